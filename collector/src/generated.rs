@@ -3,8 +3,8 @@
 //! Setup side. `csprof record` reads both, after the process has ended; here is noted what it
 //! cannot know by then: how long the map was when an epoch ended, where the jitdump file is, and
 //! the map itself, which may be in another `/tmp` than the reader's, or be removed. Without a map,
-//! all of it costs one system call for each epoch and each fork, and three at the start. At the end
-//! of a process, nothing is done unless a sample met code outside all load modules.
+//! all of it costs two system calls for each epoch, and five for each fork and at the start. At
+//! the end of a process, nothing is done unless a sample met code outside all load modules.
 
 use alloc::ffi::CString;
 use alloc::format;
@@ -43,12 +43,12 @@ fn note_temporary((tail, length): (Vec<u8>, u64)) {
     }
 }
 
-/// The last bytes of a file, and where they end.
+/// The last bytes of a file, and where they end. Whoever owns the path may put anything there.
 fn tail_of(path: &CStr) -> Option<(Vec<u8>, u64)> {
-    let length = sys::file_size(path)?;
+    let file = sys::OwnFile::open(path, 0)?;
     let mut tail = [0; TAIL];
-    let start = length.saturating_sub(TAIL as u64);
-    let read = sys::Peeked::open(libc::AT_FDCWD, path)?.read(start, &mut tail);
+    let start = file.identity.size.saturating_sub(TAIL as u64);
+    let read = file.read(start, &mut tail);
     Some((tail.get(..read)?.to_vec(), start + read as u64))
 }
 

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         ("metrics.csprof", sample::of_two_metrics()),
         ("loops.csprof", sample::of_loops()),
         ("files.csprof", sample::of_files()),
+        ("stages.csprof", sample::of_stages()),
     ];
     for (name, profile) in profiles {
         if let Err(error) = write::save_new(&profile, &Path::new(&folder).join(name)) {

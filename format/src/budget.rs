@@ -113,6 +113,7 @@ impl Budget {
             BlockKind::InLoops => size_of::<InLoop>(),
             BlockKind::TailCalls => size_of::<TailCall>(),
             BlockKind::Files => size_of::<ModuleFile>(),
+            BlockKind::Stages => size_of::<String>(),
         };
         let decoded = u64::from(decoded);
         let contents = match kind {

@@ -69,6 +69,8 @@ kinds! {
     TailCalls = 17, "tail call", "tail calls";
     /// Files of modules without a build id.
     Files = 18, "file of a module", "files of modules";
+    /// The refinement to begin with.
+    Stages = 19, "stage", "stages";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -91,7 +93,8 @@ impl BlockKind {
     pub(crate) const fn critical(self) -> bool {
         // Without names and lines, a profile still shows modules and offsets; without the runs
         // that were merged, all that they measured; accounts only explain, the program's
-        // structure only adds rows, and files only serve to find more names.
+        // structure only adds rows, files only serve to find more names, and without its stages a
+        // profile shows all frames.
         !matches!(
             self,
             Self::Functions
@@ -102,6 +105,7 @@ impl BlockKind {
                 | Self::InLoops
                 | Self::TailCalls
                 | Self::Files
+                | Self::Stages
         )
     }
 }

@@ -28,6 +28,12 @@ pub const MAX_METRICS: usize = 16;
 /// There are fewer functions than this between two frames that left by tail calls.
 pub const MAX_TAIL_CALLS: usize = 16;
 
+/// Most stages of the refinement that a profile says it begins with.
+pub const MAX_STAGES: usize = 16;
+
+/// Most bytes of each of them.
+pub const MAX_STAGE: usize = 4096;
+
 /// Everything that one run left, or several runs that were merged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
@@ -70,6 +76,9 @@ pub struct Profile {
     /// The files of modules without a build id, in ascending order, none twice. In a merged profile
     /// a module may have been more than one; of a module that is not listed nothing is known.
     pub files: Vec<ModuleFile>,
+    /// The refinement to begin with, one stage in each text, at most [`MAX_STAGES`] of
+    /// [`MAX_STAGE`] bytes; the first is applied first. Mostly empty.
+    pub stages: Vec<String>,
 }
 
 impl Profile {

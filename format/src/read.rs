@@ -304,6 +304,7 @@ impl Reader {
             BlockKind::InLoops => rows(payload, &mut profile.structure.in_loops),
             BlockKind::TailCalls => rows(payload, &mut profile.structure.tail_calls),
             BlockKind::Files => rows(payload, &mut profile.files),
+            BlockKind::Stages => rows(payload, &mut profile.stages),
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -371,6 +372,7 @@ impl Reader {
             BlockKind::InLoops => profile.structure.in_loops.len(),
             BlockKind::TailCalls => profile.structure.tail_calls.len(),
             BlockKind::Files => profile.files.len(),
+            BlockKind::Stages => profile.stages.len(),
         }
     }
 

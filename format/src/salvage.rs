@@ -97,7 +97,13 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
             Some(BlockKind::Loops | BlockKind::InLoops | BlockKind::TailCalls) => {
                 closed.extend([BlockKind::Loops, BlockKind::InLoops, BlockKind::TailCalls]);
             }
-            Some(BlockKind::Runs | BlockKind::Accounts | BlockKind::Files | BlockKind::End)
+            Some(
+                BlockKind::Runs
+                | BlockKind::Accounts
+                | BlockKind::Files
+                | BlockKind::Stages
+                | BlockKind::End,
+            )
             | None => {}
             Some(_) => break,
         }

@@ -8,7 +8,8 @@ use crate::address::FrameKind;
 use crate::ids::{ModuleId, StringId, ThreadId};
 use crate::kind::BlockKind;
 use crate::profile::{
-    Frame, FurtherMetric, MAX_METRICS, MAX_TAIL_CALLS, Profile, Structure, SymbolSource, Thread,
+    Frame, FurtherMetric, MAX_METRICS, MAX_STAGE, MAX_STAGES, MAX_TAIL_CALLS, Profile, Structure,
+    SymbolSource, Thread,
 };
 pub use crate::violation::{Fault, Violation};
 
@@ -28,7 +29,8 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
     runs(profile)?;
     accounts(profile)?;
     structure(profile)?;
-    files(profile)
+    files(profile)?;
+    stages(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -497,6 +499,16 @@ pub(crate) fn files(profile: &Profile) -> Result<(), Violation> {
         return Err(broken(check.table, check.element, fault));
     }
     Ok(())
+}
+
+/// The stages are few and short: each is applied before anything is shown.
+fn stages(profile: &Profile) -> Result<(), Violation> {
+    let is_long = |stage: &String| stage.len() > MAX_STAGE;
+    let beyond = (profile.stages.len() > MAX_STAGES).then_some(MAX_STAGES);
+    match profile.stages.iter().position(is_long).or(beyond) {
+        Some(element) => Err(broken(BlockKind::Stages, element, Fault::Stage)),
+        None => Ok(()),
+    }
 }
 
 /// The sum, `u64::MAX` if it is more.

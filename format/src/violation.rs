@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::kind::BlockKind;
-use crate::profile::MAX_TAIL_CALLS;
+use crate::profile::{MAX_STAGE, MAX_STAGES, MAX_TAIL_CALLS};
 
 /// An invariant that does not hold: which element of which table, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +111,8 @@ pub enum Fault {
         /// How many it names.
         found: usize,
     },
+    /// The stage is longer than one may be, or there are too many before it.
+    Stage,
     /// The tree has no nodes.
     EmptyTree,
     /// The tree does not begin where the one before it ends.
@@ -209,6 +211,10 @@ impl fmt::Display for Violation {
             Fault::Functions { found } => {
                 write!(f, "names {found} functions, not 1 to {}", MAX_TAIL_CALLS - 1)
             }
+            Fault::Stage => write!(
+                f,
+                "has more than {MAX_STAGE} bytes, or is beyond the {MAX_STAGES} there may be"
+            ),
             Fault::EmptyTree => f.write_str("has no nodes"),
             Fault::Range { found, expected } => {
                 write!(f, "begins at node {found}, but the tree before it ends at {expected}")

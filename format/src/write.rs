@@ -49,7 +49,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let mut blocks = Blocks { out, bytes, written: 0, number: 0, run, several, budget };
     // The least version that has all there is to write, so that older readers need not wonder.
     let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
-        _ if !profile.files.is_empty() => MINOR,
+        _ if !profile.files.is_empty() || !profile.stages.is_empty() => MINOR,
         _ if profile.structure != Structure::default() => MINOR_OF_STRUCTURE,
         _ if several => MINOR_OF_METRICS,
         true => MINOR_OF_SAMPLES,
@@ -76,6 +76,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     blocks.rows(BlockKind::InLoops, &profile.structure.in_loops)?;
     blocks.rows(BlockKind::TailCalls, &profile.structure.tail_calls)?;
     blocks.rows(BlockKind::Files, &profile.files)?;
+    blocks.rows(BlockKind::Stages, &profile.stages)?;
     let end = End {
         blocks: blocks.number,
         nodes: profile.nodes.len() as u64,

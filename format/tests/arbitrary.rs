@@ -111,6 +111,9 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
             accounts(&mut profile, &mut choices);
             structure(&mut profile, &mut choices);
             files(&mut profile, &mut choices);
+            for _ in 0..choices.below(3) {
+                profile.stages.push("s".repeat(choices.below(8)));
+            }
             profile
         })
 }

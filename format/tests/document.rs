@@ -99,6 +99,7 @@ fn example() -> Profile {
         accounts: Vec::new(),
         structure: Structure::default(),
         files: Vec::new(),
+        stages: Vec::new(),
     }
 }
 

@@ -49,6 +49,10 @@ fn version_1_4() {
     let profile = read::read(&file).expect("version 1.4 is readable");
     assert_eq!(profile, sample::of_files());
     assert_eq!(file[0x0a], 4);
+    let file = golden("v1/stages.csprof");
+    let profile = read::read(&file).expect("version 1.4 is readable");
+    assert_eq!(profile, sample::of_stages());
+    assert_eq!(file[0x0a], 4);
 }
 
 /// Of one metric, the payloads are still those of version 1.0, bit for bit.

@@ -2,7 +2,9 @@
 
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
-use csprof_format::profile::{Frame, Function, MAX_TAIL_CALLS, Profile, Structure, SymbolSource};
+use csprof_format::profile::{
+    Frame, Function, MAX_STAGE, MAX_STAGES, MAX_TAIL_CALLS, Profile, Structure, SymbolSource,
+};
 use csprof_format::validate::validate;
 use csprof_format::{read, salvage, write};
 
@@ -268,6 +270,30 @@ fn each_broken_invariant_of_files_is_named() {
     assert_eq!(validate(&sample::of_files()), Ok(()));
     for (change, message) in cases {
         let mut profile = sample::of_files();
+        change(&mut profile);
+        let violation = validate(&profile).expect_err(message);
+        assert_eq!(violation.to_string(), *message);
+    }
+}
+
+/// A file cannot make its reader apply stages without end.
+#[test]
+fn stages_are_few_and_short() {
+    let cases: &[Case] = &[
+        (
+            |p| p.stages[1] = "x".repeat(MAX_STAGE + 1),
+            "stage 1 has more than 4096 bytes, or is beyond the 16 there may be",
+        ),
+        (
+            |p| p.stages.resize(MAX_STAGES + 1, "hide x".to_owned()),
+            "stage 16 has more than 4096 bytes, or is beyond the 16 there may be",
+        ),
+    ];
+    let mut most = sample::of_stages();
+    most.stages.resize(MAX_STAGES, "x".repeat(MAX_STAGE));
+    assert_eq!(validate(&most), Ok(()));
+    for (change, message) in cases {
+        let mut profile = sample::of_stages();
         change(&mut profile);
         let violation = validate(&profile).expect_err(message);
         assert_eq!(violation.to_string(), *message);

@@ -91,6 +91,15 @@ fn lost_files_cost_nothing_else() {
 }
 
 #[test]
+fn lost_stages_cost_nothing_else() {
+    let salvaged = damaged_of(&sample::of_stages(), 18);
+    assert!(salvaged.profile.stages.is_empty());
+    assert_eq!((salvaged.lost_samples, salvaged.lost_symbols), (0, false));
+    let elsewhere = damaged_of(&sample::of_stages(), 12);
+    assert_eq!(elsewhere.profile.stages, sample::of_stages().stages);
+}
+
+#[test]
 fn lost_strings_are_said_to_be_lost() {
     let salvaged = damaged(3);
     assert_eq!(salvaged.lost_samples, 0);

@@ -67,6 +67,12 @@ pub(crate) fn of_files() -> Profile {
     Profile { files, ..profile() }
 }
 
+/// The same as [`profile`], to be looked at in a certain way.
+pub(crate) fn of_stages() -> Profile {
+    let stages = ["hide module:libc*", "where c"].map(str::to_owned).to_vec();
+    Profile { stages, ..profile() }
+}
+
 /// Figure 1 of the ICS'05 paper in spirit: `a` and `b` share the cost of `c`, which inlines `d`.
 pub(crate) fn profile() -> Profile {
     let strings = [
@@ -266,6 +272,7 @@ pub(crate) fn profile() -> Profile {
         accounts: Vec::new(),
         structure: Structure::default(),
         files: Vec::new(),
+        stages: Vec::new(),
     }
 }
 

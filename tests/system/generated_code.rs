@@ -113,8 +113,24 @@ print(Work().run(), sum(sorted(range(300000), key=lambda x: -x)) % 7)
     let alone = workshop.run(&words);
     let recording = workshop.record(&["--python"], &words);
     assert_eq!(recording.outcome.said(), alone.said());
-    assert!(recording.outcome.complained().contains("--refine 'hide @python'"));
-    let rows = recording.refined("hide @python");
+    assert!(recording.outcome.complained().contains("--no-saved-stages"));
+    // So the profile begins, and a stage that comes after it does not take it away.
+    let rows = recording.rows();
+    let report = recording.output(&["report"]);
+    assert!(report.contains("refined: hide @python\n"), "{report}");
+    let interpreter = |arguments: &[&str]| {
+        let report = recording.output(&[&["report", "--view", "flat"], arguments].concat());
+        report.contains("_PyEval_EvalFrameDefault")
+    };
+    assert!(interpreter(&["--no-saved-stages"]));
+    for refinement in ["through burn", "hide @python", "hide @python | through burn"] {
+        assert!(!interpreter(&["--refine", refinement]), "{refinement}");
+    }
+    let folded = |arguments: &[&str]| {
+        let words = [&["export", "--format", "folded"], arguments].concat();
+        recording.output(&words).contains("_PyEval_EvalFrameDefault")
+    };
+    assert!(!folded(&[]) && folded(&["--no-saved-stages"]));
     let row = rows.iter().find(|row| row.function == "burn").unwrap();
     assert_eq!(row.module.as_deref(), Some(MODULE));
     // Compiled, not measured: what the interpreter's start takes is little beside it.

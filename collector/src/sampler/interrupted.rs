@@ -248,6 +248,12 @@ impl Target for Interrupted<'_> {
         if !in_use.contains_word(address) {
             let page = address & !(PAGE - 1);
             if page != self.page.get() || address % PAGE > PAGE - 8 {
+                // What code that nothing describes leads to is not known to be a stack.
+                let last = address.checked_add(7)?;
+                let is_there = |at| sys::is_resident(at) == Some(true);
+                if self.probes.is_some() && !(is_there(address) && is_there(last)) {
+                    return None;
+                }
                 let word = sys::probe(address)?;
                 if page.wrapping_sub(self.reached.get()) <= NEXT_PAGE {
                     self.page.set(page);
@@ -265,7 +271,13 @@ impl Target for Interrupted<'_> {
 
 #[cfg(test)]
 mod tests {
+    use csprof_format::address::FrameKind;
+    use csprof_format::loss::PartialReason;
+
     use super::*;
+    use crate::arch::unwind::registers::{Register, Registers};
+    use crate::unwind::cache::RecipeCache;
+    use crate::unwind::walk::{End, Flow, Frame, walk};
 
     /// Off the own stack a page is read directly while the walk is there. What lies elsewhere may
     /// be unmapped by another thread between two reads.
@@ -293,6 +305,35 @@ mod tests {
             )
         };
         assert_eq!(process.read(heap), None);
+    }
+
+    /// Where paths lead through generated code, no page is brought into memory: neither by a copy
+    /// of code, nor by what such code seems to have for a stack.
+    #[test]
+    fn no_page_is_brought_into_memory() {
+        let pages = sys::map_anonymous(4 * PAGE_SIZE).unwrap();
+        let code = pages.as_ptr().expose_provenance() as u64;
+        let there = code + 2 * PAGE;
+        // SAFETY: a fresh page; `mov %rdi,%rsp; ret`.
+        unsafe { pages.cast::<[u8; 4]>().write([0x48, 0x89, 0xfc, 0xc3]) };
+        let words = [0_u64; 64];
+        let [low, last] = [0, 63].map(|at| (&raw const words[at]).addr() as u64);
+        let map = LoadMap::default();
+        let mut cache = std::boxed::Box::new(RecipeCache::new());
+        // On the thread's own stack, and on one of which no end is known.
+        for own in [StackBounds { low, high: last + 8 }, StackBounds { low: 0, high: 0 }] {
+            let process = Interrupted::new(&map, own, true);
+            let mut registers = Registers::interrupted(code, [0; 16]);
+            registers.set(Register::RSP, low);
+            registers.set(Register::RDI, there);
+            cache.prepare(1);
+            let flow = |_: &Frame| Flow::Continue;
+            let end = walk(&registers, FrameKind::Leaf, &mut cache, &process, flow);
+            assert_eq!(end, End::Partial(PartialReason::UnknownModule));
+            assert_eq!(process.copy(there, &mut [0; 8]), Copied::Unknown);
+            assert_eq!(process.read(there), None);
+            assert_eq!(sys::is_resident(there), Some(false));
+        }
     }
 
     /// A recipe may compute any address from what is in a register. Only words that are on the own

@@ -30,6 +30,15 @@ impl Opened {
         unsafe { call(libc::SYS_openat, [folder as usize, path.as_ptr().addr(), flags, 0, 0, 0]) }
             .map(Self)
     }
+
+    fn read(&self, offset: u64, to: &mut [u8]) -> usize {
+        // SAFETY: the kernel writes at most as much as the live slice holds.
+        let read = unsafe {
+            let (start, size) = (to.as_mut_ptr().addr(), to.len());
+            call(libc::SYS_pread64, [self.0, start, size, offset as usize, 0, 0])
+        };
+        read.unwrap_or(0)
+    }
 }
 
 impl Drop for Opened {
@@ -193,6 +202,11 @@ impl OwnFile {
         Some(Self { opened, identity: identity(&status) })
     }
 
+    /// Reads from `offset` on; returns how many bytes there were.
+    pub fn read(&self, offset: u64, to: &mut [u8]) -> usize {
+        self.opened.read(offset, to)
+    }
+
     /// Appends up to `most` bytes of it to another file; how many, if there was no error.
     #[must_use]
     pub fn append_to(&self, file: &File, most: u64) -> Option<u64> {
@@ -244,12 +258,7 @@ impl Peeked {
 
     /// Reads from `offset` on; returns how many bytes there were.
     pub fn read(&self, offset: u64, to: &mut [u8]) -> usize {
-        // SAFETY: the kernel writes at most as much as the live slice holds.
-        let read = unsafe {
-            let (start, size) = (to.as_mut_ptr().addr(), to.len());
-            call(libc::SYS_pread64, [self.0.0, start, size, offset as usize, 0, 0])
-        };
-        read.unwrap_or(0)
+        self.0.read(offset, to)
     }
 }
 

@@ -9,6 +9,8 @@ use crate::arch::PAGE_SIZE;
 /// Bytes that are looked at before and behind a frame's address.
 const BEFORE: usize = 1024;
 const BEHIND: usize = 2048;
+/// Bytes behind it where those before it matter.
+const LITTLE: usize = 64;
 
 /// Code around an address.
 #[derive(Debug)]
@@ -28,9 +30,27 @@ impl Piece {
         address: u64,
         copy: impl Fn(u64, &mut [u8]) -> bool,
     ) -> Option<(&[u8], usize)> {
+        self.read_from(address, BEFORE, copy)
+    }
+
+    /// The same of the code before `address`, with a little of what is behind.
+    pub fn read_before(
+        &mut self,
+        address: u64,
+        copy: impl Fn(u64, &mut [u8]) -> bool,
+    ) -> Option<(&[u8], usize)> {
+        self.read_from(address, BEFORE + BEHIND - LITTLE, copy)
+    }
+
+    fn read_from(
+        &mut self,
+        address: u64,
+        before: usize,
+        copy: impl Fn(u64, &mut [u8]) -> bool,
+    ) -> Option<(&[u8], usize)> {
         const PAGE: u64 = PAGE_SIZE as u64;
-        let low = address.checked_sub(BEFORE as u64)?;
-        let high = address.checked_add(BEHIND as u64)?;
+        let low = address.checked_sub(before as u64)?;
+        let high = low.checked_add((BEFORE + BEHIND) as u64)?;
         let page = address & !(PAGE - 1);
         let place = |at: u64| at.min(high).saturating_sub(low) as usize;
         let (first, end) = (place(page), place(page.checked_add(PAGE)?));
@@ -44,7 +64,7 @@ impl Piece {
         }
         let start = if copies(0..first) { 0 } else { first };
         let end = if copies(end..BEFORE + BEHIND) { BEFORE + BEHIND } else { end };
-        Some((self.bytes.get(start..end)?, BEFORE - start))
+        Some((self.bytes.get(start..end)?, before - start))
     }
 }
 

@@ -28,6 +28,7 @@ pub struct Probes {
     of_words: Cell<u32>,
     unpaid: Cell<u32>,
     left_to: Cell<u64>,
+    at_least: Cell<u64>,
 }
 
 impl Probes {
@@ -41,6 +42,7 @@ impl Probes {
         self.of_words.set(0);
         self.unpaid.set(0);
         self.left_to.set(0);
+        self.at_least.set(0);
         self.begin_frame();
     }
 
@@ -75,6 +77,17 @@ impl Probes {
     /// Generated code was left to a frame with this stack pointer.
     pub fn leave_to(&self, sp: u64) {
         self.left_to.set(sp);
+    }
+
+    /// A frame was left to one with this stack pointer, or a higher one: it is not known what it
+    /// takes off the stack when it returns.
+    pub fn leave_to_at_least(&self, sp: u64) {
+        self.at_least.set(sp);
+    }
+
+    /// Whether a frame with this stack pointer may have a higher one.
+    pub fn is_at_least(&self, sp: u64) -> bool {
+        sp != 0 && self.at_least.get() == sp
     }
 
     /// Whether generated code was left to a frame with this stack pointer.

@@ -85,6 +85,7 @@ impl Demo {
                 metric: MetricRef::FIRST,
                 compared_by: None,
                 sets: &sets,
+                problem: None,
             };
             let read = Arc::new(move || read_profile(&path, false).map(Profile::from_saved));
             tui::run(opened, Some(read), "", appearance.viewer(true))?;

@@ -12,11 +12,12 @@ use super::exit_code::{self, WrongUsage};
 use super::open::{applied, compared, parsed};
 use super::report::{Format, percent};
 use super::rows::{RowChoice, grain};
+use super::saved_stages::{Begun, SavedStages};
 use super::sort::compared_column;
 use crate::print;
 use crate::profile::Profile;
 use crate::profile::comparison::{Rename, Scale};
-use crate::refine::{Grain, Refined, Refinement, Stage, unwatched};
+use crate::refine::{Grain, Refined, Stage, unwatched};
 use crate::report::Options;
 use crate::report::diff::{csv, json, text, total};
 use crate::set_files::SetFiles;
@@ -61,6 +62,8 @@ pub struct Diff {
     /// Refine the call paths of both first: `through MPI_* | hide module:libomp*`
     #[arg(long, value_name = "TEXT")]
     refine: Option<String>,
+    #[command(flatten)]
+    saved: SavedStages,
     /// What is compared: a sample source, such as `cputime`, or `samples`; of several, the first
     /// that both have unless it is named
     #[arg(long, value_name = "NAME")]
@@ -181,8 +184,9 @@ impl Diff {
     /// When the refinement or the path of a table is not one of these profiles'.
     pub fn prepare(&self, profile: &Profile, appearance: Appearance) -> Result<(Refined, Options)> {
         let text = self.refine.as_deref().unwrap_or("");
-        let refinement = self.refinement(text)?;
-        let refined = applied(profile, &refinement, text)?;
+        let begun = self.begun(text, profile)?;
+        let refined = applied(profile, &begun, text)?;
+        let refinement = begun.refinement;
         let files = SetFiles::of(Some(&self.base));
         let table = self.rows.table(self.view == DiffView::Tables, &refined, &files)?;
         let (view, refined) = match self.view {
@@ -235,11 +239,11 @@ impl Diff {
         }
     }
 
-    fn refinement(&self, text: &str) -> Result<Refinement> {
+    fn begun(&self, text: &str, profile: &Profile) -> Result<Begun> {
         // BASE is what is there from one comparison to the next, so its sets count.
-        let mut refinement = parsed(text, &SetFiles::of(Some(&self.base)))?;
-        refinement.stages.extend(self.by.map(Stage::By));
-        Ok(refinement)
+        let mut begun = parsed(text, profile, self.saved, &SetFiles::of(Some(&self.base)))?;
+        begun.refinement.stages.extend(self.by.map(Stage::By));
+        Ok(begun)
     }
 }
 

@@ -28,6 +28,7 @@ mod record;
 mod report;
 mod rows;
 mod salvage;
+mod saved_stages;
 mod sort;
 mod symbolize;
 mod view;

@@ -11,6 +11,7 @@ use csprof_format::{read, salvage};
 
 use super::exit_code::WrongUsage;
 use super::progress::Progress;
+use super::saved_stages::{Begun, SavedStages};
 use crate::print;
 use crate::profile::comparison::{Rename, Scale};
 use crate::profile::merge::{Agreement, Merger};
@@ -176,6 +177,8 @@ pub struct Selection {
     /// Refine the call paths first: `through MPI_* | hide module:libomp*`
     #[arg(long, value_name = "TEXT")]
     refine: Option<String>,
+    #[command(flatten)]
+    saved: SavedStages,
     /// What is counted: `samples`, or a sample source, such as `cputime`; of several, the first
     /// one unless it is named
     #[arg(long, value_name = "NAME")]
@@ -183,35 +186,26 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The refinement as the user wrote it, if it has stages.
-    #[must_use]
-    pub fn refinement(&self) -> Option<String> {
-        self.refine.clone().filter(|text| !text.trim().is_empty())
-    }
-
     /// Applies the refinement, and looks at the metric that was asked for. The refinement may name
-    /// the user's sets of frames.
+    /// the sets of frames in these files. Returns its text, too, if it has stages.
     ///
     /// # Errors
     ///
     /// [`WrongUsage`] if the text is no refinement, or there is no such metric; another error if it
     /// asks for something that the profile does not have.
-    pub fn apply(&self, profile: &Profile) -> Result<Refined> {
-        self.apply_with(profile, &SetFiles::of(None))
-    }
-
-    /// The same where the refinement may name the sets in these files.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::apply`].
-    pub fn apply_with(&self, profile: &Profile, files: &SetFiles) -> Result<Refined> {
+    pub fn apply(&self, profile: &Profile, files: &SetFiles) -> Result<(Refined, Option<String>)> {
         let text = self.refine.as_deref().unwrap_or("");
-        let refined = applied(profile, &parsed(text, files)?, text)?;
-        Ok(match self.counted(profile)? {
+        let begun = parsed(text, profile, self.saved, files)?;
+        let refined = applied(profile, &begun, text)?;
+        let refined = match self.counted(profile)? {
             Some((_, metric)) => refined.looking_at(metric),
             None => refined,
-        })
+        };
+        let shown = match begun.saved {
+            0 => text.to_owned(),
+            _ => begun.refinement.to_string(),
+        };
+        Ok((refined, Some(shown).filter(|text| !text.trim().is_empty())))
     }
 
     /// The measure that was asked for, if any.
@@ -229,17 +223,25 @@ impl Selection {
     }
 }
 
-/// The refinement of `--refine`, which may name the sets in these files.
+/// The refinement of `--refine`, which may name the sets in these files, behind the profile's own.
 ///
 /// # Errors
 ///
 /// [`WrongUsage`] if the text is no refinement.
-pub(super) fn parsed(text: &str, files: &SetFiles) -> Result<Refinement> {
+pub(super) fn parsed(
+    text: &str,
+    profile: &Profile,
+    saved: SavedStages,
+    files: &SetFiles,
+) -> Result<Begun> {
     let sets = files.load();
     if text.contains('@') {
         tell_problems(&sets)?;
     }
-    Ok(sets.parse(text).map_err(|error| WrongUsage(format!("--refine:\n{error}")))?)
+    let asked = sets.parse(text).map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
+    let begun = saved.before(asked, profile, &sets);
+    begun.left_out.iter().try_for_each(print::message)?;
+    Ok(begun)
 }
 
 /// The profile refined. An error shows its place in the text.
@@ -247,21 +249,31 @@ pub(super) fn parsed(text: &str, files: &SetFiles) -> Result<Refinement> {
 /// # Errors
 ///
 /// If the refinement asks for something that the profile does not have.
-pub(super) fn applied(profile: &Profile, refinement: &Refinement, text: &str) -> Result<Refined> {
-    refine::apply(profile, refinement).map_err(|error| {
+pub(super) fn applied(profile: &Profile, begun: &Begun, text: &str) -> Result<Refined> {
+    refine::apply(profile, &begun.refinement).map_err(|error| {
         // A word of the language that stands for a frame is written with `\`, and seldom typed so.
         let bare = error.part.trim_start_matches('\\');
         let place = match text.find(&error.part) {
             Some(at) => Some((at, error.part.as_str())),
             None => text.rfind(bare).map(|at| (at, bare)),
         };
+        let saved: Vec<_> = begun.refinement.stages.iter().take(begun.saved).collect();
+        let hint = match &saved[..] {
+            [] => String::new(),
+            _ => {
+                let saved = Refinement { stages: saved.into_iter().cloned().collect() };
+                format!(
+                    "\nbefore it comes `{saved}` of the profile; --no-saved-stages leaves it out"
+                )
+            }
+        };
         match place {
             Some((at, part)) => {
                 let before = text[..at].chars().count();
                 let marked = part.chars().count();
-                anyhow!("--refine:\n{text}\n{}\n{error}", marks(before, marked))
+                anyhow!("--refine:\n{text}\n{}\n{error}{hint}", marks(before, marked))
             }
-            None => anyhow!("--refine: {error}"),
+            None => anyhow!("--refine: {error}{hint}"),
         }
     })
 }

@@ -83,9 +83,10 @@ struct NamingOptions {
     /// Have CPython (3.12 or later) name Python functions (PYTHONPERFSUPPORT=1)
     ///
     /// Every call of a Python function goes through a stub of its own, so calls cost a little more.
-    /// `hide @python` then shows Python functions alone: the frames of the interpreter between them
-    /// are hidden, and their cost is that of the function they work for. Earlier versions ignore
-    /// the variable, and Python functions have no names. A file /tmp/perf-PID.map stays.
+    /// The profile is saved with the stage `hide @python`: reports and the viewer begin with Python
+    /// functions alone, and the cost of the interpreter's frames between them is that of the
+    /// function they work for. `--no-saved-stages` shows all frames. Earlier versions ignore the
+    /// variable, and Python functions have no names. A file /tmp/perf-PID.map stays.
     #[arg(long)]
     python: bool,
     /// Have Node.js (tried: 20) name JavaScript functions (--perf-basic-prof-only-functions and
@@ -139,7 +140,7 @@ pub struct Sampling {
     #[arg(long)]
     epoch_per_load: bool,
     /// Call paths through code generated at run time, where it says for certain who called it; so
-    /// do --python and --node. Samples of such code cost more
+    /// do --python, --node and --java. Samples of such code cost more
     #[arg(long)]
     generated: bool,
 }
@@ -197,7 +198,7 @@ impl Record {
         let naming = Naming::from(&self.naming);
         let settings = self.sampling.settings(self.quiet)?;
         // What they name stands in paths that lead on.
-        let generated = settings.generated || naming.python || naming.node;
+        let generated = settings.generated || naming.python || naming.node || naming.java;
         let settings = Settings { naming, generated, ..settings };
         let Some(program) = self.command.first() else {
             return Err(WrongUsage("no program to run".into()).into());
@@ -386,8 +387,8 @@ fn told_clustered(profile: &Profile) -> Option<String> {
 /// What there is to say where a runtime was told to name its code: that it has not, or what to do
 /// with the names.
 fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String> {
-    // What runtimes write is told apart by what it says of places: CPython names files, V8 files
-    // and lines, OpenJDK neither, and parameters.
+    // What runtimes write is told apart by what it says of places: V8 names files and lines,
+    // OpenJDK neither, and parameters. What CPython has named is known by the stages.
     let is_met = |is_of: &dyn Fn(&Function) -> bool| {
         let mut functions = profile.functions.iter();
         functions.any(|function| {
@@ -395,7 +396,7 @@ fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String>
             module == Some(GENERATED_CODE) && !function.name.contains(" or ") && is_of(function)
         })
     };
-    let by_python = is_met(&|function| function.file.is_some() && function.line == 0);
+    let by_python = !profile.info.stages.is_empty();
     let by_node = is_met(&|function| function.file.is_some() && function.line > 0);
     let by_java = is_met(&|function| function.file.is_none() && function.name.ends_with(')'));
     let asked = [
@@ -414,7 +415,8 @@ fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String>
     if naming.python && by_python {
         let file = shown_path(path);
         lines.push(format!(
-            "Python functions without the interpreter: csprof view {file} --refine 'hide @python'"
+            "the interpreter's own frames are hidden (hide @python): csprof view {file} \
+             --no-saved-stages shows them"
         ));
     }
     lines

@@ -142,7 +142,7 @@ impl Report {
         let profile = self.files.open()?;
         let files = self.files.set_files();
         if self.sets {
-            return self.list_sets(&self.selection.apply_with(&profile, &files)?, appearance);
+            return self.list_sets(&self.selection.apply(&profile, &files)?.0, appearance);
         }
         if self.view == ReportView::Threads
             && (self.sort.is_some() || self.rows.reverse || self.rows.open().is_some())
@@ -175,7 +175,7 @@ impl Report {
         appearance: Appearance,
         files: &SetFiles,
     ) -> Result<(Refined, Options)> {
-        let refined = self.selection.apply_with(profile, files)?;
+        let (refined, refinement) = self.selection.apply(profile, files)?;
         let view = match self.view {
             // The list of threads has no rows of functions.
             ReportView::TopDown | ReportView::Threads => View::TopDown,
@@ -209,7 +209,7 @@ impl Report {
             depth: self.depth,
             limit: self.limit,
             threshold: self.threshold,
-            refinement: self.selection.refinement(),
+            refinement,
             ascii: appearance.ascii,
             sort: Some(Sort { key: key.unwrap_or(usual.key), reversed: self.rows.reverse }),
             open: self.rows.open(),

@@ -9,6 +9,7 @@ use clap::Args;
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, compared};
+use super::saved_stages::SavedStages;
 use crate::profile::comparison::Scale;
 use crate::profile::{MetricRef, Profile};
 use crate::set_files::SetFiles;
@@ -36,6 +37,8 @@ pub struct View {
     /// Begin with this refinement: `through MPI_* | hide module:libomp*`
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     refine: String,
+    #[command(flatten)]
+    saved: SavedStages,
     /// Begin with this metric, a sample source such as `realtime`; compare two files by it
     /// [default: the first; of two, the first that both have]
     #[arg(long, value_name = "NAME")]
@@ -62,9 +65,9 @@ impl View {
             [base, _] if two => SetFiles::of(Some(base)),
             _ => self.files.set_files(),
         };
-        if let Err(error) = sets.load().parse(&self.refine) {
-            return Err(WrongUsage(format!("--refine:\n{error}")).into());
-        }
+        let asked = sets.load().parse(&self.refine);
+        let asked = asked.map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
+        let begun = self.saved.before(asked, &profile, &sets.load());
         let metric = match self.metric.as_deref().filter(|_| !two) {
             Some(name) => profile.metric_named(name).map_err(WrongUsage)?,
             None => MetricRef::FIRST,
@@ -76,11 +79,12 @@ impl View {
         let (name, salvage) = (self.files.name(), self.files.salvage);
         let (profile, sets) = (&profile, &sets);
         let (name, files) = (&name, &files);
-        let opened = Opened { profile, name, files, salvage, metric, compared_by, sets };
+        let problem = begun.left_out.first().map(String::as_str);
+        let opened = Opened { profile, name, files, salvage, metric, compared_by, sets, problem };
         let again = self.clone();
         let is_file = self.files.files.iter().all(|file| file.as_os_str() != "-");
         let read = is_file.then(|| Arc::new(move || again.open()) as Reader);
-        run(opened, read, &self.refine, options)?;
+        run(opened, read, &begun.refinement.to_string(), options)?;
         Ok(exit_code::DONE)
     }
 

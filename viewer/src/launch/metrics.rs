@@ -165,6 +165,7 @@ mod tests {
     use crate::launch::arena_read::read;
     use crate::launch::gather::{Run, gather};
     use crate::launch::generated::NoFiles;
+    use crate::launch::spawn::Naming;
 
     const KINDS: [(u32, u64, bool); 3] = [
         (CpuTime as u32, 5_000_000, false),
@@ -202,7 +203,8 @@ mod tests {
 
     fn gathered(asked: &str, arenas: &[ArenaBytes]) -> Profile {
         let sources = SampleSources::parse(asked).unwrap();
-        let run = Run { info: RunInfo::default(), sources, start_ns: 400, pid: None };
+        let naming = Naming::default();
+        let run = Run { info: RunInfo::default(), sources, start_ns: 400, pid: None, naming };
         let arenas = arenas
             .iter()
             .map(|arena| read(&mut Cursor::new(&arena.bytes), arena.bytes.len() as u64).unwrap());

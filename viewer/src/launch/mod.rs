@@ -102,6 +102,7 @@ pub fn record(
         sources: settings.sources,
         start_ns: machine::monotonic_ns(),
         pid: None,
+        naming: settings.naming,
     };
     run_file::write(run_dir.path(), &run)?;
     let signals = SignalGuard::new().context("cannot watch for signals")?;

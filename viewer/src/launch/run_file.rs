@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::arena_read::Arena;
 use super::gather::Run;
 use super::metrics;
+use super::spawn::Naming;
 
 const FILE: &str = "run.json";
 
@@ -21,6 +22,7 @@ struct RunFile {
     sources: String,
     start_ns: u64,
     pid: Option<u32>,
+    naming: Naming,
 }
 
 pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
@@ -29,6 +31,7 @@ pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
         sources: run.sources.to_string(),
         start_ns: run.start_ns,
         pid: run.pid,
+        naming: run.naming,
     };
     let path = folder.join(FILE);
     fs::write(&path, serde_json::to_vec_pretty(&file)?)
@@ -43,10 +46,16 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
     if let Some(file) = file
         && let Some(sources) = SampleSources::parse(&file.sources)
     {
-        return Run { info: file.info, sources, start_ns: file.start_ns, pid: file.pid };
+        let RunFile { info, start_ns, pid, naming, .. } = file;
+        return Run { info, sources, start_ns, pid, naming };
     }
-    let mut run =
-        Run { info: RunInfo::default(), sources: SampleSources::DEFAULT, start_ns: 0, pid: None };
+    let mut run = Run {
+        info: RunInfo::default(),
+        sources: SampleSources::DEFAULT,
+        start_ns: 0,
+        pid: None,
+        naming: Naming::default(),
+    };
     if let Some(first) = arenas.iter().min_by_key(|arena| arena.header.start_ns) {
         run.info.start_unix_ns = first.header.start_unix_ns;
         run.start_ns = first.header.start_ns;

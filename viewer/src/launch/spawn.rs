@@ -7,6 +7,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use serde::{Deserialize, Serialize};
+
 use super::inherited::Inherited;
 use csprof_format::launch::{
     EPOCH_PER_LOAD, GENERATED, LD_PRELOAD, MEMORY, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE,
@@ -33,7 +35,7 @@ pub struct Settings {
 }
 
 /// Runtimes that name the code that they generate if their environment says so.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Naming {
     /// CPython from 3.12 on.
     pub python: bool,

@@ -14,6 +14,7 @@ use super::arena_bytes::{ArenaBytes, NodeRow, ThreadRow, call, epoch, leaf, load
 use super::arena_read::{Arena, NoArena, read};
 use super::gather::{Run, gather};
 use super::generated::NoFiles;
+use super::spawn::Naming;
 
 fn arena(arena: &ArenaBytes) -> Arena {
     read_bytes(&arena.bytes).unwrap()
@@ -29,6 +30,7 @@ fn gathered(arenas: Vec<Arena>) -> Profile {
         sources: SampleSources::DEFAULT,
         start_ns: 400,
         pid: Some(7),
+        naming: Naming::default(),
     };
     let profile = gather(&run, arenas, &mut NoFiles);
     validate(&profile).unwrap();
@@ -269,6 +271,7 @@ fn processes_are_in_the_order_of_their_start() {
         sources: SampleSources::DEFAULT,
         start_ns: 400,
         pid: Some(7),
+        naming: Naming::default(),
     };
     run.info.exit = csprof_format::profile::Exit::Status(3);
     let profile = gather(&run, vec![arena(&program), arena(&child), arena(&parent)], &mut NoFiles);

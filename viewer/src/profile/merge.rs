@@ -157,6 +157,7 @@ impl Merger {
         self.metrics.push(part.metrics().cloned().collect());
         self.edges.push((name.to_owned(), part.run.trampoline));
         self.runs(name, &part);
+        self.stages(&part);
         self.further(&part);
         let strings: Vec<_> = part.strings.iter().map(|text| self.string(text)).collect();
         let mut numbers: HashMap<StringId, usize> = HashMap::new();
@@ -272,6 +273,15 @@ impl Merger {
         } else {
             self.merged.runs.extend(part.runs.iter().cloned());
         }
+    }
+
+    /// Appends the stages that a part begins with and none before it did.
+    fn stages(&mut self, part: &saved::Profile) {
+        let stages = &mut self.merged.stages;
+        let new: Vec<String> =
+            part.stages.iter().filter(|stage| !stages.contains(stage)).cloned().collect();
+        stages.extend(new);
+        stages.truncate(saved::MAX_STAGES);
     }
 
     /// Appends what further metrics have of a part; its own metrics may be in another order. Comes

@@ -89,6 +89,8 @@ pub struct Opened<'o> {
     pub compared_by: Option<&'o str>,
     /// The files of sets of frames that belong to it.
     pub sets: &'o SetFiles,
+    /// What else is wrong, for people.
+    pub problem: Option<&'o str>,
 }
 
 /// Reads the profile again from where it was read; an error is for people.
@@ -105,7 +107,8 @@ pub fn run(
     refinement: &str,
     options: Options,
 ) -> anyhow::Result<()> {
-    let Opened { profile, name, files, salvage, metric, compared_by, sets: set_files } = opened;
+    let Opened { profile, name, files, salvage, metric, compared_by, sets: set_files, problem } =
+        opened;
     let sets = Arc::new(set_files.load());
     let stages = Stages::read(refinement, &sets)?;
     let base = Refined::base(profile);
@@ -128,6 +131,9 @@ pub fn run(
     let mut model = Model::new(forest, name, Theme::new(color, options.ascii), size);
     if let Some(doubt) = unrelated(profile) {
         model.notice = Some(Notice::Failed(doubt));
+    }
+    if let Some(problem) = problem {
+        model.notice = Some(Notice::Failed(problem.to_owned()));
     }
     if let Some(problem) = sets.problems().first() {
         model.notice = Some(Notice::Failed(problem.to_string()));

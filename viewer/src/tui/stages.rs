@@ -38,6 +38,13 @@ impl Stages {
         self.0.push(Stage { text, on: true });
     }
 
+    /// Whether the stages that are on begin with these.
+    #[must_use]
+    pub fn begins_with(&self, texts: &[String]) -> bool {
+        let mut active = self.active();
+        texts.iter().all(|text| active.next() == Some(text))
+    }
+
     /// The texts of the stages that are on.
     pub fn active(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|stage| stage.on).map(|stage| stage.text.as_str())
@@ -68,5 +75,10 @@ mod tests {
         let mut three = stages(&["through a", "hide b", "hide c"]);
         three.0[1].on = false;
         assert_eq!(three.to_string(), "through a | hide c");
+        let begins_with = |texts: &[&str]| {
+            three.begins_with(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+        };
+        assert!(begins_with(&[]) && begins_with(&["through a", "hide c"]));
+        assert!(!begins_with(&["hide c"]) && !begins_with(&["through a", "hide c", "hide d"]));
     }
 }

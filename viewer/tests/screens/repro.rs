@@ -263,3 +263,17 @@ fn the_information_page_is_reported_too() {
     let line = "csprof info runs/solver.csprof".to_owned();
     assert_eq!(viewer.effects, [Effect::Copy(line.clone()), Effect::PrintAtEnd(line)]);
 }
+
+/// The command line begins with the stages that the profile was saved with, as the screen does,
+/// unless they were removed.
+#[test]
+fn stages_that_a_profile_was_saved_with() {
+    let mut profile = solver();
+    profile.info.stages = vec!["hide MPI_*".to_owned()];
+    let removed = reproduced_of(&profile, "E");
+    assert!(removed.contains("--no-saved-stages --open"), "{removed}");
+    let kept = reproduced_of(&profile, "fhide MPI_*<enter>E");
+    assert!(!kept.contains("--no-saved-stages"), "{kept}");
+    let more = reproduced_of(&profile, "fhide MPI_*<enter>fhide poll<enter>E");
+    assert!(more.contains("--refine 'hide MPI_* | hide poll'"), "{more}");
+}

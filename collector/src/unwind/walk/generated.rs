@@ -9,6 +9,9 @@
 //! **The code** is followed to where the function returns, or takes its frame down. It knows a
 //! prologue and an epilogue for what they are, and code that has another use for rbp.
 //!
+//! **A return site that restores the stack pointer from its own frame** says that rbp is that
+//! frame's, and is one although no call precedes it.
+//!
 //! **A frame pointer alone** must do where code ends in jumps that only the run decides, as that of
 //! interpreters does. A function that has not made a frame leaves rbp to its callers, whose frame
 //! it then seems to be. So the code must be seen to use it for its frame. And the return address of
@@ -20,8 +23,8 @@ use csprof_format::address::FrameKind;
 
 use super::inferred::leave_as_inferred;
 use crate::arch::unwind::inference::{
-    Belief, LONGEST_CALL, changes_frame_pointer, direct_call, infer_in_piece, is_behind_call,
-    is_code, makes_frame, uses_frame_pointer,
+    Belief, LONGEST_CALL, MOST_RESTORING, Made, direct_call, infer_in_piece, is_behind_call,
+    is_code, is_frame_pointer, made_frame, restored, was_frame_pointer,
 };
 use crate::arch::unwind::recipe::Recipe;
 use crate::arch::unwind::registers::{Register, Registers};
@@ -55,29 +58,55 @@ pub(super) fn leave_generated(
     cache: &mut RecipeCache,
 ) -> Option<u64> {
     let probes = target.probes()?;
-    let RecipeCache { piece, others, .. } = cache;
+    let RecipeCache { piece, others: words, .. } = cache;
     let (code, at) =
         piece.read(registers.ip, |place, to| target.copy(place, to) == Copied::Whole)?;
+    let is_returned_to = kind == FrameKind::Call;
+    let restores = is_returned_to
+        && code.get(at..).is_some_and(|code| restores_stack(registers, code, bounds, target));
     // A runtime may have put another address there, to get control when the function returns.
-    if kind == FrameKind::Call && !is_behind_call(code, at) {
+    if is_returned_to && !restores && !is_behind_call(code, at) {
         return None;
     }
     let is_of_module = !is_generated(registers.ip.wrapping_sub(kind.lookup_bias()), target);
     let is_called_from_there = probes.is_left_to(registers.sp());
-    let (mut caller, slot) = match follow_piece(registers, kind, (code, at), bounds, target, others)
-    {
-        Piece::Left(caller, slot) => (caller, slot),
-        Piece::HasNoWay if uses_frame_pointer(code, at) && !changes_frame_pointer(code, at) => {
-            let mut caller = *registers;
-            let slot = follow_chain(&mut caller, kind, bounds, target, others)?;
-            (caller, slot)
+    let is_at_least = is_returned_to && probes.is_at_least(registers.sp());
+    let mut caller = *registers;
+    let (slot, takes_more) = if restores {
+        (follow_chain(&mut caller, bounds, target)?, true)
+    } else {
+        match follow_piece(registers, kind, (code, at), is_at_least, bounds, target, words) {
+            Piece::Left(found, slot, takes_more) => {
+                caller = found;
+                (slot, takes_more)
+            }
+            Piece::HasNoWay { takes_more } => {
+                let bp = registers.get(Register::RBP)?;
+                let depth = bp.checked_sub(registers.sp())?;
+                let is_depth = |found| found == depth || is_at_least && found < depth;
+                let is_used = is_frame_pointer(code, at) || was_frame_pointer(code, at);
+                let copied = |place, to: &mut [u8]| target.copy(place, to) == Copied::Whole;
+                let made = made_frame(code, at, is_depth).or_else(|| {
+                    let (code, at) = piece.read_before(registers.ip, copied)?;
+                    made_frame(code, at, is_depth)
+                });
+                if !is_used && made.is_none() {
+                    return None;
+                }
+                let made = made.filter(|made| made.depth == depth);
+                let slot = follow_own_frame(&mut caller, kind, made, bounds, target, words)?;
+                (slot, takes_more)
+            }
+            Piece::IsNotBelieved => return None,
         }
-        Piece::HasNoWay | Piece::IsNotBelieved => return None,
     };
     if !is_of_module {
         probes.leave_to(caller.sp());
     } else if !is_called_from_there && !is_generated(caller.ip.wrapping_sub(1), target) {
         return None;
+    }
+    if takes_more {
+        probes.leave_to_at_least(caller.sp());
     }
     core::mem::swap(registers, &mut caller);
     Some(slot)
@@ -85,10 +114,11 @@ pub(super) fn leave_generated(
 
 /// What a piece of code says.
 enum Piece {
-    /// The caller's registers, and the slot of the return address.
-    Left(Registers, u64),
-    /// Nothing of how it is left.
-    HasNoWay,
+    /// The caller's registers, the slot of the return address, and whether more than that is taken
+    /// off the stack.
+    Left(Registers, u64, bool),
+    /// Nothing of how it is left, but perhaps that no more is taken off the stack.
+    HasNoWay { takes_more: bool },
     /// How it is left, but not to what can be a caller.
     IsNotBelieved,
 }
@@ -100,27 +130,38 @@ fn follow_piece(
     registers: &Registers,
     kind: FrameKind,
     (code, at): (&[u8], usize),
+    is_at_least: bool,
     bounds: StackBounds,
     target: &impl Target,
     others: &mut Others,
 ) -> Piece {
     let mut found = Err(Obstacle::NoCfi);
     let sp = registers.sp();
+    // Ways by a stack pointer that is not known: they say what is taken off the stack at the end,
+    // but not where that is.
+    let (mut by_sp, mut by_other) = (false, false);
+    let mut takes_more = false;
     let is_found = infer_in_piece(code, at, kind == FrameKind::Call, |way| {
         let mut is_last = false;
+        takes_more = way.takes_more;
+        if is_at_least && !matches!(way.recipe, Recipe::Bp { .. }) {
+            by_sp = true;
+            return Belief::GoesOn;
+        }
+        by_other = true;
         found = leave_as_inferred(registers, way, bounds, target, |caller, slot| {
             // Behind a call that does not come back, another function may begin that needs no
             // stack. One that calls does: the stack is aligned to 16 bytes there, return address
             // included (psABI x86-64, 3.2.2).
             let is_own = kind != FrameKind::Call || slot != sp || sp & 15 != 0;
-            if !is_own || !is_returned_to(caller.ip, bounds, target) {
+            if !is_own || !is_return_site(caller, bounds, target) {
                 return false;
             }
             // Code may take down a frame that another function has made; then its own return
             // address lies below. If so, no other way is better.
             let frame = slot.wrapping_sub(8);
             let is_settled = !matches!(way.recipe, Recipe::Bp { .. })
-                || makes_frame(code, at, frame.wrapping_sub(sp))
+                || made_frame(code, at, |depth| depth == frame.wrapping_sub(sp)).is_some()
                 || !may_return_below(sp, frame, bounds, target, others, Whose::All);
             is_last = !is_settled;
             is_settled
@@ -128,22 +169,51 @@ fn follow_piece(
         if found.is_ok() || is_last { Belief::Ends } else { Belief::GoesOn }
     });
     match found {
-        Ok((caller, slot)) => Piece::Left(caller, slot),
+        Ok((caller, slot)) => Piece::Left(caller, slot, takes_more),
+        Err(_) if by_sp && !by_other => Piece::HasNoWay { takes_more },
         Err(_) if is_found => Piece::IsNotBelieved,
-        Err(_) => Piece::HasNoWay,
+        Err(_) => Piece::HasNoWay { takes_more: true },
     }
 }
 
-/// Takes rbp for a frame pointer, and believes it only if everything fits: the saved one lies above
-/// it on the same stack, a call precedes the return address, and nothing else could be one.
+/// Follows rbp, which seems to be the frame pointer of the code's own function, unless another
+/// word may be its return address. Where the function is seen to have `made` the frame, with as
+/// much on the stack as there is, few can be.
+fn follow_own_frame(
+    registers: &mut Registers,
+    kind: FrameKind,
+    made: Option<Made>,
+    bounds: StackBounds,
+    target: &impl Target,
+    words: &mut Others,
+) -> Option<u64> {
+    let frame = *registers;
+    let slot = follow_chain(registers, bounds, target)?;
+    let may_be_other = match made.as_ref().and_then(Made::others) {
+        Some(others) => {
+            let may_be = |above: &u64| {
+                let word = target.read(frame.sp().wrapping_add(*above));
+                word.is_none_or(|word| may_be_returned_to(word, bounds, target, words, Whose::All))
+            };
+            others.iter().any(may_be)
+                || may_return_by_register(&frame, kind, bounds, target, words, Whose::All)
+        }
+        None => {
+            let bp = slot.wrapping_sub(8);
+            returns_elsewhere(&frame, kind, bp, bounds, target, words, Whose::All)
+        }
+    };
+    (!may_be_other).then_some(slot)
+}
+
+/// Takes rbp for a frame pointer: the saved one must lie above it on the same stack, and what is
+/// above that be a return address.
 ///
 /// `(ip, sp, bp) = (*(bp + 8), bp + 16, *bp)`
 fn follow_chain(
     registers: &mut Registers,
-    kind: FrameKind,
     bounds: StackBounds,
     target: &impl Target,
-    others: &mut Others,
 ) -> Option<u64> {
     let bp = registers.get(Register::RBP)?;
     let (slot, cfa) = (bp.checked_add(8)?, bp.checked_add(16)?);
@@ -152,15 +222,34 @@ fn follow_chain(
     }
     let saved = target.read(bp)?;
     let ip = target.read(slot)?;
-    let is_chain = saved > slot && saved & 7 == 0 && bounds.contains_word(saved);
-    if !is_chain
-        || !is_returned_to(ip, bounds, target)
-        || returns_elsewhere(registers, kind, bp, bounds, target, others, Whose::All)
-    {
+    if saved <= slot || saved & 7 != 0 || !bounds.contains_word(saved) {
         return None;
     }
     registers.become_caller(ip, cfa, Some(saved));
-    Some(slot)
+    is_return_site(registers, bounds, target).then_some(slot)
+}
+
+/// Whether the caller, whose registers these are, is returned to.
+fn is_return_site(caller: &Registers, bounds: StackBounds, target: &impl Target) -> bool {
+    is_returned_to(caller.ip, bounds, target)
+        || match around(caller.ip, bounds, target) {
+            Around::Read { behind, .. } => restores_stack(caller, &behind, bounds, target),
+            Around::Nothing | Around::Unknown => false,
+        }
+}
+
+/// Whether the code that a frame is returned to begins by restoring the stack pointer from the
+/// frame that rbp points to, to what it may have been.
+fn restores_stack(
+    frame: &Registers,
+    code: &[u8],
+    bounds: StackBounds,
+    target: &impl Target,
+) -> bool {
+    let Some((restored, bp)) = restored(code).zip(frame.get(Register::RBP)) else { return false };
+    let read = |word| bounds.contains_word(word).then(|| target.read(word)).flatten();
+    let sp = restored.sp(bp, read);
+    bp & 7 == 0 && sp.is_some_and(|sp| (frame.sp()..=bp).contains(&sp) && sp & 7 == 0)
 }
 
 /// Whose code is returned to.
@@ -173,8 +262,7 @@ pub(super) enum Whose {
 }
 
 /// Whether a word between the stack pointer and the frame at `bp` may be a return address, or one
-/// in a register of code that was interrupted; also if that would take too long to say. Of returns
-/// to [`Whose::Generated`] code, which few programs have, only the first words are looked at.
+/// in a register of code that was interrupted; also if that would take too long to say.
 pub(super) fn returns_elsewhere(
     registers: &Registers,
     kind: FrameKind,
@@ -187,6 +275,18 @@ pub(super) fn returns_elsewhere(
     if may_return_below(registers.sp(), bp, bounds, target, others, whose) {
         return true;
     }
+    may_return_by_register(registers, kind, bounds, target, others, whose)
+}
+
+/// The same of the registers of interrupted code.
+fn may_return_by_register(
+    registers: &Registers,
+    kind: FrameKind,
+    bounds: StackBounds,
+    target: &impl Target,
+    others: &mut Others,
+    whose: Whose,
+) -> bool {
     let mut values = (0..16).filter_map(|number| registers.get(Register::from_dwarf(number)?));
     kind != FrameKind::Call
         && values.any(|value| may_be_returned_to(value, bounds, target, others, whose))
@@ -202,7 +302,7 @@ fn may_return_below(
     whose: Whose,
 ) -> bool {
     let end = bp.min(sp.saturating_add(MOST_FRAME));
-    if whose == Whose::All && (sp & 7 != 0 || end < bp) {
+    if sp & 7 != 0 || end < bp {
         return true;
     }
     let mut may_be = |word| may_be_returned_to(word, bounds, target, others, whose);
@@ -218,7 +318,7 @@ pub(super) fn is_returned_to(address: u64, bounds: StackBounds, target: &impl Ta
     if address == 0 || target.code(address.wrapping_sub(1)).is_some() {
         return false;
     }
-    let Before::Read(before) = generated_before(address, bounds, target) else { return false };
+    let Around::Read { before, .. } = around(address, bounds, target) else { return false };
     if !is_behind_call(&before, LONGEST_CALL) {
         return false;
     }
@@ -261,10 +361,10 @@ fn may_be_returned_to(
     }
     let may_be = |address| {
         !is_one_more()
-            || match generated_before(address, bounds, target) {
-                Before::Read(before) => is_call(before),
-                Before::Nothing => false,
-                Before::Unknown => true,
+            || match around(address, bounds, target) {
+                Around::Read { before, behind } => is_call(before) || restored(&behind).is_some(),
+                Around::Nothing => false,
+                Around::Unknown => true,
             }
     };
     can_be_code(address, bounds) && !others.have(address, may_be)
@@ -279,37 +379,46 @@ fn can_be_code(address: u64, bounds: StackBounds) -> bool {
     (FIRST + 1..USER_END).contains(&address) && !is_of_stack
 }
 
-/// The bytes before an address.
-enum Before {
-    /// With zeros for those of the page before that cannot be read.
-    Read([u8; LONGEST_CALL]),
+/// The bytes around an address.
+enum Around {
+    /// With zeros for those of another page that cannot be read.
+    Read { before: [u8; LONGEST_CALL], behind: [u8; MOST_RESTORING] },
     /// Nothing is mapped there, or it is no code.
     Nothing,
     /// They cannot be read, or not now.
     Unknown,
 }
 
-/// The bytes before `address`, which is of no known module, nor of the thread's own stack.
-fn generated_before(address: u64, bounds: StackBounds, target: &impl Target) -> Before {
+/// The bytes around `address`, which is of no known module, nor of the thread's own stack.
+fn around(address: u64, bounds: StackBounds, target: &impl Target) -> Around {
+    const ALL: usize = LONGEST_CALL + MOST_RESTORING;
     if !can_be_code(address, bounds) {
-        return Before::Nothing;
+        return Around::Nothing;
     }
-    let mut bytes = [0; LONGEST_CALL];
-    let on_page = LONGEST_CALL.min(((address - 1) % PAGE + 1) as usize);
-    let (above, below) = bytes.split_at_mut(LONGEST_CALL - on_page);
-    match copy(target, address - on_page as u64, below) {
-        Copied::Whole => {}
-        Copied::Nothing => return Before::Nothing,
-        Copied::Unknown => return Before::Unknown,
-    }
-    if !above.is_empty() {
-        match copy(target, address - LONGEST_CALL as u64, above) {
+    let mut bytes = [0; ALL];
+    let start = address - LONGEST_CALL as u64;
+    // As far as the page of the call's last byte goes; then the other page.
+    let page = (address - 1) & !(PAGE - 1);
+    let place = |at: u64| at.saturating_sub(start).min(ALL as u64) as usize;
+    let (first, end) = (place(page), place(page + PAGE));
+    for (from, to) in [(first, end), (0, first), (end, ALL)] {
+        let Some(bytes) = bytes.get_mut(from..to).filter(|bytes| !bytes.is_empty()) else {
+            continue;
+        };
+        match copy(target, start + from as u64, bytes) {
             Copied::Whole => {}
-            Copied::Nothing => above.fill(0),
-            Copied::Unknown => return Before::Unknown,
+            Copied::Nothing if (from, to) == (first, end) => return Around::Nothing,
+            Copied::Nothing => bytes.fill(0),
+            Copied::Unknown => return Around::Unknown,
         }
     }
-    Before::Read(bytes)
+    let mut around = Around::Read { before: [0; LONGEST_CALL], behind: [0; MOST_RESTORING] };
+    if let Around::Read { before, behind } = &mut around {
+        let (call, code) = bytes.split_at(LONGEST_CALL);
+        before.copy_from_slice(call);
+        behind.copy_from_slice(code);
+    }
+    around
 }
 
 /// One of the reads that a frame may take.

@@ -1,5 +1,6 @@
 //! The step out of a frame in the way that was read off its code.
 
+use crate::arch::RED_ZONE;
 use crate::arch::unwind::inference::Inferred;
 use crate::arch::unwind::registers::{Register, Registers};
 use crate::arch::unwind::step::{Obstacle, Step, step_with_callee_saved};
@@ -16,7 +17,12 @@ pub(super) fn leave_as_inferred(
     is_called: impl FnOnce(&Registers, u64) -> bool,
 ) -> Result<(Registers, u64), Obstacle> {
     let mut caller = *registers;
-    let read = |word| target.read(word);
+    // Code that is not understood may seem to have its frame wherever a register leads to: also to
+    // pages of a file, or of memory that another thread is waited for. What a frame keeps is on its
+    // stack.
+    let low = bounds.low.saturating_sub(RED_ZONE);
+    let is_on_stack = |word| StackBounds { low, ..bounds }.contains_word(word);
+    let read = |word| if is_on_stack(word) { target.read(word) } else { None };
     let Step::Caller { ra_slot: Some(slot) } =
         step_with_callee_saved(&mut caller, way.recipe, &way.saved, read)?
     else {

@@ -103,21 +103,31 @@ impl<'r> RunFiles<'r> {
         let copy = copy
             .filter(|copy| copy.metadata().is_ok_and(|copy| self.is_trusted(process, copy.uid())));
         let copy = copy.and_then(|copy| self.read(copy, &name, told));
+        let (copy, is_copy_cut) =
+            copy.map_or((None, false), |copy| (Some(copy.bytes), copy.is_cut));
         // After an exec it is the next program's.
         let is_execed = process.flags & FLAG_EXECED != 0;
         let own = (!is_execed && self.is_here(process, log))
             .then(|| self.open_own(Path::new(&name), process, told))
             .flatten()
             .and_then(|own| self.read(own, &name, told));
-        let own = own.filter(|own| copy.as_ref().is_none_or(|copy| own.starts_with(copy)));
+        // Of one that was killed, nobody knows when it ended: by now its id may be another's.
+        let is_long =
+            |own: &Bytes| own.is_cut || own.bytes.len() as u64 >= length_told(process.pid, log);
+        let own = own.filter(|own| process.end_ns != 0 || is_long(own));
+        let is_same = |own: &Bytes| copy.as_ref().is_none_or(|copy| own.bytes.starts_with(copy));
+        let own = own.filter(is_same);
         // What the process was about to write is no entry.
         let is_whole = own.is_some() && process.end_ns != 0;
-        let mut text = own.or(copy)?;
-        if !is_whole || text.len() as u64 == MOST_BYTES {
+        let (mut text, is_cut) = match own {
+            Some(own) => (own.bytes, own.is_cut),
+            None => (copy?, is_copy_cut),
+        };
+        if !is_whole || is_cut {
             let end = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
             text.truncate(end);
         }
-        blank_earlier(&mut text, log);
+        blank_earlier(&mut text, log, is_cut);
         Some(NameFile { path: name, content: Content::PerfMap(text) })
     }
 
@@ -155,7 +165,7 @@ impl<'r> RunFiles<'r> {
         for path in paths {
             let Some(file) = self.open_own(&path, process, told) else { continue };
             let path = path.display().to_string();
-            let Some(bytes) = self.read(file, &path, told) else { continue };
+            let Some(Bytes { bytes, .. }) = self.read(file, &path, told) else { continue };
             // Of another process, with the same id in another namespace.
             let pid = bytes.get(20..24).and_then(|pid| pid.first_chunk());
             if pid.is_some_and(|pid| u32::from_le_bytes(*pid) != process.pid) {
@@ -167,18 +177,20 @@ impl<'r> RunFiles<'r> {
         found
     }
 
-    fn read(&mut self, file: File, path: &str, told: &mut Vec<String>) -> Option<Vec<u8>> {
+    fn read(&mut self, file: File, path: &str, told: &mut Vec<String>) -> Option<Bytes> {
         let most = MOST_BYTES.min(self.left);
         let mut bytes = Vec::new();
-        if let Err(error) = file.take(most).read_to_end(&mut bytes) {
+        if let Err(error) = file.take(most + 1).read_to_end(&mut bytes) {
             told.push(format!("{path}: cannot be read: {error}"));
             return None;
         }
+        let is_cut = bytes.len() as u64 > most;
+        bytes.truncate(most as usize);
         self.left -= bytes.len() as u64;
-        if bytes.len() as u64 == most {
+        if is_cut {
             told.push(format!("{path}: only the first {most} bytes were read"));
         }
-        Some(bytes)
+        Some(Bytes { bytes, is_cut })
     }
 
     /// Opens a regular file, if it can be the process's.
@@ -208,16 +220,37 @@ impl<'r> RunFiles<'r> {
     }
 }
 
+/// What was read of a file.
+struct Bytes {
+    bytes: Vec<u8>,
+    /// Whether there is more.
+    is_cut: bool,
+}
+
+/// How long the process's map was when the collector told of it last. One that is shorter is
+/// another process's.
+fn length_told(process: u32, log: &[(u64, LogRecord)]) -> u64 {
+    let mut lengths = log.iter().filter_map(|(_, record)| match record {
+        LogRecord::PerfMap { pid, length } if *pid == process => Some(*length),
+        _ => None,
+    });
+    lengths.next_back().unwrap_or(0)
+}
+
 /// Makes blank what an earlier process with the same id has left in a map that was appended to. One
-/// that was written anew has other bytes in that place: addresses are random.
-fn blank_earlier(text: &mut [u8], log: &[(u64, LogRecord)]) {
+/// that was written anew has other bytes in that place: addresses are random. Of one that is cut
+/// off before that place, nothing counts.
+fn blank_earlier(text: &mut [u8], log: &[(u64, LogRecord)], is_cut: bool) {
     let earlier = log.iter().find_map(|(_, record)| match record {
         LogRecord::Temporary { tail, length, .. } if !tail.is_empty() => Some((tail, *length)),
         _ => None,
     });
     let Some((tail, length)) = earlier else { return };
-    let earlier = usize::try_from(length).ok().and_then(|length| text.get_mut(..length));
-    if let Some(earlier) = earlier.filter(|earlier| earlier.ends_with(tail)) {
+    let end = usize::try_from(length).unwrap_or(usize::MAX);
+    let is_before = is_cut && end > text.len();
+    let end = if is_before { text.len() } else { end };
+    let earlier = text.get_mut(..end);
+    if let Some(earlier) = earlier.filter(|earlier| is_before || earlier.ends_with(tail)) {
         // Lines keep their numbers.
         earlier.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
     }
@@ -259,15 +292,19 @@ mod tests {
         let log = |tail: &[u8], length| {
             [(1, LogRecord::Temporary { device: 1, inode: 2, tail: tail.to_vec(), length })]
         };
-        let blanked = |tail: &[u8], length| {
+        let blanked_of = |tail: &[u8], length, is_cut| {
             let mut text = b"10 1 a\n20 1 b\n".to_vec();
-            blank_earlier(&mut text, &log(tail, length));
+            blank_earlier(&mut text, &log(tail, length), is_cut);
             String::from_utf8(text).unwrap()
         };
+        let blanked = |tail: &[u8], length| blanked_of(tail, length, false);
         assert_eq!(blanked(b"1 a\n", 7), "      \n20 1 b\n");
         // Written anew; shorter by now; none before.
         assert_eq!(blanked(b"1 x\n", 7), "10 1 a\n20 1 b\n");
         assert_eq!(blanked(b"1 b\n", 700), "10 1 a\n20 1 b\n");
         assert_eq!(blanked(b"", 7), "10 1 a\n20 1 b\n");
+        // Cut off before where the earlier process's part ends, and behind.
+        assert_eq!(blanked_of(b"1 b\n", 700, true), "      \n      \n");
+        assert_eq!(blanked_of(b"1 a\n", 7, true), "      \n20 1 b\n");
     }
 }

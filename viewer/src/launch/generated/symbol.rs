@@ -44,7 +44,8 @@ impl Symbol {
 fn python(text: &str) -> Option<Symbol> {
     // A path may have colons in it, and a qualified name has none.
     let (name, file) = text.strip_prefix("py::")?.split_once(':')?;
-    let is_whole = !name.is_empty() && !file.is_empty();
+    // C++ has namespaces of that name, in which LLVM's compilers name functions: `py::f::g()`.
+    let is_whole = !name.is_empty() && !file.is_empty() && !file.starts_with(':');
     is_whole.then(|| Symbol { file: Some(file.to_owned()), ..Symbol::named(name) })
 }
 

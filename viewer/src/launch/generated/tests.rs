@@ -198,6 +198,7 @@ fn names_of_runtimes_are_functions_of_files() {
         ("py::", "py::", "", 0),
         ("py::f:", "py::f:", "", 0),
         ("py:::/a.py", "py:::/a.py", "", 0),
+        ("py::detail::f(int)", "py::detail::f(int)", "", 0),
         ("Builtin:ArrayMap", "Builtin:ArrayMap", "", 0),
         ("int F.fib(int)", "int F.fib(int)", "", 0),
     ] {

@@ -393,3 +393,21 @@ fn files_of_all_runs_are_kept() {
     assert_eq!(merged(&[old.clone(), one]), unknown);
     assert_eq!(merged(&[old]), []);
 }
+
+/// Each stage once, in the order of the parts: also where two are compared.
+#[test]
+fn stages_are_those_of_all_runs() {
+    let bytes = include_bytes!("../../../../tests/golden/v1/stages.csprof");
+    let first = csprof_format::read::read(bytes).unwrap();
+    let mut second = first.clone();
+    second.run.start_unix_ns += 1;
+    second.stages = vec!["where c".to_owned(), "hide b".to_owned()];
+    let mut merger = Merger::new(Agreement::SameMetrics);
+    merger.add("first", first.clone()).unwrap();
+    merger.add("second", second.clone()).unwrap();
+    let expected = ["hide module:libc*", "where c", "hide b"];
+    assert_eq!(merger.finish().stages, expected);
+    let [base, other] = [first, second].map(Profile::from_saved);
+    let compared = Profile::compared(("first", base), ("second", other), &[]).unwrap();
+    assert_eq!(compared.info.stages, expected);
+}

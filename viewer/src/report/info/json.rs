@@ -89,6 +89,8 @@ pub fn write(profile: &Profile, sets: &[SetPlace], out: &mut impl Write) -> io::
             mode: if run.trampoline { "every-return" } else { "off" },
         },
         warnings: &run.warnings,
+        // The refinement that reports and the viewer begin with, a text for each stage.
+        stages: &info.stages,
         // The runs of a merged profile, in the order of their processes; absent for one run.
         #[serde(flatten)]
         runs: (!runs.is_empty()).then(|| object! { runs: runs }),

@@ -104,6 +104,7 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
     if !run.csprof_version.is_empty() {
         fact("recorded by", format!("csprof {}", run.csprof_version));
     }
+    fact("begins with", profile.info.stages.join(" | "));
     for warning in &run.warnings {
         fact("warning", warning.clone());
     }

@@ -79,6 +79,10 @@ fn words(model: &Model) -> Result<Vec<String>, String> {
     if comparison.is_some_and(|comparison| comparison.scale == Scale::Share) {
         add("--normalize", None);
     }
+    let saved = &model.profile.info.stages;
+    if !saved.is_empty() && !model.shown_stages.begins_with(saved) {
+        add("--no-saved-stages", None);
+    }
     let stages = model.shown_stages.to_string();
     if !stages.is_empty() {
         add("--refine", Some(&stages));

@@ -11,11 +11,15 @@
 //! own that keep no register. What is found is a guess still, which the `unwind::walk` holds
 //! against the stack. SIGNAL side: no heap, and a bound on the steps.
 
+mod frame;
 mod state;
 mod ways;
 
-use super::instruction::{Effect, Instruction, LONGEST, RegisterSet, decode};
+use super::instruction::{Effect, Instruction, LONGEST, RegisterSet, decode, has};
 use super::registers::Register;
+pub use frame::{
+    MOST_RESTORING, Made, Restored, is_frame_pointer, made_frame, restored, was_frame_pointer,
+};
 pub use state::Inferred;
 use state::{State, Value};
 pub use ways::MOST_STEPS;
@@ -77,75 +81,6 @@ pub enum Belief {
     GoesOn,
 }
 
-/// Whether `push %rbp; mov %rsp,%rbp` comes before `at`, and all instructions from there on, one
-/// behind the other, have put so many bytes on the stack since.
-#[must_use]
-pub fn makes_frame(code: &[u8], at: usize, depth: u64) -> bool {
-    const MOST_TRIED: usize = 4;
-    let before = code.get(..at).unwrap_or_default();
-    let is_prologue =
-        |bytes: &[u8]| matches!(bytes, [0x55, 0x48, 0x89, 0xe5] | [0x55, 0x48, 0x8b, 0xec]);
-    let prologues = before.windows(4).enumerate().rev().filter(|(_, bytes)| is_prologue(bytes));
-    let Ok(depth) = i64::try_from(depth) else { return false };
-    let starts = prologues.map(|(start, _)| start + 4);
-    starts.take(MOST_TRIED).any(|start| depth_behind(before, start) == Some(depth))
-}
-
-/// Bytes that all instructions from `at` to the end have put on the stack, which go straight on and
-/// leave the frame as it is; `None` if they do not, or that cannot be said.
-fn depth_behind(code: &[u8], mut at: usize) -> Option<i64> {
-    let mut depth = 0;
-    while at < code.len() {
-        let Instruction { length, effect, .. } = decode(code.get(at..)?)?;
-        match effect {
-            Effect::Push(_) => depth += 8,
-            Effect::Pop(to) if !matches!(to, Some(Register::RSP | Register::RBP)) => depth -= 8,
-            Effect::Add { to: Register::RSP, from: Register::RSP, offset } => {
-                depth -= i64::from(offset);
-            }
-            Effect::Pop(_)
-            | Effect::Leave
-            | Effect::Lower
-            | Effect::Return
-            | Effect::Stop
-            | Effect::Jump(_)
-            | Effect::JumpIndirect(_)
-            | Effect::Add { to: Register::RSP | Register::RBP, .. }
-            | Effect::Load { to: Register::RSP | Register::RBP, .. } => return None,
-            Effect::Change(set) if has(set, Register::RSP) || has(set, Register::RBP) => {
-                return None;
-            }
-            _ => {}
-        }
-        at += usize::from(length);
-    }
-    (at == code.len()).then_some(depth)
-}
-
-/// Whether the code at `at`, straight on, uses rbp as a frame pointer: for something below the word
-/// that it points to, or to take the frame down.
-#[must_use]
-pub fn uses_frame_pointer(code: &[u8], mut at: usize) -> bool {
-    for _ in 0..MOST_STRAIGHT_ON {
-        let Some(Instruction { length, effect, memory }) = code.get(at..).and_then(decode) else {
-            return false;
-        };
-        match effect {
-            _ if memory.is_some_and(|(base, at)| base == Register::RBP && at < 0) => return true,
-            Effect::Leave
-            | Effect::Add { to: Register::RSP, from: Register::RBP, offset: ..=0 } => return true,
-            Effect::Return
-            | Effect::Jump(_)
-            | Effect::JumpIndirect(_)
-            | Effect::Call(_)
-            | Effect::Stop => return false,
-            _ => {}
-        }
-        at += usize::from(length);
-    }
-    false
-}
-
 /// Whether so many instructions are at `at`, or fewer that end with one behind which others need
 /// not be.
 #[must_use]
@@ -160,51 +95,6 @@ pub fn is_code(code: &[u8], mut at: usize, instructions: u32) -> bool {
         }
     }
     true
-}
-
-/// Instructions in which [`changes_frame_pointer`] looks.
-const MOST_STRAIGHT_ON: u32 = 32;
-
-/// Whether the code at `at`, straight on, gives rbp another value but the one that is saved where
-/// it points to, or writes to the two words there: then it is no frame pointer.
-#[must_use]
-pub fn changes_frame_pointer(code: &[u8], mut at: usize) -> bool {
-    let is_saved = |offset: i32| (-7..16).contains(&offset);
-    let mut is_at_frame = false;
-    for _ in 0..MOST_STRAIGHT_ON {
-        let Some(Instruction { length, effect, memory }) = code.get(at..).and_then(decode) else {
-            return false;
-        };
-        match effect {
-            Effect::Add { to: Register::RBP, .. } | Effect::Load { to: Register::RBP, .. } => {
-                return true;
-            }
-            Effect::Change(set) if has(set, Register::RBP) => return true,
-            Effect::Store { base: Register::RBP, offset, .. }
-            | Effect::Overwrite { base: Register::RBP, offset }
-                if is_saved(offset) =>
-            {
-                return true;
-            }
-            Effect::Pop(None)
-                if memory.is_some_and(|(base, at)| base == Register::RBP && is_saved(at)) =>
-            {
-                return true;
-            }
-            Effect::Add { to: Register::RSP, from: Register::RBP, .. } => is_at_frame = true,
-            // Without the stack pointer at its frame, it restores what the function has saved.
-            Effect::Pop(Some(Register::RBP)) => return !is_at_frame,
-            Effect::Leave
-            | Effect::Return
-            | Effect::Jump(_)
-            | Effect::JumpIndirect(_)
-            | Effect::Call(_)
-            | Effect::Stop => return false,
-            _ => {}
-        }
-        at += usize::from(length);
-    }
-    false
 }
 
 /// Bytes of the longest call: `call rel32` and `call *…` have two to seven, or eight with a prefix.
@@ -272,10 +162,6 @@ pub struct Above {
     pub sp: i64,
     /// Above rbp, if that is known.
     pub bp: Option<i64>,
-}
-
-const fn has(set: RegisterSet, register: Register) -> bool {
-    set >> register.dwarf() & 1 == 1
 }
 
 /// Whether the code at `at`, straight on, is about to use the word that lies so far above its

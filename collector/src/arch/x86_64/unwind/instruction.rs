@@ -92,6 +92,12 @@ pub enum Effect {
     Stop,
 }
 
+/// Whether a register is in a set.
+#[must_use]
+pub const fn has(set: RegisterSet, register: Register) -> bool {
+    set >> register.dwarf() & 1 == 1
+}
+
 const fn set(register: Register) -> RegisterSet {
     1 << register.dwarf()
 }
@@ -152,7 +158,7 @@ impl Operands {
 }
 
 /// By the number that instructions have for it.
-fn register(number: u8) -> Register {
+pub(super) fn register(number: u8) -> Register {
     const ORDER: [Register; 16] = [
         Register::RAX,
         Register::RCX,

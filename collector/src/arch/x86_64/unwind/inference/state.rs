@@ -23,6 +23,8 @@ pub struct Inferred {
     /// Whether the stack pointer is at the return address at first, and was moved below it since:
     /// as a function begins.
     pub begins: bool,
+    /// Whether more than the return address may be taken off the stack with it.
+    pub takes_more: bool,
     /// The same holds at instructions that begin up to so many bytes further on.
     pub reach: u8,
 }
@@ -36,6 +38,7 @@ impl Inferred {
         terms: 0,
         conforms: false,
         begins: false,
+        takes_more: false,
         reach: 0,
     };
 
@@ -317,7 +320,8 @@ impl State {
         };
         // What is restored behind that was not seen.
         let found = self.leave().filter(|_| is_frame)?;
-        Some(Inferred { saved: CalleeSaved::LOST, kept: 0, conforms: false, ..found })
+        let (saved, kept, conforms, takes_more) = (CalleeSaved::LOST, 0, false, true);
+        Some(Inferred { saved, kept, conforms, takes_more, ..found })
     }
 
     /// How a function returns here, if one can.
@@ -333,7 +337,8 @@ impl State {
         let values = WANTED.iter().map(|register| self.get(*register)).chain([self.sp()]);
         let terms = values.filter_map(Value::base).fold(0, |set, base| set | bit(base));
         let begins = self.is_lower && self.sp() == Value::At(Register::RSP, 0);
-        Some(Inferred { recipe, saved, kept: self.kept(), terms, conforms, begins, reach: 0 })
+        let (kept, takes_more) = (self.kept(), false);
+        Some(Inferred { recipe, saved, kept, terms, conforms, begins, takes_more, reach: 0 })
     }
 
     /// The way to the return address, if rsp is there.

@@ -311,6 +311,7 @@ fn a_subroutine_that_keeps_nothing() {
             .fold(0, |set, register| set | bit(*register)),
         conforms: false,
         begins: false,
+        takes_more: false,
         reach: 0,
     };
     let ways = |at| {

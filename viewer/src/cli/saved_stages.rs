@@ -1,0 +1,117 @@
+//! The stages that a profile was saved with, which every refinement of it begins with.
+
+use clap::Args;
+
+use crate::profile::Profile;
+use crate::refine::{Refined, Refinement, Sets};
+
+/// Whether a profile's own stages count.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(super) struct SavedStages {
+    /// Leave out the stages that the profile was saved with, such as `hide @python` of
+    /// `record --python`
+    #[arg(long)]
+    no_saved_stages: bool,
+}
+
+/// A refinement that begins with a profile's own stages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Begun {
+    /// All stages, with those that the user asked for.
+    pub(super) refinement: Refinement,
+    /// How many of them are the profile's.
+    pub(super) saved: usize,
+    /// Why others of the profile's are left out, for people.
+    pub(super) left_out: Vec<String>,
+}
+
+impl SavedStages {
+    /// The stages that the profile was saved with, then those that were `asked` for. What is asked
+    /// for may begin with them, as a command line does that was made for another profile. Those of
+    /// the profile that do not apply to it are left out.
+    pub(super) fn before(self, asked: Refinement, profile: &Profile, sets: &Sets) -> Begun {
+        let mut begun = Begun::default();
+        let saved = &profile.info.stages;
+        if self.no_saved_stages || saved.is_empty() {
+            return Begun { refinement: asked, ..begun };
+        }
+        let mut refined = Refined::base(profile);
+        for text in saved {
+            let applied = sets.parse(text).map_err(|error| error.message).and_then(|read| {
+                let mut next = refined.clone();
+                for stage in &read.stages {
+                    next = next.then(stage).map_err(|error| error.to_string())?;
+                }
+                Ok((read.stages, next))
+            });
+            match applied {
+                Ok((stages, next)) => {
+                    begun.refinement.stages.extend(stages);
+                    refined = next;
+                }
+                Err(cause) => begun.left_out.push(format!(
+                    "the profile was saved with the stage `{text}`, which is left out: {cause}"
+                )),
+            }
+        }
+        begun.saved = begun.refinement.stages.len();
+        if asked.stages.starts_with(&begun.refinement.stages) {
+            begun.refinement = asked;
+        } else {
+            begun.refinement.stages.extend(asked.stages);
+        }
+        begun
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+    use crate::refine::parse;
+
+    fn profile(stages: &[&str]) -> Profile {
+        let outline = "main 1\n  eval 3 module:/usr/bin/python3.12\n    burn 5\n";
+        let mut profile = from_outline(outline).unwrap();
+        profile.info.stages = stages.iter().map(|stage| (*stage).to_owned()).collect();
+        profile
+    }
+
+    fn begun(stages: &[&str], asked: &str) -> (String, usize, Vec<String>) {
+        let asked = parse(asked).unwrap();
+        let begun = SavedStages::default().before(asked, &profile(stages), &Sets::default());
+        (begun.refinement.to_string(), begun.saved, begun.left_out)
+    }
+
+    #[test]
+    fn what_is_asked_for_comes_after_the_profile_s_own() {
+        for (stages, asked, expected) in [
+            (&[][..], "through burn", "through burn"),
+            (&["hide @python"], "", "hide @python"),
+            (&["hide @python"], "through burn", "hide @python | through burn"),
+            // As the viewer's `:repro` writes it.
+            (&["hide @python"], "hide @python | through burn", "hide @python | through burn"),
+            (
+                &["hide @python", "through burn"],
+                "hide main",
+                "hide @python | through burn | hide main",
+            ),
+        ] {
+            let (text, saved, left_out) = begun(stages, asked);
+            assert_eq!((&*text, saved, left_out.len()), (expected, stages.len(), 0));
+        }
+        let none = SavedStages { no_saved_stages: true };
+        let begun =
+            none.before(parse("hide main").unwrap(), &profile(&["hide @python"]), &Sets::default());
+        assert_eq!((&*begun.refinement.to_string(), begun.saved), ("hide main", 0));
+    }
+
+    /// By a later version, or after a merge.
+    #[test]
+    fn what_does_not_apply_is_left_out_and_told() {
+        let (text, saved, left_out) = begun(&["hide @mpi", "sing", "hide @python"], "hide main");
+        assert_eq!((&*text, saved), ("hide @python | hide main", 1));
+        assert!(left_out[0].contains("`hide @mpi`"), "{left_out:?}");
+        assert!(left_out[1].contains("`sing`"), "{left_out:?}");
+    }
+}
