@@ -28,6 +28,8 @@ mod bytes;
 mod compare;
 #[path = "screens/contexts.rs"]
 mod contexts;
+#[path = "screens/flame.rs"]
+mod flame;
 #[path = "screens/info.rs"]
 mod info;
 #[path = "screens/looks.rs"]

@@ -12,24 +12,29 @@ use super::views::{TABS, VIEWS};
 use crate::profile::MetricRef;
 use crate::views::number::{Rounding, account, amount, brief};
 
-/// Screens with fewer columns than this get shorter names of views and a shorter account.
+/// Screens with fewer columns than this get a shorter account.
 const NARROW: usize = 60;
+
+/// Cells that the title should have before other views than the one that is shown have names.
+const TITLE_ROOM: usize = 24;
 
 /// The names of the views with the cell at which each begins, right-aligned.
 #[must_use]
 pub fn tabs(model: &Model) -> Vec<(ViewId, String, usize)> {
-    let narrow = usize::from(model.size.0) < NARROW;
-    let label = |(at, view): (usize, &&ViewEntry)| {
-        let label = match (ViewId(at) == model.view, narrow) {
-            (true, _) => format!("[{} {}]", at + 1, view.title),
-            (false, true) => format!(" {} ", at + 1),
-            (false, false) => format!(" {} {} ", at + 1, view.title),
+    let cells = usize::from(model.size.0);
+    let labels = |has_names: bool| {
+        let label = move |(at, view): (usize, &&ViewEntry)| match ViewId(at) == model.view {
+            true => (ViewId(at), format!("[{} {}]", at + 1, view.title)),
+            false if has_names => (ViewId(at), format!(" {} {} ", at + 1, view.title)),
+            false => (ViewId(at), format!(" {} ", at + 1)),
         };
-        (ViewId(at), label)
+        let labels: Vec<_> = VIEWS[..TABS].iter().enumerate().map(label).collect();
+        let all: usize = labels.iter().map(|(_, label)| width(label)).sum();
+        (labels, all)
     };
-    let labels: Vec<_> = VIEWS[..TABS].iter().enumerate().map(label).collect();
-    let all: usize = labels.iter().map(|(_, label)| width(label)).sum();
-    let mut at = usize::from(model.size.0).saturating_sub(all + 1);
+    let named = labels(true);
+    let (labels, all) = if named.1 + TITLE_ROOM <= cells { named } else { labels(false) };
+    let mut at = cells.saturating_sub(all + 1);
     let placed = labels.into_iter().map(|(view, label)| {
         let start = at;
         at += width(&label);

@@ -309,6 +309,18 @@ impl Model {
         self.progress.filter(|(of, _)| *of == ticket).map(|(_, done)| done)
     }
 
+    /// Lays the view that is seen out for so many cells and lines.
+    pub(super) fn lay_out(&mut self, width: usize, height: usize) {
+        let seen = self.seen();
+        self.views[seen.0].lay_out(&self.scene.refined, width, height);
+    }
+
+    /// Selects what a picture has at this cell and line; `false` if there is nothing.
+    pub(super) fn select_at(&mut self, x: usize, line: usize) -> bool {
+        let seen = self.seen();
+        self.views[seen.0].select_at(x, line, &self.scene.refined)
+    }
+
     /// The rows of the view; `None` where it has none, and while they are being made.
     #[must_use]
     pub fn rows(&self) -> Option<&dyn Rows> {

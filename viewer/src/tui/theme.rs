@@ -70,6 +70,8 @@ pub struct Glyphs {
     pub bars: &'static [&'static str],
     /// Under the place of an error.
     pub caret: &'static str,
+    /// Left edge of a box of a picture.
+    pub box_edge: &'static str,
 }
 
 /// Unicode pictures.
@@ -89,6 +91,7 @@ pub const UNICODE: Glyphs = Glyphs {
     corners: ["┌", "┐", "└", "┘"],
     bars: &[" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"],
     caret: "^",
+    box_edge: "▏",
 };
 
 /// Pictures for terminals and fonts without Unicode.
@@ -108,7 +111,18 @@ pub const ASCII: Glyphs = Glyphs {
     corners: ["+", "+", "+", "+"],
     bars: &[" ", "#"],
     caret: "^",
+    box_edge: "|",
 };
+
+/// Colors of boxes, on which black is readable.
+const FILLS: [Color; 6] = [
+    Color::Yellow,
+    Color::Green,
+    Color::Cyan,
+    Color::LightYellow,
+    Color::LightGreen,
+    Color::LightCyan,
+];
 
 /// Glyphs and styles of this session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,6 +221,38 @@ impl Theme {
         self.colored(Color::Magenta, Style::new())
     }
 
+    /// A box of a picture, of the kind that has this number.
+    #[must_use]
+    pub fn fill(self, number: usize) -> Style {
+        self.filled(FILLS[number % FILLS.len()])
+    }
+
+    /// A box that is of no kind.
+    #[must_use]
+    pub fn fill_of_nothing(self) -> Style {
+        self.filled(Color::Gray)
+    }
+
+    /// A box of a comparison, by the mark of the direction in which its cost has changed.
+    #[must_use]
+    pub fn fill_of_change(self, mark: &str) -> Style {
+        match mark {
+            "" => self.fill_of_nothing(),
+            mark if mark == self.glyphs.ascending => self.filled(Color::LightRed),
+            _ => self.filled(Color::Cyan),
+        }
+    }
+
+    fn filled(self, color: Color) -> Style {
+        if self.color { Style::new().fg(Color::Black).bg(color) } else { Style::new() }
+    }
+
+    /// A box whose name a search found, over its own style.
+    #[must_use]
+    pub fn found_box(self) -> Style {
+        Style::new().add_modifier(Modifier::UNDERLINED | Modifier::BOLD)
+    }
+
     /// A share of the cost, `part` of `whole`; the number itself stands beside it.
     #[must_use]
     pub fn heat(self, part: u64, whole: u64) -> Style {
@@ -253,6 +299,11 @@ mod tests {
             Color::Magenta => [205.0, 0.0, 205.0],
             Color::Cyan => [0.0, 205.0, 205.0],
             Color::White => [255.0; 3],
+            Color::Gray => [229.0; 3],
+            Color::LightRed => [255.0, 0.0, 0.0],
+            Color::LightGreen => [0.0, 255.0, 0.0],
+            Color::LightYellow => [255.0, 255.0, 0.0],
+            Color::LightCyan => [0.0, 255.0, 255.0],
             Color::Black => [0.0; 3],
             other => panic!("{other} is not a color of this theme"),
         }
@@ -303,9 +354,24 @@ mod tests {
     }
 
     #[test]
+    fn black_is_readable_on_every_box() {
+        // What WCAG 2.2 asks of text.
+        const LEAST: f64 = 4.5;
+        let theme = Theme::new(true, false);
+        let numbered = (0..FILLS.len()).map(|number| theme.fill(number));
+        let changes = ["", theme.glyphs.ascending, theme.glyphs.descending];
+        let changes = changes.map(|mark| theme.fill_of_change(mark));
+        for style in numbered.chain(changes) {
+            let (text, fill) = style.fg.zip(style.bg).unwrap();
+            assert!(contrast(text, fill) >= LEAST, "{style:?}");
+        }
+    }
+
+    #[test]
     fn without_color_there_is_none() {
         let theme = Theme::new(false, false);
-        for style in [theme.heat(9, 10), theme.heat(1, 10), theme.error(), theme.selected()] {
+        let styles = [theme.heat(9, 10), theme.heat(1, 10), theme.error(), theme.selected()];
+        for style in styles.into_iter().chain([theme.fill(1), theme.fill_of_change("^")]) {
             assert_eq!((style.fg, style.bg), (None, None));
         }
     }

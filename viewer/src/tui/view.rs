@@ -19,6 +19,7 @@ use super::table::{Look, Rows, Table};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::columns::{About, Explanation};
+use crate::views::path::Path;
 use crate::views::top_down::Downward;
 use crate::views::{Cost, Sort};
 
@@ -50,8 +51,10 @@ pub struct Sheet {
     pub mode: &'static Mode,
     /// Keys and what they do, for the last line, the most needed first.
     pub hints: &'static [(&'static str, &'static str)],
-    /// Whether it shows rows; else it paints itself.
+    /// Whether it has rows; else it paints itself.
     pub has_rows: bool,
+    /// Whether it paints its rows as a picture of its own, without columns.
+    pub is_picture: bool,
     /// Whether its rows open.
     pub opens: bool,
     /// Whether a search finds rows that have no line yet, by [`View::tree_mut`].
@@ -73,6 +76,7 @@ pub const OF_ROWS: Sheet = Sheet {
     mode: &PAGE,
     hints: &[],
     has_rows: true,
+    is_picture: false,
     opens: false,
     is_searched_whole: false,
     double_click: || Message::OpenMenu,
@@ -223,7 +227,8 @@ pub trait View: Debug {
     /// Paints these lines, from line `y` on.
     fn draw_above(&self, _canvas: &mut Canvas<'_>, _scene: &Scene, _y: usize) {}
 
-    /// Paints all of a view without rows on these lines; the line above them is free, too.
+    /// Paints all of a view without rows, or of a picture, on these lines; the line above them is
+    /// free, too.
     fn draw(&self, _canvas: &mut Canvas<'_>, _scene: &Scene, _lines: Range<usize>) {}
 
     /// Which line of a list without rows is seen on this one of so many lines of the screen.
@@ -247,13 +252,23 @@ pub trait View: Debug {
     /// Moves a view without rows by lines.
     fn scroll(&mut self, _lines: isize) {}
 
-    /// Keeps the end of a view without rows on a screen of this size.
-    fn keep_in_view(&mut self, _width: usize, _height: usize) {}
+    /// Lays a view without rows, or a picture, out for a screen of this size.
+    fn lay_out(&mut self, _shown: &Refined, _width: usize, _height: usize) {}
+
+    /// Selects the row of a picture at this cell and line; `false` if there is none.
+    fn select_at(&mut self, _x: usize, _line: usize, _shown: &Refined) -> bool {
+        false
+    }
+
+    /// The selected row, where rows lead from callers to callees in the profile that is shown.
+    fn selected_path(&self, _shown: &Refined) -> Option<Path> {
+        None
+    }
 
     // What happens to it.
 
-    /// Another view was left for it, in which this function was selected.
-    fn entered(&mut self, _function: Option<FunctionKey>, _shown: &Refined) {}
+    /// Another view was left for it, in which this function was selected, and this row.
+    fn entered(&mut self, _function: Option<FunctionKey>, _path: Option<Path>, _shown: &Refined) {}
 
     /// What it lacks to show anything.
     fn wanted(&self) -> Option<Wanted> {

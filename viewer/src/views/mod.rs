@@ -13,6 +13,7 @@ pub mod contexts;
 pub mod cost_lines;
 pub mod costs;
 pub mod difference;
+pub mod flame;
 pub mod flat;
 pub mod hall;
 pub mod hot_path;

@@ -19,7 +19,7 @@ use crate::profile::{Count, FrameKind, FrameRef, FunctionRef, MetricRef};
 use crate::refine::{CostsOf, Refined, WeightColumn, in_width};
 
 /// A row of one [`RowTree`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub(super) u32);
 
 impl RowId {

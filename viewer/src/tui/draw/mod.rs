@@ -35,10 +35,12 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     }
     top::draw(canvas, model);
     let body = model.body_height();
+    let sheet = model.sheet();
+    let is_painted = !sheet.has_rows || sheet.is_picture && model.why_empty.is_none();
     let lines = model.top()..model.top() + body;
     match model.over.last() {
         Some(Over::Page(page)) => page.draw(canvas, model.theme, lines.clone()),
-        _ if !model.sheet().has_rows => model.view().draw(canvas, model, lines.clone()),
+        _ if is_painted => model.view().draw(canvas, model, lines.clone()),
         _ => match &model.why_empty {
             Some(page) => page.draw(canvas, model.theme, lines.clone()),
             None => rows::draw(canvas, model, lines.start, body),

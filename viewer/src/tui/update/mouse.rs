@@ -35,6 +35,12 @@ pub(super) fn click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
     {
         return Some(Message::Show(view));
     }
+    if model.sheet().is_picture {
+        if let Some(line) = y.checked_sub(model.top()).filter(|line| *line < model.body_height()) {
+            model.select_at(x, line);
+        }
+        return None;
+    }
     if y + 1 == model.top() && model.sheet().has_rows {
         return Some(model.columns().message_at(x));
     }
@@ -64,6 +70,9 @@ pub(super) fn double_click(model: &mut Model, x: u16, y: u16) -> Option<Message>
             _ => (model.sheet().double_click)(),
         });
     }
+    if model.sheet().is_picture && model.over.is_empty() && usize::from(y) >= model.top() {
+        return Some((model.sheet().double_click)());
+    }
     let line = line_at(model, usize::from(y)).filter(|_| model.over.is_empty());
     let on_row = line.is_some_and(|line| !is_marker(model, line, usize::from(x)));
     if !on_row {
@@ -81,6 +90,8 @@ pub(super) fn wheel(model: &mut Model, steps: i8) {
     let height = model.body_height();
     if !model.over.is_empty() {
         moving::move_by(model, lines);
+    } else if model.sheet().is_picture {
+        model.view_mut().scroll(lines);
     } else if let Some((rows, _)) = model.rows_mut() {
         rows.scroll_by(lines, height);
     } else {

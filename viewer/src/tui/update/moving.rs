@@ -36,9 +36,10 @@ pub(super) fn move_by(model: &mut Model, lines: isize) {
 pub(super) fn keep_in_view(model: &mut Model) {
     let height = model.body_height();
     let width = usize::from(model.size.0);
+    let is_picture = model.sheet().is_picture;
     match model.rows_mut() {
-        Some((rows, _)) => rows.keep_in_view(height),
-        None => model.view_mut().keep_in_view(width, height),
+        Some((rows, _)) if !is_picture => rows.keep_in_view(height),
+        _ => model.lay_out(width, height),
     }
     if let Some(Over::Page(page)) = model.over.last_mut() {
         page.keep_in_view(width, height);

@@ -14,17 +14,18 @@ use crate::views::Row;
 pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
     let ended = leave_over(model, Some(view));
     if view.0 >= TABS {
-        model.views[view.0].entered(None, &model.scene.refined);
+        model.views[view.0].entered(None, None, &model.scene.refined);
         model.over.push(Over::View(view));
         model.notice = model.view().told(model);
         return ended;
     }
     let key = |row: &Row| model.of_rows().key(row.function);
     let function = model.selected().map(|selected| key(selected.row));
+    let path = model.view().selected_path(&model.scene.refined);
     let came_from = std::mem::replace(&mut model.view, view);
     model.found = None;
     if came_from != view {
-        model.views[view.0].entered(function, &model.scene.refined);
+        model.views[view.0].entered(function, path, &model.scene.refined);
     }
     ended
 }

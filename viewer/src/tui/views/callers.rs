@@ -13,6 +13,7 @@ use crate::refine::Refined;
 use crate::views::Cost;
 use crate::views::callers::{Callers, Upward};
 use crate::views::columns::About;
+use crate::views::path::Path;
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Callers",
@@ -113,7 +114,7 @@ impl View for CallersView {
     }
 
     /// The view is about the function that was selected.
-    fn entered(&mut self, function: Option<FunctionKey>, shown: &Refined) {
+    fn entered(&mut self, function: Option<FunctionKey>, _path: Option<Path>, shown: &Refined) {
         self.follow = function;
         self.go_to_followed(shown);
     }

@@ -19,6 +19,7 @@ use crate::views::columns::{About, Basis, Cell, Column, Explanation, Id, Tone};
 use crate::views::contexts::{Context, Imbalance, contexts};
 use crate::views::measure::Measure;
 use crate::views::number::amount;
+use crate::views::path::Path;
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Processes and threads",
@@ -169,7 +170,7 @@ impl View for Contexts {
     }
 
     /// The first line is selected.
-    fn entered(&mut self, _function: Option<FunctionKey>, _shown: &Refined) {
+    fn entered(&mut self, _function: Option<FunctionKey>, _path: Option<Path>, _shown: &Refined) {
         (self.selected, self.follow) = (0, None);
     }
 

@@ -62,7 +62,7 @@ impl View for Info {
         self.page.scroll_by(lines);
     }
 
-    fn keep_in_view(&mut self, width: usize, height: usize) {
+    fn lay_out(&mut self, _shown: &Refined, width: usize, height: usize) {
         self.page.keep_in_view(width, height);
     }
 

@@ -2,6 +2,7 @@
 
 use super::super::table::{Look, Rows, Table};
 use crate::refine::Refined;
+use crate::views::path::Path;
 use crate::views::tree::{Direction, RowTree};
 use crate::views::{Cost, Sort};
 
@@ -10,16 +11,27 @@ use crate::views::{Cost, Sort};
 pub(super) struct LazyTable<D: Direction> {
     pub(super) table: Option<Table<D>>,
     look: Option<Look>,
+    /// The row to select when it is made.
+    selected: Option<Path>,
+}
+
+impl<D: Direction> Default for LazyTable<D> {
+    fn default() -> Self {
+        Self::MISSING
+    }
 }
 
 impl<D: Direction> LazyTable<D> {
-    pub(super) const MISSING: Self = Self { table: None, look: None };
+    pub(super) const MISSING: Self = Self { table: None, look: None, selected: None };
 
     /// The table is there; returns whether it looks like one that was there before.
     pub(super) fn take(&mut self, mut table: Table<D>, refined: &Refined) -> bool {
         let look = self.look.take();
         if let Some(look) = &look {
             table.look_like(refined, look);
+        }
+        if let Some(selected) = self.selected.take() {
+            table.reveal_path(refined, &selected);
         }
         self.table = Some(table);
         look.is_some()
@@ -45,6 +57,14 @@ impl<D: Direction> LazyTable<D> {
             (Some(table), Some(look)) => table.look_like(refined, look),
             (Some(_), None) => {}
             (None, look) => self.look = look.cloned(),
+        }
+    }
+
+    /// Selects the row at a path, at once or when the table is there.
+    pub(super) fn reveal_path(&mut self, refined: &Refined, path: Option<Path>) {
+        match (&mut self.table, path) {
+            (Some(table), Some(path)) => table.reveal_path(refined, &path),
+            (_, path) => self.selected = path,
         }
     }
 

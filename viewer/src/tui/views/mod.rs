@@ -3,6 +3,7 @@
 
 pub(super) mod callers;
 mod contexts;
+mod flame;
 pub(super) mod flat;
 mod info;
 mod lazy;
@@ -17,13 +18,20 @@ use super::scene::Scene;
 use super::view::{BoxedView, ViewEntry};
 
 /// The views. The first one is shown first, and leaving another one leads to it.
-pub static VIEWS: [&ViewEntry; 6] =
-    [&tree::ENTRY, &callers::ENTRY, &flat::ENTRY, &info::ENTRY, &tables::ENTRY, &contexts::ENTRY];
+pub static VIEWS: [&ViewEntry; 7] = [
+    &tree::ENTRY,
+    &callers::ENTRY,
+    &flat::ENTRY,
+    &info::ENTRY,
+    &tables::ENTRY,
+    &flame::ENTRY,
+    &contexts::ENTRY,
+];
 
 /// How many of them have a digit, and a name in the header.
-pub const TABS: usize = 5;
+pub const TABS: usize = 6;
 
-const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "P"];
+const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "6", "P"];
 
 /// All views, without their rows.
 #[must_use]

@@ -8,9 +8,10 @@ use super::super::mode::{Binding, COLUMNS, FRAME, Group, Keys, MENU, Mode, STEPS
 use super::super::table::{Rows, Table};
 use super::super::view::{BoxedView, Memory, OF_ROWS, Repro, RowsMut, Sheet, View, ViewEntry};
 use super::lazy::{LazyTable, first_table};
-use crate::profile::MetricRef;
+use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::columns::About;
+use crate::views::path::Path;
 use crate::views::top_down::{Downward, TopDown};
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
@@ -107,6 +108,15 @@ impl View for Tree {
             table.toggle(shown);
             table.select(0);
         }
+    }
+
+    fn selected_path(&self, shown: &Refined) -> Option<Path> {
+        let table = self.rows.table.as_ref()?;
+        Some(table.path(shown, table.line(table.selected())?))
+    }
+
+    fn entered(&mut self, _function: Option<FunctionKey>, path: Option<Path>, shown: &Refined) {
+        self.rows.reveal_path(shown, path);
     }
 
     fn forget(&mut self, shown: &Refined) {

@@ -1,0 +1,460 @@
+//! The flame view: the call tree as a picture, callees below their callers, as wide as their cost.
+//!
+//! Its selection is a row of a tree like that of the tree view, so what can be done with a row can
+//! be done with a box. Moving opens rows, which nobody sees here: only what the picture begins
+//! with is kept for undo.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::canvas::Canvas;
+use super::super::columns;
+use super::super::comparison;
+use super::super::made::{Made, Wanted};
+use super::super::message::{Action, Message, RowStage};
+use super::super::mode::{
+    Binding, COPY, FRAME, Group, Keys, Mode, NUMBERS, REFINE, REFINE_BY_ROW, SEARCH, STEPS, bind,
+};
+use super::super::name::{shorten, width};
+use super::super::scene::Scene;
+use super::super::table::{Rows, Table};
+use super::super::view::{
+    BoxedView, Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
+};
+use super::lazy::{LazyTable, first_table};
+use crate::profile::{FrameKind, FunctionKey, MetricRef};
+use crate::refine::Refined;
+use crate::views::columns::{About, Column};
+use crate::views::difference::Difference;
+use crate::views::flame::{FlameBox, boxes, callees};
+use crate::views::number::percent;
+use crate::views::path::Path;
+use crate::views::top_down::{Downward, TopDown};
+use crate::views::tree::RowId;
+use crate::views::{Cost, Row};
+
+pub(super) static ENTRY: ViewEntry = ViewEntry {
+    title: "Flame",
+    command: "flame",
+    help: "flame: the call tree as a picture",
+    modes: &[&MODE],
+    new: |_| Box::new(Flame::default()),
+};
+
+static MODE: Mode = Mode {
+    title: "the flame view",
+    keys: &[
+        &[Keys::Of(OWN), Keys::Of(SEARCH), Keys::Of(REFINE), Keys::Of(REFINE_BY_ROW)],
+        &[Keys::Of(STEPS), Keys::Of(NUMBERS), Keys::Of(COPY)],
+        FRAME,
+    ],
+};
+
+const CALLEE: Action = Action("callee");
+const CALLER: Action = Action("caller");
+const WIDER: Action = Action("wider");
+const NARROWER: Action = Action("narrower");
+const FIRST: Action = Action("first");
+const ZOOM: Action = Action("zoom");
+const OUT: Action = Action("out");
+const FILLS: Action = Action("fills");
+
+static OWN: &[Binding] = &[
+    bind(Group::Move, "j <down>", Message::Own(CALLEE), "to the callee that costs most"),
+    bind(Group::Move, "k <up>", Message::Own(CALLER), "to the caller"),
+    bind(Group::Move, "l <right>", Message::Own(NARROWER), "to the next box, also a narrow one"),
+    bind(Group::Move, "h <left>", Message::Own(WIDER), "to the box before"),
+    bind(Group::Move, "g <home>", Message::Own(FIRST), "to the first box"),
+    bind(Group::Find, "H", Message::HotPath, "follow the hot path; again: further"),
+    bind(Group::Find, "<enter>", Message::Own(ZOOM), "zoom: the box takes all of the width"),
+    bind(Group::Find, "<backspace>", Message::Own(OUT), "zoom out, one box"),
+    bind(Group::Numbers, "v", Message::Own(FILLS), "colors tell modules, or kinds of calls"),
+    bind(
+        Group::Refine,
+        "T",
+        Message::Refine(RowStage::ThroughPath),
+        "only paths that begin as this box's",
+    ),
+    bind(Group::Views, "<space>", Message::OpenMenu, "what can be done with this box"),
+];
+
+static SHEET: Sheet = Sheet {
+    mode: &MODE,
+    hints: &[
+        ("?", "help"),
+        ("q", "tree"),
+        ("hjkl", "move"),
+        ("enter", "zoom"),
+        ("bksp", "out"),
+        ("u", "undo"),
+        ("/", "search"),
+        ("C", "callers"),
+        ("t", "through"),
+        ("x", "exclude"),
+        ("v", "colors"),
+        ("=", "explain"),
+    ],
+    is_picture: true,
+    is_searched_whole: true,
+    double_click: || Message::Own(ZOOM),
+    arrow: " > ",
+    about: About { inclusive: "all samples whose path begins as this row's does", ..OF_ROWS.about },
+    ..OF_ROWS
+};
+
+/// What colors tell apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fills {
+    /// Load modules.
+    #[default]
+    Modules,
+    /// Calls, inlined functions, tail calls, loops.
+    Kinds,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Flame {
+    rows: LazyTable<Downward>,
+    /// The row that the picture begins with.
+    zoom: Path,
+    /// The same in the tree there is.
+    root: RowId,
+    fills: Fills,
+    /// The boxes of the screen, line by line, once it is laid out.
+    lines: Vec<Vec<FlameBox>>,
+    /// The first of these that is seen.
+    scroll: usize,
+}
+
+/// The tree of the picture.
+#[derive(Clone, Debug)]
+struct Picture(TopDown);
+
+impl Flame {
+    fn selected(&self) -> Option<RowId> {
+        let table = self.rows.table.as_ref()?;
+        Some(table.line(table.selected())?.row)
+    }
+
+    /// Lets the picture begin with another row.
+    fn zoom_to(&mut self, shown: &Refined, row: RowId) {
+        let Some(table) = &self.rows.table else { return };
+        self.zoom = table.tree().path(shown, row);
+        self.root = row;
+    }
+
+    /// Whether the picture begins with this row, or with one above it.
+    fn is_in_picture(&self, table: &Table<Downward>, row: RowId) -> bool {
+        let tree = table.tree();
+        std::iter::successors(Some(row), |at| tree.parent(*at)).any(|at| at == self.root)
+    }
+
+    /// The row that a key leads to from the selected one.
+    fn next(&mut self, action: Action, shown: &Refined) -> Option<RowId> {
+        let selected = self.selected()?;
+        let table = self.rows.table.as_mut()?;
+        let tree = table.tree_mut();
+        let parent = tree.parent(selected).unwrap_or(RowId::ROOT);
+        let beside = |tree: &mut TopDown, by: isize| {
+            let siblings = callees(tree, shown, parent);
+            let at = siblings.iter().position(|row| *row == selected)?;
+            siblings.get(at.checked_add_signed(by)?).copied()
+        };
+        match action {
+            CALLEE => callees(tree, shown, selected).first().copied(),
+            CALLER => (parent != RowId::ROOT).then_some(parent),
+            WIDER => beside(tree, -1),
+            NARROWER => beside(tree, 1),
+            _ => match self.root {
+                RowId::ROOT => callees(tree, shown, RowId::ROOT).first().copied(),
+                root => Some(root),
+            },
+        }
+    }
+
+    /// The box of a row, or the one that stands for it and its siblings, with its line.
+    fn box_of(&self, tree: &TopDown, row: RowId) -> Option<(usize, &FlameBox)> {
+        let line = tree.depth(row).checked_sub(tree.depth(self.root))? as usize;
+        let boxes = self.lines.get(line)?;
+        let of_row = boxes.iter().find(|of| of.row == Some(row));
+        let parent = tree.parent(row);
+        let rest = || boxes.iter().find(|of| of.row.is_none() && Some(of.above) == parent);
+        of_row.or_else(rest).map(|of| (line, of))
+    }
+
+    fn box_at(&self, x: usize, line: usize) -> Option<&FlameBox> {
+        let boxes = self.lines.get(self.scroll + line)?;
+        boxes.iter().find(|of| (of.start..of.start + of.width).contains(&x))
+    }
+
+    fn draw_box(&self, canvas: &mut Canvas<'_>, scene: &Scene, of: FlameBox, y: usize) {
+        let theme = scene.theme;
+        let refined = &scene.refined;
+        let Some(table) = &self.rows.table else { return };
+        let edge = theme.glyphs.box_edge;
+        let Some(id) = of.row else {
+            let is_selected = self.selected().is_some_and(|selected| {
+                let of_selected = self.box_of(table.tree(), selected);
+                of_selected.is_some_and(|(_, rest)| rest == &of)
+            });
+            let style = if is_selected { theme.selected() } else { theme.faint() };
+            let text = theme.glyphs.ellipsis.repeat(of.width);
+            canvas.text(of.start, y, &text, of.width, style);
+            return;
+        };
+        let row = table.tree().row(id);
+        let name = match (row.kind, id) {
+            (_, RowId::ROOT) => "all call paths",
+            _ => refined.functions.get(row.function.index()).map_or("", |of| &*of.name),
+        };
+        let (mark, style) = self.fill(scene, row, id);
+        let style = if self.selected() == Some(id) { theme.selected() } else { style };
+        let room = of.width.saturating_sub(width(edge) + width(mark));
+        let shown = shorten(name, room, theme.glyphs.ellipsis);
+        let text = format!("{edge}{mark}{shown}");
+        canvas.text(of.start, y, &" ".repeat(of.width), of.width, style);
+        canvas.text(of.start, y, &text, of.width, style);
+        let found = scene.search.as_ref().is_some_and(|search| search.is_in(name));
+        if found && id != RowId::ROOT {
+            canvas.style(of.start, y, of.width, style.patch(theme.found_box()));
+        }
+    }
+
+    /// The mark and the style of a box.
+    fn fill(&self, scene: &Scene, row: &Row, id: RowId) -> (&'static str, ratatui::style::Style) {
+        let theme = scene.theme;
+        if let Some(compared) = scene.comparison() {
+            let difference = Difference::new(compared, Cost::Inclusive.of_sides(row));
+            let (_, mark) = comparison::change(theme, &difference);
+            return (mark, theme.fill_of_change(mark));
+        }
+        if id == RowId::ROOT || matches!(row.kind, FrameKind::Root | FrameKind::Partial) {
+            return ("", theme.fill_of_nothing());
+        }
+        let number = match self.fills {
+            Fills::Kinds => row.kind as usize,
+            Fills::Modules => {
+                let function = scene.refined.functions.get(row.function.index());
+                let module = function.and_then(|function| function.module);
+                module.map_or(0, |module| module.index() + 1)
+            }
+        };
+        ("", theme.fill(number))
+    }
+
+    /// What is selected, and what it costs.
+    fn heading(&self, scene: &Scene, cells: usize) -> String {
+        let refined = &scene.refined;
+        let Some((table, id)) = self.rows.table.as_ref().zip(self.selected()) else {
+            return String::new();
+        };
+        let row = table.tree().row(id);
+        let basis = columns::basis(scene, refined);
+        let cost = match scene.comparison() {
+            Some(compared) => {
+                let of = Difference::new(compared, Cost::Inclusive.of_sides(row));
+                of.delta(scene.form())
+            }
+            None => {
+                let column = Column::INCLUSIVE;
+                let text = column.text(&basis, &column.value(&basis, row));
+                let share = percent(row.of(refined.metric).inclusive, scene.whole());
+                format!("{text} {share}%")
+            }
+        };
+        let cost = format!("  {cost} ");
+        let name = refined.functions.get(row.function.index()).map_or("", |of| &*of.name);
+        let room = cells.saturating_sub(width(&cost) + 1);
+        format!(" {}{cost}", shorten(name, room, scene.theme.glyphs.ellipsis))
+    }
+}
+
+impl View for Flame {
+    fn boxed(&self) -> BoxedView {
+        Box::new(self.clone())
+    }
+
+    fn sheet(&self) -> &'static Sheet {
+        &SHEET
+    }
+
+    fn rows(&self) -> Option<&dyn Rows> {
+        self.rows.table.as_ref().map(|table| table as _)
+    }
+
+    fn rows_mut<'v>(&'v mut self, shown: &'v Refined) -> Option<RowsMut<'v>> {
+        Some((self.rows.table.as_mut()?, shown))
+    }
+
+    fn tree_mut<'v>(
+        &'v mut self,
+        shown: &'v Refined,
+    ) -> Option<(&'v mut Table<Downward>, &'v Refined)> {
+        Some((self.rows.table.as_mut()?, shown))
+    }
+
+    /// The line above the picture says what is selected; ends with what it begins with.
+    fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
+        let theme = scene.theme;
+        let (cells, top) = (canvas.width(), lines.start);
+        let line = theme.glyphs.horizontal.repeat(cells);
+        canvas.text(0, top - 1, &line, cells, theme.faint());
+        if self.rows.table.as_ref().is_none_or(Rows::is_empty) {
+            let (text, style) = match self.rows.table {
+                None => (self.instead_of_rows(), theme.faint()),
+                Some(_) => (Cow::Borrowed(self.if_empty(&scene.refined)), theme.warning()),
+            };
+            canvas.text(1, top, &theme.plain(&text), cells.saturating_sub(2), style);
+            return;
+        }
+        let heading = self.heading(scene, cells.saturating_sub(2));
+        let end = canvas.text(1, top - 1, &heading, cells, theme.strong());
+        if self.root != RowId::ROOT
+            && let Some(table) = &self.rows.table
+        {
+            let above = table.tree().depth(self.root) - 1;
+            let zoomed = format!(" {above} above ");
+            let room = cells.saturating_sub(end + 2);
+            if above > 0 && width(&zoomed) <= room {
+                canvas.text_right(cells - 1, top - 1, &zoomed, room, theme.faint());
+            }
+        }
+        for (y, line) in lines.zip(self.lines.iter().skip(self.scroll)) {
+            for of in line {
+                self.draw_box(canvas, scene, *of, y);
+            }
+        }
+    }
+
+    fn select_at(&mut self, x: usize, line: usize, shown: &Refined) -> bool {
+        let Some(of) = self.box_at(x, line).copied() else { return false };
+        let Some(table) = &mut self.rows.table else { return false };
+        // Of those without boxes the first one costs most.
+        let row = of.row.or_else(|| {
+            let boxed: Vec<_> =
+                self.lines.iter().flatten().filter(|other| other.above == of.above).collect();
+            let rows = callees(table.tree_mut(), shown, of.above);
+            rows.into_iter().find(|row| boxed.iter().all(|of| of.row != Some(*row)))
+        });
+        if let Some(row) = row.filter(|row| *row != RowId::ROOT) {
+            table.reveal(shown, row);
+        }
+        row.is_some()
+    }
+
+    fn lay_out(&mut self, shown: &Refined, width: usize, height: usize) {
+        let Some(selected) = self.selected() else {
+            self.lines.clear();
+            return;
+        };
+        let Some(table) = &self.rows.table else { return };
+        if !self.is_in_picture(table, selected) {
+            // A search, a hot path or another view led out of it.
+            (self.root, self.zoom) = (RowId::ROOT, Path::default());
+        }
+        let Some(table) = &mut self.rows.table else { return };
+        let tree = table.tree_mut();
+        let line = (tree.depth(selected) - tree.depth(self.root)) as usize;
+        // The callees of what is selected are seen, too.
+        let last_top = (line + 2).saturating_sub(height);
+        self.scroll = self.scroll.clamp(last_top, line.max(last_top));
+        self.lines = boxes(tree, shown, self.root, width, self.scroll + height);
+        self.scroll = self.scroll.min(self.lines.len().saturating_sub(height).max(last_top));
+    }
+
+    fn scroll(&mut self, lines: isize) {
+        self.scroll = self.scroll.saturating_add_signed(lines);
+    }
+
+    fn selected_path(&self, shown: &Refined) -> Option<Path> {
+        Some(self.rows.table.as_ref()?.tree().path(shown, self.selected()?))
+    }
+
+    fn entered(&mut self, _function: Option<FunctionKey>, path: Option<Path>, shown: &Refined) {
+        self.rows.reveal_path(shown, path);
+    }
+
+    fn wanted(&self) -> Option<Wanted> {
+        self.rows.table.is_none().then(|| {
+            Wanted::new("flame", String::new(), |refined, watch| {
+                Ok(Made::default().with(Picture(TopDown::new(refined, watch)?)))
+            })
+        })
+    }
+
+    fn take(&mut self, made: &mut Made, shown: &Refined) {
+        let Some(Picture(tree)) = made.take() else { return };
+        let mut table = first_table(tree, shown, SHEET.cost);
+        let (root, is_whole) = table.tree_mut().locate(shown, &self.zoom);
+        self.root = if is_whole { root } else { RowId::ROOT };
+        self.rows.take(table, shown);
+    }
+
+    fn forget(&mut self, shown: &Refined) {
+        self.rows.forget(shown);
+        self.root = RowId::ROOT;
+        self.lines.clear();
+    }
+
+    fn look_at(&mut self, _metric: MetricRef) {
+        self.rows.forget_hot_paths();
+    }
+
+    fn act(&mut self, action: Action, shown: &Refined) -> Outcome {
+        match action {
+            ZOOM => match self.selected() {
+                Some(row) if row != self.root => self.zoom_to(shown, row),
+                _ => return Outcome::said("this box has all of the width already"),
+            },
+            OUT => {
+                let Some(table) = &self.rows.table else { return Outcome::default() };
+                match table.tree().parent(self.root) {
+                    Some(parent) => self.zoom_to(shown, parent),
+                    None => return Outcome::said("this is all of the picture"),
+                }
+            }
+            FILLS => {
+                let (fills, said) = match self.fills {
+                    Fills::Modules => (Fills::Kinds, "colors tell calls, inlined functions, loops"),
+                    Fills::Kinds => (Fills::Modules, "colors tell load modules"),
+                };
+                self.fills = fills;
+                return Outcome::said(said);
+            }
+            _ => {
+                let next = self.next(action, shown);
+                if let (Some(row), Some(table)) = (next, &mut self.rows.table) {
+                    table.reveal(shown, row);
+                }
+            }
+        }
+        Outcome::default()
+    }
+
+    fn memory(&mut self, _shown: &Refined) -> Memory {
+        let names = |step| format!("{step:?} ");
+        let subject = Subject {
+            what: "what the picture begins with",
+            text: self.zoom.0.iter().map(names).collect(),
+            own: Arc::new(self.zoom.clone()),
+        };
+        Memory { subject: Some(subject), ..Memory::default() }
+    }
+
+    fn turn_to(&mut self, subject: &Subject, shown: &Refined) {
+        let Some(zoom) = subject.own.downcast_ref::<Path>() else { return };
+        self.zoom = zoom.clone();
+        if let Some(table) = &mut self.rows.table {
+            let (root, is_whole) = table.tree_mut().locate(shown, zoom);
+            self.root = if is_whole { root } else { RowId::ROOT };
+            if !zoom.0.is_empty() {
+                table.reveal(shown, self.root);
+            }
+        }
+    }
+
+    fn repro(&self, _compared: bool) -> Repro {
+        Repro::OfRows(Vec::new())
+    }
+}

@@ -1,0 +1,158 @@
+//! The picture of a call tree: a box for each row, below its caller's, as wide as what it costs.
+//!
+//! Boxes lie in cells of a terminal or in pixels. Siblings begin with what costs most; what a row
+//! costs beyond its callees is the empty room below the end of its box.
+
+use std::cmp::Reverse;
+
+use super::row::Row;
+use super::top_down::TopDown;
+use super::tree::RowId;
+use crate::refine::Refined;
+
+/// A stretch of a line of the picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlameBox {
+    /// The row; `None` for siblings each of which is narrower than 1.
+    pub row: Option<RowId>,
+    /// The row above.
+    pub above: RowId,
+    /// Its left edge, from that of the picture.
+    pub start: usize,
+    /// Its width, at least 1.
+    pub width: usize,
+}
+
+/// The boxes of the rows below `root`, as many levels as `levels`: the first line has `root` alone,
+/// as wide as the picture. Boxes of a line are in order, and none lies over another one.
+///
+/// Rows are opened as far as they are wide enough, so this costs what they stand for: at most
+/// O(nodes) the first time, then O(boxes).
+pub fn boxes(
+    tree: &mut TopDown,
+    refined: &Refined,
+    root: RowId,
+    width: usize,
+    levels: usize,
+) -> Vec<Vec<FlameBox>> {
+    let mut lines = Vec::new();
+    let mut line = vec![FlameBox { row: Some(root), above: root, start: 0, width }];
+    while !line.is_empty() && lines.len() < levels {
+        let below = line.iter().flat_map(|above| boxes_below(tree, refined, *above)).collect();
+        lines.push(std::mem::replace(&mut line, below));
+    }
+    lines
+}
+
+/// The rows that a row calls, in the order of their boxes.
+pub fn callees(tree: &mut TopDown, refined: &Refined, row: RowId) -> Vec<RowId> {
+    let mut rows = tree.children(refined, row).to_vec();
+    rows.sort_by_key(|row| Reverse(cost(refined, tree.row(*row))));
+    rows
+}
+
+fn boxes_below(tree: &mut TopDown, refined: &Refined, above: FlameBox) -> Vec<FlameBox> {
+    let Some(caller) = above.row else { return Vec::new() };
+    let all = cost(refined, tree.row(caller));
+    let edge = |cost: u64| scaled(cost.min(all), all, above.width);
+    let mut boxes: Vec<FlameBox> = Vec::new();
+    let (mut sum, mut start) = (0_u64, 0);
+    for row in callees(tree, refined, caller) {
+        let cost = cost(refined, tree.row(row));
+        sum = sum.saturating_add(cost);
+        let end = edge(sum);
+        // Those that follow cost less still.
+        let row = (edge(cost) > 0).then_some(row);
+        match boxes.last_mut().filter(|last| row.is_none() && last.row.is_none()) {
+            Some(rest) => rest.width += end - start,
+            None if end > start => {
+                let (start, width) = (above.start + start, end - start);
+                boxes.push(FlameBox { row, above: caller, start, width });
+            }
+            None => {}
+        }
+        start = end;
+    }
+    boxes
+}
+
+/// What the width of a row says: samples of the metric that is looked at, of both sides where two
+/// profiles are compared.
+fn cost(refined: &Refined, row: &Row) -> u64 {
+    row.of(refined.metric).inclusive
+}
+
+/// `width × part / all`, rounded down.
+fn scaled(part: u64, all: u64, width: usize) -> usize {
+    if all == 0 {
+        return 0;
+    }
+    let scaled = part as u128 * width as u128 / u128::from(all);
+    // At most `width`, for no part is larger than all.
+    usize::try_from(scaled).unwrap_or(width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+    use crate::refine::unwatched;
+
+    fn picture(outline: &str, width: usize, levels: usize) -> Vec<String> {
+        let refined = Refined::base(&from_outline(outline).unwrap());
+        let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+        let lines = boxes(&mut tree, &refined, RowId::ROOT, width, levels);
+        let line = |line: &Vec<FlameBox>| {
+            let mut text = vec![b' '; width];
+            for of in line {
+                let name = |row| refined.functions[tree.row(row).function.index()].name.clone();
+                let first = of.row.map_or(b'.', |row| name(row).as_bytes()[0]);
+                text[of.start..of.start + of.width].fill(first);
+            }
+            String::from_utf8(text).unwrap()
+        };
+        lines.iter().skip(1).map(line).collect()
+    }
+
+    #[test]
+    fn boxes_are_as_wide_as_what_they_cost() {
+        let outline = "main 1\n  a 2\n    c 1\n  b 4\n    c 2\n";
+        assert_eq!(
+            picture(outline, 10, 9),
+            ["mmmmmmmmmm", "bbbbbbaaa ", "cc    c   "],
+            "of 10: b has 6, a 3, main itself 1"
+        );
+        assert_eq!(picture(outline, 10, 2), ["mmmmmmmmmm"]);
+    }
+
+    #[test]
+    fn what_is_too_narrow_has_no_box() {
+        assert_eq!(picture("main 0\n  a 98\n  b 1\n  c 1\n", 10, 9), ["mmmmmmmmmm", "aaaaaaaaa."]);
+        assert_eq!(picture("main 5\n  a 98\n  b 1\n", 10, 9), ["mmmmmmmmmm", "aaaaaaaaa "]);
+        assert_eq!(picture("main 0\n", 10, 9), [""; 0]);
+    }
+
+    #[test]
+    fn boxes_lie_below_their_callers_and_beside_each_other() {
+        let mut outline = "main 3\n".to_owned();
+        for at in 0..40 {
+            outline.push_str(&format!("  f{at} {}\n    g{at} {}\n", at % 7, at % 5));
+        }
+        let refined = Refined::base(&from_outline(&outline).unwrap());
+        let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+        for width in 1..200 {
+            let lines = boxes(&mut tree, &refined, RowId::ROOT, width, 9);
+            for pair in lines.windows(2) {
+                let mut end = 0;
+                for below in &pair[1] {
+                    assert!(below.start >= end && below.width > 0);
+                    end = below.start + below.width;
+                    let is_above = |above: &&FlameBox| above.row == Some(below.above);
+                    let above = pair[0].iter().find(is_above).unwrap();
+                    assert!(below.row.is_none_or(|row| tree.parent(row) == Some(below.above)));
+                    assert!(below.start >= above.start && end <= above.start + above.width);
+                }
+            }
+        }
+    }
+}

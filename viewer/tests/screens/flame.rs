@@ -1,0 +1,115 @@
+//! The flame view.
+
+use csprof::profile::{Profile, from_outline};
+use csprof::tui::message::Message;
+use insta::assert_snapshot;
+
+use super::{Viewer, screen, solver};
+
+/// The selected row, and its path.
+fn selected(viewer: &Viewer) -> String {
+    let path = viewer.model.view().selected_path(&viewer.model.refined);
+    let depth = path.map_or(0, |path| path.0.len());
+    let row = viewer.model.selected().map_or("", |selected| viewer.model.row_name(selected.row));
+    format!("{row} at {depth}")
+}
+
+#[test]
+fn boxes_are_as_wide_as_their_cost() {
+    assert_snapshot!(screen(&solver(), "80x20", "6"));
+    assert_snapshot!(screen(&solver(), "40x12", "6"));
+    assert_snapshot!(screen(&solver(), "160x14", "6"));
+}
+
+#[test]
+fn keys_lead_from_box_to_box_also_to_narrow_ones() {
+    let profile = from_outline("main 1\n  a 900\n    c 1\n  b 90\n  d 2\n  e 1\n").unwrap();
+    let mut viewer = Viewer::new(&profile, "80x14");
+    let mut after = |keys: &str| selected(viewer.press(keys));
+    assert_eq!(after("6"), "main at 1");
+    assert_eq!(after("j"), "a at 2");
+    assert_eq!(after("l"), "b at 2");
+    assert_eq!(after("l"), "d at 2");
+    assert_eq!(after("l"), "e at 2");
+    assert_eq!(after("l"), "e at 2", "there is no other");
+    assert_eq!(after("hhh"), "a at 2");
+    assert_eq!(after("h"), "a at 2");
+    assert_eq!(after("j"), "c at 3");
+    assert_eq!(after("kk"), "main at 1");
+    assert_eq!(after("k"), "main at 1");
+    assert_snapshot!(viewer.press("jll").screen());
+}
+
+#[test]
+fn the_selection_is_that_of_the_tree() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    viewer.press("/memcpy<enter>");
+    let in_tree = selected(&viewer);
+    assert!(in_tree.starts_with("memcpy at "), "{in_tree}");
+    assert_eq!(selected(viewer.press("6")), in_tree);
+    let above = selected(viewer.press("k"));
+    assert_ne!(above, in_tree);
+    assert_eq!(selected(viewer.press("1")), above);
+}
+
+#[test]
+fn zooming_is_a_step_and_moving_is_none() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    viewer.press("6jjl");
+    let before = viewer.screen();
+    assert_snapshot!(viewer.press("<enter>").screen());
+    viewer.press("u");
+    let boxes = |screen: &str| screen.lines().skip(3).take(12).collect::<Vec<_>>().join("\n");
+    assert_eq!(boxes(&viewer.screen()), boxes(&before));
+    viewer.press("<C-r><backspace>");
+    viewer.press("<backspace><backspace><backspace>");
+    assert!(viewer.screen().contains("this is all of the picture"));
+}
+
+#[test]
+fn stages_are_made_of_boxes() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x16");
+    viewer.press("6/memcpy<enter>C");
+    assert_eq!(viewer.model.shown_stages.to_string(), "callers of \"memcpy\"");
+    assert_snapshot!(viewer.screen());
+}
+
+#[test]
+fn what_is_found_is_marked_and_a_box_outside_of_the_picture_leads_out_of_the_zoom() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    viewer.press("6/exchange<enter><enter>");
+    assert!(viewer.screen().lines().nth(3).unwrap().contains("exchange"));
+    viewer.press("/assemble<enter>");
+    assert!(viewer.screen().lines().nth(3).unwrap().contains("all call paths"));
+}
+
+#[test]
+fn sides_that_are_compared_have_marks() {
+    let [base, other] = ["main 100\n  a 900\n  b 100\n", "main 100\n  a 100\n  b 900\n"]
+        .map(|text| from_outline(text).unwrap());
+    let profile = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+    assert_snapshot!(screen(&profile, "80x14", "6j"));
+}
+
+#[test]
+fn without_samples_there_is_the_reason() {
+    let profile = from_outline("main 0\n").unwrap();
+    assert_snapshot!(screen(&profile, "80x14", "6"));
+}
+
+#[test]
+fn a_click_selects_and_a_double_click_zooms() {
+    let profile = from_outline("main 1\n  a 900\n    c 800\n  b 90\n").unwrap();
+    let mut viewer = Viewer::new(&profile, "80x14");
+    viewer.press("6");
+    assert_eq!(selected(viewer.send(Message::Click { x: 10, y: 5 })), "a at 2");
+    assert_eq!(selected(viewer.send(Message::Click { x: 10, y: 6 })), "c at 3");
+    assert_eq!(selected(viewer.send(Message::Click { x: 78, y: 6 })), "c at 3", "nothing is there");
+    viewer.send(Message::Click { x: 10, y: 5 });
+    viewer.send(Message::DoubleClick { x: 10, y: 5 });
+    assert!(viewer.screen().lines().nth(3).unwrap().contains('a'), "{}", viewer.screen());
+}
