@@ -114,6 +114,19 @@ pub const ASCII: Glyphs = Glyphs {
     box_edge: "|",
 };
 
+/// What the color of a box of a picture tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Nothing: it is of no kind, or its cost has not changed by more than noise.
+    Nothing,
+    /// It is of the kind that has this number.
+    Kind(usize),
+    /// It costs more than before.
+    More,
+    /// It costs less than before.
+    Less,
+}
+
 /// Colors of boxes, on which black is readable.
 const FILLS: [Color; 6] = [
     Color::Yellow,
@@ -221,29 +234,15 @@ impl Theme {
         self.colored(Color::Magenta, Style::new())
     }
 
-    /// A box of a picture, of the kind that has this number.
+    /// A box of a picture.
     #[must_use]
-    pub fn fill(self, number: usize) -> Style {
-        self.filled(FILLS[number % FILLS.len()])
-    }
-
-    /// A box that is of no kind.
-    #[must_use]
-    pub fn fill_of_nothing(self) -> Style {
-        self.filled(Color::Gray)
-    }
-
-    /// A box of a comparison, by the mark of the direction in which its cost has changed.
-    #[must_use]
-    pub fn fill_of_change(self, mark: &str) -> Style {
-        match mark {
-            "" => self.fill_of_nothing(),
-            mark if mark == self.glyphs.ascending => self.filled(Color::LightRed),
-            _ => self.filled(Color::Cyan),
-        }
-    }
-
-    fn filled(self, color: Color) -> Style {
+    pub fn fill(self, fill: Fill) -> Style {
+        let color = match fill {
+            Fill::Nothing => Color::Gray,
+            Fill::Kind(number) => FILLS[number % FILLS.len()],
+            Fill::More => Color::LightRed,
+            Fill::Less => Color::Cyan,
+        };
         if self.color { Style::new().fg(Color::Black).bg(color) } else { Style::new() }
     }
 
@@ -358,10 +357,9 @@ mod tests {
         // What WCAG 2.2 asks of text.
         const LEAST: f64 = 4.5;
         let theme = Theme::new(true, false);
-        let numbered = (0..FILLS.len()).map(|number| theme.fill(number));
-        let changes = ["", theme.glyphs.ascending, theme.glyphs.descending];
-        let changes = changes.map(|mark| theme.fill_of_change(mark));
-        for style in numbered.chain(changes) {
+        let kinds = (0..FILLS.len()).map(Fill::Kind);
+        for fill in kinds.chain([Fill::Nothing, Fill::More, Fill::Less]) {
+            let style = theme.fill(fill);
             let (text, fill) = style.fg.zip(style.bg).unwrap();
             assert!(contrast(text, fill) >= LEAST, "{style:?}");
         }
@@ -371,7 +369,7 @@ mod tests {
     fn without_color_there_is_none() {
         let theme = Theme::new(false, false);
         let styles = [theme.heat(9, 10), theme.heat(1, 10), theme.error(), theme.selected()];
-        for style in styles.into_iter().chain([theme.fill(1), theme.fill_of_change("^")]) {
+        for style in styles.into_iter().chain([theme.fill(Fill::Kind(1))]) {
             assert_eq!((style.fg, style.bg), (None, None));
         }
     }

@@ -36,8 +36,9 @@ pub(crate) fn c_forms(name: &str) -> impl Iterator<Item = &str> {
 
 /// What follows each dot of a path as OCaml, Haskell, Ada, D, Go and Java write it, so that
 /// `Stdlib.List.map` is `List.map` and `map`, and `bytes.(*Buffer).Write` is `(*Buffer).Write` and
-/// `Write`. A dot inside of brackets parts nothing, nor does one in `libc.so.6+0x1234`, nor any in
-/// names that have colons: those of C++ and Rust have their own way, and others have files.
+/// `Write`. A dot inside of brackets parts nothing, nor does one in `libc.so.6+0x1234` or before
+/// the end of a name of a file, nor any in names that have colons: those of C++ and Rust have their
+/// own way, and others have files.
 pub(crate) fn dotted(name: &str) -> impl Iterator<Item = &str> {
     let is_path = !name.contains(':') && !name.contains("+0x") && !name.starts_with(['[', '<']);
     let text = if is_path { name } else { "" };
@@ -56,7 +57,7 @@ pub(crate) fn dotted(name: &str) -> impl Iterator<Item = &str> {
                     let begins = |first: char| {
                         first.is_alphabetic() || matches!(first, '_' | '$' | '(' | '<' | '"')
                     };
-                    if at > 1 && rest.starts_with(begins) {
+                    if at > 1 && rest.starts_with(begins) && !is_of_file(rest) {
                         return Some(rest);
                     }
                 }
@@ -64,6 +65,17 @@ pub(crate) fn dotted(name: &str) -> impl Iterator<Item = &str> {
             }
         }
     })
+}
+
+/// Whether what follows a dot is how names of files end: of source, which rows are called that
+/// stand for files, and of libraries.
+fn is_of_file(end: &str) -> bool {
+    const SOURCE: [&str; 33] = [
+        "adb", "ads", "asm", "c", "cc", "cpp", "cu", "cxx", "d", "f", "f03", "f08", "f90", "f95",
+        "for", "go", "h", "hh", "hpp", "hs", "hxx", "inc", "inl", "java", "js", "m", "ml", "nim",
+        "py", "rs", "s", "so", "ts",
+    ];
+    end.starts_with("so.") || SOURCE.iter().any(|known| known.eq_ignore_ascii_case(end))
 }
 
 /// The name of the function that a compiler made this one of.

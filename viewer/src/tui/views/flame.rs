@@ -19,6 +19,7 @@ use super::super::mode::{
 use super::super::name::{shorten, width};
 use super::super::scene::Scene;
 use super::super::table::{Rows, Table};
+use super::super::theme::Fill;
 use super::super::view::{
     BoxedView, Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
 };
@@ -26,7 +27,7 @@ use super::lazy::{LazyTable, first_table};
 use crate::profile::{FrameKind, FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::columns::{About, Column};
-use crate::views::difference::Difference;
+use crate::views::difference::{Change, Difference};
 use crate::views::flame::{FlameBox, boxes, callees};
 use crate::views::number::percent;
 use crate::views::path::Path;
@@ -208,8 +209,9 @@ impl Flame {
             (_, RowId::ROOT) => "all call paths",
             _ => refined.functions.get(row.function.index()).map_or("", |of| &*of.name),
         };
-        let (mark, style) = self.fill(scene, row, id);
-        let style = if self.selected() == Some(id) { theme.selected() } else { style };
+        let (mark, fill) = self.fill(scene, row, id);
+        let is_selected = self.selected() == Some(id);
+        let style = if is_selected { theme.selected() } else { theme.fill(fill) };
         let room = of.width.saturating_sub(width(edge) + width(mark));
         let shown = shorten(name, room, theme.glyphs.ellipsis);
         let text = format!("{edge}{mark}{shown}");
@@ -221,16 +223,20 @@ impl Flame {
         }
     }
 
-    /// The mark and the style of a box.
-    fn fill(&self, scene: &Scene, row: &Row, id: RowId) -> (&'static str, ratatui::style::Style) {
-        let theme = scene.theme;
+    /// The mark of a box, and what its color tells.
+    fn fill(&self, scene: &Scene, row: &Row, id: RowId) -> (&'static str, Fill) {
         if let Some(compared) = scene.comparison() {
             let difference = Difference::new(compared, Cost::Inclusive.of_sides(row));
-            let (_, mark) = comparison::change(theme, &difference);
-            return (mark, theme.fill_of_change(mark));
+            let (_, mark) = comparison::change(scene.theme, &difference);
+            let fill = match difference.change() {
+                _ if mark.is_empty() => Fill::Nothing,
+                Change::New | Change::More => Fill::More,
+                Change::Gone | Change::Less | Change::Same => Fill::Less,
+            };
+            return (mark, fill);
         }
         if id == RowId::ROOT || matches!(row.kind, FrameKind::Root | FrameKind::Partial) {
-            return ("", theme.fill_of_nothing());
+            return ("", Fill::Nothing);
         }
         let number = match self.fills {
             Fills::Kinds => row.kind as usize,
@@ -240,7 +246,7 @@ impl Flame {
                 module.map_or(0, |module| module.index() + 1)
             }
         };
-        ("", theme.fill(number))
+        ("", Fill::Kind(number))
     }
 
     /// What is selected, and what it costs.
