@@ -121,6 +121,8 @@ pub fn asks_kernel_for_stacks() -> bool {
 static LOOKING: SetupLock<()> = SetupLock::new(());
 /// Threads that look, or are about to.
 static LOOKERS: Occupancy = Occupancy::new();
+/// Whether a fork is under way: who would look turns back before it asks for the loader's lock.
+static FORK_UNDER_WAY: AtomicBool = AtomicBool::new(false);
 
 /// The tables, held over a fork.
 pub struct HeldTables {
@@ -128,13 +130,14 @@ pub struct HeldTables {
     _looking: SetupGuard<'static, ()>,
 }
 
-/// Locks the tables, for a fork. The child would find the loader's lock taken for good, so a look
-/// that has begun comes to its end first. One that is about to begin finds that it is too late; it
-/// is given a moment to turn back, and no more, since it may be waiting for the loader's lock which
-/// the forking thread has.
+/// Locks the tables, for a fork. The child would find the loader's lock taken for good, so looks
+/// that have begun come to their end first, and those that begin later turn back. It takes a second
+/// where one of them waits for the loader's lock that the forking thread has.
 pub fn hold() -> HeldTables {
     let looking = LOOKING.lock();
-    LOOKERS.wait_briefly();
+    // Sequentially consistent, as are counts of occupants: who enters sees it, or is waited for.
+    FORK_UNDER_WAY.store(true, Ordering::SeqCst);
+    LOOKERS.outwait();
     HeldTables { _known: KNOWN.lock(), _looking: looking }
 }
 
@@ -142,6 +145,12 @@ impl HeldTables {
     /// To be called in the child, before it lets go.
     pub fn in_child(&self) {
         LOOKERS.forget();
+    }
+}
+
+impl Drop for HeldTables {
+    fn drop(&mut self) {
+        FORK_UNDER_WAY.store(false, Ordering::SeqCst);
     }
 }
 
@@ -234,10 +243,13 @@ fn alone_in_loader(work: impl FnOnce() -> bool) -> Option<bool> {
     // Before the loader's lock is taken, which a handler of the program must not leave behind.
     let mask = sys::set_mask(Mask::ALL);
     let looker = LOOKERS.enter();
-    let is_done = discovery::in_loader(|| match LOOKING.lock_within(0) {
-        Some(_looking) => work(),
-        None => false,
-    });
+    let is_done = match FORK_UNDER_WAY.load(Ordering::SeqCst) {
+        true => Some(false),
+        false => discovery::in_loader(|| match LOOKING.lock_within(0) {
+            Some(_looking) => work(),
+            None => false,
+        }),
+    };
     drop(looker);
     if is_done == Some(true) {
         free_replaced();

@@ -17,6 +17,8 @@ pub const ALL: &[Hazard] = &[
     .command(&["./program", "10"])
     .says("loaded: 45 45\nforked in a callback: 10\napart: 5\n")
     .also(libraries_work),
+    Hazard::new("fork_beside_loads", &["cc -O2 -pthread -o program @fork_beside_loads.c"])
+        .says("library open, 60 children ended\n"),
     // The constructor of a library that the program is linked with, before `main` and before the
     // constructors of the program.
     Hazard::new(

@@ -136,8 +136,8 @@ fn a_file_without_build_id_names_nothing_that_has_a_name() {
     build("int other(void) { return 2; } int main(void) { for (;;) other(); }", "-g").unwrap();
     let second = Resolved::with_debug_folders(first.profile.clone(), &[]);
     assert_eq!(second.profile, first.profile);
-    let told =
-        "has no build id, so the file that is there now may be another; its names stay as they are";
+    let told = "has no build id, and the profile does not tell which file it was, so the one that \
+                is there now may be another; its names stay as they are";
     assert!(second.warnings.iter().any(|warning| warning.ends_with(told)), "{:?}", second.warnings);
 
     // Merged runs of two builds: one address is two functions.
