@@ -71,7 +71,7 @@ pub struct Glyphs {
     /// Under the place of an error.
     pub caret: &'static str,
     /// Left edge of a box of a picture.
-    pub box_edge: &'static str,
+    pub box_side: &'static str,
 }
 
 /// Unicode pictures.
@@ -91,7 +91,7 @@ pub const UNICODE: Glyphs = Glyphs {
     corners: ["┌", "┐", "└", "┘"],
     bars: &[" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"],
     caret: "^",
-    box_edge: "▏",
+    box_side: "▏",
 };
 
 /// Pictures for terminals and fonts without Unicode.
@@ -111,7 +111,7 @@ pub const ASCII: Glyphs = Glyphs {
     corners: ["+", "+", "+", "+"],
     bars: &[" ", "#"],
     caret: "^",
-    box_edge: "|",
+    box_side: "|",
 };
 
 /// What the color of a box of a picture tells.

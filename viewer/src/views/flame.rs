@@ -54,15 +54,15 @@ pub fn callees(tree: &mut TopDown, refined: &Refined, row: RowId) -> Vec<RowId> 
 fn boxes_below(tree: &mut TopDown, refined: &Refined, above: FlameBox) -> Vec<FlameBox> {
     let Some(caller) = above.row else { return Vec::new() };
     let all = cost(refined, tree.row(caller));
-    let edge = |cost: u64| scaled(cost.min(all), all, above.width);
+    let place = |cost: u128| scaled(cost.min(all), all, above.width);
     let mut boxes: Vec<FlameBox> = Vec::new();
-    let (mut sum, mut start) = (0_u64, 0);
+    let (mut sum, mut start) = (0_u128, 0);
     for row in callees(tree, refined, caller) {
         let cost = cost(refined, tree.row(row));
         sum = sum.saturating_add(cost);
-        let end = edge(sum);
+        let end = place(sum);
         // Those that follow cost less still.
-        let row = (edge(cost) > 0).then_some(row);
+        let row = (place(cost) > 0).then_some(row);
         match boxes.last_mut().filter(|last| row.is_none() && last.row.is_none()) {
             Some(rest) => rest.width += end - start,
             None if end > start => {
@@ -76,18 +76,26 @@ fn boxes_below(tree: &mut TopDown, refined: &Refined, above: FlameBox) -> Vec<Fl
     boxes
 }
 
-/// What the width of a row says: samples of the metric that is looked at, of both sides where two
-/// profiles are compared.
-fn cost(refined: &Refined, row: &Row) -> u64 {
-    row.of(refined.metric).inclusive
+/// What the width of a row says: samples of the metric that is looked at; of two profiles that are
+/// compared both costs together, in the unit in which they compare.
+fn cost(refined: &Refined, row: &Row) -> u128 {
+    let Some(comparison) = &refined.profile.comparison else {
+        return row.of(refined.metric).inclusive.into();
+    };
+    let sides = row.sides().into_iter().zip(comparison.weights());
+    let weighed = sides.map(|(side, weight)| u128::from(side.inclusive).saturating_mul(weight));
+    weighed.fold(0, u128::saturating_add)
 }
 
 /// `width × part / all`, rounded down.
-fn scaled(part: u64, all: u64, width: usize) -> usize {
+fn scaled(part: u128, all: u128, width: usize) -> usize {
+    // So that the product has room, at a loss that no screen shows.
+    let shift = (u128::BITS - all.leading_zeros()).saturating_sub(u64::BITS);
+    let (part, all) = (part >> shift, all >> shift);
     if all == 0 {
         return 0;
     }
-    let scaled = part as u128 * width as u128 / u128::from(all);
+    let scaled = part * width as u128 / all;
     // At most `width`, for no part is larger than all.
     usize::try_from(scaled).unwrap_or(width)
 }

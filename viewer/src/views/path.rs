@@ -4,6 +4,8 @@
 //! every refinement there is a new tree, and a profile may be read anew. A [`Path`] names a row by
 //! the functions from the root.
 
+use std::hash::{Hash, Hasher};
+
 use super::row::Row;
 use super::tree::{Direction, RowId, RowTree};
 use crate::profile::{FrameKind, FunctionKey, FunctionRef};
@@ -27,6 +29,12 @@ impl PartialEq for Step {
 }
 
 impl Eq for Step {}
+
+impl Hash for Step {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.kind, &self.key).hash(state);
+    }
+}
 
 /// The rows from the root's child to a row; empty for the root itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -83,8 +83,53 @@ fn what_is_found_is_marked_and_a_box_outside_of_the_picture_leads_out_of_the_zoo
     let mut viewer = Viewer::new(&profile, "80x20");
     viewer.press("6/exchange<enter><enter>");
     assert!(viewer.screen().lines().nth(3).unwrap().contains("exchange"));
-    viewer.press("/assemble<enter>");
+    viewer.press("/read_input<enter>");
     assert!(viewer.screen().lines().nth(3).unwrap().contains("all call paths"));
+}
+
+#[test]
+fn a_selection_below_a_narrow_box_is_where_that_box_is() {
+    let mut outline = "main 0\n  wide 1000\n  narrow 0\n".to_owned();
+    for depth in 0..40 {
+        outline.push_str(&format!("{}f{depth} {}\n", "  ".repeat(depth + 2), depth / 39));
+    }
+    let profile = from_outline(&outline).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x14");
+    assert_eq!(selected(viewer.press("6/f39<enter>")), "f39 at 42");
+    assert!(viewer.screen().contains("wide"), "{}", viewer.screen());
+    viewer.press("<enter>");
+    assert!(viewer.screen().lines().nth(3).unwrap().contains("f39"), "{}", viewer.screen());
+}
+
+#[test]
+fn the_zoom_stays_while_something_is_typed_and_is_left_box_by_box() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    let first = |viewer: &Viewer| viewer.screen().lines().nth(3).unwrap().to_owned();
+    viewer.press("6/exchange<enter><enter>");
+    viewer.press("/read_input");
+    assert!(first(&viewer).contains("all call paths"));
+    viewer.press("<esc>");
+    assert!(first(&viewer).contains("exchange"), "{}", viewer.screen());
+    assert_eq!(selected(viewer.press("k")), "solve at 3");
+    assert!(first(&viewer).contains("solve"), "{}", viewer.screen());
+}
+
+#[test]
+fn sides_are_as_wide_as_they_compare() {
+    let read = |text: &str, period: u64| {
+        let mut profile = from_outline(text).unwrap();
+        profile.info.metric.period = period;
+        profile
+    };
+    let base = read("main 0\n  a 200\n  b 200\n", 10_000_000);
+    let other = read("main 0\n  b 4000\n", 500_000);
+    let profile = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+    // a has 2 s, b 2 s and 2 s.
+    let screen = screen(&profile, "60x14", "6");
+    let boxes = screen.lines().nth(5).unwrap();
+    let second = boxes.chars().collect::<Vec<_>>().iter().rposition(|c| *c == '▏').unwrap();
+    assert_eq!(second, 40, "{screen}");
 }
 
 #[test]

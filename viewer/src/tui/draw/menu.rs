@@ -22,7 +22,9 @@ pub struct Window {
 #[must_use]
 pub fn window(model: &Model, selected: usize) -> Window {
     let (rows, items) = (model.body_height(), model.menu_items().count());
-    let line = model.rows().map_or(0, |rows| rows.selected().saturating_sub(rows.scroll()));
+    // A picture has its rows elsewhere.
+    let rows_of_lines = model.rows().filter(|_| !model.sheet().is_picture);
+    let line = rows_of_lines.map_or(0, |rows| rows.selected().saturating_sub(rows.scroll()));
     // Below the selected row where it fits, so that the row stays in sight; else above it; else
     // over it. The border takes a line at either end.
     let needed = items + 2;

@@ -71,7 +71,8 @@ pub(super) fn double_click(model: &mut Model, x: u16, y: u16) -> Option<Message>
         });
     }
     if model.sheet().is_picture && model.over.is_empty() && usize::from(y) >= model.top() {
-        return Some((model.sheet().double_click)());
+        let is_box = model.select_at(usize::from(x), usize::from(y) - model.top());
+        return is_box.then(|| (model.sheet().double_click)());
     }
     let line = line_at(model, usize::from(y)).filter(|_| model.over.is_empty());
     let on_row = line.is_some_and(|line| !is_marker(model, line, usize::from(x)));

@@ -5,6 +5,7 @@
 //! with is kept for undo.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -70,7 +71,7 @@ static OWN: &[Binding] = &[
     bind(Group::Find, "H", Message::HotPath, "follow the hot path; again: further"),
     bind(Group::Find, "<enter>", Message::Own(ZOOM), "zoom: the box takes all of the width"),
     bind(Group::Find, "<backspace>", Message::Own(OUT), "zoom out, one box"),
-    bind(Group::Numbers, "v", Message::Own(FILLS), "colors tell modules, or kinds of calls"),
+    bind(Group::Numbers, "v", Message::Own(FILLS), "colors tell load modules, or kinds of calls"),
     bind(
         Group::Refine,
         "T",
@@ -104,6 +105,10 @@ static SHEET: Sheet = Sheet {
     ..OF_ROWS
 };
 
+/// How wide and deep the picture is whose rows are opened beforehand.
+const OPENED_WIDTH: usize = 256;
+const OPENED_LEVELS: usize = 64;
+
 /// What colors tell apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fills {
@@ -117,15 +122,30 @@ enum Fills {
 #[derive(Clone, Debug, Default)]
 struct Flame {
     rows: LazyTable<Downward>,
-    /// The row that the picture begins with.
-    zoom: Path,
+    /// The row to begin with, as long as the selected one is below it.
+    zoom: Arc<Path>,
     /// The same in the tree there is.
-    root: RowId,
+    zoomed: RowId,
     fills: Fills,
-    /// The boxes of the screen, line by line, once it is laid out.
+    /// The row that the picture begins with.
+    root: RowId,
+    /// The boxes of the picture, line by line, once it is laid out.
     lines: Vec<Vec<FlameBox>>,
-    /// The first of these that is seen.
+    /// What these were made for.
+    laid_out: Option<Layout>,
+    /// The selected row when it was, and its box, or the nearest one that stands for it.
+    selected: Option<(RowId, Option<FlameBox>)>,
+    /// The first line that is seen.
     scroll: usize,
+}
+
+/// What the boxes depend on, in one tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    root: RowId,
+    width: usize,
+    levels: usize,
+    metric: MetricRef,
 }
 
 /// The tree of the picture.
@@ -141,14 +161,25 @@ impl Flame {
     /// Lets the picture begin with another row.
     fn zoom_to(&mut self, shown: &Refined, row: RowId) {
         let Some(table) = &self.rows.table else { return };
-        self.zoom = table.tree().path(shown, row);
-        self.root = row;
+        self.zoom = Arc::new(table.tree().path(shown, row));
+        self.zoomed = row;
     }
 
-    /// Whether the picture begins with this row, or with one above it.
-    fn is_in_picture(&self, table: &Table<Downward>, row: RowId) -> bool {
-        let tree = table.tree();
-        std::iter::successors(Some(row), |at| tree.parent(*at)).any(|at| at == self.root)
+    /// Lets it begin with the row above.
+    fn zoom_out(&mut self, shown: &Refined) -> Outcome {
+        let parent = self.rows.table.as_ref().and_then(|table| table.tree().parent(self.root));
+        self.zoom_to(shown, parent.unwrap_or_default());
+        match parent {
+            Some(_) => Outcome::default(),
+            None => Outcome::said("this is all of the picture"),
+        }
+    }
+
+    /// Finds the row to begin with in another tree.
+    fn find_zoomed(&mut self, shown: &Refined) {
+        let Some(table) = &mut self.rows.table else { return };
+        let (row, is_whole) = table.tree_mut().locate(shown, &self.zoom);
+        self.zoomed = if is_whole { row } else { RowId::ROOT };
     }
 
     /// The row that a key leads to from the selected one.
@@ -193,12 +224,9 @@ impl Flame {
         let theme = scene.theme;
         let refined = &scene.refined;
         let Some(table) = &self.rows.table else { return };
-        let edge = theme.glyphs.box_edge;
+        let side = theme.glyphs.box_side;
+        let is_selected = self.selected.is_some_and(|(_, nearest)| nearest == Some(of));
         let Some(id) = of.row else {
-            let is_selected = self.selected().is_some_and(|selected| {
-                let of_selected = self.box_of(table.tree(), selected);
-                of_selected.is_some_and(|(_, rest)| rest == &of)
-            });
             let style = if is_selected { theme.selected() } else { theme.faint() };
             let text = theme.glyphs.ellipsis.repeat(of.width);
             canvas.text(of.start, y, &text, of.width, style);
@@ -210,11 +238,10 @@ impl Flame {
             _ => refined.functions.get(row.function.index()).map_or("", |of| &*of.name),
         };
         let (mark, fill) = self.fill(scene, row, id);
-        let is_selected = self.selected() == Some(id);
         let style = if is_selected { theme.selected() } else { theme.fill(fill) };
-        let room = of.width.saturating_sub(width(edge) + width(mark));
+        let room = of.width.saturating_sub(width(side) + width(mark));
         let shown = shorten(name, room, theme.glyphs.ellipsis);
-        let text = format!("{edge}{mark}{shown}");
+        let text = format!("{side}{mark}{shown}");
         canvas.text(of.start, y, &" ".repeat(of.width), of.width, style);
         canvas.text(of.start, y, &text, of.width, style);
         let found = scene.search.as_ref().is_some_and(|search| search.is_in(name));
@@ -269,7 +296,12 @@ impl Flame {
                 format!("{text} {share}%")
             }
         };
-        let cost = format!("  {cost} ");
+        let kind = match row.kind {
+            FrameKind::Inline => "inlined ",
+            FrameKind::Tail => "tail call ",
+            _ => "",
+        };
+        let cost = format!("  {kind}{cost} ");
         let name = refined.functions.get(row.function.index()).map_or("", |of| &*of.name);
         let room = cells.saturating_sub(width(&cost) + 1);
         format!(" {}{cost}", shorten(name, room, scene.theme.glyphs.ellipsis))
@@ -350,25 +382,39 @@ impl View for Flame {
     }
 
     fn lay_out(&mut self, shown: &Refined, width: usize, height: usize) {
-        let Some(selected) = self.selected() else {
+        let selected = self.selected();
+        let Some((selected, table)) = selected.zip(self.rows.table.as_mut()) else {
             self.lines.clear();
+            (self.laid_out, self.selected) = (None, None);
             return;
         };
-        let Some(table) = &self.rows.table else { return };
-        if !self.is_in_picture(table, selected) {
-            // A search, a hot path or another view led out of it.
-            (self.root, self.zoom) = (RowId::ROOT, Path::default());
-        }
-        let Some(table) = &mut self.rows.table else { return };
         let tree = table.tree_mut();
+        let mut above = std::iter::successors(Some(selected), |at| tree.parent(*at));
+        // A search, a hot path or another view may have led out of it.
+        self.root = if above.any(|at| at == self.zoomed) { self.zoomed } else { RowId::ROOT };
         let line = (tree.depth(selected) - tree.depth(self.root)) as usize;
-        // The callees of what is selected are seen, too.
-        let last_top = (line + 2).saturating_sub(height);
-        self.scroll = self.scroll.clamp(last_top, line.max(last_top));
-        self.lines = boxes(tree, shown, self.root, width, self.scroll + height);
-        self.scroll = self.scroll.min(self.lines.len().saturating_sub(height).max(last_top));
+        // Whole screens, so that few moves ask for more.
+        let levels = (line.max(self.scroll) / height.max(1) + 2) * height.max(1);
+        let layout = Layout { root: self.root, width, levels, metric: shown.metric };
+        if self.laid_out.replace(layout) != Some(layout) {
+            self.lines = boxes(tree, shown, self.root, width, levels);
+        }
+        let Some(table) = &self.rows.table else { return };
+        let tree = table.tree();
+        let mut above = std::iter::successors(Some(selected), |at| tree.parent(*at));
+        let nearest = above.find_map(|row| self.box_of(tree, row));
+        let (line, nearest) = nearest.map_or((0, None), |(line, of)| (line, Some(*of)));
+        let has_moved = self.selected.is_none_or(|(before, _)| before != selected);
+        self.selected = Some((selected, nearest));
+        if has_moved {
+            // The callees of what is selected are seen, too.
+            let last_top = (line + 2).saturating_sub(height);
+            self.scroll = self.scroll.clamp(last_top, line.max(last_top));
+        }
+        self.scroll = self.scroll.min(self.lines.len().saturating_sub(height));
     }
 
+    /// The selection may leave the screen, until it moves.
     fn scroll(&mut self, lines: isize) {
         self.scroll = self.scroll.saturating_add_signed(lines);
     }
@@ -384,23 +430,25 @@ impl View for Flame {
     fn wanted(&self) -> Option<Wanted> {
         self.rows.table.is_none().then(|| {
             Wanted::new("flame", String::new(), |refined, watch| {
-                Ok(Made::default().with(Picture(TopDown::new(refined, watch)?)))
+                let mut tree = TopDown::new(refined, watch)?;
+                // Rows that are opened here are not opened while somebody waits for a key.
+                boxes(&mut tree, refined, RowId::ROOT, OPENED_WIDTH, OPENED_LEVELS);
+                Ok(Made::default().with(Picture(tree)))
             })
         })
     }
 
     fn take(&mut self, made: &mut Made, shown: &Refined) {
         let Some(Picture(tree)) = made.take() else { return };
-        let mut table = first_table(tree, shown, SHEET.cost);
-        let (root, is_whole) = table.tree_mut().locate(shown, &self.zoom);
-        self.root = if is_whole { root } else { RowId::ROOT };
-        self.rows.take(table, shown);
+        self.rows.take(first_table(tree, shown, SHEET.cost), shown);
+        self.find_zoomed(shown);
+        (self.laid_out, self.selected) = (None, None);
     }
 
     fn forget(&mut self, shown: &Refined) {
         self.rows.forget(shown);
-        self.root = RowId::ROOT;
         self.lines.clear();
+        (self.laid_out, self.selected) = (None, None);
     }
 
     fn look_at(&mut self, _metric: MetricRef) {
@@ -411,15 +459,10 @@ impl View for Flame {
         match action {
             ZOOM => match self.selected() {
                 Some(row) if row != self.root => self.zoom_to(shown, row),
-                _ => return Outcome::said("this box has all of the width already"),
+                Some(_) => return Outcome::said("this box has all of the width already"),
+                None => {}
             },
-            OUT => {
-                let Some(table) = &self.rows.table else { return Outcome::default() };
-                match table.tree().parent(self.root) {
-                    Some(parent) => self.zoom_to(shown, parent),
-                    None => return Outcome::said("this is all of the picture"),
-                }
-            }
+            OUT => return self.zoom_out(shown),
             FILLS => {
                 let (fills, said) = match self.fills {
                     Fills::Modules => (Fills::Kinds, "colors tell calls, inlined functions, loops"),
@@ -430,6 +473,9 @@ impl View for Flame {
             }
             _ => {
                 let next = self.next(action, shown);
+                if action == CALLER && self.selected() == Some(self.root) {
+                    self.zoom_out(shown);
+                }
                 if let (Some(row), Some(table)) = (next, &mut self.rows.table) {
                     table.reveal(shown, row);
                 }
@@ -439,28 +485,33 @@ impl View for Flame {
     }
 
     fn memory(&mut self, _shown: &Refined) -> Memory {
-        let names = |step| format!("{step:?} ");
+        let mut hasher = DefaultHasher::new();
+        for step in &self.zoom.0 {
+            step.hash(&mut hasher);
+        }
         let subject = Subject {
             what: "what the picture begins with",
-            text: self.zoom.0.iter().map(names).collect(),
-            own: Arc::new(self.zoom.clone()),
+            text: format!("{} {:x}", self.zoom.0.len(), hasher.finish()),
+            own: self.zoom.clone(),
         };
         Memory { subject: Some(subject), ..Memory::default() }
     }
 
     fn turn_to(&mut self, subject: &Subject, shown: &Refined) {
-        let Some(zoom) = subject.own.downcast_ref::<Path>() else { return };
-        self.zoom = zoom.clone();
-        if let Some(table) = &mut self.rows.table {
-            let (root, is_whole) = table.tree_mut().locate(shown, zoom);
-            self.root = if is_whole { root } else { RowId::ROOT };
-            if !zoom.0.is_empty() {
-                table.reveal(shown, self.root);
-            }
+        let Ok(zoom) = subject.own.clone().downcast::<Path>() else { return };
+        if self.zoom == zoom {
+            return;
+        }
+        self.zoom = zoom;
+        self.find_zoomed(shown);
+        if self.zoomed != RowId::ROOT
+            && let Some(table) = &mut self.rows.table
+        {
+            table.reveal(shown, self.zoomed);
         }
     }
 
     fn repro(&self, _compared: bool) -> Repro {
-        Repro::OfRows(Vec::new())
+        Repro::None("a picture has no command line; 1 shows its rows as a tree")
     }
 }
