@@ -47,11 +47,13 @@ impl Workshop {
         assert!(outcome.status.success(), "{line}: {}", outcome.complained());
     }
 
-    /// A command that runs in the folder. Nothing of a profiler around the tests gets in.
+    /// A command that runs in the folder. Nothing of a profiler around the tests gets in, nor what
+    /// csprof remembers of earlier tests.
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.folder).env_remove("LD_PRELOAD").env("LC_ALL", "C");
+        command.env("CSPROF_CACHE_SIZE", "0");
         command
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 
 use csprof_format::read;
+use csprof_tests::deadline;
 use csprof_tests::installed::are_installed;
 use csprof_tests::workshop::Workshop;
 
@@ -51,4 +52,43 @@ fn names_come_from_debug_symbols_installed_since() {
     after.functions.clone_from(&before.functions);
     after.sites.clone_from(&before.sites);
     assert_eq!(after, before);
+}
+
+/// Two runs are never alike, so one is kept: its program takes away the folder that the profile
+/// belongs in.
+#[test]
+fn names_that_come_later_make_the_same_file() {
+    let workshop = Workshop::new("symbolize_later");
+    workshop.compile("cc -O2 -g -o program @figure1.c");
+    fs::create_dir(workshop.path("gone")).unwrap();
+    let script = "./program; rmdir gone";
+    let outcome = workshop.csprof(&["record", "-o", "gone/run.csprof", "sh", "-c", script]);
+    let complained = outcome.complained();
+    let (_, kept) =
+        complained.split_once("csprof salvage ").unwrap_or_else(|| panic!("{complained}"));
+    let kept = kept.strip_suffix(" -o FILE\n").unwrap();
+    let done = |size: &str, arguments: &[&str]| {
+        let mut command = workshop.csprof_command();
+        command.env("CSPROF_CACHE_SIZE", size).env("XDG_CACHE_HOME", workshop.path("cache"));
+        let outcome = deadline::run(command.args(arguments));
+        assert!(outcome.status.success(), "{}", outcome.complained());
+        outcome.said()
+    };
+    done("0", &["salvage", kept, "-o", "named.csprof"]);
+    done("0", &["salvage", kept, "--no-symbols", "-o", "bare.csprof"]);
+    assert!(done("1M", &["cache"]).contains("/cache/csprof/names: 0 programs"));
+    done("1M", &["symbolize", "bare.csprof", "-o", "later.csprof"]);
+    let held = done("1M", &["cache"]);
+    assert!(!held.contains(" 0 programs") && held.ends_with(" of at most 1.0 MiB\n"), "{held}");
+    done("1M", &["symbolize", "bare.csprof"]);
+    assert!(done("1M", &["cache", "--clear"]).contains(": 0 programs and libraries, 0.0 of"));
+    assert!(done("0", &["cache"]).starts_with("there is no cache"));
+    let bytes = |name| fs::read(workshop.path(name)).unwrap();
+    let named = read::read(&bytes("named.csprof")).unwrap();
+    assert!(named.functions.len() > 4 && !named.structure.loops.is_empty());
+    for later in ["later.csprof", "bare.csprof"] {
+        assert_eq!(read::read(&bytes(later)).unwrap(), named);
+        assert!(bytes(later) == bytes("named.csprof"), "{later}: other bytes of the same values");
+    }
+    fs::remove_dir_all(kept).unwrap();
 }

@@ -12,6 +12,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 mod appearance;
+mod cache;
 mod completions;
 mod demo;
 mod diff;
@@ -34,6 +35,7 @@ mod symbolize;
 mod view;
 
 pub use appearance::Appearance;
+pub use cache::CacheOf;
 pub use completions::Completions;
 pub use demo::{Demo, DemoProgram};
 pub use diff::Diff;
@@ -81,6 +83,7 @@ enum Command {
     DemoProgram(DemoProgram),
     Symbolize(Symbolize),
     Salvage(Salvage),
+    Cache(CacheOf),
     Help(Help),
     Completions(Completions),
     #[command(name = "man")]
@@ -115,6 +118,7 @@ impl Cli {
             Command::DemoProgram(program) => program.run(),
             Command::Symbolize(symbolize) => symbolize.run(),
             Command::Salvage(salvage) => salvage.run(),
+            Command::Cache(cache) => cache.run(),
             Command::Help(help) => help.run(Self::command()),
             Command::Completions(completions) => completions.run(Self::command()),
             Command::ManPages(pages) => pages.run(Self::command()),

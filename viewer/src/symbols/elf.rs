@@ -7,15 +7,13 @@
 use core::cell::{Cell, OnceCell};
 use core::ops::Range;
 use std::borrow::Cow;
-use std::io;
 
 use object::elf::{self, FileHeader64};
-use object::read::ReadCache;
 use object::read::ReadRef as _;
 use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _, VersionTable};
 use object::{LittleEndian, Object as _, ObjectSection as _, SymbolIndex};
 
-use super::request::SourceFile;
+use super::bytes::FileBytes;
 
 /// The header types of the files that are read.
 type Header = FileHeader64<LittleEndian>;
@@ -26,18 +24,12 @@ pub(super) type RawSymbol = elf::Sym64<LittleEndian>;
 /// One relocation.
 pub(super) type RawRelocation = elf::Rela64<LittleEndian>;
 
-/// A file's bytes, read in pieces as they are asked for and kept until it is dropped.
-pub(super) type Bytes = ReadCache<Box<dyn SourceFile>>;
-
 /// A parsed ELF file.
 pub(super) struct Elf<'data> {
-    file: ElfFile64<'data, LittleEndian, &'data Bytes>,
+    file: ElfFile64<'data, LittleEndian, &'data FileBytes>,
     /// What code names, ordered; read when first needed.
     named: OnceCell<Vec<u64>>,
 }
-
-/// Segments with code that are gone through for what they name. There is one mostly.
-const MOST_CODE_SEGMENTS: usize = 16;
 
 /// A section whose contents are in the file.
 pub(super) struct Section<'data> {
@@ -48,6 +40,7 @@ pub(super) struct Section<'data> {
 }
 
 /// A symbol table with its strings.
+#[derive(Debug)]
 pub(super) struct RawSymbols<'data> {
     /// Entries, the null symbol first.
     pub(super) symbols: &'data [RawSymbol],
@@ -98,14 +91,9 @@ impl<'data> RawSymbols<'data> {
     }
 }
 
-/// Starts reading a file in pieces.
-pub(super) fn bytes(file: Box<dyn SourceFile>) -> Bytes {
-    ReadCache::new(file)
-}
-
 impl<'data> Elf<'data> {
     /// Reads the headers of a file.
-    pub(super) fn parse(bytes: &'data Bytes) -> Result<Self, String> {
+    pub(super) fn parse(bytes: &'data FileBytes) -> Result<Self, String> {
         let file = ElfFile64::parse(bytes)
             .map_err(|error| format!("not a readable 64-bit little-endian ELF file: {error}"))?;
         Ok(Self { file, named: OnceCell::new() })
@@ -197,41 +185,27 @@ impl<'data> Elf<'data> {
         self.loaded_at(addresses, elf::PF_X)
     }
 
-    /// The same, of a segment that is read as a whole: for what asks for much of it.
-    pub(super) fn code_of_segment(&self, addresses: Range<u64>) -> Option<&'data [u8]> {
-        for (start, bytes) in self.code_segments() {
-            let at = |address: u64| usize::try_from(address.checked_sub(start)?).ok();
-            let (Some(first), Some(end)) = (at(addresses.start), at(addresses.end)) else {
-                continue;
-            };
-            if let Some(code) = bytes.get(first..end) {
-                return Some(code);
+    /// Hands over the segments with code that are in the file as a whole, and where they are
+    /// loaded; together no more than the file has.
+    fn for_each_code_segment(&self, mut each: impl FnMut(u64, &'data [u8])) {
+        let Ok(mut rest) = self.file.data().len() else { return };
+        for segment in self.file.elf_program_headers() {
+            let is_code = segment.p_type(LittleEndian) == elf::PT_LOAD
+                && segment.p_flags(LittleEndian).contains(elf::PF_X);
+            let (at, size) = (segment.p_offset(LittleEndian), segment.p_filesz(LittleEndian));
+            let Some(left) = rest.checked_sub(size).filter(|_| is_code) else { continue };
+            if let Ok(bytes) = self.file.data().read_bytes_at(at, size) {
+                rest = left;
+                each(segment.p_vaddr(LittleEndian), bytes);
             }
         }
-        None
-    }
-
-    /// The segments with code that are in the file as a whole, and where they are loaded.
-    fn code_segments(&self) -> impl Iterator<Item = (u64, &'data [u8])> {
-        let headers = self.file.elf_program_headers().iter().filter(|segment| {
-            segment.p_type(LittleEndian) == elf::PT_LOAD
-                && segment.p_flags(LittleEndian).contains(elf::PF_X)
-        });
-        // The cache of the file has it from the second time on.
-        headers.filter_map(|segment| {
-            let (at, size) = (segment.p_offset(LittleEndian), segment.p_filesz(LittleEndian));
-            let bytes = self.file.data().read_bytes_at(at, size).ok()?;
-            Some((segment.p_vaddr(LittleEndian), bytes))
-        })
     }
 
     /// The first of these addresses that code names as the beginning of something.
     pub(super) fn named_in(&self, addresses: Range<u64>) -> Option<u64> {
         let named = self.named.get_or_init(|| {
             let mut named = Vec::new();
-            for (start, bytes) in self.code_segments().take(MOST_CODE_SEGMENTS) {
-                named_by(start, bytes, &mut named);
-            }
+            self.for_each_code_segment(|start, bytes| named_by(start, bytes, &mut named));
             named.sort_unstable();
             named.dedup();
             named
@@ -277,7 +251,7 @@ impl<'data> Elf<'data> {
 
     fn raw_symbols(
         &self,
-        table: &object::read::elf::SymbolTable<'data, Header, &'data Bytes>,
+        table: &object::read::elf::SymbolTable<'data, Header, &'data FileBytes>,
         name: &str,
     ) -> Result<RawSymbols<'data>, String> {
         if table.is_empty() {
@@ -326,24 +300,6 @@ fn named_by(start: u64, code: &[u8], named: &mut Vec<u64>) {
         };
         named.extend(found);
     }
-}
-
-/// The CRC-32 (of IEEE 802.3, as in zlib) of a whole file, as `.gnu_debuglink` holds it. Leaves the
-/// file at its start.
-pub(super) fn crc32(file: &mut dyn SourceFile) -> io::Result<u32> {
-    let mut hasher = crc32fast::Hasher::new();
-    let mut buffer = vec![0; 1 << 16];
-    file.rewind()?;
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => hasher.update(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    file.rewind()?;
-    Ok(hasher.finalize())
 }
 
 #[cfg(test)]

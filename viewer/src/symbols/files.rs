@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use csprof_format::file_identity::FileIdentity;
 
-use super::request::{FileRequest, FileSource, SourceFile};
+use super::cache::Cache;
+use super::request::{FileBytes, FileRequest, FileSource};
 
 /// Where distributions install separate debug files.
 const SYSTEM_DEBUG_FOLDER: &str = "/usr/lib/debug";
@@ -25,12 +26,13 @@ pub struct DiskFiles {
     debuginfod_caches: Vec<PathBuf>,
     /// By name.
     copies: HashMap<String, File>,
+    cache: Option<Cache>,
 }
 
 impl DiskFiles {
     /// The files of this machine, with debug files looked for in `extra`, then in the folders that
     /// `$CSPROF_DEBUG_PATH` names (separated by colons), then in `/usr/lib/debug`, and in the cache
-    /// of debuginfod-find(1).
+    /// of debuginfod-find(1). Names are remembered in the user's [cache](Cache::from_environment).
     #[must_use]
     pub fn from_environment(extra: &[PathBuf]) -> Self {
         let mut debug_folders = extra.to_vec();
@@ -40,7 +42,8 @@ impl DiskFiles {
         }
         debug_folders.push(PathBuf::from(SYSTEM_DEBUG_FOLDER));
         let debuginfod_caches = debuginfod_caches(|name| std::env::var_os(name));
-        Self { debug_folders, debuginfod_caches, copies: HashMap::new() }
+        let cache = Cache::from_environment();
+        Self { debug_folders, debuginfod_caches, copies: HashMap::new(), cache }
     }
 
     /// The same with the copies of modules that processes of a run have left, by their names.
@@ -53,6 +56,12 @@ impl DiskFiles {
     #[must_use]
     pub fn with_debug_folders(debug_folders: Vec<PathBuf>) -> Self {
         Self { debug_folders, ..Self::default() }
+    }
+
+    /// The same files, with names remembered in this cache.
+    #[must_use]
+    pub fn with_cache(self, cache: Cache) -> Self {
+        Self { cache: Some(cache), ..self }
     }
 }
 
@@ -74,20 +83,20 @@ fn debuginfod_caches(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf
 }
 
 impl FileSource for DiskFiles {
-    fn open(&self, request: &FileRequest) -> io::Result<Box<dyn SourceFile>> {
+    fn open(&self, request: &FileRequest) -> io::Result<FileBytes> {
         match request {
             FileRequest::Path(path) => {
                 // Asked before opening: opening a pipe would wait for a writer.
                 if !fs::metadata(path)?.is_file() {
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
                 }
-                Ok(Box::new(File::open(path)?))
+                FileBytes::of_file(File::open(path)?)
             }
-            FileRequest::Vdso => Ok(Box::new(Cursor::new(read_vdso()?))),
+            FileRequest::Vdso => Ok(FileBytes::of_memory(read_vdso()?)),
             FileRequest::Copy(name) => {
                 let copy = self.copies.get(name).ok_or(io::ErrorKind::NotFound)?;
                 // Each has a place of its own where it reads.
-                Ok(Box::new(File::open(format!("/proc/self/fd/{}", copy.as_raw_fd()))?))
+                FileBytes::of_file(File::open(format!("/proc/self/fd/{}", copy.as_raw_fd()))?)
             }
         }
     }
@@ -110,6 +119,10 @@ impl FileSource for DiskFiles {
 
     fn debuginfod_caches(&self) -> Vec<PathBuf> {
         self.debuginfod_caches.clone()
+    }
+
+    fn cache(&self) -> Option<&Cache> {
+        self.cache.as_ref()
     }
 }
 

@@ -17,14 +17,15 @@
 //! was loaded. Of one that was gone while it was in use, the process may have left a copy.
 
 use std::ffi::OsStr;
-use std::io::{self, Cursor};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use csprof_format::file_identity::{FileIdentity, copy_name};
 use csprof_format::profile::ModuleFile;
 
-use super::elf::{self, Bytes, Elf};
+use super::bytes::FileBytes;
+use super::elf::Elf;
 use super::request::{FileRequest, FileSource};
 
 /// What is known of a module before any file is opened.
@@ -46,7 +47,15 @@ pub(super) struct Wanted<'a> {
 /// A file that was found, with its path for people.
 pub(super) struct FoundFile {
     pub(super) path: String,
-    pub(super) bytes: Bytes,
+    pub(super) bytes: FileBytes,
+    /// A process of the run has left it, in place of a file that was gone.
+    pub(super) is_copy: bool,
+}
+
+impl FoundFile {
+    const fn new(path: String, bytes: FileBytes) -> Self {
+        Self { path, bytes, is_copy: false }
+    }
 }
 
 /// The state of the module's own file.
@@ -112,6 +121,39 @@ impl Wanted<'_> {
     }
 }
 
+impl Located {
+    /// Whether a file was changed since it was opened, so that nothing of it can be believed.
+    pub(super) fn is_changed(&self) -> bool {
+        self.all().into_iter().flatten().any(|found| found.bytes.is_changed())
+    }
+
+    /// Whether the module's own file is a copy that a process has left.
+    pub(super) const fn is_copy(&self) -> bool {
+        matches!(&self.own, Own::Matches(found) if found.is_copy)
+    }
+
+    /// What there is of each file, its path, size and time: a text that differs if one does.
+    pub(super) fn state(&self) -> String {
+        let state = |found: Option<&FoundFile>| match found {
+            Some(found) => format!("{} {:?}\n", found.path, found.bytes.state()),
+            None => "-\n".to_owned(),
+        };
+        self.all().into_iter().map(state).collect()
+    }
+
+    fn all(&self) -> [Option<&FoundFile>; 4] {
+        let own = match &self.own {
+            Own::Matches(found) => Some(found),
+            Own::Differs { .. } | Own::Unreadable(_) => None,
+        };
+        [own, self.debug.as_ref(), self.alternate.as_ref(), self.mini.as_ref()]
+    }
+}
+
+/// Why nothing is told of a file that was changed.
+pub(super) const CHANGED: &str =
+    "a file was changed while it was read; csprof symbolize reads it again";
+
 /// Finds the files of a module.
 pub(super) fn locate(wanted: &Wanted<'_>, files: &dyn FileSource) -> Located {
     let mut warnings = Vec::new();
@@ -158,10 +200,10 @@ fn open_copy(wanted: &Wanted<'_>, files: &dyn FileSource) -> Option<FoundFile> {
         _ => None,
     };
     let name = copy_name(wanted.build_id, file)?;
-    let bytes = elf::bytes(files.open(&FileRequest::Copy(name)).ok()?);
+    let bytes = files.open(&FileRequest::Copy(name)).ok()?;
     let is_it = Elf::parse(&bytes).is_ok_and(|elf| elf.build_id() == wanted.build_id);
     let path = format!("{} (its copy, as it was gone while it was in use)", wanted.path);
-    is_it.then_some(FoundFile { path, bytes })
+    is_it.then_some(FoundFile { path, bytes, is_copy: true })
 }
 
 /// Opens the file at the module's path, if that is what ran.
@@ -176,9 +218,14 @@ fn open_at_path(wanted: &Wanted<'_>, files: &dyn FileSource) -> Own {
         Ok(file) => file,
         Err(error) => return Own::Unreadable(cannot_open(&error)),
     };
-    let found = FoundFile { path: wanted.path.to_owned(), bytes: elf::bytes(file) };
-    let build_id = match Elf::parse(&found.bytes) {
-        Ok(elf) => elf.build_id(),
+    let found = FoundFile::new(wanted.path.to_owned(), file);
+    let build_id = Elf::parse(&found.bytes).map(|elf| elf.build_id());
+    // What looks like another build may be this one while it is written.
+    if found.bytes.is_changed() {
+        return Own::Unreadable(CHANGED.to_owned());
+    }
+    let build_id = match build_id {
+        Ok(build_id) => build_id,
         Err(reason) => return Own::Unreadable(reason),
     };
     if wanted.build_id.is_empty() {
@@ -224,9 +271,8 @@ fn find_debug_file(
         if path == Path::new(&own.path) {
             continue;
         }
-        let Ok(mut file) = files.open(&FileRequest::Path(path.clone())) else { continue };
-        let crc_of_file = elf::crc32(file.as_mut());
-        let found = FoundFile { path: path.display().to_string(), bytes: elf::bytes(file) };
+        let Ok(file) = files.open(&FileRequest::Path(path.clone())) else { continue };
+        let found = FoundFile::new(path.display().to_string(), file);
         let Ok(candidate) = Elf::parse(&found.bytes) else {
             warnings.push(format!("{}: not a readable ELF file", found.path));
             continue;
@@ -235,7 +281,7 @@ fn find_debug_file(
         let other_build = !build_id.is_empty() && !candidate.build_id().is_empty() && !same_build;
         if other_build {
             warnings.push(format!("{}: debug file of another build of {}", found.path, own.path));
-        } else if !same_build && crc_of_file.ok() != Some(crc) {
+        } else if !same_build && found.bytes.crc32().ok() != Some(crc) {
             warnings.push(format!(
                 "{}: its checksum is not the one that {} asks for",
                 found.path, own.path
@@ -250,7 +296,7 @@ fn find_debug_file(
 /// Opens a file if it has this build id and something that the module's own file may lack.
 fn open_matching(path: &Path, build_id: &[u8], files: &dyn FileSource) -> Option<FoundFile> {
     let file = files.open(&FileRequest::Path(path.to_owned())).ok()?;
-    let found = FoundFile { path: path.display().to_string(), bytes: elf::bytes(file) };
+    let found = FoundFile::new(path.display().to_string(), file);
     let useful = Elf::parse(&found.bytes)
         .is_ok_and(|elf| elf.build_id() == build_id && (elf.has_dwarf() || elf.has_symbol_table()));
     useful.then_some(found)
@@ -302,7 +348,7 @@ fn find_alternate(
     paths.extend(build_id_paths(build_id, files));
     for path in paths {
         let Ok(file) = files.open(&FileRequest::Path(path.clone())) else { continue };
-        let found = FoundFile { path: path.display().to_string(), bytes: elf::bytes(file) };
+        let found = FoundFile::new(path.display().to_string(), file);
         if Elf::parse(&found.bytes).is_ok_and(|elf| elf.build_id() == build_id) {
             return Some(found);
         }
@@ -320,10 +366,10 @@ fn find_alternate(
 fn mini_debuginfo(own: &FoundFile, elf: &Elf<'_>, warnings: &mut Vec<String>) -> Option<FoundFile> {
     let section = elf.section(".gnu_debugdata").ok().flatten()?;
     match unpack(&section.bytes) {
-        Ok(bytes) => Some(FoundFile {
-            path: format!("{} (.gnu_debugdata)", own.path),
-            bytes: elf::bytes(Box::new(Cursor::new(bytes))),
-        }),
+        Ok(bytes) => Some(FoundFile::new(
+            format!("{} (.gnu_debugdata)", own.path),
+            FileBytes::of_memory(bytes),
+        )),
         Err(error) => {
             warnings.push(format!("{}: section '.gnu_debugdata': {error}", own.path));
             None

@@ -42,7 +42,7 @@ const MOST_PARTS: usize = 16;
 
 impl Memory for Elf<'_> {
     fn code(&self, addresses: Range<u64>) -> Option<&[u8]> {
-        self.code_of_segment(addresses)
+        self.code_at(addresses)
     }
 
     fn data(&self, addresses: Range<u64>) -> Option<&[u8]> {
@@ -61,7 +61,7 @@ type Found = (u64, Option<Rc<Structure>>);
 pub(super) struct Machine<'m, 'data> {
     pub(super) elf: &'m Elf<'data>,
     pub(super) table: &'m SymbolTable<'data>,
-    pub(super) extents: &'m Extents,
+    pub(super) extents: &'m Extents<'data>,
     pub(super) slots: &'m Slots<'data>,
     pub(super) stubs: &'m [Stub<'data>],
     exceptions: Option<Section<'data>>,
@@ -71,6 +71,7 @@ pub(super) struct Machine<'m, 'data> {
     /// Names that the module defines for others.
     defined: OnceCell<HashSet<&'data [u8]>>,
     effort: Cell<u64>,
+    is_exhausted: Cell<bool>,
     /// Bytes of memory that structures may still take.
     memory: Cell<usize>,
     return_effort: Cell<u64>,
@@ -81,7 +82,7 @@ impl<'m, 'data> Machine<'m, 'data> {
     pub(super) fn new(
         elf: &'m Elf<'data>,
         table: &'m SymbolTable<'data>,
-        extents: &'m Extents,
+        extents: &'m Extents<'data>,
         slots: &'m Slots<'data>,
         stubs: &'m [Stub<'data>],
     ) -> Self {
@@ -96,6 +97,7 @@ impl<'m, 'data> Machine<'m, 'data> {
             may_return: RefCell::default(),
             defined: OnceCell::new(),
             effort: Cell::new(EFFORT),
+            is_exhausted: Cell::new(false),
             memory: Cell::new(MEMORY),
             return_effort: Cell::new(RETURN_EFFORT),
         }
@@ -104,10 +106,23 @@ impl<'m, 'data> Machine<'m, 'data> {
     /// The addresses of the function, or of the split-off part, that holds an address.
     pub(super) fn extent(&self, address: u64) -> Option<Range<u64>> {
         if let Some(extent) = self.extents.find(address) {
-            return Some(extent.range.clone());
+            return Some(extent.range);
         }
         let symbol = self.table.find(address).filter(|symbol| !symbol.guessed)?;
         Some(symbol.range.clone())
+    }
+
+    /// Whether something was left out because there is a limit for a whole module, so that what is
+    /// told of one function depends on which others were asked for.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.is_exhausted.get()
+    }
+
+    fn or_exhausted<T>(&self, rest: Option<T>) -> Option<T> {
+        if rest.is_none() {
+            self.is_exhausted.set(true);
+        }
+        rest
     }
 
     /// The structure of the function that holds an address; `None` if there is none, or too much.
@@ -128,7 +143,7 @@ impl<'m, 'data> Machine<'m, 'data> {
         let (parts, structure) = self.read(&own);
         let structure = structure.filter(|structure| {
             let rest = self.memory.get().checked_sub(structure.memory());
-            rest.inspect(|&rest| self.memory.set(rest)).is_some()
+            self.or_exhausted(rest).inspect(|&rest| self.memory.set(rest)).is_some()
         });
         let entry = parts.first().map_or(own.start, |part| part.start);
         let found = (entry, structure.map(Rc::new));
@@ -176,7 +191,7 @@ impl<'m, 'data> Machine<'m, 'data> {
     /// Looks at a function; the first part is where it begins.
     fn read_parts(&self, parts: &[Range<u64>]) -> Option<Structure> {
         let size = parts.iter().map(|part| part.end - part.start).fold(0, u64::saturating_add);
-        self.effort.set(self.effort.get().checked_sub(size)?);
+        self.effort.set(self.or_exhausted(self.effort.get().checked_sub(size))?);
         let mut pads: Vec<LandingPad> = parts.iter().flat_map(|part| self.pads(part)).collect();
         pads.sort_unstable_by_key(|pad| pad.calls.start);
         let function = Function { parts, entry: parts.first()?.start, landing_pads: &pads };
@@ -271,10 +286,11 @@ impl<'m, 'data> Machine<'m, 'data> {
         let Some(extent) = extent else { return true };
         let size = extent.end - extent.start;
         let effort = self.return_effort.get();
-        if jumps == 0 || size > LARGEST_ENDING || size > effort {
+        if jumps == 0 || size > LARGEST_ENDING {
             return true;
         }
-        self.return_effort.set(effort - size);
+        let Some(rest) = self.or_exhausted(effort.checked_sub(size)) else { return true };
+        self.return_effort.set(rest);
         // It is called again while this is being found out: then it may.
         self.may_return.borrow_mut().insert(address, true);
         let pads = self.pads(&extent);

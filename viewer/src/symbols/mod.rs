@@ -15,6 +15,7 @@
 //! |---|---|
 //! | [`request`] | what the resolver asks for, and who answers |
 //! | [`files`] | the files of this machine |
+//! | `bytes`, `mapped` | the bytes of a file, of which others may take some away |
 //! | `elf` | what is in one file |
 //! | `locate` | which files belong to a module |
 //! | `symbol_table`, `plt`, `extent` | which function owns an address, without DWARF |
@@ -26,6 +27,7 @@
 //! | `reader` | the type by which DWARF is read |
 //! | `demangle`, `itanium`, `dlang`, `languages`, `path` | what to call them |
 //! | `module` | all rows of one module |
+//! | [`cache`], `remembered` | what is remembered of modules from run to run |
 //! | `sites` | all rows of a profile |
 //!
 //! # Functions without a name
@@ -38,6 +40,8 @@
 //! frame information covers an address (hand-written assembly without it), the frame has no row at
 //! all and views show module and address.
 
+mod bytes;
+pub mod cache;
 mod chosen;
 mod declaration;
 mod demangle;
@@ -51,10 +55,12 @@ mod languages;
 mod locate;
 mod loops;
 mod machine;
+mod mapped;
 mod module;
 mod path;
 mod plt;
 mod reader;
+mod remembered;
 pub mod request;
 mod scope;
 mod sites;
@@ -85,10 +91,6 @@ use self::module::{Detail, NameSource, ResolvedModule};
 use self::request::FileSource;
 use self::sites::{Place, Strings, Tables};
 use self::votes::{Calls, Votes};
-
-/// Threads that resolve modules. More than a few gain nothing: one or two modules of a program
-/// hold most of its debug information.
-const MOST_THREADS: usize = 4;
 
 /// Stack of a resolving thread, in bytes. Demangling recurses, within its limits.
 const STACK_SIZE: usize = 16 << 20;
@@ -270,6 +272,7 @@ fn count_votes(
     files: &dyn FileSource,
 ) {
     let mut votes = Votes::default();
+    let mut is_changed = false;
     for (caller, sought) in sought {
         let Some(wanted) = wanted(profile, directory, caller) else { continue };
         // A damaged file costs the names that it could have told. What is odd about it was told
@@ -279,9 +282,12 @@ fn count_votes(
             let Own::Matches(found) = own else { return };
             let Ok(elf) = Elf::parse(&found.bytes) else { return };
             votes.count(caller, &Calls::read(&elf), &sought, resolved);
+            is_changed |= found.bytes.is_changed();
         }));
     }
-    votes.apply(resolved);
+    if !is_changed {
+        votes.apply(resolved);
+    }
 }
 
 /// The modules of which frames lie in loops.
@@ -326,6 +332,9 @@ fn look_for_tail_calls(
     let opened: HashMap<_, _> = files_of.iter().filter_map(|&id| open(id)).collect();
     let is_complete = opened.len() == files_of.len();
     let found = tail_calls::find(profile, &opened, is_complete, is_stopped);
+    if opened.values().any(|found| found.bytes.is_changed()) {
+        return Left::default();
+    }
     let nameless = |node: &tail_calls::Node| {
         found.sampled.get(node).is_none_or(|&frame| profile.sites.rows(frame).is_empty())
     };
@@ -340,8 +349,13 @@ fn look_for_tail_calls(
             continue;
         };
         let starts: Vec<u64> = starts.iter().copied().collect();
-        let names = || module::resolve(&wanted, &starts, Detail::Names, files, || {});
-        resolved.extend(catch_unwind(AssertUnwindSafe(names)).ok().map(|module| (id, module)));
+        let names = || {
+            let located = locate::locate(&wanted, files);
+            let found = module::resolve(&wanted, &located, &starts, Detail::Names, files, || {});
+            (!located.is_changed()).then_some(found)
+        };
+        let names = catch_unwind(AssertUnwindSafe(names)).ok().flatten();
+        resolved.extend(names.map(|module| (id, module)));
     }
     // What was called is called as any other function is.
     let place = |&(module, start): &tail_calls::Node| {
@@ -476,7 +490,7 @@ enum Report {
     Done(ModuleId, Box<ResolvedModule>),
 }
 
-/// Resolves modules on a few threads, the ones with most addresses first.
+/// Resolves modules on all processors, the ones with most addresses first.
 ///
 /// By module, because addr2line's `Context` belongs to one thread.
 fn resolve_modules(
@@ -488,7 +502,7 @@ fn resolve_modules(
     order.sort_by_key(|(_, _, addresses)| core::cmp::Reverse(addresses.len()));
     let next = AtomicUsize::new(0);
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = processors.min(MOST_THREADS).min(tasks.len());
+    let threads = processors.min(tasks.len());
     let stopped = AtomicBool::new(false);
     let (reports, inbox) = mpsc::channel();
     let work = |reports: mpsc::Sender<Report>| {
@@ -549,7 +563,7 @@ fn resolve_guarded(
     let mut reported = 0;
     let mut pending = 0;
     let resolved = catch_unwind(AssertUnwindSafe(|| {
-        module::resolve(wanted, addresses, Detail::All, files, || {
+        remembered::resolve(wanted, addresses, files, || {
             pending += 1;
             if is_stopped() {
                 // Out of all that is under way; no panic that anybody is told of.

@@ -43,10 +43,15 @@ pub(super) struct ResolvedModule {
     pub(super) sites: ModuleSites,
     /// Functions that their callers may name, as numbers in [`ModuleSites::functions`].
     pub(super) callable: BTreeMap<u32, Callable>,
+    /// The same for the outermost function of each address: so what an address tells of a function
+    /// is known apart from what others do.
+    pub(super) callable_at: CallableAt,
     /// What is exported, by which they can be called.
     pub(super) chosen: Chosen,
     /// For people.
     pub(super) warnings: Vec<String>,
+    /// Nothing but the module's own files decides what was found, for each address alone.
+    pub(super) is_complete: bool,
 }
 
 impl ResolvedModule {
@@ -56,9 +61,41 @@ impl ResolvedModule {
             source: NameSource::Unreadable(reason),
             sites: ModuleSites::default(),
             callable: BTreeMap::new(),
+            callable_at: CallableAt::default(),
             chosen: Chosen::default(),
             warnings,
+            is_complete: false,
         }
+    }
+}
+
+/// How callers may name the outermost functions of addresses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallableAt {
+    /// For each address, what it is found by in `by_key`, if it is there.
+    pub(super) keys: Vec<Option<u64>>,
+    /// By where a function begins; one without a name by the address itself.
+    pub(super) by_key: BTreeMap<u64, Callable>,
+}
+
+impl CallableAt {
+    pub(super) fn get(&self, index: usize) -> Option<(u64, &Callable)> {
+        let key = self.keys.get(index).copied()??;
+        Some((key, self.by_key.get(&key)?))
+    }
+
+    /// By numbers of functions: one of them may have several symbols.
+    pub(super) fn by_function(&self, sites: &ModuleSites) -> BTreeMap<u32, Callable> {
+        let mut keys = BTreeMap::<u32, BTreeMap<u64, &Callable>>::new();
+        for index in 0..self.keys.len() {
+            if let (Some(row), Some((key, names))) = (sites.rows_of(index).first(), self.get(index))
+            {
+                keys.entry(row.function).or_default().insert(key, names);
+            }
+        }
+        let all =
+            |names: BTreeMap<u64, &Callable>| names.into_values().cloned().reduce(Callable::or);
+        keys.into_iter().filter_map(|(function, names)| Some((function, all(names)?))).collect()
     }
 }
 
@@ -71,27 +108,40 @@ pub(super) enum Detail {
     Names,
 }
 
-/// Names the addresses of a module.
+/// Where the names of a module come from; `None` if its own file is malformed.
+pub(super) fn source(located: &Located) -> Option<NameSource> {
+    Some(Opened::new(located).ok()?.source(located))
+}
+
+/// By which names functions of a module can be called.
+pub(super) fn chosen(wanted: &Wanted<'_>, located: &Located) -> Chosen {
+    let Ok(opened) = Opened::new(located) else { return Chosen::default() };
+    let symbols = Symbols::new(wanted.path, &opened, &mut Vec::new());
+    let read = |elf| Chosen::read(elf, &symbols.table, &BTreeSet::new());
+    symbols.own.map(read).unwrap_or_default()
+}
+
+/// Names the addresses of a module, of which `located` are the files.
 ///
 /// `addresses` are ELF virtual addresses at which to look up (return addresses already moved into
 /// the call), ordered. `progress` is called after each of them.
 pub(super) fn resolve(
     wanted: &Wanted<'_>,
+    located: &Located,
     addresses: &[u64],
     detail: Detail,
     files: &dyn FileSource,
     mut progress: impl FnMut(),
 ) -> ResolvedModule {
-    let located = locate::locate(wanted, files);
     let mut warnings = located.warnings.clone();
-    let opened = match Opened::new(&located) {
+    let opened = match Opened::new(located) {
         Ok(opened) => opened,
         Err(reason) => {
             warnings.push(format!("{}: {reason}", wanted.path));
             return ResolvedModule::unreadable(reason, warnings);
         }
     };
-    let source = opened.source(&located);
+    let source = opened.source(located);
     let symbols = Symbols::new(wanted.path, &opened, &mut warnings);
     let sections = match opened.sections() {
         Ok(sections) => sections.filter(|_| detail == Detail::All),
@@ -117,13 +167,14 @@ pub(super) fn resolve(
     let mut demangler = Demangler::default();
     let mut lines = dwarf.as_ref().map(|dwarf| (dwarf, Memory::new(dwarf)));
     let symbol_at = |address| symbols.name(address);
-    let mut callable = BTreeMap::new();
-    // Where functions begin that are called as their symbol is: one of them may have several.
-    let mut starts = BTreeMap::<u32, BTreeSet<u64>>::new();
+    let mut callable_at = CallableAt::default();
+    // Where functions begin that are called as their symbol is.
+    let mut starts = BTreeSet::new();
     let machine = symbols.machine().filter(|_| detail == Detail::All);
     let mut loops = machine.as_ref().map(Loops::new);
     for (index, &address) in addresses.iter().enumerate() {
         let first = sites.rows.len();
+        let mut key = None;
         let symbol = symbols.name(address);
         let by_dwarf = lines.as_mut().is_some_and(|(dwarf, memory)| {
             let (sites, demangler) = (&mut sites, &mut demangler);
@@ -137,7 +188,8 @@ pub(super) fn resolve(
                 let function = Function { name: shown, file: None, line: 0 };
                 let function = sites.functions.id(&function);
                 if let Name::MadeUp(_) = name {
-                    callable.insert(function, Callable::Nameless);
+                    key = Some(address);
+                    callable_at.by_key.insert(address, Callable::Nameless);
                 }
                 sites.rows.push(SiteRow { function, file: None, line: 0 });
             }
@@ -147,8 +199,10 @@ pub(super) fn resolve(
         if let (Some(row), Some(owner)) = (sites.rows.get(first), owner)
             && sites.name_of(row.function).as_bytes() == owner.name
         {
-            starts.entry(row.function).or_default().insert(owner.start);
+            key = Some(owner.start);
+            starts.insert(owner.start);
         }
+        callable_at.keys.push(key);
         sites.end_address();
         if let Some(loops) = &mut loops {
             let rows = sites.rows_of(index).to_vec();
@@ -160,19 +214,20 @@ pub(super) fn resolve(
         progress();
     }
     sites.loops = loops.map(Loops::finish);
+    let is_exhausted = machine.as_ref().is_some_and(Machine::is_exhausted);
     warnings.extend(explain(wanted, &source));
-    let wanted = starts.values().flatten().copied().collect();
-    let chosen = opened.own.as_ref().map(|elf| Chosen::read(elf, &symbols.table, &wanted));
+    let chosen = opened.own.as_ref().map(|elf| Chosen::read(elf, &symbols.table, &starts));
     let chosen = chosen.unwrap_or_default();
     if chosen.is_empty() {
-        callable.clear();
+        callable_at.by_key.clear();
     }
-    for (function, starts) in starts {
-        let owners = starts.into_iter().filter_map(|start| symbols.table.find(start));
-        let names = owners.filter_map(|owner| chosen.callable(owner));
-        callable.extend(names.reduce(Callable::or).map(|names| (function, names)));
+    for start in starts {
+        let names = symbols.table.find(start).and_then(|owner| chosen.callable(owner));
+        callable_at.by_key.extend(names.map(|names| (start, names)));
     }
-    ResolvedModule { source, sites, callable, chosen, warnings }
+    let callable = callable_at.by_function(&sites);
+    let is_complete = split.get().is_none() && !is_exhausted;
+    ResolvedModule { source, sites, callable, callable_at, chosen, warnings, is_complete }
 }
 
 /// Looks up addresses beside those that are asked for.
@@ -287,11 +342,11 @@ struct Symbols<'data, 'a> {
     base: &'a str,
     own: Option<&'a Elf<'data>>,
     table: SymbolTable<'data>,
-    ada: AdaUnits,
     slots: Slots<'data>,
     stubs: Vec<plt::Stub<'data>>,
-    /// Read when first needed.
-    extents: OnceCell<Extents>,
+    /// Read when first needed, as the next.
+    ada: OnceCell<AdaUnits>,
+    extents: OnceCell<Extents<'data>>,
 }
 
 impl<'data, 'a> Symbols<'data, 'a> {
@@ -306,13 +361,12 @@ impl<'data, 'a> Symbols<'data, 'a> {
             }
         }
         let code = opened.all().next().map(Elf::code).unwrap_or_default();
-        let table = SymbolTable::new(&tables, &code);
-        let ada = AdaUnits::of(&tables);
+        let table = SymbolTable::new(tables, code);
         let own = opened.own.as_ref();
         let slots = own.map(Slots::read).unwrap_or_default();
         let stubs = own.map(|elf| plt::stubs(elf, &slots)).unwrap_or_default();
         let base = path.rsplit('/').next().unwrap_or(path);
-        Self { base, own, table, ada, slots, stubs, extents: OnceCell::new() }
+        Self { base, own, table, ada: OnceCell::new(), slots, stubs, extents: OnceCell::new() }
     }
 
     /// The code of the module's own file.
@@ -325,7 +379,7 @@ impl<'data, 'a> Symbols<'data, 'a> {
         if let Some(function) = self.table.find(address) {
             let mangled = || {
                 let name = String::from_utf8_lossy(function.name);
-                self.ada.name(&name).map_or(Name::Mangled(name), Name::Plain)
+                self.ada().name(&name).map_or(Name::Mangled(name), Name::Plain)
             };
             if !function.guessed {
                 return Some(mangled());
@@ -338,7 +392,7 @@ impl<'data, 'a> Symbols<'data, 'a> {
         }
         if let Some(target) = plt::find(&self.stubs, address).and_then(|stub| self.target(stub)) {
             let target = String::from_utf8_lossy(target);
-            let target = self.ada.name(&target).map_or(target, Into::into);
+            let target = self.ada().name(&target).map_or(target, Into::into);
             return Some(Name::Mangled(format!("{target}@plt").into()));
         }
         self.extent_start(address).map(|start| self.made_up(start))
@@ -362,7 +416,11 @@ impl<'data, 'a> Symbols<'data, 'a> {
         self.extents().find(address).map(|extent| extent.range.start)
     }
 
-    fn extents(&self) -> &Extents {
+    fn ada(&self) -> &AdaUnits {
+        self.ada.get_or_init(|| AdaUnits::of(self.table.tables()))
+    }
+
+    fn extents(&self) -> &Extents<'data> {
         self.extents.get_or_init(|| self.own.map(Extents::read).unwrap_or_default())
     }
 }

@@ -89,6 +89,15 @@ impl<'data> Slots<'data> {
         slots
     }
 
+    /// The names of what is called.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'data [u8]> {
+        let all = self.by_address.values().chain(self.by_index.iter().flatten());
+        all.filter_map(|callee| match callee {
+            Callee::Symbol(name) => Some(*name),
+            Callee::Resolver(_) => None,
+        })
+    }
+
     /// What is called through the slot at this address.
     pub(super) fn at(&self, address: u64) -> Option<Callee<'data>> {
         self.by_address.get(&address).copied()

@@ -3,16 +3,12 @@
 //! Everything else in `symbols` works on what a [`FileSource`] hands over, so that tests can hand
 //! over bytes, and so that another source (an archive of binaries, a debug server) needs no change
 //! there.
-//!
-//! A file is given as a stream to seek in, not as a slice. Of a debug file of gigabytes only a
-//! handful of sections matter, and `object`'s `ReadCache` reads just those. The other way to get
-//! that, mapping the file, would need `unsafe`, and a file that is truncated while it is mapped (a
-//! build that goes on) kills the process with SIGBUS: the process that still has to save the
-//! profile.
 
-use std::io::{self, Read, Seek};
+use std::io;
 use std::path::PathBuf;
 
+pub use super::bytes::FileBytes;
+use super::cache::Cache;
 use csprof_format::file_identity::FileIdentity;
 
 /// A file that the resolver wants.
@@ -27,11 +23,6 @@ pub enum FileRequest {
     Copy(String),
 }
 
-/// A file that was opened: bytes to read from the start, and to seek in.
-pub trait SourceFile: Read + Seek {}
-
-impl<T: Read + Seek> SourceFile for T {}
-
 /// Gives the resolver the files it asks for. Shared by its threads.
 pub trait FileSource: Sync {
     /// Opens a file. An error is an ordinary answer: most places where a debug file could be have
@@ -40,7 +31,7 @@ pub trait FileSource: Sync {
     /// # Errors
     ///
     /// Whatever kept the file from being opened; the text is shown to the user.
-    fn open(&self, request: &FileRequest) -> io::Result<Box<dyn SourceFile>>;
+    fn open(&self, request: &FileRequest) -> io::Result<FileBytes>;
 
     /// Which file there is now, if that is known.
     fn identity(&self, _request: &FileRequest) -> Option<FileIdentity> {
@@ -55,5 +46,10 @@ pub trait FileSource: Sync {
     /// Nothing is ever downloaded from here.
     fn debuginfod_caches(&self) -> Vec<PathBuf> {
         Vec::new()
+    }
+
+    /// Where names are remembered from run to run, if anywhere.
+    fn cache(&self) -> Option<&Cache> {
+        None
     }
 }

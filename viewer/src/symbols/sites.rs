@@ -83,7 +83,7 @@ pub(super) struct ModuleSites {
 }
 
 /// A loop of one module: [`saved::Loop`], with numbers in [`ModuleSites::strings`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LoopPlace {
     /// ELF virtual address of its header.
     pub(super) offset: u64,
@@ -118,8 +118,13 @@ impl ModuleLoops {
         self.ends.push(u32::try_from(self.around.len()).unwrap_or(u32::MAX));
     }
 
+    /// All loops, by number.
+    pub(super) fn places(&self) -> &[LoopPlace] {
+        &self.loops
+    }
+
     /// The loops of address number `index`.
-    fn around(&self, index: usize) -> &[(u32, u32)] {
+    pub(super) fn around(&self, index: usize) -> &[(u32, u32)] {
         piece(&self.around, &self.ends, index)
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use addr2line::Context;
 use gimli::{DwarfPackage, DwarfPackageSections, DwarfSections};
 
-use super::elf::{self, Elf};
+use super::elf::Elf;
 use super::path;
 use super::reader::{Reader, reader};
 use super::request::{FileRequest, FileSource};
@@ -162,8 +162,9 @@ fn open<T>(
     files: &dyn FileSource,
     read: impl FnOnce(&Elf<'_>) -> Option<T>,
 ) -> Option<T> {
-    let bytes = elf::bytes(files.open(&FileRequest::Path(path.to_owned())).ok()?);
-    read(&Elf::parse(&bytes).ok()?)
+    let bytes = files.open(&FileRequest::Path(path.to_owned())).ok()?;
+    let read = read(&Elf::parse(&bytes).ok()?)?;
+    (!bytes.is_changed()).then_some(read)
 }
 
 fn section(elf: &Elf<'_>, name: Option<&str>) -> Result<Vec<u8>, gimli::Error> {

@@ -13,6 +13,7 @@
 //! to the next symbol or the end of their section, and such a range says that it is
 //! [guessed](Function::guessed).
 
+use core::cell::OnceCell;
 use core::cmp::Reverse;
 use core::ops::Range;
 
@@ -36,10 +37,13 @@ pub(super) struct Function<'data> {
     pub(super) local: bool,
 }
 
-/// The functions of a module, by address.
+/// The functions of a module, by address. They are brought in order when the first is asked for:
+/// of a program with many symbols that takes longer than all else where the rest is remembered.
 #[derive(Debug, Default)]
 pub(super) struct SymbolTable<'data> {
-    functions: Vec<Function<'data>>,
+    tables: Vec<RawSymbols<'data>>,
+    code: Vec<Range<u64>>,
+    functions: OnceCell<Vec<Function<'data>>>,
 }
 
 /// A symbol that names code.
@@ -139,25 +143,31 @@ impl<'data> SymbolTable<'data> {
     /// Builds the table from the symbols of some files.
     ///
     /// `code` are the address ranges of sections with code, ordered; other symbols are left out.
-    pub(super) fn new<'a>(
-        tables: impl IntoIterator<Item = &'a RawSymbols<'data>>,
-        code: &[Range<u64>],
-    ) -> Self
-    where
-        'data: 'a,
-    {
-        let mut candidates = Vec::new();
-        for table in tables {
-            let symbols = table.symbols.iter().enumerate();
-            candidates.extend(symbols.filter_map(|(index, _)| candidate(index, table, code)));
-        }
-        Self { functions: disjoint(candidates, code) }
+    pub(super) fn new(tables: Vec<RawSymbols<'data>>, code: Vec<Range<u64>>) -> Self {
+        Self { tables, code, functions: OnceCell::new() }
+    }
+
+    /// The symbols as they are in the files.
+    pub(super) fn tables(&self) -> &[RawSymbols<'data>] {
+        &self.tables
+    }
+
+    fn functions(&self) -> &[Function<'data>] {
+        self.functions.get_or_init(|| {
+            let mut candidates = Vec::new();
+            for table in &self.tables {
+                let all = 0..table.symbols.len();
+                candidates.extend(all.filter_map(|index| candidate(index, table, &self.code)));
+            }
+            disjoint(candidates, &self.code)
+        })
     }
 
     /// The function that owns this address.
     pub(super) fn find(&self, address: u64) -> Option<&Function<'data>> {
-        let after = self.functions.partition_point(|function| function.range.start <= address);
-        let function = &self.functions[after.checked_sub(1)?];
+        let functions = self.functions();
+        let after = functions.partition_point(|function| function.range.start <= address);
+        let function = &functions[after.checked_sub(1)?];
         function.range.contains(&address).then_some(function)
     }
 }
@@ -179,7 +189,7 @@ fn candidate<'data>(
     }
     let name = table.name(raw)?;
     // `memcpy@@GLIBC_2.14`; no mangling scheme for functions contains `@`.
-    let (name, version) = match name.iter().position(|&byte| byte == b'@') {
+    let (name, version) = match memchr::memchr(b'@', name) {
         Some(at) => {
             let hidden = name.get(at + 1) != Some(&b'@');
             (&name[..at], Some((&name[at..], hidden)))
@@ -406,8 +416,8 @@ mod tests {
 
     #[test]
     fn an_address_is_found_in_the_range_that_holds_it() {
-        let table =
-            SymbolTable { functions: disjoint(vec![symbol(10, 5, "a"), symbol(20, 5, "b")], CODE) };
+        let functions = disjoint(vec![symbol(10, 5, "a"), symbol(20, 5, "b")], CODE);
+        let table = SymbolTable { functions: functions.into(), ..SymbolTable::default() };
         let name = |address| table.find(address).map(|f| f.name);
         assert_eq!(
             [9, 10, 14, 15, 20, 24, 25].map(name),

@@ -75,16 +75,13 @@ pub(super) fn find<'a>(
     let parse = |(&id, file): (&ModuleId, &'a FoundFile)| Some((id, Elf::parse(&file.bytes).ok()?));
     let elves: HashMap<ModuleId, Elf<'_>> = opened.iter().filter_map(parse).collect();
     let is_complete = is_complete && elves.len() == opened.len();
-    let exports = catch_unwind(AssertUnwindSafe(|| Exports::read(&elves, is_complete)));
-    let needed = modules(profile);
-    let read = |(id, elf): (ModuleId, Elf<'a>)| {
-        if is_stopped() || !needed.contains(&id) {
-            return None;
-        }
-        let read = catch_unwind(AssertUnwindSafe(|| Read::new(&elf))).ok()?;
-        Some((id, (elf, read)))
+    let read = |id: ModuleId| {
+        let elf = elves.get(&id).filter(|_| !is_stopped())?;
+        Some((id, (elf, catch_unwind(AssertUnwindSafe(|| Read::new(elf))).ok()?)))
     };
-    let read: HashMap<ModuleId, (Elf<'_>, Read<'_>)> = elves.into_iter().filter_map(read).collect();
+    let read: HashMap<_, _> = modules(profile).into_iter().filter_map(read).collect();
+    let called = read.values().flat_map(|(_, read)| read.slots.names()).collect();
+    let exports = catch_unwind(AssertUnwindSafe(|| Exports::read(&elves, &called, is_complete)));
     let loaders = read.iter().filter(|(id, (elf, _))| is_loader(profile, **id, elf));
     let search = Search {
         loaders: loaders.map(|(&id, _)| id).collect(),
@@ -109,8 +106,13 @@ pub(super) fn find<'a>(
         }
     }
     let nodes: BTreeSet<Node> = between.values().flatten().flatten().copied().collect();
+    let of: BTreeSet<_> = nodes.iter().map(|&(module, _)| module).collect();
     let mut sampled = BTreeMap::new();
     for (number, frame) in profile.frames.iter().enumerate().take_while(|_| !is_stopped()) {
+        // Of other modules nothing more has to be read.
+        if frame.module.is_none_or(|module| !of.contains(&module)) {
+            continue;
+        }
         let function = || search.function_of(frame);
         let node = catch_unwind(AssertUnwindSafe(function)).ok().flatten();
         if let Some(node) = node.filter(|node| nodes.contains(node)) {
@@ -158,18 +160,17 @@ fn neighbors(profile: &saved::Profile) -> BTreeSet<(FrameId, FrameId)> {
 /// What is read of a module's file.
 struct Read<'data> {
     table: SymbolTable<'data>,
-    extents: Extents,
+    extents: Extents<'data>,
     slots: Slots<'data>,
     stubs: Vec<Stub<'data>>,
 }
 
 impl<'data> Read<'data> {
     fn new(elf: &Elf<'data>) -> Self {
-        let tables: Vec<_> =
-            [elf.symbols(), elf.dynamic_symbols()].into_iter().filter_map(Result::ok).collect();
+        let tables = [elf.symbols(), elf.dynamic_symbols()].into_iter().filter_map(Result::ok);
         let slots = Slots::read(elf);
         Self {
-            table: SymbolTable::new(&tables, &elf.code()),
+            table: SymbolTable::new(tables.collect(), elf.code()),
             extents: Extents::read(elf),
             stubs: plt::stubs(elf, &slots),
             slots,
@@ -181,24 +182,29 @@ impl<'data> Read<'data> {
     }
 }
 
-/// The functions that modules define for others, by name; `None` if there are several, or what is
-/// called is chosen at run time. Where some modules are not known, none are: any of them may define
-/// what is called, as one does that is preloaded.
+/// The functions that modules define for others and that are called, by name; `None` if there are
+/// several, or what is called is chosen at run time. Where some modules are not known, none are:
+/// any of them may define what is called, as one does that is preloaded.
 #[derive(Default)]
 struct Exports<'data>(HashMap<&'data [u8], Option<Node>>);
 
 impl<'data> Exports<'data> {
-    fn read(elves: &HashMap<ModuleId, Elf<'data>>, is_complete: bool) -> Self {
+    fn read(
+        elves: &HashMap<ModuleId, Elf<'data>>,
+        called: &HashSet<&[u8]>,
+        is_complete: bool,
+    ) -> Self {
         let mut exports = HashMap::new();
         for (&module, elf) in elves.iter().filter(|_| is_complete) {
             let Ok(table) = elf.dynamic_symbols() else { return Self::default() };
             for symbol in table.symbols {
                 let kind = symbol.st_type();
                 let is_code = matches!(kind, STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE);
-                let Some(name) = table.name(symbol) else { continue };
                 if !is_code || symbol.st_shndx.get(LittleEndian) == SHN_UNDEF {
                     continue;
                 }
+                let name = table.name(symbol).filter(|name| called.contains(name));
+                let Some(name) = name else { continue };
                 let node = (kind == STT_FUNC).then(|| (module, symbol.st_value.get(LittleEndian)));
                 let known = exports.entry(name).or_insert(node);
                 if *known != node {
@@ -244,14 +250,17 @@ impl Search<'_, '_> {
             Reach::Code(address) => Target::Code(address),
             Reach::Slot(slot) => Target::Slot(slot),
         };
-        let from = self.node(module, target)?;
         let address = callee.offset.checked_sub(callee.kind.lookup_bias())?;
         let own = self.machines.get(&callee.module?)?;
         if self.loaders.contains(&callee.module?) {
             return None;
         }
+        // Mostly what is called was found, and nothing more has to be read of it.
         let extent = own.extent(address)?;
-        if (callee.module?, extent.start) == from || plt::find(own.stubs, address).is_some() {
+        if (callee.module?, extent.start) == self.address(module, target)? {
+            return None;
+        }
+        if plt::find(own.stubs, address).is_some() {
             return None;
         }
         // All stubs of a module may have one entry in the call frame information.
@@ -259,6 +268,7 @@ impl Search<'_, '_> {
         if own.stubs.get(after).is_some_and(|stub| extent.contains(&stub.range.start)) {
             return None;
         }
+        let from = self.node(module, target)?;
         let to = (callee.module?, own.function_at(address)?);
         (from != to).then_some((from, to))
     }
@@ -273,14 +283,18 @@ impl Search<'_, '_> {
         Some((module, if is_part { machine.function_at(start)? } else { start }))
     }
 
+    /// Where a call or a jump arrives, if that is certain.
+    fn address(&self, module: ModuleId, target: Target) -> Option<(ModuleId, u64)> {
+        match self.machines.get(&module)?.callee(target)? {
+            Reached::Code(address) => Some((module, address)),
+            Reached::Slot(Callee::Symbol(name)) => *self.exports.0.get(name)?,
+            Reached::Slot(Callee::Resolver(_)) => None,
+        }
+    }
+
     /// The function at which a call or a jump arrives, if that is certain.
     fn node(&self, module: ModuleId, target: Target) -> Option<Node> {
-        let machine = self.machines.get(&module)?;
-        let (module, address) = match machine.callee(target)? {
-            Reached::Code(address) => (module, address),
-            Reached::Slot(Callee::Symbol(name)) => (*self.exports.0.get(name)?)?,
-            Reached::Slot(Callee::Resolver(_)) => return None,
-        };
+        let (module, address) = self.address(module, target)?;
         let start = self.machines.get(&module)?.function_at(address)?;
         (start == address).then_some((module, start))
     }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use csprof::symbols::cache::Cache;
 use csprof::symbols::files::DiskFiles;
 use csprof::symbols::resolve;
 use csprof_format::address::FrameKind;
@@ -190,10 +191,20 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    /// Resolves a profile with debug files from `folders` only.
+    /// Resolves a profile with debug files from `folders` only. With a cache, an empty one and one
+    /// that has it all, the result is the same.
     pub(crate) fn with_debug_folders(profile: Profile, folders: &[&str]) -> Self {
-        let folders = folders.iter().map(PathBuf::from).collect();
-        Self::with(profile, &DiskFiles::with_debug_folders(folders))
+        let folders: Vec<_> = folders.iter().map(PathBuf::from).collect();
+        let files = || DiskFiles::with_debug_folders(folders.clone());
+        let resolved = Self::with(profile.clone(), &files());
+        let cache = tempfile::tempdir().unwrap();
+        for state in ["empty", "full"] {
+            let cache = Cache::at(cache.path().to_owned(), 1 << 30);
+            let remembered = Self::with(profile.clone(), &files().with_cache(cache));
+            assert_eq!(remembered.profile, resolved.profile, "{state} cache");
+            assert_eq!(remembered.warnings, resolved.warnings, "{state} cache");
+        }
+        resolved
     }
 
     /// Resolves a profile with these files.

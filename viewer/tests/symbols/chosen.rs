@@ -1,6 +1,8 @@
 //! Names of functions by what calls them: those that are chosen at run time, and those with several
 //! names.
 
+use csprof::symbols::cache::Cache;
+use csprof::symbols::files::DiskFiles;
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{FrameId, ModuleId, StringId};
 use csprof_format::profile::{Frame, Module, Profile, SymbolSource};
@@ -268,4 +270,44 @@ fn the_c_library_without_debug_symbols_has_memcpy() {
         return;
     }
     assert_eq!(name, "memcpy");
+}
+
+/// Two versions of a function have one name, which beats one that begins with `PMPI_`. By what else
+/// calls can name them is known apart, also where an earlier run met both.
+#[test]
+fn further_names_of_one_version_are_none_of_the_other() {
+    let shop = Workshop::new();
+    let library = "
+        __asm__(\".symver first, work@ONE\\n.symver second, work@@TWO\");
+        int first(int x) { return x + 1; }
+        int second(int x) { return x * 3; }
+        int PMPI_older(int x) __attribute__((alias(\"first\")));
+        int PMPI_newer(int x) __attribute__((alias(\"second\")));
+    ";
+    let map = "ONE { global: work; PMPI_older; PMPI_newer; local: *; }; TWO { global: work; } ONE;";
+    let script = format!("-Wl,--version-script={}", shop.write("map", map));
+    let flags = ["-O1", "-shared", "-fPIC", "-Wl,--build-id", &script];
+    let Some(library) = shop.compile("cc", "libwork.so", library, &flags) else { return };
+    let Some(_) = run("strip", &[&library], "") else { return };
+    let source =
+        "int PMPI_older(int x); int main(int argc, char **argv) { return PMPI_older(argc) * 3; }";
+    let flags = ["-O1", "-fno-plt", "-Wl,--build-id", "-Wl,--no-as-needed", &library];
+    let Some(program) = shop.compile("cc", "program", source, &flags) else { return };
+    let (program, library) = (Binary::open(&program), Binary::open(&library));
+    let call = return_address(&program, "main");
+    let [older, newer] = ["PMPI_older", "PMPI_newer"].map(|name| library.address(name));
+    let cache = tempfile::tempdir().unwrap();
+    let name = |sampled: &[u64]| {
+        let mut paths = Paths::new(&program, &library);
+        for &sampled in sampled {
+            paths.add(0, call, sampled, 1);
+        }
+        let cache = Cache::at(cache.path().to_owned(), 1 << 30);
+        let files = DiskFiles::with_debug_folders(Vec::new()).with_cache(cache);
+        Resolved::with(paths.profile, &files).names().last().unwrap().to_string()
+    };
+    assert_eq!(name(&[newer]), "work", "a call of the other version names nothing");
+    assert_eq!(name(&[older, newer]), "PMPI_older", "they are one function");
+    assert_eq!(name(&[newer]), "work");
+    assert_eq!(name(&[older]), "PMPI_older");
 }

@@ -6,6 +6,7 @@
 //! | `files` | separate debug files, changed and damaged files |
 //! | `lines` | lines, inlined functions, names from DWARF |
 //! | `loops` | the loops that addresses lie in |
+//! | `remembered` | names from a cache, files that change while they are read |
 //! | `tables` | names from symbol tables, PLT stubs, stripped files |
 //! | `tail_calls` | functions that left by tail calls |
 //! | `whole` | a profile of several modules |
@@ -22,6 +23,8 @@ mod files;
 mod lines;
 #[cfg(test)]
 mod loops;
+#[cfg(test)]
+mod remembered;
 #[cfg(test)]
 mod tables;
 #[cfg(test)]
