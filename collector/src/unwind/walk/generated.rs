@@ -31,6 +31,7 @@ use crate::arch::unwind::registers::{Register, Registers};
 use crate::arch::unwind::step::Obstacle;
 use crate::arch::{PAGE_SIZE, USER_END};
 use crate::unwind::cache::{Others, RecipeCache};
+use crate::unwind::piece;
 use crate::unwind::target::{Copied, Probes, Target};
 use crate::unwind::validate::StackBounds;
 
@@ -59,8 +60,7 @@ pub(super) fn leave_generated(
 ) -> Option<u64> {
     let probes = target.probes()?;
     let RecipeCache { piece, others: words, .. } = cache;
-    let (code, at) =
-        piece.read(registers.ip, |place, to| target.copy(place, to) == Copied::Whole)?;
+    let (code, at) = piece.read(registers.ip, |place, to| is_copied(target, place, to))?;
     let is_returned_to = kind == FrameKind::Call;
     let restores = is_returned_to
         && code.get(at..).is_some_and(|code| restores_stack(registers, code, bounds, target));
@@ -75,25 +75,17 @@ pub(super) fn leave_generated(
     let (slot, takes_more) = if restores {
         (follow_chain(&mut caller, bounds, target)?, true)
     } else {
-        match follow_piece(registers, kind, (code, at), is_at_least, bounds, target, words) {
-            Piece::Left(found, slot, takes_more) => {
-                caller = found;
-                (slot, takes_more)
-            }
+        match follow_piece(&mut caller, kind, (code, at), is_at_least, bounds, target, words) {
+            Piece::Left(slot, takes_more) => (slot, takes_more),
             Piece::HasNoWay { takes_more } => {
-                let bp = registers.get(Register::RBP)?;
-                let depth = bp.checked_sub(registers.sp())?;
-                let is_depth = |found| found == depth || is_at_least && found < depth;
                 let is_used = is_frame_pointer(code, at) || was_frame_pointer(code, at);
-                let copied = |place, to: &mut [u8]| target.copy(place, to) == Copied::Whole;
-                let made = made_frame(code, at, is_depth).or_else(|| {
-                    let (code, at) = piece.read_before(registers.ip, copied)?;
-                    made_frame(code, at, is_depth)
-                });
+                let depth = Depth::of(registers, is_at_least)?;
+                let made = depth.made(code, at);
+                let made = made.or_else(|| depth.made_before(registers.ip, piece, target));
                 if !is_used && made.is_none() {
                     return None;
                 }
-                let made = made.filter(|made| made.depth == depth);
+                let made = made.filter(|made| made.depth == depth.bytes);
                 let slot = follow_own_frame(&mut caller, kind, made, bounds, target, words)?;
                 (slot, takes_more)
             }
@@ -112,22 +104,53 @@ pub(super) fn leave_generated(
     Some(slot)
 }
 
+/// How far rbp is above the stack pointer.
+struct Depth {
+    bytes: u64,
+    /// Whether the stack pointer may be higher.
+    is_at_least: bool,
+}
+
+impl Depth {
+    fn of(registers: &Registers, is_at_least: bool) -> Option<Self> {
+        let bytes = registers.get(Register::RBP)?.checked_sub(registers.sp())?;
+        Some(Self { bytes, is_at_least })
+    }
+
+    /// The frame that is seen to have been made before `at`, of this depth.
+    #[inline(never)]
+    fn made(&self, code: &[u8], at: usize) -> Option<Made> {
+        let is_it = |found| found == self.bytes || self.is_at_least && found < self.bytes;
+        made_frame(code, at, is_it)
+    }
+
+    /// The same further before.
+    #[inline(never)]
+    fn made_before(&self, ip: u64, piece: &mut piece::Piece, target: &impl Target) -> Option<Made> {
+        let (code, at) = piece.read_before(ip, |place, to| is_copied(target, place, to))?;
+        self.made(code, at)
+    }
+}
+
+fn is_copied(target: &impl Target, place: u64, to: &mut [u8]) -> bool {
+    target.copy(place, to) == Copied::Whole
+}
+
 /// What a piece of code says.
 enum Piece {
-    /// The caller's registers, the slot of the return address, and whether more than that is taken
-    /// off the stack.
-    Left(Registers, u64, bool),
+    /// The slot of the return address, and whether more than that is taken off the stack.
+    Left(u64, bool),
     /// Nothing of how it is left, but perhaps that no more is taken off the stack.
     HasNoWay { takes_more: bool },
     /// How it is left, but not to what can be a caller.
     IsNotBelieved,
 }
 
-/// Reads in a piece of code how it is left. Not inlined, so that its frame is not on the handler's
+/// Reads in a piece of code how it is left, and makes the registers the caller's. Not inlined, so that its frame is not on the handler's
 /// stack while words of the program's are looked at.
 #[inline(never)]
 fn follow_piece(
-    registers: &Registers,
+    registers: &mut Registers,
     kind: FrameKind,
     (code, at): (&[u8], usize),
     is_at_least: bool,
@@ -169,7 +192,10 @@ fn follow_piece(
         if found.is_ok() || is_last { Belief::Ends } else { Belief::GoesOn }
     });
     match found {
-        Ok((caller, slot)) => Piece::Left(caller, slot, takes_more),
+        Ok((caller, slot)) => {
+            *registers = caller;
+            Piece::Left(slot, takes_more)
+        }
         Err(_) if by_sp && !by_other => Piece::HasNoWay { takes_more },
         Err(_) if is_found => Piece::IsNotBelieved,
         Err(_) => Piece::HasNoWay { takes_more: true },
@@ -179,6 +205,7 @@ fn follow_piece(
 /// Follows rbp, which seems to be the frame pointer of the code's own function, unless another
 /// word may be its return address. Where the function is seen to have `made` the frame, with as
 /// much on the stack as there is, few can be.
+#[inline(never)]
 fn follow_own_frame(
     registers: &mut Registers,
     kind: FrameKind,
@@ -210,6 +237,7 @@ fn follow_own_frame(
 /// above that be a return address.
 ///
 /// `(ip, sp, bp) = (*(bp + 8), bp + 16, *bp)`
+#[inline(never)]
 fn follow_chain(
     registers: &mut Registers,
     bounds: StackBounds,
@@ -230,6 +258,7 @@ fn follow_chain(
 }
 
 /// Whether the caller, whose registers these are, is returned to.
+#[inline(never)]
 fn is_return_site(caller: &Registers, bounds: StackBounds, target: &impl Target) -> bool {
     is_returned_to(caller.ip, bounds, target)
         || match around(caller.ip, bounds, target) {
@@ -240,6 +269,7 @@ fn is_return_site(caller: &Registers, bounds: StackBounds, target: &impl Target)
 
 /// Whether the code that a frame is returned to begins by restoring the stack pointer from the
 /// frame that rbp points to, to what it may have been.
+#[inline(never)]
 fn restores_stack(
     frame: &Registers,
     code: &[u8],
@@ -293,6 +323,7 @@ fn may_return_by_register(
 }
 
 /// The same of the words from `sp` to `bp` alone.
+#[inline(never)]
 fn may_return_below(
     sp: u64,
     bp: u64,
@@ -390,6 +421,7 @@ enum Around {
 }
 
 /// The bytes around `address`, which is of no known module, nor of the thread's own stack.
+#[inline(never)]
 fn around(address: u64, bounds: StackBounds, target: &impl Target) -> Around {
     const ALL: usize = LONGEST_CALL + MOST_RESTORING;
     if !can_be_code(address, bounds) {

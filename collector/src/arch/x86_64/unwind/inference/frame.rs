@@ -1,5 +1,6 @@
 //! What code says of rbp: whether it is the frame pointer of the function that the code is of.
-//! SIGNAL side: no heap, and a bound on the steps.
+//! SIGNAL side: no heap, and a bound on the steps. What has lists is not inlined, so that these are
+//! not on the handler's stack together.
 
 use super::ways::{is_fork, target};
 use crate::arch::unwind::instruction::{Effect, Instruction, decode, has, register};
@@ -50,6 +51,7 @@ pub fn made_frame(code: &[u8], at: usize, is_depth: impl Fn(u64) -> bool) -> Opt
 
 /// What the instructions from `at` to the end have made of the stack, none of which gives rbp
 /// another value; `None` if that cannot be said.
+#[inline(never)]
 fn made_behind(code: &[u8], mut at: usize) -> Option<Made> {
     let mut edges: List<(usize, i64), MOST_EDGES> = List::new((0, 0));
     let mut starts: List<i64, MOST_OTHERS> = List::new(0);
@@ -130,6 +132,7 @@ const LEAST_STARTS: usize = 4;
 /// begin is not known: wherever one begins to read, it is soon in step with them, so all that come
 /// to `at` must have seen it.
 #[must_use]
+#[inline(never)]
 pub fn was_frame_pointer(code: &[u8], at: usize) -> bool {
     let Some(first) = at.checked_sub(LOOKED_BACK + STARTS) else { return false };
     let (mut seen, mut unseen) = (0, 0);
@@ -171,6 +174,7 @@ const MOST_PENDING: usize = 16;
 /// below the word that it points to or to take the frame down; and nothing that was looked at gives
 /// rbp another value but the one that is saved there, or writes to the two words that it points to.
 #[must_use]
+#[inline(never)]
 pub fn is_frame_pointer(code: &[u8], at: usize) -> bool {
     let mut pending: List<Path, MOST_PENDING> = List::new(Path { at: 0, jumped: false });
     let mut gone: List<usize, MOST_PENDING> = List::new(0);
@@ -303,6 +307,7 @@ pub const MOST_RESTORING: usize = 16;
 /// HotSpot's interpreter (`mov -16(%rbp),%rsp`; of later versions `mov -16(%rbp),%rcx; lea
 /// (%rbp,%rcx,8),%rsp`).
 #[must_use]
+#[inline(never)]
 pub fn restored(code: &[u8]) -> Option<Restored> {
     let Instruction { length, effect, .. } = decode(code)?;
     let Effect::Load { to, base: Register::RBP, offset: offset @ ..0 } = effect else {
