@@ -62,8 +62,9 @@ fn check_places(recording: &Recording, cpu: usize, realtime: usize, threads: u64
     let at_least = threads * TURNS * IN_A_TURN;
     let of = |metric, function| inclusive(recording, metric, function);
     let computed = of(cpu, "compute");
-    // Each thread may have the part of a period more or less, and what no tick has met.
-    assert!(computed >= at_least * 8 / 10, "{computed} of {at_least}");
+    // Each thread may have the part of a period more or less, and what no tick has met: on a busy
+    // machine a thread runs for less than a tick at a time.
+    assert!(computed >= at_least * 6 / 10, "{computed} of {at_least}");
     // A hypervisor that takes time from the machine makes a turn longer, as the clock says.
     let cpu_ns: u64 = recording.profile.threads.iter().map(|thread| thread.cpu_ns).sum();
     let at_most = at_least.max(cpu_ns / PERIOD_NS);
