@@ -86,6 +86,22 @@ fn a_killed_process_has_no_names_of_files_that_are_gone_and_says_why() {
     assert!(info.contains(why), "{info}");
 }
 
+/// Only what is still loaded at the end is copied.
+#[test]
+fn a_library_that_is_unloaded_before_the_end_has_no_names_and_the_reason_is_told() {
+    for (options, why) in [
+        (NAMED, "its build id differs"),
+        (NAMELESS, "it has no build id, and the file that was loaded is gone"),
+    ] {
+        let workshop = workshop("gone-unloaded", options);
+        let recording = workshop.record(&[], &["./program", "rc", "./one.so", "./two.so"]);
+        assert_eq!(recording.outcome.said(), "first: 60\nother: 60\n");
+        assert!(!is_named(&recording, "first"), "{options}: {}", recording.rows());
+        let told = recording.outcome.complained();
+        assert!(told.contains(why), "{options}: {told}");
+    }
+}
+
 #[test]
 fn a_file_without_a_build_id_that_has_changed_gives_no_names() {
     let workshop = workshop("gone-since", NAMELESS);

@@ -1,8 +1,7 @@
 //! Copies of modules whose files are gone while they are loaded: unlinked after dlopen, replaced by
 //! an upgrade, in a memfd. `csprof record` finds functions in them as in the files.
 //!
-//! Setup side, at the end of a process, before an exec and before a library is unloaded. Where the
-//! kernel lets the process open what it has mapped, the copy is the file; elsewhere it is made of
+//! Setup side, at the end of a process and before an exec. Where the kernel lets the process open what it has mapped, the copy is the file; elsewhere it is made of
 //! the segments in memory that nobody writes, as an ELF file with sections of its own: code, call
 //! frame information, the symbols for dynamic linking. All processes of a run share a copy.
 
@@ -66,8 +65,13 @@ impl LoaderModule {
     }
 }
 
-/// Keeps a copy of a module that is loaded and stays so meanwhile; why not, if there is none.
-pub(super) fn keep(module: &LoaderModule, arena: &Arena) -> Result<(), String> {
+/// Keeps a copy of a module that was loaded; why not, if there is none. `is_there` says whether it
+/// still is.
+pub(super) fn keep(
+    module: &LoaderModule,
+    arena: &Arena,
+    is_there: &dyn Fn() -> bool,
+) -> Result<(), String> {
     let identity = &module.identity;
     let Some(name) = copy_name(&identity.build_id, identity.file.as_ref()) else {
         return Err("what file it was is not known".into());
@@ -101,7 +105,8 @@ pub(super) fn keep(module: &LoaderModule, arena: &Arena) -> Result<(), String> {
     let image = Image::of(module).ok_or("it cannot be read")?;
     let fill = |to: &File| {
         let is_whole = to.append(&image.head)
-            && image.segments.iter().all(|segment| to.append_memory(segment));
+            && image.segments.iter().all(|segment| to.append_memory(segment))
+            && is_there();
         is_whole.then_some(image.size)
     };
     write(image.size, &fill)

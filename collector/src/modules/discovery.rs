@@ -26,6 +26,11 @@ pub(super) struct Counts {
 impl Counts {
     /// Before the first look.
     pub(super) const NONE: Self = Self { adds: 0, subs: 0 };
+
+    /// Whether no module has gone between the two.
+    pub(super) fn has_same_unloads(self, other: Self) -> bool {
+        self.subs == other.subs
+    }
 }
 
 /// Calls `work` with the loader's lock, which this thread may take again: no module comes or goes

@@ -70,7 +70,7 @@ struct Loaded {
     number: u32,
     module: LoaderModule,
     code: &'static Code,
-    /// Whether it was to be copied because its file is gone.
+    /// Whether it was copied because its file is gone, or could not be.
     is_kept: bool,
 }
 
@@ -268,67 +268,52 @@ fn free_replaced() {
     }
 }
 
-/// Which modules may be unloaded, or go with the process.
+/// Which modules go with the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
     /// All: the process ends, or is sealed.
     All,
-    /// All, but in a place where the loader may not be waited for: those alone that never go before
-    /// the process does.
+    /// All, but in a place where the loader may not be waited for: those alone that are never
+    /// unloaded.
     Staying,
-    /// Those that dlclose(3) may unload.
-    Opened,
 }
 
-/// To be called before modules go: keeps copies of those whose files are gone already, each once.
+/// To be called before modules go with the process: keeps copies of those whose files are gone
+/// already, each once.
 pub fn before_leaving(leaving: Leaving) {
-    /// Of those that dlclose may unload, so many of the latest are looked at.
-    const MOST_LOOKED_AT: usize = 256;
     let Some(process) = process::current() else { return };
     let known = KNOWN.lock();
     let counts = known.counts;
     // Another thread may have held the loader's lock when the process was forked.
-    let is_free = !known.inherited;
-    let is_meant = |loaded: &&Loaded| match loaded.code.stays() {
-        true => leaving != Leaving::Opened,
-        false => leaving != Leaving::Staying && is_free,
-    };
-    let files = known.loaded.iter().rev().filter(|loaded| !loaded.is_kept);
-    let files = files.filter(|loaded| loaded.module.identity.path.first() == Some(&b'/'));
-    let most = if leaving == Leaving::Opened { MOST_LOOKED_AT } else { usize::MAX };
-    let gone = files.filter(is_meant).take(most).filter(|loaded| loaded.module.is_gone());
-    let (stay, opened): (Vec<_>, Vec<_>) = gone
-        .map(|loaded| (loaded.code.stays(), loaded.module.clone()))
-        .partition(|(stays, _)| *stays);
+    let may_wait = leaving == Leaving::All && !known.inherited;
+    let is_file = |loaded: &&Loaded| loaded.module.identity.path.first() == Some(&b'/');
+    let is_meant = |loaded: &&Loaded| !loaded.is_kept && (may_wait || loaded.code.stays());
+    let loaded = known.loaded.iter().filter(is_file).filter(is_meant);
+    let mut gone: Vec<_> =
+        loaded.map(|loaded| (loaded.code.stays(), loaded.module.clone())).collect();
     drop(known);
-    // What copying takes for a moment; without it, the process would end.
-    if stay.is_empty() && opened.is_empty() || !allocator::has_room(1 << 20) {
-        return;
-    }
-    let keep = |(_, module): &(bool, LoaderModule)| {
-        let mut known = KNOWN.lock();
-        let key = |module: &LoaderModule| (module.bias, module.identity.clone());
-        let is_it = |loaded: &&mut Loaded| key(&loaded.module) == key(module);
-        known.loaded.iter_mut().filter(is_it).for_each(|loaded| loaded.is_kept = true);
-        drop(known);
-        if let Err(why) = copies::keep(module, process.arena) {
+    // A file system that does not answer keeps nobody else waiting.
+    gone.retain(|(_, module)| module.is_gone());
+    for (stays, module) in gone {
+        // What copying takes for a moment; without it, the process would end.
+        if !allocator::has_room(1 << 20) {
+            return;
+        }
+        // Asked once it is copied: where nothing was unloaded, nothing else lies there.
+        let is_there = || {
+            let is_same = || discovery::counts().has_same_unloads(counts);
+            stays || alone_in_loader(is_same) == Some(true)
+        };
+        if let Err(why) = copies::keep(&module, process.arena, &is_there) {
             let path = String::from_utf8_lossy(&module.identity.path);
             messages::note(&format!(
                 "{path}: was unlinked or replaced while it was in use, and {why}: its functions may \
                  have no names"
             ));
         }
-    };
-    stay.iter().for_each(keep);
-    if !opened.is_empty() {
-        // Where another module came or went meanwhile, the next call finds them again.
-        alone_in_loader(|| {
-            let is_same = discovery::counts() == counts;
-            if is_same {
-                opened.iter().for_each(keep);
-            }
-            is_same
-        });
+        let mut known = KNOWN.lock();
+        let is_it = |loaded: &&mut Loaded| loaded.module.is_same_load(&module);
+        known.loaded.iter_mut().filter(is_it).for_each(|loaded| loaded.is_kept = true);
     }
 }
 

@@ -106,9 +106,6 @@ extern "C" fn before_dlclose(_: &mut Call, real: &Real) -> Route {
         return Route { target, calls: 0 };
     }
     look_for_new_modules();
-    let errno = real::errno();
-    modules::before_leaving(modules::Leaving::Opened);
-    real::set_errno(errno);
     Route { target, calls: 1 }
 }
 
