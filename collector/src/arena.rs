@@ -345,12 +345,8 @@ impl Arena {
         let path = self.path.to_bytes();
         let own = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
         let name = [own.strip_suffix(ARENA_SUFFIX.as_bytes()).unwrap_or(own), ending.as_bytes()];
-        let name = name.concat();
-        // One may be left from before an exec that failed.
-        if let Ok(path) = self.beside(&name) {
-            self.folder.remove(&path);
-        }
-        self.write_beside(&name, size, |file| from.append_to(file, size)).is_ok()
+        // In place of one that is left from before an exec that failed.
+        self.write_beside(&name.concat(), size, |file| from.append_to(file, size)).is_ok()
     }
 
     /// The path of a file of this name beside the arena.
@@ -361,12 +357,18 @@ impl Arena {
         CString::new([folder, name].concat()).map_err(|_| Errno(libc::EINVAL))
     }
 
+    /// Whether there is a file of this name beside the arena.
+    pub fn has_beside(&self, name: &[u8]) -> bool {
+        self.beside(name).is_ok_and(|path| self.folder.has(&path))
+    }
+
     /// Makes a file of this name beside the arena, which `fill` writes: up to `size` bytes, and
-    /// returns how many. None is left if that fails, or the file takes more than a part of the room
-    /// that is left: that is for samples.
+    /// returns how many. It has the name once it is whole, in place of another one. None is left if
+    /// that fails, or the file takes more than a part of the room that is left: that is for
+    /// samples.
     ///
     /// # Errors
-    /// Those of the kernel; `EEXIST` if there is one.
+    /// Those of the kernel; `EIO` if `fill` wrote nothing.
     pub fn write_beside(
         &self,
         name: &[u8],
@@ -375,12 +377,18 @@ impl Arena {
     ) -> Result<u64, Errno> {
         /// One part of so many.
         const PART: u64 = 16;
-        let path = self.beside(name)?;
+        static UNFINISHED: AtomicU32 = AtomicU32::new(0);
+        let whole = self.beside(name)?;
+        // Relaxed: only to tell them apart.
+        let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
+        let unfinished = [self.path.to_bytes(), format!(".{number}").as_bytes()].concat();
+        let path = CString::new(unfinished).map_err(|_| Errno(libc::EINVAL))?;
         let file = File::create_new(self.folder, FileNumber::BelowLimit, &path)?;
         let room = self.room.has(&file, size.saturating_mul(PART));
         let written = room.and_then(|()| file.allocate(0, size)).and_then(|()| {
             let written = fill(&file).filter(|written| *written > 0).ok_or(Errno(libc::EIO))?;
-            file.truncate(written).map(|()| written)
+            file.truncate(written)?;
+            self.folder.rename(&path, &whole).map(|()| written)
         });
         if written.is_err() {
             self.folder.remove(&path);

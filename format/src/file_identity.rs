@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 /// Ending of copies of load modules in the run folder.
-pub const MODULE_SUFFIX: &str = ".module";
+const MODULE_SUFFIX: &str = ".module";
 /// Bytes of such copies that a process makes at most, and so of one of them.
 pub const MOST_COPIED: u64 = 64 << 20;
 
@@ -30,11 +30,14 @@ pub struct FileIdentity {
 /// What a copy of a load module is called in the run folder. All processes of a run that have
 /// loaded the same one have one copy: the name is made of its build id, else of its file.
 ///
-/// `None` for a module of which neither is known.
+/// `None` for a module of which neither is known, or only what is used again for other files:
+/// device and inode of a file that had no name any more.
 #[must_use]
 pub fn copy_name(build_id: &[u8], file: Option<&FileIdentity>) -> Option<String> {
     let hash = match build_id {
-        [] => crate::fnv_1a(file?.fields().into_iter().flat_map(u64::to_le_bytes)),
+        [] => crate::fnv_1a(
+            file.filter(|file| file.size > 0)?.fields().into_iter().flat_map(u64::to_le_bytes),
+        ),
         build_id => crate::fnv_1a(build_id.iter().copied()),
     };
     Some(format!("{hash:032x}{MODULE_SUFFIX}"))

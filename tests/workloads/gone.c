@@ -4,7 +4,7 @@
  *   u  loads FILE and unlinks it; r puts OTHER in its place instead, d puts it where the old one is
  *   m  loads a copy of FILE in memory
  *   k  kills itself after that; c unloads what was loaded
- *   t  makes FILE empty and unlinks it, and ends; e executes true(1), f filters system calls before
+ *   t  makes FILE empty and unlinks it, opens and closes OTHER, and ends; e executes true(1), f filters system calls before
  * What was loaded works, and then whatever is at FILE does the same. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -72,6 +72,7 @@ int main(int argc, char **argv) {
     if (strchr(what, 'c')) dlclose(library);
     if (strchr(what, 't')) {
         if (truncate(file, 0) || unlink(file)) return 7;
+        if (argc > 3) dlclose(load(argv[3]));
         if (strchr(what, 'e')) return execl("/bin/true", "true", (char *)NULL);
         struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
         struct sock_fprog filter = {1, &allow};

@@ -1,9 +1,13 @@
 //! Copies of modules whose files are gone while they are loaded: unlinked after dlopen, replaced by
 //! an upgrade, in a memfd. `csprof record` finds functions in them as in the files.
 //!
-//! Setup side, at the end of a process and before an exec. Where the kernel lets the process open what it has mapped, the copy is the file; elsewhere it is made of
-//! the segments in memory that nobody writes, as an ELF file with sections of its own: code, call
-//! frame information, the symbols for dynamic linking. All processes of a run share a copy.
+//! Setup side, at the end of a process and before an exec. Of the program, the copy is the file. Of
+//! libraries it is made of the segments in memory that nobody writes, as an ELF file with sections
+//! of its own: code, call frame information, the symbols for dynamic linking. All processes of a
+//! run share a copy.
+//!
+//! Invariant: the kernel reads what is mapped, never the collector itself. Memory of a file that
+//! was made shorter is there no more (SIGBUS, mmap(2)).
 
 use alloc::ffi::CString;
 use alloc::format;
@@ -12,7 +16,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use csprof_format::file_identity::{MOST_COPIED, copy_name};
+use csprof_format::file_identity::{FileIdentity, MOST_COPIED, copy_name};
 
 use super::elf::{LoaderModule, named};
 use crate::arena::Arena;
@@ -46,22 +50,15 @@ impl LoaderModule {
         is_gone || mapped != self.identity.path && is_moved()
     }
 
-    /// The mapped file, if the kernel lets the process open it: the program itself always, others
-    /// with the right to (proc_pid_map_files(5)).
-    fn opened(&self) -> Option<OwnFile> {
-        let program = || {
-            let program = c"/proc/self/exe";
-            let is_own = sys::read_link(program) == self.links().find_map(|l| sys::read_link(&l));
-            is_own.then(|| OwnFile::mapped(program)).flatten()
-        };
-        let file = self.links().find_map(|link| OwnFile::mapped(&link)).or_else(program)?;
-        let Some(known) = self.identity.file else { return Some(file) };
-        let is_same = (known.device, known.inode) == (file.identity.device, file.identity.inode);
-        // The last name's end changes the time of the last change.
-        let is_unchanged = known.size == 0
-            || (known.size, known.modified_ns) == (file.identity.size, file.identity.modified_ns);
-        // What it has become is not what was loaded, but neither is what is in memory.
-        (is_same && is_unchanged).then_some(file)
+    /// Its file, if it is the program: the kernel always lets the process open that one.
+    fn program(&self) -> Option<OwnFile> {
+        let mapped = self.links().find_map(|link| sys::read_link(&link))?;
+        let file = (sys::read_link(sys::PROGRAM)? == mapped).then(OwnFile::program).flatten()?;
+        // The last name's end changes the time of the last change. What an overwritten file has
+        // become is not what was loaded, but neither is what is in memory.
+        let known = |file: &FileIdentity| (file.device, file.inode, file.size, file.modified_ns);
+        let is_same = |ran: FileIdentity| known(&ran) == known(&file.identity);
+        self.identity.file.is_none_or(is_same).then_some(file)
     }
 }
 
@@ -76,8 +73,12 @@ pub(super) fn keep(
     let Some(name) = copy_name(&identity.build_id, identity.file.as_ref()) else {
         return Err("what file it was is not known".into());
     };
+    if arena.has_beside(name.as_bytes()) {
+        // Another process of the run has made it.
+        return Ok(());
+    }
     // Relaxed, here and below: bounds, and the setup side is one thread at a time.
-    if FILES.fetch_add(1, Ordering::Relaxed) >= MOST_FILES {
+    if FILES.load(Ordering::Relaxed) >= MOST_FILES {
         return Err(format!("{MOST_FILES} others were copied before"));
     }
     let left = || MOST_COPIED.saturating_sub(BYTES.load(Ordering::Relaxed));
@@ -88,14 +89,14 @@ pub(super) fn keep(
         match arena.write_beside(name.as_bytes(), size, fill) {
             Ok(written) => {
                 BYTES.fetch_add(written, Ordering::Relaxed);
+                FILES.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
-            // Another process of the run has made it.
-            Err(Errno(libc::EEXIST)) => Ok(()),
+            Err(Errno(libc::EIO)) => Err("it could not be read, or was being unloaded".into()),
             Err(Errno(errno)) => Err(format!("no copy could be made (error {errno})")),
         }
     };
-    if let Some(file) = module.opened() {
+    if let Some(file) = module.program() {
         let size = file.identity.size;
         let fill = |to: &File| file.append_to(to, size).filter(|copied| *copied == size);
         if write(size, &fill).is_ok() {

@@ -17,7 +17,7 @@ use core::ops::Range;
 use csprof_format::file_identity::FileIdentity;
 
 use crate::unwind::cfi;
-use crate::unwind::cfi::direct::{self, Census, InPlace, Look};
+use crate::unwind::cfi::direct::{Census, InPlace, Look};
 
 /// What makes two loads the same code: path and build id, or file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,15 +44,15 @@ pub struct LoaderModule {
     /// Runtime addresses of its executable segments.
     pub code: Vec<Range<u64>>,
     /// Runtime addresses of its readable segments, as far as they are backed by the file.
-    readable: Vec<Range<u64>>,
+    pub(super) readable: Vec<Range<u64>>,
     /// Those of them that nobody writes, and whether they are code.
     pub(super) unwritten: Vec<(Range<u64>, bool)>,
     /// Runtime address and size of `.eh_frame_hdr`.
-    eh_frame_header: Option<Range<u64>>,
+    pub(super) eh_frame_header: Option<Range<u64>>,
     /// Whether Go's linker made it.
     pub is_go: bool,
     /// Runtime addresses of the dynamic section.
-    dynamic: Option<Range<u64>>,
+    pub(super) dynamic: Option<Range<u64>>,
 }
 
 impl LoaderModule {
@@ -83,6 +83,16 @@ pub(super) unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Op
     if info.dlpi_phdr.is_null() {
         return None;
     }
+    // Where somebody has made its file shorter, there is nothing to know of it, nor code to run.
+    let is_there = |range: &Range<u64>| {
+        let last = range.end.saturating_sub(8).max(range.start);
+        sys::is_readable(range.start) && sys::is_readable(last)
+    };
+    let start = info.dlpi_phdr.addr() as u64;
+    let size = usize::from(info.dlpi_phnum) * size_of::<libc::Elf64_Phdr>();
+    if !is_there(&(start..start + size as u64)) {
+        return None;
+    }
     // SAFETY: the loader's own table.
     let headers =
         unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
@@ -111,10 +121,12 @@ pub(super) unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Op
         .iter()
         .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)
         .map(|header| range(header, header.p_memsz));
-    let notes = || {
-        let notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
-        notes.filter_map(|header| bytes(&readable, range(header, header.p_memsz)))
-    };
+    let note_headers = || headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+    if !note_headers().all(|header| is_there(&range(header, header.p_memsz))) {
+        return None;
+    }
+    let notes =
+        || note_headers().filter_map(|header| bytes(&readable, range(header, header.p_memsz)));
     let build_id = notes().find_map(build_id).map(<[u8]>::to_vec).unwrap_or_default();
     let is_go = notes().any(|notes| note(notes, GO_BUILD_ID).is_some());
     let dynamic = headers
@@ -150,12 +162,12 @@ pub(super) struct Names {
 }
 
 /// Tag in the dynamic section, as the two below.
-const STRING_TABLE: u64 = 5;
-const SYMBOL_TABLE: u64 = 6;
+pub(super) const STRING_TABLE: u64 = 5;
+pub(super) const SYMBOL_TABLE: u64 = 6;
 /// The hash table with which glibc's loader finds symbols (elf/dl-lookup.c). Four words: buckets,
 /// the first symbol that it knows, and two on a filter. Then the filter, of 64-bit words, and the
 /// buckets.
-const GNU_HASH: u64 = 0x6fff_fef5;
+pub(super) const GNU_HASH: u64 = 0x6fff_fef5;
 
 /// Whether a library of this file name is an unwinder.
 #[must_use]
@@ -300,47 +312,6 @@ impl LoaderModule {
             // Without /proc: as it was opened a moment ago.
             None => path(&self.identity.path).and_then(|path| sys::file_at(&path)),
         };
-    }
-
-    /// The runtime addresses from the begin of `.eh_frame` to the end of its segment.
-    pub(super) fn eh_frame(&self) -> Option<Range<u64>> {
-        let header = self.eh_frame_header.clone()?;
-        let start = direct::section_address(bytes(&self.readable, header.clone())?, header.start)?;
-        let segment = self.readable.iter().find(|segment| segment.contains(&start))?;
-        Some(start..segment.end)
-    }
-
-    /// The runtime addresses of the symbols for dynamic linking, and of their names.
-    pub(super) fn dynamic_symbols(&self) -> Option<(Range<u64>, Range<u64>)> {
-        const STRINGS_SIZE: u64 = 10;
-        let value =
-            |wanted| self.dynamic_entries().find(|(tag, _)| *tag == wanted).map(|(_, value)| value);
-        let (symbols, strings) = (value(SYMBOL_TABLE)?, value(STRING_TABLE)?);
-        let count = self.symbol_count()?;
-        let end = strings.checked_add(value(STRINGS_SIZE)?)?;
-        Some((symbols..symbols.checked_add(u64::from(count) * 24)?, strings..end))
-    }
-
-    /// By a hash table: the older kind says it; of the other it is one more than the last symbol of
-    /// the bucket that begins last.
-    fn symbol_count(&self) -> Option<u32> {
-        const HASH: u64 = 4;
-        let Some(table) = self.dynamic_table(GNU_HASH) else {
-            let (words, _) = self.dynamic_table(HASH)?.as_chunks::<4>();
-            return words.get(1).map(|word| u32::from_le_bytes(*word));
-        };
-        let (words, _) = table.as_chunks::<4>();
-        let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
-        let (buckets, first, filter) = (word(0)? as usize, word(1)?, word(2)? as usize);
-        let begin = 4 + 2 * filter;
-        let mut last = (begin..begin + buckets).filter_map(word).max()?;
-        if last < first {
-            return Some(first);
-        }
-        while word(begin + buckets + (last - first) as usize)? & 1 == 0 {
-            last += 1;
-        }
-        Some(last + 1)
     }
 }
 

@@ -35,6 +35,7 @@ mod copies;
 mod discovery;
 mod elf;
 pub mod foreign;
+mod gone;
 pub mod load_map;
 mod namespaces;
 mod reading;

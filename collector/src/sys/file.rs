@@ -165,12 +165,36 @@ impl Folder {
 
     /// Removes the file that was in it at `path`.
     pub fn remove(&self, path: &CStr) {
-        let file = self.file.as_ref().filter(|folder| folder.is_open());
-        let at = file.map_or(libc::AT_FDCWD, File::number);
-        let path = if file.is_some() { name_of(path) } else { path };
+        let (at, path) = self.place(path);
         // SAFETY: `path` is a live C string.
-        let _ =
-            unsafe { call(libc::SYS_unlinkat, [at as usize, path.as_ptr().addr(), 0, 0, 0, 0]) };
+        let _ = unsafe { call(libc::SYS_unlinkat, [at, path.as_ptr().addr(), 0, 0, 0, 0]) };
+    }
+
+    /// Gives the file that was in it at `from` the path `to`, also in place of another one:
+    /// rename(2).
+    pub fn rename(&self, from: &CStr, to: &CStr) -> Result<(), Errno> {
+        let ((at, from), (_, to)) = (self.place(from), self.place(to));
+        // SAFETY: live C strings.
+        unsafe {
+            call(libc::SYS_renameat2, [at, from.as_ptr().addr(), at, to.as_ptr().addr(), 0, 0])
+        }
+        .map(drop)
+    }
+
+    /// Whether there is something in it at `path`.
+    #[must_use]
+    pub fn has(&self, path: &CStr) -> bool {
+        let (at, path) = self.place(path);
+        // SAFETY: a live C string.
+        unsafe { call(libc::SYS_faccessat, [at, path.as_ptr().addr(), 0, 0, 0, 0]) }.is_ok()
+    }
+
+    /// From where to reach what was in it at `path`, and by which name.
+    fn place<'a>(&self, path: &'a CStr) -> (usize, &'a CStr) {
+        match self.file.as_ref().filter(|folder| folder.is_open()) {
+            Some(folder) => (folder.number() as usize, name_of(path)),
+            None => (libc::AT_FDCWD as usize, path),
+        }
     }
 
     /// Where it was when it was opened.
@@ -211,6 +235,30 @@ impl File {
     /// Creates the file, which must not exist, readable and writable by its owner only.
     pub fn create_new(folder: &Folder, place: FileNumber, path: &CStr) -> Result<Self, Errno> {
         Self::of(folder.open_file(place, path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)?)
+    }
+
+    /// Opens a file for reading, as high as the limit allows.
+    pub(super) fn open_to_read(path: &CStr, flags: i32) -> Result<Self, Errno> {
+        let flags = (flags | libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+        let at = libc::AT_FDCWD as usize;
+        let number = out_of_the_way(FileNumber::BelowLimit, || {
+            // SAFETY: `path` is a live C string.
+            unsafe { call(libc::SYS_openat, [at, path.as_ptr().addr(), flags, 0, 0, 0]) }
+                .map(|number| number as i32)
+        });
+        Self::of(number?)
+    }
+
+    /// Reads from `offset` on; how many bytes there were.
+    pub(super) fn read(&self, offset: u64, to: &mut [u8]) -> Result<usize, Errno> {
+        if !self.is_open() {
+            return Err(Errno(libc::EBADF));
+        }
+        // SAFETY: the kernel writes at most as much as the live slice holds.
+        unsafe {
+            let (start, size) = (to.as_mut_ptr().addr(), to.len());
+            call(libc::SYS_pread64, [self.number() as usize, start, size, offset as usize, 0, 0])
+        }
     }
 
     /// The file with this number, which was just opened; closed if it is none.
@@ -287,6 +335,9 @@ impl File {
     pub fn append_memory(&self, range: &Range<u64>) -> bool {
         let mut next = range.start;
         while next < range.end {
+            if !self.is_open() {
+                return false;
+            }
             let size = (range.end - next) as usize;
             let array = [self.number() as usize, next as usize, size, 0, 0, 0];
             // SAFETY: the kernel reads memory, and refuses what is not there.

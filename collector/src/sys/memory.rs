@@ -155,6 +155,18 @@ pub fn probe_into(address: u64, to: &mut [u8]) -> bool {
     read == Ok(to.len())
 }
 
+/// Whether 8 bytes at `address` can be read, at this moment. Any thread.
+///
+/// The kernel reads them for a call that it then refuses (rt_sigprocmask(2), with a first argument
+/// that means nothing), which filters of system calls let pass, as they may not process_vm_readv.
+#[must_use]
+pub fn is_readable(address: u64) -> bool {
+    let nothing = i32::MAX as usize;
+    // SAFETY: the kernel reads a set of signals, if it is there, and changes nothing.
+    let answer = unsafe { call(libc::SYS_rt_sigprocmask, [nothing, address as usize, 0, 8, 0, 0]) };
+    answer != Err(Errno(libc::EFAULT))
+}
+
 /// Whether the page that `address` is on is in memory, so that reading it brings nothing there from
 /// anywhere: no file, no other process (mincore(2)). `None` if nothing is mapped there. Of files
 /// that this process may neither write nor owns, the kernel says that they are.

@@ -23,8 +23,8 @@ pub use clock::{Clock, now_ns, thread_cpu_ns};
 pub use error::Errno;
 pub use file::{File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own};
 pub use memory::{
-    give_back, is_resident, map_anonymous, private_bytes, probe, probe_bytes, probe_into, remap,
-    replace_by_zeros, swap_word, unmap, unmap_anonymous, wipe_on_fork,
+    give_back, is_readable, is_resident, map_anonymous, private_bytes, probe, probe_bytes,
+    probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous, wipe_on_fork,
 };
 pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{
@@ -33,8 +33,9 @@ pub use process::{
     tid, unblock, unlock_pi, write_message, yield_now,
 };
 pub use read::{
-    MappedFile, OwnFile, Peeked, absolute, file_at, file_size, folder_identity, is_executable,
-    link_of_mapping, mapped_file, mapped_path, pages_of, read_file, read_link, read_link_to,
+    MappedFile, OwnFile, PROGRAM, Peeked, absolute, file_at, file_size, folder_identity,
+    is_executable, link_of_mapping, mapped_file, mapped_path, pages_of, read_file, read_link,
+    read_link_to,
 };
 pub use signal::{
     Disposition, Handler, abort, drop_samples, handler_of, interrupts, pending, send_again,

@@ -1,6 +1,6 @@
 //! Files of others, looked at and closed: what /proc says, links, the beginnings of programs.
 //!
-//! The file is open for the moment only, under whatever number is free.
+//! Most are open for the moment only, under whatever number is free.
 
 use alloc::ffi::CString;
 use alloc::format;
@@ -110,6 +110,9 @@ pub fn link_of_mapping(pages: &Range<u64>) -> Option<CString> {
     CString::new(format!("/proc/self/map_files/{:x}-{:x}", pages.start, pages.end)).ok()
 }
 
+/// By which the kernel leads to the file of the program (proc_pid_exe(5)).
+pub const PROGRAM: &CStr = c"/proc/self/exe";
+
 /// What the kernel calls the file that is mapped at a segment. Setup side.
 #[must_use]
 pub fn mapped_path(segment: &Range<u64>) -> Option<Vec<u8>> {
@@ -169,11 +172,12 @@ pub fn folder_identity(path: &CStr) -> Option<(u64, u64)> {
     (status.st_mode & libc::S_IFMT == libc::S_IFDIR).then_some((status.st_dev, status.st_ino))
 }
 
-/// A regular file of this user or root, which others may have put where it is; or one that this
-/// process has mapped.
+/// A regular file of this user or root, which others may have put where it is; or the program's.
+/// Out of the program's way, and asked whether it is the same before each use: it may be read for
+/// long.
 #[derive(Debug)]
 pub struct OwnFile {
-    opened: Opened,
+    opened: File,
     /// What it is.
     pub identity: FileIdentity,
 }
@@ -182,29 +186,32 @@ impl OwnFile {
     /// Opens the file at `path` if it is no link and was written since `start_unix_ns`. Setup side.
     #[must_use]
     pub fn open(path: &CStr, start_unix_ns: u64) -> Option<Self> {
-        let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
-        let opened = Opened::at(path, flags).ok()?;
-        let status = status(opened.0 as i32, c"").filter(is_regular)?;
+        let (own, status) = Self::opened(path, libc::O_NOFOLLOW)?;
         // SAFETY: no pointers are passed.
         let user = unsafe { call(libc::SYS_geteuid, [0; 6]) }.ok()?;
-        let identity = identity(&status);
+        let identity = own.identity;
         // The kernel notes the time of its last tick, of which there are at least 100 in a second.
         let is_fresh = identity.modified_ns.saturating_add(10_000_000) >= start_unix_ns;
         let is_own = status.st_uid == 0 || status.st_uid as usize == user;
-        (is_fresh && is_own).then_some(Self { opened, identity })
+        (is_fresh && is_own).then_some(own)
     }
 
-    /// Opens what the process has mapped, by a link of the kernel's. Setup side.
+    /// Opens the file of the program, whatever became of its name. Setup side.
     #[must_use]
-    pub fn mapped(link: &CStr) -> Option<Self> {
-        let opened = Opened::at(link, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY).ok()?;
-        let status = status(opened.0 as i32, c"").filter(is_regular)?;
-        Some(Self { opened, identity: identity(&status) })
+    pub fn program() -> Option<Self> {
+        Self::opened(PROGRAM, 0).map(|(own, _)| own)
+    }
+
+    fn opened(path: &CStr, flags: i32) -> Option<(Self, libc::stat)> {
+        let opened = File::open_to_read(path, flags | libc::O_NONBLOCK | libc::O_NOCTTY).ok()?;
+        let status = status(opened.number(), c"");
+        let own = Self { opened, identity: status.as_ref().map(identity).unwrap_or_default() };
+        status.filter(is_regular).map(|status| (own, status))
     }
 
     /// Reads from `offset` on; returns how many bytes there were.
     pub fn read(&self, offset: u64, to: &mut [u8]) -> usize {
-        self.opened.read(offset, to)
+        self.opened.read(offset, to).unwrap_or(0)
     }
 
     /// Appends up to `most` bytes of it to another file; how many, if there was no error.
@@ -214,9 +221,7 @@ impl OwnFile {
         let mut done = 0;
         while done < most {
             let wanted = (most - done).min(piece.len() as u64) as usize;
-            let array = [self.opened.0, piece.as_mut_ptr().addr(), wanted, 0, 0, 0];
-            // SAFETY: the kernel writes at most as much as the live array holds.
-            let read = match unsafe { call(libc::SYS_read, array) } {
+            let read = match self.opened.read(done, piece.get_mut(..wanted)?) {
                 Ok(0) => break,
                 Ok(read) => read,
                 Err(Errno(libc::EINTR)) => continue,
@@ -228,6 +233,12 @@ impl OwnFile {
             done += read as u64;
         }
         Some(done)
+    }
+}
+
+impl Drop for OwnFile {
+    fn drop(&mut self) {
+        self.opened.close();
     }
 }
 

@@ -155,7 +155,7 @@ pub fn record(
     }
     arenas.iter_mut().for_each(|arena| second_mappings.enter(arena));
     let profile = gather_files(&run, arenas, &run_dir);
-    let copies = run_dir.copies();
+    let copies = run_dir.copies(&profile);
     Ok(Recording { profile, status, run_dir, run, signals, copies })
 }
 
@@ -205,7 +205,9 @@ pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
         };
         run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
     }
-    Ok((gather_files(&run, arenas, &run_dir), run_dir.copies()))
+    let profile = gather_files(&run, arenas, &run_dir);
+    let copies = run_dir.copies(&profile);
+    Ok((profile, copies))
 }
 
 /// Gathers arenas with what their processes wrote of generated code.

@@ -30,8 +30,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader, LEFT_NO_SAMPLES};
-use csprof_format::file_identity::{MODULE_SUFFIX, MOST_COPIED};
+use csprof_format::file_identity::{MOST_COPIED, copy_name};
 use csprof_format::launch::SHARES;
+use csprof_format::profile::Profile;
 use nix::fcntl::OFlag;
 use nix::sys::stat::makedev;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
@@ -251,19 +252,34 @@ impl RunDir {
         (arenas, warnings)
     }
 
-    /// Opens the copies of modules that processes have left, as many as may reasonably be open.
+    /// Opens the copies that processes have left of the modules of this profile, by their names, as
+    /// many as may reasonably be open. Where csprof is root's, any user may put files there: only
+    /// those of root, this user and the users of the run's processes count, with no other name.
     #[must_use]
-    pub fn copies(&self) -> HashMap<String, File> {
+    pub fn copies(&self, profile: &Profile) -> HashMap<String, File> {
         const MOST: usize = 256;
-        let folders = self.all_arenas().filter_map(|folder| fs::read_dir(folder).ok());
-        let named = folders.flatten().filter_map(Result::ok).filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let is_copy = name.ends_with(MODULE_SUFFIX);
-            let (file, _) = is_copy.then(|| open_arena(&entry.path()).ok()).flatten()?;
-            let is_small = file.metadata().is_ok_and(|file| file.len() <= MOST_COPIED);
-            is_small.then_some((name, file))
+        let (arenas, _) = self.arena_paths();
+        let owners = arenas.iter().filter_map(|arena| fs::symlink_metadata(arena).ok());
+        let owners = owners.map(|arena| arena.uid()).chain([0, Uid::effective().as_raw()]);
+        let owners: HashSet<u32> = owners.collect();
+        let open = |name: &str| {
+            self.all_arenas().find_map(|folder| {
+                let (file, _) = open_arena(&folder.join(name)).ok()?;
+                let status = file.metadata().ok()?;
+                let is_own = owners.contains(&status.uid()) && status.nlink() == 1;
+                (is_own && status.len() <= MOST_COPIED).then_some(file)
+            })
+        };
+        let names = profile.modules.iter().enumerate().filter_map(|(number, module)| {
+            let mut files = profile.files.iter().filter(|file| file.module.index() == number);
+            copy_name(&module.build_id, files.next().map(|file| &file.file))
         });
-        named.take(MOST).collect()
+        let names = names.collect::<HashSet<_>>().into_iter();
+        let opened = |name: String| {
+            let file = open(&name)?;
+            Some((name, file))
+        };
+        names.filter_map(opened).take(MOST).collect()
     }
 
     /// Reads the headers of all arenas that have one.
@@ -480,6 +496,37 @@ mod tests {
         assert!(found.arenas().starts_with(&paths.0));
         found.remove();
         assert!(!paths.0.exists());
+    }
+
+    #[test]
+    fn copies_are_files_of_this_run_that_nobody_else_has() {
+        use csprof_format::ids::StringId;
+        use csprof_format::profile::{Module, SymbolSource};
+        let run_dir = RunDir::create().unwrap();
+        let mut profile = Profile::default();
+        let names = [1_u8, 2, 3, 4, 5].map(|id| {
+            let (path, symbols) = (StringId(0), SymbolSource::default());
+            profile.modules.push(Module { path, build_id: vec![id], symbols });
+            copy_name(&[id], None).unwrap()
+        });
+        let at = |name: &str| run_dir.arenas().join(name);
+        let [good, linked, link, large, absent] = &names;
+        for name in [good, linked, large, &copy_name(&[9], None).unwrap()] {
+            fs::write(at(name), "code").unwrap();
+        }
+        fs::hard_link(at(linked), at("other")).unwrap();
+        symlink(at(good), at(link)).unwrap();
+        File::options().write(true).open(at(large)).unwrap().set_len(MOST_COPIED + 1).unwrap();
+        let names: Vec<String> = run_dir.copies(&profile).into_keys().collect();
+        assert_eq!(names, [good.clone()], "not {linked}, {link}, {large}, {absent}");
+        // Of a user who has no process in the run; only root can make one.
+        if Uid::effective().is_root() {
+            std::os::unix::fs::chown(at(good), Some(65534), None).unwrap();
+            assert!(run_dir.copies(&profile).is_empty());
+            fs::write(at("1-1.arena"), "").unwrap();
+            std::os::unix::fs::chown(at("1-1.arena"), Some(65534), None).unwrap();
+            assert_eq!(run_dir.copies(&profile).len(), 1);
+        }
     }
 
     #[test]

@@ -195,7 +195,7 @@ fn a_copy_stands_for_a_file_that_is_gone() {
         let Some(path) = shop.compile("cc", "program", SOURCE, &["-O2", flag]) else { return };
         let binary = Binary::open(&path);
         let mut profile = binary.profile(FrameKind::Leaf, &[binary.address("hidden")]);
-        let file = FileIdentity { inode: 7, ..FileIdentity::default() };
+        let file = FileIdentity { inode: 7, size: 8, ..FileIdentity::default() };
         if binary.build_id().is_empty() {
             profile.files = vec![ModuleFile { module: ModuleId(0), file }];
         }
