@@ -11,6 +11,9 @@ use csprof_tests::workshop::Workshop;
 
 const MODULE: &str = "[generated code]";
 
+/// The stage that `record --python` saves.
+const SAVED: &str = "hide @python";
+
 fn workshop(test: &str) -> Workshop {
     let workshop = Workshop::new(test);
     workshop.compile("cc -O2 -o program @generated_names.c");
@@ -117,7 +120,7 @@ print(Work().run(), sum(sorted(range(300000), key=lambda x: -x)) % 7)
     // So the profile begins, and a stage that comes after it does not take it away.
     let rows = recording.rows();
     let report = recording.output(&["report"]);
-    assert!(report.contains("refined: hide @python\n"), "{report}");
+    assert!(report.contains(&format!("refined: {SAVED}\n")), "{report}");
     let interpreter = |arguments: &[&str]| {
         let report = recording.output(&[&["report", "--view", "flat"], arguments].concat());
         report.contains("_PyEval_EvalFrameDefault")
@@ -131,6 +134,19 @@ print(Work().run(), sum(sorted(range(300000), key=lambda x: -x)) % 7)
         recording.output(&words).contains("_PyEval_EvalFrameDefault")
     };
     assert!(!folded(&[]) && folded(&["--no-saved-stages"]));
+    // Whoever reads the output of any kind can know.
+    for (words, is_in_output) in [
+        (&["export", "--format", "folded"][..], false),
+        (&["report", "--format", "csv"], false),
+        (&["report", "--format", "csv", "--view", "threads"], false),
+        (&["report", "--sets"], false),
+        (&["report", "--format", "json"], true),
+        (&["report", "--format", "json", "--view", "threads"], true),
+    ] {
+        let outcome = workshop.csprof(&[&words[..1], &["run.csprof"], &words[1..]].concat());
+        let text = if is_in_output { outcome.said() } else { outcome.complained() };
+        assert!(outcome.status.success() && text.contains(SAVED), "{words:?}: {text}");
+    }
     let row = rows.iter().find(|row| row.function == "burn").unwrap();
     assert_eq!(row.module.as_deref(), Some(MODULE));
     // Compiled, not measured: what the interpreter's start takes is little beside it.

@@ -33,7 +33,7 @@ not matter. Each sample stands for its period, so runs of different rates compar
 compare at equal periods only. ±2σ is what sampling alone makes of two equal runs in 95 of 100
 cases: 2·√(b + o) samples for b and o of them (Poisson), an upper bound for timers.
 
-JSON: {unit, base, other, delta, noise, rows}; base and other are {file, command, source, period,
+JSON: {unit, refined, base, other, delta, noise, rows}; base and other are {file, command, source, period,
 period_unit, lost, total, shown, out, samples: {total, shown, out}}; a row is {depth, function,
 module, file, line, kind, base, other, delta, noise, change, significant}, with {inclusive,
 exclusive} in base (with edges), other (with edges), delta and noise. Integers, in unit.
@@ -186,6 +186,9 @@ impl Diff {
         let text = self.refine.as_deref().unwrap_or("");
         let begun = self.begun(text, profile)?;
         let refined = applied(profile, &begun, text)?;
+        if !self.format.shows_refinement() {
+            begun.tell()?;
+        }
         let refinement = begun.refinement;
         let files = SetFiles::of(Some(&self.base));
         let table = self.rows.table(self.view == DiffView::Tables, &refined, &files)?;

@@ -51,7 +51,7 @@ impl Export {
     /// When the profile cannot be read, the refinement does not apply, or output fails.
     pub fn run(&self) -> Result<ExitCode> {
         let profile = self.file.open()?;
-        let (refined, _) = self.selection.apply(&profile, &self.file.set_files())?;
+        let (refined, _) = self.selection.apply(&profile, &self.file.set_files(), false)?;
         let measure = self.selection.measure(&profile)?.unwrap_or_default();
         let write = |out: &mut dyn Write| -> io::Result<()> {
             let mut out = Printable::new(BufWriter::new(out), print::Escaping::Text);

@@ -16,7 +16,7 @@ use crate::print;
 use crate::profile::comparison::{Rename, Scale};
 use crate::profile::merge::{Agreement, Merger};
 use crate::profile::{MetricRef, Profile};
-use crate::refine::{self, Refined, Refinement, Sets, marks};
+use crate::refine::{self, Refined, Sets, marks};
 use crate::set_files::SetFiles;
 use crate::views::measure::Measure;
 
@@ -187,16 +187,25 @@ pub struct Selection {
 
 impl Selection {
     /// Applies the refinement, and looks at the metric that was asked for. The refinement may name
-    /// the sets of frames in these files. Returns its text, too, if it has stages.
+    /// the sets of frames in these files. Returns its text, too, if it has stages. Output that
+    /// `shows` that text tells of the profile's own stages; for other output, standard error does.
     ///
     /// # Errors
     ///
     /// [`WrongUsage`] if the text is no refinement, or there is no such metric; another error if it
     /// asks for something that the profile does not have.
-    pub fn apply(&self, profile: &Profile, files: &SetFiles) -> Result<(Refined, Option<String>)> {
+    pub fn apply(
+        &self,
+        profile: &Profile,
+        files: &SetFiles,
+        shows: bool,
+    ) -> Result<(Refined, Option<String>)> {
         let text = self.refine.as_deref().unwrap_or("");
         let begun = parsed(text, profile, self.saved, files)?;
         let refined = applied(profile, &begun, text)?;
+        if !shows {
+            begun.tell()?;
+        }
         let refined = match self.counted(profile)? {
             Some((_, metric)) => refined.looking_at(metric),
             None => refined,
@@ -257,16 +266,10 @@ pub(super) fn applied(profile: &Profile, begun: &Begun, text: &str) -> Result<Re
             Some(at) => Some((at, error.part.as_str())),
             None => text.rfind(bare).map(|at| (at, bare)),
         };
-        let saved: Vec<_> = begun.refinement.stages.iter().take(begun.saved).collect();
-        let hint = match &saved[..] {
-            [] => String::new(),
-            _ => {
-                let saved = Refinement { stages: saved.into_iter().cloned().collect() };
-                format!(
-                    "\nbefore it comes `{saved}` of the profile; --no-saved-stages leaves it out"
-                )
-            }
+        let hint = |saved: String| {
+            format!("\nbefore it comes `{saved}` of the profile; --no-saved-stages leaves it out")
         };
+        let hint = begun.of_profile().map(hint).unwrap_or_default();
         match place {
             Some((at, part)) => {
                 let before = text[..at].chars().count();

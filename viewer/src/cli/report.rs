@@ -123,6 +123,11 @@ pub(super) enum Format {
 }
 
 impl Format {
+    /// Whether the output says how it is refined.
+    pub(super) fn shows_refinement(self) -> bool {
+        self != Self::Csv
+    }
+
     /// How its characters are escaped.
     pub(super) fn of_output(self) -> print::Escaping {
         match self {
@@ -142,7 +147,8 @@ impl Report {
         let profile = self.files.open()?;
         let files = self.files.set_files();
         if self.sets {
-            return self.list_sets(&self.selection.apply(&profile, &files)?.0, appearance);
+            let (refined, _) = self.selection.apply(&profile, &files, false)?;
+            return self.list_sets(&refined, appearance);
         }
         if self.view == ReportView::Threads
             && (self.sort.is_some() || self.rows.reverse || self.rows.open().is_some())
@@ -175,7 +181,8 @@ impl Report {
         appearance: Appearance,
         files: &SetFiles,
     ) -> Result<(Refined, Options)> {
-        let (refined, refinement) = self.selection.apply(profile, files)?;
+        let (refined, refinement) =
+            self.selection.apply(profile, files, self.format.shows_refinement())?;
         let view = match self.view {
             // The list of threads has no rows of functions.
             ReportView::TopDown | ReportView::Threads => View::TopDown,

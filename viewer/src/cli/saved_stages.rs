@@ -1,7 +1,10 @@
 //! The stages that a profile was saved with, which every refinement of it begins with.
 
+use std::io;
+
 use clap::Args;
 
+use crate::print::{self, printable};
 use crate::profile::Profile;
 use crate::refine::{Refined, Refinement, Sets};
 
@@ -23,6 +26,29 @@ pub(super) struct Begun {
     pub(super) saved: usize,
     /// Why others of the profile's are left out, for people.
     pub(super) left_out: Vec<String>,
+}
+
+impl Begun {
+    /// Says on standard error which of the profile's stages count, for output that does not show
+    /// them itself.
+    ///
+    /// # Errors
+    ///
+    /// When standard error cannot be written.
+    pub(super) fn tell(&self) -> io::Result<()> {
+        match self.of_profile() {
+            Some(saved) => print::message(format_args!(
+                "refined by `{saved}`, with which the profile was saved; --no-saved-stages leaves it out"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The profile's stages that count, if there are any, as text for people.
+    pub(super) fn of_profile(&self) -> Option<String> {
+        let stages = self.refinement.stages[..self.saved].to_vec();
+        (!stages.is_empty()).then(|| printable(&Refinement { stages }.to_string()).into_owned())
+    }
 }
 
 impl SavedStages {

@@ -147,7 +147,7 @@ pub fn json(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let (list, of_processes) = unwatched(|watch| all_contexts(refined, watch));
     let (rows, _) = wanted(refined, list, Limits::for_machines(options));
     let imbalance = measure.of(of_processes.spread.imbalance(), refined.looked_at());
-    let heading = heading(refined, measure, Some((imbalance, of_processes.spread.peers)));
+    let heading = heading(refined, options, Some((imbalance, of_processes.spread.peers)));
     let basis = Basis { measure, ..Basis::new(refined) };
     let columns = basis.of_contexts_for_machines();
     let mut written = json::JsonRows::begin(&heading, out)?;

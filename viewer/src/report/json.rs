@@ -1,13 +1,14 @@
 //! The report for scripts, as JSON. Keys are stable and only ever added.
 //!
 //! ```text
-//! {"metric", "unit", "period", "base", "shown", "out", "rows": [
+//! {"metric", "unit", "period", "refined", "base", "shown", "out", "rows": [
 //!     {"depth", "function", "module", "file", "line", "kind", "inclusive", "exclusive", "edges",
 //!      "address"}]}
 //! ```
 //!
 //! Integers throughout, in units of the metric; `base = shown + out`; rows in the order of display,
-//! one on each line. `edges` is a number where it is exact, `[low, high]` where it is known between
+//! one on each line. `refined` is the refinement, with the stages that the profile was saved with; it
+//! is there if there is one. `edges` is a number where it is exact, `[low, high]` where it is known between
 //! bounds, and `null` where there is no such count. `module`, `file` and `line` are `null` where
 //! they are unknown. `address` is the offset in the module that all calls and samples of a row
 //! have, of calls that of the return address; `null` where they have several. `kind` is `call`,
@@ -26,7 +27,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::for_machines::ForMachines;
-use super::{Measure, Options, several};
+use super::{Options, several};
 use crate::refine::Refined;
 use crate::views::columns::{AnyRow, Basis, Column, Plain};
 use crate::views::number::hex;
@@ -38,6 +39,8 @@ pub(super) struct Heading<'r> {
     unit: &'r str,
     /// Amount of the sample source's metric, in its own unit, that one sample stands for.
     period: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refined: Option<&'r str>,
     base: u128,
     shown: u128,
     out: u128,
@@ -152,7 +155,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let measure = options.measure.unwrap_or_default();
     let basis = Basis { measure, addresses: options.addresses, ..Basis::new(refined) };
     let columns = basis.for_machines(options.view.cost());
-    let mut rows = JsonRows::begin(&heading(refined, measure, None), out)?;
+    let mut rows = JsonRows::begin(&heading(refined, options, None), out)?;
     ForMachines::new(refined, options).each(|row, depth| {
         let row = row.into();
         rows.write(&JsonRow { basis: &basis, columns: &columns, row, depth })
@@ -188,9 +191,10 @@ impl<'o, W: Write> JsonRows<'o, W> {
 /// What stands before the rows.
 pub(super) fn heading<'r>(
     refined: &'r Refined,
-    measure: Measure,
+    options: &'r Options,
     imbalance: Option<(u128, u64)>,
 ) -> Heading<'r> {
+    let measure = options.measure.unwrap_or_default();
     let looked_at = refined.looked_at();
     let of = |samples| measure.of(samples, looked_at);
     let account = |(number, metric): (_, &'r Metric)| {
@@ -208,6 +212,7 @@ pub(super) fn heading<'r>(
         metric: measure.name(looked_at),
         unit: measure.unit(looked_at),
         period: looked_at.period,
+        refined: options.refinement.as_deref(),
         base: of(refined.base),
         shown: of(refined.shown),
         out: of(refined.out),

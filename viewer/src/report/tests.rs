@@ -195,7 +195,7 @@ calls are short and more than the edges; well above it, long and about as many.
     );
     assert_eq!(
         json_of(&refined, &options),
-        r#"{"metric":"samples","unit":"samples","period":5000000,"base":1000,"shown":593,"out":407,"rows":[
+        r#"{"metric":"samples","unit":"samples","period":5000000,"refined":"through MPI_*","base":1000,"shown":593,"out":407,"rows":[
 {"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","inclusive":593,"exclusive":0,"edges":0,"address":null},
 {"depth":1,"function":"exchange","module":null,"file":null,"line":null,"kind":"call","inclusive":593,"exclusive":0,"edges":[99,100],"address":null},
 {"depth":2,"function":"MPI_Send","module":"/usr/lib/libmpi.so","file":null,"line":null,"kind":"call","inclusive":593,"exclusive":593,"edges":100,"address":null}

@@ -1,7 +1,7 @@
 //! The report of a comparison for scripts, as JSON. Keys are stable and only ever added.
 //!
 //! ```text
-//! {"unit", "base": SIDE, "other": SIDE, "delta", "noise", "rows": [ROW]}
+//! {"unit", "refined", "base": SIDE, "other": SIDE, "delta", "noise", "rows": [ROW]}
 //! SIDE = {"file", "command", "source", "period", "period_unit", "lost",
 //!         "total", "shown", "out", "samples": {"total", "shown", "out"}}
 //! ROW  = {"depth", "function", "module", "file", "line", "kind", "base": COST, "other": COST,
@@ -10,6 +10,7 @@
 //! COST = {"inclusive", "exclusive", "edges"}
 //! ```
 //!
+//! `refined` is the refinement, with the stages that the profiles were saved with, if there is one.
 //! Costs are integers in `unit`: `ns` or whatever the metric has, `samples`, or `ppm`, millionths
 //! of what the side measured. `total = shown + out`, exactly in `samples` and in amounts.
 //! `delta` is OTHER minus BASE, and `noise` two standard deviations of it by sampling, rounded up.
@@ -34,6 +35,8 @@ use crate::views::printable::command_line;
 #[derive(Serialize)]
 struct Heading<'r> {
     unit: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refined: Option<&'r str>,
     base: JsonSide<'r>,
     other: JsonSide<'r>,
     delta: i128,
@@ -101,6 +104,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let rows = ForMachines::new(refined, options);
     let heading = Heading {
         unit: unit(comparison),
+        refined: options.refinement.as_deref(),
         base: side(BASE),
         other: side(OTHER),
         delta: shown.plain_delta(),
