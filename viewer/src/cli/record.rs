@@ -83,10 +83,11 @@ struct NamingOptions {
     /// Have CPython (3.12 or later) name Python functions (PYTHONPERFSUPPORT=1)
     ///
     /// Every call of a Python function goes through a stub of its own, so calls cost a little more.
-    /// The profile is saved with the stage `hide @python`: reports and the viewer begin with Python
-    /// functions alone, and the cost of the interpreter's frames between them is that of the
+    /// The profile is saved with a stage that hides the interpreter's frames: reports and the viewer
+    /// begin with Python functions alone, and the cost of the frames between them is that of the
     /// function they work for. `--no-saved-stages` shows all frames. Earlier versions ignore the
-    /// variable, and Python functions have no names. A file /tmp/perf-PID.map stays.
+    /// variable, and Python functions have no names; where one process of the run had such a one,
+    /// the stage is not saved. A file /tmp/perf-PID.map stays.
     #[arg(long)]
     python: bool,
     /// Have Node.js (tried: 20) name JavaScript functions (--perf-basic-prof-only-functions and
@@ -387,8 +388,8 @@ fn told_clustered(profile: &Profile) -> Option<String> {
 /// What there is to say where a runtime was told to name its code: that it has not, or what to do
 /// with the names.
 fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String> {
-    // What runtimes write is told apart by what it says of places: V8 names files and lines,
-    // OpenJDK neither, and parameters. What CPython has named is known by the stages.
+    // What runtimes write is told apart by what it says of places: CPython names files, V8
+    // files and lines, OpenJDK neither, and parameters.
     let is_met = |is_of: &dyn Fn(&Function) -> bool| {
         let mut functions = profile.functions.iter();
         functions.any(|function| {
@@ -396,7 +397,7 @@ fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String>
             module == Some(GENERATED_CODE) && !function.name.contains(" or ") && is_of(function)
         })
     };
-    let by_python = !profile.info.stages.is_empty();
+    let by_python = is_met(&|function| function.file.is_some() && function.line == 0);
     let by_node = is_met(&|function| function.file.is_some() && function.line > 0);
     let by_java = is_met(&|function| function.file.is_none() && function.name.ends_with(')'));
     let asked = [
@@ -412,10 +413,10 @@ fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String>
     let mut lines: Vec<String> = asked
         .map(|(_, option, who)| format!("{option}: nothing sampled has a name by it; {who}"))
         .collect();
-    if naming.python && by_python {
+    if naming.python && !profile.info.stages.is_empty() {
         let file = shown_path(path);
         lines.push(format!(
-            "the interpreter's own frames are hidden (hide @python): csprof view {file} \
+            "the interpreter's own frames are hidden: csprof view {file} \
              --no-saved-stages shows them"
         ));
     }

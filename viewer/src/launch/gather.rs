@@ -28,6 +28,7 @@ use super::arena_read::{Arena, ArenaThread};
 use super::generated::{NameFiles, Names};
 use super::load_map::{LoadMaps, load_maps};
 use super::metrics::{ByMetric, Metrics};
+use super::python;
 use super::spawn::Naming;
 
 /// What `record` knows about the run besides its arenas.
@@ -44,9 +45,6 @@ pub struct Run {
     /// Which runtimes were told to name the code that they generate.
     pub naming: Naming,
 }
-
-/// What shows functions in Python alone where they have names.
-const WITHOUT_INTERPRETER: &str = "hide @python";
 
 /// Turns the arenas of a run into a profile without symbols, but for those of generated code, which
 /// are in the processes' own `files`.
@@ -81,11 +79,8 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
     }
     gathering.finish_generated();
     let mut profile = gathering.profile;
-    // CPython names files without lines. Where it has named nothing, as before 3.12, all that it
-    // did would be hidden.
-    let is_python = |function: &Function| function.file.is_some() && function.line == 0;
-    if run.naming.python && profile.functions.iter().any(is_python) {
-        profile.stages.push(WITHOUT_INTERPRETER.to_owned());
+    if run.naming.python {
+        python::save_stage(&mut profile);
     }
     // After exec in place several processes carry the program's id; the last of them ended.
     if let Some(process) =

@@ -30,6 +30,7 @@ mod load_map;
 mod machine;
 mod metrics;
 pub mod output;
+mod python;
 pub mod run_dir;
 mod run_file;
 pub mod signals;
