@@ -12,7 +12,7 @@ use csprof_tests::workshop::Workshop;
 const MODULE: &str = "[generated code]";
 
 /// The stage that `record --python` saves.
-const SAVED: &str = "hide @python";
+const SAVED: &str = "hide {module:libpython*, module:bin/python*}";
 
 fn workshop(test: &str) -> Workshop {
     let workshop = Workshop::new(test);
@@ -126,7 +126,8 @@ print(Work().run(), sum(sorted(range(300000), key=lambda x: -x)) % 7)
         report.contains("_PyEval_EvalFrameDefault")
     };
     assert!(interpreter(&["--no-saved-stages"]));
-    for refinement in ["through burn", "hide @python", "hide @python | through burn"] {
+    let twice = format!("{SAVED} | through burn");
+    for refinement in ["through burn", SAVED, &twice] {
         assert!(!interpreter(&["--refine", refinement]), "{refinement}");
     }
     let folded = |arguments: &[&str]| {

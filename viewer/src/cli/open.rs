@@ -14,7 +14,7 @@ use super::progress::Progress;
 use super::saved_stages::{Begun, SavedStages};
 use crate::print;
 use crate::profile::comparison::{Rename, Scale};
-use crate::profile::merge::{Agreement, Merger};
+use crate::profile::merge::{Agreement, CommonStages, Merger};
 use crate::profile::{MetricRef, Profile};
 use crate::refine::{self, Refined, Sets, marks};
 use crate::set_files::SetFiles;
@@ -138,11 +138,16 @@ impl ProfileFiles {
     pub fn merged(&self) -> Result<saved::Profile> {
         let mut progress = Progress::new("reading profiles");
         let mut merger = Merger::new(Agreement::SameMetrics);
+        let mut stages = CommonStages::default();
         for (place, file) in self.files.iter().enumerate() {
             progress.report(place, self.files.len());
             let profile = read_profile(file, self.salvage)?;
-            merger.add(&file.display().to_string(), profile)?;
+            let name = file.display().to_string();
+            stages.add(&name, &profile);
+            merger.add(&name, profile)?;
         }
+        drop(progress);
+        stages.left_out().iter().try_for_each(print::message)?;
         Ok(merger.finish())
     }
 }
@@ -295,8 +300,14 @@ pub(super) fn compared(
     renames: &[Rename],
     scale: Scale,
 ) -> Result<Profile> {
-    let open = |file| Ok::<_, anyhow::Error>(Profile::from_saved(read_profile(file, salvage)?));
+    let mut stages = CommonStages::default();
+    let mut open = |file: &PathBuf| {
+        let profile = read_profile(file, salvage)?;
+        stages.add(&file.display().to_string(), &profile);
+        Ok::<_, anyhow::Error>(Profile::from_saved(profile))
+    };
     let (base, other) = (open(files[0])?, open(files[1])?);
+    stages.left_out().iter().try_for_each(print::message)?;
     let names = files.map(|file| file.display().to_string());
     let has = |profile: &Profile| metric.is_none_or(|name| profile.metric_of(name).is_some());
     if let Some(name) = metric.filter(|_| !has(&base) && !has(&other)) {

@@ -11,8 +11,8 @@ use crate::refine::{Refined, Refinement, Sets};
 /// Whether a profile's own stages count.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct SavedStages {
-    /// Leave out the stages that the profile was saved with, such as `hide @python` of
-    /// `record --python`
+    /// Leave out the stages that the profile was saved with, such as the one of
+    /// `record --python`, which hides CPython's interpreter
     #[arg(long)]
     no_saved_stages: bool,
 }

@@ -9,6 +9,7 @@
 //! loss are those of the parts together; `delivered = recorded + Σ losses` in every thread.
 
 mod runs;
+mod stages;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -23,6 +24,7 @@ use csprof_format::profile::{
 };
 
 use self::runs::{runs_of, together};
+pub use self::stages::CommonStages;
 
 /// Why profiles cannot be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,7 @@ pub struct Merger {
     parts: Vec<(String, u128)>,
     /// Metrics of each part.
     metrics: Vec<Vec<Metric>>,
+    stages: CommonStages,
     /// Whether each part has edge counts, by its name.
     edges: Vec<(String, bool)>,
     strings: HashMap<Arc<str>, StringId>,
@@ -118,6 +121,7 @@ impl Merger {
             merged: saved::Profile::default(),
             parts: Vec::new(),
             metrics: Vec::new(),
+            stages: CommonStages::default(),
             edges: Vec::new(),
             strings: HashMap::new(),
             modules: HashMap::new(),
@@ -157,7 +161,7 @@ impl Merger {
         self.metrics.push(part.metrics().cloned().collect());
         self.edges.push((name.to_owned(), part.run.trampoline));
         self.runs(name, &part);
-        self.stages(&part);
+        self.stages.add(name, &part);
         self.further(&part);
         let strings: Vec<_> = part.strings.iter().map(|text| self.string(text)).collect();
         let mut numbers: HashMap<StringId, usize> = HashMap::new();
@@ -181,13 +185,15 @@ impl Merger {
     /// The merged profile.
     #[must_use]
     pub fn finish(self) -> saved::Profile {
-        let Self { mut merged, edges, sites, loops_of, tail_calls, files_of, .. } = self;
+        let Self { mut merged, stages, edges, sites, loops_of, tail_calls, files_of, .. } = self;
         if let [only] = &merged.runs[..] {
             merged.run = only.info.clone();
             merged.runs.clear();
         } else {
             merged.run = together(&merged.runs);
         }
+        merged.stages = stages.common();
+        merged.run.warnings.extend(stages.left_out());
         if merged.accounts.iter().all(|account| account.arena_bytes == 0) {
             merged.accounts.clear();
         }
@@ -273,15 +279,6 @@ impl Merger {
         } else {
             self.merged.runs.extend(part.runs.iter().cloned());
         }
-    }
-
-    /// Appends the stages that a part begins with and none before it did.
-    fn stages(&mut self, part: &saved::Profile) {
-        let stages = &mut self.merged.stages;
-        let new: Vec<String> =
-            part.stages.iter().filter(|stage| !stages.contains(stage)).cloned().collect();
-        stages.extend(new);
-        stages.truncate(saved::MAX_STAGES);
     }
 
     /// Appends what further metrics have of a part; its own metrics may be in another order. Comes

@@ -394,20 +394,51 @@ fn files_of_all_runs_are_kept() {
     assert_eq!(merged(&[old]), []);
 }
 
-/// Each stage once, in the order of the parts: also where two are compared.
+/// Also where two are compared; which are left out is said.
 #[test]
-fn stages_are_those_of_all_runs() {
+fn stages_are_those_that_all_runs_have() {
     let bytes = include_bytes!("../../../../tests/golden/v1/stages.csprof");
-    let first = csprof_format::read::read(bytes).unwrap();
-    let mut second = first.clone();
-    second.run.start_unix_ns += 1;
-    second.stages = vec!["where c".to_owned(), "hide b".to_owned()];
-    let mut merger = Merger::new(Agreement::SameMetrics);
-    merger.add("first", first.clone()).unwrap();
-    merger.add("second", second.clone()).unwrap();
-    let expected = ["hide module:libc*", "where c", "hide b"];
-    assert_eq!(merger.finish().stages, expected);
-    let [base, other] = [first, second].map(Profile::from_saved);
-    let compared = Profile::compared(("first", base), ("second", other), &[]).unwrap();
-    assert_eq!(compared.info.stages, expected);
+    let golden = csprof_format::read::read(bytes).unwrap();
+    let with = |start: u64, stages: &[&str]| {
+        let mut part = golden.clone();
+        part.run.start_unix_ns += start;
+        part.stages = stages.iter().map(|stage| (*stage).to_owned()).collect();
+        part
+    };
+    for (parts, expected, left_out) in [
+        (
+            &[&["where c", "hide b"][..], &["hide b", "where c"]][..],
+            &["where c", "hide b"][..],
+            &[][..],
+        ),
+        (
+            &[&["hide b", "where c"], &["where c"]],
+            &["where c"],
+            &["the stage `hide b` is left out: part 1 was saved without it"],
+        ),
+        (
+            &[&["hide b"], &[], &["hide\nb"]],
+            &[],
+            &[
+                "the stage `hide b` is left out: part 1 and 1 more was saved without it",
+                "the stage `hide\\nb` is left out: part 0 and 1 more was saved without it",
+            ],
+        ),
+        (&[&[], &[]], &[], &[]),
+    ] {
+        let mut merger = Merger::new(Agreement::SameMetrics);
+        for (number, stages) in parts.iter().enumerate() {
+            let part = with(number as u64, stages);
+            merger.add(&format!("part {number}"), part).unwrap();
+        }
+        let merged = merger.finish();
+        assert_eq!(merged.stages, expected);
+        let said = merged.run.warnings.iter().filter(|warning| warning.contains("the stage"));
+        assert!(said.eq(left_out.iter()), "{:?}", merged.run.warnings);
+        if let [base, other] = parts {
+            let [base, other] = [base, other].map(|stages| Profile::from_saved(with(0, stages)));
+            let compared = Profile::compared(("first", base), ("second", other), &[]).unwrap();
+            assert_eq!(compared.info.stages, expected);
+        }
+    }
 }
