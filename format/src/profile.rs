@@ -29,10 +29,10 @@ pub const MAX_METRICS: usize = 16;
 pub const MAX_TAIL_CALLS: usize = 16;
 
 /// Most stages of the refinement that a profile says it begins with.
-pub const MAX_STAGES: usize = 16;
+pub const MAX_STAGES: usize = 4;
 
 /// Most bytes of each of them.
-pub const MAX_STAGE: usize = 4096;
+pub const MAX_STAGE: usize = 512;
 
 /// Everything that one run left, or several runs that were merged.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::print::{self, printable};
 use crate::profile::Profile;
-use crate::refine::{Refined, Refinement, Sets};
+use crate::refine::{Refined, Refinement, Sets, Stage, has_regex};
 
 /// Whether a profile's own stages count.
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -63,20 +63,19 @@ impl SavedStages {
         }
         let mut refined = Refined::base(profile);
         for text in saved {
-            let applied = sets.parse(text).map_err(|error| error.message).and_then(|read| {
-                let mut next = refined.clone();
-                for stage in &read.stages {
-                    next = next.then(stage).map_err(|error| error.to_string())?;
-                }
-                Ok((read.stages, next))
+            let applied = read(text, sets).and_then(|stage| {
+                let next = refined.then(&stage).map_err(|error| error.to_string())?;
+                Ok((stage, next))
             });
             match applied {
-                Ok((stages, next)) => {
-                    begun.refinement.stages.extend(stages);
+                Ok((stage, next)) => {
+                    begun.refinement.stages.push(stage);
                     refined = next;
                 }
                 Err(cause) => begun.left_out.push(format!(
-                    "the profile was saved with the stage `{text}`, which is left out: {cause}"
+                    "the profile was saved with the stage `{}`, which is left out: {}",
+                    told(text),
+                    told(&cause)
                 )),
             }
         }
@@ -87,6 +86,29 @@ impl SavedStages {
             begun.refinement.stages.extend(asked.stages);
         }
         begun
+    }
+}
+
+/// The one stage that a text of a profile stands for. A profile may come from anybody, so what can
+/// take long is refused.
+fn read(text: &str, sets: &Sets) -> Result<Stage, String> {
+    if has_regex(text) {
+        return Err("it has a regular expression, which may take long".to_owned());
+    }
+    let mut stages = sets.parse(text).map_err(|error| error.message)?.stages;
+    match (stages.pop(), stages.is_empty()) {
+        (Some(stage), true) => Ok(stage),
+        _ => Err("it is not one stage".to_owned()),
+    }
+}
+
+/// The beginning of what a file says, on one line.
+fn told(text: &str) -> String {
+    const MOST: usize = 120;
+    let text = printable(text);
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.into_owned(),
     }
 }
 
@@ -139,5 +161,24 @@ mod tests {
         assert_eq!((&*text, saved), ("hide @python | hide main", 1));
         assert!(left_out[0].contains("`hide @mpi`"), "{left_out:?}");
         assert!(left_out[1].contains("`sing`"), "{left_out:?}");
+    }
+
+    /// A profile may come from anybody.
+    #[test]
+    fn what_may_take_long_is_left_out_and_no_line_is_forged() {
+        for stage in
+            ["hide /a{60}b/", "where not (through /a/ or under x)", "hide a | hide b", "", " "]
+        {
+            let (text, saved, left_out) = begun(&[stage], "");
+            assert_eq!((&*text, saved, left_out.len()), ("", 0, 1), "{stage}");
+        }
+        let long = "x".repeat(500);
+        for stage in [&*format!("hide {long}"), "hide x\ncsprof: all is well", "\u{1b}[2J"] {
+            let (_, _, left_out) = begun(&[stage], "");
+            let said = &left_out[0];
+            assert!(said.len() < 400 && !said.contains(char::is_control), "{said}");
+        }
+        let path = "hide module:/usr/bin/python3.12";
+        assert_eq!(begun(&[path], ""), (path.to_owned(), 1, vec![]), "slashes of paths");
     }
 }

@@ -57,6 +57,7 @@ pub use self::forest::weights::{WeightRef, shown_of_sides};
 pub use self::forest::workspace::Table;
 pub use self::lang::comparison::Comparison;
 pub use self::lang::definitions::{SetText, defined_in, is_definition};
+pub(crate) use self::lang::lexer::has_regex;
 pub use self::lang::metric_test::{Metric, MetricTest, Quantity, Sides, Unit, Value, Whole};
 pub use self::lang::parser::parse;
 pub use self::lang::parser::state::ParseError;

@@ -61,6 +61,12 @@ pub(crate) fn is_sign(character: char) -> bool {
     character.is_whitespace() || "|><=!(){},&^\"".contains(character)
 }
 
+/// Whether there is a regular expression in a text, if it can be read.
+pub(crate) fn has_regex(text: &str) -> bool {
+    let is_one = |token: &Token| matches!(token.kind, TokenKind::Regex(_));
+    tokens(text).is_ok_and(|tokens| tokens.iter().any(is_one))
+}
+
 /// Whether a text is read as one word that is the text itself: `f<int>(a, b)`, but not `a > b`.
 pub(crate) fn is_one_word(text: &str) -> bool {
     match tokens(text).as_deref() {
