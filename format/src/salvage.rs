@@ -39,6 +39,8 @@ pub struct Salvaged {
     pub lost_symbols: bool,
     /// Whether loops and tail calls were dropped, or may have been where the file is cut off.
     pub lost_structure: bool,
+    /// Whether the refinement to begin with is lost.
+    pub lost_stages: bool,
 }
 
 impl fmt::Display for Salvaged {
@@ -58,6 +60,7 @@ impl fmt::Display for Salvaged {
             (false, true) => ", any loops and tail calls",
             (true, true) => ", names, any loops and tail calls",
         })?;
+        f.write_str(if self.lost_stages { ", the stages to begin with" } else { "" })?;
         write!(f, " are lost: {damage}")
     }
 }
@@ -76,6 +79,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let mut damage = None;
     let mut closed = Vec::new();
     let mut blocks = 0;
+    let mut lost_stages = false;
     for (index, block) in scan.blocks.iter().enumerate() {
         let kind = BlockKind::from_u16(block.header.kind);
         if kind.is_some_and(|kind| closed.contains(&kind)) {
@@ -88,6 +92,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
             continue;
         };
         damage.get_or_insert_with(|| scan.error_in(index, error));
+        lost_stages |= kind == Some(BlockKind::Stages);
         reader.cut(before.0, before.1);
         match kind {
             Some(kind @ (BlockKind::Strings | BlockKind::Nodes)) => closed.push(kind),
@@ -151,8 +156,16 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     checked.map_err(|violation| Error::new(ErrorKind::Invalid(violation)))?;
     let lost_structure =
         had_structure && damage.is_some() && profile.structure == Structure::default();
-    let mut salvaged =
-        Salvaged { profile, damage, blocks, of, lost_samples, lost_symbols, lost_structure };
+    let mut salvaged = Salvaged {
+        profile,
+        damage,
+        blocks,
+        of,
+        lost_samples,
+        lost_symbols,
+        lost_structure,
+        lost_stages,
+    };
     if salvaged.damage.is_some() {
         let warning = salvaged.to_string();
         salvaged.profile.run.warnings.push(warning);

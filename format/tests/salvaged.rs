@@ -94,9 +94,11 @@ fn lost_files_cost_nothing_else() {
 fn lost_stages_cost_nothing_else() {
     let salvaged = damaged_of(&sample::of_stages(), 19);
     assert!(salvaged.profile.stages.is_empty());
+    assert!(salvaged.to_string().contains("stages to begin with are lost"), "{salvaged}");
     assert_eq!((salvaged.lost_samples, salvaged.lost_symbols), (0, false));
     let elsewhere = damaged_of(&sample::of_stages(), 12);
     assert_eq!(elsewhere.profile.stages, sample::of_stages().stages);
+    assert!(!elsewhere.to_string().contains("stages"), "{elsewhere}");
 }
 
 #[test]

@@ -22,6 +22,8 @@ struct RunFile {
     sources: String,
     start_ns: u64,
     pid: Option<u32>,
+    /// Earlier versions do not say it.
+    #[serde(default)]
     naming: Naming,
 }
 
@@ -62,4 +64,25 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
         run.sources = metrics::sources_of(&first.header).unwrap_or(run.sources);
     }
     run
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_version_wrote_is_read() {
+        let file = RunFile {
+            info: RunInfo { command: vec![b"xz".to_vec()], ..RunInfo::default() },
+            sources: "realtime@100".to_owned(),
+            start_ns: 7,
+            pid: Some(8),
+            naming: Naming { python: true, ..Naming::default() },
+        };
+        let mut written = serde_json::to_value(&file).unwrap();
+        assert!(written.as_object_mut().unwrap().remove("naming").is_some());
+        let read: RunFile = serde_json::from_value(written).unwrap();
+        assert_eq!((read.info, read.sources), (file.info, file.sources));
+        assert_eq!((read.start_ns, read.pid, read.naming), (7, Some(8), Naming::default()));
+    }
 }

@@ -303,8 +303,12 @@ fn follow_code(
         // The function has ended: its way out is not the next one's.
         return Err(None);
     }
+    let is_at_least = is_at_least(registers, target);
     let mut steps = MOST_STEPS;
     let mut leave = |way: Inferred| {
+        if is_at_least && !matches!(way.recipe, Recipe::Bp { .. }) {
+            return Err(Obstacle::NoCfi);
+        }
         leave_as_inferred(registers, way, bounds, target, |caller, _| {
             is_called(registers, caller, way, bounds, target, &mut steps).unwrap_or(false)
         })
@@ -321,8 +325,9 @@ fn follow_code(
         return Err(None);
     }
     let mut found = remembered.map_or(Err(Obstacle::NoCfi), |known| leave(known.way));
-    // What is not in the load map may be other code at the next sample.
-    let is_kept = target.code(pc).is_some();
+    // What is not in the load map may be other code at the next sample; and what is not believed of
+    // a stack pointer that is not known may be right elsewhere.
+    let is_kept = target.code(pc).is_some() && !is_at_least;
     match (&found, remembered) {
         (Ok(_), Some(known)) if known.is_refused() && is_kept => {
             cache.insert_inferred(pc, known.way.here().into());
@@ -366,6 +371,12 @@ fn follow_code(
     }
 }
 
+/// Whether the frame may have a higher stack pointer, since generated code that was called there
+/// took its arguments off the stack: then nothing can be found by it.
+fn is_at_least(registers: &Registers, target: &impl Target) -> bool {
+    target.probes().is_some_and(|probes| probes.is_at_least(registers.sp()))
+}
+
 /// Whether the caller may have called the frame, which is left in this way: a call must precede the
 /// return address, and one of this very function if it keeps no register.
 fn is_called(
@@ -404,6 +415,9 @@ const MOST_WORDS: u64 = 8;
 /// as there are words on the stack.
 fn find_call(registers: &mut Registers, bounds: StackBounds, target: &impl Target) -> Option<u64> {
     target.code(registers.ip)?;
+    if is_at_least(registers, target) {
+        return None;
+    }
     let mut steps = MOST_STEPS;
     for word in 0..MOST_WORDS {
         let slot = registers.sp().wrapping_add(word * 8);

@@ -62,13 +62,16 @@ pub(super) fn leave_generated(
     let RecipeCache { piece, others: words, .. } = cache;
     let (code, at) = piece.read(registers.ip, |place, to| is_copied(target, place, to))?;
     let is_returned_to = kind == FrameKind::Call;
+    let is_of_module = !is_generated(registers.ip.wrapping_sub(kind.lookup_bias()), target);
+    // A module's code restores its stack pointer so behind calls, too: gcc's, after an array of
+    // variable length.
     let restores = is_returned_to
+        && !is_of_module
         && code.get(at..).is_some_and(|code| restores_stack(registers, code, bounds, target));
     // A runtime may have put another address there, to get control when the function returns.
     if is_returned_to && !restores && !is_behind_call(code, at) {
         return None;
     }
-    let is_of_module = !is_generated(registers.ip.wrapping_sub(kind.lookup_bias()), target);
     let is_called_from_there = probes.is_left_to(registers.sp());
     let is_at_least = is_returned_to && probes.is_at_least(registers.sp());
     let mut caller = *registers;
@@ -79,7 +82,7 @@ pub(super) fn leave_generated(
             Piece::Left(slot, takes_more) => (slot, takes_more),
             Piece::HasNoWay { takes_more } => {
                 let is_used = is_frame_pointer(code, at) || was_frame_pointer(code, at);
-                let depth = Depth::of(registers, is_at_least)?;
+                let depth = Depth::of(registers, is_at_least, is_returned_to)?;
                 let made = depth.made(code, at);
                 let made = made.or_else(|| depth.made_before(registers.ip, piece, target));
                 if !is_used && made.is_none() {
@@ -109,19 +112,21 @@ struct Depth {
     bytes: u64,
     /// Whether the stack pointer may be higher.
     is_at_least: bool,
+    /// Whether a call is about to return there.
+    is_returned_to: bool,
 }
 
 impl Depth {
-    fn of(registers: &Registers, is_at_least: bool) -> Option<Self> {
+    fn of(registers: &Registers, is_at_least: bool, is_returned_to: bool) -> Option<Self> {
         let bytes = registers.get(Register::RBP)?.checked_sub(registers.sp())?;
-        Some(Self { bytes, is_at_least })
+        Some(Self { bytes, is_at_least, is_returned_to })
     }
 
     /// The frame that is seen to have been made before `at`, of this depth.
     #[inline(never)]
     fn made(&self, code: &[u8], at: usize) -> Option<Made> {
         let is_it = |found| found == self.bytes || self.is_at_least && found < self.bytes;
-        made_frame(code, at, is_it)
+        made_frame(code, at, self.is_returned_to, is_it)
     }
 
     /// The same further before.
@@ -146,8 +151,8 @@ enum Piece {
     IsNotBelieved,
 }
 
-/// Reads in a piece of code how it is left, and makes the registers the caller's. Not inlined, so that its frame is not on the handler's
-/// stack while words of the program's are looked at.
+/// Reads in a piece of code how it is left, and makes the registers the caller's. Not inlined, so
+/// that its frame is not on the handler's stack while words of the program's are looked at.
 #[inline(never)]
 fn follow_piece(
     registers: &mut Registers,
@@ -163,12 +168,15 @@ fn follow_piece(
     // Ways by a stack pointer that is not known: they say what is taken off the stack at the end,
     // but not where that is.
     let (mut by_sp, mut by_other) = (false, false);
-    let mut takes_more = false;
-    let is_found = infer_in_piece(code, at, kind == FrameKind::Call, |way| {
+    let (mut takes_more, mut takes_more_by_sp) = (false, false);
+    let is_returned_to = kind == FrameKind::Call;
+    let is_found = infer_in_piece(code, at, is_returned_to, |way| {
         let mut is_last = false;
         takes_more = way.takes_more;
         if is_at_least && !matches!(way.recipe, Recipe::Bp { .. }) {
             by_sp = true;
+            // Which of them is taken is not known.
+            takes_more_by_sp |= way.takes_more;
             return Belief::GoesOn;
         }
         by_other = true;
@@ -176,7 +184,7 @@ fn follow_piece(
             // Behind a call that does not come back, another function may begin that needs no
             // stack. One that calls does: the stack is aligned to 16 bytes there, return address
             // included (psABI x86-64, 3.2.2).
-            let is_own = kind != FrameKind::Call || slot != sp || sp & 15 != 0;
+            let is_own = !is_returned_to || slot != sp || sp & 15 != 0;
             if !is_own || !is_return_site(caller, bounds, target) {
                 return false;
             }
@@ -184,7 +192,8 @@ fn follow_piece(
             // address lies below. If so, no other way is better.
             let frame = slot.wrapping_sub(8);
             let is_settled = !matches!(way.recipe, Recipe::Bp { .. })
-                || made_frame(code, at, |depth| depth == frame.wrapping_sub(sp)).is_some()
+                || made_frame(code, at, is_returned_to, |depth| depth == frame.wrapping_sub(sp))
+                    .is_some()
                 || !may_return_below(sp, frame, bounds, target, others, Whose::All);
             is_last = !is_settled;
             is_settled
@@ -196,7 +205,7 @@ fn follow_piece(
             *registers = caller;
             Piece::Left(slot, takes_more)
         }
-        Err(_) if by_sp && !by_other => Piece::HasNoWay { takes_more },
+        Err(_) if by_sp && !by_other => Piece::HasNoWay { takes_more: takes_more_by_sp },
         Err(_) if is_found => Piece::IsNotBelieved,
         Err(_) => Piece::HasNoWay { takes_more: true },
     }
@@ -261,10 +270,11 @@ fn follow_chain(
 #[inline(never)]
 fn is_return_site(caller: &Registers, bounds: StackBounds, target: &impl Target) -> bool {
     is_returned_to(caller.ip, bounds, target)
-        || match around(caller.ip, bounds, target) {
-            Around::Read { behind, .. } => restores_stack(caller, &behind, bounds, target),
-            Around::Nothing | Around::Unknown => false,
-        }
+        || is_generated(caller.ip.wrapping_sub(1), target)
+            && match around(caller.ip, bounds, target) {
+                Around::Read { behind, .. } => restores_stack(caller, &behind, bounds, target),
+                Around::Nothing | Around::Unknown => false,
+            }
 }
 
 /// Whether the code that a frame is returned to begins by restoring the stack pointer from the

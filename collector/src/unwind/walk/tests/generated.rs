@@ -409,3 +409,36 @@ fn a_caller_whose_stack_pointer_is_not_known() {
     // Nothing says that rbp is the frame's.
     assert_eq!(found(&code(&[0x90; 8]), &words, 18), Some(Exit::None));
 }
+
+/// Interrupted at the first instruction behind a call that does not come back, without padding
+/// between: the frame that was made there is a caller's of a caller, by chance as deep.
+#[test]
+fn interrupted_code_behind_a_call_may_be_another_function() {
+    // push %rbp; mov %rsp,%rbp; push %rdi; call; and: jmp *(%rbx,%rax,8)
+    let code = [0x55, 0x48, 0x89, 0xe5, 0x57, 0xe8, 0, 0x10, 0, 0, 0xff, 0x24, 0xc3];
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7008)];
+    assert_eq!(exit_of(&code, 10, &named, &[OTHER, 0x7040, MAIN, 0, 0, 0]), None);
+    // Where that word is none that is returned to, the frame is its own.
+    let found = exit_of(&code, 10, &named, &[0, 0x7040, MAIN, 0, 0, 0]);
+    assert_eq!(found, Some((0x7010, MAIN)));
+}
+
+/// A module's code that begins so has a call before it, if it is returned to.
+#[test]
+fn only_generated_code_is_returned_to_without_a_call() {
+    // mov -16(%rbp),%rsp
+    let restores = [0x48, 0x8b, 0x65, 0xf0];
+    let code = [0x8b, 0x45, 0xf8, 0xff, 0x24, 0xc3]; // mov -8(%rbp),%eax; jmp *(%rbx,%rax,8)
+    for (before, is_found) in [([0x90, 0x90], false), ([0xff, 0xd0], true)] {
+        let process = Process::new(&[(0x300, Recipe::EndOfStack)])
+            .text(0x30e, &before)
+            .text(0x310, &restores)
+            .generated(&code)
+            .stack(0x7000, &[1, 2, 3, 0x7050, MAIN, 0, 0, 0, 0x7028, 0, 0, 0, 0, 0, 0, 0]);
+        let mut registers = Registers::interrupted(GENERATED, [0; 16]);
+        registers.set(Register::RSP, 0x7000);
+        registers.set(Register::RBP, 0x7018);
+        let frames = process.walk(&registers).0;
+        assert_eq!(frames.len() == 2, is_found, "{frames:x?}");
+    }
+}

@@ -38,21 +38,29 @@ impl Made {
 
 /// What `push %rbp; mov %rsp,%rbp` before `at`, and the instructions from there on, have made of
 /// the stack, if that is as `is_depth` wants it. What lies behind a jump counts where one before it
-/// leads there, with what was on the stack there.
+/// leads there, with what was on the stack there. Behind a call that `at` is not known to be
+/// returned to from, another function may begin.
 #[must_use]
-pub fn made_frame(code: &[u8], at: usize, is_depth: impl Fn(u64) -> bool) -> Option<Made> {
+pub fn made_frame(
+    code: &[u8],
+    at: usize,
+    is_returned_to: bool,
+    is_depth: impl Fn(u64) -> bool,
+) -> Option<Made> {
     let before = code.get(..at).unwrap_or_default();
     let is_prologue =
         |bytes: &[u8]| matches!(bytes, [0x55, 0x48, 0x89, 0xe5] | [0x55, 0x48, 0x8b, 0xec]);
     let prologues = before.windows(4).enumerate().rev().filter(|(_, bytes)| is_prologue(bytes));
-    let made = prologues.take(MOST_TRIED).filter_map(|(start, _)| made_behind(before, start + 4));
+    let made = prologues
+        .take(MOST_TRIED)
+        .filter_map(|(start, _)| made_behind(before, start + 4, is_returned_to));
     made.into_iter().find(|made| is_depth(made.depth))
 }
 
 /// What the instructions from `at` to the end have made of the stack, none of which gives rbp
 /// another value; `None` if that cannot be said.
 #[inline(never)]
-fn made_behind(code: &[u8], mut at: usize) -> Option<Made> {
+fn made_behind(code: &[u8], mut at: usize, is_returned_to: bool) -> Option<Made> {
     let mut edges: List<(usize, i64), MOST_EDGES> = List::new((0, 0));
     let mut starts: List<i64, MOST_OTHERS> = List::new(0);
     let mut is_all = true;
@@ -113,7 +121,7 @@ fn made_behind(code: &[u8], mut at: usize) -> Option<Made> {
                 }
                 Some(now).filter(|_| matches!(effect, Effect::Branch(_)))
             }
-            Effect::Call(_) if at < code.len() => {
+            Effect::Call(_) if at < code.len() || !is_returned_to => {
                 may_start(now);
                 Some(now)
             }
@@ -340,11 +348,11 @@ mod tests {
             0x50, 0x90,
         ];
         for (at, depth) in [(4, 0), (8, 16), (12, 16), (15, 16), (16, 24)] {
-            assert!(made_frame(&code, at, |found| found == depth).is_some(), "at {at}");
+            assert!(made_frame(&code, at, true, |found| found == depth).is_some(), "at {at}");
         }
         // Taken down, and what nothing leads to.
-        assert!([13, 14].iter().all(|at| made_frame(&code, *at, |_| true).is_none()));
-        assert!(made_frame(&code[1..], 7, |_| true).is_none(), "no prologue");
+        assert!([13, 14].iter().all(|at| made_frame(&code, *at, true, |_| true).is_none()));
+        assert!(made_frame(&code[1..], 7, true, |_| true).is_none(), "no prologue");
     }
 
     #[test]
