@@ -282,11 +282,11 @@ fn stages_are_few_and_short() {
     let cases: &[Case] = &[
         (
             |p| p.stages[1] = "x".repeat(MAX_STAGE + 1),
-            "stage 1 has more than 4096 bytes, or is beyond the 16 there may be",
+            "stage 1 has more than 512 bytes, or is beyond the 4 there may be",
         ),
         (
             |p| p.stages.resize(MAX_STAGES + 1, "hide x".to_owned()),
-            "stage 16 has more than 4096 bytes, or is beyond the 16 there may be",
+            "stage 16 has more than 512 bytes, or is beyond the 4 there may be",
         ),
     ];
     let mut most = sample::of_stages();

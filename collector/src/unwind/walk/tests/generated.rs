@@ -432,7 +432,7 @@ fn only_generated_code_is_returned_to_without_a_call() {
     for (before, is_found) in [([0x90, 0x90], false), ([0xff, 0xd0], true)] {
         let process = Process::new(&[(0x300, Recipe::EndOfStack)])
             .text(0x30e, &before)
-            .text(0x310, &restores)
+            .text(0x310, &[&restores[..], &[0x90; 40]].concat())
             .generated(&code)
             .stack(0x7000, &[1, 2, 3, 0x7050, MAIN, 0, 0, 0, 0x7028, 0, 0, 0, 0, 0, 0, 0]);
         let mut registers = Registers::interrupted(GENERATED, [0; 16]);
