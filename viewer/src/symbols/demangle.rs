@@ -20,7 +20,7 @@ use super::{itanium, languages};
 const INPUT_LIMIT: usize = 1 << 16;
 
 /// Longest demangled name, in bytes. Substitutions can make a short name expand exponentially.
-const OUTPUT_LIMIT: usize = 1 << 16;
+pub(super) const OUTPUT_LIMIT: usize = 1 << 16;
 
 /// Nesting of a C++ name that is left to `cpp_demangle`, which needs between one and two MiB of
 /// stack for this depth without optimization.
@@ -67,12 +67,13 @@ fn demangle(mangled: &str) -> String {
         return mangled.to_owned();
     }
     // A stub has the name of what it leads to.
-    if let Some(target) = mangled.strip_suffix("@plt") {
-        return demangle(target) + "@plt";
-    }
-    let name = demangle_rust(mangled).or_else(|| demangle_cpp(mangled));
-    let name = name.or_else(|| languages::demangle(mangled));
-    name.unwrap_or_else(|| mangled.to_owned())
+    let (target, stub) = match mangled.strip_suffix("@plt") {
+        Some(target) => (target, "@plt"),
+        None => (mangled, ""),
+    };
+    let name = demangle_rust(target).or_else(|| demangle_cpp(target));
+    let name = name.or_else(|| languages::demangle(target));
+    name.map_or_else(|| mangled.to_owned(), |name| name + stub)
 }
 
 fn demangle_rust(mangled: &str) -> Option<String> {
@@ -168,6 +169,7 @@ mod tests {
             ("_Z3foov.isra.0", "foo() [clone .isra.0]"),
             ("_Z3foov@plt", "foo()@plt"),
             ("printf@plt", "printf@plt"),
+            ("_Z3foov@plt@plt", "_Z3foov@plt@plt"),
             ("_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const"),
             // Packs without elements, with references, and with functions of their own.
             (

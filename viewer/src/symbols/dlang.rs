@@ -8,8 +8,10 @@
 //! The text is that of c++filt(1), without the attributes and the result of the function. No crate
 //! reads this grammar.
 //!
-//! Invariant: a name costs a bounded time, memory and stack: nesting ends at [`DEPTH`], and what
-//! is read, also again through references, at [`STEPS`] parts.
+//! Invariant: a name costs a bounded time, memory and stack: nesting ends at [`DEPTH`], what is
+//! read, also again through references, at [`STEPS`] parts, and the text at [`OUTPUT_LIMIT`].
+
+use super::demangle::OUTPUT_LIMIT;
 
 /// Nesting of a name.
 const DEPTH: usize = 96;
@@ -26,7 +28,7 @@ pub(super) fn demangle(mangled: &str) -> Option<String> {
     let mut reader = Reader { name, at: 0, depth: 0, steps: STEPS };
     let mut text = String::new();
     reader.mangled(&mut text)?;
-    reader.rest().is_empty().then_some(text)
+    (reader.rest().is_empty() && text.len() <= OUTPUT_LIMIT).then_some(text)
 }
 
 struct Reader<'n> {
@@ -99,14 +101,23 @@ impl<'n> Reader<'n> {
     }
 
     /// Runs a part one level deeper.
-    fn deeper(&mut self, part: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+    fn deeper(
+        &mut self,
+        out: &mut String,
+        part: impl FnOnce(&mut Self, &mut String) -> Option<()>,
+    ) -> Option<()> {
         self.steps = self.steps.checked_sub(1)?;
         if self.depth >= DEPTH {
             return None;
         }
         self.depth += 1;
-        let done = part(self);
+        let done = part(self, out);
         self.depth -= 1;
+        // No other way to read the name is tried then.
+        if out.len() > OUTPUT_LIMIT {
+            self.steps = 0;
+            return None;
+        }
         done
     }
 
@@ -142,10 +153,14 @@ impl<'n> Reader<'n> {
     }
 
     /// Reads a part at the place that a reference here leads to.
-    fn referred(&mut self, part: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+    fn referred(
+        &mut self,
+        out: &mut String,
+        part: impl FnOnce(&mut Self, &mut String) -> Option<()>,
+    ) -> Option<()> {
         let place = self.reference()?;
         let behind = std::mem::replace(&mut self.at, place);
-        self.deeper(part)?;
+        self.deeper(out, part)?;
         self.at = behind;
         Some(())
     }
@@ -186,7 +201,7 @@ impl<'n> Reader<'n> {
             if !std::mem::replace(&mut is_first, false) {
                 out.push('.');
             }
-            self.deeper(|reader| reader.identifier(out))?;
+            self.identifier(out)?;
             if self.peek() != b'M' && !self.at_function() {
                 continue;
             }
@@ -220,8 +235,12 @@ impl<'n> Reader<'n> {
     }
 
     fn identifier(&mut self, out: &mut String) -> Option<()> {
+        self.deeper(out, Self::any_identifier)
+    }
+
+    fn any_identifier(&mut self, out: &mut String) -> Option<()> {
         if self.peek() == b'Q' {
-            return self.referred(|reader| reader.identifier(out));
+            return self.referred(out, Self::any_identifier);
         }
         if self.take("__T") || self.take("__U") {
             return self.template(out);
@@ -260,8 +279,10 @@ impl<'n> Reader<'n> {
             self.take("H");
             match self.next()? {
                 b'T' => self.type_(out)?,
-                b'S' if self.take("_D") => self.deeper(|reader| reader.mangled(out))?,
-                b'S' => self.deeper(|reader| reader.qualified(out, false))?,
+                b'S' if self.take("_D") => self.deeper(out, Self::mangled)?,
+                b'S' => {
+                    self.deeper(out, |reader, out| reader.qualified(out, false))?;
+                }
                 b'V' => {
                     let kind = self.kind()?;
                     let mut of = String::new();
@@ -292,7 +313,7 @@ impl<'n> Reader<'n> {
     }
 
     fn type_(&mut self, out: &mut String) -> Option<()> {
-        self.deeper(|reader| reader.any_type(out))
+        self.deeper(out, Self::any_type)
     }
 
     fn in_parentheses(&mut self, word: &str, out: &mut String) -> Option<()> {
@@ -305,7 +326,7 @@ impl<'n> Reader<'n> {
 
     fn any_type(&mut self, out: &mut String) -> Option<()> {
         if self.peek() == b'Q' {
-            return self.referred(|reader| reader.type_(out));
+            return self.referred(out, Self::type_);
         }
         if self.at_function() {
             return self.function_type("function", "", out);
@@ -352,7 +373,9 @@ impl<'n> Reader<'n> {
                 let mut behind = String::new();
                 self.modifiers(&mut behind);
                 if self.peek() == b'Q' {
-                    return self.referred(|reader| reader.function_type("delegate", &behind, out));
+                    return self.referred(out, |reader, out| {
+                        reader.function_type("delegate", &behind, out)
+                    });
                 }
                 self.function_type("delegate", &behind, out)
             }
@@ -453,7 +476,7 @@ impl<'n> Reader<'n> {
 
     /// A value of a type, whose letter is `kind`.
     fn value(&mut self, kind: u8, of: &str, out: &mut String) -> Option<()> {
-        self.deeper(|reader| reader.any_value(kind, of, out))
+        self.deeper(out, |reader, out| reader.any_value(kind, of, out))
     }
 
     fn any_value(&mut self, kind: u8, of: &str, out: &mut String) -> Option<()> {
@@ -646,12 +669,48 @@ mod tests {
                 let _ = demangle(&format!("{}{byte}{}", &name[..end], &name[end + 1..]));
             }
         }
-        let deep = format!("_D1aF{}iZv", "P".repeat(50_000));
-        assert_eq!(demangle(&deep), None);
-        // Each argument refers to the one before it twice.
-        let mut wide = "_D1aFHii".to_owned();
-        (0..60).for_each(|_| wide.push_str("HQdQd"));
-        let _ = demangle(&format!("{wide}Zv"));
+    }
+
+    #[test]
+    fn names_that_are_too_deep_are_none() {
+        for part in ["P", "S1a__T", "C4__S1"] {
+            let deep = format!("_D1aF{}iZv", part.repeat(20_000));
+            assert_eq!(demangle(&deep), None, "{part}");
+        }
+        for part in ["__T", "4__S1"] {
+            assert_eq!(demangle(&format!("_D{}1aFZv", part.repeat(20_000))), None, "{part}");
+        }
+        let nested = |depth| format!("_D1aF{}iZv", "P".repeat(depth));
+        assert_eq!(demangle(&nested(90)), Some(format!("a(int{})", "*".repeat(90))));
+    }
+
+    #[test]
+    fn names_that_expand_beyond_all_bounds_are_none() {
+        let long = "x".repeat(1000);
+        // Each parameter is a class whose name is that of the first one.
+        let names = |count: usize| {
+            let mut name = format!("_D1aFC1000{long}");
+            for _ in 0..count {
+                let back = name.len() + 1 - "_D1aFC".len();
+                let digits = [back / 676, back / 26 % 26, back % 26];
+                name.push_str("CQ");
+                let begins = digits.iter().position(|&digit| digit > 0).unwrap_or(2);
+                for (at, &digit) in digits.iter().enumerate().skip(begins) {
+                    let first = if at == 2 { b'a' } else { b'A' };
+                    name.push(char::from(first + u8::try_from(digit).unwrap()));
+                }
+            }
+            name + "Zv"
+        };
+        assert_eq!(
+            demangle(&names(60)).map(|name| name.len()),
+            Some("a()".len() + 61 * 1000 + 120)
+        );
+        assert_eq!(demangle(&names(70)), None);
+        // Each argument has the one before it twice.
+        let doubling = |levels: usize| format!("_D1aFHii{}Zv", "HQgQi".repeat(levels));
+        assert!(demangle(&doubling(5)).is_some_and(|name| name.len() > 100));
+        assert_eq!(demangle(&doubling(60)), None);
     }
 
     #[test]
