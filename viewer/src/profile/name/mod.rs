@@ -256,6 +256,10 @@ mod tests {
         ("camlStdlib__List__map_123", "camlStdlib__List__map_123", "camlStdlib__List__map_123"),
         ("Stdlib.List.(@)", "Stdlib.List.(@)", "Stdlib.List.(@)"),
         ("int app.foo(int, char[])", "app.foo", "app.foo"),
+        ("app.S.f(int) inout", "app.S.f", "app.S.f"),
+        ("app.S.f(int) shared const", "app.S.f", "app.S.f"),
+        ("app.S.f(int) immutable", "app.S.f", "app.S.f"),
+        ("app.S.f(int) shared inout.inner(char)", "app.S.f.inner", "app.S.f.inner"),
         (
             "pure @safe void std.sort!(\"a < b\", int[]).sort(int[])",
             "std.sort!.sort",

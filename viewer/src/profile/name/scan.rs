@@ -215,7 +215,18 @@ impl<'n> Scanner<'n, '_> {
 
     /// Skips what may follow an argument list: ` const`, ` &&`, ` [clone .cold]`.
     fn skip_qualifier(&mut self) -> bool {
-        const QUALIFIERS: [&str; 6] = [" const", " volatile", " noexcept", " &&", " &", " (.cold)"];
+        // The last three are D's.
+        const QUALIFIERS: [&str; 9] = [
+            " const",
+            " volatile",
+            " noexcept",
+            " &&",
+            " &",
+            " (.cold)",
+            " shared",
+            " inout",
+            " immutable",
+        ];
         if self.at == 0 || self.text[self.at - 1] == b',' {
             return false;
         }
@@ -233,12 +244,12 @@ impl<'n> Scanner<'n, '_> {
             self.at = end;
             return true;
         }
-        if !matches!(self.text[self.at - 1], b')' | b't' | b'e' | b'&' | b']') {
+        if !matches!(self.text[self.at - 1], b')' | b't' | b'e' | b'd' | b'&' | b']') {
             return false;
         }
         for word in QUALIFIERS {
             if let Some(after) = self.rest().strip_prefix(word)
-                && (after.is_empty() || after.starts_with([':', ' ', '(']))
+                && (after.is_empty() || after.starts_with([':', ' ', '(', '.']))
             {
                 self.at += word.len();
                 return true;
