@@ -3,6 +3,9 @@
 
 use crate::profile::closed_group;
 
+/// Dots of a path that part it.
+const MOST_DOTS: usize = 64;
+
 /// Whether a name is one of a function of C or Fortran, or a path with dots of plain words.
 pub(crate) fn is_of_c(name: &str) -> bool {
     !name.bytes().any(|byte| matches!(byte, b'(' | b'<' | b':')) && !name.contains("[go.shape.")
@@ -36,14 +39,14 @@ pub(crate) fn c_forms(name: &str) -> impl Iterator<Item = &str> {
 
 /// What follows each dot of a path as OCaml, Haskell, Ada, D, Go and Java write it, so that
 /// `Stdlib.List.map` is `List.map` and `map`, and `bytes.(*Buffer).Write` is `(*Buffer).Write` and
-/// `Write`. A dot inside of brackets parts nothing, nor does one in `libc.so.6+0x1234` or before
-/// the end of a name of a file, nor any in names that have colons: those of C++ and Rust have their
-/// own way, and others have files.
+/// `Write`. A dot inside of brackets parts nothing, nor does one in `libc.so.6+0x1234`, nor any in
+/// names that have colons: those of C++ and Rust have their own way, and others have files. So many
+/// dots count that a name costs no more than in proportion to its length.
 pub(crate) fn dotted(name: &str) -> impl Iterator<Item = &str> {
     let is_path = !name.contains(':') && !name.contains("+0x") && !name.starts_with(['[', '<']);
     let text = if is_path { name } else { "" };
     let mut at = 0;
-    std::iter::from_fn(move || {
+    let forms = std::iter::from_fn(move || {
         loop {
             match text.as_bytes().get(at)? {
                 b'(' | b'<' | b'[' | b'{' if at > 0 => {
@@ -57,30 +60,25 @@ pub(crate) fn dotted(name: &str) -> impl Iterator<Item = &str> {
                     let begins = |first: char| {
                         first.is_alphabetic() || matches!(first, '_' | '$' | '(' | '<' | '"')
                     };
-                    if at > 1 && rest.starts_with(begins) && !is_of_file(rest) {
+                    if at > 1 && rest.starts_with(begins) {
                         return Some(rest);
                     }
                 }
                 _ => at += 1,
             }
         }
-    })
+    });
+    forms.take(MOST_DOTS)
 }
 
-/// Whether what follows a dot is how names of files end: of source, which rows are called that
-/// stand for files, and of libraries.
-fn is_of_file(end: &str) -> bool {
-    const SOURCE: [&str; 33] = [
-        "adb", "ads", "asm", "c", "cc", "cpp", "cu", "cxx", "d", "f", "f03", "f08", "f90", "f95",
-        "for", "go", "h", "hh", "hpp", "hs", "hxx", "inc", "inl", "java", "js", "m", "ml", "nim",
-        "py", "rs", "s", "so", "ts",
-    ];
-    end.starts_with("so.") || SOURCE.iter().any(|known| known.eq_ignore_ascii_case(end))
+/// Those of [`dotted`] in which brackets hold arguments: not the ones that a name begins with.
+pub(crate) fn spelled(name: &str) -> impl Iterator<Item = &str> {
+    dotted(name).filter(|form| !form.starts_with('('))
 }
 
 /// The name of the function that a compiler made this one of.
 fn without_clone(name: &str) -> &str {
-    const MADE: [&str; 12] = [
+    const MADE: [&str; 17] = [
         ".cold",
         ".warm",
         ".part.",
@@ -92,8 +90,28 @@ fn without_clone(name: &str) -> &str {
         ".localalias",
         "._omp_fn.",
         ".omp_outlined",
+        ".argprom",
+        ".extracted",
+        ".specialized.",
+        ".__uniq.",
+        ".__part.",
         " [clone ",
     ];
-    let end = MADE.iter().filter_map(|made| name.find(made)).min();
+    let end = MADE.iter().filter_map(|made| name.find(made)).chain(for_processor(name)).min();
     end.filter(|&end| end > 0).map_or(name, |end| &name[..end])
+}
+
+/// Where a compiler's mark begins of what it makes of one function for several processors:
+/// `f.avx2.0`, `f.arch_haswell`, `f.default.1`, and `f.resolver`, which chooses one. In other
+/// languages these may be names: of modules with capital letters, or behind more dots.
+fn for_processor(name: &str) -> Option<usize> {
+    let dot = name.find('.').filter(|_| !name.starts_with(|first: char| first.is_uppercase()))?;
+    let mark = name[dot + 1..].split(['.', ' ']).next()?;
+    let is_lower = mark.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    let is_made = matches!(mark, "default" | "resolver" | "ifunc")
+        || is_lower && ["avx", "sse", "arch_"].iter().any(|of| mark.starts_with(of));
+    // What may follow are numbers of the copy, and marks of copies of it.
+    let rest = name[dot + 1 + mark.len()..].trim_start_matches('.');
+    let is_end = rest.is_empty() || rest.starts_with(|next: char| next.is_ascii_digit());
+    (is_made && (is_end || rest.starts_with(' '))).then_some(dot)
 }

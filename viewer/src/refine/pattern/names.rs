@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::c_names::{c_forms, dotted, is_of_c};
+use super::c_names::{c_forms, dotted, is_of_c, spelled};
 use super::glob::{Glob, GlobPart};
 use super::lists::Lists;
 use super::walk::{Automaton, Walk};
@@ -148,7 +148,9 @@ impl NameTable {
         let Some(begin) = self.bare.begin(number).filter(|_| has_bare) else {
             return glob.glob.matches(name) || glob.matches_unknown(name);
         };
-        if self.dotted(number, name).any(|form| glob.glob.matches(form)) {
+        if self.dotted(number, name).any(|form| glob.glob.matches(form))
+            || glob.matches_dotted(name)
+        {
             return true;
         }
         match &glob.lists {
@@ -248,6 +250,11 @@ impl NameGlob {
         Self { glob, ends, begins, words, is_beginning, ends_in_colon, lists, automaton }
     }
 
+    /// Whether it matches a name that is no function's, which has no other form.
+    pub(crate) fn matches_whole(&self, name: &str) -> bool {
+        self.glob.matches(name)
+    }
+
     /// Whether a name of which no bare forms are known matches in another form than its own.
     fn matches_unknown(&self, name: &str) -> bool {
         if name.starts_with('[') {
@@ -257,8 +264,16 @@ impl NameGlob {
         } else {
             let bare = short_name(name);
             let mut dotted = dotted(name).chain(dotted(&bare));
-            dotted.any(|form| self.glob.matches(form)) || self.automaton.matches(name, false)
+            dotted.any(|form| self.glob.matches(form))
+                || self.matches_dotted(name)
+                || self.automaton.matches(name, false)
         }
+    }
+
+    /// Whether a path with dots and brackets matches from one of its dots on, perhaps without
+    /// something of what stands in or behind the brackets.
+    fn matches_dotted(&self, name: &str) -> bool {
+        spelled(name).any(|form| self.automaton.matches(form, false))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Globs compared with names the long way: with every form, one after the other.
 
-use super::c_names::{c_forms, dotted, is_of_c};
+use super::c_names::{c_forms, dotted, is_of_c, spelled};
 use super::glob::{Glob, GlobPart};
 use super::lists::{Lists, list_end};
 use crate::profile::{Parts, closed_group, short_name, spell};
@@ -20,6 +20,12 @@ pub(crate) fn matches(text: &str, name: &str) -> bool {
     if dotted(name).chain(dotted(&short_name(name))).any(|form| glob.matches(form)) {
         return true;
     }
+    std::iter::once(name).chain(spelled(name)).any(|name| matches_spelled(text, name))
+}
+
+/// Whether a glob matches a name, from one of its components on, in one of its spellings.
+fn matches_spelled(text: &str, name: &str) -> bool {
+    let glob = Glob::new(text);
     let lists = Lists::of(text);
     spell(name, &mut Forms::default(), |forms| {
         let forms = std::mem::take(forms);

@@ -163,7 +163,10 @@ impl<'r> Matcher<'r> {
             FramePattern::Glob(glob) | FramePattern::Field(Field::Function, glob) => {
                 let names = self.refined.names.for_pattern(&self.refined.profile);
                 let glob = NameGlob::new(glob);
-                by_name(&|number, name| names.matches(number, name, &glob))
+                by_name(&|number, name| match self.refined.is_of_place(number) {
+                    true => glob.matches_whole(name),
+                    false => names.matches(number, name, &glob),
+                })
             }
             FramePattern::Regex(source) => match regex(source) {
                 Ok(regex) => by_name(&|_, name| regex.is_match(name)),
@@ -235,6 +238,21 @@ impl<'r> Matcher<'r> {
 }
 
 impl Refined {
+    /// Whether what stands for a function is a row that `by module` or `by file` made of a load
+    /// module or a source file.
+    fn is_of_place(&self, number: usize) -> bool {
+        if number < self.profile.functions.len() {
+            return false;
+        }
+        let function = &self.functions[number];
+        let path = match (function.file, function.module) {
+            (Some(file), _) if function.line == 0 => self.profile.string(file),
+            (None, Some(module)) => self.profile.module_path(module),
+            _ => return false,
+        };
+        path.rsplit('/').next() == Some(&*function.name)
+    }
+
     /// The names of the profile's functions that a glob matches in any of their forms.
     pub(crate) fn names_that_match(&self, glob: &str) -> impl Iterator<Item = &str> {
         let names = self.names.for_pattern(&self.profile);

@@ -159,3 +159,22 @@ main 100
 "
     );
 }
+
+#[test]
+fn rows_of_files_and_modules_are_called_by_their_whole_names() {
+    let outline = "\
+counter.inc 1 module:/usr/lib/libh.so.6 at:src/a.inc:3
+  g 2 module:/usr/bin/vim.basic at:src/b.tcc:9
+";
+    assert_eq!(refined(outline, "by file | through b.tcc"), "a.inc\n  b.tcc 2\n= 2 + 1\n");
+    assert_eq!(refined(outline, "by module | hide vim*"), "libh.so.6 3\n= 3 + 0\n");
+    for text in [
+        "by file | through inc",
+        "by file | through tcc",
+        "by module | through basic",
+        "by module | through so*",
+    ] {
+        assert!(refined(outline, text).starts_with("no function matches "), "{text}");
+    }
+    assert_eq!(refined(outline, "leaf inc"), "counter.inc 1\n= 1 + 2\n");
+}
