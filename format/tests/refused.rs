@@ -286,7 +286,7 @@ fn stages_are_few_and_short() {
         ),
         (
             |p| p.stages.resize(MAX_STAGES + 1, "hide x".to_owned()),
-            "stage 16 has more than 512 bytes, or is beyond the 4 there may be",
+            "stage 4 has more than 512 bytes, or is beyond the 4 there may be",
         ),
     ];
     let mut most = sample::of_stages();
