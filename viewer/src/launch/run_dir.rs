@@ -518,7 +518,7 @@ mod tests {
         symlink(at(good), at(link)).unwrap();
         File::options().write(true).open(at(large)).unwrap().set_len(MOST_COPIED + 1).unwrap();
         let names: Vec<String> = run_dir.copies(&profile).into_keys().collect();
-        assert_eq!(names, [good.clone()], "not {linked}, {link}, {large}, {absent}");
+        assert_eq!(names, std::slice::from_ref(good), "not {linked}, {link}, {large}, {absent}");
         // Of a user who has no process in the run; only root can make one.
         if Uid::effective().is_root() {
             std::os::unix::fs::chown(at(good), Some(65534), None).unwrap();
