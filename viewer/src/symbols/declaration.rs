@@ -45,8 +45,8 @@ pub(super) enum Naming {
     None,
     /// `DW_AT_name`.
     Plain,
-    /// `DW_AT_name` after the names of what encloses the function.
-    Scoped,
+    /// `DW_AT_name` after the names of what encloses the function, with this between them.
+    Scoped(&'static str),
 }
 
 /// Finds declarations in the DWARF of a module.
@@ -128,10 +128,10 @@ impl<'a> Declarations<'a> {
                 found.name = match naming {
                     Naming::None => None,
                     Naming::Plain => Some(name.into_owned()),
-                    Naming::Scoped => {
+                    Naming::Scoped(between) => {
                         let key = std::ptr::from_ref(place.unit).addr();
                         let scopes = self.scopes.entry(key).or_insert_with(|| Scopes::read(place));
-                        let qualified = scopes.qualified(offset, &name);
+                        let qualified = scopes.qualified(offset, &name, between);
                         found.lambda = scopes.closure_of(offset).is_some();
                         found.code = scopes.code(offset);
                         found.own = Some(name.into_owned());

@@ -184,13 +184,11 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
         // A linkage name that was not demangled is no better than `DW_AT_name`: it is the same, or
         // what an assembler label made of it (`__GI_qsort`), or Fortran's `__solver_MOD_step`.
         let naming = match &name {
-            Some(_) if given.as_deref() == Some(&*shown) => {
-                if has_scopes(language_of_name) {
-                    Naming::Scoped
-                } else {
-                    Naming::Plain
-                }
-            }
+            Some(_) if given.as_deref() == Some(&*shown) => match language_of_name {
+                Some(gimli::DW_LANG_D) => Naming::Scoped("."),
+                of if has_scopes(of) => Naming::Scoped("::"),
+                _ => Naming::Plain,
+            },
             _ => Naming::None,
         };
         let declared = entry
@@ -219,18 +217,18 @@ impl<'a, 'c> Out<'_, 'a, 'c> {
         {
             let mangled = demangle::without_clone(symbol);
             let whole = self.demangler.name(mangled);
-            let own = if declared.lambda { "{lambda(" } else { identifier(own) };
-            if whole != mangled && whole.contains(own) {
+            let is_same = if declared.lambda {
+                whole.contains("{lambda(")
+            } else {
+                is_called(whole, identifier(own))
+            };
+            if whole != mangled && is_same {
                 name = whole;
             }
         }
-        let in_language = match language_of_name {
-            // DWARF of GNAT has the name that is in the symbol table.
-            of if is_ada(of) => languages::ada(name),
-            Some(gimli::DW_LANG_D) => Some(name.replace("::", ".")),
-            _ => None,
-        };
-        let name = in_language.as_deref().unwrap_or(name);
+        // DWARF of GNAT has the name that is in the symbol table.
+        let of_ada = is_ada(language_of_name).then(|| languages::ada(name)).flatten();
+        let name = of_ada.as_deref().unwrap_or(name);
         let name = self.sites.strings.id(name);
         let file = declared.file.map(|file| self.sites.strings.id(file.as_str()));
         let function = self.sites.functions.id(&Function { name, file, line: declared.line });
@@ -265,6 +263,23 @@ fn identifier(name: &str) -> &str {
     let is_letter = |c: char| c == '_' || c.is_alphanumeric();
     let name = name.trim_start_matches(|c| !is_letter(c));
     name.split(|c| !is_letter(c)).next().unwrap_or_default()
+}
+
+/// Whether this is a name of a function that is called `own`, as a whole word: a symbol may name
+/// another function, where several share code. Behind it stand arguments, template arguments, the
+/// rest of an operator or the number of a closure.
+fn is_called(name: &str, own: &str) -> bool {
+    let is_letter = |c: char| c == '_' || c.is_alphanumeric();
+    let mut places = name.match_indices(own);
+    own.is_empty()
+        || places.any(|(at, _)| {
+            let behind = &name[at + own.len()..];
+            !name[..at].ends_with(is_letter)
+                && (behind.is_empty()
+                    || behind.starts_with(['(', '<', '[', '!', '#', '}'])
+                    || behind.starts_with("::<")
+                    || own == "operator" && !behind.starts_with(is_letter))
+        })
 }
 
 /// The language of a unit, if it says so.
@@ -303,4 +318,37 @@ fn has_scopes(language: Option<DwLang>) -> bool {
                     | gimli::DW_LANG_Mips_Assembler
             )
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_called;
+
+    #[test]
+    fn a_function_is_called_by_a_whole_word() {
+        for (name, own) in [
+            ("B::fill(int)", "fill"),
+            ("ns::f<int>(int)", "f"),
+            ("A::~A()", "A"),
+            ("app::step::<u64>", "step"),
+            ("app::run::{closure#0}", "closure"),
+            ("A::operator==(A const&)", "operator"),
+            ("A::operator bool() const", "operator"),
+            ("f[abi:cxx11]()", "f"),
+            ("app.work.f!(int).f(int)", "f"),
+            ("main", "main"),
+        ] {
+            assert!(is_called(name, own), "{own} is {name}");
+        }
+        for (name, own) in [
+            ("B::fill(int)", "f"),
+            ("B::fill(int)", "B"),
+            ("B::fill(A::f)", "f"),
+            ("B::fill(f*)", "f"),
+            ("fill_all()", "fill"),
+            ("operators()", "operator"),
+        ] {
+            assert!(!is_called(name, own), "{own} is not {name}");
+        }
+    }
 }

@@ -128,8 +128,9 @@ impl<'a> Scopes<'a> {
         self.code.get(&offset.0).copied()
     }
 
-    /// The name of the function at `offset`, after the names of what encloses it.
-    pub(super) fn qualified(&self, offset: UnitOffset, name: &str) -> String {
+    /// The name of the function at `offset`, after the names of what encloses it, each with
+    /// `between` behind it.
+    pub(super) fn qualified(&self, offset: UnitOffset, name: &str, between: &str) -> String {
         let mut parts = Vec::new();
         let mut next = self.scopes.get(&offset.0).map_or(0, |scope| scope.parent);
         while let Some(scope) = self.scopes.get(&next)
@@ -147,7 +148,7 @@ impl<'a> Scopes<'a> {
         let mut whole = String::new();
         for part in parts.iter().rev().filter(|part| !part.is_empty()) {
             whole.push_str(part);
-            whole.push_str("::");
+            whole.push_str(between);
         }
         whole + name
     }
