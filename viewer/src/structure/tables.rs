@@ -16,14 +16,16 @@
 //! ```
 //!
 //! Every entry within the bound has to be an instruction of the function, or, as its split-off part
-//! is not always known, code outside; of a table with another one nothing is believed. No table
-//! goes on behind what other code names.
+//! is not always known, code outside; of a table with another one nothing is believed, nor of one
+//! within which other code names something.
 //!
 //! An index that was loaded as a byte is bounded by 255, as the one of an interpreter's opcodes,
 //! and one that was masked by the mask. But where the source says that not all values occur, as of
 //! an `enum`, the table is shorter. So of a table whose bound is [the width](Bound::by_width) of
 //! its index, those entries count that stand before the first that is no instruction of the
-//! function. A table of addresses that nothing bounds is read likewise: that of a `goto *`.
+//! function, and that no other code names. A table of addresses that nothing bounds is read
+//! likewise: that of a `goto *`. If it leads to nothing but the function's beginning, it is a table
+//! of functions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -213,8 +215,9 @@ impl Resolver<'_> {
         let mut count = bound.last.checked_add(1).filter(|&count| count <= MOST_ENTRIES)?;
         let size = u64::from(entry.size);
         let end = entry.table.checked_add(count * size)?;
-        let next = self.memory.named_in(entry.table + 1..end);
-        count = next.map_or(count, |next| (next - entry.table) / size);
+        if let Some(next) = self.memory.named_in(entry.table + 1..end) {
+            count = bound.by_width.then_some((next - entry.table) / size)?;
+        }
         let read = |count| self.memory.data(entry.table..entry.table + count * size);
         let bytes = match read(count) {
             // The table may be the last there is.
@@ -251,7 +254,15 @@ impl Resolver<'_> {
             None => to.checked_add(1).is_some_and(|end| self.memory.code(to..end).is_some()),
         };
         let leads_inside = targets.iter().any(|&to| self.sweep.part(to).is_some());
-        (leads_inside && targets.iter().all(is_code)).then_some(targets)
+        let is_of_functions = bound.by_width && matches!(*targets, [to] if self.is_entry(to));
+        (leads_inside && !is_of_functions && targets.iter().all(is_code)).then_some(targets)
+    }
+
+    /// Whether the function is entered at an address.
+    fn is_entry(&self, address: u64) -> bool {
+        self.blocks
+            .find(address)
+            .is_some_and(|block| self.blocks.is_entry(block) && self.blocks.start(block) == address)
     }
 
     /// The constant that a register has at an address of a block, on whatever way it is reached:

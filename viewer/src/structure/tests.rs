@@ -186,6 +186,31 @@ fn a_table_of_addresses_ends_where_one_is_no_code_of_the_function() {
     assert_eq!((&*graph, &*unresolved), ("1000>1009,100e 1009>1000 100e>", ""));
 }
 
+/// A table of functions, of which the first is the one that jumps.
+#[test]
+fn a_table_of_functions_is_no_loop() {
+    let code = [
+        0x8b, 0x07, // 1000 mov (%rdi), %eax
+        0xff, 0x24, 0xc5, 0, 0x20, 0, 0, // 1002 jmp *0x2000(,%rax,8)
+    ];
+    for targets in [&[0x1000_u64, 0x9000][..], &[0x1000, 0x1000, 0x9000], &[0x1000]] {
+        let data = targets.iter().copied().flat_map(u64::to_le_bytes).collect();
+        let image = Image { code: (0x1000, code.to_vec()), data: (0x2000, data), named: None };
+        let [graph, loops, _, unresolved] = told(&image.structure(&[]));
+        assert_eq!((&*graph, &*loops, &*unresolved), ("1000>", "", "1002"), "{targets:x?}");
+    }
+}
+
+/// What is named within a table may be another one, or bytes of code that look like an address.
+#[test]
+fn a_bounded_table_that_is_named_elsewhere_is_not_understood() {
+    let data = relative(0x2000, &[0x1018, 0x101b, 0x1020, 0x1018]);
+    let image = Image { code: (0x1000, SWITCH.to_vec()), data, named: Some(0x2008) };
+    let [graph, .., unresolved] = told(&image.structure(&[]));
+    assert!(graph.contains("1005> "), "{graph}");
+    assert_eq!(unresolved, "1015");
+}
+
 /// Two places select an entry, and share the jump.
 #[test]
 fn a_jump_that_is_shared_leads_where_each_way_leads() {
