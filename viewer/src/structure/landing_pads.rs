@@ -48,7 +48,7 @@ fn read(reader: &mut Reader<'_>, function: &Range<u64>, pads: &mut Vec<LandingPa
         let call = start.checked_add(table.value(encoding)?)?;
         let length = table.value(encoding)?;
         let end = call.checked_add(length)?;
-        if call < next || end > function.end || end == next {
+        if call < next || end > function.end {
             return None;
         }
         next = end;
@@ -145,5 +145,8 @@ mod tests {
         assert_eq!(landing_pads(&bytes, 0x5000, &(0x1000..0x1084)), both[..1]);
         let twice = [&[0xff, 0xff, 0x01, 8, 4, 5, 0x20, 0], &bytes[4..8]].concat();
         assert_eq!(read(&twice), both[..1]);
+        // An entry without calls between others.
+        let bytes = [0xff, 0xff, 0x01, 12, 4, 5, 0x20, 0, 9, 0, 0, 0, 9, 2, 0x30, 0];
+        assert_eq!(read(&bytes), [both[0].clone(), pad(0x1009..0x100b, 0x1030)]);
     }
 }

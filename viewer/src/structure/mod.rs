@@ -206,6 +206,9 @@ impl Structure {
                 continue;
             }
             for &before in self.blocks.predecessors(block) {
+                if blocks.len() > most {
+                    break;
+                }
                 let is_around = found.parent == NONE || inside(found.parent, before);
                 if is_around && !inside(own, before) && !blocks.contains(&before) {
                     blocks.push(before);

@@ -50,6 +50,9 @@ const MOST_WAYS: usize = 64;
 /// Entries of a table that are read.
 const MOST_ENTRIES: u64 = 1 << 16;
 
+/// Bytes of a table that are read at once where it may end before its bound does.
+const PIECE: u64 = 512;
+
 /// What was found of an indirect jump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Indirect {
@@ -218,34 +221,33 @@ impl Resolver<'_> {
         if let Some(next) = self.memory.named_in(entry.table + 1..end) {
             count = bound.by_width.then_some((next - entry.table) / size)?;
         }
-        let read = |count| self.memory.data(entry.table..entry.table + count * size);
-        let bytes = match read(count) {
-            // The table may be the last there is.
-            None if bound.by_width => {
-                let (mut fits, mut too_many) = (0, count);
-                while too_many - fits > 1 {
-                    let middle = fits.midpoint(too_many);
-                    *(if read(middle).is_some() { &mut fits } else { &mut too_many }) = middle;
-                }
-                read(fits)?
-            }
-            read => read?,
-        };
         let mut targets = Vec::new();
-        for value in bytes.chunks_exact(entry.size as usize) {
-            *self.effort = self.effort.saturating_sub(1);
-            let target = match (value.first_chunk::<8>(), base) {
-                (Some(&value), None) => u64::from_le_bytes(value),
-                (None, None) => u64::from(u32::from_le_bytes(*value.first_chunk()?)),
-                (_, Some(base)) => {
-                    let distance = i32::from_le_bytes(*value.first_chunk()?);
-                    base.wrapping_add_signed(i64::from(distance))
+        let mut from = entry.table;
+        'table: while count > 0 {
+            // What several tables share is read once.
+            let piece = (PIECE - from % PIECE).div_ceil(size);
+            let piece = if bound.by_width { piece.min(count) } else { count };
+            *self.effort = self.effort.saturating_sub(usize::try_from(piece).unwrap_or(usize::MAX));
+            let bytes = self.beginning(from, piece, size, bound.by_width)?;
+            for value in bytes.chunks_exact(entry.size as usize) {
+                let target = match (value.first_chunk::<8>(), base) {
+                    (Some(&value), None) => u64::from_le_bytes(value),
+                    (None, None) => u64::from(u32::from_le_bytes(*value.first_chunk()?)),
+                    (_, Some(base)) => {
+                        let distance = i32::from_le_bytes(*value.first_chunk()?);
+                        base.wrapping_add_signed(i64::from(distance))
+                    }
+                };
+                if bound.by_width && !self.sweep.is_start(target) {
+                    break 'table;
                 }
-            };
-            if bound.by_width && !self.sweep.is_start(target) {
+                targets.push(target);
+            }
+            if (bytes.len() as u64) < piece * size {
                 break;
             }
-            targets.push(target);
+            from += piece * size;
+            count -= piece;
         }
         targets.sort_unstable();
         targets.dedup();
@@ -256,6 +258,21 @@ impl Resolver<'_> {
         let leads_inside = targets.iter().any(|&to| self.sweep.part(to).is_some());
         let is_of_functions = bound.by_width && matches!(*targets, [to] if self.is_entry(to));
         (leads_inside && !is_of_functions && targets.iter().all(is_code)).then_some(targets)
+    }
+
+    /// The bytes of so many entries; if it may be the last table there is, of those that there are.
+    fn beginning(&self, from: u64, count: u64, size: u64, may_end: bool) -> Option<&[u8]> {
+        let read = |count| self.memory.data(from..from + count * size);
+        let whole = read(count);
+        if whole.is_some() || !may_end {
+            return whole;
+        }
+        let (mut fits, mut too_many) = (0, count);
+        while too_many - fits > 1 {
+            let middle = fits.midpoint(too_many);
+            *(if read(middle).is_some() { &mut fits } else { &mut too_many }) = middle;
+        }
+        if fits == 0 { Some(&[]) } else { read(fits) }
     }
 
     /// Whether the function is entered at an address.

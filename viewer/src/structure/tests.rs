@@ -211,6 +211,47 @@ fn a_bounded_table_that_is_named_elsewhere_is_not_understood() {
     assert_eq!(unresolved, "1015");
 }
 
+/// Nothing bounds the table, and it ends with its third entry: no more of it is read than that
+/// takes, unless it is longer.
+#[test]
+fn a_table_is_read_as_far_as_it_goes() {
+    struct Read(Image, core::cell::Cell<u64>);
+    impl Memory for Read {
+        fn code(&self, addresses: Range<u64>) -> Option<&[u8]> {
+            self.0.code(addresses)
+        }
+
+        fn data(&self, addresses: Range<u64>) -> Option<&[u8]> {
+            self.1.set(self.1.get() + addresses.end - addresses.start);
+            self.0.data(addresses)
+        }
+
+        fn named_in(&self, _: Range<u64>) -> Option<u64> {
+            None
+        }
+    }
+    let code = [
+        0x8b, 0x07, // 1000 mov (%rdi), %eax
+        0xff, 0x24, 0xc5, 0, 0x20, 0, 0, // 1002 jmp *0x2000(,%rax,8)
+        0x48, 0xff, 0xc7, // 1009 inc %rdi
+        0xeb, 0xf2, // 100c jmp 1000
+        0xc3, // 100e ret
+    ];
+    for (entries, most) in [(3, 2 * 512), (300, 8 * 512)] {
+        let mut targets = vec![0x1009_u64; entries];
+        targets.extend([0x100e, 0]);
+        targets.resize(1 << 16, 0x1009);
+        let data = (0x2000, targets.into_iter().flat_map(u64::to_le_bytes).collect());
+        let image = Image { code: (0x1000, code.to_vec()), data, named: None };
+        let memory = Read(image, core::cell::Cell::new(0));
+        let range = 0x1000..0x100f;
+        let function = Function { parts: &[range], entry: 0x1000, landing_pads: &[] };
+        let structure = Structure::of(&memory, &function, &|_| false).unwrap();
+        assert_eq!(told(&structure)[0], "1000>1009,100e 1009>1000 100e>");
+        assert!(memory.1.get() <= most, "{entries} entries: {} bytes", memory.1.get());
+    }
+}
+
 /// Two places select an entry, and share the jump.
 #[test]
 fn a_jump_that_is_shared_leads_where_each_way_leads() {
