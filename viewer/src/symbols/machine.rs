@@ -68,6 +68,8 @@ pub(super) struct Machine<'m, 'data> {
     /// By the first address of the function or of a part of it.
     structures: RefCell<HashMap<u64, Found>>,
     may_return: RefCell<HashMap<u64, bool>>,
+    /// Names of what is called, with whether that never returns.
+    ending: RefCell<HashMap<&'data [u8], bool>>,
     /// Names that the module defines for others.
     defined: OnceCell<HashSet<&'data [u8]>>,
     effort: Cell<u64>,
@@ -95,6 +97,7 @@ impl<'m, 'data> Machine<'m, 'data> {
             exceptions: elf.section(".gcc_except_table").ok().flatten(),
             structures: RefCell::default(),
             may_return: RefCell::default(),
+            ending: RefCell::default(),
             defined: OnceCell::new(),
             effort: Cell::new(EFFORT),
             is_exhausted: Cell::new(false),
@@ -257,7 +260,9 @@ impl<'m, 'data> Machine<'m, 'data> {
         let address = match self.callee(target) {
             Some(Reached::Slot(Callee::Symbol(name))) => {
                 // Of a library's own functions the symbol may be called by any name too.
-                return !never_returns(name) || self.defines(name);
+                let mut ending = self.ending.borrow_mut();
+                let never = *ending.entry(name).or_insert_with(|| never_returns(name));
+                return !never || self.defines(name);
             }
             Some(Reached::Code(address)) => address,
             _ => return true,
