@@ -118,7 +118,11 @@ fn compare(profile: &Profile, tool: &str) -> Result<()> {
         }
         let shared = shared(path)?;
         let mut kinds = BTreeMap::<&str, Vec<String>>::new();
-        for ((&address, &frame), theirs) in frames.iter().zip(ask(tool, path, frames.keys())?) {
+        let answers = ask(tool, path, frames.keys())?;
+        if answers.len() < frames.len() {
+            return Err(format!("{tool} did not answer for all addresses of {path}").into());
+        }
+        for ((&address, &frame), theirs) in frames.iter().zip(answers) {
             let ours = rows(profile, frame);
             let before = shared.range(..=address).next_back();
             let is_shared = before.is_some_and(|(_, is_shared)| *is_shared);
@@ -159,6 +163,9 @@ fn ask<'a>(
     let feeder = thread::spawn(move || stdin.write_all(asked.as_bytes()));
     let output = child.wait_with_output()?;
     feeder.join().map_err(|_| "the tool was not fed")??;
+    if !output.status.success() {
+        return Err(format!("{tool} of {path}: {}", output.status).into());
+    }
     let output = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(output.split("\n\n").map(their_rows).collect())
 }

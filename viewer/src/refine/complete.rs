@@ -296,7 +296,7 @@ fn values(profile: &Profile, field: Field, typed: &str) -> Option<Vec<String>> {
     // Others would need a pattern that avoids their signs.
     values.retain(|value| begins.matches(value) && !value.contains(|c| is_sign(c) || c == '"'));
     if field != Field::Kind {
-        values.sort_unstable_by_key(|value| in_order(value));
+        values.sort_by_cached_key(|value| in_order(value));
         values.dedup();
     }
     Some(values)
