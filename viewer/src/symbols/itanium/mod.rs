@@ -138,7 +138,7 @@ pub(super) mod tests {
             }
             compared += names.len();
             // What c++filt(1) does wrong: `<, void>` of an empty pack.
-            let few = names.len() / 50;
+            let few = names.len() / 100;
             assert!(
                 differ.len() <= few,
                 "{path}: {} of {}: {:#?}",
