@@ -7,13 +7,13 @@
 //! ```
 //!
 //! Integers throughout, in units of the metric; `base = shown + out`; rows in the order of display,
-//! one on each line. `refined` is the refinement, with the stages that the profile was saved with; it
-//! is there if there is one. `edges` is a number where it is exact, `[low, high]` where it is known between
-//! bounds, and `null` where there is no such count. `module`, `file` and `line` are `null` where
-//! they are unknown. `address` is the offset in the module that all calls and samples of a row
-//! have, of calls that of the return address; `null` where they have several. `kind` is `call`,
-//! `inline`, `tail`, `loop`, `partial`, `root` or `context`. With `--addresses`, `build_id`,
-//! `call_file` and `call_line` follow.
+//! one on each line. `refined` is the refinement, with the stages that the profile was saved with;
+//! it is there if there is one. `edges` is a number where it is exact, `[low, high]` where it is
+//! known between bounds, and `null` where there is no such count. `module`, `file` and `line` are
+//! `null` where they are unknown. `address` is the offset in the module that all calls and samples
+//! of a row have, of calls that of the return address; `null` where they have several. `kind` is
+//! `call`, `inline`, `tail`, `loop`, `partial`, `root` or `context`. With `--addresses`,
+//! `build_id`, `call_file` and `call_line` follow.
 //!
 //! Of a profile of several metrics, all this is about one of them, and there are further keys:
 //! `"metrics": [{"name", "unit", "period", "base", "shown", "out"}]` before the rows, and in each
