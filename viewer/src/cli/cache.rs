@@ -11,12 +11,10 @@ use crate::print;
 use crate::symbols::cache::{Cache, SIZE_VARIABLE};
 
 const HELP: &str = "\
-What csprof has read from the debug information of a program is kept in csprof/names, in the folder of
-XDG_CACHE_HOME or else ~/.cache, so that the next recording of that very build takes less time at its
-end. The names are the same with and without it. What was not used for the longest time goes first.
-
-CSPROF_CACHE_SIZE=64M sets how large it may be (256M if it is not set), CSPROF_CACHE_SIZE=0 turns it
-off.";
+CSPROF_CACHE_SIZE=256M keeps what record, symbolize and salvage read from the debug information of
+programs, in csprof/names in the folder of XDG_CACHE_HOME or else ~/.cache, so that the next recording
+of that very build takes less time at its end. Without it, nothing is kept. What was not used for the
+longest time goes first.";
 
 /// Say what is remembered of programs that were recorded before, or forget it
 #[derive(Debug, Args)]
@@ -35,8 +33,9 @@ impl CacheOf {
     /// When something cannot be removed.
     pub fn run(&self) -> Result<ExitCode> {
         let mut out = print::output(print::Escaping::Text);
-        let Some(cache) = Cache::from_environment() else {
-            writeln!(out, "there is no cache: {SIZE_VARIABLE} turns it off, or HOME is not set")?;
+        let used = Cache::from_environment();
+        let Some(cache) = used.clone().or_else(|| Some(Cache::at(Cache::place()?, 0))) else {
+            writeln!(out, "there is no cache: HOME is not set")?;
             return Ok(exit_code::DONE);
         };
         let folder = cache.folder().display();
@@ -45,13 +44,12 @@ impl CacheOf {
         }
         let holds = cache.holds();
         let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-        writeln!(
-            out,
-            "{folder}: {} programs and libraries, {:.1} of at most {:.1} MiB",
-            holds.entries,
-            mebibytes(holds.bytes),
-            mebibytes(cache.limit())
-        )?;
+        let size = mebibytes(holds.bytes);
+        write!(out, "{folder}: {} programs and libraries, {size:.1} MiB", holds.entries)?;
+        match used {
+            Some(cache) => writeln!(out, " of at most {:.1}", mebibytes(cache.limit()))?,
+            None => writeln!(out, "; not used: {SIZE_VARIABLE}=256M turns it on")?,
+        }
         Ok(exit_code::DONE)
     }
 }

@@ -19,9 +19,6 @@ use nix::unistd::Uid;
 /// Environment variable with the bytes that the cache may have; 0 for none at all.
 pub const SIZE_VARIABLE: &str = "CSPROF_CACHE_SIZE";
 
-/// Bytes of all entries at most, if nothing else is said: those of some hundred large programs.
-const LIMIT: u64 = 256 << 20;
-
 /// What entries begin with.
 const MAGIC: &[u8; 8] = b"csprofn1";
 
@@ -51,8 +48,8 @@ pub struct Holds {
 }
 
 impl Cache {
-    /// The user's cache; `None` if there is no place for it, or `CSPROF_CACHE_SIZE` is 0 or no
-    /// size.
+    /// The user's cache; `None` unless `CSPROF_CACHE_SIZE` is a size above 0, and where there is no
+    /// place for it.
     #[must_use]
     pub fn from_environment() -> Option<Self> {
         Self::from_variables(|name| std::env::var_os(name))
@@ -60,13 +57,22 @@ impl Cache {
 
     fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let set = |name| variable(name).filter(|value| !value.is_empty());
-        let limit = match set(SIZE_VARIABLE) {
-            Some(size) => size.to_str().and_then(bytes).filter(|&size| size > 0)?,
-            None => LIMIT,
-        };
+        let size = set(SIZE_VARIABLE)?;
+        let limit = size.to_str().and_then(bytes).filter(|&size| size > 0)?;
+        Some(Self::at(Self::folder_of(variable)?, limit))
+    }
+
+    /// The user's folder of entries, whether it is used or not; `None` without a home.
+    #[must_use]
+    pub fn place() -> Option<PathBuf> {
+        Self::folder_of(|name| std::env::var_os(name))
+    }
+
+    fn folder_of(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+        let set = |name| variable(name).filter(|value| !value.is_empty());
         let folder = |name| set(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let caches = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
-        Some(Self::at(caches.join("csprof/names"), limit))
+        Some(caches.join("csprof/names"))
     }
 
     /// A cache in this folder, which need not exist, of at most `limit` bytes.
@@ -348,25 +354,28 @@ mod tests {
 
     #[test]
     fn variables_say_where_and_how_much() {
-        let of = |pairs: &'static [(&str, &str)]| {
+        let of = |pairs: &[(&str, &str)]| {
             Cache::from_variables(|name| {
                 pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into())
             })
         };
         let at = |folder: &str, limit| Some(Cache::at(PathBuf::from(folder), limit));
-        assert_eq!(of(&[("HOME", "/h")]), at("/h/.cache/csprof/names", LIMIT));
+        let small = (SIZE_VARIABLE, "1M");
+        assert_eq!(of(&[("HOME", "/h"), small]), at("/h/.cache/csprof/names", 1 << 20));
+        assert_eq!(of(&[("HOME", "/h")]), None, "it is asked for");
         assert_eq!(
             of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c"), (SIZE_VARIABLE, "2g")]),
             at("/c/csprof/names", 2 << 30)
         );
         // A relative folder is none (XDG Base Directory Specification).
-        assert_eq!(of(&[("XDG_CACHE_HOME", "c"), ("HOME", "/h")]), of(&[("HOME", "/h")]));
+        let relative = [("XDG_CACHE_HOME", "c"), ("HOME", "/h"), small];
+        assert_eq!(of(&relative), of(&[("HOME", "/h"), small]));
         for none in ["0", "0M", "many", "-1", "99999999999999G"] {
             let text: OsString = none.into();
             let variable = |name: &str| (name == SIZE_VARIABLE).then(|| text.clone());
             let home = |name: &str| variable(name).or_else(|| Some("/h".into()));
             assert_eq!(Cache::from_variables(home), None, "{none}");
         }
-        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[small]), None);
     }
 }
