@@ -20,7 +20,7 @@ use super::{itanium, languages};
 const INPUT_LIMIT: usize = 1 << 16;
 
 /// Longest demangled name, in bytes. Substitutions can make a short name expand exponentially.
-pub(super) const OUTPUT_LIMIT: usize = 1 << 16;
+const OUTPUT_LIMIT: usize = 1 << 16;
 
 /// Nesting of a C++ name that is left to `cpp_demangle`, which needs between one and two MiB of
 /// stack for this depth without optimization.

@@ -11,7 +11,8 @@
 //! Invariant: a name costs a bounded time, memory and stack: nesting ends at [`DEPTH`], what is
 //! read, also again through references, at [`STEPS`] parts, and the text at [`OUTPUT_LIMIT`].
 
-use super::demangle::OUTPUT_LIMIT;
+/// Longest text, in bytes.
+const OUTPUT_LIMIT: usize = 1 << 16;
 
 /// Nesting of a name.
 const DEPTH: usize = 96;
