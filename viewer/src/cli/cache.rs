@@ -14,7 +14,12 @@ const HELP: &str = "\
 CSPROF_CACHE_SIZE=256M keeps what record, symbolize and salvage read from the debug information of
 programs, in csprof/names in the folder of XDG_CACHE_HOME or else ~/.cache, so that the next recording
 of that very build takes less time at its end. Without it, nothing is kept. What was not used for the
-longest time goes first.";
+longest time goes first.
+
+Examples:
+  CSPROF_CACHE_SIZE=256M csprof record ./solver input
+  csprof cache
+  csprof cache --clear";
 
 /// Say what is remembered of programs that were recorded before, or forget it
 #[derive(Debug, Args)]
