@@ -50,10 +50,10 @@ impl CacheOf {
         let holds = cache.holds();
         let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         let size = mebibytes(holds.bytes);
-        write!(out, "{folder}: {} programs and libraries, {size:.1} MiB", holds.entries)?;
+        write!(out, "{folder}: {} programs and libraries, {size:.1} ", holds.entries)?;
         match used {
-            Some(cache) => writeln!(out, " of at most {:.1}", mebibytes(cache.limit()))?,
-            None => writeln!(out, "; not used: {SIZE_VARIABLE}=256M turns it on")?,
+            Some(cache) => writeln!(out, "of at most {:.1} MiB", mebibytes(cache.limit()))?,
+            None => writeln!(out, "MiB; not used: {SIZE_VARIABLE}=256M turns it on")?,
         }
         Ok(exit_code::DONE)
     }
