@@ -157,13 +157,20 @@ pub fn probe_into(address: u64, to: &mut [u8]) -> bool {
 
 /// Whether 8 bytes at `address` can be read, at this moment. Any thread.
 ///
-/// The kernel reads them for a call that it then refuses (rt_sigprocmask(2), with a first argument
-/// that means nothing), which filters of system calls let pass, as they may not process_vm_readv.
+/// The kernel reads them as signals to block (rt_sigprocmask(2)), which is taken back at once:
+/// filters of system calls let that pass, as they may not process_vm_readv.
 #[must_use]
 pub fn is_readable(address: u64) -> bool {
-    let nothing = i32::MAX as usize;
-    // SAFETY: the kernel reads a set of signals, if it is there, and changes nothing.
-    let answer = unsafe { call(libc::SYS_rt_sigprocmask, [nothing, address as usize, 0, 8, 0, 0]) };
+    let mut before = 0_u64;
+    let block = |how: i32, set: usize, old: usize| {
+        // SAFETY: the kernel reads a set of signals, if it is there, and writes one to `before`.
+        unsafe { call(libc::SYS_rt_sigprocmask, [how as usize, set, old, 8, 0, 0]) }
+    };
+    let old = (&raw mut before).addr();
+    let answer = block(libc::SIG_BLOCK, address as usize, old);
+    if answer.is_ok() {
+        let _ = block(libc::SIG_SETMASK, old, 0);
+    }
     answer != Err(Errno(libc::EFAULT))
 }
 
