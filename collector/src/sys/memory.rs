@@ -155,22 +155,17 @@ pub fn probe_into(address: u64, to: &mut [u8]) -> bool {
     read == Ok(to.len())
 }
 
-/// Whether 8 bytes at `address` can be read, at this moment. Any thread.
+/// Whether the aligned word of 4 bytes that `address` lies in can be read now. Any thread.
 ///
-/// The kernel reads them as signals to block (rt_sigprocmask(2)), which is taken back at once:
-/// filters of system calls let that pass, as they may not process_vm_readv.
+/// The kernel reads it as a futex of which none are woken and none requeued (FUTEX_CMP_REQUEUE,
+/// futex(2)). Filters of system calls let that pass, as they may not process_vm_readv, and nothing
+/// changes by it, not even which signals are blocked.
 #[must_use]
 pub fn is_readable(address: u64) -> bool {
-    let mut before = 0_u64;
-    let block = |how: i32, set: usize, old: usize| {
-        // SAFETY: the kernel reads a set of signals, if it is there, and writes one to `before`.
-        unsafe { call(libc::SYS_rt_sigprocmask, [how as usize, set, old, 8, 0, 0]) }
-    };
-    let old = (&raw mut before).addr();
-    let answer = block(libc::SIG_BLOCK, address as usize, old);
-    if answer.is_ok() {
-        let _ = block(libc::SIG_SETMASK, old, 0);
-    }
+    let word = address as usize & !3;
+    let operation = (libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG) as usize;
+    // SAFETY: the kernel reads the word, if it is there, and changes nothing.
+    let answer = unsafe { call(libc::SYS_futex, [word, operation, 0, 0, word, 0]) };
     answer != Err(Errno(libc::EFAULT))
 }
 
@@ -200,4 +195,50 @@ pub unsafe fn swap_word(address: u64, old: u64, new: u64) -> bool {
     let word =
         unsafe { AtomicU64::from_ptr(core::ptr::with_exposed_provenance_mut(address as usize)) };
     word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn what_can_be_read_is_known_and_stays_as_it_is() {
+        let page = map_anonymous(2 * PAGE_SIZE).expect("two pages");
+        let start = page.as_ptr() as u64;
+        // Equal to what the kernel compares the first word with, and another one beside it.
+        // SAFETY: mapped above, writable and aligned.
+        unsafe { page.cast::<u32>().write(start as u32) };
+        assert!(is_readable(start) && is_readable(start + 5));
+        // SAFETY: as above.
+        assert_eq!(unsafe { page.cast::<u32>().read() }, start as u32);
+        // SAFETY: the second of the pages mapped above.
+        let hidden = unsafe { page.add(PAGE_SIZE) };
+        // SAFETY: nothing else uses that page.
+        assert_eq!(unsafe { libc::mprotect(hidden.as_ptr().cast(), PAGE_SIZE, 0) }, 0);
+        assert!(!is_readable(start + PAGE_SIZE as u64));
+        assert!(!is_readable(0) && !is_readable(u64::MAX - 7));
+        // SAFETY: mapped above, and nothing refers to it.
+        unsafe { unmap_anonymous(page, 2 * PAGE_SIZE) };
+        assert!(!is_readable(start));
+    }
+
+    #[test]
+    fn behind_the_end_of_a_mapped_file_nothing_can_be_read() {
+        let path = std::env::temp_dir().join(format!("csprof-shortened-{}", std::process::id()));
+        let mut file = std::fs::File::create_new(&path).expect("a file");
+        std::fs::remove_file(&path).expect("its name is not needed");
+        file.write_all(b"of 12 bytes.").expect("room");
+        let (read, shared, file) = (libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd());
+        // SAFETY: a mapping of its own.
+        let mapped =
+            unsafe { libc::mmap(core::ptr::null_mut(), 2 * PAGE_SIZE, read, shared, file, 0) };
+        assert_ne!(mapped, libc::MAP_FAILED);
+        let start = mapped as u64;
+        assert!(is_readable(start) && is_readable(start + 8));
+        assert!(!is_readable(start + PAGE_SIZE as u64));
+        // SAFETY: mapped above, of that size.
+        assert_eq!(unsafe { libc::munmap(mapped, 2 * PAGE_SIZE) }, 0);
+    }
 }
