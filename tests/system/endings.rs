@@ -46,6 +46,18 @@ fn the_status_is_the_programs_and_the_samples_stay() {
     }
 }
 
+/// Its end is told to csprof alone, which has to hear of it before the program's own.
+#[test]
+fn a_thread_that_asks_to_be_traced_ends() {
+    let workshop = Workshop::new("traced-thread");
+    workshop.compile("cc -O2 -pthread -o program @traced_thread.c");
+    let recording = workshop.record(&[], &["./program"]);
+    assert_eq!(
+        (recording.outcome.said(), recording.outcome.status.code()),
+        ("traced\n".into(), Some(7))
+    );
+}
+
 /// The terminal sends SIGINT to all processes of the foreground group: the program dies, csprof
 /// stays to write the profile.
 #[test]

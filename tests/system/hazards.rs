@@ -36,7 +36,8 @@ checks! {
     coroutines coroutines_in_assembly copied_stacks copied_stacks_in_assembly boost_contexts small_stacks
     // Stacks.
     registers_kept realigned_frames large_frames deep_recursion deep_unarmed without_cfi matrix_kernels lazy_binding
-    split_stack short_stacks alternate_rules processor_state execute_only code_on_demand
+    split_stack short_stacks executed_on_a_small_stack ended_on_a_small_stack
+    executed_in_a_coroutine ended_in_a_coroutine alternate_rules processor_state execute_only code_on_demand
     generated_code returns_otherwise instrumented reads_its_stack
     // Processes.
     forks fork_chain fork_in_thread children exec_among_threads exec_in_a_thread huge_environment endings raw_forks
@@ -44,12 +45,12 @@ checks! {
     // Threads.
     thread_storm threads_alive real_time raw_exits raw_threads
     // Libraries.
-    load_storm fork_beside_loads late_unwinder own_names own_wrappers linked_constructor namespaces between_in_front between_behind jemalloc_in_front
+    load_storm fork_beside_loads waits_in_callback ends_beside_callback late_unwinder own_names own_wrappers linked_constructor namespaces between_in_front between_behind jemalloc_in_front
     jemalloc_behind own_malloc tcmalloc_in_front tcmalloc_behind sanitized
     // Descriptors.
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused
     // Limits.
-    limits tight_memory limit_kept sandbox_by_prctl sandbox_by_syscall sandbox_strict
+    limits tight_memory limit_kept sandbox_by_prctl sandbox_by_syscall sandbox_strict sealed_throw
     dispatched_by_prctl dispatched_by_syscall
     traced traced_by_syscall
     perf_events_forbidden timers_forbidden all_sources_forbidden

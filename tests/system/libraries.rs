@@ -32,6 +32,24 @@ fn two_libraries_at_one_address_keep_their_samples() {
     assert!(is_share(first, first + other, 25), "{first} {other}");
 }
 
+/// The loader's name of the library leads nowhere any more.
+#[test]
+fn a_library_stays_itself_when_the_program_goes_to_another_folder() {
+    let workshop = Workshop::new("opened-here");
+    workshop.compile("cc -O2 -o program @opened_here.c");
+    for library in ["one.so", "two.so"] {
+        let line = "cc -O2 -shared -fPIC -DANSWER=1 -DPLAIN @load_libraries/work.c -o";
+        workshop.compile(&format!("{line} {library}"));
+    }
+    let recording = workshop.record(&[], &["./program"]);
+    assert_eq!(recording.outcome.said(), "80\n");
+    assert_eq!(recording.info["processes"][0]["epochs"].as_array().unwrap().len(), 1);
+    let rows = recording.rows();
+    let works = rows.iter().filter(|row| row.function == "work" && row.inclusive > 0);
+    assert_eq!(works.count(), 1, "{rows}");
+    assert!(rows.at(&["main", "work"]).module.as_ref().unwrap().ends_with("/one.so"), "{rows}");
+}
+
 /// A constructor runs before anyone could see its library, and the second library takes the place
 /// of the first.
 #[test]

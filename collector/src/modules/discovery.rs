@@ -6,15 +6,18 @@
 
 use crate::c_library;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_int, c_void};
 
 use super::code::{Code, Codes};
-use super::elf::{Identity, LoaderModule, Names, describe};
+use super::elf::{Identity, LoaderModule, Names, describe, layout};
 use super::namespaces;
 use crate::allocator;
 use crate::messages::{self, Warning};
+use crate::sealed::sealed;
+use crate::sys;
 
 /// The loader's counts of loads and unloads so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +79,12 @@ pub fn function_behind(name: &CStr) -> *mut c_void {
     extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
         // SAFETY: the loader passes a live structure; `search` is the caller's local.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
+        // One whose file was made empty has no function. A sealed process may not ask.
+        if !sealed() && !sys::is_readable(info.dlpi_phdr.addr() as u64) {
+            return 0;
+        }
         // SAFETY: the loader holds its list.
-        let Some(module) = (unsafe { describe(info, false) }) else { return 0 };
+        let Some(module) = (unsafe { layout(info) }) else { return 0 };
         if search.is_behind {
             search.found = module.address_of(search.name);
         }
@@ -106,42 +113,56 @@ pub(super) struct Seen {
     /// The counts that go with it.
     pub(super) counts: Counts,
     /// All modules and their code.
-    pub(super) modules: Vec<(LoaderModule, &'static Code)>,
+    pub(super) modules: Vec<WithCode>,
     /// Code that nobody had built before.
     pub(super) built: Codes,
 }
 
-/// All modules now. Code that is not in `known` is built. `loaded` are those that were at the last
-/// look, by their bias.
-pub(super) fn loaded_modules(known: &Codes, loaded: &[(u64, Identity)]) -> Seen {
+/// A module, and what was built of its code.
+pub(super) type WithCode = (Arc<LoaderModule>, &'static Code);
+
+/// All modules now. Code that is not in `known` is built. `loaded` are those that were there when
+/// the loader's counts were `before`.
+pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts) -> Seen {
     struct Looking<'a> {
         known: &'a Codes,
-        loaded: &'a [(u64, Identity)],
+        loaded: &'a [WithCode],
+        before: Counts,
         /// Biases of modules that stay loaded for ever.
         staying: Vec<u64>,
         /// Of other namespaces.
-        apart: Vec<(LoaderModule, &'static Code)>,
+        apart: Vec<WithCode>,
         all_apart: bool,
         seen: Seen,
     }
     impl Looking<'_> {
+        /// The module whose headers were there at the last look, if its code was read.
+        fn at_place_of(&self, headers: u64) -> Option<&WithCode> {
+            let known = self.loaded.iter().find(|(known, _)| known.headers == headers);
+            known.filter(|(_, code)| !core::ptr::eq(*code, &raw const NO_CODE))
+        }
+
         /// Notes what the file of a module is that has no build id, as it was when it was loaded.
         fn note_file(&self, module: &mut LoaderModule) {
             if !module.identity.build_id.is_empty() {
                 return;
             }
-            let is_it = |(bias, identity): &&(u64, Identity)| {
-                let now = Identity { file: identity.file, ..module.identity.clone() };
-                (*bias, identity) == (module.bias, &now)
+            let known = self.at_place_of(module.headers).map(|(known, _)| &known.identity);
+            let is_it = |known: &&Identity| {
+                **known == Identity { file: known.file, ..module.identity.clone() }
             };
-            match self.loaded.iter().find(is_it) {
-                Some((_, known)) => module.identity.file = known.file,
+            match known.filter(is_it) {
+                Some(known) => module.identity.file = known.file,
                 None => module.note_file(),
             }
         }
 
         /// The code of a module that is loaded during this call.
         fn code(&mut self, module: &LoaderModule) -> &'static Code {
+            let known = self.at_place_of(module.headers);
+            if let Some((_, code)) = known.filter(|(known, _)| module.is_same_load(known)) {
+                return code;
+            }
             let mut codes = self.known.iter().chain(&self.seen.built);
             if let Some(code) = codes.find(|code| code.0 == module.identity) {
                 return &code.1;
@@ -173,18 +194,31 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[(u64, Identity)]) -> Seen 
                     module.identity.apart = true;
                     looking.note_file(&mut module);
                     let code = looking.code(&module);
-                    looking.apart.push((module, code));
+                    looking.apart.push((Arc::new(module), code));
                 }
             };
             // SAFETY: this is the callback.
             looking.all_apart = unsafe { namespaces::visit(each_apart) };
         }
         looking.seen.counts = Counts { adds: info.dlpi_adds, subs: info.dlpi_subs };
-        // SAFETY: the loader holds its lock, so the module stays loaded during this call.
+        // Where nothing was unloaded since, it is the one that it was, if somebody has not cut its file.
+        let stays = looking.before.has_same_unloads(looking.seen.counts);
+        let known = looking.at_place_of(info.dlpi_phdr.addr() as u64);
+        let is_same = |module: &LoaderModule| match stays {
+            true => module.is_there(),
+            // SAFETY: the loader holds its lock, so the module stays loaded during this call.
+            false => unsafe { module.is_still(info) },
+        };
+        if let Some(known) = known.filter(|(module, _)| is_same(module)) {
+            let known = known.clone();
+            looking.seen.modules.push(known);
+            return 0;
+        }
+        // SAFETY: as above.
         if let Some(mut module) = unsafe { describe(info, looking.seen.modules.is_empty()) } {
             looking.note_file(&mut module);
             let code = looking.code(&module);
-            looking.seen.modules.push((module, code));
+            looking.seen.modules.push((Arc::new(module), code));
         }
         0
     }
@@ -192,7 +226,7 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[(u64, Identity)]) -> Seen 
     // At the first look, only.
     let staying = if known.is_empty() { staying_modules() } else { Vec::new() };
     let (apart, all_apart) = (Vec::new(), true);
-    let mut looking = Looking { known, loaded, staying, apart, all_apart, seen };
+    let mut looking = Looking { known, loaded, before, staying, apart, all_apart, seen };
     // SAFETY: as in `counts`.
     unsafe { c_library::dl_iterate_phdr(each, (&raw mut looking).cast()) };
     let Looking { apart, all_apart, mut seen, .. } = looking;
@@ -251,14 +285,14 @@ mod tests {
     #[test]
     fn this_program_is_in_the_list_with_its_own_code() {
         let here = this_program_is_in_the_list_with_its_own_code as *const () as u64;
-        let Seen { counts, modules, built } = loaded_modules(&Vec::new(), &[]);
+        let Seen { counts, modules, built } = loaded_modules(&Vec::new(), &[], Counts::NONE);
         assert_ne!(counts, Counts::NONE);
         let (own, code) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
         assert_eq!(own.identity.path, std::env::current_exe().unwrap().into_os_string().into_vec());
         assert!(code.recipes().is_some());
         assert!(elf::recipes(own).is_some_and(|built| built.table.rows() > 1000));
         // Other tests open libraries meanwhile.
-        let again = loaded_modules(&built, &[]).built;
+        let again = loaded_modules(&built, &[], Counts::NONE).built;
         assert!(again.iter().all(|(identity, _)| *identity != own.identity), "built once");
     }
 
@@ -267,7 +301,7 @@ mod tests {
         // SAFETY: a library of the C library's own, which runs no code of its own.
         let opened = unsafe { libc::dlopen(c"libutil.so.1".as_ptr(), libc::RTLD_NOW) };
         assert!(!opened.is_null());
-        let modules = loaded_modules(&Vec::new(), &[]).modules;
+        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
         let read_in_place = |name: &[u8]| {
             let (_, code) = modules.iter().find(|m| m.0.identity.path.ends_with(name)).unwrap();
             matches!(code.recipes, Recipes::InPlace(_))

@@ -6,6 +6,7 @@
 
 #![expect(unsafe_code, reason = "reads the program headers and notes of loaded modules")]
 
+use crate::arch::PAGE_SIZE;
 use crate::c_library;
 use crate::sys;
 use alloc::boxed::Box;
@@ -39,8 +40,12 @@ pub struct Identity {
 pub struct LoaderModule {
     /// What it is.
     pub identity: Identity,
+    /// As the loader has it: relative to a folder in which the process is no more, perhaps.
+    pub(super) name: Vec<u8>,
     /// Runtime address minus ELF virtual address. Wraps.
     pub bias: u64,
+    /// Runtime address of its program headers, which no other one has that is loaded.
+    pub(super) headers: u64,
     /// Runtime addresses of its executable segments.
     pub code: Vec<Range<u64>>,
     /// Runtime addresses of its readable segments, as far as they are backed by the file.
@@ -49,6 +54,8 @@ pub struct LoaderModule {
     pub(super) unwritten: Vec<(Range<u64>, bool)>,
     /// Runtime address and size of `.eh_frame_hdr`.
     pub(super) eh_frame_header: Option<Range<u64>>,
+    /// Runtime addresses of its notes.
+    pub(super) notes: Vec<Range<u64>>,
     /// Whether Go's linker made it.
     pub is_go: bool,
     /// Runtime addresses of the dynamic section.
@@ -70,6 +77,28 @@ impl LoaderModule {
         segment.map_or(code.start, |segment| segment.end.min(code.end))
     }
 
+    /// Whether its program headers can be read: not where its file was made empty.
+    pub(super) fn is_there(&self) -> bool {
+        sys::is_readable(self.headers)
+    }
+
+    /// Whether what the loader describes now, at the same place, is this module: the same build of
+    /// the same name. Of one without a build id nobody knows.
+    ///
+    /// # Safety
+    /// `info` must describe a module that is loaded now and stays so.
+    pub(super) unsafe fn is_still(&self, info: &libc::dl_phdr_info) -> bool {
+        // SAFETY: by contract.
+        let has_its_name = || unsafe { name(info) }.to_bytes() == self.name;
+        let mut probe = Probe::default();
+        let notes = || self.notes.iter().filter_map(|notes| bytes(&self.readable, notes.clone()));
+        self.bias == info.dlpi_addr
+            && !self.identity.build_id.is_empty()
+            && has_its_name()
+            && self.notes.iter().all(|notes| probe.is_there(notes))
+            && notes().find_map(build_id) == Some(&self.identity.build_id)
+    }
+
     /// Whether both are the same module at the same place.
     #[must_use]
     pub fn is_same_load(&self, other: &Self) -> bool {
@@ -77,30 +106,34 @@ impl LoaderModule {
     }
 }
 
+/// The loader's table of a module's program headers.
+///
 /// # Safety
 /// `info` must describe a module that is loaded now and stays so.
-pub(super) unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Option<LoaderModule> {
+unsafe fn headers(info: &libc::dl_phdr_info) -> &'static [libc::Elf64_Phdr] {
     if info.dlpi_phdr.is_null() {
-        return None;
+        return &[];
     }
-    // Where somebody has made its file shorter, there is nothing to know of it, nor code to run.
-    let is_there = |range: &Range<u64>| {
-        let last = range.end.saturating_sub(8).max(range.start);
-        sys::is_readable(range.start) && sys::is_readable(last)
-    };
-    let start = info.dlpi_phdr.addr() as u64;
-    let size = usize::from(info.dlpi_phnum) * size_of::<libc::Elf64_Phdr>();
-    if !is_there(&(start..start + size as u64)) {
-        return None;
-    }
-    // SAFETY: the loader's own table.
-    let headers =
-        unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+    // SAFETY: the loader's own table, as long as the module is there.
+    unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) }
+}
+
+/// Where a module lies, but not what it is: no system call is made. `None` if it has no code.
+///
+/// # Safety
+/// As of [`headers`].
+pub(super) unsafe fn layout(info: &libc::dl_phdr_info) -> Option<LoaderModule> {
+    // SAFETY: by contract.
+    let headers = unsafe { headers(info) };
     let range = |header: &libc::Elf64_Phdr, size: u64| {
         let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
         start..start.wrapping_add(size)
     };
     let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let all_of = |kind: u32| {
+        let of_kind = headers.iter().filter(move |header| header.p_type == kind);
+        of_kind.map(|header| range(header, header.p_memsz))
+    };
     let code: Vec<_> = loads()
         .filter(|header| header.p_flags & libc::PF_X != 0)
         .map(|header| range(header, header.p_memsz))
@@ -108,51 +141,82 @@ pub(super) unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Op
     if code.is_empty() {
         return None;
     }
-    let readable: Vec<_> = loads()
+    let readable = loads()
         .filter(|header| header.p_flags & libc::PF_R != 0)
         .map(|header| range(header, header.p_filesz))
         .collect();
-    let unwritten: Vec<_> = loads()
+    let unwritten = loads()
         .filter(|header| header.p_flags & (libc::PF_R | libc::PF_W) == libc::PF_R)
         .map(|header| (range(header, header.p_filesz), header.p_flags & libc::PF_X != 0))
         .filter(|(range, _)| range.start < range.end)
         .collect();
-    let eh_frame_header = headers
-        .iter()
-        .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)
-        .map(|header| range(header, header.p_memsz));
-    let note_headers = || headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
-    if !note_headers().all(|header| is_there(&range(header, header.p_memsz))) {
-        return None;
-    }
-    let notes =
-        || note_headers().filter_map(|header| bytes(&readable, range(header, header.p_memsz)));
-    let build_id = notes().find_map(build_id).map(<[u8]>::to_vec).unwrap_or_default();
-    let is_go = notes().any(|notes| note(notes, GO_BUILD_ID).is_some());
-    let dynamic = headers
-        .iter()
-        .find(|header| header.p_type == libc::PT_DYNAMIC)
-        .map(|header| range(header, header.p_memsz));
     let code_bytes = code.iter().map(|range| range.end - range.start).sum();
-    // SAFETY: a C string of the loader's.
-    let path = unsafe { path(info.dlpi_name, is_program.then_some(info.dlpi_phdr.addr() as u64)) };
-    let path = match unwritten.first() {
-        // It means another file to everybody else.
-        Some((segment, _)) if path.starts_with(b"/proc/") || path.starts_with(b"/dev/fd/") => {
-            sys::mapped_path(segment).map_or(path, |mapped| named(mapped).0)
-        }
-        _ => path,
-    };
     Some(LoaderModule {
-        identity: Identity { path, build_id, code_bytes, apart: false, file: None },
+        identity: Identity { code_bytes, ..Identity::default() },
+        name: Vec::new(),
         bias: info.dlpi_addr,
+        headers: info.dlpi_phdr.addr() as u64,
         code,
         readable,
         unwritten,
-        eh_frame_header,
-        is_go,
-        dynamic,
+        eh_frame_header: all_of(libc::PT_GNU_EH_FRAME).next(),
+        notes: all_of(libc::PT_NOTE).collect(),
+        is_go: false,
+        dynamic: all_of(libc::PT_DYNAMIC).next(),
     })
+}
+
+/// Where a module lies, and what it is.
+///
+/// # Safety
+/// As of [`headers`].
+pub(super) unsafe fn describe(info: &libc::dl_phdr_info, is_program: bool) -> Option<LoaderModule> {
+    let start = info.dlpi_phdr.addr() as u64;
+    let size = usize::from(info.dlpi_phnum) * size_of::<libc::Elf64_Phdr>();
+    // Where somebody has made its file shorter, there is nothing to know of it, nor code to run.
+    let mut probe = Probe::default();
+    if !probe.is_there(&(start..start + size as u64)) {
+        return None;
+    }
+    // SAFETY: by contract.
+    let mut module = unsafe { layout(info) }?;
+    if !module.notes.iter().all(|notes| probe.is_there(notes)) {
+        return None;
+    }
+    let notes = || module.notes.iter().filter_map(|notes| bytes(&module.readable, notes.clone()));
+    module.identity.build_id = notes().find_map(build_id).map(<[u8]>::to_vec).unwrap_or_default();
+    module.is_go = notes().any(|notes| note(notes, GO_BUILD_ID).is_some());
+    // SAFETY: by contract.
+    let name = unsafe { name(info) };
+    module.name = name.to_bytes().to_vec();
+    module.identity.path = path(name, is_program.then_some(start), &module);
+    Some(module)
+}
+
+/// The loader's name of a module.
+///
+/// # Safety
+/// As of [`headers`].
+unsafe fn name(info: &libc::dl_phdr_info) -> &CStr {
+    // SAFETY: null, or a C string of the loader's.
+    if info.dlpi_name.is_null() { c"" } else { unsafe { CStr::from_ptr(info.dlpi_name) } }
+}
+
+/// Looks at the ends of ranges that may not be there. The page that it has seen last is.
+#[derive(Default)]
+struct Probe {
+    page: Option<u64>,
+}
+
+impl Probe {
+    fn is_there(&mut self, range: &Range<u64>) -> bool {
+        [range.start, range.end.saturating_sub(1).max(range.start)].into_iter().all(|address| {
+            let page = Some(address / PAGE_SIZE as u64);
+            let is_there = page == self.page || sys::is_readable(address);
+            self.page = if is_there { page } else { self.page };
+            is_there
+        })
+    }
 }
 
 /// What a module is called and what it asks for (ELF gABI, dynamic section).
@@ -324,11 +388,8 @@ struct Symbol {
     is_defined: bool,
 }
 
-/// # Safety
-/// `name` must be null or a C string. `program` is an address in the module if it is the program.
-unsafe fn path(name: *const libc::c_char, program: Option<u64>) -> Vec<u8> {
-    // SAFETY: by contract.
-    let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
+/// `program` is an address in the module if it is the program.
+fn path(name: &CStr, program: Option<u64>, module: &LoaderModule) -> Vec<u8> {
     match name.to_bytes() {
         // The program itself has no name in the list, nor is it what was executed if that was the
         // loader (`/lib64/ld-linux-x86-64.so.2 PROG`): then the kernel has loaded no other one.
@@ -342,10 +403,19 @@ unsafe fn path(name: *const libc::c_char, program: Option<u64>) -> Vec<u8> {
                 .map_or_else(executed_as, |mapped| named(mapped).0)
         }
         b"linux-vdso.so.1" => b"[vdso]".to_vec(),
-        bytes if bytes.first() == Some(&b'/') => bytes.to_vec(),
-        // A relative path means something only in this folder, now.
-        bytes => sys::absolute(name).unwrap_or_else(|| bytes.to_vec()),
+        bytes if bytes.first() == Some(&b'/') && !means_another_elsewhere(bytes) => bytes.to_vec(),
+        bytes => {
+            let segment = module.unwritten.first().map(|(segment, _)| segment);
+            let mapped = segment.and_then(sys::mapped_path).map(|mapped| named(mapped).0);
+            mapped.or_else(|| sys::absolute(name)).unwrap_or_else(|| bytes.to_vec())
+        }
     }
+}
+
+/// Whether a path leads to another file in another process. (A relative one does in another
+/// folder, in which this process may be by now.)
+fn means_another_elsewhere(path: &[u8]) -> bool {
+    path.starts_with(b"/proc/") || path.starts_with(b"/dev/fd/")
 }
 
 /// The name that a mapped file has or had, from what the kernel says of it, and whether that leads
@@ -366,7 +436,11 @@ fn executed_as() -> Vec<u8> {
     let name = unsafe { c_library::getauxval(libc::AT_EXECFN) };
     let name: *const libc::c_char = core::ptr::with_exposed_provenance(name as usize);
     // SAFETY: as above.
-    unsafe { path(name, None) }
+    let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
+    match name.to_bytes() {
+        bytes if bytes.first() == Some(&b'/') => bytes.to_vec(),
+        bytes => sys::absolute(name).unwrap_or_else(|| bytes.to_vec()),
+    }
 }
 
 /// The bytes of a runtime range, if it lies in one of the module's readable segments.
@@ -451,7 +525,7 @@ mod tests {
     use core::ffi::c_int;
 
     use super::*;
-    use crate::modules::discovery::loaded_modules;
+    use crate::modules::discovery::{Counts, WithCode, loaded_modules};
     use crate::unwind::table::Lookup;
 
     #[test]
@@ -476,8 +550,8 @@ mod tests {
     /// Of all that the C library has under one name, the one at the address.
     #[test]
     fn sizes_of_functions_are_as_the_loader_tells() {
-        let modules = loaded_modules(&Vec::new(), &[]).modules;
-        let is_libc = |module: &&(LoaderModule, _)| module.0.identity.path.ends_with(b"/libc.so.6");
+        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
+        let is_libc = |module: &&WithCode| module.0.identity.path.ends_with(b"/libc.so.6");
         let libc = &modules.iter().find(is_libc).unwrap().0;
         let address = |name: &CStr| {
             // SAFETY: a C string.
@@ -515,7 +589,7 @@ mod tests {
     /// What is read in place is what a table copies.
     #[test]
     fn in_place_as_in_a_table() {
-        let modules = loaded_modules(&Vec::new(), &[]).modules;
+        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
         let (mut rows, mut handling, mut unwinders) = (0, 0, 0);
         for (module, _) in &modules {
             let Some(built) = recipes(module) else { continue };

@@ -361,7 +361,7 @@ mod tests {
     use std::prelude::rust_2024::*;
 
     use super::*;
-    use crate::modules::discovery::loaded_modules;
+    use crate::modules::discovery::{Counts, loaded_modules};
 
     #[test]
     fn memory_that_belongs_to_no_module() {
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn the_same_recipe_as_from_the_table() {
         start();
-        let modules = loaded_modules(&Vec::new(), &[]).modules;
+        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
         let (mut rows, readable) = (0, Cell::new(0));
         // The vdso is in no list of the loader that `_dl_find_object` looks at.
         let listed = modules.iter().map(|(module, _)| module);
@@ -423,10 +423,10 @@ mod tests {
         start();
         let here = what_takes_the_place_of_something_else as *const () as u64;
         let foreign = Foreign::containing(here, &Cell::new(0)).unwrap();
-        let modules = loaded_modules(&Vec::new(), &[]).modules;
+        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
         let (own, _) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
         assert!(!foreign.displaces(own), "the same again");
-        let mut another = own.clone();
+        let mut another = (**own).clone();
         another.identity.build_id = vec![1];
         assert!(foreign.displaces(&another));
         another.code.iter_mut().for_each(|code| *code = 0x1000..0x2000);

@@ -1,5 +1,6 @@
 //! All code that is loaded, at one moment.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::code::Stretch;
@@ -20,7 +21,7 @@ pub struct LoadMap {
     pub unarmed: bool,
     pub(super) stretches: Vec<Stretch>,
     /// Unloaded in the epoch: their addresses still mean them.
-    pub(super) retired: Vec<LoaderModule>,
+    pub(super) retired: Vec<Arc<LoaderModule>>,
 }
 
 impl LoadMap {

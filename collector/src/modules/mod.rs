@@ -29,6 +29,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 mod code;
 mod copies;
@@ -37,6 +38,7 @@ mod elf;
 pub mod foreign;
 mod gone;
 pub mod load_map;
+mod loader_lock;
 mod namespaces;
 mod reading;
 pub mod rules;
@@ -69,7 +71,7 @@ static ASKS_KERNEL: AtomicBool = AtomicBool::new(false);
 /// A module that is loaded, or was in the present epoch.
 struct Loaded {
     number: u32,
-    module: LoaderModule,
+    module: Arc<LoaderModule>,
     code: &'static Code,
     /// Whether it was copied because its file is gone, or could not be.
     is_kept: bool,
@@ -132,8 +134,7 @@ pub struct HeldTables {
 }
 
 /// Locks the tables, for a fork. The child would find the loader's lock taken for good, so looks
-/// that have begun come to their end first, and those that begin later turn back. It takes a second
-/// where one of them waits for the loader's lock that the forking thread has.
+/// that have begun come to their end first, and those that wait or begin later turn back.
 pub fn hold() -> HeldTables {
     let looking = LOOKING.lock();
     // Sequentially consistent, as are counts of occupants: who enters sees it, or is waited for.
@@ -159,6 +160,9 @@ impl Drop for HeldTables {
 pub fn start() {
     foreign::start();
     namespaces::start();
+    loader_lock::start(|in_callback| {
+        let _ = discovery::in_loader(in_callback);
+    });
     process::log(&LogRecord::Epoch { number: 0, reason: epoch_reason::START });
     look();
 }
@@ -210,7 +214,7 @@ pub fn after_note() {
     }
 }
 
-/// Learns what has changed in the loader's list. `false` if a fork is under way.
+/// Learns what has changed in the loader's list. `false` if it has to be done later.
 fn look() -> bool {
     if allocator::is_low() {
         messages::warn_once(
@@ -223,12 +227,11 @@ fn look() -> bool {
         let known = KNOWN.lock();
         if discovery::counts() != known.counts {
             let codes = known.codes.clone();
-            let of_loaded = |loaded: &Loaded| (loaded.module.bias, loaded.module.identity.clone());
-            let nameless =
-                known.loaded.iter().filter(|loaded| loaded.module.identity.build_id.is_empty());
-            let loaded: Vec<_> = nameless.map(of_loaded).collect();
+            let of_loaded = |loaded: &Loaded| (loaded.module.clone(), loaded.code);
+            let loaded: Vec<_> = known.loaded.iter().map(of_loaded).collect();
+            let before = known.counts;
             drop(known);
-            let seen = discovery::loaded_modules(&codes, &loaded);
+            let seen = discovery::loaded_modules(&codes, &loaded, before);
             KNOWN.lock().refresh(seen);
         }
         true
@@ -238,15 +241,15 @@ fn look() -> bool {
 }
 
 /// Calls `work` with the loader's lock, while nobody else looks and no module comes or goes;
-/// `false` if a fork has the tables, perhaps this thread's. `None` where the loader cannot be
-/// asked.
+/// `false` if a fork has the tables, perhaps this thread's, or somebody else that lock for too long.
+/// `None` where the loader cannot be asked.
 fn alone_in_loader(work: impl FnOnce() -> bool) -> Option<bool> {
     // Before the loader's lock is taken, which a handler of the program must not leave behind.
     let mask = sys::set_mask(Mask::ALL);
     let looker = LOOKERS.enter();
-    let is_done = match FORK_UNDER_WAY.load(Ordering::SeqCst) {
-        true => Some(false),
-        false => discovery::in_loader(|| match LOOKING.lock_within(0) {
+    let is_done = match loader_lock::take(|| FORK_UNDER_WAY.load(Ordering::SeqCst)) {
+        None => Some(false),
+        Some(_held) => discovery::in_loader(|| match LOOKING.lock_within(0) {
             Some(_looking) => work(),
             None => false,
         }),
@@ -353,10 +356,10 @@ impl Known {
                 self.retired.push(self.loaded.swap_remove(index));
             }
         }
-        let is_new = |(module, _): &(LoaderModule, _)| {
+        let is_new = |(module, _): &discovery::WithCode| {
             !self.loaded.iter().any(|known| module.is_same_load(&known.module))
         };
-        let displaces = |(module, _): &(LoaderModule, _)| {
+        let displaces = |(module, _): &discovery::WithCode| {
             let displaced =
                 |old: &Loaded| old.overlaps(module) && !module.is_same_load(&old.module);
             self.retired.iter().any(displaced)
@@ -379,7 +382,7 @@ impl Known {
     }
 
     /// Logs modules that appeared in the present epoch.
-    fn add(&mut self, new: Vec<(LoaderModule, &'static Code)>) {
+    fn add(&mut self, new: Vec<discovery::WithCode>) {
         for (module, code) in new {
             // Relaxed: the setup side sets it under its lock and reads it in the same thread.
             if module.is_go || module.address_of(c"__sanitizer_print_stack_trace").is_some() {

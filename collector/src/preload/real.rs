@@ -53,6 +53,9 @@ macro_rules! real_functions {
         /// All of them, for the constructor, but those of unwinders, which may come later.
         pub(super) static ALL: &[&Real] = &[$(&slots::$name,)* $(&slots::$stub,)*];
 
+        /// Those of unwinders.
+        pub(super) static OF_UNWINDER: &[&Real] = &[$(&slots::$unwinder,)*];
+
         $(
             /// The real function of this name.
             ///

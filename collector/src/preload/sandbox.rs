@@ -143,6 +143,10 @@ fn note_child(flags: u64) {
 }
 
 fn enter() {
+    // The first exception may come when the collector must ask the kernel for nothing.
+    for real in real::OF_UNWINDER {
+        real.address();
+    }
     if process::active() {
         lifecycle::seal();
         stub::disengage();

@@ -161,10 +161,10 @@ pub fn kernel_release() -> (u32, u32) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Who may come between the kernel's signals and the program: `/proc/self/status`, proc(5).
+/// Who may come between the kernel's signals and the program: `/proc/thread-self/status`, proc(5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalStatus {
-    /// A debugger or a tracer of system calls has the process (`TracerPid`).
+    /// A debugger or a tracer of system calls has the calling thread (`TracerPid`).
     pub traced: bool,
     /// The signals that have a handler as far as the kernel knows (`SigCgt`). Where programs run in
     /// another one, as under valgrind, it differs from what sigaction(2) says.
@@ -175,7 +175,7 @@ impl SignalStatus {
     /// The present state; nobody and none if it cannot be read.
     #[must_use]
     pub fn read() -> Self {
-        let text = super::read_file(c"/proc/self/status").unwrap_or_default();
+        let text = super::read_file(c"/proc/thread-self/status").unwrap_or_default();
         let text = core::str::from_utf8(&text).unwrap_or_default();
         let value = |name| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let caught = value("SigCgt:").and_then(|word| u64::from_str_radix(word, 16).ok());

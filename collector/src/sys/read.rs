@@ -53,16 +53,19 @@ impl Drop for Opened {
 pub fn read_file(path: &CStr) -> Option<Vec<u8>> {
     let file = Opened::at(path, libc::O_RDONLY).ok()?;
     let mut content = Vec::new();
-    let mut piece = [0_u8; 4096];
     loop {
-        // SAFETY: the kernel writes at most as much as the live array holds.
+        // Not on the stack, here and below: the program may end on one of a few kilobytes.
+        let done = content.len();
+        content.resize(done + 4096, 0_u8);
+        let piece = content.get_mut(done..)?;
+        // SAFETY: the kernel writes at most as much as the live slice holds.
         let read = unsafe {
             call(libc::SYS_read, [file.0, piece.as_mut_ptr().addr(), piece.len(), 0, 0, 0])
         };
+        content.truncate(done + read.unwrap_or(0));
         match read {
             Ok(0) => return Some(content),
-            Ok(bytes) => content.extend_from_slice(piece.get(..bytes)?),
-            Err(Errno(libc::EINTR)) => {}
+            Ok(_) | Err(Errno(libc::EINTR)) => {}
             Err(_) => return None,
         }
     }
@@ -288,7 +291,7 @@ pub fn is_executable(path: &CStr) -> bool {
 /// Where a symbolic link leads, up to 4095 bytes. Setup side.
 #[must_use]
 pub fn read_link(path: &CStr) -> Option<Vec<u8>> {
-    read_link_to(path, &mut [0; 4096]).map(<[u8]>::to_vec)
+    read_link_to(path, &mut alloc::vec![0; 4096]).map(<[u8]>::to_vec)
 }
 
 /// Where a symbolic link leads; `None` if that takes all of `room` or more. Either side.
@@ -313,8 +316,8 @@ pub fn absolute(path: &CStr) -> Option<Vec<u8>> {
 }
 
 fn from_working_folder(path: &CStr) -> Option<Vec<u8>> {
-    let mut folder = [0_u8; 4096];
-    // SAFETY: the kernel writes at most as much as the live array holds.
+    let mut folder = alloc::vec![0_u8; 4096];
+    // SAFETY: the kernel writes at most as much as the live vector holds.
     let length = unsafe {
         let array = [folder.as_mut_ptr().addr(), folder.len(), 0, 0, 0, 0];
         call(libc::SYS_getcwd, array)

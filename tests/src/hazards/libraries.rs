@@ -19,6 +19,16 @@ pub const ALL: &[Hazard] = &[
     .also(libraries_work),
     Hazard::new("fork_beside_loads", &["cc -O2 -pthread -o program @fork_beside_loads.c"])
         .says("library open, 60 children ended\n"),
+    Hazard::new("waits_in_callback", &["cc -O2 -pthread -o program @waits_in_callback.c"])
+        .says("5 threads asked, 20 times stopped\n"),
+    Hazard::new(
+        "ends_beside_callback",
+        &[
+            "cc -O2 -pthread -o program @ends_beside_callback.c",
+            "cc -O2 -shared -fPIC -DANSWER=1 -o one.so @load_libraries/work.c",
+        ],
+    )
+    .says("5 children ended\n"),
     // The constructor of a library that the program is linked with, before `main` and before the
     // constructors of the program.
     Hazard::new(

@@ -43,6 +43,9 @@ pub const ALL: &[Hazard] = &[
         .says("strict: worked\n")
         .ends(Ended::Status(7))
         .also(sampling_ends_with_a_word),
+    Hazard::new("sealed_throw", &["c++ -O2 -o program @sealed_throw.cpp"])
+        .says("caught 7\n")
+        .ends(Ended::Status(7)),
     Hazard::new("dispatched_by_prctl", &["cc -O2 -o program @dispatched.c"])
         .says("calls: 1\n")
         .by_two()

@@ -2,7 +2,7 @@
 
 use csprof_format::loss::PartialReason;
 
-use crate::hazard::{Hazard, SOURCES, Trial};
+use crate::hazard::{Ended, Hazard, SOURCES, Trial};
 use crate::recording::Allowed;
 
 /// All of them.
@@ -92,6 +92,18 @@ pub const ALL: &[Hazard] = &[
              in a thread: untouched\n\
              threads of the smallest size\n",
         ),
+    Hazard::new("executed_on_a_small_stack", SMALL_ENDS)
+        .command(&["./program", "execute"])
+        .says("reported\n"),
+    Hazard::new("ended_on_a_small_stack", SMALL_ENDS)
+        .command(&["./program", "end"])
+        .ends(Ended::Status(3)),
+    Hazard::new("executed_in_a_coroutine", SMALL_ENDS)
+        .command(&["./program", "execute", "coroutine"])
+        .says("reported\n"),
+    Hazard::new("ended_in_a_coroutine", SMALL_ENDS)
+        .command(&["./program", "end", "coroutine"])
+        .ends(Ended::Status(3)),
     Hazard::new("alternate_rules", &["cc -O2 -w -pthread -o program @alternate_rules.c"])
         .by_two()
         .variants(&["", "-O0", "clang"])
@@ -126,6 +138,7 @@ pub const ALL: &[Hazard] = &[
         }),
 ];
 
+const SMALL_ENDS: &[&str] = &["cc -O2 -o program @small_ends.c"];
 const ALTERNATE_RULES: &str = "\
 start: 0, none of 0, flags 2; on own
 handler: 1, flags 8000004, before 0, masks 110

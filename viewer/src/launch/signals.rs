@@ -110,13 +110,19 @@ impl SignalGuard {
         for &signal in &self.ignored {
             self.handle.add_signal(signal)?;
         }
-        let changes = WaitPidFlag::WEXITED | WaitPidFlag::WSTOPPED | WaitPidFlag::WNOWAIT;
+        // Of the program's threads, those that have asked to be traced are told of apart; until
+        // they are reaped, the program does not end.
+        let changes = WaitPidFlag::WEXITED | WaitPidFlag::WSTOPPED | WaitPidFlag::__WNOTHREAD;
         loop {
-            match waitid(Id::Pid(pid), changes) {
-                Ok(WaitStatus::Stopped(..)) => stop_with(pid),
+            match waitid(Id::All, changes | WaitPidFlag::WNOWAIT) {
+                Ok(WaitStatus::Stopped(changed, _)) if changed == pid => stop_with(pid),
+                Ok(status) => match status.pid().filter(|changed| *changed != pid) {
+                    Some(other) => _ = waitid(Id::Pid(other), changes | WaitPidFlag::WNOHANG),
+                    None => break,
+                },
                 Err(Errno::EINTR) => {}
-                // An end; or an error such as a signal without a name in nix, which `wait` tells.
-                _ => break,
+                // An error such as a signal without a name in nix: `wait` tells how it has ended.
+                Err(_) => break,
             }
         }
         // WNOWAIT has left the ended program in place, so its id was its own until here.
