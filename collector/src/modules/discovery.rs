@@ -201,7 +201,7 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts)
             looking.all_apart = unsafe { namespaces::visit(each_apart) };
         }
         looking.seen.counts = Counts { adds: info.dlpi_adds, subs: info.dlpi_subs };
-        // Where nothing was unloaded since, it is the one that it was, if somebody has not cut its file.
+        // Where nothing was unloaded since, it is the one that it was; its file may have been cut.
         let stays = looking.before.has_same_unloads(looking.seen.counts);
         let known = looking.at_place_of(info.dlpi_phdr.addr() as u64);
         let is_same = |module: &LoaderModule| match stays {

@@ -1,8 +1,8 @@
 //! The lock of the loader's list, with an end to the wait for it.
 //!
-//! Setup side. dl_iterate_phdr(3) holds that lock while it calls back, and in the callback a program
-//! may wait for other threads: profilers stop them there. If one of these were in a look, with all
-//! signals blocked until it has the lock, both would wait for ever.
+//! Setup side. dl_iterate_phdr(3) holds that lock while it calls back, and in the callback a
+//! program may wait for other threads: profilers stop them there. If one of these were in a look,
+//! with all signals blocked until it has the lock, both would wait for ever.
 //!
 //! glibc has no name for the lock. It is found: a recursive mutex in the loader's own data
 //! (`_rtld_global`) that this thread holds once in a callback, and not before. Where none is, or

@@ -241,8 +241,8 @@ fn look() -> bool {
 }
 
 /// Calls `work` with the loader's lock, while nobody else looks and no module comes or goes;
-/// `false` if a fork has the tables, perhaps this thread's, or somebody else that lock for too long.
-/// `None` where the loader cannot be asked.
+/// `false` if a fork has the tables, perhaps this thread's, or somebody else that lock for too
+/// long. `None` where the loader cannot be asked.
 fn alone_in_loader(work: impl FnOnce() -> bool) -> Option<bool> {
     // Before the loader's lock is taken, which a handler of the program must not leave behind.
     let mask = sys::set_mask(Mask::ALL);
