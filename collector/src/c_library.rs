@@ -14,7 +14,7 @@ use core::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use libc::{dl_phdr_info, pthread_attr_t, pthread_key_t, pthread_mutex_t, timespec};
+use libc::{dl_phdr_info, pthread_attr_t, pthread_key_t, pthread_mutex_t};
 
 use crate::arch::FIRST_GLIBC;
 
@@ -60,6 +60,11 @@ impl Real {
         // Relaxed: the value is an address of code that was mapped before anyone could find it.
         let known = self.address.load(Ordering::Relaxed);
         if known.is_null() { self.find() } else { known }
+    }
+
+    /// Whether it has been found.
+    pub fn is_found(&self) -> bool {
+        !self.address.load(Ordering::Relaxed).is_null()
     }
 
     #[cold]
@@ -159,7 +164,7 @@ functions! {
     fn pthread_attr_getguardsize(attributes: *const pthread_attr_t, size: *mut usize) -> c_int, else libc::ENOSYS;
     fn pthread_attr_getstacksize(attributes: *const pthread_attr_t, size: *mut usize) -> c_int, else libc::ENOSYS;
     fn pthread_key_create(key: *mut pthread_key_t, end: unsafe extern "C" fn(*mut c_void)) -> c_int, else libc::ENOSYS;
-    fn pthread_mutex_timedlock(mutex: *mut pthread_mutex_t, end: *const timespec) -> c_int, else libc::ENOSYS;
+    fn pthread_mutex_trylock(mutex: *mut pthread_mutex_t) -> c_int, else libc::ENOSYS;
     fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int, else libc::ENOSYS;
     fn pthread_setspecific(key: pthread_key_t, value: *const c_void) -> c_int, else libc::ENOSYS;
     fn __register_atfork(prepare: AtFork, parent: AtFork, child: AtFork, object: *const c_void) -> c_int, else libc::ENOSYS;

@@ -92,7 +92,10 @@ impl LoaderModule {
         let has_its_name = || unsafe { name(info) }.to_bytes() == self.name;
         let mut probe = Probe::default();
         let notes = || self.notes.iter().filter_map(|notes| bytes(&self.readable, notes.clone()));
-        self.bias == info.dlpi_addr
+        // A relative name may lead elsewhere by now.
+        let is_certain = matches!(self.name.first(), None | Some(b'/'));
+        is_certain
+            && self.bias == info.dlpi_addr
             && !self.identity.build_id.is_empty()
             && has_its_name()
             && self.notes.iter().all(|notes| probe.is_there(notes))

@@ -12,15 +12,15 @@
 
 use alloc::vec;
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::c_library;
 use crate::sys::{self, Clock};
 
 /// How long a look waits: a look of another thread takes milliseconds, on a busy machine tens.
 const LONGEST_WAIT_NS: u64 = 100_000_000;
-/// How long before it asks whether the wait is in vain: a fork waits for that.
-const WAIT_AT_ONCE_NS: u64 = 5_000_000;
+/// How long a pause between two tries is at most.
+const LONGEST_PAUSE_NS: u32 = 1_000_000;
 
 /// Of the loader's data, as many bytes are searched; glibc 2.41 has 4.4 KB. There may be fewer.
 const SEARCHED: usize = 8192;
@@ -57,7 +57,9 @@ pub(super) fn start(in_callback: impl FnOnce(&mut dyn FnMut())) {
         LOCK.store(data.wrapping_byte_add(at).cast(), Ordering::Relaxed);
     }
     // Its functions are looked for now: the first look may be where the loader may not be asked.
-    drop(take(|| false));
+    if take(|| false).is_none() {
+        LOCK.store(core::ptr::null_mut(), Ordering::Relaxed);
+    }
 }
 
 /// Copies what is there from `address` on; zeros stay for the rest.
@@ -85,30 +87,34 @@ fn is_held(bytes: &[u8], thread: u32) -> bool {
 /// The lock, held by this thread until it is dropped; or nothing to hold where it is not known.
 pub(super) struct Held(Option<*mut libc::pthread_mutex_t>);
 
+/// Whether the last wait was in vain: until the lock was got once, it is tried only.
+static WAS_VAIN: AtomicBool = AtomicBool::new(false);
+
 /// Waits for the lock, but not for ever: `None` if somebody else has it for too long, or `is_vain`
 /// while it is waited for. All signals are blocked.
+///
+/// By tries and pauses: pthread_mutex_timedlock(3) goes by a clock that can be set back.
 pub(super) fn take(is_vain: impl Fn() -> bool) -> Option<Held> {
     let lock = LOCK.load(Ordering::Relaxed);
     if lock.is_null() {
         return Some(Held(None));
     }
-    let until = |ns: u64| {
-        let end = sys::now_ns(Clock::Realtime).saturating_add(ns);
-        libc::timespec {
-            tv_sec: (end / 1_000_000_000).cast_signed(),
-            tv_nsec: (end % 1_000_000_000).cast_signed(),
-        }
-    };
-    for _ in 0..LONGEST_WAIT_NS / WAIT_AT_ONCE_NS {
-        if is_vain() {
-            return None;
-        }
-        let end = until(WAIT_AT_ONCE_NS);
+    let start = sys::now_ns(Clock::Monotonic);
+    let mut pause = 10_000;
+    while !is_vain() {
         // SAFETY: the loader's own mutex, which is there as long as the process.
-        let failed = unsafe { c_library::pthread_mutex_timedlock(lock, &raw const end) };
-        if failed == 0 {
+        if unsafe { c_library::pthread_mutex_trylock(lock) } == 0 {
+            // Relaxed, here and below: it only says how long to wait.
+            WAS_VAIN.store(false, Ordering::Relaxed);
             return Some(Held(Some(lock)));
         }
+        let waited = sys::now_ns(Clock::Monotonic).saturating_sub(start);
+        if waited >= LONGEST_WAIT_NS || WAS_VAIN.load(Ordering::Relaxed) {
+            WAS_VAIN.store(true, Ordering::Relaxed);
+            return None;
+        }
+        sys::sleep_ns(pause);
+        pause = (2 * pause).min(LONGEST_PAUSE_NS);
     }
     None
 }
@@ -119,5 +125,27 @@ impl Drop for Held {
             // SAFETY: taken in `take`, by this thread.
             unsafe { c_library::pthread_mutex_unlock(lock) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_is_found_and_not_waited_for_without_end() {
+        let in_loader = |work: &mut dyn FnMut()| {
+            let _ = crate::modules::discovery::in_loader(work);
+        };
+        let _alone = crate::modules::tests::LOOKS.lock();
+        start(in_loader);
+        assert!(!LOCK.load(Ordering::Relaxed).is_null());
+        let take_elsewhere =
+            || std::thread::scope(|scope| scope.spawn(|| take(|| false).is_some()).join().unwrap());
+        in_loader(&mut || {
+            assert!(take(|| false).is_some(), "its own");
+            assert!(!take_elsewhere() && !take_elsewhere());
+        });
+        assert!(take_elsewhere());
     }
 }

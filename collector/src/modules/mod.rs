@@ -262,6 +262,15 @@ fn alone_in_loader(work: impl FnOnce() -> bool) -> Option<bool> {
     is_done
 }
 
+/// Calls `work`, which may ask the loader, unless somebody else has the loader's lock for too long.
+pub fn with_loader(work: impl FnOnce()) {
+    let mask = sys::set_mask(Mask::ALL);
+    if let Some(_held) = loader_lock::take(|| false) {
+        work();
+    }
+    sys::set_mask(mask);
+}
+
 /// Frees the maps that no handler can be reading any more. A moment without any reader after a map
 /// was replaced proves that nobody holds it. Samples take microseconds; a busy machine may postpone
 /// the release to a later call.
@@ -456,9 +465,13 @@ mod tests {
 
     use super::*;
 
+    /// Held by tests that look, or keep others from it.
+    pub(super) static LOOKS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
     /// One that looks may be kept from the processor for as long as others like.
     #[test]
     fn who_looks_waits_for_who_looks_already() {
+        let _alone = LOOKS.lock();
         start();
         let mut known = KNOWN.lock();
         // So that there is something to do.
@@ -480,6 +493,7 @@ mod tests {
     /// say.
     #[test]
     fn a_child_waits_for_no_reader_of_its_parent() {
+        let _alone = LOOKS.lock();
         start();
         let here = a_child_waits_for_no_reader_of_its_parent as *const () as u64;
         let of_parent = Reading::begin().unwrap();

@@ -84,6 +84,7 @@ extern "C" fn construct(
     for real in real::ALL {
         real.address();
     }
+    real::find_unwinder();
     signals::action::remember_inherited();
     reach::remember();
     signals::action::pass_on();

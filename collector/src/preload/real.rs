@@ -78,6 +78,12 @@ macro_rules! real_functions {
     };
 }
 
+/// Finds the functions of an unwinder, if one is loaded.
+pub(super) fn find_unwinder() {
+    let mut all = OF_UNWINDER.iter();
+    while all.next().is_some_and(|real| !real.address().is_null()) {}
+}
+
 /// A signal's handler as signal(2) takes and returns it.
 pub(super) type Handler = libc::sighandler_t;
 /// What a C function of type `void` returns.

@@ -33,7 +33,7 @@ use super::stub::{self, ENGAGED, WATCHING};
 use crate::arch::{self, Call, ENDED_CALLS, FORK_CALLS, Route};
 use crate::messages::{self, Warning};
 use crate::trampoline::Suspended;
-use crate::{lifecycle, process, sys, thread};
+use crate::{lifecycle, modules, process, sys, thread};
 
 /// Before prctl: what installs a filter comes here, and calls before the constructor.
 extern "C" fn before_prctl(call: &mut Call, real: &Real) -> *mut c_void {
@@ -144,8 +144,8 @@ fn note_child(flags: u64) {
 
 fn enter() {
     // The first exception may come when the collector must ask the kernel for nothing.
-    for real in real::OF_UNWINDER {
-        real.address();
+    if !real::OF_UNWINDER.iter().all(|real| real.is_found()) {
+        modules::with_loader(real::find_unwinder);
     }
     if process::active() {
         lifecycle::seal();

@@ -46,6 +46,14 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("sealed_throw", &["c++ -O2 -o program @sealed_throw.cpp"])
         .says("caught 7\n")
         .ends(Ended::Status(7)),
+    Hazard::new("seals_beside_callback", &["cc -O2 -pthread -o program @seals_beside_callback.c"])
+        .says("ended with 0\n"),
+    Hazard::new(
+        "child_seals_beside_callback",
+        &["cc -O2 -pthread -o program @seals_beside_callback.c"],
+    )
+    .command(&["./program", "child"])
+    .says("ended with 0\n"),
     Hazard::new("dispatched_by_prctl", &["cc -O2 -o program @dispatched.c"])
         .says("calls: 1\n")
         .by_two()
