@@ -34,7 +34,7 @@ pub use model::{
 };
 #[cfg(test)]
 pub(crate) use name::hard_names;
-pub(crate) use name::{BareNames, NarrowName, OPERATORS, Parts, closed_group, spell};
+pub(crate) use name::{BareNames, CloneMarks, NarrowName, OPERATORS, Parts, closed_group, spell};
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};

@@ -1,7 +1,10 @@
 //! Each stage and each error once, by example.
 
+use csprof_format::ids::StringId;
+use csprof_format::profile::GENERATED_CODE;
+
 use super::{Refined, Sets, apply, parse, to_outline};
-use crate::profile::from_outline;
+use crate::profile::{Profile, from_outline};
 
 mod loops;
 mod rows;
@@ -48,6 +51,33 @@ main 1
 = 19 + 0
 "
     );
+}
+
+/// `resolver` may be a compiler's word for what chooses a copy of a function of C.
+#[test]
+fn functions_of_other_languages_have_no_marks_of_compilers() {
+    let outline = "f 1\n  main.resolver 4 module:x\n  main 2\n";
+    let shown = |change: &dyn Fn(&mut Profile, usize)| {
+        let mut profile = from_outline(outline).unwrap();
+        let number = profile.functions.iter().position(|f| &*f.name == "main.resolver").unwrap();
+        change(&mut profile, number);
+        ["leaf main", "leaf resolver"]
+            .map(|text| apply(&profile, &parse(text).unwrap()).map_or(0, |refined| refined.shown))
+    };
+    let of_file = |profile: &mut Profile, number: usize, file: &str| {
+        profile.info.strings.push(file.into());
+        let file = StringId::from_index(profile.info.strings.len() - 1);
+        profile.functions[number].file = Some(file);
+    };
+    assert_eq!(shown(&|_, _| {}), [6, 4], "either, for it is not known");
+    assert_eq!(shown(&|profile, number| of_file(profile, number, "/src/main.go")), [2, 4]);
+    assert_eq!(shown(&|profile, number| of_file(profile, number, "/src/main.c")), [6, 4]);
+    let generated = |profile: &mut Profile, number: usize| {
+        let module = profile.functions[number].module.unwrap();
+        let path = profile.info.modules[module.index()].path;
+        profile.info.strings[path.index()] = GENERATED_CODE.into();
+    };
+    assert_eq!(shown(&generated), [2, 4]);
 }
 
 #[test]

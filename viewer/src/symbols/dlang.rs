@@ -8,8 +8,9 @@
 //! The text is that of c++filt(1), without the attributes and the result of the function. No crate
 //! reads this grammar.
 //!
-//! Invariant: a name costs a bounded time, memory and stack: nesting ends at [`DEPTH`], what is
-//! read, also again through references, at [`STEPS`] parts, and the text at [`OUTPUT_LIMIT`].
+//! Invariant: a name costs a bounded time, memory and stack: nesting ends at [`DEPTH`], the parts and
+//! what is read again, through references or as something else, at [`STEPS`], and the text at
+//! [`OUTPUT_LIMIT`].
 
 /// Longest text, in bytes.
 const OUTPUT_LIMIT: usize = 1 << 16;
@@ -17,8 +18,10 @@ const OUTPUT_LIMIT: usize = 1 << 16;
 /// Nesting of a name.
 const DEPTH: usize = 96;
 
-/// Parts that are read at most: references can make a short name expand exponentially.
-const STEPS: usize = 1 << 14;
+/// What is read at most: bytes that were read before, and parts, each as [`PART`] of them.
+/// References can make a short name expand exponentially, and have a long one read often.
+const STEPS: usize = 1 << 17;
+const PART: usize = 8;
 
 /// The text for people; `None` if it is no name of D, or has a part that is not understood.
 pub(super) fn demangle(mangled: &str) -> Option<String> {
@@ -101,13 +104,20 @@ impl<'n> Reader<'n> {
         Some(byte)
     }
 
+    /// Pays for what is read. Where it is not enough, nothing more is read.
+    fn spend(&mut self, steps: usize) -> Option<()> {
+        let left = self.steps.checked_sub(steps);
+        self.steps = left.unwrap_or(0);
+        left.map(drop)
+    }
+
     /// Runs a part one level deeper.
     fn deeper(
         &mut self,
         out: &mut String,
         part: impl FnOnce(&mut Self, &mut String) -> Option<()>,
     ) -> Option<()> {
-        self.steps = self.steps.checked_sub(1)?;
+        self.spend(PART)?;
         if self.depth >= DEPTH {
             return None;
         }
@@ -134,7 +144,7 @@ impl<'n> Reader<'n> {
     }
 
     /// Behind `Q`, which stands here: the place that it refers to. Base 26, the last digit a small
-    /// letter.
+    /// letter, the first not zero.
     fn reference(&mut self) -> Option<usize> {
         let here = self.at;
         self.at += 1;
@@ -142,6 +152,7 @@ impl<'n> Reader<'n> {
         loop {
             let byte = self.next()?;
             let digit = match byte {
+                b'A' if back == 0 => return None,
                 b'A'..=b'Z' => byte - b'A',
                 b'a'..=b'z' => byte - b'a',
                 _ => return None,
@@ -161,9 +172,10 @@ impl<'n> Reader<'n> {
     ) -> Option<()> {
         let place = self.reference()?;
         let behind = std::mem::replace(&mut self.at, place);
-        self.deeper(out, part)?;
+        let done = self.deeper(out, part);
+        self.spend(self.at.saturating_sub(place))?;
         self.at = behind;
-        Some(())
+        done
     }
 
     /// A name and its type, behind `_D`.
@@ -217,6 +229,7 @@ impl<'n> Reader<'n> {
             if is_function && !self.rest().is_empty() {
                 out.push_str(if says_const { &behind } else { "" });
             } else {
+                self.spend(self.at.saturating_sub(start))?;
                 self.at = start;
                 out.truncate(length);
                 return Some(());
@@ -712,6 +725,37 @@ mod tests {
         let doubling = |levels: usize| format!("_D1aFHii{}Zv", "HQgQi".repeat(levels));
         assert!(demangle(&doubling(5)).is_some_and(|name| name.len() > 100));
         assert_eq!(demangle(&doubling(60)), None);
+    }
+
+    /// What a name refers to may be long, and of no length in the text.
+    #[test]
+    fn names_that_are_read_again_and_again_are_none() {
+        let digits = |mut number: usize| {
+            let mut digits = vec![b'a' + (number % 26) as u8];
+            while number >= 26 {
+                number /= 26;
+                digits.insert(0, b'A' + (number % 26) as u8);
+            }
+            String::from_utf8(digits).unwrap()
+        };
+        let referring = |begin: &str, place: usize, each: &str, times: usize| {
+            let mut name = begin.to_owned();
+            for _ in 0..times {
+                name.push_str(each);
+                name.push_str(&digits(name.len() - 1 - place));
+            }
+            name + "Zv"
+        };
+        let zeros = format!("_D1aFC{}1b", "0".repeat(4000));
+        let name = |times| referring(&zeros, "_D1aF".len(), "Q", times);
+        assert!(demangle(&name(20)).is_some());
+        assert_eq!(demangle(&name(40)), None);
+        // A digit that is none.
+        assert!(demangle("_D1aFPiQcZv").is_some());
+        assert_eq!(demangle("_D1aFPiQAcZv"), None);
+        // As a function, and then as the type of something.
+        let twice = format!("_D1a{}{}iZv", "FC1b".repeat(20), "0".repeat(4000));
+        assert_eq!(demangle(&twice), None);
     }
 
     #[test]

@@ -20,14 +20,14 @@ use object::elf;
 
 use super::dlang;
 use super::elf::RawSymbols;
+use crate::profile::CloneMarks;
 
 /// The name to show for a symbol; `None` if it is of none of these languages.
 pub(super) fn demangle(symbol: &str) -> Option<String> {
     if !symbol.is_ascii() {
         return None;
     }
-    let end = clone_mark(symbol);
-    let (name, clone) = symbol.split_at(end);
+    let (name, clone) = without_marks(symbol);
     let shown = gfortran(name)
         .or_else(|| flang(name))
         .or_else(|| ocaml(name))
@@ -37,12 +37,9 @@ pub(super) fn demangle(symbol: &str) -> Option<String> {
     Some(if clone.is_empty() { shown } else { format!("{shown} [clone {clone}]") })
 }
 
-/// Where what a compiler appended to the name of a part or a copy begins: `.isra.0`. OCaml has dots
-/// of its own, before letters of a name.
-fn clone_mark(symbol: &str) -> usize {
-    const MARKS: [&str; 8] =
-        [".cold", ".part.", ".isra.", ".constprop.", ".lto_priv.", ".llvm.", "._omp_fn.", ".omp_"];
-    MARKS.iter().filter_map(|mark| symbol.find(mark)).min().unwrap_or(symbol.len())
+/// A symbol without what a compiler appended to that of a part or a copy, `.isra.0`, and that.
+fn without_marks(symbol: &str) -> (&str, &str) {
+    symbol.split_at(CloneMarks::of(symbol).first.unwrap_or(symbol.len()))
 }
 
 /// `__MODULE_MOD_NAME`; a procedure of a submodule is in `__MODULE.SUBMODULE_MOD_NAME`.
@@ -255,7 +252,7 @@ impl AdaUnits {
         if self.0.is_empty() {
             return None;
         }
-        let (name, clone) = symbol.split_at(clone_mark(symbol));
+        let (name, clone) = without_marks(symbol);
         // What is nested in a subprogram ends with a number, `work__inner.0`.
         let name = name.split('.').next()?;
         let is_unit = |(at, _): (usize, &str)| self.0.contains(&name[..at]);
@@ -346,6 +343,14 @@ mod tests {
             ("camlRe__Automata__marks_set_idx_651", "Re.Automata.marks_set_idx"),
             ("camlRe__Group__fun_1161", "Re.Group.fun_1161"),
             ("camlDune__exe__Main__run_12", "Main.run"),
+            ("camlCache.cold_start_270", "Cache.cold_start"),
+            ("camlCache.warm_271", "Cache.warm"),
+            ("camlCache.omp_run_272", "Cache.omp_run"),
+            ("camlCache.part_273", "Cache.part"),
+            ("camlCache.cold_274.cold", "Cache.cold [clone .cold]"),
+            ("_D1a4coldFiZv.part.0.cold", "a.cold(int) [clone .part.0.cold]"),
+            ("__solver.fast_MOD_step.cold", "solver::fast::step [clone .cold]"),
+            ("_QMsolverPstep.omp_outlined..1", "solver::step [clone .omp_outlined..1]"),
             ("camlA__$3e$3e$3d_12", "A.(>>=)"),
             ("base_GHCziBase_map_info", "GHC.Base.map"),
             ("base_GHCziBase_zgzgze_info", "GHC.Base.(>>=)"),

@@ -5,6 +5,7 @@
 //! that do not look like either (C, Fortran, addresses, groups) come back unchanged.
 
 mod bare;
+mod clones;
 mod narrow;
 mod scan;
 mod spelling;
@@ -13,6 +14,7 @@ mod versions;
 use std::borrow::Cow;
 
 pub(crate) use bare::BareNames;
+pub(crate) use clones::CloneMarks;
 pub(crate) use narrow::NarrowName;
 use scan::scan;
 pub(crate) use scan::{OPERATORS, Parts, closed_group};

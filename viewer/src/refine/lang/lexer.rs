@@ -5,9 +5,9 @@
 //! they are and mean the character itself in the glob. `$` is a sign only where a word ends.
 //! Brackets are signs only in `node[…]`, since names have them: `operator[]`, `foo[abi:cxx11]`.
 //!
-//! Names of C++ and Rust can be typed as they are shown. What opens directly behind a name and is
-//! closed again belongs to it, `vector<int>::push_back(int const&)`, as does `{…}` behind `::` and
-//! the symbol of an `operator<<`; so do `<T as Trait>::` and `(anonymous namespace)` before one.
+//! Names of C++, Rust and D can be typed as they are shown. What opens directly behind a name and is
+//! closed again belongs to it, `vector<int>::push_back(int const&)` and `Matrix!(double).row`, as
+//! does `{…}` behind `::` and the symbol of an `operator<<`; so do `<T as Trait>::` and `(anonymous namespace)` before one.
 //! Nothing else could stand there: `<` compares only behind what is measured, and parentheses
 //! stand behind words with a meaning.
 
@@ -230,6 +230,7 @@ fn part_of_name(text: &str, start: usize, at: usize) -> Option<usize> {
         Some('<') if before.is_empty() => group(),
         Some('(') if rest.starts_with(ANONYMOUS) => Some(at + ANONYMOUS.len()),
         Some('<' | '(') if is_name() => group(),
+        Some('!') if rest.starts_with("!(") && is_name() => group_of(text, at + 1),
         Some('{') if before.ends_with("::") => group(),
         // What stands behind arguments.
         Some(' ') if before.contains(')') => {
@@ -347,6 +348,10 @@ mod tests {
             "<fn() as core::ops::FnOnce<()>>::call_once",
             "core::ptr::drop_in_place::<alloc::vec::Vec<u8>>",
             "core::slice::<impl [T]>::sort",
+            "app.shared_!(long).shared_(long)",
+            "app.Matrix!(double).Matrix.row(int) const",
+            "app.f!(a.B!(int, 'x'), \"*\").f(a.B, int)",
+            "app.run().inner!(a)",
         ] {
             assert_eq!(lexed(name), format!("[{name}]"));
             assert_eq!(
@@ -363,6 +368,14 @@ mod tests {
             "[small] [incl] ( [time] ) < [3%] | [a] > [b]"
         );
         assert_eq!(lexed("node[edges<3]|a>b"), "[node] [ [edges] < [3] ] | [a] > [b]");
+        assert_eq!(
+            lexed("{a,!(b)}|not !(c)|a!(b"),
+            "{ [a] , ! ( [b] ) } | [not] ! ( [c] ) | [a] ! ( [b]"
+        );
+        assert_eq!(
+            lexed("hide!(a)|in!(b)|x = !(c)"),
+            "[hide] ! ( [a] ) | [in] ! ( [b] ) | [x] = ! ( [c] )"
+        );
         assert_eq!(lexed("hide{a,b}"), "[hide] { [a] , [b] }");
         assert_eq!(
             lexed("operator > f and operator and g"),

@@ -1,7 +1,7 @@
 //! Names of functions in C and Fortran and of languages that write paths with dots, and what else
 //! these are called.
 
-use crate::profile::closed_group;
+use crate::profile::{CloneMarks, closed_group};
 
 /// Dots of a path that part it.
 const MOST_DOTS: usize = 64;
@@ -15,10 +15,16 @@ pub(crate) fn is_of_c(name: &str) -> bool {
 /// `__memcpy_avx512_unaligned_erms`, one of the implementations that glibc chooses from when the
 /// program starts, is `memcpy_avx512_unaligned_erms` and `memcpy`; `scan.part.0`, which the
 /// compiler made of a piece of it, is `scan`; `dgemm_` is `dgemm`, and `__grid_MOD_step` is `step`.
-pub(crate) fn c_forms(name: &str) -> impl Iterator<Item = &str> {
+/// In a language that `writes_dots`, what looks like a compiler's mark may be the function; where
+/// the language is not known, a word may be both.
+pub(crate) fn c_forms(name: &str, writes_dots: impl Fn() -> bool) -> impl Iterator<Item = &str> {
     const PROCESSORS: [&str; 7] =
         ["_avx", "_evex", "_sse2", "_sse4", "_ssse3", "_erms", "_generic"];
-    let whole = without_clone(name);
+    let marks = CloneMarks::of(name);
+    let certain = marks.certain.unwrap_or(name.len());
+    let of_c = marks.of_c(name).unwrap_or(certain);
+    let whole = if of_c < certain && writes_dots() { certain } else { of_c };
+    let whole = &name[..whole];
     let public = whole.trim_start_matches('_');
     let end = PROCESSORS.iter().filter_map(|processor| public.find(processor)).min();
     let plain = end.filter(|&end| end > 0).and_then(|end| public.get(..end));
@@ -30,11 +36,28 @@ pub(crate) fn c_forms(name: &str) -> impl Iterator<Item = &str> {
     (whole.len() < name.len())
         .then_some(whole)
         .into_iter()
+        .chain((whole.len() < certain && certain < name.len()).then(|| &name[..certain]))
         .chain((public.len() < whole.len()).then_some(public))
         .chain(plain)
         .chain(fortran)
         .chain(in_module)
-        .chain(dotted(whole))
+        .chain(parts(name))
+}
+
+/// What [`dotted`] gives of a name without what is certainly a compiler's mark.
+pub(crate) fn parts(name: &str) -> impl Iterator<Item = &str> {
+    dotted(&name[..CloneMarks::of(name).certain.unwrap_or(name.len())])
+}
+
+/// Ends of names of files in languages that write paths with dots.
+const WITH_DOTS: [&str; 20] = [
+    "adb", "ads", "cr", "cs", "d", "di", "go", "hs", "java", "js", "kt", "lhs", "ml", "mll", "mly",
+    "odin", "py", "scala", "swift", "zig",
+];
+
+/// Whether functions of a file are of a language that writes paths with dots.
+pub(crate) fn writes_dots(file: &str) -> bool {
+    file.rsplit_once('.').is_some_and(|(_, end)| WITH_DOTS.contains(&end))
 }
 
 /// What follows each dot of a path as OCaml, Haskell, Ada, D, Go and Java write it, so that
@@ -74,44 +97,4 @@ pub(crate) fn dotted(name: &str) -> impl Iterator<Item = &str> {
 /// Those of [`dotted`] in which brackets hold arguments: not the ones that a name begins with.
 pub(crate) fn spelled(name: &str) -> impl Iterator<Item = &str> {
     dotted(name).filter(|form| !form.starts_with('('))
-}
-
-/// The name of the function that a compiler made this one of.
-fn without_clone(name: &str) -> &str {
-    const MADE: [&str; 17] = [
-        ".cold",
-        ".warm",
-        ".part.",
-        ".isra.",
-        ".constprop.",
-        ".lto_priv.",
-        ".llvm.",
-        ".clone.",
-        ".localalias",
-        "._omp_fn.",
-        ".omp_outlined",
-        ".argprom",
-        ".extracted",
-        ".specialized.",
-        ".__uniq.",
-        ".__part.",
-        " [clone ",
-    ];
-    let end = MADE.iter().filter_map(|made| name.find(made)).chain(for_processor(name)).min();
-    end.filter(|&end| end > 0).map_or(name, |end| &name[..end])
-}
-
-/// Where a compiler's mark begins of what it makes of one function for several processors:
-/// `f.avx2.0`, `f.arch_haswell`, `f.default.1`, and `f.resolver`, which chooses one. In other
-/// languages these may be names: of modules with capital letters, or behind more dots.
-fn for_processor(name: &str) -> Option<usize> {
-    let dot = name.find('.').filter(|_| !name.starts_with(|first: char| first.is_uppercase()))?;
-    let mark = name[dot + 1..].split(['.', ' ']).next()?;
-    let is_lower = mark.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
-    let is_made = matches!(mark, "default" | "resolver" | "ifunc")
-        || is_lower && ["avx", "sse", "arch_"].iter().any(|of| mark.starts_with(of));
-    // What may follow are numbers of the copy, and marks of copies of it.
-    let rest = name[dot + 1 + mark.len()..].trim_start_matches('.');
-    let is_end = rest.is_empty() || rest.starts_with(|next: char| next.is_ascii_digit());
-    (is_made && (is_end || rest.starts_with(' '))).then_some(dot)
 }

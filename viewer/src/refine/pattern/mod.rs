@@ -1,7 +1,7 @@
 //! Texts compared with what people type: globs, regular expressions, near names. Knows neither the
 //! language nor a forest.
 
-mod c_names;
+pub(crate) mod c_names;
 pub(crate) mod glob;
 mod letters;
 mod lists;

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::c_names::{c_forms, dotted, is_of_c, spelled};
+use super::c_names::{c_forms, dotted, is_of_c, parts, spelled};
 use super::glob::{Glob, GlobPart};
 use super::lists::Lists;
 use super::walk::{Automaton, Walk};
@@ -102,7 +102,7 @@ impl NameTable {
             let public = name.trim_start_matches('_');
             ends.add(public);
             public.split_once("_MOD_").into_iter().for_each(|(_, name)| ends.add(name));
-            dotted(name).for_each(|form| ends.add(form));
+            parts(name).for_each(|form| ends.add(form));
             // What else is left out of it is left out at the end.
             ends.last = u64::MAX;
         } else {
@@ -129,8 +129,14 @@ impl NameTable {
     }
 
     /// Whether a glob matches a name, in any of its forms. Of a name that is not in the table,
-    /// nothing is known before.
-    pub(crate) fn matches(&self, number: usize, name: &str, glob: &NameGlob) -> bool {
+    /// nothing is known before. Whether its language `writes_dots` is asked where it matters.
+    pub(crate) fn matches(
+        &self,
+        number: usize,
+        name: &str,
+        glob: &NameGlob,
+        writes_dots: impl Fn() -> bool,
+    ) -> bool {
         if self.ends.get(number).is_some_and(|ends| !ends.may_match(&glob.ends))
             || !self.may_begin(number, name, glob)
         {
@@ -146,7 +152,7 @@ impl NameTable {
             return false;
         }
         let Some(begin) = self.bare.begin(number).filter(|_| has_bare) else {
-            return glob.glob.matches(name) || glob.matches_unknown(name);
+            return glob.glob.matches(name) || glob.matches_unknown(name, writes_dots);
         };
         if self.dotted(number, name).any(|form| glob.glob.matches(form))
             || glob.matches_dotted(name)
@@ -256,11 +262,11 @@ impl NameGlob {
     }
 
     /// Whether a name of which no bare forms are known matches in another form than its own.
-    fn matches_unknown(&self, name: &str) -> bool {
+    fn matches_unknown(&self, name: &str, writes_dots: impl Fn() -> bool) -> bool {
         if name.starts_with('[') {
             false
         } else if is_of_c(name) {
-            c_forms(name).any(|form| self.glob.matches(form))
+            c_forms(name, writes_dots).any(|form| self.glob.matches(form))
         } else {
             let bare = short_name(name);
             let mut dotted = dotted(name).chain(dotted(&bare));

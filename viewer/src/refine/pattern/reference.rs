@@ -5,8 +5,8 @@ use super::glob::{Glob, GlobPart};
 use super::lists::{Lists, list_end};
 use crate::profile::{Parts, closed_group, short_name, spell};
 
-/// Whether a glob matches a name in one of its forms.
-pub(crate) fn matches(text: &str, name: &str) -> bool {
+/// Whether a glob matches a name in one of its forms, of a language that may write paths with dots.
+pub(crate) fn matches(text: &str, name: &str, writes_dots: bool) -> bool {
     let glob = Glob::new(text);
     if glob.matches(name) {
         return true;
@@ -15,7 +15,7 @@ pub(crate) fn matches(text: &str, name: &str) -> bool {
         return false;
     }
     if is_of_c(name) {
-        return c_forms(name).any(|form| glob.matches(form));
+        return c_forms(name, || writes_dots).any(|form| glob.matches(form));
     }
     if dotted(name).chain(dotted(&short_name(name))).any(|form| glob.matches(form)) {
         return true;

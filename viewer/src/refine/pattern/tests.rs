@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::c_names::writes_dots;
 use super::glob::{Glob, regex};
 use super::names::{NameGlob, NameTable};
 use super::reference;
@@ -71,7 +72,17 @@ fn paths_with_dots_match_from_each_part_on() {
         ("run.default.1", &["run"]),
         ("run.avx2.0", &["run", "run.avx2.0"]),
         ("run.arch_x86_64_v3", &["run"]),
-        ("run.resolver", &["run"]),
+        // A word may be one as well as a function.
+        ("run.resolver", &["run", "resolver"]),
+        ("work.popcnt", &["work", "popcnt"]),
+        ("work.bmi2", &["work"]),
+        ("run.cold", &["run", "cold"]),
+        ("run.cold.part.0", &["run", "run.cold", "cold"]),
+        ("main.warmup", &["warmup", "main.warmup"]),
+        ("Model.cold_start", &["cold_start", "cold*", "Model.*"]),
+        ("main.ssearch", &["ssearch"]),
+        ("cache.extractedKey", &["extractedKey"]),
+        ("f.part.0+0x12", &["f"]),
         ("run.__uniq.1234.llvm.7", &["run"]),
     ] {
         for typed in typed {
@@ -89,7 +100,15 @@ fn paths_with_dots_match_from_each_part_on() {
         ("[partial: a.b]", &["b]", "b*"]),
         ("run.default.1", &["default*", "default.1"]),
         ("run.avx2.0", &["avx2*", "avx*"]),
-        ("run.resolver", &["resolver"]),
+        // Words that only begin like marks, or are none without a number.
+        ("main.warmup", &["main"]),
+        ("main.coldStart", &["main"]),
+        ("Model.cold_start", &["Model"]),
+        ("main.ssearch", &["main"]),
+        ("cache.extractedKey", &["cache"]),
+        ("main.part", &["main"]),
+        ("main.cold.func1", &["main", "cold"]),
+        ("app.units.cold", &["app", "app.units"]),
         ("run.__uniq.1234", &["__uniq*", "__uniq.1234"]),
         ("app.S.f(int) shared", &["int", "shared", "f(char)", "app.S"]),
         ("bytes.(*Buffer).Write", &[".Write"]),
@@ -102,13 +121,54 @@ fn paths_with_dots_match_from_each_part_on() {
 
 /// The quick ways, with what is known of names before and without it, and the long way agree.
 fn matches(text: &str, name: &str) -> bool {
+    matches_of(text, name, false)
+}
+
+/// As above, of a name in a language that may write paths with dots.
+fn matches_of(text: &str, name: &str, writes_dots: bool) -> bool {
     let names = NameTable::of(std::iter::once(name));
     let glob = NameGlob::new(text);
-    let found = reference::matches(text, name);
-    assert_eq!(names.matches(0, name, &glob), found, "{text} {name}");
+    let found = reference::matches(text, name, writes_dots);
+    let known = names.matches(0, name, &glob, || writes_dots);
+    assert_eq!(known, found, "{text} {name}");
     let nothing_known = NameTable::of(std::iter::empty());
-    assert_eq!(nothing_known.matches(0, name, &glob), found, "{text} {name}, nothing known");
+    let unknown = nothing_known.matches(0, name, &glob, || writes_dots);
+    assert_eq!(unknown, found, "{text} {name}, nothing known");
     found
+}
+
+/// In a language that writes paths with dots, what a compiler of C calls a part or a copy is a
+/// function, unless it has a number.
+#[test]
+fn words_of_other_languages_are_no_marks() {
+    for (name, typed, others) in [
+        ("main.resolver", &["resolver", "main.resolver"][..], &["main"][..]),
+        ("main.cold", &["cold"], &["main"]),
+        ("Model.warm", &["warm", "Model.warm"], &["Model"]),
+        ("app.default", &["default", "app.default"], &["app"]),
+        ("arena.avx", &["avx"], &["arena"]),
+        ("Config.default", &["default"], &["Config"]),
+        ("main.run.part.0", &["run", "main.run"], &["main", "part*"]),
+        ("Solver.step [clone .cold]", &["step"], &["Solver"]),
+    ] {
+        for typed in typed {
+            assert!(matches_of(typed, name, true), "{typed} is {name}");
+        }
+        for typed in others {
+            assert!(!matches_of(typed, name, true), "{typed} is not {name}");
+        }
+    }
+    for (file, is_one) in [
+        ("/home/me/main.go", true),
+        ("p.py", true),
+        ("cache.ml", true),
+        ("work.c", false),
+        ("work.cc", false),
+        ("go", false),
+        ("", false),
+    ] {
+        assert_eq!(writes_dots(file), is_one, "{file}");
+    }
 }
 
 /// Names out of cc1plus, libstdc++, LLVM, clang, rustc and programs in C++ and Rust, and how

@@ -6,13 +6,16 @@
 
 use std::borrow::Borrow;
 
+use csprof_format::profile::GENERATED_CODE;
+
 use super::suggest;
-use crate::profile::{Frame, FrameKind, Function, FunctionRef};
+use crate::profile::{Frame, FrameKind, Function, FunctionRef, Profile};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::error::{Cause, Loopless, Unmatched};
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::parser::shipped;
 use crate::refine::lang::syntax::{Field, FramePattern, kind_name};
+use crate::refine::pattern::c_names::writes_dots;
 use crate::refine::pattern::glob::{Glob, regex};
 use crate::refine::pattern::names::NameGlob;
 
@@ -165,7 +168,9 @@ impl<'r> Matcher<'r> {
                 let glob = NameGlob::new(glob);
                 by_name(&|number, name| match self.refined.is_of_place(number) {
                     true => glob.matches_whole(name),
-                    false => names.matches(number, name, &glob),
+                    false => names.matches(number, name, &glob, || {
+                        self.refined.profile.writes_dots(&functions[number])
+                    }),
                 })
             }
             FramePattern::Regex(source) => match regex(source) {
@@ -257,11 +262,20 @@ impl Refined {
     pub(crate) fn names_that_match(&self, glob: &str) -> impl Iterator<Item = &str> {
         let names = self.names.for_pattern(&self.profile);
         let glob = NameGlob::new(glob);
-        let functions = self.profile.functions.iter().map(|function| &*function.name);
-        let named = functions.enumerate().skip(FunctionRef::ROOT.index() + 1);
-        named
-            .filter(move |(number, name)| names.matches(*number, name, &glob))
-            .map(|(_, name)| name)
+        let functions = self.profile.functions.iter().enumerate();
+        functions.skip(FunctionRef::ROOT.index() + 1).filter_map(move |(number, function)| {
+            let (name, writes_dots) = (&*function.name, || self.profile.writes_dots(function));
+            names.matches(number, name, &glob, writes_dots).then_some(name)
+        })
+    }
+}
+
+impl Profile {
+    /// Whether a function is of a language that writes paths with dots, as far as that is known.
+    fn writes_dots(&self, function: &Function) -> bool {
+        let path = function.module.map(|module| self.module_path(module));
+        path == Some(GENERATED_CODE)
+            || function.file.is_some_and(|file| writes_dots(self.string(file)))
     }
 }
 
