@@ -85,10 +85,11 @@ impl Demo {
                 metric: MetricRef::FIRST,
                 compared_by: None,
                 sets: &sets,
-                problem: None,
+                problems: &[],
             };
             let read = Arc::new(move || read_profile(&path, false).map(Profile::from_saved));
-            tui::run(opened, Some(read), "", appearance.viewer(true))?;
+            let base = Refined::base(profile);
+            tui::run(opened, Some(read), base, "", appearance.viewer(true))?;
             return Ok(ExitCode::from(status));
         }
         let mut out = print::output(print::Escaping::Text);

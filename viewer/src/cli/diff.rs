@@ -144,7 +144,8 @@ impl Diff {
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         let files = [&self.base, &self.other];
         let metric = self.metric.as_deref().filter(|name| *name != "samples");
-        let mut profile = compared(files, self.salvage, metric, &self.renames, Scale::Amount)?;
+        let (renames, saved) = (&self.renames, self.saved);
+        let mut profile = compared(files, self.salvage, metric, renames, Scale::Amount, saved)?;
         let scale = self.scale(&profile)?;
         if let Some(comparison) = &mut profile.comparison {
             comparison.scale = scale;
@@ -184,8 +185,8 @@ impl Diff {
     /// When the refinement or the path of a table is not one of these profiles'.
     pub fn prepare(&self, profile: &Profile, appearance: Appearance) -> Result<(Refined, Options)> {
         let text = self.refine.as_deref().unwrap_or("");
-        let begun = self.begun(text, profile)?;
-        let refined = applied(profile, &begun, text)?;
+        let (begun, refined) = self.begun(text, profile)?;
+        let refined = applied(refined, &begun, text)?;
         if !self.format.shows_refinement() {
             begun.tell()?;
         }
@@ -242,11 +243,12 @@ impl Diff {
         }
     }
 
-    fn begun(&self, text: &str, profile: &Profile) -> Result<Begun> {
+    fn begun(&self, text: &str, profile: &Profile) -> Result<(Begun, Refined)> {
         // BASE is what is there from one comparison to the next, so its sets count.
-        let mut begun = parsed(text, profile, self.saved, &SetFiles::of(Some(&self.base)))?;
+        let files = SetFiles::of(Some(&self.base));
+        let (mut begun, refined) = parsed(text, profile, self.saved, &files)?;
         begun.refinement.stages.extend(self.by.map(Stage::By));
-        Ok(begun)
+        Ok((begun, refined))
     }
 }
 

@@ -9,7 +9,9 @@ use clap::{Args, ValueEnum};
 use super::appearance::Appearance;
 use super::exit_code;
 use super::open::ProfileFile;
+use super::saved_stages::SavedStages;
 use crate::print;
+use crate::refine::Refinement;
 use crate::report::info::{self, SetPlace};
 use crate::set_files::{SetFile, SetFiles};
 
@@ -45,7 +47,8 @@ impl Info {
     /// When the profile cannot be read, or output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         let profile = self.file.open()?;
-        let sets = set_places(&self.file.set_files());
+        let files = self.file.set_files();
+        let sets = set_places(&files);
         let mut out = print::output(match self.format {
             Format::Text => print::Escaping::Text,
             Format::Json => print::Escaping::Json,
@@ -55,6 +58,10 @@ impl Info {
             Format::Json => info::json::write(&profile, &sets, &mut out),
         };
         written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)?;
+        // Which of the stages that it begins with do not count.
+        let saved = SavedStages::default();
+        let (begun, _) = saved.before(Refinement::default(), &profile, &files.load());
+        begun.left_out.iter().try_for_each(print::message)?;
         Ok(exit_code::DONE)
     }
 }

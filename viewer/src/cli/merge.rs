@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::exit_code;
 use super::open::ProfileFiles;
+use super::saved_stages::SavedStages;
 use crate::launch::output::Output;
 use crate::print;
 use crate::views::number::{Form, counted};
@@ -56,7 +57,7 @@ impl Merge {
         }
         // Before the work, so that nobody waits in vain.
         let output = Output::new(Some(&self.output), self.output.as_os_str(), self.force)?;
-        let merged = self.parts.merged()?;
+        let merged = self.parts.merged(SavedStages::default())?;
         output.save(&merged)?;
         let form = Form::Unicode;
         let samples = merged.nodes.total_samples();

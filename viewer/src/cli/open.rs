@@ -16,7 +16,7 @@ use crate::print;
 use crate::profile::comparison::{Rename, Scale};
 use crate::profile::merge::{Agreement, CommonStages, Merger};
 use crate::profile::{MetricRef, Profile};
-use crate::refine::{self, Refined, Sets, marks};
+use crate::refine::{Refined, Sets, marks};
 use crate::set_files::SetFiles;
 use crate::views::measure::Measure;
 
@@ -123,19 +123,20 @@ impl ProfileFiles {
     /// # Errors
     ///
     /// As for [`ProfileFiles::merged`].
-    pub fn open(&self) -> Result<Profile> {
+    pub(super) fn open(&self, saved: SavedStages) -> Result<Profile> {
         Ok(Profile::from_saved(match &self.files[..] {
             [file] => read_profile(file, self.salvage)?,
-            _ => self.merged()?,
+            _ => self.merged(saved)?,
         }))
     }
 
-    /// Reads all files into one profile.
+    /// Reads all files into one profile, and says which stages it has not from all of them, if any
+    /// count.
     ///
     /// # Errors
     ///
     /// When a file cannot be read, or they do not go together.
-    pub fn merged(&self) -> Result<saved::Profile> {
+    pub(super) fn merged(&self, saved: SavedStages) -> Result<saved::Profile> {
         let mut progress = Progress::new("reading profiles");
         let mut merger = Merger::new(Agreement::SameMetrics);
         let mut stages = CommonStages::default();
@@ -147,7 +148,7 @@ impl ProfileFiles {
             merger.add(&name, profile)?;
         }
         drop(progress);
-        stages.left_out().iter().try_for_each(print::message)?;
+        saved.tell_left_out(&stages)?;
         Ok(merger.finish())
     }
 }
@@ -183,7 +184,7 @@ pub struct Selection {
     #[arg(long, value_name = "TEXT")]
     refine: Option<String>,
     #[command(flatten)]
-    saved: SavedStages,
+    pub(super) saved: SavedStages,
     /// What is counted: `samples`, or a sample source, such as `cputime`; of several, the first
     /// one unless it is named
     #[arg(long, value_name = "NAME")]
@@ -206,8 +207,8 @@ impl Selection {
         shows: bool,
     ) -> Result<(Refined, Option<String>)> {
         let text = self.refine.as_deref().unwrap_or("");
-        let begun = parsed(text, profile, self.saved, files)?;
-        let refined = applied(profile, &begun, text)?;
+        let (begun, refined) = parsed(text, profile, self.saved, files)?;
+        let refined = applied(refined, &begun, text)?;
         if !shows {
             begun.tell()?;
         }
@@ -237,7 +238,8 @@ impl Selection {
     }
 }
 
-/// The refinement of `--refine`, which may name the sets in these files, behind the profile's own.
+/// The refinement of `--refine`, which may name the sets in these files, behind the profile's own,
+/// and the profile refined by these.
 ///
 /// # Errors
 ///
@@ -247,24 +249,25 @@ pub(super) fn parsed(
     profile: &Profile,
     saved: SavedStages,
     files: &SetFiles,
-) -> Result<Begun> {
+) -> Result<(Begun, Refined)> {
     let sets = files.load();
     if text.contains('@') {
         tell_problems(&sets)?;
     }
     let asked = sets.parse(text).map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
-    let begun = saved.before(asked, profile, &sets);
+    let (begun, refined) = saved.before(asked, profile, &sets);
     begun.left_out.iter().try_for_each(print::message)?;
-    Ok(begun)
+    Ok((begun, refined))
 }
 
-/// The profile refined. An error shows its place in the text.
+/// A profile that is refined by its own stages, refined by all. An error shows its place in the
+/// text.
 ///
 /// # Errors
 ///
 /// If the refinement asks for something that the profile does not have.
-pub(super) fn applied(profile: &Profile, begun: &Begun, text: &str) -> Result<Refined> {
-    refine::apply(profile, &begun.refinement).map_err(|error| {
+pub(super) fn applied(refined: Refined, begun: &Begun, text: &str) -> Result<Refined> {
+    refined.refine_unwatched(&begun.refinement.stages[begun.saved..]).map_err(|error| {
         // A word of the language that stands for a frame is written with `\`, and seldom typed so.
         let bare = error.part.trim_start_matches('\\');
         let place = match text.find(&error.part) {
@@ -299,6 +302,7 @@ pub(super) fn compared(
     metric: Option<&str>,
     renames: &[Rename],
     scale: Scale,
+    saved: SavedStages,
 ) -> Result<Profile> {
     let mut stages = CommonStages::default();
     let mut open = |file: &PathBuf| {
@@ -307,7 +311,7 @@ pub(super) fn compared(
         Ok::<_, anyhow::Error>(Profile::from_saved(profile))
     };
     let (base, other) = (open(files[0])?, open(files[1])?);
-    stages.left_out().iter().try_for_each(print::message)?;
+    saved.tell_left_out(&stages)?;
     let names = files.map(|file| file.display().to_string());
     let has = |profile: &Profile| metric.is_none_or(|name| profile.metric_of(name).is_some());
     if let Some(name) = metric.filter(|_| !has(&base) && !has(&other)) {

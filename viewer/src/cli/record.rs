@@ -86,8 +86,8 @@ struct NamingOptions {
     /// The profile is saved with a stage that hides the interpreter's frames: reports and the
     /// viewer begin with Python functions alone, and the cost of the frames between them is that of
     /// the function they work for. `--no-saved-stages` shows all frames. Earlier versions ignore
-    /// the variable, and Python functions have no names; where one process of the run had such a
-    /// one, the stage is not saved. A file /tmp/perf-PID.map stays.
+    /// the variable, and Python functions have no names; where processes of the run had such a
+    /// one for long, the stage is not saved. A file /tmp/perf-PID.map stays.
     #[arg(long)]
     python: bool,
     /// Have Node.js (tried: 20) name JavaScript functions (--perf-basic-prof-only-functions and

@@ -144,7 +144,7 @@ impl Report {
     ///
     /// When the profile cannot be read, the refinement does not apply, or output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
-        let profile = self.files.open()?;
+        let profile = self.files.open(self.selection.saved)?;
         let files = self.files.set_files();
         if self.sets {
             let (refined, _) = self.selection.apply(&profile, &files, false)?;

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
-use super::open::{ProfileFiles, compared};
+use super::open::{ProfileFiles, applied, compared};
 use super::saved_stages::SavedStages;
 use crate::profile::comparison::Scale;
 use crate::profile::{MetricRef, Profile};
@@ -65,9 +65,11 @@ impl View {
             [base, _] if two => SetFiles::of(Some(base)),
             _ => self.files.set_files(),
         };
-        let asked = sets.load().parse(&self.refine);
+        let loaded = sets.load();
+        let asked = loaded.parse(&self.refine);
         let asked = asked.map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
-        let begun = self.saved.before(asked, &profile, &sets.load());
+        let (begun, refined) = self.saved.before(asked, &profile, &loaded);
+        let refined = applied(refined, &begun, &self.refine)?;
         let metric = match self.metric.as_deref().filter(|_| !two) {
             Some(name) => profile.metric_named(name).map_err(WrongUsage)?,
             None => MetricRef::FIRST,
@@ -79,18 +81,18 @@ impl View {
         let (name, salvage) = (self.files.name(), self.files.salvage);
         let (profile, sets) = (&profile, &sets);
         let (name, files) = (&name, &files);
-        let problem = begun.left_out.first().map(String::as_str);
-        let opened = Opened { profile, name, files, salvage, metric, compared_by, sets, problem };
+        let problems = &begun.left_out;
+        let opened = Opened { profile, name, files, salvage, metric, compared_by, sets, problems };
         let again = self.clone();
         let is_file = self.files.files.iter().all(|file| file.as_os_str() != "-");
         let read = is_file.then(|| Arc::new(move || again.open()) as Reader);
-        run(opened, read, &begun.refinement.to_string(), options)?;
+        run(opened, read, refined, &begun.refinement.to_string(), options)?;
         Ok(exit_code::DONE)
     }
 
     /// The profile, or the comparison.
     fn open(&self) -> Result<Profile> {
-        if self.is_of_two() { self.compared() } else { self.files.open() }
+        if self.is_of_two() { self.compared() } else { self.files.open(self.saved) }
     }
 
     /// Whether two files are compared.
@@ -102,6 +104,7 @@ impl View {
     fn compared(&self) -> Result<Profile> {
         let scale = if self.normalize { Scale::Share } else { Scale::Amount };
         let [base, other] = [0, 1].map(|at| &self.files.files[at]);
-        compared([base, other], self.files.salvage, self.metric.as_deref(), &[], scale)
+        let (salvage, metric) = (self.files.salvage, self.metric.as_deref());
+        compared([base, other], salvage, metric, &[], scale, self.saved)
     }
 }

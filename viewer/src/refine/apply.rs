@@ -30,7 +30,11 @@ impl Refined {
         self.clone().refine_unwatched(std::slice::from_ref(stage))
     }
 
-    fn refine_unwatched(self, stages: &[Stage]) -> Result<Self, RefineError> {
+    /// As [`Refined::refine`], with nobody who watches.
+    ///
+    /// # Errors
+    /// As for [`apply`].
+    pub(crate) fn refine_unwatched(self, stages: &[Stage]) -> Result<Self, RefineError> {
         unwatched(|watch| Stopped::nested(self.refine(stages, watch)))
     }
 

@@ -31,7 +31,7 @@ use super::update::update;
 use super::worker::{self, Requests};
 use crate::print;
 use crate::profile::{MetricRef, Profile};
-use crate::refine::Refined;
+use crate::refine::{Refined, unwatched};
 use crate::set_files::SetFiles;
 use crate::views::difference::unrelated;
 
@@ -90,31 +90,30 @@ pub struct Opened<'o> {
     /// The files of sets of frames that belong to it.
     pub sets: &'o SetFiles,
     /// What else is wrong, for people.
-    pub problem: Option<&'o str>,
+    pub problems: &'o [String],
 }
 
 /// Reads the profile again from where it was read; an error is for people.
 pub type Reader = Arc<dyn Fn() -> anyhow::Result<Profile> + Send + Sync>;
 
-/// Shows a profile, refined in this way to begin with, until the user leaves. It can be read again
-/// by `read`, if it is in files.
+/// Shows a profile, refined to begin with, by the stages of this text, until the user leaves. It
+/// can be read again by `read`, if it is in files.
 ///
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
 pub fn run(
     opened: Opened<'_>,
     read: Option<Reader>,
+    refined: Refined,
     refinement: &str,
     options: Options,
 ) -> anyhow::Result<()> {
-    let Opened { profile, name, files, salvage, metric, compared_by, sets: set_files, problem } =
+    let Opened { profile, name, files, salvage, metric, compared_by, sets: set_files, problems } =
         opened;
     let sets = Arc::new(set_files.load());
     let stages = Stages::read(refinement, &sets)?;
     let base = Refined::base(profile);
-    let forest = Forest::made_of(&base, &stages, &sets)
-        .map_err(|refusal| anyhow::Error::msg(refusal.cause))?
-        .looking_at(metric);
+    let forest = unwatched(|watch| Forest::of(refined, watch)).looking_at(metric);
     let variable = |name| std::env::var(name).ok();
     let color = options.color.decide(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
     // crossterm has an opinion of its own about NO_COLOR; the decision is made here.
@@ -129,15 +128,9 @@ pub fn run(
     crossterm::event::poll(Duration::ZERO).context("the terminal cannot be read")?;
     let size = screen.size().context("the size of the terminal is not known")?;
     let mut model = Model::new(forest, name, Theme::new(color, options.ascii), size);
-    if let Some(doubt) = unrelated(profile) {
-        model.notice = Some(Notice::Failed(doubt));
-    }
-    if let Some(problem) = problem {
-        model.notice = Some(Notice::Failed(problem.to_owned()));
-    }
-    if let Some(problem) = sets.problems().first() {
-        model.notice = Some(Notice::Failed(problem.to_string()));
-    }
+    let of_sets = sets.problems().iter().map(ToString::to_string);
+    let said = unrelated(profile).into_iter().chain(problems.iter().cloned()).chain(of_sets);
+    model.notice = noticed(&said.collect::<Vec<_>>()).map(Notice::Failed);
     (model.files, model.salvage) = (files.to_vec(), salvage);
     model.compared_by = compared_by.map(str::to_owned);
     model.sets = sets;
@@ -179,6 +172,15 @@ pub fn run(
         emulate_default_handler(signal)?;
     }
     outcome
+}
+
+/// The first of several things that are wrong, in the one line there is, and how many more are.
+fn noticed(problems: &[String]) -> Option<String> {
+    let (first, others) = problems.split_first()?;
+    Some(match others.len() {
+        0 => first.clone(),
+        more => format!("({more} more) {first}"),
+    })
 }
 
 /// Runs the shell beside the worker, which ends when the shell does, also by a panic: nobody would
@@ -552,6 +554,17 @@ mod tests {
 
     /// Long enough for the slowest machine; the test waits as long only if it fails.
     const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn all_that_is_wrong_is_counted() {
+        let noticed = |problems: &[&str]| {
+            let problems: Vec<String> = problems.iter().copied().map(str::to_owned).collect();
+            super::noticed(&problems)
+        };
+        assert_eq!(noticed(&[]), None);
+        assert_eq!(noticed(&["a"]).as_deref(), Some("a"));
+        assert_eq!(noticed(&["a", "b", "c"]).as_deref(), Some("(2 more) a"));
+    }
 
     #[test]
     fn a_shell_that_panics_ends_the_worker() {

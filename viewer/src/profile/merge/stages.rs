@@ -5,7 +5,8 @@ use csprof_format::profile as saved;
 use crate::print::printable;
 
 /// Stages of the parts, which all begin with those that all were saved with: where one was not,
-/// what it shows was never looked at without.
+/// what it shows was never looked at without. What a stage does depends on those before it, so
+/// those count that are the same up to one that is not.
 #[derive(Clone, Debug, Default)]
 pub struct CommonStages {
     parts: Vec<(String, Vec<String>)>,
@@ -17,36 +18,35 @@ impl CommonStages {
         self.parts.push((name.to_owned(), part.stages.clone()));
     }
 
-    /// The stages that all parts have, in the order of the first.
+    /// The stages that all parts begin with.
     #[must_use]
     pub fn common(&self) -> Vec<String> {
         let Some((_, first)) = self.parts.first() else { return Vec::new() };
-        first.iter().filter(|stage| self.without(stage).next().is_none()).cloned().collect()
+        let is_of_all = |at: usize| self.parts.iter().all(|(_, of)| of.get(at) == first.get(at));
+        (0..first.len()).take_while(|&at| is_of_all(at)).map(|at| first[at].clone()).collect()
     }
 
     /// The stages that are left out, each once and with who does not have it, for people.
     #[must_use]
     pub fn left_out(&self) -> Vec<String> {
+        let common = self.common().len();
         let mut known: Vec<&String> = Vec::new();
         let mut said = Vec::new();
-        for stage in self.parts.iter().flat_map(|(_, stages)| stages) {
-            let mut without = self.without(stage);
-            let Some(first) = without.next().filter(|_| !known.contains(&stage)) else { continue };
+        for stage in self.parts.iter().flat_map(|(_, stages)| &stages[common..]) {
+            if known.contains(&stage) {
+                continue;
+            }
             known.push(stage);
-            let more = match without.count() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
+            let mut without = self.parts.iter().filter(|(_, stages)| !stages.contains(stage));
+            let cause = match (without.next(), without.count()) {
+                (Some((first, _)), 0) => format!("{first} was saved without it"),
+                (Some((first, _)), more) => {
+                    format!("{first} and {more} more were saved without it")
+                }
+                (None, _) => "not all were saved with the same stages before it".to_owned(),
             };
-            let stage = printable(stage);
-            said.push(format!(
-                "the stage `{stage}` is left out: {first}{more} was saved without it"
-            ));
+            said.push(format!("the stage `{}` is left out: {cause}", printable(stage)));
         }
         said
-    }
-
-    fn without<'s>(&'s self, stage: &'s String) -> impl Iterator<Item = &'s str> {
-        let parts = self.parts.iter().filter(move |(_, stages)| !stages.contains(stage));
-        parts.map(|(name, _)| &**name)
     }
 }

@@ -396,7 +396,7 @@ fn files_of_all_runs_are_kept() {
 
 /// Also where two are compared; which are left out is said.
 #[test]
-fn stages_are_those_that_all_runs_have() {
+fn stages_are_those_that_all_runs_begin_with() {
     let bytes = include_bytes!("../../../../tests/golden/v1/stages.csprof");
     let golden = csprof_format::read::read(bytes).unwrap();
     let with = |start: u64, stages: &[&str]| {
@@ -407,21 +407,32 @@ fn stages_are_those_that_all_runs_have() {
     };
     for (parts, expected, left_out) in [
         (
-            &[&["where c", "hide b"][..], &["hide b", "where c"]][..],
+            &[&["where c", "hide b"][..], &["where c", "hide b", "hide d"]][..],
             &["where c", "hide b"][..],
-            &[][..],
+            &["the stage `hide d` is left out: part 0 was saved without it"][..],
+        ),
+        (
+            &[&["where c", "hide b"], &["hide b", "where c"]],
+            &[],
+            &[
+                "the stage `where c` is left out: not all were saved with the same stages before it",
+                "the stage `hide b` is left out: not all were saved with the same stages before it",
+            ],
         ),
         (
             &[&["hide b", "where c"], &["where c"]],
-            &["where c"],
-            &["the stage `hide b` is left out: part 1 was saved without it"],
+            &[],
+            &[
+                "the stage `hide b` is left out: part 1 was saved without it",
+                "the stage `where c` is left out: not all were saved with the same stages before it",
+            ],
         ),
         (
             &[&["hide b"], &[], &["hide\nb"]],
             &[],
             &[
-                "the stage `hide b` is left out: part 1 and 1 more was saved without it",
-                "the stage `hide\\nb` is left out: part 0 and 1 more was saved without it",
+                "the stage `hide b` is left out: part 1 and 1 more were saved without it",
+                "the stage `hide\\nb` is left out: part 0 and 1 more were saved without it",
             ],
         ),
         (&[&[], &[]], &[], &[]),

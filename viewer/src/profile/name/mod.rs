@@ -261,6 +261,8 @@ mod tests {
         ("app.S.f(int) inout", "app.S.f", "app.S.f"),
         ("app.S.f(int) shared const", "app.S.f", "app.S.f"),
         ("app.S.f(int) immutable", "app.S.f", "app.S.f"),
+        ("void shared(int)", "shared", "shared"),
+        ("std::vector<int> inout(int)", "inout", "inout"),
         ("app.S.f(int) shared inout.inner(char)", "app.S.f.inner", "app.S.f.inner"),
         (
             "pure @safe void std.sort!(\"a < b\", int[]).sort(int[])",

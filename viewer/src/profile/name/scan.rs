@@ -215,18 +215,9 @@ impl<'n> Scanner<'n, '_> {
 
     /// Skips what may follow an argument list: ` const`, ` &&`, ` [clone .cold]`.
     fn skip_qualifier(&mut self) -> bool {
-        // The last three are D's.
-        const QUALIFIERS: [&str; 9] = [
-            " const",
-            " volatile",
-            " noexcept",
-            " &&",
-            " &",
-            " (.cold)",
-            " shared",
-            " inout",
-            " immutable",
-        ];
+        const QUALIFIERS: [&str; 6] = [" const", " volatile", " noexcept", " &&", " &", " (.cold)"];
+        // Of D; where no arguments are before them, they are names.
+        const OF_D: [&str; 3] = [" shared", " inout", " immutable"];
         if self.at == 0 || self.text[self.at - 1] == b',' {
             return false;
         }
@@ -247,7 +238,10 @@ impl<'n> Scanner<'n, '_> {
         if !matches!(self.text[self.at - 1], b')' | b't' | b'e' | b'd' | b'&' | b']') {
             return false;
         }
-        for word in QUALIFIERS {
+        let before = &self.name[..self.at];
+        let is_behind = |word: &&str| before.ends_with(*word);
+        let is_of_d = before.ends_with(')') || OF_D.iter().chain(&[" const"]).any(is_behind);
+        for &word in QUALIFIERS.iter().chain(OF_D.iter().filter(|_| is_of_d)) {
             if let Some(after) = self.rest().strip_prefix(word)
                 && (after.is_empty() || after.starts_with([':', ' ', '(', '.']))
             {

@@ -120,7 +120,12 @@ impl Preset {
              generic_start_main*, \"clone\", __clone, clone3, __clone3, \"start_thread\", \
              __GI___clone*, \"thread_start\"}",
         ),
-        (Self::Python, "python", "{module:libpython*, module:bin/python*}"),
+        (
+            Self::Python,
+            "python",
+            // Folders of such names have libraries of others in them.
+            "{module:libpython* & !module:libpython*/*, module:bin/python* & !module:bin/python*/*}",
+        ),
     ];
 
     /// The name used in the language, without `@`.
@@ -194,6 +199,7 @@ mod tests {
             ("PyEval_EvalCode module:/usr/lib/x86_64-linux-gnu/libpython3.13.so.1.0", "python"),
             ("fib at:/usr/lib/python3.13/json/decoder.py:3", "user"),
             ("_PyEval_Vector module:/usr/local/bin/python3.12", "user python"),
+            ("fast module:/home/me/bin/python-tools/libfast.so", "user"),
             (
                 "ufunc_add module:/opt/lib/python3.12/site-packages/numpy/_multiarray_umath.so",
                 "user",

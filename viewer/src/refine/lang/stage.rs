@@ -183,3 +183,56 @@ impl Stage {
         }
     }
 }
+
+impl Stage {
+    /// Whether it takes a bounded time for each node and function, however it is written: so of
+    /// what comes out of a file. Regular expressions do not, nor do those of sets that somebody
+    /// named.
+    pub(crate) fn is_quick(&self) -> bool {
+        match self {
+            Self::Hide(pattern)
+            | Self::StopAt(pattern)
+            | Self::Cut(pattern)
+            | Self::Group { pattern, .. }
+            | Self::Collapse(pattern)
+            | Self::CollapseRun(pattern) => !has_regex(pattern),
+            Self::Where(predicate) => is_quick(predicate),
+            Self::RootAt { .. }
+            | Self::Fold(_)
+            | Self::By(_)
+            | Self::CallersOf(_)
+            | Self::Split(_)
+            | Self::Small(_) => false,
+        }
+    }
+}
+
+fn is_quick(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::And(all) | Predicate::Or(all) => all.iter().all(is_quick),
+        Predicate::Not(inner) => is_quick(inner),
+        Predicate::Through(chain) => {
+            let mut frames = chain.rest.iter().map(|(_, frame)| frame).chain([&chain.first]);
+            !frames.any(has_regex)
+        }
+        Predicate::Under(pattern) | Predicate::In(pattern) | Predicate::Leaf(pattern) => {
+            !has_regex(pattern)
+        }
+        Predicate::Depth { .. } | Predicate::Numbered { .. } | Predicate::Named { .. } => true,
+        Predicate::Times { .. } | Predicate::Node(_) => false,
+    }
+}
+
+/// Whether a pattern has a regular expression, also in a set; those of csprof's own are known.
+fn has_regex(pattern: &FramePattern) -> bool {
+    match pattern {
+        FramePattern::Regex(_) => true,
+        FramePattern::Any(inner) | FramePattern::All(inner) => inner.iter().any(has_regex),
+        FramePattern::Not(inner) => has_regex(inner),
+        FramePattern::Named(set) => has_regex(&set.pattern),
+        FramePattern::Glob(_)
+        | FramePattern::Exact(_)
+        | FramePattern::Field(..)
+        | FramePattern::Preset(_) => false,
+    }
+}
