@@ -11,8 +11,6 @@ use csprof_tests::workshop::Workshop;
 
 const MODULE: &str = "[generated code]";
 
-/// The stage that `record --python` saves.
-
 fn workshop(test: &str) -> Workshop {
     let workshop = Workshop::new(test);
     workshop.compile("cc -O2 -o program @generated_names.c");

@@ -119,8 +119,8 @@ fn is_hidden(stage: &Stage, profile: &Profile, here: &Refined) -> bool {
 /// The one stage that a text of a profile stands for. A profile may come from anybody, so what can
 /// take long is refused.
 fn read(text: &str, sets: &Sets) -> Result<Stage, String> {
-    const QUICK: &str = "it may take long: a file's own stages are hide, stop at, cut, group, \
-                         collapse, collapse-run and where, without regular expressions";
+    const QUICK: &str = "it may take long; a file's stages hide, stop, cut, group, collapse or \
+                         select, without regular expressions";
     // Before one is compiled.
     if has_regex(text) {
         return Err(QUICK.to_owned());
