@@ -8,8 +8,8 @@
 //! The text is that of c++filt(1), without the attributes and the result of the function. No crate
 //! reads this grammar.
 //!
-//! Invariant: a name costs a bounded time, memory and stack: nesting ends at [`DEPTH`], the parts and
-//! what is read again, through references or as something else, at [`STEPS`], and the text at
+//! Invariant: a name costs a bounded time, memory and stack: nesting ends at [`DEPTH`], the parts
+//! and what is read again, through references or as something else, at [`STEPS`], and the text at
 //! [`OUTPUT_LIMIT`].
 
 /// Longest text, in bytes.

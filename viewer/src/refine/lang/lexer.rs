@@ -5,9 +5,10 @@
 //! they are and mean the character itself in the glob. `$` is a sign only where a word ends.
 //! Brackets are signs only in `node[…]`, since names have them: `operator[]`, `foo[abi:cxx11]`.
 //!
-//! Names of C++, Rust and D can be typed as they are shown. What opens directly behind a name and is
-//! closed again belongs to it, `vector<int>::push_back(int const&)` and `Matrix!(double).row`, as
-//! does `{…}` behind `::` and the symbol of an `operator<<`; so do `<T as Trait>::` and `(anonymous namespace)` before one.
+//! Names of C++, Rust and D can be typed as they are shown. What opens directly behind a name and
+//! is closed again belongs to it, `vector<int>::push_back(int const&)` and `Matrix!(double).row`,
+//! as does `{…}` behind `::` and the symbol of an `operator<<`; so do `<T as Trait>::` and
+//! `(anonymous namespace)` before one.
 //! Nothing else could stand there: `<` compares only behind what is measured, and parentheses
 //! stand behind words with a meaning.
 
