@@ -427,6 +427,16 @@ fn stages_are_those_that_all_runs_begin_with() {
                 "the stage `where c` is left out: not all were saved with the same stages before it",
             ],
         ),
+        // Behind stages that differ, one that is the same does something else.
+        (
+            &[&["hide b", "where c"], &["hide d", "where c"]],
+            &[],
+            &[
+                "the stage `hide b` is left out: part 1 was saved without it",
+                "the stage `where c` is left out: not all were saved with the same stages before it",
+                "the stage `hide d` is left out: part 0 was saved without it",
+            ],
+        ),
         (
             &[&["hide b"], &[], &["hide\nb"]],
             &[],
