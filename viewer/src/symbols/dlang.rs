@@ -617,7 +617,7 @@ impl<'n> Reader<'n> {
 
 #[cfg(test)]
 mod tests {
-    use super::demangle;
+    use super::{Reader, STEPS, demangle};
     use crate::symbols::itanium::tests::run;
 
     #[test]
@@ -753,9 +753,10 @@ mod tests {
         // A digit that is none.
         assert!(demangle("_D1aFPiQcZv").is_some());
         assert_eq!(demangle("_D1aFPiQAcZv"), None);
-        // As a function, and then as the type of something.
-        let twice = format!("_D1a{}{}iZv", "FC1b".repeat(20), "0".repeat(4000));
-        assert_eq!(demangle(&twice), None);
+        // What is no function is read as the type of something, on each level.
+        let nested = format!("1a{}FC{}1bF!", "FC1b".repeat(8), "0".repeat(4000));
+        let mut reader = Reader { name: &nested, at: 0, depth: 0, steps: STEPS };
+        assert_eq!((reader.mangled(&mut String::new()), reader.steps), (None, 0));
     }
 
     #[test]
