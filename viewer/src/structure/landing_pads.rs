@@ -22,9 +22,15 @@ const ULEB128: u8 = 0x01;
 const OMIT: u8 = 0xff;
 const RELATIVE_TO_ITSELF: u8 = 0x10;
 
+/// Bits of the bytes that a LEB128 number may have: those of 64 bits fit. Assemblers may write more
+/// bytes than a number needs, but never so many.
+const LONGEST_NUMBER: u32 = 70;
+
 /// Reads the landing pads of a function: `bytes` begin with its LSDA, which is at `address`, and
 /// may go on behind it. Those before a malformed entry where there is one, and none if the table is
-/// cut off; ordered by the calls, as the table is, and none of calls elsewhere.
+/// cut off; ordered by the calls, as the table is, and none of calls elsewhere. What is read is in
+/// proportion to the function, however long its table: calls do not overlap, so there are no more
+/// entries than bytes, and entries without calls are few.
 #[must_use]
 pub fn landing_pads(bytes: &[u8], address: u64, function: &Range<u64>) -> Vec<LandingPad> {
     let mut pads = Vec::new();
@@ -44,7 +50,9 @@ fn read(reader: &mut Reader<'_>, function: &Range<u64>, pads: &mut Vec<LandingPa
     let length = usize::try_from(reader.unsigned()?).ok()?;
     let mut table = Reader { bytes: reader.bytes.get(..length)?, address: reader.address };
     let mut next = start;
+    let mut entries = function.end.saturating_sub(start).saturating_add(1);
     while !table.bytes.is_empty() {
+        entries = entries.checked_sub(1)?;
         let call = start.checked_add(table.value(encoding)?)?;
         let length = table.value(encoding)?;
         let end = call.checked_add(length)?;
@@ -82,7 +90,7 @@ impl Reader<'_> {
         Some(array)
     }
 
-    /// An unsigned LEB128 number; bits beyond 64 are lost.
+    /// An unsigned LEB128 number of at most ten bytes; bits beyond 64 are lost.
     fn unsigned(&mut self) -> Option<u64> {
         let (mut value, mut shift) = (0, 0);
         loop {
@@ -91,6 +99,9 @@ impl Reader<'_> {
             shift += 7;
             if byte & 0x80 == 0 {
                 return Some(value);
+            }
+            if shift == LONGEST_NUMBER {
+                return None;
             }
         }
     }
@@ -148,5 +159,26 @@ mod tests {
         // An entry without calls between others.
         let bytes = [0xff, 0xff, 0x01, 12, 4, 5, 0x20, 0, 9, 0, 0, 0, 9, 2, 0x30, 0];
         assert_eq!(read(&bytes), [both[0].clone(), pad(0x1009..0x100b, 0x1030)]);
+        // Numbers that are longer than they need be, and one that is longer than any.
+        let long = |count: usize| {
+            let zeros = vec![0x80; count - 1];
+            let size = u8::try_from(count).unwrap() + 3;
+            [&[0xff, 0xff, 0x01, size, 0x84][..], &zeros[1..], &[0, 5, 0x20, 0]].concat()
+        };
+        assert_eq!(read(&long(10)), both[..1]);
+        assert_eq!(read(&long(11)), []);
+    }
+
+    /// Zeros are entries without calls, and the table of a damaged file may have millions for each
+    /// of thousands of functions.
+    #[test]
+    fn no_more_entries_are_read_than_a_function_has_bytes() {
+        let pads = |empty: usize| {
+            let mut bytes = vec![0xff, 0xff, 0x01, u8::try_from(4 * empty + 4).unwrap()];
+            bytes.extend(vec![0; 4 * empty]);
+            bytes.extend([0, 2, 7, 0]);
+            landing_pads(&bytes, 0x5000, &(0x1000..0x1008)).len()
+        };
+        assert_eq!([0, 1, 8, 9, 30].map(pads), [1, 1, 1, 0, 0]);
     }
 }
