@@ -10,10 +10,17 @@ use core::ops::Range;
 use std::cell::OnceCell;
 
 use gimli::{
-    BaseAddresses, CieOrFde, EhFrame, EndianSlice, LittleEndian, Pointer, UnwindSection as _,
+    BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice,
+    LittleEndian, Pointer, UnwindSection as _,
 };
 
 use super::elf::{Elf, Section};
+
+/// Bytes of an augmentation string at most; compilers write up to five.
+const LONGEST_AUGMENTATION: usize = 64;
+
+type Slice<'b> = EndianSlice<'b, LittleEndian>;
+type Common<'b> = CommonInformationEntry<Slice<'b>>;
 
 /// The functions of a file that has call frame information.
 #[derive(Default)]
@@ -59,14 +66,19 @@ const INDEX_ENTRY: usize = 8;
 
 impl<'data> Index<'data> {
     fn read(elf: &Elf<'data>) -> Option<Self> {
-        let entries = elf.section(".eh_frame_hdr").ok()??;
+        Self::of(elf.section(".eh_frame_hdr").ok()??)
+    }
+
+    fn of(entries: Section<'data>) -> Option<Self> {
         let header = entries.bytes.first_chunk::<INDEX_HEADER>()?;
         let count = u32::from_le_bytes(*header.last_chunk()?) as usize;
         let size = count.checked_mul(INDEX_ENTRY)?.checked_add(INDEX_HEADER)?;
         let is_whole = header.starts_with(&INDEX_FORM) && count > 0 && size <= entries.bytes.len();
         let index = Self { base: entries.address, entries };
         let mut starts = (0..count).map(|number| index.entry(number).map_or(0, |entry| entry.0));
-        (is_whole && starts.by_ref().is_sorted()).then_some(index)
+        // Of entries that begin at one place, which linkers leave out, a damaged file may have
+        // millions; without the index the longest is known.
+        (is_whole && starts.by_ref().is_sorted_by(|a, b| a < b)).then_some(index)
     }
 
     fn len(&self) -> usize {
@@ -103,33 +115,42 @@ impl Frames<'_> {
     fn find(&self, index: &Index<'_>, address: u64) -> Result<Option<Extent>, ()> {
         let after = index.up_to(address);
         let Some(last) = after.checked_sub(1) else { return Ok(None) };
-        let (start, _) = index.entry(last).ok_or(())?;
+        let (start, entry) = index.entry(last).ok_or(())?;
         let mut eh_frame = EhFrame::from(EndianSlice::new(&self.section.bytes, LittleEndian));
         eh_frame.set_address_size(8);
-        let mut longest: Option<Extent> = None;
-        for number in (0..after).rev() {
-            let entry = index.entry(number).ok_or(())?;
-            if entry.0 != start {
-                break;
-            }
-            let offset = entry.1.checked_sub(self.section.address).ok_or(())?;
-            let offset = usize::try_from(offset).map_err(|_| ())?;
-            let fde =
-                eh_frame.fde_from_offset(&self.bases, offset.into(), EhFrame::cie_from_offset);
-            let fde = fde.map_err(|_| ())?;
-            if fde.initial_address() != start {
-                return Err(());
-            }
-            let extent = extent(start, fde.len(), fde.lsda());
-            if longest.as_ref().is_none_or(|longest| longest.range.end < extent.range.end) {
-                longest = Some(extent);
-            }
+        let offset = entry.checked_sub(self.section.address).ok_or(())?;
+        let offset = usize::try_from(offset).map_err(|_| ())?;
+        let common = common_entry(&self.section.bytes);
+        let fde = eh_frame.fde_from_offset(&self.bases, offset.into(), common).map_err(|_| ())?;
+        if fde.initial_address() != start {
+            return Err(());
         }
+        let extent = extent(start, fde.len(), fde.lsda());
         let next = index.entry(after).filter(|_| after < index.len());
-        Ok(longest.filter(|extent| start != 0 && !extent.range.is_empty()).map(|mut extent| {
-            extent.range.end = extent.range.end.min(next.map_or(u64::MAX, |entry| entry.0));
-            extent
-        }))
+        Ok(Some(extent).filter(|extent| start != 0 && !extent.range.is_empty()).map(
+            |mut extent| {
+                extent.range.end = extent.range.end.min(next.map_or(u64::MAX, |entry| entry.0));
+                extent
+            },
+        ))
+    }
+}
+
+/// Reads what several entries have in common. It is read for each of them, so one whose augmentation
+/// does not end soon is malformed.
+fn common_entry<'b>(
+    bytes: &'b [u8],
+) -> impl Fn(&EhFrame<Slice<'b>>, &BaseAddresses, EhFrameOffset) -> gimli::Result<Common<'b>> {
+    move |section, bases, at| {
+        let entry = bytes.get(at.0..).unwrap_or_default();
+        // Length, a zero, and the version; behind four bytes that are set the length has eight.
+        let before = if entry.starts_with(&[0xff; 4]) { 17 } else { 9 };
+        let augmentation = entry.get(before..).unwrap_or_default();
+        let longest = &augmentation[..augmentation.len().min(LONGEST_AUGMENTATION)];
+        match memchr::memchr(0, longest) {
+            Some(_) => section.cie_from_offset(bases, at),
+            None => Err(gimli::Error::UnknownAugmentation),
+        }
     }
 }
 
@@ -162,7 +183,7 @@ impl<'data> Extents<'data> {
         let mut entries = eh_frame.entries(bases);
         while let Ok(Some(entry)) = entries.next() {
             let CieOrFde::Fde(partial) = entry else { continue };
-            let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+            let Ok(fde) = partial.parse(common_entry(bytes)) else { continue };
             let start = fde.initial_address();
             // Linkers leave entries of discarded functions behind, with address 0.
             if start != 0 && fde.len() != 0 {
@@ -234,5 +255,46 @@ mod tests {
             assert_eq!(extents.find(u64::MAX), None);
             assert!(extents.all.get().is_none(), "read without the index");
         }
+    }
+
+    /// A section of a common entry with this augmentation, and an entry of 16 bytes of code for it.
+    fn entries(augmentation: &[u8]) -> Vec<u8> {
+        let mut common = vec![0, 0, 0, 0, 1];
+        common.extend(augmentation);
+        common.extend([0, 1, 0x78, 16, 0]);
+        common.resize(common.len().next_multiple_of(4), 0);
+        let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap().to_le_bytes();
+        let mut bytes = [&length(&common)[..], &common].concat();
+        let back = u32::try_from(bytes.len() + 4).unwrap().to_le_bytes();
+        let own = [&back[..], &0x1000_u64.to_le_bytes(), &16_u64.to_le_bytes(), &[0; 4]].concat();
+        bytes.extend(length(&own));
+        bytes.extend(own);
+        bytes
+    }
+
+    #[test]
+    fn an_augmentation_is_short() {
+        let read = |augmentation: &[u8]| {
+            Extents::from_eh_frame(&entries(augmentation), &BaseAddresses::default())
+        };
+        assert_eq!(read(b""), [extent(0x1000, 16, None)]);
+        let signals = |count| [&b"z"[..], &vec![b'S'; count]].concat();
+        assert_eq!(read(&signals(9)), [extent(0x1000, 16, None)]);
+        assert_eq!(read(&signals(1 << 20)), []);
+    }
+
+    /// Entries of a damaged index may all begin at one place.
+    #[test]
+    fn an_index_that_is_not_in_order_is_not_used() {
+        let index = |starts: &[i32]| {
+            let count = u32::try_from(starts.len()).unwrap().to_le_bytes();
+            let mut bytes = [&INDEX_FORM[..], &[0; 4], &count].concat();
+            bytes.extend(starts.iter().flat_map(|start| [*start, 0]).flat_map(i32::to_le_bytes));
+            Index::of(Section { address: 0x1000, bytes: bytes.into() }).map(|index| index.len())
+        };
+        assert_eq!(index(&[]), None);
+        assert_eq!(index(&[-4, 0, 7]), Some(3));
+        assert_eq!(index(&[-4, 0, 0]), None);
+        assert_eq!(index(&[7, 0]), None);
     }
 }
