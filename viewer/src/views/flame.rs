@@ -51,17 +51,60 @@ pub fn callees(tree: &mut TopDown, refined: &Refined, row: RowId) -> Vec<RowId> 
     rows
 }
 
+/// The row that a row calls whose box comes first. Like [`beside`], it puts nothing in order: there
+/// may be a million.
+pub fn first_callee(tree: &mut TopDown, refined: &Refined, row: RowId) -> Option<RowId> {
+    ordered(tree, refined, row).min().map(|(_, _, row)| row)
+}
+
+/// Where a box is, beside another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Before it.
+    Wider,
+    /// Behind it.
+    Narrower,
+}
+
+/// The row whose box comes next on a side, with the same caller.
+pub fn beside(tree: &mut TopDown, refined: &Refined, row: RowId, side: Side) -> Option<RowId> {
+    let parent = tree.parent(row)?;
+    let own = ordered(tree, refined, parent).find(|(_, _, other)| *other == row)?;
+    let others = ordered(tree, refined, parent);
+    let found = match side {
+        Side::Wider => others.filter(|other| *other < own).max(),
+        Side::Narrower => others.filter(|other| *other > own).min(),
+    };
+    found.map(|(_, _, row)| row)
+}
+
+/// The rows that a row calls, each with what its box is placed by: the least comes first.
+fn ordered<'t>(
+    tree: &'t mut TopDown,
+    refined: &'t Refined,
+    row: RowId,
+) -> impl Iterator<Item = (Reverse<u128>, usize, RowId)> + 't {
+    tree.children(refined, row);
+    let tree = &*tree;
+    let rows = tree.opened_children(row).iter().enumerate();
+    rows.map(|(at, &row)| (Reverse(cost(refined, tree.row(row))), at, row))
+}
+
 fn boxes_below(tree: &mut TopDown, refined: &Refined, above: FlameBox) -> Vec<FlameBox> {
     let Some(caller) = above.row else { return Vec::new() };
     let all = cost(refined, tree.row(caller));
     let place = |cost: u128| scaled(cost.min(all), all, above.width);
     let mut boxes: Vec<FlameBox> = Vec::new();
     let (mut sum, mut start) = (0_u128, 0);
-    for row in callees(tree, refined, caller) {
+    // Those without boxes, of which there may be many, need no order.
+    let rows = tree.children(refined, caller).to_vec();
+    let has_box = |row: &RowId| place(cost(refined, tree.row(*row))) > 0;
+    let (mut wide, narrow): (Vec<_>, Vec<_>) = rows.into_iter().partition(has_box);
+    wide.sort_by_key(|row| Reverse(cost(refined, tree.row(*row))));
+    for row in wide.into_iter().chain(narrow) {
         let cost = cost(refined, tree.row(row));
         sum = sum.saturating_add(cost);
         let end = place(sum);
-        // Those that follow cost less still.
         let row = (place(cost) > 0).then_some(row);
         match boxes.last_mut().filter(|last| row.is_none() && last.row.is_none()) {
             Some(rest) => rest.width += end - start,

@@ -40,6 +40,13 @@ impl Hash for Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path(pub Vec<Step>);
 
+impl Path {
+    /// The number of each step when it was named, by which rows with one key are told apart.
+    pub fn numbers(&self) -> impl Iterator<Item = FunctionRef> {
+        self.0.iter().map(|step| step.number)
+    }
+}
+
 impl Step {
     /// What a row is, apart from where it is.
     #[must_use]

@@ -116,6 +116,33 @@ fn the_zoom_stays_while_something_is_typed_and_is_left_box_by_box() {
 }
 
 #[test]
+fn a_zoom_begins_with_its_box_wherever_the_picture_was() {
+    let mut outline = String::new();
+    for depth in 0..100 {
+        outline.push_str(&format!("{}f{depth} {}\n", "  ".repeat(depth), depth / 99));
+    }
+    let profile = from_outline(&outline).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    viewer.press("6").press(&"j".repeat(60));
+    assert_eq!(selected(&viewer), "f60 at 61");
+    viewer.press("<enter>");
+    let line = |viewer: &Viewer, at| viewer.screen().lines().nth(at).unwrap().to_owned();
+    assert!(line(&viewer, 3).contains("f60"), "{}", viewer.screen());
+    assert!(line(&viewer, 4).contains("f61"), "{}", viewer.screen());
+    // Out again, and of the whole picture the selected box is seen.
+    viewer.press("<backspace>");
+    assert!(line(&viewer, 3).contains("f59") && line(&viewer, 4).contains("f60"));
+    viewer.press("uu");
+    assert!(viewer.screen().contains("f60"), "{}", viewer.screen());
+    viewer.send(Message::Resized { width: 80, height: 10 });
+    assert!(
+        viewer.screen().lines().skip(3).any(|line| line.contains("f60")),
+        "{}",
+        viewer.screen()
+    );
+}
+
+#[test]
 fn sides_are_as_wide_as_they_compare() {
     let read = |text: &str, period: u64| {
         let mut profile = from_outline(text).unwrap();

@@ -29,7 +29,7 @@ use crate::profile::{FrameKind, FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::columns::{About, Column};
 use crate::views::difference::{Change, Difference};
-use crate::views::flame::{FlameBox, boxes, callees};
+use crate::views::flame::{FlameBox, Side, beside, boxes, callees, first_callee};
 use crate::views::number::percent;
 use crate::views::path::Path;
 use crate::views::top_down::{Downward, TopDown};
@@ -137,6 +137,8 @@ struct Flame {
     selected: Option<(RowId, Option<FlameBox>)>,
     /// The first line that is seen.
     scroll: usize,
+    /// How many are.
+    height: usize,
 }
 
 /// What the boxes depend on, in one tree.
@@ -188,18 +190,13 @@ impl Flame {
         let table = self.rows.table.as_mut()?;
         let tree = table.tree_mut();
         let parent = tree.parent(selected).unwrap_or(RowId::ROOT);
-        let beside = |tree: &mut TopDown, by: isize| {
-            let siblings = callees(tree, shown, parent);
-            let at = siblings.iter().position(|row| *row == selected)?;
-            siblings.get(at.checked_add_signed(by)?).copied()
-        };
         match action {
-            CALLEE => callees(tree, shown, selected).first().copied(),
+            CALLEE => first_callee(tree, shown, selected),
             CALLER => (parent != RowId::ROOT).then_some(parent),
-            WIDER => beside(tree, -1),
-            NARROWER => beside(tree, 1),
+            WIDER => beside(tree, shown, selected, Side::Wider),
+            NARROWER => beside(tree, shown, selected, Side::Narrower),
             _ => match self.root {
-                RowId::ROOT => callees(tree, shown, RowId::ROOT).first().copied(),
+                RowId::ROOT => first_callee(tree, shown, RowId::ROOT),
                 root => Some(root),
             },
         }
@@ -262,7 +259,9 @@ impl Flame {
             };
             return (mark, fill);
         }
-        if id == RowId::ROOT || matches!(row.kind, FrameKind::Root | FrameKind::Partial) {
+        let is_code =
+            !matches!(row.kind, FrameKind::Root | FrameKind::Partial | FrameKind::Context);
+        if id == RowId::ROOT || !is_code {
             return ("", Fill::Nothing);
         }
         let number = match self.fills {
@@ -389,9 +388,11 @@ impl View for Flame {
             return;
         };
         let tree = table.tree_mut();
+        let before = (self.root, self.height);
         let mut above = std::iter::successors(Some(selected), |at| tree.parent(*at));
         // A search, a hot path or another view may have led out of it.
         self.root = if above.any(|at| at == self.zoomed) { self.zoomed } else { RowId::ROOT };
+        self.height = height;
         let line = (tree.depth(selected) - tree.depth(self.root)) as usize;
         // Whole screens, so that few moves ask for more.
         let levels = (line.max(self.scroll) / height.max(1) + 2) * height.max(1);
@@ -404,7 +405,9 @@ impl View for Flame {
         let mut above = std::iter::successors(Some(selected), |at| tree.parent(*at));
         let nearest = above.find_map(|row| self.box_of(tree, row));
         let (line, nearest) = nearest.map_or((0, None), |(line, of)| (line, Some(*of)));
-        let has_moved = self.selected.is_none_or(|(before, _)| before != selected);
+        // In another picture the same line is another place.
+        let has_moved = before != (self.root, height)
+            || self.selected.is_none_or(|(before, _)| before != selected);
         self.selected = Some((selected, nearest));
         if has_moved {
             // The callees of what is selected are seen, too.
@@ -414,7 +417,7 @@ impl View for Flame {
         self.scroll = self.scroll.min(self.lines.len().saturating_sub(height));
     }
 
-    /// The selection may leave the screen, until it moves.
+    /// The selection may leave the screen, until it moves or the picture is another one.
     fn scroll(&mut self, lines: isize) {
         self.scroll = self.scroll.saturating_add_signed(lines);
     }
@@ -486,9 +489,9 @@ impl View for Flame {
 
     fn memory(&mut self, _shown: &Refined) -> Memory {
         let mut hasher = DefaultHasher::new();
-        for step in &self.zoom.0 {
-            step.hash(&mut hasher);
-        }
+        self.zoom.0.hash(&mut hasher);
+        // Rows of one name beside each other are told apart.
+        self.zoom.numbers().for_each(|number| number.hash(&mut hasher));
         let subject = Subject {
             what: "what the picture begins with",
             text: format!("{} {:x}", self.zoom.0.len(), hasher.finish()),
@@ -499,7 +502,7 @@ impl View for Flame {
 
     fn turn_to(&mut self, subject: &Subject, shown: &Refined) {
         let Ok(zoom) = subject.own.clone().downcast::<Path>() else { return };
-        if self.zoom == zoom {
+        if self.zoom == zoom && self.zoom.numbers().eq(zoom.numbers()) {
             return;
         }
         self.zoom = zoom;
