@@ -52,6 +52,10 @@ pub(super) struct RawSymbols<'data> {
     unread: Cell<usize>,
 }
 
+/// Bytes of code at most that are gone through from end to end: of a file with holes there may be
+/// terabytes. What calls by distances of 32 bits is smaller than 2 GiB.
+const MOST_CODE: u64 = 2 << 30;
+
 /// Bytes of a name at most: in a damaged file every symbol could have all strings for its name.
 const LONGEST_NAME: usize = 1 << 18;
 
@@ -186,9 +190,10 @@ impl<'data> Elf<'data> {
     }
 
     /// Hands over the segments with code that are in the file as a whole, and where they are
-    /// loaded; together no more than the file has.
+    /// loaded; together no more than the file has, and no more than [`MOST_CODE`].
     fn for_each_code_segment(&self, mut each: impl FnMut(u64, &'data [u8])) {
-        let Ok(mut rest) = self.file.data().len() else { return };
+        let Ok(size) = self.file.data().len() else { return };
+        let mut rest = size.min(MOST_CODE);
         for segment in self.file.elf_program_headers() {
             let is_code = segment.p_type(LittleEndian) == elf::PT_LOAD
                 && segment.p_flags(LittleEndian).contains(elf::PF_X);
@@ -321,6 +326,36 @@ mod tests {
             assert_eq!(table.name(&symbol(at)), Some(name.as_bytes()), "{at}");
         }
         assert!([7, 9, 11, 12].iter().all(|&at| table.name(&symbol(at)).is_none()));
+    }
+
+    /// A file of 8 GiB with holes costs no more than what is in it.
+    #[test]
+    fn code_without_end_is_not_gone_through() {
+        use std::io::Write as _;
+        let mut file = tempfile::tempfile().unwrap();
+        let word = |value: u64| value.to_le_bytes();
+        let segment = |at: u64, address: u64, size: u64| {
+            let start = [elf::PT_LOAD.0, elf::PF_R.0 | elf::PF_X.0].map(u32::to_le_bytes).concat();
+            [start, [at, address, address, size, size, 1].map(word).concat()].concat()
+        };
+        let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+        bytes.extend([0, 64, 0].map(word).concat());
+        bytes.extend([0, 0, 0, 0, 64, 0, 56, 0, 2, 0, 64, 0, 0, 0, 0, 0]);
+        bytes.extend(segment(0x1000, 0x1000, 16));
+        bytes.extend(segment(0x2000, 0x2000, 8 << 30));
+        // Each names what is 0x100 bytes behind it.
+        let code = [0x48, 0x8d, 0x05, 0xf9, 0, 0, 0];
+        for at in [0x1000, 0x2000] {
+            bytes.resize(at, 0);
+            bytes.extend(code);
+        }
+        file.write_all(&bytes).unwrap();
+        file.set_len(9 << 30).unwrap();
+        let bytes = FileBytes::of_file(file).unwrap();
+        let elf = Elf::parse(&bytes).unwrap();
+        assert_eq!(elf.code_at(0x2000..0x2007), Some(&code[..]));
+        assert_eq!(elf.named_in(0x1000..0x8000), Some(0x1100));
+        assert_eq!(elf.named_in(0x1101..0x8000), None);
     }
 
     /// As many symbols as bytes: nothing of a damaged file is gone through for each of them.
