@@ -62,7 +62,9 @@ impl Mapped {
         own.add(Signal::SIGBUS);
         own.thread_unblock().ok()?;
         // SAFETY: nobody here writes to it. Others may: what reads it expects a damaged file at any
-        // time, as all do that read files of others, and pages that are gone are replaced.
+        // time, as all do that read files of others, and pages that are gone are replaced. A `str`
+        // of these bytes may cease to be UTF-8: nothing is read behind its end that is not mapped,
+        // and what was made of it is dropped, since the file was changed.
         let map = unsafe { Mmap::map(file) }.ok().filter(|map| !map.is_empty())?;
         let first = map.as_ptr().addr() as u64 / PAGE;
         let count = (map.len() as u64).div_ceil(PAGE);
@@ -115,10 +117,13 @@ extern "C" fn on_sigbus(
     context: *mut libc::c_void,
 ) {
     let error = Errno::last_raw();
-    // SAFETY: the kernel passes a valid one, and SIGBUS has an address.
+    // SAFETY: the kernel passes a valid one.
+    let code = unsafe { (*info).si_code };
+    // SAFETY: as above. What a process sent (kill(2)) has no address, but other numbers in its
+    // place.
     let page = unsafe { (*info).si_addr() }.addr() as u64 / PAGE;
     let mut is_ours = false;
-    for slot in &SLOTS {
+    for slot in SLOTS.iter().filter(|_| code > 0) {
         let pages = slot.pages.load(Ordering::Relaxed);
         let (first, count) = (pages >> COUNT_BITS, pages & ((1 << COUNT_BITS) - 1));
         if page >= first && page - first < count {
