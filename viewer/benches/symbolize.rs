@@ -46,11 +46,11 @@ fn cost(program: &str, profile: &str, folder: &Path, state: &str) -> Cost {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.arg(ONE).args([program, "symbolize", profile, "-f", "-o"]).arg(out);
     command.env("XDG_CACHE_HOME", &cache);
-    if state == "no cache" {
-        command.env("CSPROF_CACHE_SIZE", "0");
-    }
+    command.env("CSPROF_CACHE_SIZE", if state == "no cache" { "0" } else { "1G" });
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let entries = std::fs::read_dir(cache.join("csprof/names")).map_or(0, Iterator::count);
+    assert_eq!(entries > 0, state != "no cache", "{state}: {entries} entries");
     let text = String::from_utf8(output.stdout).unwrap();
     let values: Vec<i64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
     values.try_into().unwrap()
