@@ -39,13 +39,16 @@ pub use self::landing_pads::{LandingPad, landing_pads};
 use self::blocks::Blocks;
 use self::graph::{Builder, Found, MOST_BLOCKS};
 use self::nest::{Graph, NONE, Nest, NestedLoop};
-use self::sweep::Sweep;
+use self::sweep::{Starts, Sweep};
 
 /// Most bytes of a function.
 const LARGEST: u64 = 16 << 20;
 
 /// Most loops in each other.
 const DEEPEST: u32 = 256;
+
+/// Blocks before one block that are looked at to learn what runs before a loop.
+const MOST_BEFORE: usize = 256;
 
 /// A function to look at.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +83,8 @@ pub struct Structure {
     may_return: bool,
     /// Where reached jumps leave the function for.
     last_jumps: Vec<Target>,
+    /// Where instructions begin, ordered.
+    starts: Vec<Starts>,
 }
 
 impl Structure {
@@ -108,7 +113,8 @@ impl Structure {
         let sweep = Sweep::run(code, 2 * MOST_BLOCKS)?;
         let (entry, pads) = (function.entry, function.landing_pads);
         let builder = Builder { sweep: &sweep, memory, entry, pads, never_returns };
-        let structure = Self::new(builder.run()?, entry, &sweep);
+        let mut structure = Self::new(builder.run()?, entry, &sweep);
+        structure.starts = sweep.into_starts();
         if structure.nest.depth() > DEEPEST { Err(TooLarge) } else { Ok(structure) }
     }
 
@@ -133,7 +139,8 @@ impl Structure {
         let may_return = returns.into_iter().any(is_reached);
         let is_left = |leave: &&Leave| blocks.find(leave.at).is_some_and(is_reached);
         let last_jumps = leaves.iter().filter(is_left).map(|leave| leave.target).collect();
-        Self { nest, loops, leaves, unresolved, may_return, last_jumps, blocks }
+        let starts = Vec::new();
+        Self { nest, loops, leaves, unresolved, may_return, last_jumps, starts, blocks }
     }
 
     /// Its loops, each before those inside it, which follow it at once.
@@ -205,7 +212,7 @@ impl Structure {
             if Some(block) == around {
                 continue;
             }
-            for &before in self.blocks.predecessors(block) {
+            for &before in self.blocks.predecessors(block).iter().take(MOST_BEFORE) {
                 if blocks.len() > most {
                     break;
                 }
@@ -216,6 +223,18 @@ impl Structure {
             }
         }
         blocks.iter().skip(1).take(most).map(|&block| self.block(block)).collect()
+    }
+
+    /// The addresses of the instructions of a block, ordered; of many, so many of the first and
+    /// the last. A large block costs no more than they do.
+    #[must_use]
+    pub fn addresses(&self, block: Range<u64>, most: usize) -> Vec<u64> {
+        let after = self.starts.partition_point(|part| part.first() <= block.start);
+        let Some(part) = self.starts[..after].last() else { return Vec::new() };
+        let last: Vec<u64> = part.within(block.clone()).rev().take(most.div_ceil(2)).collect();
+        let first_of_last = last.last().map_or(block.end, |&first| first);
+        let first = part.within(block.start..first_of_last).take(most / 2);
+        first.chain(last.iter().rev().copied()).collect()
     }
 
     fn block(&self, number: u32) -> Range<u64> {
@@ -250,6 +269,7 @@ impl Structure {
             + size_of::<Leave>() * self.leaves.len()
             + (size_of::<NestedLoop>() + size_of::<Loop>()) * self.loops.len()
             + size_of::<Target>() * self.last_jumps.len()
+            + self.starts.iter().map(Starts::memory).sum::<usize>()
     }
 
     /// Whether it may return, itself or by a jump to what may; `never_returns` tells of these. What
@@ -258,20 +278,6 @@ impl Structure {
     pub fn may_return(&self, never_returns: &dyn Fn(Target) -> bool) -> bool {
         self.may_return || self.last_jumps.iter().any(|&target| !never_returns(target))
     }
-}
-
-/// The addresses of the instructions of a block; of many, so many of the first and the last.
-#[must_use]
-pub fn addresses(memory: &dyn Memory, block: Range<u64>, most: usize) -> Vec<u64> {
-    let code = memory.code(block.clone()).map(|bytes| (block.clone(), bytes));
-    let Ok(sweep) = Sweep::run(code.into_iter(), MOST_BLOCKS) else { return Vec::new() };
-    let all = sweep.instructions(block.start, block.end).map(|instruction| instruction.ip());
-    let mut all: Vec<u64> = all.collect();
-    let (first, last) = (most / 2, all.len().saturating_sub(most.div_ceil(2)));
-    if first < last {
-        all.drain(first..last);
-    }
-    all
 }
 
 /// Blocks at which control comes from outside, the entry first.

@@ -17,8 +17,16 @@ pub(super) struct Part<'a> {
     /// ELF virtual addresses.
     pub(super) range: Range<u64>,
     bytes: &'a [u8],
-    /// A bit for each byte at which an instruction begins.
-    starts: Vec<u64>,
+    starts: Starts,
+}
+
+/// Where the instructions of a part begin.
+#[derive(Debug)]
+pub(super) struct Starts {
+    /// Where the part begins.
+    first: u64,
+    /// A bit for each byte, set if an instruction begins there.
+    bits: Vec<u64>,
 }
 
 /// An instruction that does more than lead to the next one.
@@ -67,13 +75,13 @@ impl<'a> Sweep<'a> {
     ) -> Result<Self, TooLarge> {
         let mut sweep = Self { parts: Vec::new(), flows: Vec::new() };
         for (range, bytes) in parts {
-            let mut starts = vec![0; bytes.len().div_ceil(64)];
+            let mut bits = vec![0; bytes.len().div_ceil(64)];
             let mut decoder = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE);
             let mut instruction = Instruction::default();
             while decoder.can_decode() {
                 let at = decoder.position();
                 decoder.decode_out(&mut instruction);
-                starts[at / 64] |= 1 << (at % 64);
+                bits[at / 64] |= 1 << (at % 64);
                 if instruction.is_invalid() {
                     let _ = decoder.set_position(at + 1);
                     decoder.set_ip(range.start.wrapping_add(at as u64 + 1));
@@ -86,6 +94,7 @@ impl<'a> Sweep<'a> {
                     sweep.flows.push(Flow { at, next, kind });
                 }
             }
+            let starts = Starts { first: range.start, bits };
             sweep.parts.push(Part { range, bytes, starts });
         }
         Ok(sweep)
@@ -118,9 +127,12 @@ impl<'a> Sweep<'a> {
     /// part.
     pub(super) fn last_before(&self, start: u64, end: u64, most: usize) -> u64 {
         let Some(part) = self.part(start) else { return end };
-        let (first, last) = (part.offset(start), part.offset(end));
-        let at = (first..last).rev().filter(|&at| part.is_start(at)).take(most).last();
-        at.map_or(end, |at| part.range.start + at as u64)
+        part.starts.within(start..end).rev().take(most).last().unwrap_or(end)
+    }
+
+    /// Where the instructions of each part begin, in the order of the parts.
+    pub(super) fn into_starts(self) -> Vec<Starts> {
+        self.parts.into_iter().map(|part| part.starts).collect()
     }
 
     /// Decodes the instructions from `start` to `end`, which lie in one part.
@@ -156,7 +168,33 @@ impl Part<'_> {
     }
 
     fn is_start(&self, offset: usize) -> bool {
-        self.starts.get(offset / 64).is_some_and(|word| word >> (offset % 64) & 1 == 1)
+        self.starts.has(offset)
+    }
+}
+
+impl Starts {
+    /// Where the part begins.
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Bytes of memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.bits)
+    }
+
+    /// Addresses of the part at which instructions begin. Each costs what the instruction is long,
+    /// from either end.
+    pub(super) fn within(&self, addresses: Range<u64>) -> impl DoubleEndedIterator<Item = u64> {
+        let offset = |address: u64| {
+            usize::try_from(address.saturating_sub(self.first)).unwrap_or(usize::MAX)
+        };
+        let offsets = offset(addresses.start)..offset(addresses.end).min(64 * self.bits.len());
+        offsets.filter(|&at| self.has(at)).map(|at| self.first + at as u64)
+    }
+
+    fn has(&self, offset: usize) -> bool {
+        self.bits.get(offset / 64).is_some_and(|word| word >> (offset % 64) & 1 == 1)
     }
 }
 

@@ -108,6 +108,27 @@ fn a_switch_leads_to_its_cases() {
 }
 
 #[test]
+fn of_a_block_the_first_and_the_last_instructions_are_told() {
+    // inc %esi, a hundred times nopw (%rax,%rax), dec %esi, jne to the first one, ret.
+    let nops = [0x66, 0x0f, 0x1f, 0x04, 0].repeat(100);
+    let code = [&[0xff, 0xc6][..], &nops, &[0xff, 0xce, 0x0f, 0x85, 0, 0, 0, 0, 0xc3]].concat();
+    let mut code = (0x1000, code);
+    code.1[506..510].copy_from_slice(&(-510_i32).to_le_bytes());
+    let image = Image { code, data: (0, Vec::new()), named: None };
+    let structure = image.structure(&[]);
+    let header = structure.header(0);
+    assert_eq!(header, 0x1000..0x11fe);
+    let told = |most| structure.addresses(header.clone(), most);
+    assert_eq!(told(4), [0x1000, 0x1002, 0x11f6, 0x11f8]);
+    assert_eq!(told(3), [0x1000, 0x11f6, 0x11f8]);
+    assert_eq!((told(0), told(1)), (vec![], vec![0x11f8]));
+    let all = told(103);
+    assert_eq!((all.len(), &all, &told(500)), (103, &told(104), &all));
+    assert!(all.is_sorted_by(|a, b| a < b));
+    assert!(structure.addresses(0..0x1000, 4).is_empty());
+}
+
+#[test]
 fn a_table_that_is_cut_off_or_leads_into_an_instruction_is_none() {
     for targets in [&[0x1018, 0x101b, 0x1020][..], &[0x1018, 0x101b, 0x1021, 0x1018]] {
         let code = (0x1000, SWITCH.to_vec());

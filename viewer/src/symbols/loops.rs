@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
-use crate::structure::{self, Structure};
+use crate::structure::Structure;
 
 use super::machine::Machine;
 use super::sites::{LoopPlace, ModuleLoops, SiteRow};
@@ -27,11 +27,20 @@ const MOST_LATCHES: usize = 8;
 /// Blocks before a loop that are looked at.
 const MOST_BEFORE: usize = 8;
 
-/// Instructions of one module that are looked at for lines.
-const MOST_LOOKED_AT: usize = 1 << 22;
+/// How much of one module is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Instructions of which lines are asked.
+    pub(super) lines: usize,
+    /// Addresses, each counted as often as it lies in a loop.
+    pub(super) around: usize,
+}
 
-/// Addresses of one module, each counted as often as it lies in a loop.
-const MOST_AROUND: usize = 1 << 22;
+impl Default for Limits {
+    fn default() -> Self {
+        Self { lines: 1 << 22, around: 1 << 22 }
+    }
+}
 
 /// What lines say of addresses.
 pub(super) trait Lines {
@@ -48,8 +57,9 @@ pub(super) struct Loops<'l, 'm, 'data> {
     /// and of the function's first block.
     known: HashMap<(u64, u64), Known>,
     found: ModuleLoops,
-    /// Instructions that may still be looked at.
-    effort: usize,
+    /// What may still be looked at.
+    left: Limits,
+    is_exhausted: bool,
 }
 
 /// A loop that was looked up.
@@ -61,22 +71,33 @@ struct Known {
 }
 
 impl<'l, 'm, 'data> Loops<'l, 'm, 'data> {
-    pub(super) fn new(machine: &'l Machine<'m, 'data>) -> Self {
+    pub(super) fn new(machine: &'l Machine<'m, 'data>, limits: Limits) -> Self {
         Self {
             machine,
             known: HashMap::new(),
             found: ModuleLoops::default(),
-            effort: MOST_LOOKED_AT,
+            left: limits,
+            is_exhausted: false,
         }
+    }
+
+    /// Whether loops, or lines of loops, were left out because there is a limit for a whole module.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.is_exhausted
     }
 
     /// Adds the loops of the next address, which has these rows.
     pub(super) fn add(&mut self, address: u64, rows: &[SiteRow], lines: &mut dyn Lines) {
         let structure = self.machine.structure_at(address);
-        if let Some(structure) = structure.filter(|_| self.found.around.len() < MOST_AROUND) {
+        let loops = structure.as_ref().map(|found| found.loops_at(address)).unwrap_or_default();
+        let left = self.left.around.checked_sub(loops.len());
+        self.is_exhausted |= left.is_none();
+        // All of an address or none: part of a nest would be another one.
+        if let Some((structure, left)) = structure.zip(left) {
+            self.left.around = left;
             let mut least = 0;
             let mut around = None;
-            for number in structure.loops_at(address) {
+            for number in loops {
                 let known = self.look_up(&structure, number, around.as_deref(), lines);
                 let row = common(rows, &known.scope).saturating_sub(1);
                 // Optimizers leave instructions of a loop with the lines of what is around it.
@@ -107,7 +128,13 @@ impl<'l, 'm, 'data> Loops<'l, 'm, 'data> {
             Entry::Occupied(known) => return known.get().clone(),
             Entry::Vacant(entry) => entry,
         };
-        let addresses_of = |block| structure::addresses(self.machine.elf, block, MOST_ADDRESSES);
+        let addresses_of = |block| structure.addresses(block, MOST_ADDRESSES);
+        let (left, is_exhausted) = (&mut self.left.lines, &mut self.is_exhausted);
+        let mut charge = |addresses: &mut Vec<u64>| {
+            *is_exhausted |= addresses.len() > *left;
+            addresses.truncate(*left);
+            *left -= addresses.len();
+        };
         let mut addresses = addresses_of(header.clone());
         let mut jumps = Vec::new();
         jumps.extend(addresses.last().filter(|_| structure.header_leaves(number)));
@@ -118,8 +145,8 @@ impl<'l, 'm, 'data> Loops<'l, 'm, 'data> {
                 addresses.extend(in_latch);
             }
         }
-        addresses.truncate(self.effort);
-        self.effort -= addresses.len();
+        charge(&mut addresses);
+        charge(&mut jumps);
         let addresses = addresses.into_iter();
         let rows: Vec<Vec<SiteRow>> =
             addresses.map(|address| lines.rows(address)).filter(|rows| !rows.is_empty()).collect();
@@ -163,8 +190,7 @@ impl<'l, 'm, 'data> Loops<'l, 'm, 'data> {
                     let blocks = structure.before(number, MOST_BEFORE);
                     let mut addresses: Vec<u64> =
                         blocks.into_iter().flat_map(addresses_of).collect();
-                    addresses.truncate(self.effort);
-                    self.effort -= addresses.len();
+                    charge(&mut addresses);
                     own_lines(&addresses, lines)
                 });
                 before.contains(&line)

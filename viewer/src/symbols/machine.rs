@@ -7,6 +7,7 @@
 //! one of this module if no instruction of it returns.
 
 use core::cell::{Cell, OnceCell, RefCell};
+use core::fmt::Write as _;
 use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -34,8 +35,14 @@ const RETURN_EFFORT: u64 = 16 << 20;
 /// Largest function that is looked at for that, in bytes. Those that never return are small.
 const LARGEST_ENDING: u64 = 4 << 10;
 
-/// Jumps from one function to the next that are followed for that.
-const MOST_JUMPS: u32 = 8;
+/// What each of these counts at least: one of a byte takes as long.
+const LEAST_ENDING: u64 = 64;
+
+/// Functions that are followed for that, each of which ends with a jump to the next.
+const MOST_JUMPS: u32 = 64;
+
+/// Marks of compilers behind a name that are looked at.
+const MOST_MARKS: usize = 16;
 
 /// Parts of one function that were split off.
 const MOST_PARTS: usize = 16;
@@ -54,8 +61,13 @@ impl Memory for Elf<'_> {
     }
 }
 
-/// Where a function begins, and what was found of it.
-type Found = (u64, Option<Rc<Structure>>);
+/// What was found by reading a function from one of its parts.
+#[derive(Clone)]
+struct Found {
+    /// Where it begins.
+    entry: u64,
+    structure: Option<Rc<Structure>>,
+}
 
 /// The machine code of a module.
 pub(super) struct Machine<'m, 'data> {
@@ -65,11 +77,11 @@ pub(super) struct Machine<'m, 'data> {
     pub(super) slots: &'m Slots<'data>,
     pub(super) stubs: &'m [Stub<'data>],
     exceptions: Option<Section<'data>>,
-    /// By the first address of the function or of a part of it.
+    /// By the first address of the part that was read.
     structures: RefCell<HashMap<u64, Found>>,
     may_return: RefCell<HashMap<u64, bool>>,
-    /// Names of what is called, with whether that never returns.
-    ending: RefCell<HashMap<&'data [u8], bool>>,
+    /// Whether what is called by a name never returns.
+    ending: NameMemo<bool>,
     /// Names that the module defines for others.
     defined: OnceCell<HashSet<&'data [u8]>>,
     effort: Cell<u64>,
@@ -97,7 +109,7 @@ impl<'m, 'data> Machine<'m, 'data> {
             exceptions: elf.section(".gcc_except_table").ok().flatten(),
             structures: RefCell::default(),
             may_return: RefCell::default(),
-            ending: RefCell::default(),
+            ending: NameMemo::default(),
             defined: OnceCell::new(),
             effort: Cell::new(EFFORT),
             is_exhausted: Cell::new(false),
@@ -115,8 +127,8 @@ impl<'m, 'data> Machine<'m, 'data> {
         Some(symbol.range.clone())
     }
 
-    /// Whether something was left out because there is a limit for a whole module, so that what is
-    /// told of one function depends on which others were asked for.
+    /// Whether something was left out: because of a limit for a whole module, so that what is told
+    /// of one function depends on which others were asked for, or because a function is too large.
     pub(super) fn is_exhausted(&self) -> bool {
         self.is_exhausted.get()
     }
@@ -130,14 +142,16 @@ impl<'m, 'data> Machine<'m, 'data> {
 
     /// The structure of the function that holds an address; `None` if there is none, or too much.
     pub(super) fn structure_at(&self, address: u64) -> Option<Rc<Structure>> {
-        self.look_up(address)?.1
+        self.look_up(address)?.structure
     }
 
     /// Where the function begins that holds an address, which may lie in a split-off part.
     pub(super) fn function_at(&self, address: u64) -> Option<u64> {
-        Some(self.look_up(address)?.0)
+        Some(self.look_up(address)?.entry)
     }
 
+    /// Reads the function of which this is a part, once: from the part itself, so that of several
+    /// functions that share it the same one has it, whichever were asked for before.
     fn look_up(&self, address: u64) -> Option<Found> {
         let own = self.extent(address)?;
         if let Some(known) = self.structures.borrow().get(&own.start) {
@@ -149,15 +163,8 @@ impl<'m, 'data> Machine<'m, 'data> {
             self.or_exhausted(rest).inspect(|&rest| self.memory.set(rest)).is_some()
         });
         let entry = parts.first().map_or(own.start, |part| part.start);
-        let found = (entry, structure.map(Rc::new));
-        let mut structures = self.structures.borrow_mut();
-        // What several functions share stays with the first; a function has its own.
-        for part in &parts {
-            if part.start == entry || part.start == own.start || self.is_split_off(part.start) {
-                structures.entry(part.start).or_insert_with(|| found.clone());
-            }
-        }
-        structures.entry(own.start).or_insert_with(|| found.clone());
+        let found = Found { entry, structure: structure.map(Rc::new) };
+        self.structures.borrow_mut().insert(own.start, found.clone());
         Some(found)
     }
 
@@ -199,7 +206,7 @@ impl<'m, 'data> Machine<'m, 'data> {
         pads.sort_unstable_by_key(|pad| pad.calls.start);
         let function = Function { parts, entry: parts.first()?.start, landing_pads: &pads };
         let never_returns = |target| !self.may_return(target, MOST_JUMPS);
-        Structure::of(self.elf, &function, &never_returns).ok()
+        self.or_exhausted(Structure::of(self.elf, &function, &never_returns).ok())
     }
 
     /// Where direct jumps leave a function for, with the function or part there.
@@ -260,9 +267,7 @@ impl<'m, 'data> Machine<'m, 'data> {
         let address = match self.callee(target) {
             Some(Reached::Slot(Callee::Symbol(name))) => {
                 // Of a library's own functions the symbol may be called by any name too.
-                let mut ending = self.ending.borrow_mut();
-                let never = *ending.entry(name).or_insert_with(|| never_returns(name));
-                return !never || self.defines(name);
+                return !self.ending.get(name, || never_returns(name) && !self.defines(name));
             }
             Some(Reached::Code(address)) => address,
             _ => return true,
@@ -270,7 +275,8 @@ impl<'m, 'data> Machine<'m, 'data> {
         if let Some(&known) = self.may_return.borrow().get(&address) {
             return known;
         }
-        let may_return = self.has_return(address, jumps);
+        let Some(rest) = self.or_exhausted(jumps.checked_sub(1)) else { return true };
+        let may_return = self.has_return(address, rest);
         self.may_return.borrow_mut().insert(address, may_return);
         may_return
     }
@@ -291,17 +297,38 @@ impl<'m, 'data> Machine<'m, 'data> {
         let Some(extent) = extent else { return true };
         let size = extent.end - extent.start;
         let effort = self.return_effort.get();
-        if jumps == 0 || size > LARGEST_ENDING {
+        if size > LARGEST_ENDING {
             return true;
         }
-        let Some(rest) = self.or_exhausted(effort.checked_sub(size)) else { return true };
+        let effort = effort.checked_sub(size.max(LEAST_ENDING));
+        let Some(rest) = self.or_exhausted(effort) else { return true };
         self.return_effort.set(rest);
         // It is called again while this is being found out: then it may.
         self.may_return.borrow_mut().insert(address, true);
         let pads = self.pads(&extent);
         let function = Function { parts: &[extent], entry: address, landing_pads: &pads };
         let Ok(structure) = Structure::of(self.elf, &function, &|_| false) else { return true };
-        structure.may_return(&|target| !self.may_return(target, jumps - 1))
+        structure.may_return(&|target| !self.may_return(target, jumps))
+    }
+}
+
+/// What is known of names by where they stand in a file: of a damaged one they may be long, and
+/// many calls may have the same.
+#[derive(Debug)]
+pub(super) struct NameMemo<V>(RefCell<HashMap<(usize, usize), V>>);
+
+impl<V> Default for NameMemo<V> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+impl<V: Copy> NameMemo<V> {
+    /// What is known of a name of a file that stays where it is, or else what `find` tells, which
+    /// asks nothing of this.
+    pub(super) fn get(&self, name: &[u8], find: impl FnOnce() -> V) -> V {
+        let place = (name.as_ptr().addr(), name.len());
+        *self.0.borrow_mut().entry(place).or_insert_with(find)
     }
 }
 
@@ -393,14 +420,28 @@ fn never_returns(name: &[u8]) -> bool {
         return rest.len() < path.len() && rest.starts_with("__throw_");
     }
     let Ok(path) = rustc_demangle::try_demangle(name) else { return false };
-    let path = format!("{path:#}");
-    NEVER_RETURN_RUST.iter().any(|never| path.starts_with(never))
+    let mut beginning = Beginning(String::new());
+    // It breaks off once there is enough.
+    let _ = write!(beginning, "{path:#}");
+    NEVER_RETURN_RUST.iter().any(|never| beginning.0.starts_with(never))
+}
+
+/// The beginning of a text, as long as the longest of [`NEVER_RETURN_RUST`] at least: a name of a
+/// hundred bytes may stand for a megabyte.
+struct Beginning(String);
+
+impl core::fmt::Write for Beginning {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.0.push_str(text);
+        if self.0.len() < 256 { Ok(()) } else { Err(core::fmt::Error) }
+    }
 }
 
 /// Whether a compiler gave a name to what it split off: `f.cold`, `f.isra.0.cold`, `f.cold.12`,
 /// each perhaps with the number of a copy behind it. `camlM.cold_12` is a function of that name.
 fn is_cold(name: &[u8]) -> bool {
-    let mut parts = name.split(|&byte| byte == b'.').rev();
+    // Of a damaged file a name may have a hundred thousand.
+    let mut parts = name.rsplit(|&byte| byte == b'.').take(MOST_MARKS);
     let is_number = |part: &&[u8]| part.iter().all(u8::is_ascii_digit);
     let last = parts.find(|part| !is_number(part) && *part != b"lto_priv");
     last == Some(b"cold") && parts.next().is_some_and(|whole| !whole.is_empty())
@@ -409,6 +450,24 @@ fn is_cold(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Calls of one name hash nothing of it.
+    #[test]
+    fn names_are_known_by_where_they_stand() {
+        let names = b"abort\0abort";
+        let asked = Cell::new(0);
+        let memo = NameMemo::default();
+        let get = |name: &[u8]| {
+            memo.get(name, || {
+                asked.set(asked.get() + 1);
+                never_returns(name)
+            })
+        };
+        for _ in 0..1000 {
+            assert_eq!([&names[..5], &names[6..], &names[..4]].map(get), [true, true, false]);
+        }
+        assert_eq!(asked.get(), 3);
+    }
 
     #[test]
     fn what_was_split_off_is_known_by_the_end_of_its_name() {
@@ -428,6 +487,7 @@ mod tests {
         ] {
             assert!(!is_cold(name.as_bytes()), "{name}");
         }
+        assert!(!is_cold(&[b"f.cold", &[b'.'; 1 << 18][..]].concat()));
     }
 
     #[test]

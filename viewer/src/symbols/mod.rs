@@ -178,8 +178,10 @@ fn resolve_all(
         }
         if is_better {
             sources.push((id, source));
+            warnings.extend(module.about_loops);
             better.insert(id, module.sites);
         } else if is_certain && module.sites.has_loops() && has_loops.insert(id) {
+            warnings.extend(module.about_loops);
             let mut sites = module.sites;
             sites.keep_only_loops();
             better.insert(id, sites);
@@ -275,15 +277,16 @@ fn count_votes(
     let mut is_changed = false;
     for (caller, sought) in sought {
         let Some(wanted) = wanted(profile, directory, caller) else { continue };
+        let own = catch_unwind(AssertUnwindSafe(|| locate::open_own(&wanted, files)));
+        let Ok(Own::Matches(found)) = own else { continue };
         // A damaged file costs the names that it could have told. What is odd about it was told
-        // when its own addresses were looked up.
-        let _ = catch_unwind(AssertUnwindSafe(|| {
-            let own = locate::open_own(&wanted, files);
-            let Own::Matches(found) = own else { return };
+        // when its own addresses were looked up. What was counted of it before a panic is part of
+        // what there is to count, so then nothing is chosen.
+        let counted = catch_unwind(AssertUnwindSafe(|| {
             let Ok(elf) = Elf::parse(&found.bytes) else { return };
             votes.count(caller, &Calls::read(&elf), &sought, resolved);
-            is_changed |= found.bytes.is_changed();
         }));
+        is_changed |= counted.is_err() || found.bytes.is_changed();
     }
     if !is_changed {
         votes.apply(resolved);

@@ -15,7 +15,7 @@ use super::elf::Elf;
 use super::extent::Extents;
 use super::languages::AdaUnits;
 use super::locate::{self, Located, Own, Wanted};
-use super::loops::{Lines, Loops};
+use super::loops::{Limits, Lines, Loops};
 use super::machine::Machine;
 use super::plt::{self, Callee, Slots};
 use super::request::FileSource;
@@ -50,6 +50,8 @@ pub(super) struct ResolvedModule {
     pub(super) chosen: Chosen,
     /// For people.
     pub(super) warnings: Vec<String>,
+    /// The same, where limits left loops out.
+    pub(super) about_loops: Option<String>,
     /// Nothing but the module's own files decides what was found, for each address alone.
     pub(super) is_complete: bool,
 }
@@ -64,6 +66,7 @@ impl ResolvedModule {
             callable_at: CallableAt::default(),
             chosen: Chosen::default(),
             warnings,
+            about_loops: None,
             is_complete: false,
         }
     }
@@ -102,8 +105,8 @@ impl CallableAt {
 /// What is to be told of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// All: lines, inlined functions, loops.
-    All,
+    /// All: lines, inlined functions, loops, of these so many.
+    All(Limits),
     /// The names of functions by their symbols, which takes no DWARF.
     Names,
 }
@@ -144,7 +147,7 @@ pub(super) fn resolve(
     let source = opened.source(located);
     let symbols = Symbols::new(wanted.path, &opened, &mut warnings);
     let sections = match opened.sections() {
-        Ok(sections) => sections.filter(|_| detail == Detail::All),
+        Ok(sections) => sections.filter(|_| detail != Detail::Names),
         Err(reason) => {
             warnings.push(format!("{}: {reason}", wanted.path));
             None
@@ -170,8 +173,12 @@ pub(super) fn resolve(
     let mut callable_at = CallableAt::default();
     // Where functions begin that are called as their symbol is.
     let mut starts = BTreeSet::new();
-    let machine = symbols.machine().filter(|_| detail == Detail::All);
-    let mut loops = machine.as_ref().map(Loops::new);
+    let limits = match detail {
+        Detail::All(limits) => Some(limits),
+        Detail::Names => None,
+    };
+    let machine = symbols.machine().zip(limits);
+    let mut loops = machine.as_ref().map(|(machine, limits)| Loops::new(machine, *limits));
     for (index, &address) in addresses.iter().enumerate() {
         let first = sites.rows.len();
         let mut key = None;
@@ -213,8 +220,16 @@ pub(super) fn resolve(
         }
         progress();
     }
+    let is_exhausted = machine.as_ref().is_some_and(|(machine, _)| machine.is_exhausted())
+        || loops.as_ref().is_some_and(Loops::is_exhausted);
     sites.loops = loops.map(Loops::finish);
-    let is_exhausted = machine.as_ref().is_some_and(Machine::is_exhausted);
+    let about_loops = is_exhausted.then(|| {
+        format!(
+            "{}: there is too much of what was sampled for csprof to find all loops in it; samples \
+             in loops may count outside of them",
+            wanted.path
+        )
+    });
     warnings.extend(explain(wanted, &source));
     let chosen = opened.own.as_ref().map(|elf| Chosen::read(elf, &symbols.table, &starts));
     let chosen = chosen.unwrap_or_default();
@@ -227,7 +242,16 @@ pub(super) fn resolve(
     }
     let callable = callable_at.by_function(&sites);
     let is_complete = split.get().is_none() && !is_exhausted;
-    ResolvedModule { source, sites, callable, callable_at, chosen, warnings, is_complete }
+    ResolvedModule {
+        source,
+        sites,
+        callable,
+        callable_at,
+        chosen,
+        warnings,
+        about_loops,
+        is_complete,
+    }
 }
 
 /// Looks up addresses beside those that are asked for.
@@ -422,5 +446,53 @@ impl<'data, 'a> Symbols<'data, 'a> {
 
     fn extents(&self) -> &Extents<'data> {
         self.extents.get_or_init(|| self.own.map(Extents::read).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::files::DiskFiles;
+    use super::*;
+
+    /// Of this very program: the addresses of its first function with a loop.
+    #[test]
+    fn loops_that_limits_leave_out_are_told_of_and_not_remembered() {
+        let path = std::env::current_exe().unwrap();
+        let path = path.to_str().unwrap();
+        let files = DiskFiles::with_debug_folders(Vec::new());
+        let start_unix_ns = u64::MAX;
+        let directory = std::path::Path::new("/");
+        let wanted = |build_id| Wanted { path, build_id, files: &[], directory, start_unix_ns };
+        let located = locate::locate(&wanted(&[]), &files);
+        let resolved = |addresses: &[u64], limits| {
+            let detail = Detail::All(limits);
+            resolve(&wanted(&[]), &located, addresses, detail, &files, || {})
+        };
+        let opened = Opened::new(&located).unwrap();
+        let symbols = Symbols::new(path, &opened, &mut Vec::new());
+        let machine = symbols.machine().unwrap();
+        let code = opened.own.as_ref().unwrap().code();
+        let mut all = code.into_iter().max_by_key(|part| part.end - part.start).unwrap();
+        let looped =
+            |at: &u64| machine.structure_at(*at).is_some_and(|it| !it.loops_at(*at).is_empty());
+        let first = all.find(looped).unwrap();
+        let extent = machine.extent(first).unwrap();
+        let addresses: Vec<u64> = extent.filter(looped).collect();
+
+        let around = |found: &ResolvedModule| -> usize {
+            let loops = found.sites.loops.as_ref().unwrap();
+            (0..addresses.len()).filter(|&index| !loops.around(index).is_empty()).count()
+        };
+        let whole = resolved(&addresses, Limits::default());
+        assert_eq!(around(&whole), addresses.len());
+        assert_eq!((whole.is_complete, whole.about_loops), (true, None));
+        for limits in [
+            Limits { around: addresses.len() - 1, ..Limits::default() },
+            Limits { lines: 1, ..Limits::default() },
+        ] {
+            let cut = resolved(&addresses, limits);
+            assert!(!cut.is_complete && cut.about_loops.is_some(), "{limits:?}");
+            assert_eq!(around(&cut) < addresses.len(), limits.lines > 1, "{limits:?}");
+        }
     }
 }

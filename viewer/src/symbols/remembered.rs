@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chosen::{Callable, Chosen};
 use super::locate::{self, Located, Wanted};
+use super::loops::Limits;
 use super::module::{self, CallableAt, Detail, NameSource, ResolvedModule};
 use super::request::FileSource;
 use super::sites::{Function, LoopPlace, ModuleLoops, ModuleSites, SiteRow};
@@ -54,7 +55,8 @@ pub(super) fn resolve(
             );
         }
     }
-    let resolve = || module::resolve(wanted, &located, &missing, Detail::All, files, progress);
+    let detail = Detail::All(Limits::default());
+    let resolve = || module::resolve(wanted, &located, &missing, detail, files, progress);
     let found = catch_unwind(AssertUnwindSafe(resolve));
     // What made a library panic may be what was written meanwhile.
     if located.is_changed() {
@@ -163,6 +165,7 @@ impl Module {
             callable_at,
             chosen,
             warnings: [about_files, &self.warnings].concat(),
+            about_loops: None,
             is_complete: true,
         }
     }

@@ -37,7 +37,7 @@ use crate::structure::Target;
 use super::elf::Elf;
 use super::extent::Extents;
 use super::locate::FoundFile;
-use super::machine::{Machine, Reached};
+use super::machine::{Machine, NameMemo, Reached};
 use super::plt::{self, Callee, Slots, Stub};
 use super::symbol_table::SymbolTable;
 use super::votes::{self, LONGEST_CALL, Reach};
@@ -87,6 +87,7 @@ pub(super) fn find<'a>(
         loaders: loaders.map(|(&id, _)| id).collect(),
         machines: read.iter().map(|(&id, (elf, read))| (id, read.machine(elf))).collect(),
         exports: exports.unwrap_or_default(),
+        exported: NameMemo::default(),
         jumps: RefCell::default(),
     };
     let mut between = BTreeMap::new();
@@ -227,6 +228,8 @@ struct Jumps {
 struct Search<'m, 'data> {
     machines: HashMap<ModuleId, Machine<'m, 'data>>,
     exports: Exports<'data>,
+    /// What they say of names of those who call.
+    exported: NameMemo<Option<Node>>,
     /// Dynamic loaders.
     loaders: BTreeSet<ModuleId>,
     jumps: RefCell<HashMap<Node, Rc<Jumps>>>,
@@ -287,7 +290,9 @@ impl Search<'_, '_> {
     fn address(&self, module: ModuleId, target: Target) -> Option<(ModuleId, u64)> {
         match self.machines.get(&module)?.callee(target)? {
             Reached::Code(address) => Some((module, address)),
-            Reached::Slot(Callee::Symbol(name)) => *self.exports.0.get(name)?,
+            Reached::Slot(Callee::Symbol(name)) => {
+                self.exported.get(name, || *self.exports.0.get(name)?)
+            }
             Reached::Slot(Callee::Resolver(_)) => None,
         }
     }

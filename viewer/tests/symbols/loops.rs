@@ -507,3 +507,60 @@ int main(int c, char **v) { step(c); return 0; }
     let Some(resolved) = nests("cc", source, "step", &["-O1"]) else { return };
     assert_eq!(lines(&resolved), expected(&[&["4"]]));
 }
+
+/// The headers of the loops of a function, as distances from a symbol, of a program in assembly.
+fn headers(source: &str, base: &str, asked: &[&str], of: &str) -> Option<Vec<u64>> {
+    let shop = Workshop::new();
+    let source = source.replace('\n', "\\n");
+    let text = format!("int main(void) {{ return 0; }}\n__asm__(\".text\\n{source}\");");
+    let path = shop.compile("cc", "nest", &text, &[])?;
+    let binary = Binary::open(&path);
+    let mut addresses: Vec<u64> = asked.iter().flat_map(|symbol| binary.code(symbol)).collect();
+    addresses.sort_unstable();
+    let resolved = Resolved::pcs(&binary, &addresses);
+    assert_eq!(resolved.warnings, [""; 0]);
+    let structure = &resolved.profile.structure;
+    let own = binary.code(of);
+    let frames = (0..addresses.len()).filter(|&frame| own.contains(&addresses[frame]));
+    let entries = frames.flat_map(|frame| structure.loops_of(FrameId::from_index(frame)));
+    let base = binary.address(base);
+    let loops = entries.map(|entry| structure.in_loops[entry].number as usize);
+    let headers: BTreeSet<u64> =
+        loops.map(|number| structure.loops[number].offset - base).collect();
+    Some(headers.into_iter().collect())
+}
+
+fn function(name: &str, body: &str) -> String {
+    format!(".type {name}, @function\n{name}: {body}\n.size {name}, . - {name}\n")
+}
+
+/// Each function of a chain jumps to the next, and the last one never returns: neither does the
+/// first, whichever of them was looked at before.
+#[test]
+fn what_a_long_chain_of_jumps_never_returns_to_is_no_loop() {
+    let mut source = function("b", "call f9\nret");
+    source += &function("a", "mov $9, %ebx\n1: call f0\ndec %ebx\njnz 1b\nret");
+    for number in 0..12 {
+        source += &function(&format!("f{number}"), &format!("jmp f{}", number + 1));
+    }
+    source += &function("f12", "ud2");
+    for asked in [&["a"][..], &["a", "b"]] {
+        let Some(headers) = headers(&source, "a", asked, "a") else { return };
+        assert!(headers.is_empty(), "{asked:?}: {headers:x?}");
+    }
+}
+
+/// A part that two functions share lies in the loops of the same one, whichever was sampled.
+#[test]
+fn a_part_of_two_functions_is_that_of_one_of_them() {
+    let body = "mov $9, %edi\n1: test %esi, %esi\njne x.cold\n2: dec %edi\njnz 1b\nret";
+    let other = body.replace("2:", ".Lin_b:");
+    let cold = "inc %eax\njs .Lin_b\njmp .Lin_a";
+    let source = function("a", &body.replace("2:", ".Lin_a:"))
+        + &function("b", &other)
+        + &function("x.cold", cold);
+    for asked in [&["x.cold"][..], &["b", "x.cold"], &["a", "x.cold"], &["a", "b", "x.cold"]] {
+        let Some(headers) = headers(&source, "a", asked, "x.cold") else { return };
+        assert_eq!(headers, [5], "{asked:?}");
+    }
+}
