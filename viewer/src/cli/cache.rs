@@ -14,7 +14,8 @@ const HELP: &str = "\
 CSPROF_CACHE_SIZE=256M keeps what record, symbolize and salvage read from the debug information of
 programs, in csprof/names in the folder of XDG_CACHE_HOME or else ~/.cache, so that the next recording
 of that very build takes less time at its end. Without it, nothing is kept. What was not used for the
-longest time goes first.
+longest time goes first. It is written after the profile, and not of files that were changed within
+the last two seconds.
 
 Examples:
   CSPROF_CACHE_SIZE=256M csprof record ./solver input
@@ -38,8 +39,12 @@ impl CacheOf {
     /// When something cannot be removed.
     pub fn run(&self) -> Result<ExitCode> {
         let mut out = print::output(print::Escaping::Text);
-        let used = Cache::from_environment();
-        let Some(cache) = used.clone().or_else(|| Some(Cache::at(Cache::place()?, 0))) else {
+        let (used, malformed) = match Cache::from_environment() {
+            Ok(used) => (used, None),
+            Err(why) => (None, Some(why)),
+        };
+        let limit = used.as_ref().map(Cache::limit);
+        let Some(cache) = used.or_else(|| Some(Cache::at(Cache::place()?, 0))) else {
             writeln!(out, "there is no cache: HOME is not set")?;
             return Ok(exit_code::DONE);
         };
@@ -50,10 +55,15 @@ impl CacheOf {
         let holds = cache.holds();
         let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         let size = mebibytes(holds.bytes);
+        if let Some(why) = cache.unusable() {
+            writeln!(out, "{folder}: not used: {why}")?;
+            return Ok(exit_code::DONE);
+        }
         write!(out, "{folder}: {} programs and libraries, {size:.1} ", holds.entries)?;
-        match used {
-            Some(cache) => writeln!(out, "of at most {:.1} MiB", mebibytes(cache.limit()))?,
-            None => writeln!(out, "MiB; not used: {SIZE_VARIABLE}=256M turns it on")?,
+        match (limit, malformed) {
+            (Some(limit), _) => writeln!(out, "of at most {:.1} MiB", mebibytes(limit))?,
+            (None, Some(why)) => writeln!(out, "MiB; not used: {why}")?,
+            (None, None) => writeln!(out, "MiB; not used: {SIZE_VARIABLE}=256M turns it on")?,
         }
         Ok(exit_code::DONE)
     }

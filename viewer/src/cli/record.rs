@@ -1,8 +1,6 @@
 //! `csprof record`
 
-use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,6 +21,7 @@ use crate::launch::spawn::{Naming, Settings};
 use crate::launch::{self, Recording};
 use crate::print;
 use crate::profile::{Function, Profile};
+use crate::symbols::cache::Cache;
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::cost_lines::coverage;
 use crate::views::names;
@@ -220,6 +219,7 @@ impl Record {
         };
         if !self.quiet {
             tell(&told_of_naming(naming, &path, &profile));
+            tell(&told_of_cache());
             tell(&summary(&path, &profile));
         }
         Ok(ExitCode::from(status))
@@ -239,6 +239,7 @@ pub(super) fn save(
     // Salvaging can do without the facts of the run, should they not find room.
     let _ = recording.keep_for_salvage();
     let mut early = None;
+    let mut files = None;
     if with_symbols {
         let is_short = recording.signals.must_end() || !recording.status.success();
         // What is no file is written once.
@@ -253,40 +254,42 @@ pub(super) fn save(
         // What is saved already can wait for its names.
         let stops = || early.is_none() && recording.signals.must_end();
         let copies = std::mem::take(&mut recording.copies);
-        let warnings = resolve(&mut recording.profile, &[], copies, &stops);
+        let own = files.insert(DiskFiles::from_environment(&[]).and_copies(copies));
+        let warnings = resolve(&mut recording.profile, own, &stops);
         recording.profile.run.warnings.extend(warnings);
     }
     if let Some(path) = early {
-        if let Err(error) = write::save(&recording.profile, &path) {
-            let _ = print::message(format_args!(
-                "saved without names ({error}); csprof symbolize {} adds them",
-                path.display()
-            ));
+        match write::save(&recording.profile, &path) {
+            Ok(()) => files.iter().for_each(DiskFiles::remember),
+            Err(error) => {
+                let _ = print::message(format_args!(
+                    "saved without names ({error}); csprof symbolize {} adds them",
+                    path.display()
+                ));
+            }
         }
         return Ok((path, Profile::from_saved(recording.profile)));
     }
     match output.save(&recording.profile) {
         Ok(path) => {
             recording.run_dir.remove();
+            files.iter().for_each(DiskFiles::remember);
             Ok((path, Profile::from_saved(recording.profile)))
         }
         Err(error) => Err(anyhow!("{error}; {}", kept_text(recording.run_dir.path()))),
     }
 }
 
-/// Names the frames of a profile, with debug files from these folders as well and copies of modules
-/// that its processes left, until `stops` says that there is no time for more; returns what is
-/// worth telling.
+/// Names the frames of a profile by these files, until `stops` says that there is no time for more;
+/// returns what is worth telling.
 pub(super) fn resolve(
     profile: &mut saved::Profile,
-    debug_folders: &[PathBuf],
-    copies: HashMap<String, File>,
+    files: &DiskFiles,
     stops: &dyn Fn() -> bool,
 ) -> Vec<String> {
     let mut progress = Progress::new("resolving symbols");
-    let files = DiskFiles::from_environment(debug_folders).and_copies(copies);
     let mut stopped = false;
-    let mut warnings = symbols::resolve(profile, &files, |done, total| {
+    let mut warnings = symbols::resolve(profile, files, |done, total| {
         progress.report(done, total);
         stopped |= done < total && stops();
         if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -298,6 +301,12 @@ pub(super) fn resolve(
         );
     }
     warnings
+}
+
+/// What is wrong with how a cache was asked for.
+pub(super) fn told_of_cache() -> Vec<String> {
+    let why = Cache::from_environment().err();
+    why.map(|why| format!("warning: {why}")).into_iter().collect()
 }
 
 /// Says something on standard error; names and messages in it may come from the program or from a

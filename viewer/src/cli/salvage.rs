@@ -8,11 +8,12 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::exit_code;
-use super::record::{resolve, summary, tell};
+use super::record::{resolve, summary, tell, told_of_cache};
 use crate::launch;
 use crate::launch::output::Output;
 use crate::print;
 use crate::profile::Profile;
+use crate::symbols::files::DiskFiles;
 use crate::views::printable::{command_line, printable};
 
 const EXAMPLES: &str = "\
@@ -55,11 +56,14 @@ impl Salvage {
         if profile.processes.is_empty() {
             bail!("{}: no process left anything there", run_dir.display());
         }
+        let files = DiskFiles::from_environment(&[]).and_copies(copies);
         if !self.no_symbols {
-            let warnings = resolve(&mut profile, &[], copies, &|| false);
+            let warnings = resolve(&mut profile, &files, &|| false);
             profile.run.warnings.extend(warnings);
         }
         let path = output.save(&profile)?;
+        files.remember();
+        tell(&told_of_cache());
         tell(&summary(&path, &Profile::from_saved(profile)));
         Ok(exit_code::DONE)
     }

@@ -1,6 +1,5 @@
 //! `csprof symbolize`
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,9 +10,10 @@ use csprof_format::write;
 
 use super::exit_code::{self, WrongUsage};
 use super::open::read_profile;
-use super::record::{resolve, shown_path, tell};
+use super::record::{resolve, shown_path, tell, told_of_cache};
 use crate::launch::output::Output;
 use crate::profile::Profile;
+use crate::symbols::files::DiskFiles;
 use crate::views::names::{self, nameless};
 use crate::views::number::{Form, counted, percent};
 use crate::views::printable::printable;
@@ -24,8 +24,8 @@ Debug symbols are looked for beside each file, in /usr/lib/debug, in the folders
 CSPROF_DEBUG_PATH (separated by colons), and in the cache of debuginfod. Only those of the very build
 that ran are taken (by build id), and names that the profile has are kept where nothing better is
 found, so it may be done on any machine. A file without build id has to be the one that was loaded (by
-inode, size and times, which a copy of it does not have). Samples and counts stay as they are. What is
-read of a file with a build id is remembered; see csprof cache --help.
+inode, size and times, which a copy of it does not have). Samples and counts stay as they are. With
+CSPROF_CACHE_SIZE, what is read of a file with a build id is remembered; see csprof cache --help.
 
 Examples:
   csprof symbolize run.csprof                       after `apt-get install libfoo1-dbgsym`
@@ -68,12 +68,14 @@ impl Symbolize {
             .transpose()?;
         let mut profile = read_profile(&self.file, false)?;
         let before = Names::of(&profile);
-        let warnings = resolve(&mut profile, &self.debug_dir, HashMap::new(), &|| false);
+        let files = DiskFiles::from_environment(&self.debug_dir);
+        let warnings = resolve(&mut profile, &files, &|| false);
         let after = Names::of(&profile);
         let is_new = before != after;
 
         let mut lines: Vec<String> =
             warnings.iter().map(|warning| format!("warning: {warning}")).collect();
+        lines.extend(told_of_cache());
         if is_new {
             profile.run.warnings.extend(warnings);
         }
@@ -84,6 +86,7 @@ impl Symbolize {
         if output.is_none() && is_new {
             write::save(&profile, &self.file)?;
         }
+        files.remember();
         let profile = Profile::from_saved(profile);
         lines.extend(gained(&profile, &before, &after));
         lines.extend(names::advice(&profile, Form::Ascii));

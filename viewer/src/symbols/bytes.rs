@@ -4,11 +4,12 @@
 //! the units that hold sampled functions. Where that is not possible (some file systems refuse it),
 //! what is asked for is read and kept.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek as _};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use object::read::{ReadCache, ReadRef};
 
@@ -17,26 +18,22 @@ use super::mapped::Mapped;
 /// A file's bytes, for as long as they are needed.
 pub struct FileBytes {
     contents: Contents,
-    /// The file, and how it was when it was opened; `None` if it is none.
-    opened: Option<(Arc<File>, State)>,
+    /// `None` if it is no file.
+    opened: Option<Box<Opened>>,
+}
+
+/// The file that bytes are of.
+struct Opened {
+    file: Arc<File>,
+    /// How it was when it was opened, and when that was.
+    metadata: Metadata,
+    time: SystemTime,
 }
 
 enum Contents {
     Mapped(Mapped),
     Read(ReadCache<Arc<File>>),
     Memory(Vec<u8>),
-}
-
-/// What changes when a file's contents do: its size, and when it was last written to, in seconds
-/// and nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State(u64, i64, i64);
-
-impl State {
-    fn of(file: &File) -> io::Result<Self> {
-        let metadata = file.metadata()?;
-        Ok(Self(metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
-    }
 }
 
 impl FileBytes {
@@ -46,13 +43,13 @@ impl FileBytes {
     ///
     /// If nothing can be learned of the file.
     pub fn of_file(file: File) -> io::Result<Self> {
-        let state = State::of(&file)?;
+        let (metadata, time) = (file.metadata()?, SystemTime::now());
         let file = Arc::new(file);
         let contents = match Mapped::new(&file) {
             Some(mapped) => Contents::Mapped(mapped),
             None => Contents::Read(ReadCache::new(Arc::clone(&file))),
         };
-        Ok(Self { contents, opened: Some((file, state)) })
+        Ok(Self { contents, opened: Some(Box::new(Opened { file, metadata, time })) })
     }
 
     /// Bytes that are no file.
@@ -61,18 +58,37 @@ impl FileBytes {
         Self { contents: Contents::Memory(bytes), opened: None }
     }
 
-    /// The state of the file when it was opened; `None` if it is none.
-    pub(super) fn state(&self) -> Option<State> {
-        self.opened.as_ref().map(|(_, state)| *state)
+    /// Which file it is, and how it was when it was opened: a text that differs if one does. It has
+    /// the time of the last change of any kind too, which nobody can set back.
+    pub(super) fn identity(&self) -> String {
+        self.opened.as_ref().map_or_else(String::new, |opened| identity(&opened.metadata))
+    }
+
+    /// Whether the file was not changed for so long when it was opened.
+    pub(super) fn is_older_than(&self, age: Duration) -> bool {
+        self.opened.as_ref().is_none_or(|opened| {
+            let (metadata, time) = (&opened.metadata, opened.time);
+            let Ok(now) = time.duration_since(UNIX_EPOCH) else { return false };
+            let now = i128::try_from(now.as_nanos()).unwrap_or(i128::MAX);
+            let age = i128::try_from(age.as_nanos()).unwrap_or(i128::MAX);
+            let since = |seconds: i64, nanoseconds: i64| {
+                now - (i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds))
+            };
+            since(metadata.mtime(), metadata.mtime_nsec()) >= age
+                && since(metadata.ctime(), metadata.ctime_nsec()) >= age
+        })
     }
 
     /// Whether the file was written to, cut off, or could not be read since it was opened, so that
     /// nothing of it can be believed.
     pub(super) fn is_changed(&self) -> bool {
         let is_damaged = matches!(&self.contents, Contents::Mapped(mapped) if mapped.is_damaged());
-        let is_other =
-            |(file, before): &(Arc<File>, State)| State::of(file).ok().as_ref() != Some(before);
-        is_damaged || self.opened.as_ref().is_some_and(is_other)
+        // Its other times change where it is linked or removed.
+        let state = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
+        let is_other = |opened: &Opened| {
+            opened.file.metadata().map_or(true, |now| state(&now) != state(&opened.metadata))
+        };
+        is_damaged || self.opened.as_deref().is_some_and(is_other)
     }
 
     /// The CRC-32 (of IEEE 802.3, as in zlib) of the whole file, as `.gnu_debuglink` holds it.
@@ -83,8 +99,8 @@ impl FileBytes {
             (Contents::Memory(bytes), _) => hasher.update(bytes),
             (Contents::Read(_), opened) => {
                 // Past what is kept of it, which would be all.
-                let mut file =
-                    opened.as_ref().map(|(file, _)| &**file).ok_or(io::ErrorKind::Other)?;
+                let opened = opened.as_ref().ok_or(io::ErrorKind::Other)?;
+                let mut file = &*opened.file;
                 let mut buffer = vec![0; 1 << 16];
                 file.rewind()?;
                 loop {
@@ -99,6 +115,20 @@ impl FileBytes {
         }
         Ok(hasher.finalize())
     }
+}
+
+/// Which file this is, and how it is now.
+pub(super) fn identity(file: &Metadata) -> String {
+    format!(
+        "{} {} {} {}.{} {}.{}",
+        file.dev(),
+        file.ino(),
+        file.len(),
+        file.mtime(),
+        file.mtime_nsec(),
+        file.ctime(),
+        file.ctime_nsec()
+    )
 }
 
 impl<'a> ReadRef<'a> for &'a FileBytes {

@@ -4,16 +4,18 @@
 //! for. It is written under another name and renamed, so that whoever reads it meanwhile has the
 //! one before or the new one. Of two who write one entry at once the later stays; both are right.
 //! When all entries are larger than the limit, those go that were not used for the longest time.
-//! Whatever fails here costs time, and nothing else: nobody is told.
+//! What is to be stored waits until the profile is saved, which may need the room. Whatever fails
+//! here costs time, and nothing else: nobody is told.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, SystemTime};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Uid;
 
 /// Environment variable with the bytes that the cache may have; 0 for none at all.
@@ -28,14 +30,27 @@ const HEADER: usize = 16;
 /// How the names of entries end.
 const SUFFIX: &str = ".names";
 
+/// How the names of files end that are to be renamed.
+const NEW_SUFFIX: &str = ".new";
+
+/// Most entries. A program that is built anew every minute leaves one each time.
+const MOST_ENTRIES: usize = 4096;
+
+/// Age at which a file is remembered. Times of files have steps (of 4 ms, of 2 s on some file
+/// systems), and what is written within the step of the last time leaves no trace.
+const SETTLED: Duration = Duration::from_secs(2);
+
 /// Age at which a file that was not renamed is taken for one of a csprof that was killed.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// A folder with entries.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
     limit: u64,
+    settled: Duration,
+    /// Keys and values that are to be stored.
+    waiting: Mutex<Vec<(String, Vec<u8>)>>,
 }
 
 /// What a cache holds.
@@ -50,16 +65,25 @@ pub struct Holds {
 impl Cache {
     /// The user's cache; `None` unless `CSPROF_CACHE_SIZE` is a size above 0, and where there is no
     /// place for it.
-    #[must_use]
-    pub fn from_environment() -> Option<Self> {
+    ///
+    /// # Errors
+    ///
+    /// A text for people, if the variable is no size.
+    pub fn from_environment() -> Result<Option<Self>, String> {
         Self::from_variables(|name| std::env::var_os(name))
     }
 
-    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<Self>, String> {
         let set = |name| variable(name).filter(|value| !value.is_empty());
-        let size = set(SIZE_VARIABLE)?;
-        let limit = size.to_str().and_then(bytes).filter(|&size| size > 0)?;
-        Some(Self::at(Self::folder_of(variable)?, limit))
+        let Some(size) = set(SIZE_VARIABLE) else { return Ok(None) };
+        let Some(limit) = size.to_str().and_then(bytes) else {
+            let size = size.display();
+            return Err(format!(
+                "{SIZE_VARIABLE}={size} is no size such as 256M, so nothing is remembered"
+            ));
+        };
+        let folder = Self::folder_of(variable).filter(|_| limit > 0);
+        Ok(folder.map(|folder| Self { settled: SETTLED, ..Self::at(folder, limit) }))
     }
 
     /// The user's folder of entries, whether it is used or not; `None` without a home.
@@ -75,10 +99,16 @@ impl Cache {
         Some(caches.join("csprof/names"))
     }
 
-    /// A cache in this folder, which need not exist, of at most `limit` bytes.
+    /// A cache in this folder, which need not exist, of at most `limit` bytes; also of files that
+    /// were written just now.
     #[must_use]
     pub fn at(folder: PathBuf, limit: u64) -> Self {
-        Self { folder, limit }
+        Self { folder, limit, settled: Duration::ZERO, waiting: Mutex::default() }
+    }
+
+    /// Age at which what is read of a file is remembered.
+    pub(super) fn settled(&self) -> Duration {
+        self.settled
     }
 
     /// Where the entries are.
@@ -110,24 +140,45 @@ impl Cache {
         Some(value)
     }
 
-    /// Stores a value under a key, in place of what is there.
+    /// Keeps a value that is to be stored under a key, as far as there is room for it.
+    pub(super) fn put(&self, key: String, value: Vec<u8>) {
+        let size = |(key, value): &(String, Vec<u8>)| (HEADER + key.len() + value.len()) as u64;
+        let Ok(mut waiting) = self.waiting.lock() else { return };
+        let entry = (key, value);
+        let all: u64 = waiting.iter().map(size).sum();
+        if all.saturating_add(size(&entry)) <= self.limit {
+            waiting.push(entry);
+        }
+    }
+
+    /// Stores what waits for it, each value in place of what is there under its key.
     ///
     /// # Errors
     ///
-    /// Whatever keeps it from being stored, which changes nothing.
-    pub(super) fn put(&self, key: &str, value: &[u8]) -> io::Result<()> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let size = HEADER + key.len() + value.len();
-        if size as u64 > self.limit {
-            return Err(io::ErrorKind::StorageFull.into());
+    /// Whatever keeps one from being stored, which changes nothing.
+    pub fn store(&self) -> io::Result<()> {
+        let waiting = self.waiting.lock().map(|mut all| std::mem::take(&mut *all));
+        let waiting = waiting.unwrap_or_default();
+        if waiting.is_empty() {
+            return Ok(());
         }
         // A folder of root's in a user's home (`sudo -E`) would keep the user out for good.
-        let there = self.folder.ancestors().find_map(|folder| fs::metadata(folder).ok());
-        if there.is_none_or(|there| there.uid() != Uid::effective().as_raw()) {
-            return Err(io::ErrorKind::PermissionDenied.into());
+        if let Some(why) = self.unusable() {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         self.check_owner()?;
+        let stored = waiting.iter().try_for_each(|(key, value)| self.write(key, value));
+        self.make_room();
+        stored
+    }
+
+    fn write(&self, key: &str, value: &[u8]) -> io::Result<()> {
+        let size = HEADER + key.len() + value.len();
+        // Who writes more gets a signal that ends the process (getrlimit(2), `RLIMIT_FSIZE`).
+        if getrlimit(Resource::RLIMIT_FSIZE).is_ok_and(|(most, _)| size as u64 > most) {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let mut bytes = Vec::with_capacity(size);
         bytes.extend(MAGIC);
         bytes.extend([0; 4]);
@@ -137,22 +188,21 @@ impl Cache {
         let sum = crc32fast::hash(&bytes[12..]);
         bytes[8..12].copy_from_slice(&sum.to_le_bytes());
 
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let temporary = self.folder.join(format!("{}-{number}.new", std::process::id()));
-        let written = File::create_new(&temporary)
-            .and_then(|mut file| file.write_all(&bytes))
-            .and_then(|()| fs::rename(&temporary, self.path(key)));
+        // Nobody else writes this one, also where containers share a home and have the same pids.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let temporary = self.folder.join(format!("{}-{now}{NEW_SUFFIX}", std::process::id()));
+        let mut file = File::create_new(&temporary)?;
+        let written = file.write_all(&bytes).and_then(|()| fs::rename(&temporary, self.path(key)));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
-        self.make_room();
         written
     }
 
     /// What it holds now.
     #[must_use]
     pub fn holds(&self) -> Holds {
-        let entries = self.entries();
+        let (entries, _) = self.files();
         Holds { entries: entries.len(), bytes: entries.iter().map(|entry| entry.1).sum() }
     }
 
@@ -160,9 +210,14 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// If one is left.
+    /// If one is left, or the folder is not the user's own.
     pub fn clear(&self) -> io::Result<()> {
-        for (_, _, path) in self.entries() {
+        let is_there = fs::symlink_metadata(&self.folder).is_ok();
+        if let Some(why) = self.unusable().filter(|_| is_there) {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        let (entries, abandoned) = self.files();
+        for (_, _, path) in entries.into_iter().chain(abandoned) {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -171,15 +226,28 @@ impl Cache {
         Ok(())
     }
 
-    /// Names decide what a reader of a profile believes, so nobody else may write them.
-    fn check_owner(&self) -> io::Result<()> {
-        let metadata = fs::symlink_metadata(&self.folder)?;
-        let is_own = metadata.uid() == Uid::effective().as_raw() && metadata.mode() & 0o022 == 0;
-        if metadata.is_dir() && is_own {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::PermissionDenied.into())
+    /// Why nothing is read there or stored, if so: names decide what a reader of a profile
+    /// believes, so nobody else may write them.
+    #[must_use]
+    pub fn unusable(&self) -> Option<&'static str> {
+        let is_own = |metadata: &fs::Metadata| metadata.uid() == Uid::effective().as_raw();
+        let Ok(folder) = fs::symlink_metadata(&self.folder) else {
+            let there = self.folder.ancestors().find_map(|folder| fs::metadata(folder).ok());
+            let is_own = there.is_some_and(|there| is_own(&there));
+            return (!is_own).then_some("the folder that it would be in is another user's");
+        };
+        match folder {
+            _ if !folder.is_dir() => Some("it is no folder"),
+            _ if !is_own(&folder) => Some("it is another user's"),
+            _ if folder.mode() & 0o022 != 0 => Some("others may write to it"),
+            _ => None,
         }
+    }
+
+    fn check_owner(&self) -> io::Result<()> {
+        let is_there = fs::symlink_metadata(&self.folder).map(drop);
+        is_there
+            .and(self.unusable().map_or(Ok(()), |_| Err(io::ErrorKind::PermissionDenied.into())))
     }
 
     fn path(&self, key: &str) -> PathBuf {
@@ -187,34 +255,67 @@ impl Cache {
         self.folder.join(format!("{:08x}{SUFFIX}", crc32fast::hash(key.as_bytes())))
     }
 
-    /// When each entry was used last, its size in bytes, and where it is.
-    fn entries(&self) -> Vec<(SystemTime, u64, PathBuf)> {
-        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let entry = |file: fs::DirEntry| {
-            let path = file.path();
-            let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
-            let used = metadata.modified().ok()?;
-            let name = path.file_name()?.to_str()?;
-            let is_abandoned = name.ends_with(".new") && used.elapsed().ok()? > ABANDONED;
-            (name.ends_with(SUFFIX) || is_abandoned).then_some((used, metadata.len(), path))
-        };
-        files.filter_map(entry).collect()
+    /// Entries, and what a csprof has left that was killed.
+    fn files(&self) -> (Vec<Entry>, Vec<Entry>) {
+        let (mut entries, mut abandoned) = (Vec::new(), Vec::new());
+        if self.check_owner().is_err() {
+            return (entries, abandoned);
+        }
+        for file in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let is_own = |of: &fs::Metadata| of.is_file() && of.uid() == Uid::effective().as_raw();
+            let Some(metadata) = file.metadata().ok().filter(is_own) else { continue };
+            let Ok(used) = metadata.modified() else { continue };
+            let entry = (used, metadata.len(), file.path());
+            let name = file.file_name();
+            match name.to_str() {
+                Some(name) if is_entry(name) => entries.push(entry),
+                Some(name)
+                    if is_temporary(name) && used.elapsed().is_ok_and(|age| age > ABANDONED) =>
+                {
+                    abandoned.push(entry);
+                }
+                _ => {}
+            }
+        }
+        (entries, abandoned)
     }
 
     /// Removes what was not used for the longest time until the rest is within the limit.
     fn make_room(&self) {
-        let mut entries = self.entries();
+        let (mut entries, abandoned) = self.files();
+        // Somebody else may remove the same at the same time.
+        for (_, _, path) in abandoned {
+            let _ = fs::remove_file(path);
+        }
         entries.sort_unstable();
         let mut bytes: u64 = entries.iter().map(|entry| entry.1).sum();
+        let mut count = entries.len();
         for (_, size, path) in entries {
-            if bytes <= self.limit {
+            if bytes <= self.limit && count <= MOST_ENTRIES {
                 break;
             }
-            // Somebody else may have removed it at the same time.
             let _ = fs::remove_file(path);
             bytes -= size;
+            count -= 1;
         }
     }
+}
+
+/// When a file was used last, its size in bytes, and where it is.
+type Entry = (SystemTime, u64, PathBuf);
+
+/// Whether an entry has this name: a checksum.
+fn is_entry(name: &str) -> bool {
+    name.strip_suffix(SUFFIX).is_some_and(|sum| {
+        sum.len() == 8 && sum.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
+/// Whether a file that is to be renamed has this name: the process and a number.
+fn is_temporary(name: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbers = name.strip_suffix(NEW_SUFFIX).and_then(|numbers| numbers.split_once('-'));
+    numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
 }
 
 /// The value in an entry; `None` if it is damaged, or of another key.
@@ -250,15 +351,22 @@ mod tests {
         (folder, cache)
     }
 
+    impl Cache {
+        fn put_now(&self, key: &str, value: &[u8]) -> io::Result<()> {
+            self.put(key.to_owned(), value.to_vec());
+            self.store()
+        }
+    }
+
     #[test]
     fn what_was_stored_is_there_under_its_key_alone() {
         let (_folder, cache) = cache(1 << 20);
         assert_eq!(cache.get("a"), None);
-        cache.put("a", b"one").unwrap();
-        cache.put("b", b"").unwrap();
+        cache.put_now("a", b"one").unwrap();
+        cache.put_now("b", b"").unwrap();
         assert_eq!(cache.get("a").as_deref(), Some(&b"one"[..]));
         assert_eq!(cache.get("b").as_deref(), Some(&b""[..]));
-        cache.put("a", b"two").unwrap();
+        cache.put_now("a", b"two").unwrap();
         assert_eq!(cache.get("a").as_deref(), Some(&b"two"[..]));
         assert_eq!(cache.holds().entries, 2);
         fs::copy(cache.path("a"), cache.path("b")).unwrap();
@@ -270,7 +378,7 @@ mod tests {
     #[test]
     fn a_damaged_entry_is_none() {
         let (_folder, cache) = cache(1 << 20);
-        cache.put("key", b"some value").unwrap();
+        cache.put_now("key", b"some value").unwrap();
         let whole = fs::read(cache.path("key")).unwrap();
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
@@ -280,7 +388,7 @@ mod tests {
             fs::write(cache.path("key"), &whole[..at]).unwrap();
             assert_eq!(cache.get("key"), None, "cut at {at}");
         }
-        cache.put("key", b"anew").unwrap();
+        cache.put_now("key", b"anew").unwrap();
         assert_eq!(cache.get("key").as_deref(), Some(&b"anew"[..]));
     }
 
@@ -290,43 +398,92 @@ mod tests {
         let (_folder, cache) = cache(3 * size);
         let long_ago = |seconds| SystemTime::now() - Duration::from_secs(seconds);
         for (key, seconds) in [("a", 300), ("b", 200), ("c", 100)] {
-            cache.put(key, &[1; 100]).unwrap();
+            cache.put_now(key, &[1; 100]).unwrap();
             let file = File::open(cache.path(key)).unwrap();
             file.set_modified(long_ago(seconds)).unwrap();
         }
         assert!(cache.get("a").is_some(), "used again");
-        cache.put("d", &[1; 100]).unwrap();
+        cache.put_now("d", &[1; 100]).unwrap();
         let there = ["a", "b", "c", "d"].map(|key| cache.get(key).is_some());
         assert_eq!(there, [true, false, true, true]);
         assert!(cache.holds().bytes <= cache.limit());
-        assert!(cache.put("e", &[1; 1000]).is_err(), "larger than all may be");
+        cache.put_now("e", &[1; 1000]).unwrap();
+        assert_eq!(cache.get("e"), None, "larger than all may be");
         assert_eq!(cache.holds().entries, 3);
     }
 
     #[test]
     fn files_of_others_stay() {
-        let (_folder, cache) = cache(1);
-        assert!(cache.put("a", b"value").is_err());
-        fs::create_dir_all(cache.folder()).unwrap();
-        let (young, old) = (cache.folder().join("1-1.new"), cache.folder().join("1-2.new"));
-        let foreign = cache.folder().join("README");
-        for path in [&young, &old, &foreign] {
+        let (folder, cache) = cache(1 << 20);
+        cache.put_now("a", b"value").unwrap();
+        let names = ["1-1.new", "1-2.new", "README", "all.names", "config.new", "1-x.new"];
+        let paths = names.map(|name| cache.folder().join(name));
+        for path in &paths {
             fs::write(path, "text").unwrap();
+            let hours = Duration::from_secs(if path.ends_with("1-1.new") { 0 } else { 3 * 3600 });
+            File::open(path).unwrap().set_modified(SystemTime::now() - hours).unwrap();
         }
-        let hours = Duration::from_secs(3 * 3600);
-        File::open(&old).unwrap().set_modified(SystemTime::now() - hours).unwrap();
+        let there = || names.into_iter().zip(&paths).filter(|(_, path)| path.exists());
+        let left = || there().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(cache.holds().entries, 1);
         cache.make_room();
-        assert!(young.exists() && foreign.exists() && !old.exists());
+        assert_eq!(left(), ["1-1.new", "README", "all.names", "config.new", "1-x.new"]);
+        // Nor what a link leads to.
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(cache.folder(), &link).unwrap();
+        let linked = Cache::at(link, 1);
+        assert_eq!(
+            (linked.clear().unwrap_err().to_string(), linked.holds()),
+            ("it is no folder".to_owned(), Holds::default())
+        );
+        linked.make_room();
+        assert_eq!((cache.holds().entries, left().len()), (1, 5));
+        cache.clear().unwrap();
+        assert_eq!((cache.holds().entries, left().len()), (0, 5));
+    }
+
+    /// Its temporary may be of another process: one that has the same number in its container.
+    #[test]
+    fn what_cannot_be_written_leaves_what_is_there() {
+        let (_folder, cache) = cache(1 << 20);
+        cache.put_now("a", b"one").unwrap();
+        let there = || fs::read_dir(cache.folder()).unwrap().count();
+        // A folder stands where the entry is to be.
+        fs::create_dir(cache.path("b")).unwrap();
+        assert!(cache.put_now("b", b"two").is_err());
+        assert_eq!((there(), cache.get("a").as_deref()), (2, Some(&b"one"[..])));
+    }
+
+    #[test]
+    fn nothing_is_written_before_it_is_stored() {
+        let (_folder, cache) = cache(1 << 20);
+        cache.put("a".to_owned(), b"one".to_vec());
+        assert!(cache.get("a").is_none() && !cache.folder().exists());
+        cache.store().unwrap();
+        assert_eq!(cache.get("a").as_deref(), Some(&b"one"[..]));
+    }
+
+    #[test]
+    fn there_are_not_too_many_entries() {
+        let (_folder, cache) = cache(1 << 30);
+        for number in 0..=MOST_ENTRIES {
+            cache.put(number.to_string(), Vec::new());
+        }
+        cache.store().unwrap();
+        // Keys with one sum share an entry.
+        let entries = cache.holds().entries;
+        assert!((MOST_ENTRIES - 10..=MOST_ENTRIES).contains(&entries), "{entries}");
     }
 
     #[test]
     fn a_folder_of_others_is_not_used() {
         use std::os::unix::fs::PermissionsExt as _;
         let (_folder, cache) = cache(1 << 20);
-        cache.put("a", b"value").unwrap();
+        cache.put_now("a", b"value").unwrap();
         fs::set_permissions(cache.folder(), fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(cache.get("a"), None);
-        assert!(cache.put("a", b"value").is_err());
+        assert_eq!((cache.get("a"), cache.holds()), (None, Holds::default()));
+        assert_eq!(cache.unusable(), Some("others may write to it"));
+        assert!(cache.put_now("a", b"value").is_err() && cache.clear().is_err());
     }
 
     #[test]
@@ -342,7 +499,7 @@ mod tests {
                             assert!(value.len() == 1000 && value.iter().all(|b| *b == value[0]));
                         }
                         // What another thread removes at this moment is no failure of this one.
-                        let _ = cache.put(&key, &[thread; 1000]);
+                        let _ = cache.put_now(&key, &[thread; 1000]);
                     }
                 });
             }
@@ -354,12 +511,17 @@ mod tests {
 
     #[test]
     fn variables_say_where_and_how_much() {
-        let of = |pairs: &[(&str, &str)]| {
+        let all = |pairs: &[(&str, &str)]| {
             Cache::from_variables(|name| {
                 pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into())
             })
         };
-        let at = |folder: &str, limit| Some(Cache::at(PathBuf::from(folder), limit));
+        let of = |pairs: &[(&str, &str)]| {
+            all(pairs)
+                .unwrap()
+                .map(|cache| (cache.folder.to_str().unwrap().to_owned(), cache.limit))
+        };
+        let at = |folder: &str, limit| Some((folder.to_owned(), limit));
         let small = (SIZE_VARIABLE, "1M");
         assert_eq!(of(&[("HOME", "/h"), small]), at("/h/.cache/csprof/names", 1 << 20));
         assert_eq!(of(&[("HOME", "/h")]), None, "it is asked for");
@@ -370,11 +532,12 @@ mod tests {
         // A relative folder is none (XDG Base Directory Specification).
         let relative = [("XDG_CACHE_HOME", "c"), ("HOME", "/h"), small];
         assert_eq!(of(&relative), of(&[("HOME", "/h"), small]));
-        for none in ["0", "0M", "many", "-1", "99999999999999G"] {
-            let text: OsString = none.into();
-            let variable = |name: &str| (name == SIZE_VARIABLE).then(|| text.clone());
-            let home = |name: &str| variable(name).or_else(|| Some("/h".into()));
-            assert_eq!(Cache::from_variables(home), None, "{none}");
+        for none in ["0", "0M"] {
+            assert_eq!(of(&[(SIZE_VARIABLE, none), ("HOME", "/h")]), None, "{none}");
+        }
+        for no_size in ["many", "-1", "256MB", "1GiB", "99999999999999G"] {
+            let why = all(&[(SIZE_VARIABLE, no_size), ("HOME", "/h")]).unwrap_err();
+            assert!(why.contains(no_size), "{why}");
         }
         assert_eq!(of(&[small]), None);
     }

@@ -32,7 +32,8 @@ pub struct DiskFiles {
 impl DiskFiles {
     /// The files of this machine, with debug files looked for in `extra`, then in the folders that
     /// `$CSPROF_DEBUG_PATH` names (separated by colons), then in `/usr/lib/debug`, and in the cache
-    /// of debuginfod-find(1). Names are remembered in the user's [cache](Cache::from_environment).
+    /// of debuginfod-find(1). Names are remembered in the user's [cache](Cache::from_environment),
+    /// if there is one.
     #[must_use]
     pub fn from_environment(extra: &[PathBuf]) -> Self {
         let mut debug_folders = extra.to_vec();
@@ -42,7 +43,7 @@ impl DiskFiles {
         }
         debug_folders.push(PathBuf::from(SYSTEM_DEBUG_FOLDER));
         let debuginfod_caches = debuginfod_caches(|name| std::env::var_os(name));
-        let cache = Cache::from_environment();
+        let cache = Cache::from_environment().ok().flatten();
         Self { debug_folders, debuginfod_caches, copies: HashMap::new(), cache }
     }
 
@@ -56,6 +57,13 @@ impl DiskFiles {
     #[must_use]
     pub fn with_debug_folders(debug_folders: Vec<PathBuf>) -> Self {
         Self { debug_folders, ..Self::default() }
+    }
+
+    /// Stores what was learned of the files in the cache. Once a profile is saved: it may need the
+    /// room.
+    pub fn remember(&self) {
+        // Without it the next run takes as long as this one.
+        let _ = self.cache.as_ref().map(Cache::store);
     }
 
     /// The same files, with names remembered in this cache.

@@ -20,6 +20,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use csprof_format::file_identity::{FileIdentity, copy_name};
 use csprof_format::profile::ModuleFile;
@@ -132,13 +133,18 @@ impl Located {
         matches!(&self.own, Own::Matches(found) if found.is_copy)
     }
 
-    /// What there is of each file, its path, size and time: a text that differs if one does.
-    pub(super) fn state(&self) -> String {
-        let state = |found: Option<&FoundFile>| match found {
-            Some(found) => format!("{} {:?}\n", found.path, found.bytes.state()),
+    /// Which files they are: a text that differs if one does.
+    pub(super) fn identity(&self) -> String {
+        let identity = |found: Option<&FoundFile>| match found {
+            Some(found) => format!("{} {}\n", found.path, found.bytes.identity()),
             None => "-\n".to_owned(),
         };
-        self.all().into_iter().map(state).collect()
+        self.all().into_iter().map(identity).collect()
+    }
+
+    /// Whether no file was changed for so long when it was opened.
+    pub(super) fn is_older_than(&self, age: Duration) -> bool {
+        self.all().into_iter().flatten().all(|found| found.bytes.is_older_than(age))
     }
 
     fn all(&self) -> [Option<&FoundFile>; 4] {

@@ -6,17 +6,20 @@
 //! without a cache: [`select`] brings both into one order.
 //!
 //! A module is remembered if it has a build id, its files are there, its own is no copy that a
-//! process left, none of its DWARF is in split units, which are in too many files, and no limit for
-//! all of it was reached. The key holds all that decides what is found: this
-//! very csprof, the build id, and each file with its path, size and time.
+//! process left, none of its DWARF is in split units, which are in too many files, none of its files
+//! was changed just now, and no limit for all of it was reached. (If one is, what is remembered is
+//! not affected by it, so with a cache fewer loops are left out.) The key holds all that decides
+//! what is found: this very csprof, the build id, and each file with its path, inode, size and
+//! times.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::bytes;
 use super::chosen::{Callable, Chosen};
 use super::locate::{self, Located, Wanted};
 use super::loops::Limits;
@@ -35,35 +38,37 @@ pub(super) fn resolve(
     mut progress: impl FnMut(),
 ) -> ResolvedModule {
     let located = locate::locate(wanted, files);
-    let key = files.cache().and_then(|cache| Some((cache, key(wanted, &located)?)));
+    let key =
+        files.cache().and_then(|cache| Some((cache, key(wanted, &located, cache.settled())?)));
     let known = key.as_ref().and_then(|(cache, key)| Module::read(&cache.get(key)?));
     let missing: Vec<u64> = match &known {
         Some(known) => addresses.iter().copied().filter(|at| !known.has(*at)).collect(),
         None => addresses.to_vec(),
     };
-    if let Some(known) = &known {
-        (missing.len()..addresses.len()).for_each(|_| progress());
-        if missing.is_empty()
-            && let Some(source) = module::source(&located)
-        {
+    (missing.len()..addresses.len()).for_each(|_| progress());
+    let found = catch_unwind(AssertUnwindSafe(|| {
+        let known = known.as_ref().filter(|_| missing.is_empty());
+        let known = known.and_then(|known| Some((known, module::source(&located)?)));
+        if let Some((known, source)) = known {
             let chosen = known.has_chosen.then(|| module::chosen(wanted, &located));
-            return known.clone_for(
-                addresses,
-                source,
-                chosen.unwrap_or_default(),
-                &located.warnings,
+            let about_files = &located.warnings;
+            return (
+                known.clone_for(addresses, source, chosen.unwrap_or_default(), about_files),
+                true,
             );
         }
-    }
-    let detail = Detail::All(Limits::default());
-    let resolve = || module::resolve(wanted, &located, &missing, detail, files, progress);
-    let found = catch_unwind(AssertUnwindSafe(resolve));
+        let detail = Detail::All(Limits::default());
+        (module::resolve(wanted, &located, &missing, detail, files, progress), false)
+    }));
     // What made a library panic may be what was written meanwhile.
     if located.is_changed() {
         let warning = format!("{}: no symbols: {}", wanted.path, locate::CHANGED);
         return ResolvedModule::unreadable(locate::CHANGED.to_owned(), vec![warning]);
     }
-    let mut found = found.unwrap_or_else(|panic| resume_unwind(panic));
+    let (mut found, is_whole) = found.unwrap_or_else(|panic| resume_unwind(panic));
+    if is_whole {
+        return found;
+    }
     let looked_up = Part::new(&missing, &found.sites, &found.callable_at);
     let parts: Vec<Part<'_>> = known.iter().map(Module::part).chain([looked_up]).collect();
     if let Some((cache, key)) = key.filter(|_| found.is_complete && !addresses.is_empty()) {
@@ -75,8 +80,7 @@ pub(super) fn resolve(
         // What is odd about the files is found anew.
         let warnings = found.warnings.iter().skip(located.warnings.len()).cloned().collect();
         let module = Module { addresses: all, sites, callable_at, has_chosen, warnings };
-        // Without it the next run takes as long as this one.
-        let _ = cache.put(&key, &module.write());
+        cache.put(key, module.write());
     }
     (found.sites, found.callable_at) = select(&parts, addresses);
     found.callable = found.callable_at.by_function(&found.sites);
@@ -84,18 +88,21 @@ pub(super) fn resolve(
 }
 
 /// All that decides what is found; `None` if a module is not remembered.
-fn key(wanted: &Wanted<'_>, located: &Located) -> Option<String> {
+fn key(wanted: &Wanted<'_>, located: &Located, settled: Duration) -> Option<String> {
     let source = module::source(located)?;
     let is_there = !matches!(source, NameSource::Unreadable(_) | NameSource::BuildIdDiffers(_));
     // A copy may be made of memory, and the next one is another file.
     if wanted.build_id.is_empty() || !is_there || located.is_copy() {
         return None;
     }
+    // What is written to now may be so in the step of time in which it was opened.
+    if !located.is_older_than(settled) {
+        return None;
+    }
     // A csprof of another build may call functions otherwise.
-    let program = std::env::current_exe().ok()?.metadata().ok()?;
-    let (size, time) = (program.len(), (program.mtime(), program.mtime_nsec()));
-    let mut key = format!("csprof {} {size} {time:?}\n", env!("CARGO_PKG_VERSION"));
-    let _ = write!(key, "{:02x?} {}\n{}", wanted.build_id, wanted.path, located.state());
+    let program = bytes::identity(&std::env::current_exe().ok()?.metadata().ok()?);
+    let mut key = format!("csprof {} {program}\n", env!("CARGO_PKG_VERSION"));
+    let _ = write!(key, "{:02x?} {}\n{}", wanted.build_id, wanted.path, located.identity());
     Some(key)
 }
 

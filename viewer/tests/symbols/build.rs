@@ -210,6 +210,7 @@ impl Resolved {
     /// Resolves a profile with these files.
     pub(crate) fn with(mut profile: Profile, files: &DiskFiles) -> Self {
         let warnings = resolve(&mut profile, files, |_, _| ControlFlow::Continue(()));
+        files.remember();
         Self { profile, warnings }
     }
 

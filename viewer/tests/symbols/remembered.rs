@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use csprof::symbols::cache::Cache;
 use csprof::symbols::files::DiskFiles;
@@ -11,7 +13,7 @@ use csprof::symbols::request::{FileBytes, FileRequest, FileSource};
 use csprof::symbols::resolve;
 use csprof_format::address::FrameKind;
 use csprof_format::file_identity::copy_name;
-use csprof_format::profile::Profile;
+use csprof_format::profile::{Metric, Profile};
 
 use crate::build::{Binary, Resolved, Workshop};
 
@@ -43,11 +45,10 @@ const SOURCE: &str = "
     }
 ";
 
-fn with_cache(mut profile: Profile, cache: &Path) -> Resolved {
+fn with_cache(profile: Profile, cache: &Path) -> Resolved {
     let cache = Cache::at(cache.to_owned(), 1 << 30);
     let files = DiskFiles::with_debug_folders(Vec::new()).with_cache(cache);
-    let warnings = resolve(&mut profile, &files, |_, _| ControlFlow::Continue(()));
-    Resolved { profile, warnings }
+    Resolved::with(profile, &files)
 }
 
 fn entries(cache: &Path) -> Vec<PathBuf> {
@@ -194,7 +195,92 @@ fn a_damaged_entry_costs_time_alone() {
     }
 }
 
-/// Cuts each file off when it has been opened.
+/// What sets the build id may set the times too: of programs that are the same to the byte but for
+/// a name, of which one takes the place of the other.
+#[test]
+fn a_file_that_took_the_place_of_another_is_read_anew() {
+    let shop = Workshop::new();
+    let flags = ["-O2", "-g", "-Wl,--build-id=0xabcdef"];
+    let cache = PathBuf::from(shop.path("cache"));
+    let path = shop.path("program");
+    for name in ["alpha", "bravo"] {
+        let source = format!(
+            "__attribute__((noinline)) int {name}(int x) {{ return x * 3; }}\n\
+             int main(int argc, char **argv) {{ return {name}(argc); }}"
+        );
+        let Some(built) = shop.compile("cc", "built/program", &source, &flags) else { return };
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        File::options().write(true).open(&built).unwrap().set_modified(long_ago).unwrap();
+        fs::rename(&built, &path).unwrap();
+        let binary = Binary::open(&path);
+        let profile = binary.profile(FrameKind::Leaf, &[binary.address(name)]);
+        assert_eq!(with_cache(profile, &cache).names(), [name]);
+    }
+}
+
+/// The C library of this machine, and a profile of its code.
+fn c_library() -> Option<(Binary, Profile)> {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let path = maps
+        .lines()
+        .find_map(|line| line.split(' ').next_back().filter(|path| path.ends_with("/libc.so.6")));
+    let Some(path) = path else {
+        println!("skipped: this test is linked without a shared C library");
+        return None;
+    };
+    let binary = Binary::open(path);
+    let some: Vec<u64> = binary.text().into_iter().step_by(97).collect();
+    let mut profile = binary.profile(FrameKind::Leaf, &some);
+    profile.metric = Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 };
+    Some((binary, profile))
+}
+
+/// What a csprof does about a cache, as a program: of a file that was not changed just now.
+#[test]
+fn the_profile_comes_before_the_cache() {
+    let shop = Workshop::new();
+    let Some((binary, profile)) = c_library() else { return };
+    if binary.build_id().is_empty() {
+        println!("skipped: the C library has no build id");
+        return;
+    }
+    let run = shop.path("run.csprof");
+    let out = shop.path("out.csprof");
+    csprof_format::write::save(&profile, Path::new(&run)).unwrap();
+    let cache = PathBuf::from(shop.path("cache/csprof/names"));
+    let symbolize = |limit: u64, size: &str, out: &str| {
+        let _ = fs::remove_dir_all(&cache);
+        // `exec`, so that a signal is seen.
+        let script = format!("ulimit -f {limit}; exec \"$0\" symbolize -f -o \"$1\" \"$2\"");
+        let mut command = Command::new("bash");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_csprof"), out, &run]);
+        command.env("XDG_CACHE_HOME", shop.path("cache")).env("CSPROF_CACHE_SIZE", size);
+        command.output().unwrap()
+    };
+    let most = 1 << 30;
+    assert!(symbolize(most, "1G", &out).status.success());
+    let [entry] = &entries(&cache)[..] else { panic!("one entry") };
+    let [size, of_entry] = [Path::new(&out), entry].map(|path| path.metadata().unwrap().len());
+    let limit = size.div_ceil(1024) + 1;
+    assert!(of_entry > limit * 1024, "{of_entry} bytes against {limit} KiB");
+
+    // A file that is larger than the limit would end csprof.
+    let _ = fs::remove_file(&out);
+    let cut = symbolize(limit, "1G", &out);
+    assert!(cut.status.success() && Path::new(&out).exists(), "{cut:?}");
+    assert_eq!(entries(&cache), [""; 0].map(PathBuf::from));
+
+    // A profile that cannot be saved leaves the disk as it was.
+    let full = symbolize(most, "1G", "/dev/full");
+    assert!(!full.status.success(), "{full:?}");
+    assert!(!cache.exists());
+
+    let typo = symbolize(most, "256MB", &out);
+    let told = String::from_utf8(typo.stderr).unwrap();
+    assert!(typo.status.success() && told.contains("CSPROF_CACHE_SIZE=256MB is no size"), "{told}");
+}
+
+/// Changes each file when it has been opened.
 struct Cut<'f>(&'f (dyn Fn(&Path) + Sync));
 
 impl FileSource for Cut<'_> {
@@ -207,6 +293,51 @@ impl FileSource for Cut<'_> {
 
     fn debug_folders(&self) -> Vec<PathBuf> {
         Vec::new()
+    }
+}
+
+/// The same files, of which something is changed once they are found.
+struct ChangedLater<'f>(&'f (dyn Fn() + Sync), Cache);
+
+impl FileSource for ChangedLater<'_> {
+    fn open(&self, request: &FileRequest) -> io::Result<FileBytes> {
+        Cut(&|_| ()).open(request)
+    }
+
+    fn debug_folders(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn cache(&self) -> Option<&Cache> {
+        (self.0)();
+        Some(&self.1)
+    }
+}
+
+#[test]
+fn a_file_that_is_changed_names_nothing_though_all_is_remembered() {
+    let shop = Workshop::new();
+    let flags = ["-O2", "-g", "-Wl,--build-id"];
+    let source = "int main(int argc, char **argv) { return argc * 3; }";
+    let Some(path) = shop.compile("cc", "program", source, &flags) else { return };
+    let binary = Binary::open(&path);
+    let profile = || binary.profile(FrameKind::Leaf, &[binary.address("main")]);
+    let cache = PathBuf::from(shop.path("cache"));
+    assert_eq!(with_cache(profile(), &cache).names(), ["main"]);
+    assert_eq!(entries(&cache).len(), 1);
+    let whole = fs::read(&path).unwrap();
+    for (change, names) in [(false, "main"), (true, "-")] {
+        let changed = || {
+            if change {
+                fs::write(&path, &whole).unwrap();
+            }
+        };
+        let mut profile = profile();
+        let files = ChangedLater(&changed, Cache::at(cache.clone(), 1 << 30));
+        let warnings = resolve(&mut profile, &files, |_, _| ControlFlow::Continue(()));
+        let found = Resolved { profile, warnings };
+        assert_eq!(found.names(), [names]);
+        assert_eq!(found.warnings.len(), usize::from(change), "{:?}", found.warnings);
     }
 }
 
