@@ -136,8 +136,8 @@ impl Frames<'_> {
     }
 }
 
-/// Reads what several entries have in common. It is read for each of them, so one whose augmentation
-/// does not end soon is malformed.
+/// Reads what several entries have in common. It is read for each of them, so one whose
+/// augmentation does not end soon is malformed.
 fn common_entry<'b>(
     bytes: &'b [u8],
 ) -> impl Fn(&EhFrame<Slice<'b>>, &BaseAddresses, EhFrameOffset) -> gimli::Result<Common<'b>> {

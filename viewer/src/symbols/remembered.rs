@@ -6,11 +6,11 @@
 //! without a cache: [`select`] brings both into one order.
 //!
 //! A module is remembered if it has a build id, its files are there, its own is no copy that a
-//! process left, none of its DWARF is in split units, which are in too many files, none of its files
-//! was changed just now, and no limit for all of it was reached. (If one is, what is remembered is
-//! not affected by it, so with a cache fewer loops are left out.) The key holds all that decides
-//! what is found: this very csprof, the build id, and each file with its path, inode, size and
-//! times.
+//! process left, none of its DWARF is in split units, which are in too many files, none of its
+//! files was changed just now, and no limit for all of it was reached. (If one is, what is
+//! remembered is not affected by it, so with a cache fewer loops are left out.) The key holds all
+//! that decides what is found: this very csprof, the build id, and each file with its path, inode,
+//! size and times.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
