@@ -22,12 +22,16 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::{Color, Modifier};
 
+#[path = "screens/butterfly.rs"]
+mod butterfly;
 #[path = "screens/bytes.rs"]
 mod bytes;
 #[path = "screens/compare.rs"]
 mod compare;
 #[path = "screens/contexts.rs"]
 mod contexts;
+#[path = "screens/export.rs"]
+mod export;
 #[path = "screens/flame.rs"]
 mod flame;
 #[path = "screens/info.rs"]

@@ -101,7 +101,7 @@ struct Session {
     child: Box<dyn Child + Send + Sync>,
     output: Receiver<Vec<u8>>,
     emulator: Parser,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Session {
@@ -148,7 +148,7 @@ impl Session {
             child,
             output,
             emulator: Parser::new(cells(24), cells(80), 0),
-            _folder: folder,
+            folder,
         };
         session.wait_for(first);
         session
@@ -419,6 +419,33 @@ fn the_command_line_of_the_screen_is_left_behind() {
     viewer.press("qq");
     let (_, left) = viewer.end();
     assert_eq!(left.trim_end(), "csprof report solver.csprof --refine 'hide poll' --open 1.1");
+}
+
+#[test]
+fn the_screen_is_written_to_a_file_that_is_not_there_yet() {
+    let mut viewer = Session::start(&[]);
+    let file = viewer.folder.path().join("out.csv");
+    let written = || std::fs::read_to_string(&file).unwrap();
+    viewer.press("Yout.csv\r");
+    viewer.wait_for("out.csv, ");
+    assert!(written().starts_with("depth,function,") && written().contains("solve,"));
+    std::fs::write(&file, "mine").unwrap();
+    viewer.press(":export out.csv\r");
+    viewer.wait_for("out.csv exists; :export! out.csv replaces it");
+    assert_eq!(written(), "mine");
+    viewer.press(":export! out.csv\r");
+    viewer.wait_for("the rows of the screen for spreadsheets");
+    assert!(written().starts_with("depth,function,"));
+    viewer.press(":export none/out.svg\r");
+    viewer.wait_for("none/out.svg is not written");
+    viewer.press(":export clipboard\r");
+    viewer.wait_for("copied ");
+    viewer.press("6:export out.html\r");
+    viewer.wait_for("out.html, ");
+    let page = std::fs::read_to_string(file.with_extension("html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("MPI_Sendrecv"));
+    viewer.press("qq");
+    viewer.end();
 }
 
 #[test]

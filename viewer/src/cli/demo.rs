@@ -14,6 +14,7 @@ use super::appearance::Appearance;
 use super::exit_code;
 use super::open::read_profile;
 use super::record::{Sampling, save, summary, tell};
+use super::screen;
 use crate::launch::output::Output;
 use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
@@ -89,7 +90,8 @@ impl Demo {
             };
             let read = Arc::new(move || read_profile(&path, false).map(Profile::from_saved));
             let base = Refined::base(profile);
-            tui::run(opened, Some(read), base, "", appearance.viewer(true))?;
+            let write = screen::writer(appearance, sets.clone());
+            tui::run(opened, Some(read), write, base, "", appearance.viewer(true))?;
             return Ok(ExitCode::from(status));
         }
         let mut out = print::output(print::Escaping::Text);

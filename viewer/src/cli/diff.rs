@@ -1,6 +1,6 @@
 //! `csprof diff`
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,10 +10,11 @@ use clap::{Args, ValueEnum};
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
 use super::open::{applied, compared, parsed};
-use super::report::{Format, percent};
+use super::report::percent;
 use super::rows::{RowChoice, grain};
 use super::saved_stages::{Begun, SavedStages};
 use super::sort::compared_column;
+use crate::export::{html, svg};
 use crate::print;
 use crate::profile::Profile;
 use crate::profile::comparison::{Rename, Scale};
@@ -44,6 +45,7 @@ Examples:
   csprof diff before.csprof after.csprof
   csprof diff before.csprof after.csprof --view flat --refine 'through MPI_*'
   csprof diff before.csprof after.csprof --normalize --match 'parse_(.*)=read_$1'
+  csprof diff before.csprof after.csprof --format html > diff.html
   csprof diff before.csprof after.csprof --fail-above 5% --format json > diff.json";
 
 /// Show what two profiles differ in
@@ -127,6 +129,26 @@ enum DiffView {
     Tables,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A page for people
+    Text,
+    /// One object, with all rows in display order
+    Json,
+    /// One line for each row
+    Csv,
+    /// The call tree as a picture; colors say what is more or less, and by more than noise
+    Svg,
+    /// The same as a page to click through
+    Html,
+}
+
+impl Format {
+    fn is_picture(self) -> bool {
+        matches!(self, Self::Svg | Self::Html)
+    }
+}
+
 /// What `--by` names.
 const BY: [(Grain, &str); 3] = [
     (Grain::Line, "The line of a function that was executing"),
@@ -151,16 +173,12 @@ impl Diff {
             comparison.scale = scale;
         }
         let (refined, options) = self.prepare(&profile, appearance)?;
-        let mut out = print::output(self.format.of_output());
-        if let Some(doubt) = unrelated(&profile).filter(|_| !matches!(self.format, Format::Text)) {
+        let is_told = matches!(self.format, Format::Json | Format::Csv);
+        if let Some(doubt) = unrelated(&profile).filter(|_| is_told) {
             print::message(format_args!("{doubt}"))?;
         }
-        let written = match self.format {
-            Format::Text => text::write(&refined, &options, &mut out),
-            Format::Json => json::write(&refined, &options, &mut out),
-            Format::Csv => csv::write(&refined, &options, &mut out),
-        };
-        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)?;
+        let mut out = print::output(self.escaping());
+        self.write(&refined, &options, &mut out).context(print::CANNOT_PRINT)?;
         let all = total(&refined);
         let above = self.fail_above.filter(|&most| {
             all.is_significant() && all.growth().is_none_or(|growth| growth > most)
@@ -178,16 +196,53 @@ impl Diff {
         Ok(exit_code::DONE)
     }
 
+    /// How characters of the output are escaped.
+    pub(super) fn escaping(&self) -> print::Escaping {
+        match self.format {
+            Format::Json => print::Escaping::Json,
+            Format::Text | Format::Csv | Format::Svg | Format::Html => print::Escaping::Text,
+        }
+    }
+
+    /// Writes what was [prepared](Self::prepare).
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub(super) fn write(
+        &self,
+        refined: &Refined,
+        options: &Options,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let refinement = || options.refinement.clone();
+        match self.format {
+            Format::Text => text::write(refined, options, out),
+            Format::Json => json::write(refined, options, out),
+            Format::Csv => csv::write(refined, options, out),
+            Format::Svg => svg::write(refined, refinement(), out),
+            Format::Html => html::write(refined, refinement(), out),
+        }?;
+        out.flush()
+    }
+
     /// What of a comparison to report, and which rows.
     ///
     /// # Errors
     ///
     /// When the refinement or the path of a table is not one of these profiles'.
     pub fn prepare(&self, profile: &Profile, appearance: Appearance) -> Result<(Refined, Options)> {
+        let limits = self.depth.is_some() || self.limit.is_some() || self.threshold.is_some();
+        let chosen = limits || self.rows.reverse || self.rows.open().is_some();
+        if self.format.is_picture() && (self.view != DiffView::TopDown || chosen || self.edges) {
+            let cause = "--format svg and html show all call paths: of the options that choose rows, \
+                         --refine is for them";
+            return Err(WrongUsage(cause.into()).into());
+        }
         let text = self.refine.as_deref().unwrap_or("");
         let (begun, refined) = self.begun(text, profile)?;
         let refined = applied(refined, &begun, text)?;
-        if !self.format.shows_refinement() {
+        if self.format == Format::Csv {
             begun.tell()?;
         }
         let refinement = begun.refinement;

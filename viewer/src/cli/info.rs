@@ -11,6 +11,7 @@ use super::exit_code;
 use super::open::ProfileFile;
 use super::saved_stages::SavedStages;
 use crate::print;
+use crate::profile::Profile;
 use crate::refine::Refinement;
 use crate::report::info::{self, SetPlace};
 use crate::set_files::{SetFile, SetFiles};
@@ -47,22 +48,40 @@ impl Info {
     /// When the profile cannot be read, or output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         let profile = self.file.open()?;
-        let files = self.file.set_files();
-        let sets = set_places(&files);
-        let mut out = print::output(match self.format {
-            Format::Text => print::Escaping::Text,
-            Format::Json => print::Escaping::Json,
-        });
-        let written = match self.format {
-            Format::Text => info::text::write(&profile, &sets, appearance.ascii, &mut out),
-            Format::Json => info::json::write(&profile, &sets, &mut out),
-        };
-        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)?;
+        self.write(&profile, appearance, &mut print::output(self.escaping()))?;
         // Which of the stages that it begins with do not count.
         let saved = SavedStages::default();
-        let (begun, _) = saved.before(Refinement::default(), &profile, &files.load());
+        let sets = self.file.set_files().load();
+        let (begun, _) = saved.before(Refinement::default(), &profile, &sets);
         begun.left_out.iter().try_for_each(print::message)?;
         Ok(exit_code::DONE)
+    }
+
+    /// How characters of the output are escaped.
+    pub(super) fn escaping(&self) -> print::Escaping {
+        match self.format {
+            Format::Text => print::Escaping::Text,
+            Format::Json => print::Escaping::Json,
+        }
+    }
+
+    /// Writes the information of a profile.
+    ///
+    /// # Errors
+    ///
+    /// When output fails.
+    pub(super) fn write(
+        &self,
+        profile: &Profile,
+        appearance: Appearance,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        let sets = set_places(&self.file.set_files());
+        let written = match self.format {
+            Format::Text => info::text::write(profile, &sets, appearance.ascii, out),
+            Format::Json => info::json::write(profile, &sets, out),
+        };
+        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)
     }
 }
 

@@ -30,6 +30,7 @@ mod report;
 mod rows;
 mod salvage;
 mod saved_stages;
+pub mod screen;
 mod sort;
 mod symbolize;
 mod view;

@@ -113,7 +113,7 @@ enum Whole {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+enum Format {
     /// A page for people
     Text,
     /// One object, with all rows in display order
@@ -124,12 +124,12 @@ pub(super) enum Format {
 
 impl Format {
     /// Whether the output says how it is refined.
-    pub(super) fn shows_refinement(self) -> bool {
+    fn shows_refinement(self) -> bool {
         self != Self::Csv
     }
 
     /// How its characters are escaped.
-    pub(super) fn of_output(self) -> print::Escaping {
+    fn of_output(self) -> print::Escaping {
         match self {
             Self::Json => print::Escaping::Json,
             Self::Text | Self::Csv => print::Escaping::Text,
@@ -150,24 +150,43 @@ impl Report {
             let (refined, _) = self.selection.apply(&profile, &files, false)?;
             return self.list_sets(&refined, appearance);
         }
+        self.write(&profile, appearance, &files, &mut print::output(self.escaping()))?;
+        Ok(exit_code::DONE)
+    }
+
+    /// How characters of the output are escaped.
+    pub(super) fn escaping(&self) -> print::Escaping {
+        self.format.of_output()
+    }
+
+    /// Writes the report of a profile.
+    ///
+    /// # Errors
+    ///
+    /// When the refinement does not apply, or output fails.
+    pub(super) fn write(
+        &self,
+        profile: &Profile,
+        appearance: Appearance,
+        files: &SetFiles,
+        out: &mut impl Write,
+    ) -> Result<()> {
         if self.view == ReportView::Threads
             && (self.sort.is_some() || self.rows.reverse || self.rows.open().is_some())
         {
             let cause = "--sort, --reverse and --open are for views of functions";
             return Err(WrongUsage(cause.into()).into());
         }
-        let (refined, options) = self.prepare(&profile, appearance, &files)?;
-        let mut out = print::output(self.format.of_output());
+        let (refined, options) = self.prepare(profile, appearance, files)?;
         let written = match (self.view, self.format) {
-            (ReportView::Threads, Format::Text) => contexts::text(&refined, &options, &mut out),
-            (ReportView::Threads, Format::Json) => contexts::json(&refined, &options, &mut out),
-            (ReportView::Threads, Format::Csv) => contexts::csv(&refined, &options, &mut out),
-            (_, Format::Text) => report::text::write(&refined, &options, &mut out),
-            (_, Format::Json) => report::json::write(&refined, &options, &mut out),
-            (_, Format::Csv) => report::csv::write(&refined, &options, &mut out),
+            (ReportView::Threads, Format::Text) => contexts::text(&refined, &options, out),
+            (ReportView::Threads, Format::Json) => contexts::json(&refined, &options, out),
+            (ReportView::Threads, Format::Csv) => contexts::csv(&refined, &options, out),
+            (_, Format::Text) => report::text::write(&refined, &options, out),
+            (_, Format::Json) => report::json::write(&refined, &options, out),
+            (_, Format::Csv) => report::csv::write(&refined, &options, out),
         };
-        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)?;
-        Ok(exit_code::DONE)
+        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)
     }
 
     /// What of a profile to report, and which rows.

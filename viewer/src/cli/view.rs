@@ -10,6 +10,7 @@ use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, applied, compared};
 use super::saved_stages::SavedStages;
+use super::screen;
 use crate::profile::comparison::Scale;
 use crate::profile::{MetricRef, Profile};
 use crate::set_files::SetFiles;
@@ -86,7 +87,8 @@ impl View {
         let again = self.clone();
         let is_file = self.files.files.iter().all(|file| file.as_os_str() != "-");
         let read = is_file.then(|| Arc::new(move || again.open()) as Reader);
-        run(opened, read, refined, &begun.refinement.to_string(), options)?;
+        let write = screen::writer(appearance, sets.clone());
+        run(opened, read, write, refined, &begun.refinement.to_string(), options)?;
         Ok(exit_code::DONE)
     }
 

@@ -9,6 +9,7 @@ pub mod contexts;
 pub mod csv;
 pub mod diff;
 mod for_machines;
+pub mod heading;
 pub mod info;
 pub mod json;
 pub mod listing;

@@ -75,7 +75,7 @@ pub(super) fn account_for(
 }
 
 /// What was run, what was sampled, what was lost, what is shown.
-fn heading(
+pub(super) fn heading(
     refined: &Refined,
     options: &Options,
     form: Form,

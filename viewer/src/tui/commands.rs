@@ -26,6 +26,11 @@ const fn command(name: &'static str, message: Message, help: &'static str) -> Co
 /// The commands that come before those of views that lie over another one.
 static FIRST: &[Command] = &[
     command("repro", Message::Repro, "the command line that reports what this screen shows"),
+    command(
+        "export",
+        Message::OpenPrompt(PromptKind::Export),
+        "write this screen: export FILE.html, .svg, .txt, .csv, .json; or copy it",
+    ),
     command("refine", Message::OpenPrompt(PromptKind::Refine), "type a refinement"),
     command("clear", Message::ClearStages, "remove all stages"),
     command("stages", Message::OpenStages, "list the stages"),
@@ -116,6 +121,15 @@ const METRIC: &str = "metric ";
 #[must_use]
 pub fn metric_named(text: &str) -> Option<&str> {
     text.strip_prefix(METRIC).map(str::trim)
+}
+
+/// What begins the command that writes what is on the screen.
+const EXPORT: &str = "export";
+
+/// Where it goes, if that is what the command is about: `export FILE`, `export! FILE`.
+#[must_use]
+pub fn export_to(text: &str) -> Option<&str> {
+    text.strip_prefix(EXPORT).filter(|rest| rest.starts_with([' ', '!']))
 }
 
 /// The command that looks at a metric.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::export::{Form, Target};
 use super::made::Wanted;
 use super::stages::Stages;
 use crate::profile::MetricRef;
@@ -26,6 +27,15 @@ pub enum Effect {
         name: String,
         /// The frames.
         pattern: FramePattern,
+    },
+    /// Write what this command line gives of the profile; answer with `Message::Exported`.
+    Export {
+        /// Its words.
+        words: Vec<String>,
+        /// The form that it asks for.
+        form: Form,
+        /// Where it goes.
+        target: Target,
     },
     /// Put text on the user's clipboard.
     Copy(String),

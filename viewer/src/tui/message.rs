@@ -244,6 +244,13 @@ pub enum Message {
         /// What to say.
         notice: Notice,
     },
+    /// What was on the screen has been written, or could not be.
+    Exported {
+        /// Text for the clipboard.
+        copied: Option<String>,
+        /// What to say.
+        notice: Notice,
+    },
     /// Something that was asked for takes its time.
     Progress {
         /// The number under which it was asked for.
@@ -275,6 +282,7 @@ impl Message {
                 | Self::Searched { .. }
                 | Self::SetsCounted { .. }
                 | Self::SetsLoaded { .. }
+                | Self::Exported { .. }
                 | Self::Progress { .. }
                 | Self::Refused { .. }
         )
@@ -402,6 +410,8 @@ pub enum PromptKind {
     Context(Axis),
     /// The definition of a set of frames, to be saved in a file.
     Set(SetFile),
+    /// Where to write what is on the screen.
+    Export,
     /// A command.
     Command,
 }

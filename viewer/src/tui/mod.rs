@@ -22,6 +22,7 @@ mod comparison;
 pub mod draw;
 pub mod effect;
 pub mod explain;
+pub mod export;
 pub mod forest;
 pub mod header;
 pub mod help;
@@ -51,5 +52,5 @@ pub mod views;
 pub mod wire;
 pub mod worker;
 
-pub use run::{Opened, Options, Reader, run};
+pub use run::{Opened, Options, Reader, Writer, run};
 pub use terminal::is_screen;

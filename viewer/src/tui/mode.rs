@@ -177,7 +177,15 @@ pub static NUMBERS: &[Binding] = &[
 ];
 
 /// Taking along what is selected.
-pub static COPY: &[Binding] = &[bind(Numbers, "y", Message::CopyPath, "copy the call path")];
+pub static COPY: &[Binding] = &[
+    bind(Numbers, "y", Message::CopyPath, "copy the call path"),
+    bind(
+        Numbers,
+        "Y",
+        Message::OpenPrompt(PromptKind::Export),
+        "write this screen to a file, or copy it",
+    ),
+];
 
 /// The action menu.
 pub static MENU: &[Binding] =

@@ -89,6 +89,7 @@ impl Prompt {
             PromptKind::Stage(_) => "stage: ",
             PromptKind::Set(SetFile::User) => "set: ",
             PromptKind::Set(SetFile::Beside) => "set of this profile: ",
+            PromptKind::Export => "export to: ",
             PromptKind::Command => ":",
         }
     }

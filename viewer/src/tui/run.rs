@@ -20,6 +20,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::effect::{Effect, Request};
+use super::export;
 use super::forest::Forest;
 use super::key::{Code, Key};
 use super::message::{Message, Notice};
@@ -68,8 +69,8 @@ enum Arrival {
     /// The worker has sent an answer on the channel of answers.
     Answered,
     WorkerEnded,
-    /// The thread that read the file again has panicked.
-    ReaderPanicked,
+    /// A thread that reads or writes a file has panicked.
+    Panicked,
 }
 
 /// What is shown, and how it was opened.
@@ -93,17 +94,21 @@ pub struct Opened<'o> {
     pub problems: &'o [String],
 }
 
+/// What a command line of `:repro` or `:export` gives of a profile; an error is for people.
+pub type Writer = Arc<dyn Fn(&Profile, &[String]) -> anyhow::Result<Vec<u8>> + Send + Sync>;
+
 /// Reads the profile again from where it was read; an error is for people.
 pub type Reader = Arc<dyn Fn() -> anyhow::Result<Profile> + Send + Sync>;
 
 /// Shows a profile, refined to begin with, by the stages of this text, until the user leaves. It
-/// can be read again by `read`, if it is in files.
+/// can be read again by `read`, if it is in files, and what is on the screen is written by `write`.
 ///
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
 pub fn run(
     opened: Opened<'_>,
     read: Option<Reader>,
+    write: Writer,
     refined: Refined,
     refinement: &str,
     options: Options,
@@ -141,6 +146,7 @@ pub fn run(
     let mut shell = Shell {
         base: base.clone(),
         read,
+        write,
         to_self: (answer.clone(), sender.clone()),
         model,
         screen,
@@ -293,6 +299,7 @@ struct Shell<'r> {
     /// The profile without stages: what every refinement begins with.
     base: Refined,
     read: Option<Reader>,
+    write: Writer,
     /// Where a thread sends its answer, and that it has.
     to_self: (Sender<Message>, Sender<Arrival>),
     model: Model,
@@ -356,7 +363,7 @@ impl Shell<'_> {
             }
             // Only a panic ends the worker before the viewer; joining it passes the panic on.
             Arrival::WorkerEnded => Ok(Flow::End),
-            Arrival::ReaderPanicked => bail!("csprof failed while it read the file again"),
+            Arrival::Panicked => bail!("csprof failed while it read or wrote a file"),
         }
     }
 
@@ -447,6 +454,14 @@ impl Shell<'_> {
                 let sets = Arc::new(self.set_files.load());
                 return self.update(Message::SetsLoaded { sets, notice });
             }
+            Effect::Export { words, form, target } => {
+                let (write, profile) = (Arc::clone(&self.write), self.model.profile.clone());
+                self.beside(move || {
+                    let written = write(&profile, &words).map_err(|error| format!("{error:#}"));
+                    let (copied, notice) = export::put(written, &target, form);
+                    Message::Exported { copied, notice }
+                });
+            }
             Effect::Copy(text) => self.screen.copy(&text).context(TERMINAL)?,
             Effect::PrintAtEnd(line) => self.print_at_end.push(line),
             // The whole process group, as Ctrl-Z in a shell does: a program that started the viewer
@@ -461,24 +476,31 @@ impl Shell<'_> {
         Ok(Flow::GoOn)
     }
 
-    /// Reads the profile again on a thread of its own, which nobody waits for: a file may be on a
-    /// disk that is far away.
+    /// Reads the profile again.
     fn reload(&self, request: Request) {
         let (read, base) = (self.read.clone(), self.base.clone());
+        self.beside(move || {
+            let read = match read {
+                Some(read) => read().map_err(|error| format!("{error:#}")),
+                None => Err("it was read from standard input".to_owned()),
+            };
+            worker::replace(&base, read, request)
+        });
+    }
+
+    /// Works on a thread of its own, which nobody waits for: a file may be on a disk that is far
+    /// away. The message is the answer.
+    fn beside(&self, work: impl FnOnce() -> Message + Send + 'static) {
         let (answer, sender) = self.to_self.clone();
         thread::spawn(move || {
             // A panic gives the terminal back, so nobody may go on painting.
             let _told = OnDrop(|| {
                 if thread::panicking() {
-                    drop(sender.send(Arrival::ReaderPanicked));
+                    drop(sender.send(Arrival::Panicked));
                 }
             });
             print::mute();
-            let read = match read {
-                Some(read) => read().map_err(|error| format!("{error:#}")),
-                None => Err("it was read from standard input".to_owned()),
-            };
-            drop(answer.send(worker::replace(&base, read, request)));
+            drop(answer.send(work()));
             drop(sender.send(Arrival::Answered));
         });
     }

@@ -16,6 +16,7 @@ use super::message::{Action, Message, Notice};
 use super::mode::{Mode, PAGE};
 use super::scene::Scene;
 use super::table::{Look, Rows, Table};
+use super::theme::Glyphs;
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::columns::{About, Explanation};
@@ -144,6 +145,8 @@ pub enum Repro {
     OfFile(&'static str),
     /// `report` or `diff`, with these options and those of all rows.
     OfRows(Vec<String>),
+    /// A picture of the call tree, of this further stage if there is one.
+    OfPicture(Option<String>),
     /// None, and why.
     None(&'static str),
 }
@@ -217,6 +220,11 @@ pub trait View: Debug {
     /// What to say where there are no rows.
     fn if_empty(&self, _shown: &Refined) -> &'static str {
         NO_PATH_LEFT
+    }
+
+    /// What stands before the row of a line, in place of the sign that opens rows.
+    fn sign(&self, _line: usize, _glyphs: &Glyphs) -> Option<&'static str> {
+        None
     }
 
     /// How many lines it has above the headings.
@@ -310,8 +318,8 @@ pub trait View: Debug {
     /// Looks like this again: at once, or when its rows are there.
     fn recall(&mut self, _memory: &Memory, _shown: &Refined) {}
 
-    /// The command line that reports it: one of two profiles that are compared, if `compared`.
-    fn repro(&self, compared: bool) -> Repro;
+    /// The command line that reports it.
+    fn repro(&self, shown: &Refined) -> Repro;
 }
 
 impl Clone for BoxedView {

@@ -13,18 +13,29 @@ use crate::refine::Refined;
 /// A stretch of a line of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlameBox {
-    /// The row; `None` for siblings each of which is narrower than 1.
+    /// The row; `None` for siblings each of which is too narrow.
     pub row: Option<RowId>,
     /// The row above.
     pub above: RowId,
     /// Its left edge, from that of the picture.
     pub start: usize,
-    /// Its width, at least 1.
+    /// Its width, of a row's at least [`Extent::least`].
     pub width: usize,
 }
 
-/// The boxes of the rows below `root`, as many levels as `levels`: the first line has `root` alone,
-/// as wide as the picture. Boxes of a line are in order, and none lies over another one.
+/// How large a picture is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// How wide it is, in cells, pixels or parts of them.
+    pub width: usize,
+    /// The least width of a row's box, at least 1.
+    pub least: usize,
+    /// Most lines of boxes.
+    pub levels: usize,
+}
+
+/// The boxes of the rows below `root`: the first line has `root` alone, as wide as the picture.
+/// Boxes of a line are in order, and none lies over another one.
 ///
 /// Rows are opened as far as they are wide enough, so this costs what they stand for: at most
 /// O(nodes) the first time, then O(boxes).
@@ -32,13 +43,14 @@ pub fn boxes(
     tree: &mut TopDown,
     refined: &Refined,
     root: RowId,
-    width: usize,
-    levels: usize,
+    extent: Extent,
 ) -> Vec<Vec<FlameBox>> {
+    let Extent { width, least, levels } = extent;
     let mut lines = Vec::new();
     let mut line = vec![FlameBox { row: Some(root), above: root, start: 0, width }];
     while !line.is_empty() && lines.len() < levels {
-        let below = line.iter().flat_map(|above| boxes_below(tree, refined, *above)).collect();
+        let below = |above: &FlameBox| boxes_below(tree, refined, *above, least);
+        let below = line.iter().flat_map(below).collect();
         lines.push(std::mem::replace(&mut line, below));
     }
     lines
@@ -90,7 +102,12 @@ fn ordered<'t>(
     rows.map(|(at, &row)| (Reverse(cost(refined, tree.row(row))), at, row))
 }
 
-fn boxes_below(tree: &mut TopDown, refined: &Refined, above: FlameBox) -> Vec<FlameBox> {
+fn boxes_below(
+    tree: &mut TopDown,
+    refined: &Refined,
+    above: FlameBox,
+    least: usize,
+) -> Vec<FlameBox> {
     let Some(caller) = above.row else { return Vec::new() };
     let all = cost(refined, tree.row(caller));
     let place = |cost: u128| scaled(cost.min(all), all, above.width);
@@ -98,14 +115,14 @@ fn boxes_below(tree: &mut TopDown, refined: &Refined, above: FlameBox) -> Vec<Fl
     let (mut sum, mut start) = (0_u128, 0);
     // Those without boxes, of which there may be many, need no order.
     let rows = tree.children(refined, caller).to_vec();
-    let has_box = |row: &RowId| place(cost(refined, tree.row(*row))) > 0;
+    let has_box = |row: &RowId| place(cost(refined, tree.row(*row))) >= least;
     let (mut wide, narrow): (Vec<_>, Vec<_>) = rows.into_iter().partition(has_box);
     wide.sort_by_key(|row| Reverse(cost(refined, tree.row(*row))));
     for row in wide.into_iter().chain(narrow) {
         let cost = cost(refined, tree.row(row));
         sum = sum.saturating_add(cost);
         let end = place(sum);
-        let row = (place(cost) > 0).then_some(row);
+        let row = (place(cost) >= least).then_some(row);
         match boxes.last_mut().filter(|last| row.is_none() && last.row.is_none()) {
             Some(rest) => rest.width += end - start,
             None if end > start => {
@@ -152,7 +169,7 @@ mod tests {
     fn picture(outline: &str, width: usize, levels: usize) -> Vec<String> {
         let refined = Refined::base(&from_outline(outline).unwrap());
         let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
-        let lines = boxes(&mut tree, &refined, RowId::ROOT, width, levels);
+        let lines = boxes(&mut tree, &refined, RowId::ROOT, Extent { width, least: 1, levels });
         let line = |line: &Vec<FlameBox>| {
             let mut text = vec![b' '; width];
             for of in line {
@@ -191,12 +208,13 @@ mod tests {
         }
         let refined = Refined::base(&from_outline(&outline).unwrap());
         let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
-        for width in 1..200 {
-            let lines = boxes(&mut tree, &refined, RowId::ROOT, width, 9);
+        for (width, least) in (1..200).map(|width| (width, 1 + width % 4)) {
+            let lines = boxes(&mut tree, &refined, RowId::ROOT, Extent { width, least, levels: 9 });
             for pair in lines.windows(2) {
                 let mut end = 0;
                 for below in &pair[1] {
                     assert!(below.start >= end && below.width > 0);
+                    assert!(below.row.is_none() || below.width >= least);
                     end = below.start + below.width;
                     let is_above = |above: &&FlameBox| above.row == Some(below.above);
                     let above = pair[0].iter().find(is_above).unwrap();

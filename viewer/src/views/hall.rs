@@ -25,7 +25,7 @@ use super::sort::Sort;
 use super::sums::Addend;
 use super::tally::{self, Tally};
 use super::tree::{Direction, Opened, RowTree, Until};
-use crate::profile::FrameRef;
+use crate::profile::{FrameKind, FrameRef, FunctionRef};
 use crate::refine::{Cancelled, Chain, Link, Refined, Stopped, Watch, in_width};
 
 /// Which way a path is made longer.
@@ -159,6 +159,39 @@ impl ListedRows {
         tree.set_sort(sort);
         tree.set_root_children(refined, table.rows.clone());
         tree
+    }
+}
+
+/// The direct callers of a path, what it costs itself, and what it calls directly.
+#[derive(Clone, Debug)]
+pub struct Butterfly {
+    /// A row for each: callers, those last that come first in other tables; the path; callees.
+    pub rows: ListedRows,
+    /// How many callers there are, and so the place of the path.
+    pub callers: usize,
+}
+
+impl Butterfly {
+    /// That of a path, whose row is called like this function. O(nodes), for both tables.
+    ///
+    /// # Errors
+    /// As for [`HallTable::new`].
+    pub fn new(
+        refined: &Refined,
+        path: &Chain,
+        function: FunctionRef,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Stopped> {
+        let table = |way| HallTable::new(refined, Some(path), way, Reach::Immediate, watch);
+        let (above, below) = (table(Way::Up)?, table(Way::Down)?);
+        let callers = above.rows.len();
+        let row = Row { function, kind: FrameKind::Call, ..above.path.clone() };
+        let root = Row { has_children: true, ..above.path };
+        let mut rows = ListedRows::with_root(Listed, refined, root, Vec::new());
+        // What counts most is nearest to the path, on either side.
+        rows.set_sections(vec![(callers, true), (1, false)]);
+        rows.set_root_children(refined, [above.rows, vec![row], below.rows].concat());
+        Ok(Self { rows, callers })
     }
 }
 

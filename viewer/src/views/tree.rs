@@ -112,6 +112,9 @@ pub struct RowTree<D: Direction> {
     reopened: usize,
     order: Vec<RowId>,
     sort: Sort,
+    /// Of the first children of the root: how many are ordered together, and whether the other way
+    /// round. The others are one section more.
+    sections: Vec<(usize, bool)>,
     /// For each (function, kind), one more than its position among the children being made;
     /// 0 outside of `open`. A table by number instead of a map: grouping is one load per member.
     position: Vec<u32>,
@@ -154,6 +157,7 @@ impl<D: Direction> RowTree<D> {
             reopened: 0,
             order: Vec::new(),
             sort: Sort::default(),
+            sections: Vec::new(),
             position,
             columns: refined.weight_columns(),
         }
@@ -171,6 +175,12 @@ impl<D: Direction> RowTree<D> {
             sorted: None,
         }));
         self.adopt(refined, RowId::ROOT, first..number(self.entries.len()));
+    }
+
+    /// Orders the first children of the root, so many together and perhaps the other way round,
+    /// apart from those that follow.
+    pub(super) fn set_sections(&mut self, sections: Vec<(usize, bool)>) {
+        self.sections = sections;
     }
 
     /// What a row shows.
@@ -222,7 +232,8 @@ impl<D: Direction> RowTree<D> {
         if self.entries[id.index()].children.is_none() {
             self.open(refined, id);
         }
-        let Self { entries, order, sort, .. } = self;
+        let Self { entries, order, sort, sections, .. } = self;
+        let sections = if id == RowId::ROOT { &sections[..] } else { &[] };
         let entry = &mut entries[id.index()];
         let range = entry.children.clone().unwrap_or_default();
         let sorted = Some((*sort, refined.metric));
@@ -230,7 +241,7 @@ impl<D: Direction> RowTree<D> {
         entry.sorted = sorted;
         let children = &mut order[range.start as usize..range.end as usize];
         if stale {
-            sort_rows(refined, entries, *sort, children);
+            sort_rows(refined, entries, (*sort, sections), children);
         }
         children
     }
@@ -423,15 +434,29 @@ impl<D: Direction> RowTree<D> {
     fn adopt(&mut self, refined: &Refined, id: RowId, rows: Range<u32>) {
         let start = self.order.len();
         self.order.extend(rows.map(RowId));
-        sort_rows(refined, &self.entries, self.sort, &mut self.order[start..]);
+        let sections = if id == RowId::ROOT { &self.sections[..] } else { &[] };
+        sort_rows(refined, &self.entries, (self.sort, sections), &mut self.order[start..]);
         let entry = &mut self.entries[id.index()];
         entry.children = Some(number(start)..number(self.order.len()));
         entry.sorted = Some((self.sort, refined.metric));
     }
 }
 
-fn sort_rows(refined: &Refined, entries: &[Entry], sort: Sort, rows: &mut [RowId]) {
-    sort.order(refined, |id: RowId| &entries[id.index()].row, rows);
+fn sort_rows(
+    refined: &Refined,
+    entries: &[Entry],
+    (sort, sections): (Sort, &[(usize, bool)]),
+    rows: &mut [RowId],
+) {
+    let row = |id: RowId| &entries[id.index()].row;
+    let mut rest = rows;
+    for &(length, is_mirrored) in sections {
+        let (section, after) = rest.split_at_mut(length.min(rest.len()));
+        let sort = Sort { reversed: sort.reversed != is_mirrored, ..sort };
+        sort.order(refined, row, section);
+        rest = after;
+    }
+    sort.order(refined, row, rest);
 }
 
 /// A length as an index of 32 bits. Members are never many more than nodes, which are numbered in

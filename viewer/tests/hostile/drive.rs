@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
 
-use csprof::export::folded;
+use csprof::export::{folded, html, svg};
 use csprof::print::{Escaping, Printable, printable};
 use csprof::profile::merge::{Agreement, Merger};
 use csprof::profile::{MetricRef, Profile};
@@ -122,6 +122,10 @@ fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static s
     step("export");
     let options = folded::Options::default();
     text(|mut out| folded::write(&refined, options, &mut out));
+    step("picture");
+    text(|mut out| svg::write(&refined, None, &mut out));
+    step("page");
+    text(|mut out| html::write(&refined, None, &mut out));
     for stages in ["by module", "split thread", "collapse", "hide *a* | small incl(time) < 1%"] {
         let Ok(refinement) = parse(stages) else { continue };
         let mut now = refined.clone();

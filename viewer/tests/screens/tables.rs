@@ -7,7 +7,9 @@ use super::{Viewer, screen, solver};
 
 /// Path, number of rows, selected row.
 fn state(viewer: &Viewer) -> String {
-    let Repro::OfRows(options) = viewer.model.views[4].repro(false) else { unreachable!() };
+    let Repro::OfRows(options) = viewer.model.views[4].repro(&viewer.model.refined) else {
+        unreachable!()
+    };
     let path = options.iter().skip_while(|option| *option != "--path").nth(1);
     let path = path.map_or("", String::as_str);
     let rows = viewer.model.rows().map_or(0, |rows| rows.len());

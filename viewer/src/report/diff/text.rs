@@ -32,17 +32,25 @@ const LONG_COMMAND: usize = 40;
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let form = if options.ascii { Form::Ascii } else { Form::Unicode };
-    let limits = Limits::for_text(options);
-    let basis = Basis { form, ..Basis::new(refined) };
-    let report = Text { refined, comparison: comparison(refined), options, basis, form, limits };
+    let report = Text::new(refined, options, form);
     report.heading(out)?;
-    let listing = list(refined, options, limits);
+    let listing = list(refined, options, report.limits);
     if listing.lines.is_empty() {
         writeln!(out, "{}", report.nothing())?;
     } else {
         report.table(&listing, out)?;
     }
     report.footing(&listing, out)
+}
+
+/// Writes what is compared, what became of the total and what is shown.
+pub(in crate::report) fn heading(
+    refined: &Refined,
+    options: &Options,
+    form: Form,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    Text::new(refined, options, form).heading(out)
 }
 
 struct Text<'t> {
@@ -54,7 +62,13 @@ struct Text<'t> {
     limits: Limits,
 }
 
-impl Text<'_> {
+impl<'t> Text<'t> {
+    fn new(refined: &'t Refined, options: &'t Options, form: Form) -> Self {
+        let limits = Limits::for_text(options);
+        let basis = Basis { form, ..Basis::new(refined) };
+        Self { refined, comparison: comparison(refined), options, basis, form, limits }
+    }
+
     /// The sides, what became of the total, what is shown.
     fn heading(&self, out: &mut impl Write) -> io::Result<()> {
         let form = self.form;

@@ -115,6 +115,7 @@ fn hint(prompt: &Prompt) -> &'static str {
         PromptKind::Set(_) => "@name = {f, module:libx*, @mpi}; then @name stands for them",
         PromptKind::Group => "the group's name; {a, b} or module:libmpi* groups more than one",
         PromptKind::Context(_) => "one of those below, or a pattern such as io-*; tab completes",
+        PromptKind::Export => "a file, by its ending, or the clipboard; tab completes",
         PromptKind::Command => "tab completes",
         PromptKind::Search => "",
     }

@@ -28,7 +28,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, top: usize, height: u
         let at = rows.scroll() + offset;
         let Some(line) = rows.line(at) else { break };
         let y = top + offset;
-        path(canvas, model, rows, line, columns.path_width, y);
+        let sign = view.sign(at, model.theme.glyphs);
+        path(canvas, model, (rows, line, sign), columns.path_width, y);
         canvas.text(columns.path_width, y, model.theme.glyphs.vertical, 1, model.theme.faint());
         numbers(canvas, model.theme, &basis, rows.row(line), &columns, y);
         if at == rows.selected() {
@@ -92,8 +93,7 @@ fn headings(canvas: &mut Canvas<'_>, model: &Model, columns: &Columns, rows: &dy
 fn path(
     canvas: &mut Canvas<'_>,
     model: &Model,
-    rows: &dyn Rows,
-    line: Line,
+    (rows, line, sign): (&dyn Rows, Line, Option<&str>),
     cells: usize,
     y: usize,
 ) {
@@ -123,7 +123,7 @@ fn path(
         (true, true) => glyphs.open,
         (true, false) => glyphs.closed,
     };
-    x = canvas.text(x, y, marker, 1, theme.text()) + 1;
+    x = canvas.text(x, y, sign.unwrap_or(marker), 1, theme.text()) + 1;
 
     let room = cells.saturating_sub(x + 1);
     let name = model.row_name(row);

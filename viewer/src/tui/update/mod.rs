@@ -4,6 +4,7 @@
 //! effects. Refining is such an effect, since it costs O(nodes) and may go to a worker.
 
 mod ask;
+mod export;
 mod metric;
 mod mouse;
 mod moving;
@@ -223,6 +224,11 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::CopyPath => return copy_path(model),
         Message::Repro => return repro::show(model),
 
+        Message::Exported { copied, notice } => {
+            model.notice = Some(notice);
+            return copied.into_iter().map(Effect::Copy).collect();
+        }
+
         Message::Click { x, y } => {
             if let Some(message) = mouse::click(model, x, y) {
                 return apply(model, message);
@@ -302,6 +308,13 @@ fn run_command(model: &mut Model, text: &str) -> Effects {
     let exact = commands::all().find(|command| command.name == text);
     match exact.or_else(|| commands::beginning_with(text).next()) {
         Some(command) => apply(model, command.message.clone()),
+        None if let Some(target) = commands::export_to(text) => match export::to(model, target) {
+            Ok(effects) => effects,
+            Err((_, cause)) => {
+                model.notice = Some(Notice::Failed(cause));
+                Vec::new()
+            }
+        },
         None if let Some(name) = commands::metric_named(text) => {
             metric::look_at_named(model, name);
             Vec::new()

@@ -5,6 +5,7 @@
 
 use super::super::commands;
 use super::super::effect::{Effect, Purpose};
+use super::super::export;
 use super::super::forest::Refusal;
 use super::super::language;
 use super::super::line::Line;
@@ -133,7 +134,8 @@ const NAMES_AT_ONCE: usize = 10_000;
 
 /// Asks the shell for names that the word could become, where there are very many.
 fn ask_for_names(model: &mut Model, prompt: &mut Prompt) -> Effects {
-    let is_refinement = !matches!(prompt.kind, PromptKind::Search | PromptKind::Command);
+    let is_refinement =
+        !matches!(prompt.kind, PromptKind::Search | PromptKind::Command | PromptKind::Export);
     if !is_refinement || model.profile.functions.len() <= NAMES_AT_ONCE {
         return Vec::new();
     }
@@ -182,6 +184,7 @@ fn offer(model: &Model, prompt: &mut Prompt) {
             let metrics = metrics.filter(|command| command.text.starts_with(text));
             (0, offered.chain(metrics).collect())
         }
+        PromptKind::Export => (0, export::completions(&model.path, prompt.line.before())),
         PromptKind::Search => (0, Vec::new()),
     };
 }
@@ -220,6 +223,15 @@ fn try_out(model: &mut Model, prompt: &mut Prompt) -> Effects {
                 Vec::new()
             }
         },
+        PromptKind::Export => {
+            prompt.trial = match export::parse(&text) {
+                Err((at, cause)) if !text.trim().is_empty() && prompt.completions.is_empty() => {
+                    Trial::Wrong { at, cause }
+                }
+                _ => Trial::Nothing,
+            };
+            Vec::new()
+        }
         PromptKind::Command => Vec::new(),
     }
 }
@@ -277,6 +289,15 @@ pub(super) fn accept(model: &mut Model) -> Accepted {
             Vec::new()
         }
         PromptKind::Command => return Accepted::Command(text),
+        PromptKind::Export if text.trim().is_empty() => Vec::new(),
+        PromptKind::Export => match super::export::to(model, &text) {
+            Ok(effects) => effects,
+            Err((at, cause)) => {
+                prompt.trial = Trial::Wrong { at, cause };
+                model.over.push(Over::Prompt(prompt));
+                Vec::new()
+            }
+        },
         PromptKind::Set(file) => match language::definition(&text, &model.sets) {
             // A set that matches nothing here may do so in another profile.
             Ok((name, pattern, _)) => vec![Effect::SaveSet { file, name, pattern }],

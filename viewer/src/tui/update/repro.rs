@@ -1,6 +1,7 @@
 //! The command line that reports what is on the screen: the same rows in the same order.
 
 use super::super::effect::Effect;
+use super::super::export::Form;
 use super::super::message::Notice;
 use super::super::model::{Model, Over};
 use super::super::page::{Item, Page};
@@ -15,7 +16,7 @@ use crate::views::printable::command_line;
 
 /// Shows the command line, copies it, and has it printed at the end.
 pub(super) fn show(model: &mut Model) -> Effects {
-    let words = match words(model) {
+    let words = match words(model, None) {
         Ok(words) => words,
         Err(cause) => {
             model.notice = Some(Notice::Failed(cause));
@@ -36,21 +37,31 @@ pub(super) fn show(model: &mut Model) -> Effects {
     vec![Effect::Copy(command.clone()), Effect::PrintAtEnd(command)]
 }
 
-/// The words of the command line.
+/// The words of the command line, in this form or in that of the screen.
 ///
 /// The error says why there is none.
-fn words(model: &Model) -> Result<Vec<String>, String> {
+pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, String> {
     let mut words = vec!["csprof".to_owned()];
     let comparison = model.comparison();
-    let repro = model.view().repro(comparison.is_some());
+    let repro = model.view().repro(&model.refined);
+    let is_picture = form.map_or(matches!(repro, Repro::OfPicture(_)), Form::is_picture);
+    // Rows that are no functions are no tree.
+    let has_tree = model.sheet().has_rows;
     words.push(match (&repro, comparison) {
+        _ if is_picture && !has_tree => {
+            return Err("this is no tree of calls: .txt, .csv and .json hold it".to_owned());
+        }
+        (Repro::OfFile("info"), _) if form == Some(Form::Csv) => {
+            return Err("this is no table: .txt and .json hold it".to_owned());
+        }
         (Repro::OfFile(subcommand), _) if comparison.is_some() || model.files.len() != 1 => {
             return Err(format!("csprof {subcommand} is about one file, and these are several"));
         }
         (Repro::OfFile(subcommand), _) => (*subcommand).to_owned(),
         (Repro::None(why), _) => return Err((*why).to_owned()),
-        (Repro::OfRows(_), Some(_)) => "diff".to_owned(),
-        (Repro::OfRows(_), None) => "report".to_owned(),
+        (_, Some(_)) => "diff".to_owned(),
+        (_, None) if is_picture => "export".to_owned(),
+        (_, None) => "report".to_owned(),
     });
     match comparison {
         Some(comparison) => words.extend(comparison.sides.each_ref().map(|side| side.name.clone())),
@@ -63,7 +74,16 @@ fn words(model: &Model) -> Result<Vec<String>, String> {
     if model.salvage {
         add("--salvage", None);
     }
-    let Repro::OfRows(options) = repro else { return Ok(words) };
+    let form = form.or(is_picture.then_some(Form::Svg));
+    if let Some(form) = form {
+        add("--format", Some(form.name()));
+    }
+    let (options, further) = match repro {
+        Repro::OfRows(options) if !is_picture => (options, None),
+        Repro::OfRows(_) => (Vec::new(), None),
+        Repro::OfPicture(stage) => (Vec::new(), stage),
+        Repro::OfFile(_) | Repro::None(_) => return Ok(words),
+    };
     words.extend(options);
     let mut add = |option: &str, value: Option<&str>| {
         words.push(option.to_owned());
@@ -83,14 +103,19 @@ fn words(model: &Model) -> Result<Vec<String>, String> {
     if !saved.is_empty() && !model.shown_stages.begins_with(saved) {
         add("--no-saved-stages", None);
     }
-    let stages = model.shown_stages.to_string();
+    let mut stages = model.shown_stages.clone();
+    further.into_iter().for_each(|stage| stages.push(stage));
+    let stages = stages.to_string();
     if !stages.is_empty() {
         add("--refine", Some(&stages));
+    }
+    if is_picture {
+        return Ok(words);
     }
     if comparison.is_none() && model.percent_of == PercentOf::View && model.refined.out > 0 {
         add("--percent", Some("shown"));
     }
-    if !model.sheet().has_rows {
+    if !model.sheet().has_rows || model.sheet().is_picture {
         return Ok(words);
     }
     // What differs most comes first in `diff` anyway.

@@ -8,19 +8,20 @@ use super::super::view::Outcome;
 use super::super::views::TABS;
 use super::ask::{Effects, ask};
 use super::refinement;
-use crate::views::Row;
 
 /// Shows a view. It may be about the function that was selected.
 pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
+    let selected =
+        |model: &Model| model.selected().map(|selected| model.of_rows().key(selected.row.function));
+    let function = selected(model);
     let ended = leave_over(model, Some(view));
+    let function = function.or_else(|| selected(model));
     if view.0 >= TABS {
-        model.views[view.0].entered(None, None, &model.scene.refined);
+        model.views[view.0].entered(function, None, &model.scene.refined);
         model.over.push(Over::View(view));
         model.notice = model.view().told(model);
         return ended;
     }
-    let key = |row: &Row| model.of_rows().key(row.function);
-    let function = model.selected().map(|selected| key(selected.row));
     let path = model.view().selected_path(&model.scene.refined);
     let came_from = std::mem::replace(&mut model.view, view);
     model.found = None;

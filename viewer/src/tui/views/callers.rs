@@ -145,7 +145,7 @@ impl View for CallersView {
         self.rows.look_like(shown, memory.looks.first().and_then(Option::as_ref));
     }
 
-    fn repro(&self, _compared: bool) -> Repro {
+    fn repro(&self, _shown: &Refined) -> Repro {
         Repro::OfRows(["--view", "callers"].map(str::to_owned).to_vec())
     }
 }

@@ -206,8 +206,8 @@ impl View for Contexts {
         Outcome { stage, notice: None }
     }
 
-    fn repro(&self, compared: bool) -> Repro {
-        if compared {
+    fn repro(&self, shown: &Refined) -> Repro {
+        if shown.profile.comparison.is_some() {
             return Repro::None("csprof diff does not list processes and threads");
         }
         if self.list.is_none() {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use super::super::canvas::Canvas;
 use super::super::columns;
 use super::super::comparison;
+use super::super::language::row_stage;
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message, RowStage};
 use super::super::mode::{
@@ -29,7 +30,7 @@ use crate::profile::{FrameKind, FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::columns::{About, Column};
 use crate::views::difference::{Change, Difference};
-use crate::views::flame::{FlameBox, Side, beside, boxes, callees, first_callee};
+use crate::views::flame::{Extent, FlameBox, Side, beside, boxes, callees, first_callee};
 use crate::views::number::percent;
 use crate::views::path::Path;
 use crate::views::top_down::{Downward, TopDown};
@@ -106,8 +107,7 @@ static SHEET: Sheet = Sheet {
 };
 
 /// How wide and deep the picture is whose rows are opened beforehand.
-const OPENED_WIDTH: usize = 256;
-const OPENED_LEVELS: usize = 64;
+const OPENED: Extent = Extent { width: 256, least: 1, levels: 64 };
 
 /// What colors tell apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,8 +145,7 @@ struct Flame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
     root: RowId,
-    width: usize,
-    levels: usize,
+    extent: Extent,
     metric: MetricRef,
 }
 
@@ -396,9 +395,10 @@ impl View for Flame {
         let line = (tree.depth(selected) - tree.depth(self.root)) as usize;
         // Whole screens, so that few moves ask for more.
         let levels = (line.max(self.scroll) / height.max(1) + 2) * height.max(1);
-        let layout = Layout { root: self.root, width, levels, metric: shown.metric };
+        let extent = Extent { width, least: 1, levels };
+        let layout = Layout { root: self.root, extent, metric: shown.metric };
         if self.laid_out.replace(layout) != Some(layout) {
-            self.lines = boxes(tree, shown, self.root, width, levels);
+            self.lines = boxes(tree, shown, self.root, extent);
         }
         let Some(table) = &self.rows.table else { return };
         let tree = table.tree();
@@ -435,7 +435,7 @@ impl View for Flame {
             Wanted::new("flame", String::new(), |refined, watch| {
                 let mut tree = TopDown::new(refined, watch)?;
                 // Rows that are opened here are not opened while somebody waits for a key.
-                boxes(&mut tree, refined, RowId::ROOT, OPENED_WIDTH, OPENED_LEVELS);
+                boxes(&mut tree, refined, RowId::ROOT, OPENED);
                 Ok(Made::default().with(Picture(tree)))
             })
         })
@@ -514,7 +514,20 @@ impl View for Flame {
         }
     }
 
-    fn repro(&self, _compared: bool) -> Repro {
-        Repro::None("a picture has no command line; 1 shows its rows as a tree")
+    fn repro(&self, shown: &Refined) -> Repro {
+        let Some(tree) = self.rows.table.as_ref().map(Table::tree) else {
+            return Repro::OfPicture(None);
+        };
+        let above = std::iter::successors(Some(self.root), |at| tree.parent(*at));
+        let mut rows: Vec<_> =
+            above.filter(|at| *at != RowId::ROOT).map(|at| tree.row(at)).collect();
+        rows.reverse();
+        if rows.is_empty() {
+            return Repro::OfPicture(None);
+        }
+        match row_stage(RowStage::ThroughPath, shown, &rows) {
+            Ok(stage) => Repro::OfPicture(Some(stage)),
+            Err(_) => Repro::None("the picture begins with a row that is no function: zoom out"),
+        }
     }
 }

@@ -256,7 +256,8 @@ impl View for Flat {
         self.places.look_like(self.forest.as_ref().unwrap_or(shown), places.as_ref());
     }
 
-    fn repro(&self, compared: bool) -> Repro {
+    fn repro(&self, shown: &Refined) -> Repro {
+        let compared = shown.profile.comparison.is_some();
         let words: &[&str] = match (self.grain, compared) {
             (Grain::Function | Grain::Address | Grain::Loop, _) => &["--view", "flat"],
             (Grain::Module, true) => &["--view", "modules"],

@@ -83,7 +83,7 @@ impl View for Info {
         self.page = Page::default();
     }
 
-    fn repro(&self, _compared: bool) -> Repro {
+    fn repro(&self, _shown: &Refined) -> Repro {
         Repro::OfFile("info")
     }
 }

@@ -1,6 +1,7 @@
 //! The views: one file each, and one line each in the list below, in the order of their digits.
 //! Those at its end have no digit: they lie over another view until they are left.
 
+mod butterfly;
 pub(super) mod callers;
 mod contexts;
 mod flame;
@@ -18,7 +19,7 @@ use super::scene::Scene;
 use super::view::{BoxedView, ViewEntry};
 
 /// The views. The first one is shown first, and leaving another one leads to it.
-pub static VIEWS: [&ViewEntry; 7] = [
+pub static VIEWS: [&ViewEntry; 8] = [
     &tree::ENTRY,
     &callers::ENTRY,
     &flat::ENTRY,
@@ -26,12 +27,13 @@ pub static VIEWS: [&ViewEntry; 7] = [
     &tables::ENTRY,
     &flame::ENTRY,
     &contexts::ENTRY,
+    &butterfly::ENTRY,
 ];
 
 /// How many of them have a digit, and a name in the header.
 pub const TABS: usize = 6;
 
-const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "6", "P"];
+const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "6", "P", "B"];
 
 /// All views, without their rows.
 #[must_use]

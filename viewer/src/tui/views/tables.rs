@@ -277,6 +277,34 @@ impl Tables {
     }
 }
 
+/// Paints a line with a path, shortened to the room that there is, and what it costs.
+pub(super) fn draw_path(
+    canvas: &mut Canvas<'_>,
+    scene: &Scene,
+    y: usize,
+    (what, row): (&str, Option<&Row>),
+    path: impl FnOnce(usize) -> String,
+) {
+    let theme = scene.theme;
+    let mut cost = String::new();
+    if let Some(row) = row {
+        cost = match scene.comparison() {
+            Some(comparison) => comparison::path_cost(scene, comparison, row),
+            None => {
+                let inclusive = row.of(scene.refined.metric).inclusive;
+                let time = amount(inclusive, scene.metric(), scene.form());
+                format!("{time}  {} %", percent(inclusive, scene.whole()))
+            }
+        };
+    }
+    let end = canvas.width().saturating_sub(1);
+    canvas.text_right(end, y, &cost, width(&cost), theme.strong());
+    let start = canvas.text(1, y, what, width(what), theme.faint());
+    let room = end.saturating_sub(start + width(&cost) + 2);
+    let path = theme.plain(&path(room)).into_owned();
+    canvas.text(start, y, &path, room, theme.stage());
+}
+
 /// Which table it is: of which path, and of which kind.
 fn kind(path: Option<&Chain>, way: Way, reach: Reach) -> String {
     let path = path.map(ToString::to_string).unwrap_or_default();
@@ -332,24 +360,8 @@ impl View for Tables {
 
     /// The path and what it costs.
     fn draw_above(&self, canvas: &mut Canvas<'_>, scene: &Scene, y: usize) {
-        let theme = scene.theme;
-        let mut cost = String::new();
-        if let Some(row) = &self.cost {
-            cost = match scene.comparison() {
-                Some(comparison) => comparison::path_cost(scene, comparison, row),
-                None => {
-                    let inclusive = row.of(scene.refined.metric).inclusive;
-                    let time = amount(inclusive, scene.metric(), scene.form());
-                    format!("{time}  {} %", percent(inclusive, scene.whole()))
-                }
-            };
-        }
-        let end = canvas.width().saturating_sub(1);
-        canvas.text_right(end, y, &cost, width(&cost), theme.strong());
-        let start = canvas.text(1, y, "path ", 5, theme.faint());
-        let room = end.saturating_sub(start + width(&cost) + 2);
-        let path = theme.plain(&self.shown_path(room, theme.glyphs.ellipsis)).into_owned();
-        canvas.text(start, y, &path, room, theme.stage());
+        let path = |room| self.shown_path(room, scene.theme.glyphs.ellipsis);
+        draw_path(canvas, scene, y, ("path ", self.cost.as_ref()), path);
     }
 
     fn wanted(&self) -> Option<Wanted> {
@@ -407,7 +419,7 @@ impl View for Tables {
         }
     }
 
-    fn repro(&self, _compared: bool) -> Repro {
+    fn repro(&self, _shown: &Refined) -> Repro {
         let mut words = ["--view", "tables"].map(str::to_owned).to_vec();
         if let Some(path) = &self.path {
             words.extend(["--path".to_owned(), path.to_string()]);

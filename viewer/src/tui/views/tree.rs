@@ -135,7 +135,7 @@ impl View for Tree {
         self.rows.look_like(shown, memory.looks.first().and_then(Option::as_ref));
     }
 
-    fn repro(&self, _compared: bool) -> Repro {
+    fn repro(&self, _shown: &Refined) -> Repro {
         Repro::OfRows(Vec::new())
     }
 }

@@ -1,0 +1,222 @@
+//! Writing what is on the screen: into which file, in which form.
+//!
+//! What is written is what a command line gives, as that of `:repro`, so this is about words. Who
+//! runs the viewer knows what they mean.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::message::{Completion, Notice};
+use crate::views::number::{Form as Characters, bytes};
+
+/// A form of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Rows for people.
+    Text,
+    /// Rows for spreadsheets.
+    Csv,
+    /// Rows for scripts.
+    Json,
+    /// The flame picture.
+    Svg,
+    /// A page with tree and flame picture.
+    Html,
+}
+
+/// Forms, the endings of their files, and what they are.
+const FORMS: [(Form, &str, &str); 5] = [
+    (Form::Html, "html", "a page: the tree to click through, the flame picture to zoom"),
+    (Form::Svg, "svg", "the flame picture"),
+    (Form::Text, "txt", "the rows of the screen as text"),
+    (Form::Csv, "csv", "the rows of the screen for spreadsheets"),
+    (Form::Json, "json", "the rows of the screen for scripts"),
+];
+
+impl Form {
+    /// What `--format` calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Svg => "svg",
+            Self::Html => "html",
+        }
+    }
+
+    /// Whether it shows the call tree as a picture.
+    #[must_use]
+    pub const fn is_picture(self) -> bool {
+        matches!(self, Self::Svg | Self::Html)
+    }
+}
+
+/// Where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Into a file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Whether it is replaced if it exists.
+        replaces: bool,
+    },
+    /// On the user's clipboard.
+    Clipboard,
+}
+
+/// What stands for the clipboard.
+const CLIPBOARD: &str = "clipboard";
+
+/// Most bytes for the clipboard: what they become in base 64 is what xterm and others still take.
+const MOST_COPIED: usize = 74_994;
+
+/// What a person wrote: a file by whose ending the form is chosen, or `clipboard`; behind `!` if a
+/// file is to be replaced.
+///
+/// # Errors
+/// The byte at which the trouble is, and what it is.
+pub fn parse(text: &str) -> Result<(Form, Target), (usize, String)> {
+    let trimmed = text.trim();
+    let (replaces, name) = match trimmed.strip_prefix('!') {
+        Some(name) => (true, name.trim_start()),
+        None => (false, trimmed),
+    };
+    if name == CLIPBOARD {
+        return Ok((Form::Text, Target::Clipboard));
+    }
+    let (rest, to_clipboard) = match name.strip_prefix("clipboard.") {
+        Some(form) => (form, true),
+        None => (name.rsplit_once('.').map_or("", |(_, ending)| ending), false),
+    };
+    let form = FORMS.iter().find(|(_, ending, _)| ending.eq_ignore_ascii_case(rest));
+    match form {
+        Some((form, ..)) if to_clipboard => Ok((*form, Target::Clipboard)),
+        Some((form, ..)) => Ok((*form, Target::File { path: path(name), replaces })),
+        None => {
+            let endings = FORMS.map(|(_, ending, _)| format!(".{ending}"));
+            let cause = format!("a file ends in {}; or `clipboard`", endings.join(", "));
+            Err((text.len() - text.trim_start().len(), cause))
+        }
+    }
+}
+
+/// The file of this name; `~` is the user's folder.
+fn path(name: &str) -> PathBuf {
+    match (name.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => PathBuf::from(name),
+    }
+}
+
+/// What a line that begins so could become: files that are called as the profile is.
+pub(super) fn completions(profile: &str, text: &str) -> Vec<Completion> {
+    let base = profile.rsplit('/').next().unwrap_or_default();
+    let stem = base.strip_suffix(".csprof").unwrap_or(base);
+    let files = FORMS.map(|(_, ending, note)| (format!("{stem}.{ending}"), note));
+    let clipboard = (CLIPBOARD.to_owned(), "the rows as text, if the terminal takes OSC 52");
+    let all = files.into_iter().chain([clipboard]);
+    let fitting = all.filter(|(name, _)| name.starts_with(text));
+    fitting.map(|(text, note)| Completion { text, note: note.to_owned() }).collect()
+}
+
+/// Puts what was written where it is to go. Returns what to copy, and what to say.
+pub(super) fn put(
+    written: Result<Vec<u8>, String>,
+    target: &Target,
+    form: Form,
+) -> (Option<String>, Notice) {
+    let size = |text: &[u8]| bytes(text.len() as u64, Characters::Unicode);
+    let text = match written {
+        Ok(text) => text,
+        Err(cause) => return (None, Notice::Failed(cause)),
+    };
+    match target {
+        Target::Clipboard if text.len() > MOST_COPIED => {
+            let most = bytes(MOST_COPIED as u64, Characters::Unicode);
+            let cause = format!("{} are too much for the clipboard: {most}", size(&text));
+            (None, Notice::Failed(format!("{cause}; write a file")))
+        }
+        Target::Clipboard => {
+            let said = format!("copied {}, if this terminal takes OSC 52", size(&text));
+            (Some(String::from_utf8_lossy(&text).into_owned()), Notice::Said(said))
+        }
+        Target::File { path, replaces } => {
+            let name = path.display();
+            let notice = match save(path, *replaces, &text) {
+                Ok(()) => {
+                    let what = FORMS.iter().find(|(of, ..)| *of == form).map_or("", |of| of.2);
+                    Notice::Said(format!("{name}, {}: {what}", size(&text)))
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    Notice::Failed(format!("{name} exists; :export! {name} replaces it"))
+                }
+                Err(error) => Notice::Failed(format!("{name} is not written: {error}")),
+            };
+            (None, notice)
+        }
+    }
+}
+
+/// Writes a file whole or not at all.
+fn save(path: &Path, replaces: bool, text: &[u8]) -> io::Result<()> {
+    if replaces {
+        // What is no file of its own, as a device, cannot be removed when writing fails.
+        return File::create(path)?.write_all(text);
+    }
+    let mut file = File::create_new(path)?;
+    file.write_all(text).inspect_err(|_| {
+        // The first error says more than one of removing would.
+        let _ = fs::remove_file(path);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_says_the_form() {
+        let file = |path: &str, replaces| Target::File { path: path.into(), replaces };
+        for (text, form, target) in [
+            ("a.txt", Form::Text, file("a.txt", false)),
+            (" runs/a b.CSV ", Form::Csv, file("runs/a b.CSV", false)),
+            ("! a.json", Form::Json, file("a.json", true)),
+            ("!a.b.svg", Form::Svg, file("a.b.svg", true)),
+            ("clipboard", Form::Text, Target::Clipboard),
+            ("clipboard.csv", Form::Csv, Target::Clipboard),
+            ("./clipboard.csv", Form::Csv, file("./clipboard.csv", false)),
+        ] {
+            assert_eq!(parse(text), Ok((form, target)), "{text}");
+        }
+        for wrong in ["", "!", "a", "a.csprof", "svg", "a.svg/", ".."] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_only_if_it_was_said_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        let put = |replaces, text: &str| {
+            let target = Target::File { path: path.clone(), replaces };
+            put(Ok(text.as_bytes().to_vec()), &target, Form::Text).1
+        };
+        assert!(matches!(put(false, "one"), Notice::Said(_)));
+        let Notice::Failed(cause) = put(false, "two") else { panic!() };
+        assert!(cause.contains(":export! "), "{cause}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        assert!(matches!(put(true, "two"), Notice::Said(_)));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+    }
+
+    #[test]
+    fn the_clipboard_has_an_end() {
+        let copied = |bytes| put(Ok(vec![b'x'; bytes]), &Target::Clipboard, Form::Text);
+        assert_eq!(copied(MOST_COPIED).0.map(|text| text.len()), Some(MOST_COPIED));
+        assert!(matches!(copied(MOST_COPIED + 1), (None, Notice::Failed(_))));
+    }
+}
