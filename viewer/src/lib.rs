@@ -1,5 +1,5 @@
 //! The parts of the csprof viewer. In the order of its layers, lower ones first: print, profile,
-//! structure, symbols, refine, set_files, views, then report, export and tui side by side, then
+//! structure, symbols, refine, set_files, sources, views, then report, export and tui side by side, then
 //! launch and cli. No part names one of a layer above its own.
 
 pub mod cli;
@@ -11,6 +11,7 @@ pub mod profile;
 pub mod refine;
 pub mod report;
 pub mod set_files;
+pub mod sources;
 pub mod structure;
 pub mod symbols;
 pub mod tui;

@@ -54,6 +54,8 @@ mod reload;
 mod repro;
 #[path = "screens/sets.rs"]
 mod sets;
+#[path = "screens/source.rs"]
+mod source;
 #[path = "screens/tables.rs"]
 mod tables;
 #[path = "screens/tree.rs"]

@@ -215,6 +215,47 @@ fn through_mpi_then_memcpy_below_by_keys_only() {
     assert_eq!((status.exit_code(), left.as_str()), (0, ""));
 }
 
+/// The profile with a file of source for `memcpy`.
+fn saved_with_source() -> (tempfile::TempDir, PathBuf) {
+    let (folder, file) = saved();
+    let mut profile = csprof_format::read::open(&file).unwrap();
+    let source = folder.path().join("copy.c");
+    std::fs::write(&source, "void copy(void)\n{\n\tgo();\n}\n").unwrap();
+    let path = StringId(u32::try_from(profile.strings.len()).unwrap());
+    profile.strings.push(source.to_str().unwrap().into());
+    for at in [2, 4] {
+        (profile.sites.file[at], profile.sites.line[at]) = (Some(path), 3);
+    }
+    csprof_format::write::save(&profile, &file).unwrap();
+    (folder, file)
+}
+
+/// The editor has all keys while it runs, and the viewer has them again.
+#[test]
+fn the_editor_has_the_terminal_until_it_ends() {
+    let (folder, file) = saved_with_source();
+    let script = "#!/bin/sh\nread line\necho \"typed $line\" \"$@\"\nread line\nexit 3\n";
+    std::fs::write(folder.path().join("edit.sh"), script).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_csprof"));
+    command.args(["view", "solver.csprof"]);
+    command.env("VISUAL", "sh ./edit.sh --wait");
+    let first = "shown 100% + out 0% = 100%";
+    let mut viewer = Session::start_command(command, "xterm-256color", (folder, file), first);
+    viewer.press("/memcpy\r7");
+    viewer.wait_for("go();");
+    viewer.press("v");
+    viewer.wait_until("normal screen", |screen| !screen.alternate_screen());
+    viewer.press("qqjk\r");
+    viewer.wait_for("typed qqjk --wait +3");
+    viewer.press("\r");
+    viewer.wait_until("alternate screen", Screen::alternate_screen);
+    viewer.wait_for("the editor ended with 3");
+    viewer.press("1");
+    viewer.wait_for("[1 Tree]");
+    viewer.press("q");
+    assert_eq!(viewer.end().0.exit_code(), 0);
+}
+
 #[test]
 fn a_terminal_that_only_prints_lines_is_refused() {
     let viewer = Session::start_on("dumb", &[], "csprof report prints the same");
@@ -395,9 +436,9 @@ fn a_new_size_is_painted() {
 fn mouse_reports_are_asked_for_and_understood() {
     let mut viewer = Session::start(&[]);
     assert_eq!(viewer.emulator.screen().mouse_protocol_mode(), MouseProtocolMode::PressRelease);
-    // A click on the word Info of the first line, in SGR form, counted from 1.
+    // A click on the 4 of the first line, in SGR form, counted from 1.
     let line = viewer.emulator.screen().rows(0, 80).next().unwrap();
-    let column = line.chars().count() - line.split("Info").nth(1).unwrap().chars().count() - 1;
+    let column = line.chars().count() - line.split(" 4 ").nth(1).unwrap().chars().count() - 1;
     viewer.press(&format!("\x1b[<0;{column};1M\x1b[<0;{column};1m"));
     viewer.wait_for("recorded by");
     viewer.press("qq");

@@ -19,6 +19,7 @@ use crate::launch::output::Output;
 use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
 use crate::set_files::SetFiles;
+use crate::sources::Sources;
 use crate::{demo, launch, print, report, tui};
 
 const EXAMPLES: &str = "\
@@ -85,6 +86,7 @@ impl Demo {
                 salvage: false,
                 metric: MetricRef::FIRST,
                 compared_by: None,
+                sources: &Sources::default(),
                 sets: &sets,
                 problems: &[],
             };

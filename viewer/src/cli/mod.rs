@@ -32,6 +32,7 @@ mod salvage;
 mod saved_stages;
 pub mod screen;
 mod sort;
+mod source_paths;
 mod symbolize;
 mod view;
 

@@ -11,6 +11,7 @@ use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, Selection, tell_problems};
 use super::rows::{RowChoice, grain};
 use super::sort::{SortBy, SortParser};
+use super::source_paths::SourcePaths;
 use crate::print;
 use crate::profile::Profile;
 use crate::refine::{Grain, Refined, Stage, unwatched};
@@ -29,6 +30,7 @@ Examples:
   csprof report run.csprof --view threads --refine 'through MPI_*'
   csprof report run.csprof --metric realtime --sort cputime
   csprof report run.csprof --view tables --path 'main > solve' --extended
+  csprof report run.csprof --source solve --path-map /build/app=/home/me/app
   csprof report run.csprof --format json | jq '.rows[0]'";
 
 /// Print the hot call paths of a profile
@@ -71,6 +73,14 @@ pub struct Report {
         "extended", "upward",
     ])]
     sets: bool,
+    /// Print the source of this function with the cost of each line
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = [
+        "view", "depth", "limit", "threshold", "open", "sort", "by", "reverse", "path", "extended",
+        "upward", "sets",
+    ])]
+    source: Option<String>,
+    #[command(flatten)]
+    paths: SourcePaths,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -178,6 +188,9 @@ impl Report {
             return Err(WrongUsage(cause.into()).into());
         }
         let (refined, options) = self.prepare(profile, appearance, files)?;
+        if let Some(name) = &self.source {
+            return self.print_source(&refined, &options, name, out);
+        }
         let written = match (self.view, self.format) {
             (ReportView::Threads, Format::Text) => contexts::text(&refined, &options, out),
             (ReportView::Threads, Format::Json) => contexts::json(&refined, &options, out),
@@ -245,6 +258,24 @@ impl Report {
             table: self.rows.table(view == View::Tables, &refined, files)?,
         };
         Ok((refined, options))
+    }
+
+    fn print_source(
+        &self,
+        refined: &Refined,
+        options: &Options,
+        name: &str,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        if self.format != Format::Text {
+            let cause = "--source has the format text; --refine 'by line' --view flat has the same \
+                         numbers in json and csv";
+            return Err(WrongUsage(cause.into()).into());
+        }
+        let function = report::source::function_named(refined, name).map_err(WrongUsage)?;
+        report::source::text(refined, function, &self.paths.sources(), options, out)
+            .and_then(|()| out.flush())
+            .context(print::CANNOT_PRINT)
     }
 
     fn list_sets(&self, refined: &Refined, appearance: Appearance) -> Result<ExitCode> {

@@ -11,17 +11,19 @@ use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, applied, compared};
 use super::saved_stages::SavedStages;
 use super::screen;
+use super::source_paths::SourcePaths;
 use crate::profile::comparison::Scale;
 use crate::profile::{MetricRef, Profile};
 use crate::set_files::SetFiles;
-use crate::tui::{Opened, Reader, run};
+use crate::tui::{Opened, ProfileReader, run};
 
 const EXAMPLES: &str = "\
 Examples:
   csprof view run.csprof                    ? in the viewer shows its keys
   csprof view --metric realtime run.csprof  of several metrics, this one first; m shows the next
   csprof view before.csprof after.csprof    compares two runs
-  csprof view rank*.csprof                  shows three or more together";
+  csprof view rank*.csprof                  shows three or more together
+  csprof view --path-map /build/app=/home/me/app run.csprof  finds source files elsewhere";
 
 /// Look at a profile in the terminal
 #[derive(Clone, Debug, Args)]
@@ -44,6 +46,8 @@ pub struct View {
     /// [default: the first; of two, the first that both have]
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
+    #[command(flatten)]
+    paths: SourcePaths,
     /// Leave the mouse to the terminal, for selecting text
     #[arg(long)]
     no_mouse: bool,
@@ -83,10 +87,12 @@ impl View {
         let (profile, sets) = (&profile, &sets);
         let (name, files) = (&name, &files);
         let problems = &begun.left_out;
-        let opened = Opened { profile, name, files, salvage, metric, compared_by, sets, problems };
+        let sources = &self.paths.sources();
+        let opened =
+            Opened { profile, name, files, salvage, metric, compared_by, sources, sets, problems };
         let again = self.clone();
         let is_file = self.files.files.iter().all(|file| file.as_os_str() != "-");
-        let read = is_file.then(|| Arc::new(move || again.open()) as Reader);
+        let read = is_file.then(|| Arc::new(move || again.open()) as ProfileReader);
         let write = screen::writer(appearance, sets.clone());
         run(opened, read, write, refined, &begun.refinement.to_string(), options)?;
         Ok(exit_code::DONE)

@@ -6,10 +6,11 @@ use super::forest::lazy::Lazy;
 use super::forest::refined::{Outcome, Refined};
 use super::lang::stage::{Refinement, Stage};
 use super::select::contexts::Contexts;
+use super::stages::placed::Placed;
 use super::stages::step::{Step, Transform};
 use super::stages::transform;
 use super::watch::{Watch, unwatched};
-use crate::profile::{MetricRef, Profile, Stream};
+use crate::profile::{Frame, Function, MetricRef, Profile, Stream};
 
 /// Applies all stages to a profile.
 ///
@@ -59,6 +60,18 @@ impl Refined {
             watch.end();
         }
         Ok(refined)
+    }
+
+    /// The same with places, such as lines of a file, for the functions of some frames. Their
+    /// numbers are those behind all functions that there are. O(frames).
+    pub(crate) fn placed(
+        self,
+        places: Vec<Function>,
+        place_of: &dyn Fn(&Frame) -> Option<usize>,
+    ) -> Self {
+        let whole = self.clone();
+        // Fails for no forest: nothing is looked for, and nothing asks for the end.
+        self.run(&Placed { places, place_of }, &Watch::none()).unwrap_or(whole)
     }
 
     fn run(self, transform: &dyn Transform, watch: &Watch<'_>) -> Result<Self, Stop> {

@@ -14,6 +14,7 @@ pub mod info;
 pub mod json;
 pub mod listing;
 pub mod sets;
+pub mod source;
 pub mod text;
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! | `tables` | finds where indirect jumps lead |
 //! | `graph` | makes the blocks of a function |
 //! | `nest` | finds the loops of a graph, and which lies in which |
+//! | `listing` | instructions as text |
 //!
 //! Invariants: no bytes make it panic, and what it takes in time and memory is in proportion to the
 //! bytes, or it says [`TooLarge`]. An indirect jump that is not understood leads nowhere, and is
@@ -25,6 +26,7 @@ mod blocks;
 mod code;
 mod graph;
 mod landing_pads;
+mod listing;
 mod nest;
 mod sweep;
 mod tables;
@@ -35,6 +37,7 @@ use core::ops::Range;
 
 pub use self::code::{Leave, Memory, Target, TooLarge};
 pub use self::landing_pads::{LandingPad, landing_pads};
+pub use self::listing::{Listed, listing};
 
 use self::blocks::Blocks;
 use self::graph::{Builder, Found, MOST_BLOCKS};

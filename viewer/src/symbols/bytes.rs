@@ -79,6 +79,13 @@ impl FileBytes {
         })
     }
 
+    /// When the file was last written to before it was opened, in nanoseconds since 1970-01-01 UTC.
+    pub(super) fn modified_ns(&self) -> Option<u64> {
+        let metadata = &self.opened.as_ref()?.metadata;
+        let seconds = i128::from(metadata.mtime()) * 1_000_000_000;
+        u64::try_from(seconds + i128::from(metadata.mtime_nsec())).ok()
+    }
+
     /// Whether the file was written to, cut off, or could not be read since it was opened, so that
     /// nothing of it can be believed.
     pub(super) fn is_changed(&self) -> bool {

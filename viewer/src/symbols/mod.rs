@@ -29,6 +29,7 @@
 //! | `module` | all rows of one module |
 //! | [`cache`], `remembered` | what is remembered of modules from run to run |
 //! | `sites` | all rows of a profile |
+//! | [`code`] | the instructions of a function |
 //!
 //! # Functions without a name
 //!
@@ -43,6 +44,7 @@
 mod bytes;
 pub mod cache;
 mod chosen;
+pub mod code;
 mod declaration;
 mod demangle;
 mod dlang;

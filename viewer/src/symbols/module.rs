@@ -107,6 +107,8 @@ impl CallableAt {
 pub(super) enum Detail {
     /// All: lines, inlined functions, loops, of these so many.
     All(Limits),
+    /// The same without loops.
+    Lines,
     /// The names of functions by their symbols, which takes no DWARF.
     Names,
 }
@@ -114,6 +116,39 @@ pub(super) enum Detail {
 /// Where the names of a module come from; `None` if its own file is malformed.
 pub(super) fn source(located: &Located) -> Option<NameSource> {
     Some(Opened::new(located).ok()?.source(located))
+}
+
+/// Where the functions and the parts of functions begin that hold some addresses, and their code.
+///
+/// # Errors
+/// An address lies in no function that the file tells of.
+pub(super) fn code(
+    wanted: &Wanted<'_>,
+    located: &Located,
+    addresses: &[u64],
+) -> Result<Vec<(u64, Vec<u8>)>, String> {
+    let opened = Opened::new(located)?;
+    let symbols = Symbols::new(wanted.path, &opened, &mut Vec::new());
+    let machine = symbols.machine().ok_or("its file cannot be read")?;
+    let mut parts: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    for &address in addresses {
+        let found = machine.extent(address);
+        let code = found.and_then(|range| Some((range.start, machine.elf.code_at(range)?)));
+        let (start, code) = code.ok_or_else(|| {
+            format!("{} does not tell where the function at {address:#x} ends", wanted.path)
+        })?;
+        parts.entry(start).or_insert_with(|| code.to_vec());
+    }
+    // In a damaged file, parts may overlap.
+    let mut end = 0;
+    let mut apart = Vec::with_capacity(parts.len());
+    for (start, code) in parts {
+        if start >= end {
+            end = start.saturating_add(code.len() as u64);
+            apart.push((start, code));
+        }
+    }
+    Ok(apart)
 }
 
 /// By which names functions of a module can be called.
@@ -175,7 +210,7 @@ pub(super) fn resolve(
     let mut starts = BTreeSet::new();
     let limits = match detail {
         Detail::All(limits) => Some(limits),
-        Detail::Names => None,
+        Detail::Lines | Detail::Names => None,
     };
     let machine = symbols.machine().zip(limits);
     let mut loops = machine.as_ref().map(|(machine, limits)| Loops::new(machine, *limits));

@@ -159,6 +159,11 @@ impl ModuleSites {
         name.and_then(|name| self.strings.values().get(name as usize)).map_or("", String::as_str)
     }
 
+    /// Some text; empty if there is none of this number.
+    pub(super) fn string(&self, number: u32) -> &str {
+        self.strings.values().get(number as usize).map_or("", String::as_str)
+    }
+
     /// Gives functions other names. Functions that are then the same become one.
     pub(super) fn rename(&mut self, names: &BTreeMap<u32, String>) {
         let mut functions = Interned::default();

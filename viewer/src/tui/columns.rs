@@ -123,6 +123,23 @@ impl Columns {
         Self { numbers: numbers.collect(), path_width, cost }
     }
 
+    /// The columns beside lines of text, from the left edge on: the first always, and more while
+    /// the text has more than half of the screen.
+    #[must_use]
+    pub fn beside_lines(width: usize, basis: &Basis<'_>) -> Vec<Placed> {
+        let mut placed: Vec<Placed> = Vec::new();
+        for column in basis.of_lines() {
+            let start = placed.last().map_or(0, |last| last.start + last.width);
+            let heading = cells_of(&column.heading(basis)).min(LONGEST_NAME);
+            let width_of = column.definition().width.max(heading + " ".len());
+            if !placed.is_empty() && start + width_of > width * 2 / 5 {
+                break;
+            }
+            placed.push(Placed { column, start, width: width_of });
+        }
+        placed
+    }
+
     /// What a click at this cell of the headings asks for.
     #[must_use]
     pub fn message_at(&self, x: usize) -> Message {

@@ -1,5 +1,6 @@
 //! What the update function wants done outside the model; only the shell does it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::export::{Form, Target};
@@ -37,6 +38,13 @@ pub enum Effect {
         /// Where it goes.
         target: Target,
     },
+    /// Open a file in the user's editor at a line, from 1.
+    Edit {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: u32,
+    },
     /// Put text on the user's clipboard.
     Copy(String),
     /// Print a line on standard output after the viewer has ended.
@@ -62,6 +70,14 @@ pub struct Request {
     pub sets: Arc<Sets>,
     /// The metric that the answer is about.
     pub metric: MetricRef,
+}
+
+impl Request {
+    /// Whether files are read for the answer.
+    #[must_use]
+    pub fn reads_files(&self) -> bool {
+        matches!(&self.purpose, Purpose::View(wanted) if wanted.reads_files)
+    }
 }
 
 /// What a refinement is made for.

@@ -78,7 +78,7 @@ mod tests {
         let said = |key: &str| unbound(flat(), Key::parse_first(key).unwrap().0);
         assert_eq!(
             said("H"),
-            "H is for the call tree and the callers view and the tree of places and the flame view; ? lists the keys here"
+            "H is for the call tree and the callers view and the tree of places and the flame view and the source view; ? lists the keys here"
         );
         assert_eq!(said("Q"), "Q is no key of the flat view; ? lists those that are");
     }

@@ -17,6 +17,8 @@ pub struct Wanted {
     /// What tells it from others of its kind.
     detail: String,
     maker: Arc<Maker>,
+    /// Whether files are read for it, which may lie far away.
+    pub reads_files: bool,
 }
 
 impl Wanted {
@@ -26,7 +28,13 @@ impl Wanted {
         F: Fn(&Refined, &Watch<'_>) -> Result<Made, Unmade>,
         F: Send + Sync + 'static,
     {
-        Self { kind, detail, maker: Arc::new(maker) }
+        Self { kind, detail, maker: Arc::new(maker), reads_files: false }
+    }
+
+    /// The same of something for which files are read: never while somebody waits for a key.
+    #[must_use]
+    pub fn reading_files(self) -> Self {
+        Self { reads_files: true, ..self }
     }
 
     /// Makes it.

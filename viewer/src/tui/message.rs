@@ -414,6 +414,8 @@ pub enum PromptKind {
     Export,
     /// A command.
     Command,
+    /// A folder to look for source files in.
+    Folder,
 }
 
 /// A change of the line being typed.

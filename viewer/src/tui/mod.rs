@@ -39,6 +39,7 @@ pub mod model;
 pub mod name;
 pub mod page;
 pub mod prompt;
+mod reader;
 mod run;
 pub mod scene;
 mod sets;
@@ -52,5 +53,5 @@ pub mod views;
 pub mod wire;
 pub mod worker;
 
-pub use run::{Opened, Options, Reader, Writer, run};
+pub use run::{Opened, Options, ProfileReader, Writer, run};
 pub use terminal::is_screen;

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::profile::{FrameKind, FunctionRef, Profile};
 use crate::refine::{Refined, Sets};
+use crate::sources::Sources;
 use crate::views::Row;
 use crate::views::hot_path;
 use crate::views::search::{NamePattern, Search};
@@ -173,6 +174,12 @@ impl Model {
     pub fn begin_with(&mut self, stages: Stages) {
         self.shown_stages = stages.clone();
         self.stages = stages;
+    }
+
+    /// Looks for source files there.
+    pub fn look_in(&mut self, sources: &Sources) {
+        self.scene.sources = sources.clone();
+        self.views.iter_mut().for_each(|view| view.look_in(sources));
     }
 
     /// Puts another refinement in the place of the present one.

@@ -91,6 +91,7 @@ impl Prompt {
             PromptKind::Set(SetFile::Beside) => "set of this profile: ",
             PromptKind::Export => "export to: ",
             PromptKind::Command => ":",
+            PromptKind::Folder => "folder of sources: ",
         }
     }
 

@@ -4,7 +4,11 @@
 //! an idle viewer wakes up for nothing. Everything that has arrived is taken in before the screen
 //! is painted: a held key never falls behind.
 
+use std::io;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,9 +17,11 @@ use anyhow::{Context, bail};
 use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
 };
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -25,6 +31,7 @@ use super::forest::Forest;
 use super::key::{Code, Key};
 use super::message::{Message, Notice};
 use super::model::Model;
+use super::reader::Reader;
 use super::stages::Stages;
 use super::terminal::{Screen, give_back, give_back_modes};
 use super::theme::{ColorChoice, Theme};
@@ -34,6 +41,7 @@ use crate::print;
 use crate::profile::{MetricRef, Profile};
 use crate::refine::{Refined, unwatched};
 use crate::set_files::SetFiles;
+use crate::sources::Sources;
 use crate::views::difference::unrelated;
 
 /// How the user wants the viewer to be.
@@ -61,10 +69,13 @@ const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 /// (Ctrl-S).
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Whether an editor has the terminal, whose keys may be signals for all of the process group.
+static IN_EDITOR: AtomicBool = AtomicBool::new(false);
+
 /// What wakes the shell up.
 enum Arrival {
     Terminal(Event),
-    TerminalFailed(std::io::Error),
+    TerminalFailed(io::Error),
     Signal(i32),
     /// The worker has sent an answer on the channel of answers.
     Answered,
@@ -88,6 +99,8 @@ pub struct Opened<'o> {
     pub metric: MetricRef,
     /// The metric by which two profiles are compared, if the user named it.
     pub compared_by: Option<&'o str>,
+    /// Where source files are looked for.
+    pub sources: &'o Sources,
     /// The files of sets of frames that belong to it.
     pub sets: &'o SetFiles,
     /// What else is wrong, for people.
@@ -98,7 +111,7 @@ pub struct Opened<'o> {
 pub type Writer = Arc<dyn Fn(&Profile, &[String]) -> anyhow::Result<Vec<u8>> + Send + Sync>;
 
 /// Reads the profile again from where it was read; an error is for people.
-pub type Reader = Arc<dyn Fn() -> anyhow::Result<Profile> + Send + Sync>;
+pub type ProfileReader = Arc<dyn Fn() -> anyhow::Result<Profile> + Send + Sync>;
 
 /// Shows a profile, refined to begin with, by the stages of this text, until the user leaves. It
 /// can be read again by `read`, if it is in files, and what is on the screen is written by `write`.
@@ -107,14 +120,14 @@ pub type Reader = Arc<dyn Fn() -> anyhow::Result<Profile> + Send + Sync>;
 /// If standard output is no terminal, or the terminal fails.
 pub fn run(
     opened: Opened<'_>,
-    read: Option<Reader>,
+    read: Option<ProfileReader>,
     write: Writer,
     refined: Refined,
     refinement: &str,
     options: Options,
 ) -> anyhow::Result<()> {
-    let Opened { profile, name, files, salvage, metric, compared_by, sets: set_files, problems } =
-        opened;
+    let Opened { profile, name, files, salvage, metric, compared_by, .. } = opened;
+    let (set_files, problems) = (opened.sets, opened.problems);
     let sets = Arc::new(set_files.load());
     let stages = Stages::read(refinement, &sets)?;
     let base = Refined::base(profile);
@@ -138,11 +151,12 @@ pub fn run(
     model.notice = noticed(&said.collect::<Vec<_>>()).map(Notice::Failed);
     (model.files, model.salvage) = (files.to_vec(), salvage);
     model.compared_by = compared_by.map(str::to_owned);
+    model.look_in(opened.sources);
     model.sets = sets;
     model.begin_with(stages);
     let requests = Requests::default();
     let (answer, answers) = channel();
-    read_keys(&sender);
+    let reader = read_keys(&sender).context("the terminal cannot be read")?;
     let mut shell = Shell {
         base: base.clone(),
         read,
@@ -153,6 +167,7 @@ pub fn run(
         requests: &requests,
         arrivals,
         answers,
+        reader,
         last_click: None,
         print_at_end: Vec::new(),
         set_files,
@@ -210,12 +225,16 @@ impl<F: FnMut()> Drop for OnDrop<F> {
 /// Starts the thread that waits for signals. Like the one that waits for keys it waits in the
 /// kernel and cannot be told to stop, so it is not joined; it ends with the process.
 fn watch_signals(sender: &Sender<Arrival>) -> anyhow::Result<()> {
-    let watched = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT];
+    let watched = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH];
     let mut signals = Signals::new(watched).context("signals cannot be watched")?;
     let to_shell = sender.clone();
     thread::spawn(move || {
         for signal in &mut signals {
-            if !matches!(signal, SIGTSTP | SIGCONT) {
+            // Relaxed: nothing else is told by it.
+            if matches!(signal, SIGINT | SIGQUIT) && IN_EDITOR.load(Ordering::Relaxed) {
+                continue;
+            }
+            if !matches!(signal, SIGTSTP | SIGCONT | SIGWINCH) {
                 thread::spawn(move || end_by(signal));
             }
             if to_shell.send(Arrival::Signal(signal)).is_err() {
@@ -227,24 +246,47 @@ fn watch_signals(sender: &Sender<Arrival>) -> anyhow::Result<()> {
 }
 
 /// Starts the thread that waits for the terminal.
-fn read_keys(sender: &Sender<Arrival>) {
+fn read_keys(sender: &Sender<Arrival>) -> io::Result<Reader> {
     let to_shell = sender.clone();
-    thread::spawn(move || {
-        // Without keys nobody could end the viewer.
-        let _told = OnDrop(|| {
+    // Without keys nobody could end the viewer.
+    let told = OnDrop({
+        let to_shell = sender.clone();
+        move || {
             let cause = "the thread that reads keys has ended";
-            drop(to_shell.send(Arrival::TerminalFailed(std::io::Error::other(cause))));
-        });
-        loop {
-            let (arrival, failed) = match crossterm::event::read() {
-                Ok(event) => (Arrival::Terminal(event), false),
-                Err(error) => (Arrival::TerminalFailed(error), true),
-            };
-            if to_shell.send(arrival).is_err() || failed {
-                return;
-            }
+            drop(to_shell.send(Arrival::TerminalFailed(io::Error::other(cause))));
         }
     });
+    Reader::start(move |event| {
+        let _told = &told;
+        let arrival = match event {
+            Ok(event) => Arrival::Terminal(event),
+            Err(error) => Arrival::TerminalFailed(error),
+        };
+        to_shell.send(arrival).is_ok()
+    })
+}
+
+/// What opens a file at a line: the user's editor, with what else stands in its variable.
+fn editor(path: &Path, line: u32) -> Command {
+    let set = |name| std::env::var(name).ok().filter(|text: &String| !text.trim().is_empty());
+    let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    // A shell, as for others who start editors (git, crontab): the variable may have arguments.
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &format!("{editor} \"$@\""), &editor, &format!("+{line}")]);
+    // Begins with no sign of an option.
+    command.arg(Path::new(".").join(path));
+    command
+}
+
+/// Waits for the end of an editor. If it is stopped, so is the viewer, until both go on.
+fn wait_for(editor: Pid) -> anyhow::Result<WaitStatus> {
+    loop {
+        match waitpid(editor, Some(WaitPidFlag::WUNTRACED)) {
+            Ok(WaitStatus::Stopped(..)) => emulate_default_handler(SIGTSTP)?,
+            Err(Errno::EINTR) => {}
+            other => return Ok(other?),
+        }
+    }
 }
 
 /// Ends the process by a signal, unless the shell does so in time.
@@ -298,7 +340,7 @@ enum Flow {
 struct Shell<'r> {
     /// The profile without stages: what every refinement begins with.
     base: Refined,
-    read: Option<Reader>,
+    read: Option<ProfileReader>,
     write: Writer,
     /// Where a thread sends its answer, and that it has.
     to_self: (Sender<Message>, Sender<Arrival>),
@@ -307,6 +349,7 @@ struct Shell<'r> {
     requests: &'r Requests,
     arrivals: Receiver<Arrival>,
     answers: Receiver<Message>,
+    reader: Reader,
     last_click: Option<(u16, u16, Instant)>,
     print_at_end: Vec<String>,
     set_files: &'r SetFiles,
@@ -341,6 +384,13 @@ impl Shell<'_> {
             Arrival::Signal(SIGCONT) => {
                 self.resume()?;
                 Ok(Flow::GoOn)
+            }
+            // The thread that reads keys learns of it only with the next key.
+            Arrival::Signal(SIGWINCH) => {
+                let (width, height) =
+                    self.screen.size().context("the terminal's size is not known")?;
+                self.last_click = None;
+                self.update(Message::Resized { width, height })
             }
             Arrival::Signal(SIGTSTP) => {
                 if is_orphaned() {
@@ -462,6 +512,7 @@ impl Shell<'_> {
                     Message::Exported { copied, notice }
                 });
             }
+            Effect::Edit { path, line } => return self.edit(&path, line),
             Effect::Copy(text) => self.screen.copy(&text).context(TERMINAL)?,
             Effect::PrintAtEnd(line) => self.print_at_end.push(line),
             // The whole process group, as Ctrl-Z in a shell does: a program that started the viewer
@@ -474,6 +525,32 @@ impl Shell<'_> {
             Effect::Quit => return Ok(Flow::End),
         }
         Ok(Flow::GoOn)
+    }
+
+    /// Lets the user's editor have the terminal until it ends.
+    fn edit(&mut self, path: &Path, line: u32) -> anyhow::Result<Flow> {
+        let mut command = editor(path, line);
+        let status = self.reader.while_stopped(|| {
+            give_back();
+            IN_EDITOR.store(true, Ordering::Relaxed);
+            let started = command.spawn();
+            let status = started.map_err(anyhow::Error::from).and_then(|editor| {
+                wait_for(Pid::from_raw(i32::try_from(editor.id()).unwrap_or(0)))
+            });
+            IN_EDITOR.store(false, Ordering::Relaxed);
+            status
+        });
+        let failed = match status.context("the terminal cannot be given to an editor")? {
+            Ok(WaitStatus::Exited(_, 0)) => None,
+            Ok(WaitStatus::Exited(_, 127)) => {
+                Some("there is no such editor; VISUAL or EDITOR names one".to_owned())
+            }
+            Ok(WaitStatus::Exited(_, status)) => Some(format!("the editor ended with {status}")),
+            Ok(_) => Some("the editor was killed".to_owned()),
+            Err(error) => Some(format!("no editor was started: {error:#}")),
+        };
+        self.model.notice = failed.map(Notice::Failed);
+        self.stopped()
     }
 
     /// Reads the profile again.
@@ -507,7 +584,7 @@ impl Shell<'_> {
 
     /// Refines at once where that takes less than a frame, else on the worker.
     fn refine(&mut self, request: Request) -> anyhow::Result<Flow> {
-        if self.model.profile.nodes.len() < worker::AT_ONCE {
+        if self.model.profile.nodes.len() < worker::AT_ONCE && !request.reads_files() {
             let message = worker::perform(&self.base, request);
             return self.update(message);
         }
@@ -522,8 +599,10 @@ impl Shell<'_> {
         for arrival in self.arrivals.try_iter().collect::<Vec<_>>() {
             // Keys that arrive while the terminal is not ours were meant for the shell; the others
             // that stop or continue the job have had their effect.
-            let is_over =
-                matches!(arrival, Arrival::Terminal(_) | Arrival::Signal(SIGCONT | SIGTSTP));
+            let is_over = matches!(
+                arrival,
+                Arrival::Terminal(_) | Arrival::Signal(SIGCONT | SIGTSTP | SIGWINCH)
+            );
             if !is_over && self.take_in(arrival)? == Flow::End {
                 return Ok(Flow::End);
             }

@@ -8,6 +8,7 @@ use super::theme::Theme;
 use crate::profile::comparison::Comparison;
 use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
+use crate::sources::Sources;
 use crate::views::number::Form;
 use crate::views::search::NamePattern;
 use crate::views::shown_of_sides;
@@ -45,6 +46,8 @@ pub struct Scene {
     pub theme: Theme,
     /// Columns and lines of the terminal.
     pub size: (u16, u16),
+    /// Where source files are looked for.
+    pub sources: Sources,
 }
 
 impl Scene {
@@ -60,6 +63,7 @@ impl Scene {
             search: None,
             theme,
             size,
+            sources: Sources::default(),
         }
     }
 

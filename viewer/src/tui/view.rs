@@ -8,6 +8,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt::Debug;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::canvas::Canvas;
@@ -19,6 +20,7 @@ use super::table::{Look, Rows, Table};
 use super::theme::Glyphs;
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
+use crate::sources::Sources;
 use crate::views::columns::{About, Explanation};
 use crate::views::path::Path;
 use crate::views::top_down::Downward;
@@ -158,19 +160,21 @@ pub struct Outcome {
     pub notice: Option<Notice>,
     /// A stage to add; a view that lies over another one is left then.
     pub stage: Option<String>,
+    /// A file to open in the user's editor, at a line.
+    pub edit: Option<(PathBuf, u32)>,
 }
 
 impl Outcome {
     /// Something to say.
     #[must_use]
     pub fn said(text: &str) -> Self {
-        Self { notice: Some(Notice::Said(text.to_owned())), stage: None }
+        Self { notice: Some(Notice::Said(text.to_owned())), ..Self::default() }
     }
 
     /// Why it could not be done.
     #[must_use]
     pub fn failed(cause: impl Into<String>) -> Self {
-        Self { notice: Some(Notice::Failed(cause.into())), stage: None }
+        Self { notice: Some(Notice::Failed(cause.into())), ..Self::default() }
     }
 }
 
@@ -304,6 +308,9 @@ pub trait View: Debug {
     fn act(&mut self, _action: Action, _shown: &Refined) -> Outcome {
         Outcome::default()
     }
+
+    /// Source files are looked for there.
+    fn look_in(&mut self, _sources: &Sources) {}
 
     // What is kept of it.
 

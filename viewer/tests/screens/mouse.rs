@@ -52,11 +52,11 @@ fn a_click_on_a_heading_sorts_and_another_reverses() {
 #[test]
 fn a_click_on_the_name_of_a_view_shows_it() {
     let profile = solver();
-    let mut viewer = Viewer::new(&profile, "80x24");
+    let mut viewer = Viewer::new(&profile, "120x24");
     let first_line = viewer.screen().lines().next().unwrap().to_owned();
     let x = u16::try_from(first_line.find("3 Flat").unwrap()).unwrap();
     viewer.send(Message::Click { x, y: 0 });
-    assert_eq!(viewer.screen(), screen(&profile, "80x24", "3"));
+    assert_eq!(viewer.screen(), screen(&profile, "120x24", "3"));
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod fold;
 mod group;
 mod hide;
 mod keep;
+pub(crate) mod placed;
 mod root_at;
 mod small;
 mod split;

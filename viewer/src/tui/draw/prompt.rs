@@ -117,6 +117,7 @@ fn hint(prompt: &Prompt) -> &'static str {
         PromptKind::Context(_) => "one of those below, or a pattern such as io-*; tab completes",
         PromptKind::Export => "a file, by its ending, or the clipboard; tab completes",
         PromptKind::Command => "tab completes",
+        PromptKind::Folder => "files are looked for by the ends of their paths below it",
         PromptKind::Search => "",
     }
 }

@@ -134,8 +134,10 @@ const NAMES_AT_ONCE: usize = 10_000;
 
 /// Asks the shell for names that the word could become, where there are very many.
 fn ask_for_names(model: &mut Model, prompt: &mut Prompt) -> Effects {
-    let is_refinement =
-        !matches!(prompt.kind, PromptKind::Search | PromptKind::Command | PromptKind::Export);
+    let is_refinement = !matches!(
+        prompt.kind,
+        PromptKind::Search | PromptKind::Command | PromptKind::Export | PromptKind::Folder
+    );
     if !is_refinement || model.profile.functions.len() <= NAMES_AT_ONCE {
         return Vec::new();
     }
@@ -185,7 +187,7 @@ fn offer(model: &Model, prompt: &mut Prompt) {
             (0, offered.chain(metrics).collect())
         }
         PromptKind::Export => (0, export::completions(&model.path, prompt.line.before())),
-        PromptKind::Search => (0, Vec::new()),
+        PromptKind::Search | PromptKind::Folder => (0, Vec::new()),
     };
 }
 
@@ -232,7 +234,7 @@ fn try_out(model: &mut Model, prompt: &mut Prompt) -> Effects {
             };
             Vec::new()
         }
-        PromptKind::Command => Vec::new(),
+        PromptKind::Command | PromptKind::Folder => Vec::new(),
     }
 }
 
@@ -298,6 +300,12 @@ pub(super) fn accept(model: &mut Model) -> Accepted {
                 Vec::new()
             }
         },
+        PromptKind::Folder => {
+            let mut sources = model.sources.clone();
+            sources.add_folder(text.trim());
+            model.look_in(&sources);
+            Vec::new()
+        }
         PromptKind::Set(file) => match language::definition(&text, &model.sets) {
             // A set that matches nothing here may do so in another profile.
             Ok((name, pattern, _)) => vec![Effect::SaveSet { file, name, pattern }],

@@ -58,13 +58,14 @@ pub(super) fn show_neighbor(model: &mut Model, places: usize) -> Effects {
 /// Does what a key of the view alone asks for.
 pub(super) fn act(model: &mut Model, action: Action) -> Effects {
     let seen = model.seen();
-    let Outcome { notice, stage } = model.views[seen.0].act(action, &model.scene.refined);
+    let Outcome { notice, stage, edit } = model.views[seen.0].act(action, &model.scene.refined);
     let mut effects = match stage.is_some() {
         true => leave_over(model, None),
         false => Vec::new(),
     };
     model.found = None;
     model.notice = notice;
+    effects.extend(edit.map(|(path, line)| Effect::Edit { path, line }));
     effects.extend(stage.into_iter().flat_map(|stage| refinement::add(model, stage)));
     effects
 }

@@ -203,7 +203,7 @@ impl View for Contexts {
 
     fn act(&mut self, _action: Action, _shown: &Refined) -> Outcome {
         let stage = self.lines().get(self.selected).map(|context| context.stage.clone());
-        Outcome { stage, notice: None }
+        Outcome { stage, ..Outcome::default() }
     }
 
     fn repro(&self, shown: &Refined) -> Repro {

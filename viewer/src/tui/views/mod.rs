@@ -8,6 +8,7 @@ mod flame;
 pub(super) mod flat;
 mod info;
 mod lazy;
+mod source;
 pub(super) mod tables;
 mod tree;
 
@@ -19,21 +20,22 @@ use super::scene::Scene;
 use super::view::{BoxedView, ViewEntry};
 
 /// The views. The first one is shown first, and leaving another one leads to it.
-pub static VIEWS: [&ViewEntry; 8] = [
+pub static VIEWS: [&ViewEntry; 9] = [
     &tree::ENTRY,
     &callers::ENTRY,
     &flat::ENTRY,
     &info::ENTRY,
     &tables::ENTRY,
     &flame::ENTRY,
+    &source::ENTRY,
     &contexts::ENTRY,
     &butterfly::ENTRY,
 ];
 
 /// How many of them have a digit, and a name in the header.
-pub const TABS: usize = 6;
+pub const TABS: usize = 7;
 
-const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "6", "P", "B"];
+const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "6", "7", "P", "B"];
 
 /// All views, without their rows.
 #[must_use]

@@ -273,7 +273,7 @@ impl Tables {
             return Outcome::failed("the path is empty: enter adds a row to it");
         };
         let stage = Stage::Where(Predicate::Through(path.clone())).to_string();
-        Outcome { stage: Some(stage), notice: None }
+        Outcome { stage: Some(stage), ..Outcome::default() }
     }
 }
 

@@ -37,6 +37,20 @@ pub(super) const SCREEN: [(Whose, Id); 10] = [
     (Whose::LookedAt, Id::Bar),
 ];
 
+/// Of lines of a source file and of instructions, beside these, in the order of what matters most.
+pub(super) const LINES: [(Whose, Id); 7] = [
+    (Whose::LookedAt, Id::Inclusive),
+    (Whose::LookedAt, Id::ExclusivePercent),
+    (Whose::LookedAt, Id::Edges),
+    (Whose::Others, Id::Inclusive),
+    (Whose::LookedAt, Id::Exclusive),
+    (Whose::LookedAt, Id::Percent),
+    (Whose::LookedAt, Id::Samples),
+];
+
+/// The same of a comparison.
+pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
+
 /// On a page, from left to right; each other metric then has those of one metric.
 pub(super) const PAGE: [Id; 5] =
     [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge];

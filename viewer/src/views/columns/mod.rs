@@ -33,7 +33,22 @@ impl Basis<'_> {
         if self.is_compared() {
             return definitions::COMPARED.map(|id| Column::comparing(id, cost)).to_vec();
         }
-        let columns = definitions::SCREEN.iter().flat_map(|&(whose, id)| {
+        self.of_whose(&definitions::SCREEN)
+    }
+
+    /// The columns beside lines of source files, those first that matter most.
+    #[must_use]
+    pub fn of_lines(&self) -> Vec<Column> {
+        if self.is_compared() {
+            let compared = definitions::COMPARED_LINES;
+            return compared.map(|id| Column::comparing(id, Cost::Inclusive)).to_vec();
+        }
+        self.of_whose(&definitions::LINES)
+    }
+
+    /// Each of these columns, those of others for each other metric.
+    fn of_whose(&self, columns: &[(Whose, Id)]) -> Vec<Column> {
+        let columns = columns.iter().flat_map(|&(whose, id)| {
             let others = self.others().map(move |metric| Column::of(id, Some(metric)));
             let is_looked_at = whose == Whose::LookedAt;
             let looked_at = is_looked_at.then_some(Column::of(id, None));

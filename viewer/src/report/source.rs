@@ -1,0 +1,201 @@
+//! The lines of a function's file with what they cost, for people: those of the function, and all
+//! others with samples, each with the lines around it.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use unicode_width::UnicodeWidthStr as _;
+
+use super::aligned::Aligned;
+use super::text::{account_for, cut, dots};
+use super::{Measure, Options};
+use crate::profile::{FunctionRef, base_name};
+use crate::refine::{Refined, unwatched};
+use crate::sources::{Sources, directory, doubt, without_tabs};
+use crate::views::columns::{Basis, Column, Id};
+use crate::views::flat::flat;
+use crate::views::number::{Form, counted};
+use crate::views::printable::printable;
+use crate::views::source::{SourceLines, file_of};
+use crate::views::{Cost, Sort};
+
+/// Lines before and behind each with samples.
+const AROUND: u32 = 3;
+
+/// Characters of a line of source.
+const LONGEST: usize = 200;
+
+/// The function of a name, or of that without scopes and arguments; of several the one that costs
+/// most, and how many others there are.
+///
+/// # Errors
+/// None with samples is called so; the text says what would find it.
+pub fn function_named(refined: &Refined, name: &str) -> Result<(FunctionRef, usize), String> {
+    let rows = flat(refined, Sort::usual(Cost::Inclusive, &refined.profile));
+    let of = |function: FunctionRef| &*refined.functions[function.index()].name;
+    let called = |is_it: &dyn Fn(&str) -> bool| {
+        let found = rows.iter().map(|row| row.function).filter(|function| is_it(of(*function)));
+        found.collect::<Vec<_>>()
+    };
+    let exact = called(&|other| other == name);
+    let found = if exact.is_empty() { called(&|other| base_name(other) == name) } else { exact };
+    match found[..] {
+        [first, ..] => Ok((first, found.len() - 1)),
+        [] => Err(format!(
+            "no function with samples is called `{name}`; csprof report --view flat lists them"
+        )),
+    }
+}
+
+/// Writes the lines of the file of a function.
+///
+/// # Errors
+/// Those of `out`.
+pub fn text(
+    refined: &Refined,
+    (function, others): (FunctionRef, usize),
+    sources: &Sources,
+    options: &Options,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    if !account_for(refined, options, form, out)? {
+        return Ok(());
+    }
+    let name = printable(&refined.functions[function.index()].name);
+    let file = file_of(refined, function).map(|file| refined.profile.string(file));
+    let Some(path) = file else {
+        return writeln!(
+            out,
+            "{name}: its source is not known. Compile it with -g, or install its debug symbols and \
+             run csprof symbolize."
+        );
+    };
+    writeln!(out, "{name}  {}", printable(path))?;
+    if others > 0 {
+        let others = counted(others as u64, "other function", form);
+        writeln!(out, "{others} of this name cost less; name one by all of its name")?;
+    }
+    let lines = unwatched(|watch| SourceLines::new(refined, path, Some(function), watch));
+    let info = &refined.profile.info;
+    let found = sources.find(path, &directory(info));
+    let last = lines.lines.last().map_or(0, |line| line.number);
+    match &found {
+        Ok(source) => {
+            if let Some(doubt) = doubt(info, source, last, None) {
+                writeln!(out, "{}: {doubt}", printable(&source.path.to_string_lossy()))?;
+            }
+        }
+        Err(missing) => {
+            for (path, why) in &missing.tried {
+                writeln!(out, "{}: {why}", printable(&path.to_string_lossy()))?;
+            }
+            writeln!(out, "--path-map OLD=NEW says where the files are; lines with samples:")?;
+        }
+    }
+    writeln!(out)?;
+    let basis = Basis {
+        measure: options.measure.unwrap_or(Measure::Source),
+        percent_of_shown: options.percent_of_shown,
+        form,
+        ..Basis::new(refined).with_clusters()
+    };
+    let columns: Vec<Column> = basis.on_page(Cost::Inclusive);
+    let columns: Vec<Column> =
+        columns.into_iter().filter(|column| column.id != Id::PerEdge).collect();
+    let of_rows = Basis { refined: &lines.forest, ..basis };
+    let wanted: BTreeSet<u32> = match &found {
+        Ok(source) => {
+            let most = u32::try_from(source.text.len()).unwrap_or(u32::MAX);
+            let around = lines.lines.iter().map(|line| line.number);
+            let around =
+                around.flat_map(|line| line.saturating_sub(AROUND)..=line.saturating_add(AROUND));
+            around.filter(|line| (1..=most).contains(line)).collect()
+        }
+        Err(_) => lines.lines.iter().map(|line| line.number).collect(),
+    };
+    let mut heads: Vec<String> =
+        columns.iter().map(|column| column.heading(&basis).into_owned()).collect();
+    heads.push("line".to_owned());
+    let mut table = vec![(heads, String::new())];
+    let mut before = None;
+    for number in wanted {
+        if before.is_some_and(|before| before + 1 < number) {
+            let mut cells = vec![String::new(); columns.len()];
+            cells.push(dots(form).to_owned());
+            table.push((cells, String::new()));
+        }
+        before = Some(number);
+        let line = lines.line(number);
+        let cells = columns.iter().map(|column| {
+            line.map_or_else(String::new, |line| column.text_of(&of_rows, &line.row))
+        });
+        let cells: Vec<String> = cells.chain([number.to_string()]).collect();
+        let text = found.as_ref().ok().and_then(|source| source.text.line(number));
+        let text = text.unwrap_or_default();
+        let text = without_tabs(&text, |part| part.width());
+        table.push((cells, printable(&cut(text.trim_end(), LONGEST, form)).into_owned()));
+    }
+    let aligned = Aligned::of_numbers(columns.len() + 1, table.iter().map(|(cells, _)| cells));
+    for (cells, text) in &table {
+        let mut line = Vec::new();
+        aligned.write(cells, text, &mut line)?;
+        out.write_all(line.trim_ascii_end())?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+
+    fn report(name: &str, file: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.c"), file).unwrap();
+        let outline = "main 1 e=1 at:/src/a.c:9\n  work 2 e=5 at:/src/a.c:2\n    \
+                       \"ns::f(int)\" 1 at:/src/b.c:7\n";
+        let refined = Refined::base(&from_outline(outline).unwrap());
+        let map = format!("/src={}", folder.path().display()).parse().unwrap();
+        let mut out = Vec::new();
+        let function = function_named(&refined, name).unwrap();
+        text(&refined, function, &Sources::new(vec![map]), &Options::default(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let (_, rest) = text.split_once("\n\n").unwrap();
+        rest.replace(&folder.path().display().to_string(), "/here")
+    }
+
+    #[test]
+    fn lines_stand_with_those_around_them() {
+        let file: String = (1..=30).map(|line| format!("\tline {line};\n")).collect();
+        let lines: Vec<String> = report("work", &file).lines().map(str::to_owned).collect();
+        assert_eq!(
+            lines[..5],
+            [
+                "work  /src/a.c",
+                "",
+                "incl time     %  excl %  edges  line",
+                "                                   1          line 1;",
+                "  15.0 ms  75.0    50.0      5     2          line 2;",
+            ]
+        );
+        assert_eq!(lines.last().unwrap().trim_start(), "12          line 12;");
+        let far = file.replace("line 2;", "").lines().take(4).collect::<Vec<_>>().join("\n");
+        let told = report("work", &far);
+        assert!(told.contains("it has 4 lines, and line 9 was sampled"), "{told}");
+    }
+
+    #[test]
+    fn a_function_is_found_by_what_it_is_called() {
+        let told = report("f", "");
+        assert!(told.starts_with("ns::f(int)  /src/b.c\n/here/b.c: there is no such"), "{told}");
+        assert!(told.ends_with("     7\n"), "{told}");
+        let refined = Refined::base(&from_outline("main 1 at:/a.c:4294967295\n").unwrap());
+        assert!(function_named(&refined, "f").unwrap_err().contains("no function with samples"));
+        let function = function_named(&refined, "main").unwrap();
+        let mut out = Vec::new();
+        text(&refined, function, &Sources::default(), &Options::default(), &mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains("4294967295"));
+    }
+}

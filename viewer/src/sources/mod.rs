@@ -1,0 +1,274 @@
+//! Source files: where they are now, and what is in them.
+//!
+//! A profile names a file as the compiler did. It is looked for there, at the paths that
+//! `--path-map OLD=NEW` makes of that, and below folders that the user names later. A file is read
+//! as it is: it may be another version than that which was compiled, and whoever shows it says what
+//! is known of that.
+
+mod text;
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use csprof_format::ids::StringId;
+use csprof_format::profile as saved;
+
+pub use self::text::{SourceText, without_tabs};
+
+/// Most bytes of a file that is read.
+const LARGEST: u64 = 16 << 20;
+
+/// A beginning of recorded paths, and what stands in its place here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathMap {
+    old: PathBuf,
+    new: PathBuf,
+}
+
+impl FromStr for PathMap {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((old, new)) if !old.is_empty() => {
+                Ok(Self { old: PathBuf::from(old), new: PathBuf::from(new) })
+            }
+            _ => Err("it is OLD=NEW, such as /build/app=/home/me/app".to_owned()),
+        }
+    }
+}
+
+/// Where source files are looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sources {
+    maps: Arc<[PathMap]>,
+    folders: Vec<PathBuf>,
+}
+
+/// A source file that was found.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What is in it.
+    pub text: SourceText,
+    /// When it was last written to, in nanoseconds since 1970-01-01 UTC, if that is known.
+    pub modified_ns: Option<u64>,
+    /// Whether only the end of its path is that which was recorded: it lies in a folder that the
+    /// user named, and may be another file of the same name.
+    pub is_by_end: bool,
+}
+
+/// Why a source file cannot be shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Each place where it was looked for, and what was wrong there.
+    pub tried: Vec<(PathBuf, String)>,
+}
+
+impl Sources {
+    /// Sources at their recorded paths and at what these maps make of them.
+    #[must_use]
+    pub fn new(maps: Vec<PathMap>) -> Self {
+        Self { maps: maps.into(), folders: Vec::new() }
+    }
+
+    /// The options that look at the same places, but for folders, which have none.
+    #[must_use]
+    pub fn options(&self) -> Vec<String> {
+        let map = |map: &PathMap| format!("{}={}", map.old.display(), map.new.display());
+        self.maps.iter().flat_map(|of| ["--path-map".to_owned(), map(of)]).collect()
+    }
+
+    /// Looks below a folder, too, before those that were added before; `~/` is the user's home. No
+    /// text is no folder.
+    pub fn add_folder(&mut self, folder: &str) {
+        let home = std::env::var_os("HOME").filter(|_| folder == "~" || folder.starts_with("~/"));
+        let folder = match home {
+            Some(home) => Path::new(&home).join(folder.trim_start_matches(['~', '/'])),
+            None => PathBuf::from(folder),
+        };
+        self.folders.retain(|known| *known != folder);
+        if folder != Path::new("") {
+            self.folders.insert(0, folder);
+        }
+    }
+
+    /// Finds and reads a file by its recorded path, which begins in `directory` if it is relative.
+    ///
+    /// # Errors
+    /// Where it was looked for.
+    pub fn find(&self, recorded: &str, directory: &Path) -> Result<Source, Missing> {
+        let whole = directory.join(recorded);
+        let mut missing = Missing::default();
+        let mapped = self.maps.iter().filter_map(|map| {
+            [Path::new(recorded), &whole]
+                .into_iter()
+                .find_map(|path| Some(map.new.join(path.strip_prefix(&map.old).ok()?)))
+        });
+        let exact = mapped.chain([whole.clone()]).map(|path| (path, false));
+        let ends = self.folders.iter().flat_map(|folder| ends(folder, &whole));
+        for (path, is_by_end) in exact.chain(ends.map(|path| (path, true))) {
+            match read(&path) {
+                Ok((bytes, modified_ns)) => {
+                    let text = SourceText::new(bytes);
+                    return Ok(Source { path, text, modified_ns, is_by_end });
+                }
+                // Of the many places below a folder those count at which something is.
+                Err(why) if is_by_end && why == NO_FILE => {}
+                Err(why) => missing.tried.push((path, why)),
+            }
+        }
+        let nowhere = |folder: &PathBuf| (folder.clone(), "the file is not below it".to_owned());
+        missing.tried.extend(self.folders.iter().map(nowhere));
+        Err(missing)
+    }
+}
+
+/// What the longest end of a path that is below a folder is there, then shorter ones.
+fn ends(folder: &Path, whole: &Path) -> Vec<PathBuf> {
+    let parts: Vec<_> = whole
+        .components()
+        .filter(|part| matches!(part, Component::Normal(_)))
+        .map(Component::as_os_str)
+        .collect();
+    // Real paths are no deeper, and each end is a path of its own.
+    let deepest = parts.len().saturating_sub(DEEPEST);
+    (deepest..parts.len())
+        .map(|first| folder.join(parts[first..].iter().collect::<PathBuf>()))
+        .collect()
+}
+
+/// Most folders of a path that is looked for below another folder.
+const DEEPEST: usize = 64;
+
+const NO_FILE: &str = "there is no such file";
+
+fn read(path: &Path) -> Result<(Vec<u8>, Option<u64>), String> {
+    let told = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => NO_FILE.to_owned(),
+        kind => kind.to_string(),
+    };
+    // Asked before opening: opening a pipe would wait for a writer.
+    let metadata = fs::metadata(path).map_err(told)?;
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    if metadata.len() > LARGEST {
+        return Err(format!("it is larger than {} MiB", LARGEST >> 20));
+    }
+    let mut bytes = fs::read(path).map_err(told)?;
+    bytes.truncate(usize::try_from(LARGEST).unwrap_or(usize::MAX));
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok((bytes, modified.and_then(|since| u64::try_from(since.as_nanos()).ok())))
+}
+
+/// The folder from which relative paths of a run begin.
+#[must_use]
+pub fn directory(profile: &saved::Profile) -> PathBuf {
+    PathBuf::from(std::ffi::OsStr::from_bytes(&profile.run.directory))
+}
+
+/// What is known against a file being what was compiled, for people; `None` if nothing is. Lines up
+/// to `last` of it have samples; its module was `built` then, in nanoseconds since 1970-01-01 UTC,
+/// if that is known.
+#[must_use]
+pub fn doubt(
+    profile: &saved::Profile,
+    source: &Source,
+    last: u32,
+    built: Option<u64>,
+) -> Option<String> {
+    let lines = source.text.len();
+    if (last as usize) > lines {
+        return Some(format!(
+            "it has {lines} lines, and line {last} was sampled: it is another version"
+        ));
+    }
+    let begun = profile.run.start_unix_ns;
+    match source.modified_ns {
+        Some(modified) if begun > 0 && modified > begun => {
+            Some("it was changed after the run: lines may have moved".to_owned())
+        }
+        Some(modified) if built.is_some_and(|built| modified > built) => Some(
+            "it is newer than the module it was compiled into: lines may have moved".to_owned(),
+        ),
+        _ if source.is_by_end => Some("found by the end of its path".to_owned()),
+        _ => None,
+    }
+}
+
+/// The number of a text in a profile.
+#[must_use]
+pub fn string_id(profile: &saved::Profile, text: &str) -> Option<StringId> {
+    profile.strings.iter().position(|known| &**known == text).map(StringId::from_index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(folder: &Path, path: &str) -> PathBuf {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "int a;\n").unwrap();
+        path
+    }
+
+    fn found(sources: &Sources, recorded: &str, directory: &Path) -> Option<PathBuf> {
+        sources.find(recorded, directory).ok().map(|source| source.path)
+    }
+
+    #[test]
+    fn a_file_is_found_where_it_was_compiled_then_by_maps_then_in_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path();
+        let own = written(here, "app/src/a.c");
+        let other = written(here, "moved/src/a.c");
+        let nowhere = Path::new("/nonexistent");
+        let map = |text: String| Sources::new(vec![text.parse().unwrap()]);
+        assert_eq!(found(&Sources::default(), own.to_str().unwrap(), nowhere), Some(own.clone()));
+        assert_eq!(found(&Sources::default(), "src/a.c", &here.join("app")), Some(own.clone()));
+        assert_eq!(found(&Sources::default(), "/build/src/a.c", nowhere), None);
+        let mapped = map(format!("/build={}/moved", here.display()));
+        assert_eq!(found(&mapped, "/build/src/a.c", nowhere), Some(other.clone()));
+        // A beginning of a path is whole folders.
+        assert_eq!(found(&mapped, "/build2/src/a.c", nowhere), None);
+        // A map comes before the recorded path: the user says where it is.
+        let mapped = map(format!("{}/app={}/moved", here.display(), here.display()));
+        assert_eq!(found(&mapped, own.to_str().unwrap(), nowhere), Some(other.clone()));
+        let mut asked = Sources::default();
+        asked.add_folder(here.join("moved").to_str().unwrap());
+        assert_eq!(found(&asked, "/build/x/src/a.c", nowhere), Some(other));
+        assert_eq!(found(&asked, "/build/x/src/b.c", nowhere), None);
+        let deep = "/a".repeat(1 << 19);
+        assert_eq!(found(&asked, &deep, nowhere), None);
+        // The longest end wins.
+        let longest = written(here, "moved/x/src/a.c");
+        assert_eq!(found(&asked, "/build/x/src/a.c", nowhere), Some(longest));
+        assert!("/build".parse::<PathMap>().is_err() && "=x".parse::<PathMap>().is_err());
+    }
+
+    #[test]
+    fn what_is_no_source_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |path: &Path| {
+            let missing = Sources::default().find(path.to_str().unwrap(), Path::new("/"));
+            missing.unwrap_err().tried.remove(0).1
+        };
+        assert_eq!(told(folder.path()), "it is not a regular file");
+        assert_eq!(told(&folder.path().join("a.c")), NO_FILE);
+        assert_eq!(told(&written(folder.path(), "b.c").join("c")), NO_FILE);
+        let large = folder.path().join("large.c");
+        fs::File::create(&large).unwrap().set_len(LARGEST + 1).unwrap();
+        assert_eq!(told(&large), "it is larger than 16 MiB");
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(told(&pipe), "it is not a regular file");
+    }
+}

@@ -1,0 +1,578 @@
+//! The source view: the file of a function, with what each of its lines costs beside it.
+//!
+//! A line with calls or inlined code opens: what is below it is a row of its own, which leads to
+//! its source. Files are read by the worker, whatever the size of the profile.
+
+mod draw;
+mod made;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use self::made::{CodeOf, FileOf, MadeCode, Shown, disassemble, read, shown_function};
+use super::super::canvas::Canvas;
+use super::super::columns::{self, Columns};
+use super::super::made::{Made, Wanted};
+use super::super::message::{Action, Message, PromptKind};
+use super::super::mode::{Binding, FRAME, Group, Keys, MOVE, Mode, NUMBERS, REFINE, STEPS, bind};
+use super::super::scene::Scene;
+use super::super::view::{
+    BoxedView, Memory, OF_ROWS, Outcome, Repro, Sheet, Subject, View, ViewEntry,
+};
+use crate::profile::{Function, FunctionKey, MetricRef};
+use crate::refine::{Refined, Watch};
+use crate::sources::Sources;
+use crate::symbols::code::CodeLine;
+use crate::views::columns::{About, Explanation};
+use crate::views::path::Path;
+use crate::views::source::callees;
+use crate::views::{Cost, Row};
+
+pub(super) static ENTRY: ViewEntry = ViewEntry {
+    title: "Source",
+    command: "source",
+    help: "source of the function, with the cost of each line",
+    modes: &[&MODE],
+    new: |scene| Box::new(SourceView { sources: scene.sources.clone(), ..SourceView::default() }),
+};
+
+static MODE: Mode = Mode {
+    title: "the source view",
+    keys: &[
+        &[Keys::Of(MOVE), Keys::Of(OWN), Keys::Of(REFINE)],
+        &[Keys::Of(STEPS), Keys::Of(NUMBERS)],
+        FRAME,
+    ],
+};
+
+const HOTTEST: Action = Action("hottest");
+const NEXT: Action = Action("next hottest");
+const PREVIOUS: Action = Action("hotter");
+const OPEN: Action = Action("open");
+const BACK: Action = Action("back");
+const LEFT: Action = Action("left");
+const RIGHT: Action = Action("right");
+const EDIT: Action = Action("edit");
+const CODE: Action = Action("instructions");
+
+static OWN: &[Binding] = &[
+    bind(Group::Move, "h <left>", Message::Own(LEFT), "the beginnings of long lines"),
+    bind(Group::Move, "l <right>", Message::Own(RIGHT), "the ends of long lines"),
+    bind(Group::Find, "H", Message::Own(HOTTEST), "to the line with most of its own cost"),
+    bind(Group::Find, "n", Message::Own(NEXT), "to the next hottest one"),
+    bind(Group::Find, "N", Message::Own(PREVIOUS), "to the hotter one before"),
+    bind(
+        Group::Find,
+        "<enter> <space>",
+        Message::Own(OPEN),
+        "what the line calls (▸) and what is inlined into it (i); there: its source",
+    ),
+    bind(Group::Find, "<backspace>", Message::Own(BACK), "the function before"),
+    bind(
+        Group::Numbers,
+        "%",
+        Message::TogglePercent,
+        "percent of all measured, or of what is shown",
+    ),
+    bind(Group::Views, "a", Message::Own(CODE), "the function's instructions, or its lines again"),
+    bind(Group::Views, "v", Message::Own(EDIT), "open the line in $VISUAL or $EDITOR"),
+    bind(
+        Group::Views,
+        "p",
+        Message::OpenPrompt(PromptKind::Folder),
+        "type a folder below which source files are",
+    ),
+];
+
+static SHEET: Sheet = Sheet {
+    mode: &MODE,
+    hints: &[
+        ("?", "help"),
+        ("q", "tree"),
+        ("j k", "move"),
+        ("H n", "hottest"),
+        ("enter", "calls"),
+        ("a", "instructions"),
+        ("bksp", "back"),
+        ("v", "editor"),
+        ("=", "explain"),
+        ("p", "folder"),
+    ],
+    has_rows: false,
+    is_picture: true,
+    double_click: || Message::Own(OPEN),
+    about: About {
+        inclusive: "all samples whose path comes through it, each once, however often",
+        exclusive: "samples whose path ends in it",
+        no_edges: "none: no activation was here whose return is watched",
+        ..OF_ROWS.about
+    },
+    ..OF_ROWS
+};
+
+/// Cells that a key moves long lines by.
+const SIDEWAYS: usize = 16;
+
+/// What is on one line of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Item {
+    /// A line of the file, by its number.
+    Line(u32),
+    /// What such a line calls, by its place among all that it does.
+    Callee(u32, usize),
+    /// An instruction, by its place.
+    Code(usize),
+    /// The line that the instruction of this place, and those behind it, were made of.
+    LineOf(usize),
+}
+
+/// What was shown before each step to a callee, and the line that was selected.
+type Before = Vec<(Shown, u32)>;
+
+/// What is shown, to go back to it.
+#[derive(Clone, Debug)]
+struct Place {
+    shown: Shown,
+    line: Option<u32>,
+    before: Before,
+}
+
+/// What a line calls.
+#[derive(Clone, Debug)]
+struct Below {
+    line: u32,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct SourceView {
+    sources: Sources,
+    shown: Option<Shown>,
+    before: Before,
+    file: Option<Arc<FileOf>>,
+    /// Whether its instructions are shown.
+    shows_code: bool,
+    code: Option<MadeCode>,
+    /// What is open, each line once it is counted.
+    open: BTreeMap<u32, Option<Vec<Row>>>,
+    items: Vec<Item>,
+    selected: usize,
+    scroll: usize,
+    /// Lines of notes above them.
+    above: usize,
+    /// Cells of each line that are left out at its beginning.
+    shift: usize,
+    /// The line to select when the file is there.
+    follow: Option<u32>,
+}
+
+impl SourceView {
+    fn item(&self) -> Option<Item> {
+        self.items.get(self.selected).copied()
+    }
+
+    /// The line that is selected, or that has what is selected.
+    fn selected_line(&self) -> Option<u32> {
+        match self.item()? {
+            Item::Line(line) | Item::Callee(line, _) => Some(line),
+            Item::Code(at) | Item::LineOf(at) => {
+                let (path, line) = self.code()?.code.get(at)?.line.clone()?;
+                (path == self.file.as_ref()?.path).then_some(line)
+            }
+        }
+    }
+
+    /// The instructions, if they are shown.
+    fn code(&self) -> Option<&Arc<CodeOf>> {
+        self.code.as_ref().filter(|_| self.shows_code)?.as_ref().ok()
+    }
+
+    fn show(&mut self, shown: Shown, line: Option<u32>) {
+        if self.shown.as_ref() == Some(&shown) {
+            return;
+        }
+        *self = Self {
+            sources: self.sources.clone(),
+            shown: Some(shown),
+            shows_code: self.shows_code,
+            before: std::mem::take(&mut self.before),
+            follow: line,
+            ..Self::default()
+        };
+    }
+
+    /// Makes the lines of the screen anew; what was selected stays so.
+    fn list(&mut self) {
+        let Some(file) = &self.file else { return };
+        let selected = self.item();
+        if self.shows_code {
+            self.items = self.code().map_or_else(Vec::new, |code| items_of(&code.code));
+            return;
+        }
+        let last = file.found.as_ref().map_or(0, |source| source.text.len());
+        let numbers: Vec<u32> = match last {
+            0 => file.lines.lines.iter().map(|line| line.number).collect(),
+            last => (1..=u32::try_from(last).unwrap_or(u32::MAX)).collect(),
+        };
+        self.items.clear();
+        self.items.reserve(numbers.len());
+        for line in numbers {
+            self.items.push(Item::Line(line));
+            if let Some(Some(below)) = self.open.get(&line) {
+                self.items.extend((0..below.len()).map(|at| Item::Callee(line, at)));
+            }
+        }
+        if let Some(item) = selected {
+            self.select(item);
+        }
+    }
+
+    fn select(&mut self, item: Item) {
+        let line = |item: &Item| match *item {
+            Item::Line(line) => (line, 0),
+            Item::Callee(line, at) => (line, at + 1),
+            Item::LineOf(at) => (0, 2 * at),
+            Item::Code(at) => (0, 2 * at + 1),
+        };
+        let at = self.items.partition_point(|other| line(other) < line(&item));
+        self.selected = at.min(self.items.len().saturating_sub(1));
+    }
+
+    /// Goes to the hottest line, or to the one so many places behind the selected one.
+    fn go_to_hot(&mut self, by: Option<isize>, shown: &Refined) -> Outcome {
+        let Some(file) = &self.file else { return Outcome::default() };
+        let (hottest, selected): (Vec<Item>, _) = match self.code() {
+            Some(code) => {
+                let hottest = code.costs.hottest(shown).into_iter();
+                (hottest.map(Item::Code).collect(), self.item())
+            }
+            None if self.shows_code => return Outcome::default(),
+            None => {
+                let hottest = file.lines.hottest(shown).into_iter();
+                (hottest.map(Item::Line).collect(), self.selected_line().map(Item::Line))
+            }
+        };
+        let what = if self.shows_code { "instruction" } else { "line" };
+        let at = hottest.iter().position(|hot| Some(*hot) == selected);
+        let next = match (by, at) {
+            (None, _) | (_, None) => Some(0),
+            (Some(by), Some(at)) => at.checked_add_signed(by),
+        };
+        match next.and_then(|next| Some((next, *hottest.get(next)?))) {
+            Some((next, item)) => {
+                self.select(item);
+                Outcome::said(&format!("{} of {} {what}s with cost", next + 1, hottest.len()))
+            }
+            None if hottest.is_empty() => Outcome::said(&format!("no {what} here has samples")),
+            None if by == Some(-1) => Outcome::said(&format!("this is the hottest {what}")),
+            None => Outcome::said(&format!("no other {what} here has samples")),
+        }
+    }
+
+    /// Opens or closes a line; of what a line calls, shows the source.
+    fn enter(&mut self, shown: &Refined) -> Outcome {
+        let Some(file) = &self.file else { return Outcome::default() };
+        match self.item() {
+            Some(Item::Line(line)) => {
+                if self.open.remove(&line).is_some() {
+                    self.list();
+                    return Outcome::default();
+                }
+                if !file.lines.line(line).is_some_and(|line| line.calls || line.inlines) {
+                    return Outcome::said("nothing that was sampled is called from this line");
+                }
+                self.open.insert(line, None);
+                Outcome::default()
+            }
+            Some(Item::Callee(line, at)) => {
+                let Some(Some(rows)) = self.open.get(&line) else { return Outcome::default() };
+                let callee = shown_function(shown, &rows[at]);
+                if let Some(before) = self.shown.clone() {
+                    self.before.push((before, line));
+                }
+                self.show(callee, None);
+                Outcome::default()
+            }
+            Some(Item::Code(_) | Item::LineOf(_)) => self.toggle_code(shown),
+            None => Outcome::default(),
+        }
+    }
+
+    /// Shows instructions in place of lines, or lines again.
+    fn toggle_code(&mut self, shown: &Refined) -> Outcome {
+        let line = self.selected_line();
+        self.shows_code = !self.shows_code;
+        (self.scroll, self.selected) = (0, 0);
+        self.list();
+        if self.shows_code {
+            self.follow = line;
+            self.go_to_code(shown);
+        } else if let Some(line) = line.or_else(|| Some(self.file.as_ref()?.first)) {
+            self.select(Item::Line(line));
+        }
+        Outcome::default()
+    }
+
+    /// Selects the instruction that costs most of the line to go to, or of all.
+    fn go_to_code(&mut self, shown: &Refined) {
+        let Some((file, code)) = self.file.as_ref().zip(self.code()) else { return };
+        let is_of_line = |at: &usize| {
+            let line = code.code[*at].line.as_ref();
+            line.is_some_and(|(path, line)| *path == file.path && Some(*line) == self.follow)
+        };
+        let hottest = code.costs.hottest(shown);
+        let of_line = hottest.iter().copied().find(is_of_line);
+        let first = || (0..code.code.len()).find(is_of_line);
+        if let Some(at) = of_line.or_else(first).or_else(|| hottest.first().copied()) {
+            self.select(Item::Code(at));
+        }
+        self.follow = None;
+    }
+
+    fn edit(&self) -> Outcome {
+        let Some(file) = &self.file else { return Outcome::default() };
+        match (&file.found, self.selected_line()) {
+            (Ok(source), Some(line)) => {
+                Outcome { edit: Some((source.path.clone(), line)), ..Outcome::default() }
+            }
+            _ => Outcome::failed("there is no file to open"),
+        }
+    }
+}
+
+/// The instructions, each run of those of one line below that.
+fn items_of(code: &[CodeLine]) -> Vec<Item> {
+    let mut items = Vec::with_capacity(code.len() * 2);
+    let mut before = None;
+    for (at, of) in code.iter().enumerate() {
+        if of.line.is_some() && of.line != before {
+            before.clone_from(&of.line);
+            items.push(Item::LineOf(at));
+        }
+        items.push(Item::Code(at));
+    }
+    items
+}
+
+impl View for SourceView {
+    fn boxed(&self) -> BoxedView {
+        Box::new(self.clone())
+    }
+
+    fn sheet(&self) -> &'static Sheet {
+        &SHEET
+    }
+
+    fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
+        let cells = canvas.width();
+        let top = lines.start;
+        let beside = match &self.file {
+            Some(file) => Columns::beside_lines(cells, &columns::basis(scene, self.forest(file))),
+            None => Vec::new(),
+        };
+        let notes = self.notes_height(cells, lines.len());
+        self.notes(cells, lines.len()).draw(canvas, scene.theme, top..top + notes);
+        self.draw_heading(canvas, scene, &beside, top - 1);
+        let Some(file) = &self.file else { return };
+        for (place, y) in (top + notes..lines.end).enumerate() {
+            let at = self.scroll + place;
+            let Some(&item) = self.items.get(at) else { break };
+            self.draw_item(canvas, scene, file, &beside, (item, y));
+            if at == self.selected {
+                canvas.style(0, y, cells, scene.theme.selected());
+            }
+        }
+    }
+
+    fn scroll(&mut self, lines: isize) {
+        let last = self.items.len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(lines).min(last);
+    }
+
+    fn lay_out(&mut self, _shown: &Refined, width: usize, height: usize) {
+        self.above = self.notes_height(width, height);
+        let height = height.saturating_sub(self.above).max(1);
+        let last_top = (self.selected + 1).saturating_sub(height);
+        if self.scroll < last_top.saturating_sub(height) || self.scroll > self.selected + height {
+            // Far away: in the middle, with what is around it.
+            self.scroll = self.selected.saturating_sub(height / 2);
+        }
+        self.scroll = self.scroll.clamp(last_top, self.selected.max(last_top));
+        self.scroll = self.scroll.min(self.items.len().saturating_sub(height));
+    }
+
+    fn select_at(&mut self, _x: usize, line: usize, _shown: &Refined) -> bool {
+        let at = line.checked_sub(self.above).map(|line| self.scroll + line);
+        let at = at.filter(|at| *at < self.items.len());
+        self.selected = at.unwrap_or(self.selected);
+        at.is_some()
+    }
+
+    fn explained(&self, scene: &Scene) -> Option<(String, Explanation)> {
+        let file = self.file.as_ref()?;
+        let (forest, row, name) = match self.item()? {
+            Item::Line(line) => {
+                let row = file.lines.line(line).map(|line| &line.row);
+                (&file.lines.forest, row, format!("{}:{line}", file.path))
+            }
+            Item::Callee(line, at) => {
+                let row = self.open.get(&line)?.as_ref()?.get(at)?;
+                let name = scene.refined.functions.get(row.function.index())?.name.to_string();
+                let name = format!("{name}, called or inlined at {}:{line}", file.path);
+                (&scene.refined, Some(row), name)
+            }
+            Item::Code(at) | Item::LineOf(at) => {
+                let code = self.code()?;
+                let name =
+                    format!("{} at {:#x}", self.shown.as_ref()?.name, code.code[at].listed.address);
+                (&code.costs.forest, code.costs.rows.get(&at), name)
+            }
+        };
+        let Some(row) = row else {
+            let none = "no path that is shown comes through it".to_owned();
+            return Some((name, vec![("samples".to_owned(), none)]));
+        };
+        let basis = columns::basis(scene, forest);
+        let [_, costs, edges] = basis.explained(Cost::Inclusive);
+        let columns = costs.into_iter().chain(edges);
+        let texts = columns.flat_map(|column| column.explain(&basis, row, SHEET.about));
+        Some((name, texts.collect()))
+    }
+
+    /// The view is about the function that was selected, if one was.
+    fn entered(&mut self, function: Option<FunctionKey>, _path: Option<Path>, shown: &Refined) {
+        let Some(key) = function else { return };
+        let is_it = |function: &&Function| key.is(&shown.profile, function);
+        if let Some(function) = shown.functions.iter().find(is_it) {
+            let name = function.name.clone();
+            self.before.clear();
+            self.show(Shown { key, name }, None);
+        }
+    }
+
+    fn wanted(&self) -> Option<Wanted> {
+        let shown = self.shown.clone()?;
+        let Some(file) = &self.file else {
+            let sources = self.sources.clone();
+            let detail = format!("{} {sources:?}", shown.text());
+            let make = move |refined: &Refined, watch: &Watch<'_>| {
+                Ok(Made::default().with(Arc::new(read(refined, &shown, &sources, watch)?)))
+            };
+            return Some(Wanted::new("source", detail, make).reading_files());
+        };
+        if self.shows_code && self.code.is_none() {
+            let sources = self.sources.clone();
+            let detail = format!("{} {sources:?}", shown.text());
+            let make = move |refined: &Refined, watch: &Watch<'_>| {
+                Ok(Made::default().with(disassemble(refined, &shown, &sources, watch)?))
+            };
+            return Some(Wanted::new("instructions", detail, make).reading_files());
+        }
+        let (&line, _) = self.open.iter().find(|(_, rows)| rows.is_none())?;
+        let path = Arc::clone(&file.path);
+        let make = move |refined: &Refined, watch: &Watch<'_>| {
+            let rows = callees(refined, &path, line, watch)?;
+            Ok(Made::default().with(Below { line, rows }))
+        };
+        Some(Wanted::new("callees of a line", format!("{}:{line}", file.path), make))
+    }
+
+    fn take(&mut self, made: &mut Made, shown: &Refined) {
+        if let Some(file) = made.take::<Arc<FileOf>>() {
+            let line = self.follow.unwrap_or(file.first);
+            self.file = Some(file);
+            self.list();
+            if !self.shows_code {
+                self.follow = None;
+                self.select(Item::Line(line));
+            }
+        }
+        if let Some(code) = made.take::<MadeCode>() {
+            self.code = Some(code);
+            self.list();
+            self.go_to_code(shown);
+        }
+        if let Some(Below { line, rows }) = made.take() {
+            self.open.insert(line, Some(rows));
+            self.list();
+        }
+    }
+
+    /// The line stays, and what was open is open again.
+    fn forget(&mut self, _shown: &Refined) {
+        self.follow = self.selected_line().or(self.follow);
+        (self.file, self.code) = (None, None);
+        self.items.clear();
+        self.open.values_mut().for_each(|rows| *rows = None);
+    }
+
+    fn look_at(&mut self, metric: MetricRef) {
+        if let Some(file) = &mut self.file {
+            let file = Arc::make_mut(file);
+            file.lines.forest = file.lines.forest.clone().looking_at(metric);
+        }
+        if let Some(Ok(code)) = &mut self.code {
+            let code = Arc::make_mut(code);
+            code.costs.forest = code.costs.forest.clone().looking_at(metric);
+        }
+    }
+
+    fn look_in(&mut self, sources: &Sources) {
+        self.sources = sources.clone();
+        self.follow = self.selected_line().or(self.follow);
+        (self.file, self.code) = (None, None);
+        self.items.clear();
+    }
+
+    fn act(&mut self, action: Action, shown: &Refined) -> Outcome {
+        match action {
+            HOTTEST => return self.go_to_hot(None, shown),
+            NEXT => return self.go_to_hot(Some(1), shown),
+            PREVIOUS => return self.go_to_hot(Some(-1), shown),
+            OPEN => return self.enter(shown),
+            EDIT => return self.edit(),
+            CODE => return self.toggle_code(shown),
+            BACK => match self.before.pop() {
+                Some((before, line)) => self.show(before, Some(line)),
+                None => {
+                    return Outcome::said("this is the function that was chosen in another view");
+                }
+            },
+            LEFT => self.shift = self.shift.saturating_sub(SIDEWAYS),
+            _ => self.shift += SIDEWAYS,
+        }
+        Outcome::default()
+    }
+
+    fn memory(&mut self, _shown: &Refined) -> Memory {
+        let line = self.selected_line();
+        let subject = self.shown.clone().map(|shown| Subject {
+            what: "the function whose source is shown",
+            text: shown.text(),
+            own: Arc::new(Place { shown, line, before: self.before.clone() }),
+        });
+        Memory { subject, ..Memory::default() }
+    }
+
+    fn turn_to(&mut self, subject: &Subject, _shown: &Refined) {
+        if let Some(Place { shown, line, before }) = subject.own.downcast_ref() {
+            self.show(shown.clone(), *line);
+            self.before.clone_from(before);
+        }
+    }
+
+    fn repro(&self, shown: &Refined) -> Repro {
+        match &self.shown {
+            _ if shown.profile.comparison.is_some() => {
+                Repro::None("csprof diff has no source; csprof report of each has")
+            }
+            _ if self.shows_code => Repro::None("instructions have no command line; a shows lines"),
+            None => Repro::None("no function is shown"),
+            Some(shown) => {
+                let words = ["--source".to_owned(), shown.name.to_string()].into_iter();
+                Repro::OfRows(words.chain(self.sources.options()).collect())
+            }
+        }
+    }
+}
