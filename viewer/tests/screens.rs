@@ -56,6 +56,8 @@ mod repro;
 mod sets;
 #[path = "screens/source.rs"]
 mod source;
+#[path = "screens/suggest.rs"]
+mod suggest;
 #[path = "screens/tables.rs"]
 mod tables;
 #[path = "screens/tree.rs"]

@@ -20,7 +20,7 @@ use crate::profile::Profile;
 use crate::profile::comparison::{Rename, Scale};
 use crate::refine::{Grain, Refined, Stage, unwatched};
 use crate::report::Options;
-use crate::report::diff::{csv, json, text, total};
+use crate::report::diff::{csv, json, summary, text, total};
 use crate::set_files::SetFiles;
 use crate::views::columns::{Column, Id};
 use crate::views::difference::unrelated;
@@ -46,6 +46,7 @@ Examples:
   csprof diff before.csprof after.csprof --view flat --refine 'through MPI_*'
   csprof diff before.csprof after.csprof --normalize --match 'parse_(.*)=read_$1'
   csprof diff before.csprof after.csprof --format html > diff.html
+  csprof diff before.csprof after.csprof --summary > summary.md
   csprof diff before.csprof after.csprof --fail-above 5% --format json > diff.json";
 
 /// Show what two profiles differ in
@@ -101,6 +102,13 @@ pub struct Diff {
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Print an outline in Markdown for a pull request: the total, and the paths that grew, shrank,
+    /// came or went by more than noise
+    #[arg(long, conflicts_with_all = [
+        "view", "by", "sort", "reverse", "open", "path", "extended", "upward", "depth", "limit",
+        "threshold", "edges", "format",
+    ])]
+    summary: bool,
     /// Exit with 1 if what is shown of OTHER costs more than that of BASE, by this many percent
     /// and by more than noise
     #[arg(long, value_name = "P%", value_parser = growth)]
@@ -217,6 +225,7 @@ impl Diff {
     ) -> io::Result<()> {
         let refinement = || options.refinement.clone();
         match self.format {
+            _ if self.summary => summary::write(refined, options, out),
             Format::Text => text::write(refined, options, out),
             Format::Json => json::write(refined, options, out),
             Format::Csv => csv::write(refined, options, out),

@@ -33,6 +33,7 @@ mod saved_stages;
 pub mod screen;
 mod sort;
 mod source_paths;
+mod suggest;
 mod symbolize;
 mod view;
 
@@ -50,6 +51,7 @@ pub use open::{ProfileFile, ProfileFiles, Selection};
 pub use record::{Record, Sampling};
 pub use report::Report;
 pub use salvage::Salvage;
+pub use suggest::Suggest;
 pub use symbolize::Symbolize;
 pub use view::View;
 
@@ -79,6 +81,7 @@ enum Command {
     Info(Info),
     Export(Export),
     Diff(Diff),
+    Suggest(Suggest),
     Merge(Merge),
     Demo(Demo),
     #[command(name = demo::PROGRAM, hide = true)]
@@ -115,6 +118,7 @@ impl Cli {
             Command::Info(info) => info.run(self.appearance),
             Command::Export(export) => export.run(),
             Command::Diff(diff) => diff.run(self.appearance),
+            Command::Suggest(suggest) => suggest.run(self.appearance),
             Command::Merge(merge) => merge.run(),
             Command::Demo(demo) => demo.run(self.appearance),
             Command::DemoProgram(program) => program.run(),

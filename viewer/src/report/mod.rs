@@ -15,6 +15,7 @@ pub mod json;
 pub mod listing;
 pub mod sets;
 pub mod source;
+pub mod suggest;
 pub mod text;
 
 #[cfg(test)]

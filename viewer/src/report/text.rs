@@ -177,6 +177,17 @@ pub(super) fn name_of(refined: &Refined, row: &Row, most: usize) -> String {
     name
 }
 
+/// The innermost names of a path, given outermost first, each of a few dozen characters.
+pub(super) fn path_of(refined: &Refined, rows: &[Row], form: Form) -> String {
+    const LONG_NAME: usize = 48;
+    const NAMES: usize = 6;
+    let first = rows.len().saturating_sub(NAMES);
+    let name = |row| cut(&name_of(refined, row, LONG_NAME), LONG_NAME, form);
+    let left_out = (first > 0).then(|| dots(form).to_owned());
+    let names: Vec<String> = left_out.into_iter().chain(rows[first..].iter().map(name)).collect();
+    names.join(" > ")
+}
+
 /// Losses in one line.
 fn losses(summary: &Summary, form: Form) -> String {
     let lost = summary.lost();

@@ -162,6 +162,8 @@ pub struct Outcome {
     pub stage: Option<String>,
     /// A file to open in the user's editor, at a line.
     pub edit: Option<(PathBuf, u32)>,
+    /// The row of the tree to go to.
+    pub path: Option<Path>,
 }
 
 impl Outcome {

@@ -40,6 +40,16 @@ impl Change {
             Self::Same => "same",
         }
     }
+
+    /// What became of it, for people.
+    #[must_use]
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::More => "grew",
+            Self::Less => "shrank",
+            Self::New | Self::Gone | Self::Same => self.word(),
+        }
+    }
 }
 
 impl<'c> Difference<'c> {

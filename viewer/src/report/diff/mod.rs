@@ -8,6 +8,7 @@
 pub mod csv;
 pub mod json;
 pub mod listing;
+pub mod summary;
 pub mod text;
 
 #[cfg(test)]

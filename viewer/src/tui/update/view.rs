@@ -58,11 +58,16 @@ pub(super) fn show_neighbor(model: &mut Model, places: usize) -> Effects {
 /// Does what a key of the view alone asks for.
 pub(super) fn act(model: &mut Model, action: Action) -> Effects {
     let seen = model.seen();
-    let Outcome { notice, stage, edit } = model.views[seen.0].act(action, &model.scene.refined);
-    let mut effects = match stage.is_some() {
+    let Outcome { notice, stage, edit, path } =
+        model.views[seen.0].act(action, &model.scene.refined);
+    let mut effects = match stage.is_some() || path.is_some() {
         true => leave_over(model, None),
         false => Vec::new(),
     };
+    if path.is_some() {
+        model.view = ViewId::HOME;
+        model.views[ViewId::HOME.0].entered(None, path, &model.scene.refined);
+    }
     model.found = None;
     model.notice = notice;
     effects.extend(edit.map(|(path, line)| Effect::Edit { path, line }));

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::canvas::Canvas;
-use super::super::language::function_pattern;
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message, Notice};
 use super::super::mode::{Binding, COLUMNS, FRAME, Group, Keys, LIST, Mode, STEPS, bind};
@@ -25,6 +24,7 @@ use crate::views::Sort;
 use crate::views::columns::About;
 use crate::views::hall::{Butterfly as Tables, Listed};
 use crate::views::path::Path;
+use crate::views::pattern::function_pattern;
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Butterfly",

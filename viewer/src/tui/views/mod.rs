@@ -9,6 +9,7 @@ pub(super) mod flat;
 mod info;
 mod lazy;
 mod source;
+mod suggest;
 pub(super) mod tables;
 mod tree;
 
@@ -20,7 +21,7 @@ use super::scene::Scene;
 use super::view::{BoxedView, ViewEntry};
 
 /// The views. The first one is shown first, and leaving another one leads to it.
-pub static VIEWS: [&ViewEntry; 9] = [
+pub static VIEWS: [&ViewEntry; 10] = [
     &tree::ENTRY,
     &callers::ENTRY,
     &flat::ENTRY,
@@ -30,12 +31,13 @@ pub static VIEWS: [&ViewEntry; 9] = [
     &source::ENTRY,
     &contexts::ENTRY,
     &butterfly::ENTRY,
+    &suggest::ENTRY,
 ];
 
 /// How many of them have a digit, and a name in the header.
 pub const TABS: usize = 7;
 
-const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "6", "7", "P", "B"];
+const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "6", "7", "P", "B", "!"];
 
 /// All views, without their rows.
 #[must_use]

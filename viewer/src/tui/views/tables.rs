@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use super::super::canvas::Canvas;
 use super::super::comparison;
-use super::super::language::function_pattern;
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message, Notice};
 use super::super::mode::{Binding, COLUMNS, FRAME, Group, Keys, LIST, Mode, STEPS, bind};
@@ -25,6 +24,7 @@ use crate::refine::{Chain, FramePattern, Link, Predicate, Refined, Stage};
 use crate::views::columns::About;
 use crate::views::hall::{HallTable, Listed, ListedRows, Reach, Way, relation};
 use crate::views::number::{amount, percent};
+use crate::views::pattern::function_pattern;
 use crate::views::tree::RowId;
 use crate::views::{Row, Sort};
 

@@ -1,0 +1,90 @@
+//! An outline of a comparison in Markdown, for a pull request: at most some twenty lines.
+//!
+//! Rows are those of [`views::suggest`](crate::views::suggest), so no sample is in two of them.
+
+use std::io::{self, Write};
+
+use super::super::text::path_of;
+use super::{Options, comparison, total};
+use crate::profile::comparison::{BASE, OTHER};
+use crate::refine::{Refined, unwatched};
+use crate::views::difference::{Change, Difference, unrelated};
+use crate::views::number::Form;
+use crate::views::printable::printable;
+use crate::views::suggest::{LEAST, MOST, suggestions};
+
+/// Text in which nothing is Markdown: as code, with bars that end no cell of a table.
+fn code(text: &str) -> String {
+    format!("`{}`", printable(text).replace('`', "'").replace('|', "\\|"))
+}
+
+/// Writes the outline.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let comparison = comparison(refined);
+    let all = total(refined);
+    let verdict = match (all.change(), all.is_significant()) {
+        (Change::Same, _) => "no difference".to_owned(),
+        (_, is_significant) => format!(
+            "{} ({}), {} by sampling: {}",
+            all.delta(form),
+            all.growth_with_unit(form),
+            all.noise(form),
+            if is_significant { "**more than noise**" } else { "within noise" }
+        ),
+    };
+    let [base, other] = [BASE, OTHER].map(|side| all.amount(side, form));
+    let source = printable(&comparison.sides[BASE].metric.source);
+    writeln!(out, "**{source}: {base} before, {other} after**: {verdict}\n")?;
+    if let Some(doubt) = unrelated(&refined.profile) {
+        writeln!(out, "{}\n", code(&doubt))?;
+    }
+    if let Some(refinement) = &options.refinement {
+        writeln!(out, "Refined: {}\n", code(refinement))?;
+    }
+    let found = unwatched(|watch| suggestions(refined, MOST, watch));
+    if found.list.is_empty() {
+        writeln!(out, "No path differs by more than noise and {LEAST}% of all.")?;
+    } else {
+        writeln!(out, "| | before | after | difference | noise | path |")?;
+        writeln!(out, "|---|--:|--:|--:|--:|---|")?;
+    }
+    for entry in &found.list {
+        let part = Difference::new(comparison, entry.part);
+        let verb = part.change().verb();
+        writeln!(
+            out,
+            "| {verb} | {} | {} | {} ({}) | {} | {} |",
+            part.amount(BASE, form),
+            part.amount(OTHER, form),
+            part.delta(form),
+            share(&part, &all),
+            part.noise(form),
+            code(&path_of(refined, &entry.rows, form)),
+        )?;
+    }
+    let more = match found.more {
+        0 => String::new(),
+        more => format!(" {more} more have smaller differences."),
+    };
+    writeln!(
+        out,
+        "\nNoise is that of sampling, two standard deviations; runs may vary by more. Amounts are \
+         without those of other lines; percentages are of all before. \
+         Less than {LEAST}% is not listed.{more}"
+    )
+}
+
+/// A difference as a share of what BASE had in all.
+fn share(part: &Difference<'_>, all: &Difference<'_>) -> String {
+    let weight = part.comparison().weights()[BASE] as f64;
+    let whole = all.samples()[BASE] as f64 * weight;
+    let delta = part.comparison().delta(part.samples()) as f64;
+    match whole > 0.0 {
+        true => format!("{:+.1}%", delta * 100.0 / whole),
+        false => "new".to_owned(),
+    }
+}

@@ -1,0 +1,465 @@
+//! What is worth a look: a short list of path prefixes, each with a reason that can be checked.
+//!
+//! The question is that of Bottlenecks (Ammons, Choi, Gupta and Swamy, ECOOP 2004): which prefixes
+//! of call paths would be worth the work. An entry is a row of the top-down tree, so samples below
+//! it are those of one prefix, and entries below one another share samples. Each entry has a *part*
+//! of its own: what it claims without what entries below it have. So
+//!
+//! ```text
+//! Σ part  ≤  what is shown
+//! ```
+//!
+//! Rows of less than [`LEAST`] percent are not looked into, so after the index of children each node
+//! is visited once at most, and memory is that of the rows.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::difference::Difference;
+use super::flat::by_function;
+use super::number::{Form, amount_per, counted, percent};
+use super::path::Path;
+use super::pattern::chain;
+use super::row::{Cost, Edges, Row, Weight};
+use super::summary::clustered;
+use super::top_down::TopDown;
+use super::tree::RowId;
+use crate::profile::comparison::Comparison;
+use crate::profile::{FrameKind, FrameRef, FunctionRef};
+use crate::refine::{
+    Cancelled, FramePattern, FrameSet, Predicate, Preset, Refined, Stage, Watch, shown_of_sides,
+};
+
+/// Least part of an entry, in percent of what is shown; of a comparison, of the side with more.
+pub const LEAST: u64 = 2;
+
+/// Entries of a list.
+pub const MOST: usize = 10;
+
+/// Fewer samples are not enough to point at anything.
+const FEWEST: u64 = 10;
+
+/// Rows that are looked into at most, the costliest first: deep recursion has millions of them.
+const MOST_ROWS: usize = 20_000;
+
+/// Least cost of a frame below a row that is listed for being spread, in percent of what is shown:
+/// what is less is what makes the cost spread.
+const LEAST_OF_SPREAD: u64 = 5;
+
+/// Callees from which on cost is spread over many.
+const MANY: usize = 6;
+
+/// How many times as much an activation costs here at least, where that is a reason.
+const TIMES: u128 = 2;
+
+/// Why a row is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Its function takes or waits for locks (`@lock`), and nothing above it does.
+    Lock,
+    /// An activation costs more here than elsewhere, whatever its edge counts are within their
+    /// bounds.
+    Dear {
+        /// Samples and edges here.
+        here: (u64, [u64; 2]),
+        /// Samples and edges of the function's other paths.
+        elsewhere: (u64, [u64; 2]),
+    },
+    /// So many samples are its own.
+    Own(u64),
+    /// So many callees have its cost, the costliest so much of it.
+    Spread {
+        /// Callees with samples.
+        callees: usize,
+        /// Samples of the costliest.
+        largest: u64,
+    },
+    /// Two profiles differ here by more than noise.
+    Differs,
+}
+
+impl Why {
+    /// Its stable name.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Lock => "lock",
+            Self::Dear { .. } => "context",
+            Self::Own(_) => "own",
+            Self::Spread { .. } => "spread",
+            Self::Differs => "difference",
+        }
+    }
+}
+
+/// A path prefix that is worth a look.
+#[derive(Clone, Debug)]
+pub struct Suggestion {
+    /// Where it is in the tree.
+    pub path: Path,
+    /// Its rows, outermost first.
+    pub rows: Vec<Row>,
+    /// Why it is listed.
+    pub why: Why,
+    /// Samples that it has and no other entry; of a comparison, of BASE and of OTHER.
+    pub part: [u64; 2],
+}
+
+/// A list of such prefixes.
+#[derive(Clone, Debug, Default)]
+pub struct Suggestions {
+    /// The entries, those with the greatest part first.
+    pub list: Vec<Suggestion>,
+    /// Entries that are left out for being too many.
+    pub more: usize,
+    /// Whether there were too many rows to look into.
+    pub is_cut: bool,
+}
+
+impl Suggestion {
+    /// The row itself.
+    #[must_use]
+    pub fn row(&self) -> &Row {
+        // An entry is never the root of everything, so there is one.
+        &self.rows[self.rows.len() - 1]
+    }
+
+    /// The stage that leaves its path alone, as the language writes it; `None` where rows on it
+    /// are no functions.
+    #[must_use]
+    pub fn stage(&self, refined: &Refined) -> Option<String> {
+        let rows: Vec<&Row> = self.rows.iter().filter(|row| is_function(row.kind)).collect();
+        let chain = chain(refined, &rows).ok()?;
+        Some(Stage::Where(Predicate::Through(chain)).to_string())
+    }
+
+    /// The reason in words, with the numbers it is checked by.
+    #[must_use]
+    pub fn reason(&self, refined: &Refined, form: Form) -> String {
+        let metric = refined.looked_at();
+        let weight = self.row().of(refined.metric);
+        match self.why {
+            Why::Lock if metric.is_elapsed_time() => {
+                "waits for locks, conditions or barriers (@lock)".to_owned()
+            }
+            Why::Lock => "works for locks (@lock); -e realtime shows what waiting takes".to_owned(),
+            Why::Dear { here, elsewhere } => {
+                let each = |(samples, [low, high]): (u64, [u64; 2])| {
+                    let of = |edges| amount_per(samples, edges, metric, form);
+                    if low == high { of(low) } else { format!("{} to {}", of(high), of(low)) }
+                };
+                format!("time/edge is {} here, {} elsewhere", each(here), each(elsewhere))
+            }
+            Why::Own(own) => {
+                format!("{}% of it in this one frame", percent(own, weight.inclusive))
+            }
+            Why::Spread { callees, largest } => format!(
+                "spread over {}, none above {}% of it",
+                counted(callees as u64, "callee", form),
+                percent(largest, weight.inclusive)
+            ),
+            Why::Differs => {
+                let Some(comparison) = refined.profile.comparison.as_deref() else {
+                    return String::new();
+                };
+                let part = Difference::new(comparison, self.part);
+                format!("{}, beyond {}", part.change().verb(), part.noise(form))
+            }
+        }
+    }
+}
+
+/// What is worth a look in what is shown, at most so many entries. O(nodes).
+///
+/// # Errors
+/// The watch ended it.
+pub fn suggestions(
+    refined: &Refined,
+    most: usize,
+    watch: &Watch<'_>,
+) -> Result<Suggestions, Cancelled> {
+    let mut tree = TopDown::new(refined, watch)?;
+    match refined.profile.comparison.as_deref() {
+        Some(comparison) => {
+            let sides = shown_of_sides(refined);
+            let weigh = |samples: [u64; 2]| {
+                let weights = comparison.weights();
+                let weighed = |side| u128::from(samples[side]).saturating_mul(weights[side]);
+                weighed(0).max(weighed(1))
+            };
+            let least = (weigh(sides) / 100 * u128::from(LEAST)).max(1);
+            let size = |row: &Row| weigh(Cost::Inclusive.of_sides(row));
+            let (found, is_cut) = look(refined, &mut tree, least, size, watch)?;
+            let claims = differences(comparison, &tree, &found, least);
+            let rank = |part: [u64; 2]| comparison.delta(part).unsigned_abs();
+            Ok(listed(refined, &tree, &found, claims, most, is_cut, rank))
+        }
+        None => {
+            let least = refined.shown.saturating_mul(LEAST).div_ceil(100).max(FEWEST);
+            let size = |row: &Row| u128::from(row.of(refined.metric).inclusive);
+            let (found, is_cut) = look(refined, &mut tree, least.into(), size, watch)?;
+            let claims = costs(refined, &tree, &found, least, watch)?;
+            let rank = |part: [u64; 2]| u128::from(part[0]);
+            Ok(listed(refined, &tree, &found, claims, most, is_cut, rank))
+        }
+    }
+}
+
+/// The rows that are large enough, each behind the row above it, and whether there are more.
+fn look(
+    refined: &Refined,
+    tree: &mut TopDown,
+    least: u128,
+    size: impl Fn(&Row) -> u128,
+    watch: &Watch<'_>,
+) -> Result<(Vec<RowId>, bool), Cancelled> {
+    let mut found = Vec::new();
+    let mut waiting = BinaryHeap::from([(u128::MAX, Reverse(RowId::ROOT))]);
+    while let Some((_, Reverse(row))) = waiting.pop() {
+        if found.len() == MOST_ROWS {
+            return Ok((found, true));
+        }
+        watch.step(0)?;
+        found.push(row);
+        tree.children(refined, row);
+        let children = tree.opened_children(row).iter();
+        let sized = children.map(|&child| (size(tree.row(child)), Reverse(child)));
+        waiting.extend(sized.filter(|(size, _)| *size >= least));
+    }
+    Ok((found, false))
+}
+
+/// A row that may be listed.
+#[derive(Clone, Copy, Debug)]
+struct Claim {
+    why: Why,
+    /// What it has and no claim below it; of a comparison, of both sides.
+    part: [u64; 2],
+}
+
+/// Where rows stand among those that were found.
+fn places(tree: &TopDown, found: &[RowId]) -> Vec<Option<usize>> {
+    let mut places = vec![None; tree.rows()];
+    for (place, row) in found.iter().enumerate() {
+        places[row.index()] = Some(place);
+    }
+    found.iter().map(|&row| places[tree.parent(row)?.index()]).collect()
+}
+
+/// What each claim has without those below it. `all` is what it claims, and whether claims below
+/// are to be taken off that. A claim of which `keep` does not want the part is none.
+fn parted(
+    above: &[Option<usize>],
+    claims: &mut [Option<Claim>],
+    all: impl Fn(usize, &Claim) -> ([u64; 2], bool),
+    keep: impl Fn([u64; 2]) -> bool,
+) {
+    let mut claimed = vec![[0_u64; 2]; claims.len()];
+    for place in (0..claims.len()).rev() {
+        if let Some(claim) = &mut claims[place] {
+            let ([base, other], with_below) = all(place, claim);
+            let below = if with_below { claimed[place] } else { [0, 0] };
+            claim.part = [base.saturating_sub(below[0]), other.saturating_sub(below[1])];
+            let part = claim.part;
+            match keep(part) {
+                true => [0, 1].iter().for_each(|&side| claimed[place][side] += part[side]),
+                false => claims[place] = None,
+            }
+        }
+        if let Some(above) = above[place] {
+            [0, 1].iter().for_each(|&side| claimed[above][side] += claimed[place][side]);
+        }
+    }
+}
+
+/// What stands out in one profile.
+fn costs(
+    refined: &Refined,
+    tree: &TopDown,
+    found: &[RowId],
+    least: u64,
+    watch: &Watch<'_>,
+) -> Result<Vec<Option<Claim>>, Cancelled> {
+    let above = places(tree, found);
+    let locks = refined.frames_of(&FramePattern::Preset(Preset::Lock)).ok();
+    let dear = Dear::new(refined, watch)?;
+    let mut is_below_lock = vec![false; found.len()];
+    let mut is_spread = vec![false; found.len()];
+    let large = least.max(refined.shown.saturating_mul(LEAST_OF_SPREAD).div_ceil(100));
+    let mut claims = Vec::with_capacity(found.len());
+    for (place, &id) in found.iter().enumerate() {
+        let row = tree.row(id);
+        let is_above = above[place].is_some_and(|above| is_below_lock[above]);
+        let is_lock = is_function(row.kind) && is_of(refined, tree, id, locks.as_ref());
+        is_below_lock[place] = is_above || is_lock;
+        is_spread[place] = above[place].is_some_and(|above| is_spread[above]);
+        let least = if is_spread[place] { large } else { least };
+        let why = match () {
+            () if is_above || !is_function(row.kind) => None,
+            () if is_lock => Some(Why::Lock),
+            () => {
+                let weight = row.of(refined.metric);
+                dear.reason(refined, tree, id)
+                    .or_else(|| (weight.exclusive >= least).then_some(Why::Own(weight.exclusive)))
+                    .or_else(|| spread(refined, tree, id, least))
+            }
+        };
+        is_spread[place] |= matches!(why, Some(Why::Spread { .. }));
+        claims.push(why.map(|why| Claim { why, part: [0, 0] }));
+    }
+    parted(
+        &above,
+        &mut claims,
+        |place, claim| match claim.why {
+            Why::Own(own) => ([own, 0], false),
+            _ => ([tree.row(found[place]).of(refined.metric).inclusive, 0], true),
+        },
+        |part| part[0] >= least,
+    );
+    Ok(claims)
+}
+
+/// Whether a row stands for something with cost and a name.
+const fn is_function(kind: FrameKind) -> bool {
+    !matches!(kind, FrameKind::Root | FrameKind::Context | FrameKind::Partial)
+}
+
+fn is_of(refined: &Refined, tree: &TopDown, id: RowId, frames: Option<&FrameSet>) -> bool {
+    let frame = |&node: &u32| -> FrameRef { refined.frame[node as usize] };
+    let first = tree.nodes(id).first().map(frame);
+    first.zip(frames).is_some_and(|(frame, frames)| frames.contains(frame))
+}
+
+/// Cost that many callees have, none of them much.
+fn spread(refined: &Refined, tree: &TopDown, id: RowId, least: u64) -> Option<Why> {
+    let inclusive = |id: &RowId| tree.row(*id).of(refined.metric).inclusive;
+    let children = tree.opened_children(id).iter().map(inclusive).filter(|&samples| samples > 0);
+    let (callees, largest, sum) =
+        children.fold((0, 0, 0_u64), |(callees, largest, sum), samples| {
+            (callees + 1, samples.max(largest), sum.saturating_add(samples))
+        });
+    let whole = inclusive(&id);
+    let is_spread = callees >= MANY && largest <= whole / 5 && sum >= whole / 2 && sum >= 2 * least;
+    is_spread.then_some(Why::Spread { callees, largest })
+}
+
+/// What activations cost in all paths of their function, for those that cost more in one.
+struct Dear {
+    /// For each function, its samples and edges; those of functions without are 0.
+    all: Vec<Weight>,
+}
+
+impl Dear {
+    fn new(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+        let mut all = vec![Weight::NONE; refined.functions.len()];
+        // A signal that stands for several samples makes a short call look long.
+        if clustered(&refined.profile).is_none() && !refined.is_of_callers() {
+            for row in by_function(refined, watch)? {
+                all[row.function.index()] = *row.of(refined.metric);
+            }
+        }
+        Ok(Self { all })
+    }
+
+    /// Whether an activation costs more here than in the function's other paths. Of bounds, those
+    /// count that are against it.
+    fn reason(&self, refined: &Refined, tree: &TopDown, id: RowId) -> Option<Why> {
+        let row = tree.row(id);
+        let weight = row.of(refined.metric);
+        let all = &self.all[row.function.index()];
+        let (Edges::Range { low, high }, Edges::Range { low: least, high: most }) =
+            (weight.outer_edges, all.outer_edges)
+        else {
+            return None;
+        };
+        let samples = weight.edge_samples;
+        let others = all.edge_samples.checked_sub(samples)?;
+        let (least, most) = (least.checked_sub(high)?, most.checked_sub(low)?);
+        let is_known = low > 0 && least > 0 && samples.min(others) >= FEWEST;
+        // Calls shorter than the period have a sample each, whatever they cost.
+        let is_long = u128::from(samples) * 10 > u128::from(high) * 11;
+        let (here, there) = (
+            u128::from(samples).saturating_mul(least.into()),
+            u128::from(others).saturating_mul(high.into()),
+        );
+        let is_dear = is_known && is_long && here >= TIMES.saturating_mul(there);
+        // What its own function calls is not among the outermost activations.
+        (is_dear && !is_below(tree, id, row.function)).then_some(Why::Dear {
+            here: (samples, [low, high]),
+            elsewhere: (others, [least, most]),
+        })
+    }
+}
+
+/// Whether a row above is of this function.
+fn is_below(tree: &TopDown, id: RowId, function: FunctionRef) -> bool {
+    let mut at = id;
+    while let Some(parent) = tree.parent(at) {
+        if tree.row(parent).function == function {
+            return true;
+        }
+        at = parent;
+    }
+    false
+}
+
+/// Where two profiles differ by more than noise: the innermost rows that do, and what is above them
+/// if it does without them. What one side lacks is listed where it begins.
+fn differences(
+    comparison: &Comparison,
+    tree: &TopDown,
+    found: &[RowId],
+    least: u128,
+) -> Vec<Option<Claim>> {
+    let above = places(tree, found);
+    let is_one_sided = |id: RowId| Cost::Inclusive.of_sides(tree.row(id)).contains(&0);
+    let claim = |(place, &id): (usize, &RowId)| {
+        let is_within = above[place].is_some_and(|above| is_one_sided(found[above]));
+        let may_be = is_function(tree.row(id).kind) && !is_within;
+        may_be.then_some(Claim { why: Why::Differs, part: [0, 0] })
+    };
+    let mut claims: Vec<_> = found.iter().enumerate().map(claim).collect();
+    parted(
+        &above,
+        &mut claims,
+        |place, _| (Cost::Inclusive.of_sides(tree.row(found[place])), true),
+        |part| {
+            let part = Difference::new(comparison, part);
+            part.is_significant() && part.size() >= least
+        },
+    );
+    claims
+}
+
+/// The claims with the greatest parts.
+fn listed(
+    refined: &Refined,
+    tree: &TopDown,
+    found: &[RowId],
+    mut claims: Vec<Option<Claim>>,
+    most: usize,
+    is_cut: bool,
+    rank: impl Fn([u64; 2]) -> u128,
+) -> Suggestions {
+    let place_of =
+        |(place, claim): (usize, &Option<Claim>)| Some((rank(claim.as_ref()?.part), place));
+    let mut order: Vec<_> = claims.iter().enumerate().filter_map(place_of).collect();
+    order.sort_unstable_by_key(|&(rank, place)| (Reverse(rank), place));
+    let more = order.len().saturating_sub(most);
+    order.iter().skip(most).for_each(|&(_, place)| claims[place] = None);
+    let entry = |(place, claim): (usize, Option<Claim>)| {
+        let Claim { why, part } = claim?;
+        let id = found[place];
+        let mut rows = vec![tree.row(id).clone()];
+        let mut at = id;
+        while let Some(parent) = tree.parent(at).filter(|&parent| parent != RowId::ROOT) {
+            rows.push(tree.row(parent).clone());
+            at = parent;
+        }
+        rows.reverse();
+        Some((rank(part), Suggestion { path: tree.path(refined, id), rows, why, part }))
+    };
+    let mut list: Vec<_> = claims.into_iter().enumerate().filter_map(entry).collect();
+    list.sort_by_key(|(rank, _)| Reverse(*rank));
+    Suggestions { list: list.into_iter().map(|(_, entry)| entry).collect(), more, is_cut }
+}
