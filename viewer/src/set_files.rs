@@ -28,6 +28,17 @@ pub enum SetFile {
     Beside,
 }
 
+/// The user's folder for what configures csprof, if there can be one.
+#[must_use]
+pub fn config_folder() -> Option<PathBuf> {
+    let absolute = |name| {
+        std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
+    };
+    let folder = absolute("XDG_CONFIG_HOME");
+    let folder = folder.or_else(|| absolute("HOME").map(|home| home.join(".config")));
+    folder.map(|folder| folder.join("csprof"))
+}
+
 /// The files of sets that belong to a profile.
 #[derive(Clone, Debug, Default)]
 pub struct SetFiles {
@@ -39,17 +50,12 @@ impl SetFiles {
     /// Those of a profile's file; standard input (`-`) and no file have the user's alone.
     #[must_use]
     pub fn of(profile: Option<&Path>) -> Self {
-        let absolute = |name| {
-            std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
-        };
-        let folder = absolute("XDG_CONFIG_HOME")
-            .or_else(|| absolute("HOME").map(|home| home.join(".config")));
         let beside = profile.filter(|path| path.as_os_str() != "-").map(|path| {
             let mut name = OsString::from(path);
             name.push(".sets");
             name.into()
         });
-        Self { user: folder.map(|folder| folder.join("csprof/sets")), beside }
+        Self { user: config_folder().map(|folder| folder.join("sets")), beside }
     }
 
     /// The place of a file; `None` if there can be none.

@@ -36,6 +36,8 @@ mod export;
 mod flame;
 #[path = "screens/info.rs"]
 mod info;
+#[path = "screens/keys.rs"]
+mod keys;
 #[path = "screens/looks.rs"]
 mod looks;
 #[path = "screens/metrics.rs"]

@@ -515,3 +515,106 @@ fn without_a_terminal_it_says_so() {
     assert!(message.contains("needs a terminal") && message.contains("csprof report"), "{message}");
     assert_eq!(message.lines().count(), 1, "{message}");
 }
+
+/// `csprof` with a configuration file in the folder of this profile.
+fn configured(folder: &std::path::Path, config: &str, arguments: &[&str]) -> std::process::Output {
+    let file = folder.join("config.toml");
+    std::fs::write(&file, config).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_csprof"));
+    command.args(arguments).current_dir(folder).env("CSPROF_CONFIG", file);
+    command.output().unwrap()
+}
+
+#[test]
+fn the_configuration_file_is_obeyed_and_the_command_line_counts_more() {
+    let (folder, _file) = saved();
+    let rows = |config: &str, arguments: &[&str]| {
+        let arguments = [&["report", "solver.csprof", "--format", "csv"], arguments].concat();
+        let output = configured(folder.path(), config, &arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().count()
+    };
+    let all = rows("", &[]);
+    assert_eq!(rows("[report]\nlimit = 2\n", &[]), 3);
+    assert_eq!(rows("[report]\nlimit = 2\n", &["--limit", "3"]), 4);
+    assert_eq!(rows("[report]\nlimit = 2\n", &["--no-config"]), all);
+    assert!(all > 5);
+    let printed = configured(folder.path(), "\n[report]\nlimit = 2\n", &["config"]);
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    assert!(
+        printed.contains("\nlimit = 2  # ") && printed.contains("config.toml:3\n"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn a_wrong_configuration_file_is_told_with_line_and_remedy_before_anything_runs() {
+    let (folder, _file) = saved();
+    let made = folder.path().join("made");
+    let record = ["record", "touch", "made"];
+    let output = configured(folder.path(), "[record]\nevnt = 'cputime'\n", &record);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(
+        told.contains("config.toml:2: `evnt` is no setting of [record]; the nearest is `event`"),
+        "{told}"
+    );
+    assert!(told.contains("--no-config"), "{told}");
+    assert!(!made.exists(), "the program ran");
+    // What helps out of it works.
+    for arguments in
+        [&["--help"][..], &["help", "refine"], &["--no-config", "info", "solver.csprof"]]
+    {
+        let output = configured(folder.path(), "[record]\nevnt = 1\n", arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    let mut missing = Command::new(env!("CARGO_BIN_EXE_csprof"));
+    missing.args(["info", "solver.csprof"]).current_dir(folder.path());
+    let output = missing.env("CSPROF_CONFIG", "/nowhere/config.toml").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/config.toml"));
+    // The user's own file need not be there, and others are not read.
+    let home = folder.path().join("home/.config/csprof");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("config.toml"), "colr = 1").unwrap();
+    let of_home = |variable: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_csprof"));
+        command.args(["info", "solver.csprof"]).current_dir(folder.path());
+        command.env("HOME", folder.path().join("home")).env_remove("XDG_CONFIG_HOME");
+        command.env_remove("CSPROF_CONFIG");
+        command.envs(variable.map(|value| ("CSPROF_CONFIG", value)));
+        command.output().unwrap().status.success()
+    };
+    assert_eq!([of_home(None), of_home(Some(""))], [false, true]);
+}
+
+#[test]
+fn the_viewer_begins_as_configured_and_takes_the_mouse() {
+    let (folder, file) = saved();
+    let config = folder.path().join("config.toml");
+    let text = "[view]\nstart = 'flat'\ndigits = 'counts'\n[keys]\nquit = 'Q'\n";
+    std::fs::write(&config, text).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_csprof"));
+    command.args(["view", "solver.csprof"]);
+    command.env("CSPROF_CONFIG", config);
+    let mut session = Session::start_command(command, "xterm-256color", (folder, file), "[3 Flat]");
+    session.press("2j:");
+    session.wait_for("enter runs what is marked");
+    // A click with the right button at the third row, as xterm writes it.
+    session.press("\x1b");
+    session.wait_for("help");
+    session.press("\x1b[<2;6;6M\x1b[<2;6;6m");
+    session.wait_for("only paths through it");
+    session.press("\x1b[<2;6;6M\x1b[<2;6;6m");
+    session.wait_for("help");
+    // The first hint of the last line is that of help.
+    session.press("\x1b[<0;2;24M\x1b[<0;2;24m");
+    session.wait_for("Help for");
+    session.press("qQ");
+    let (status, _) = session.end();
+    assert!(status.success());
+}

@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::settings::Settings;
 use crate::tui::Options;
 use crate::tui::theme::ColorChoice;
 
@@ -18,8 +19,17 @@ pub struct Appearance {
 
 impl Appearance {
     /// The same for the viewer.
-    pub(super) const fn viewer(self, mouse: bool) -> Options {
-        Options { color: self.color, ascii: self.ascii, mouse }
+    pub(super) fn viewer(self, mouse: bool, settings: &Settings) -> Options {
+        let (keymap, colors) = (settings.keymap(false), settings.colors);
+        Options {
+            color: self.color,
+            ascii: self.ascii,
+            mouse,
+            keymap,
+            colors,
+            configured: settings.change_reports(),
+            ..Options::default()
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use super::exit_code;
 use super::open::read_profile;
 use super::record::{Sampling, save, summary, tell};
 use super::screen;
+use super::settings::Settings;
 use crate::launch::output::Output;
 use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
@@ -50,7 +51,7 @@ impl Demo {
     /// # Errors
     ///
     /// When it cannot be recorded, saved or shown.
-    pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
+    pub(super) fn run(&self, appearance: Appearance, settings: &Settings) -> Result<ExitCode> {
         let path = match &self.output {
             Some(path) => path.clone(),
             None => {
@@ -61,7 +62,7 @@ impl Demo {
             }
         };
         let output = Output::new(Some(&path), path.as_os_str(), self.force)?;
-        let settings = self.sampling.settings(false)?;
+        let sampling = self.sampling.settings(false)?;
         let csprof = std::env::current_exe().context("cannot find the csprof program itself")?;
 
         tell(&[format!(
@@ -70,7 +71,7 @@ impl Demo {
             demo::DURATION.as_secs()
         )]);
         let recording =
-            launch::record(&[csprof.into_os_string(), OsString::from(PROGRAM)], settings, None)?;
+            launch::record(&[csprof.into_os_string(), OsString::from(PROGRAM)], sampling, None)?;
         let status = exit_code::of_program(recording.status);
         let (path, profile) = save(recording, &output, true)?;
         tell(&summary(&path, &profile));
@@ -93,7 +94,8 @@ impl Demo {
             let read = Arc::new(move || read_profile(&path, false).map(Profile::from_saved));
             let base = Refined::base(profile);
             let write = screen::writer(appearance, sets.clone());
-            tui::run(opened, Some(read), write, base, "", appearance.viewer(true))?;
+            let options = appearance.viewer(true, settings);
+            tui::run(opened, Some(read), write, base, "", options)?;
             return Ok(ExitCode::from(status));
         }
         let mut out = print::output(print::Escaping::Text);

@@ -9,11 +9,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use self::settings::Settings;
 
 mod appearance;
 mod cache;
 mod completions;
+mod config;
 mod demo;
 mod diff;
 mod event;
@@ -31,6 +34,7 @@ mod rows;
 mod salvage;
 mod saved_stages;
 pub mod screen;
+mod settings;
 mod sort;
 mod source_paths;
 mod suggest;
@@ -40,6 +44,7 @@ mod view;
 pub use appearance::Appearance;
 pub use cache::CacheOf;
 pub use completions::Completions;
+pub use config::Config;
 pub use demo::{Demo, DemoProgram};
 pub use diff::Diff;
 pub use export::Export;
@@ -71,6 +76,11 @@ pub struct Cli {
     command: Command,
     #[command(flatten)]
     appearance: Appearance,
+    /// Read no configuration file
+    #[arg(long, global = true)]
+    no_config: bool,
+    #[arg(skip)]
+    settings: Settings,
 }
 
 #[derive(Debug, Subcommand)]
@@ -89,6 +99,7 @@ enum Command {
     Symbolize(Symbolize),
     Salvage(Salvage),
     Cache(CacheOf),
+    Config(Config),
     Help(Help),
     Completions(Completions),
     #[command(name = "man")]
@@ -102,7 +113,20 @@ impl Cli {
     ///
     /// What is wrong with it, or the answer where it asks for help or the version.
     pub fn from_command_line() -> Result<Self, clap::Error> {
-        Self::try_parse().map_err(with_fitting_tip)
+        let read = |command: clap::Command| command.try_get_matches().map_err(with_fitting_tip);
+        let mut matches = read(Self::command())?;
+        let mut settings = Settings::default();
+        // What has to do with neither profiles nor programs works whatever the file says.
+        let needs_none = ["help", "completions", "man", "cache", demo::PROGRAM];
+        if matches.subcommand_name().is_none_or(|name| !needs_none.contains(&name)) {
+            let mut root = Self::command();
+            root.build();
+            settings = Settings::load(matches.get_flag("no_config"), &root)
+                .map_err(|cause| clap::Error::raw(ErrorKind::ValueValidation, cause))?;
+            matches = read(settings.apply(Self::command()))?;
+        }
+        let cli = Self::from_arg_matches(&matches)?;
+        Ok(Self { settings, ..cli })
     }
 
     /// Runs the subcommand and returns its exit code.
@@ -113,18 +137,19 @@ impl Cli {
     pub fn run(&self) -> Result<ExitCode> {
         match &self.command {
             Command::Record(record) => record.run(),
-            Command::View(view) => view.run(self.appearance),
+            Command::View(view) => view.run(self.appearance, &self.settings),
             Command::Report(report) => report.run(self.appearance),
             Command::Info(info) => info.run(self.appearance),
             Command::Export(export) => export.run(),
             Command::Diff(diff) => diff.run(self.appearance),
             Command::Suggest(suggest) => suggest.run(self.appearance),
             Command::Merge(merge) => merge.run(),
-            Command::Demo(demo) => demo.run(self.appearance),
+            Command::Demo(demo) => demo.run(self.appearance, &self.settings),
             Command::DemoProgram(program) => program.run(),
             Command::Symbolize(symbolize) => symbolize.run(),
             Command::Salvage(salvage) => salvage.run(),
             Command::Cache(cache) => cache.run(),
+            Command::Config(config) => config.run(&self.settings, Self::command()),
             Command::Help(help) => help.run(Self::command()),
             Command::Completions(completions) => completions.run(Self::command()),
             Command::ManPages(pages) => pages.run(Self::command()),

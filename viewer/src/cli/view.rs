@@ -5,17 +5,23 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, applied, compared};
 use super::saved_stages::SavedStages;
 use super::screen;
+use super::settings::Settings;
 use super::source_paths::SourcePaths;
 use crate::profile::comparison::Scale;
 use crate::profile::{MetricRef, Profile};
 use crate::set_files::SetFiles;
-use crate::tui::{Opened, ProfileReader, run};
+use crate::tui::columns::NAMES;
+use crate::tui::message::ViewId;
+use crate::tui::views::{TABS, VIEWS};
+use crate::tui::{Opened, Options, ProfileReader, run};
+use crate::views::columns::Id;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,6 +29,7 @@ Examples:
   csprof view --metric realtime run.csprof  of several metrics, this one first; m shows the next
   csprof view before.csprof after.csprof    compares two runs
   csprof view rank*.csprof                  shows three or more together
+  csprof view --start flame run.csprof      begins with the flame view
   csprof view --path-map /build/app=/home/me/app run.csprof  finds source files elsewhere";
 
 /// Look at a profile in the terminal
@@ -48,9 +55,33 @@ pub struct View {
     metric: Option<String>,
     #[command(flatten)]
     paths: SourcePaths,
+    /// Begin with this view
+    #[arg(long, value_name = "VIEW", value_parser = start(), default_value = "tree")]
+    start: ViewId,
+    /// What digits do: show a view, or count, as in 5j; 3 and Tab then show the third view
+    #[arg(long, value_name = "WHAT", value_parser = ["views", "counts"], default_value = "views")]
+    digits: String,
+    /// Show these columns where they fit, what matters most first
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = column())]
+    columns: Vec<Id>,
     /// Leave the mouse to the terminal, for selecting text
     #[arg(long)]
     no_mouse: bool,
+}
+
+/// The columns of screens, by name.
+fn column() -> impl TypedValueParser<Value = Id> {
+    let named = |name: String| NAMES.iter().find(|(known, _)| *known == name);
+    PossibleValuesParser::new(NAMES.map(|(name, _)| name))
+        .map(move |name| named(name).map_or(Id::Inclusive, |(_, id)| *id))
+}
+
+/// The views that have a digit, by their commands.
+fn start() -> impl TypedValueParser<Value = ViewId> {
+    let views = VIEWS[..TABS].iter();
+    let values = views.clone().map(|view| PossibleValue::new(view.command).help(view.help));
+    PossibleValuesParser::new(values)
+        .map(move |name| ViewId(views.clone().position(|view| view.command == name).unwrap_or(0)))
 }
 
 impl View {
@@ -59,7 +90,7 @@ impl View {
     /// # Errors
     ///
     /// When the profile cannot be read, or there is no terminal.
-    pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
+    pub(super) fn run(&self, appearance: Appearance, settings: &Settings) -> Result<ExitCode> {
         let two = self.is_of_two();
         if self.normalize && !two {
             return Err(WrongUsage("--normalize compares two files".to_owned()).into());
@@ -80,7 +111,12 @@ impl View {
             None => MetricRef::FIRST,
         };
         let compared_by = self.metric.as_deref().filter(|_| two);
-        let options = appearance.viewer(!self.no_mouse);
+        let options = Options {
+            start: self.start,
+            columns: self.columns.clone(),
+            keymap: settings.keymap(self.digits == "counts"),
+            ..appearance.viewer(!self.no_mouse, settings)
+        };
         let files: Vec<String> =
             self.files.files.iter().map(|file| file.display().to_string()).collect();
         let (name, salvage) = (self.files.name(), self.files.salvage);

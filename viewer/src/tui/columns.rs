@@ -55,6 +55,28 @@ pub struct Placed {
     pub width: usize,
 }
 
+/// What the user chose of columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Those that are shown, what matters most first; empty for the usual ones. Those of a
+    /// comparison and of other metrics are always the usual ones.
+    pub shown: Vec<Id>,
+    /// Cells that the call path has at least.
+    pub path: Option<usize>,
+}
+
+/// What columns are called where they are chosen.
+pub const NAMES: [(&str, Id); 8] = [
+    ("time", Id::Inclusive),
+    ("percent", Id::Percent),
+    ("excl-percent", Id::ExclusivePercent),
+    ("edges", Id::Edges),
+    ("per-edge", Id::PerEdge),
+    ("excl", Id::Exclusive),
+    ("samples", Id::Samples),
+    ("bar", Id::Bar),
+];
+
 /// The columns of a screen and the room for the call path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
@@ -80,20 +102,35 @@ impl Columns {
     /// The columns for a screen of this width; those of a comparison are about `cost`. Where not
     /// even the difference has room beside both costs, it stands without them.
     #[must_use]
-    pub fn fit(width: usize, basis: &Basis<'_>, cost: Cost) -> Self {
-        let wanted = basis.on_screen(cost);
-        let columns = Self::fitting(width, &wanted, basis, cost);
+    pub fn fit(width: usize, basis: &Basis<'_>, cost: Cost, choice: &Choice) -> Self {
+        let mut wanted = basis.on_screen(cost);
+        let place = |column: &Column| match column.metric {
+            Some(_) => Some(usize::MAX),
+            None => choice.shown.iter().position(|id| *id == column.id),
+        };
+        if !choice.shown.is_empty() && wanted.iter().any(|column| choice.shown.contains(&column.id))
+        {
+            wanted.retain(|column| place(column).is_some());
+            wanted.sort_by_key(place);
+        }
+        let columns = Self::fitting(width, &wanted, basis, cost, choice.path);
         let difference = Column::comparing(Id::Delta, cost);
         let has_difference = columns.numbers.iter().any(|placed| placed.column == difference);
         if has_difference || !wanted.contains(&difference) {
             return columns;
         }
         let wanted = [difference, Column::comparing(Id::Growth, cost)];
-        Self::fitting(width, &wanted, basis, cost)
+        Self::fitting(width, &wanted, basis, cost, choice.path)
     }
 
     /// As many of these columns as fit, the first one always. What matters most comes first.
-    fn fitting(width: usize, wanted: &[Column], basis: &Basis<'_>, cost: Cost) -> Self {
+    fn fitting(
+        width: usize,
+        wanted: &[Column],
+        basis: &Basis<'_>,
+        cost: Cost,
+        path: Option<usize>,
+    ) -> Self {
         let mut used = 0;
         let mut shown = Vec::new();
         for (place, &column) in wanted.iter().enumerate() {
@@ -103,7 +140,7 @@ impl Columns {
             let heading = cells_of(&column.heading(basis)).min(LONGEST_NAME);
             let cells = definition.width.max(heading + around);
             let share = if definition.repeats.is_some() { PATH_SHARE_PERCENT } else { 0 };
-            let room = (width * share / 100).max(PATH_ROOM);
+            let room = path.unwrap_or((width * share / 100).max(PATH_ROOM));
             // One cell of space or line before each column.
             if place > 0 && used + cells + 1 + room > width {
                 break;
@@ -191,7 +228,8 @@ mod tests {
 
     fn headings(width: usize, refined: &Refined) -> String {
         let basis = screen(refined);
-        let columns = Columns::fit(width, &basis, Cost::Inclusive).numbers.into_iter();
+        let columns =
+            Columns::fit(width, &basis, Cost::Inclusive, &Choice::default()).numbers.into_iter();
         let headings = columns.map(|placed| placed.column.heading(&basis).into_owned());
         headings.collect::<Vec<_>>().join(" | ")
     }
@@ -250,7 +288,8 @@ mod tests {
         for width in [40, 80, 100, 120, 200] {
             let refined = Refined::base(&profile).looking_at(MetricRef(1));
             for refined in [&Refined::base(&alone), &refined] {
-                let columns = Columns::fit(width, &screen(refined), Cost::Inclusive);
+                let columns =
+                    Columns::fit(width, &screen(refined), Cost::Inclusive, &Choice::default());
                 let last = *columns.numbers.last().unwrap();
                 assert_eq!(last.start + last.width, width);
                 let asks = |x| match columns.message_at(x) {

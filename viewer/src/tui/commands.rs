@@ -1,8 +1,15 @@
-//! The commands of the palette (`:`): everything that has a name besides a key, or no key at all.
+//! Commands by name: what is typed at `:`, and what a configuration file gives keys to.
+//!
+//! The name of a command is that of its message. What has a key in a mode is a command there; those
+//! in the lists below are commands in every view, and most have no key.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::message::{Message, PromptKind, ViewId};
+use super::keymap::{self, Keymap};
+use super::message::{Completion, Edge, LineEdit, Message, PromptKind, RowStage, ViewId};
+use super::mode::Mode;
 use super::view::ViewEntry;
 use super::views::{TABS, VIEWS};
 use crate::refine::Axis;
@@ -11,97 +18,185 @@ use crate::set_files::SetFile;
 /// A command.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// What is typed.
-    pub name: &'static str,
     /// What happens.
     pub message: Message,
     /// What happens, in words.
     pub help: &'static str,
 }
 
-const fn command(name: &'static str, message: Message, help: &'static str) -> Command {
-    Command { name, message, help }
+const fn command(message: Message, help: &'static str) -> Command {
+    Command { message, help }
+}
+
+/// What a command is called that does this: what is typed, and what a configuration file gives keys
+/// to. `None` for what no command does.
+#[must_use]
+pub fn name(message: &Message) -> Option<Cow<'static, str>> {
+    Some(Cow::Borrowed(match message {
+        Message::Up => "up",
+        Message::Down => "down",
+        Message::PageUp => "page-up",
+        Message::PageDown => "page-down",
+        Message::HalfPageUp => "half-page-up",
+        Message::HalfPageDown => "half-page-down",
+        Message::Put(Edge::Top) => "put-top",
+        Message::Put(Edge::Middle) => "put-middle",
+        Message::Put(Edge::Bottom) => "put-bottom",
+        Message::First => "first",
+        Message::Last => "last",
+        Message::Open => "open",
+        Message::Close => "close",
+        Message::Toggle => "toggle",
+        Message::OpenSubtree => "expand",
+        Message::CloseAll => "fold",
+        Message::HotPath => "hot",
+        Message::Show(view) => VIEWS.get(view.0)?.command,
+        Message::NextView => "next-view",
+        Message::PreviousView => "previous-view",
+        Message::OpenMenu => "menu",
+        Message::OpenHelp => "help",
+        Message::OpenStages => "stages",
+        Message::Own(action) => return Some(action.0.replace(' ', "-").into()),
+        Message::Explain => "explain",
+        Message::Back => "back",
+        Message::Cancel => "cancel",
+        Message::Quit => "quit",
+        Message::Suspend => "suspend",
+        Message::Repaint => "repaint",
+        Message::Reload => "reload",
+        Message::SortNext => "sort",
+        Message::SortReverse => "reverse",
+        Message::TogglePercent => "percent",
+        Message::NextMetric => "metric",
+        Message::PreviousMetric => "previous-metric",
+        Message::SearchNext => "next-found",
+        Message::SearchPrevious => "previous-found",
+        Message::SearchSelected => "search-name",
+        Message::OpenPrompt(PromptKind::Search) => "search",
+        Message::OpenPrompt(PromptKind::Refine) => "refine",
+        Message::OpenPrompt(PromptKind::Group) => "group",
+        Message::OpenPrompt(PromptKind::Context(axis)) => axis.name(),
+        Message::OpenPrompt(PromptKind::Set(SetFile::User)) => "set",
+        Message::OpenPrompt(PromptKind::Set(SetFile::Beside)) => "set-here",
+        Message::OpenPrompt(PromptKind::Command) => "commands",
+        Message::OpenPrompt(PromptKind::Export) => "export",
+        Message::OpenPrompt(PromptKind::Folder) => "folder",
+        Message::Refine(RowStage::Through) => "through",
+        Message::Refine(RowStage::Exclude) => "exclude",
+        Message::Refine(RowStage::Hide) => "hide",
+        Message::Refine(RowStage::RootAt) => "root",
+        Message::Refine(RowStage::Collapse) => "collapse",
+        Message::Refine(RowStage::CallersOf) => "callers-of",
+        Message::Refine(RowStage::StopAt) => "stop-at",
+        Message::Refine(RowStage::ThroughPath) => "through-path",
+        Message::ToggleStage("by loop") => "loops",
+        Message::AddStage(stage) | Message::ToggleStage(stage) => {
+            // What is small is told by the number, which is no part of a name.
+            let name = stage.split_once(" incl").map_or(*stage, |(name, _)| name);
+            return Some(name.replace(' ', "-").into());
+        }
+        Message::ClearStages => "clear",
+        Message::Undo => "undo",
+        Message::Redo => "redo",
+        Message::StageUp => "stage-up",
+        Message::StageDown => "stage-down",
+        Message::StageDelete => "stage-delete",
+        Message::StageToggle => "stage-toggle",
+        Message::StageEdit => "stage-edit",
+        Message::StageSave(SetFile::User) => "stage-save",
+        Message::StageSave(SetFile::Beside) => "stage-save-here",
+        Message::ListSets => "sets",
+        Message::Edit(LineEdit::Backspace) => "line-backspace",
+        Message::Edit(LineEdit::Delete) => "line-delete",
+        Message::Edit(LineEdit::DeleteWord) => "line-delete-word",
+        Message::Edit(LineEdit::DeleteToStart) => "line-delete-to-start",
+        Message::Edit(LineEdit::Left) => "line-left",
+        Message::Edit(LineEdit::Right) => "line-right",
+        Message::Edit(LineEdit::Start) => "line-start",
+        Message::Edit(LineEdit::End) => "line-end",
+        Message::Recall { older: true } => "line-before",
+        Message::Recall { older: false } => "line-after",
+        Message::CompleteNext => "complete",
+        Message::CompletePrevious => "complete-back",
+        Message::Accept => "accept",
+        Message::CopyPath => "copy",
+        Message::Repro => "repro",
+        _ => return None,
+    }))
+}
+
+/// The names of all commands, of every mode.
+#[must_use]
+pub fn names() -> BTreeSet<String> {
+    let of_keys = keymap::modes().flat_map(keymap::bindings).map(|binding| &binding.message);
+    let messages = all().map(|command| &command.message).chain(of_keys);
+    messages.filter_map(|message| Some(name(message)?.into_owned())).collect()
 }
 
 /// The commands that come before those of views that lie over another one.
 static FIRST: &[Command] = &[
-    command("repro", Message::Repro, "the command line that reports what this screen shows"),
+    command(Message::Repro, "the command line that reports what this screen shows"),
     command(
-        "export",
         Message::OpenPrompt(PromptKind::Export),
         "write this screen: export FILE.html, .svg, .txt, .csv, .json; or copy it",
     ),
-    command("refine", Message::OpenPrompt(PromptKind::Refine), "type a refinement"),
-    command("clear", Message::ClearStages, "remove all stages"),
-    command("stages", Message::OpenStages, "list the stages"),
+    command(Message::OpenPrompt(PromptKind::Refine), "type a refinement"),
+    command(Message::ClearStages, "remove all stages"),
+    command(Message::OpenStages, "list the stages"),
 ];
 
 /// The commands that come before those of the other views.
 static BEFORE: &[Command] = &[
-    command("undo", Message::Undo, "take back the last step: stages, view, order, open rows"),
-    command("redo", Message::Redo, "do it again"),
-    command("hot", Message::HotPath, "follow the hot path"),
-    command("expand", Message::OpenSubtree, "open all below the selected row"),
-    command("fold", Message::CloseAll, "close all rows"),
+    command(Message::Undo, "take back the last step: stages, view, order, open rows"),
+    command(Message::Redo, "do it again"),
+    command(Message::HotPath, "follow the hot path"),
+    command(Message::OpenSubtree, "open all below the selected row"),
+    command(Message::CloseAll, "close all rows"),
+    command(Message::OpenPrompt(PromptKind::Context(Axis::Rank)), "only the samples of some ranks"),
     command(
-        "rank",
-        Message::OpenPrompt(PromptKind::Context(Axis::Rank)),
-        "only the samples of some ranks",
-    ),
-    command(
-        "thread",
         Message::OpenPrompt(PromptKind::Context(Axis::Thread)),
         "only the samples of some threads, by name or id",
     ),
-    command("split-rank", Message::AddStage("split rank"), "a row for each rank above all"),
+    command(Message::AddStage("split rank"), "a row for each rank above all"),
+    command(Message::AddStage("split process"), "a row for each process above all"),
+    command(Message::AddStage("split thread"), "a row for each thread above all"),
+    command(Message::AddStage("split epoch"), "a row for each epoch above all"),
+    command(Message::AddStage("by module"), "rows are load modules"),
+    command(Message::AddStage("by file"), "rows are source files"),
+    command(Message::AddStage("by line"), "rows are lines of functions"),
+    command(Message::AddStage("by address"), "rows are addresses in functions"),
+    command(Message::ToggleStage("by loop"), "loops as rows, or not"),
     command(
-        "split-process",
-        Message::AddStage("split process"),
-        "a row for each process above all",
-    ),
-    command("split-thread", Message::AddStage("split thread"), "a row for each thread above all"),
-    command("split-epoch", Message::AddStage("split epoch"), "a row for each epoch above all"),
-    command("by-module", Message::AddStage("by module"), "rows are load modules"),
-    command("by-file", Message::AddStage("by file"), "rows are source files"),
-    command("by-line", Message::AddStage("by line"), "rows are lines of functions"),
-    command("by-address", Message::AddStage("by address"), "rows are addresses in functions"),
-    command("loops", Message::ToggleStage("by loop"), "loops as rows, or not"),
-    command(
-        "small",
         Message::AddStage("small incl(time) < 0.5%"),
         "rows below 0.5 % as one row for each caller",
     ),
-    command("sets", Message::ListSets, "the sets of frames (@mpi), and what they match here"),
+    command(Message::ListSets, "the sets of frames (@mpi), and what they match here"),
     command(
-        "set",
         Message::OpenPrompt(PromptKind::Set(SetFile::User)),
         "define a set of frames: @name = {f, g}",
     ),
     command(
-        "set-here",
         Message::OpenPrompt(PromptKind::Set(SetFile::Beside)),
         "define a set of frames for this profile alone",
     ),
-    command("percent", Message::TogglePercent, "percent of all measured, or of what is shown"),
-    command("metric", Message::NextMetric, "look at the next metric; metric NAME at that one"),
-    command("explain", Message::Explain, "explain the numbers of the selected row"),
-    command("copy", Message::CopyPath, "copy the call path of the selected row"),
+    command(Message::TogglePercent, "percent of all measured, or of what is shown"),
+    command(Message::NextMetric, "look at the next metric; metric NAME at that one"),
+    command(Message::Explain, "explain the numbers of the selected row"),
+    command(Message::CopyPath, "copy the call path of the selected row"),
 ];
 
 /// The commands that come after those of the views.
 static AFTER: &[Command] = &[
-    command("help", Message::OpenHelp, "keys and what the numbers mean"),
-    command("reload", Message::Reload, "read the file again; view, stages and rows stay"),
-    command("repaint", Message::Repaint, "paint the screen again"),
-    command("quit", Message::Quit, "leave the viewer"),
+    command(Message::OpenHelp, "keys and what the numbers mean"),
+    command(Message::Reload, "read the file again; view, stages and rows stay"),
+    command(Message::Repaint, "paint the screen again"),
+    command(Message::Quit, "leave the viewer"),
 ];
 
-/// All commands.
+/// The commands that can be typed in every view.
 pub fn all() -> impl Iterator<Item = &'static Command> {
     static COMMANDS: LazyLock<Vec<Command>> = LazyLock::new(|| {
-        let show = |(at, view): (usize, &&ViewEntry)| {
-            command(view.command, Message::Show(ViewId(at)), view.help)
-        };
+        let show = |(at, view): (usize, &&ViewEntry)| command(Message::Show(ViewId(at)), view.help);
         let views: Vec<_> = VIEWS.iter().enumerate().map(show).collect();
         let (views, over) = views.split_at(TABS);
         [FIRST, over, BEFORE, views, AFTER].concat()
@@ -109,9 +204,105 @@ pub fn all() -> impl Iterator<Item = &'static Command> {
     COMMANDS.iter()
 }
 
-/// The commands whose name begins with `text`; all, if nothing was typed.
-pub fn beginning_with(text: &str) -> impl Iterator<Item = &'static Command> {
-    all().filter(move |command| command.name.starts_with(text))
+/// A command as it is offered.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// What is typed.
+    pub name: Cow<'static, str>,
+    /// What happens.
+    pub message: Message,
+    /// The keys that do it, with blanks between them; empty if none does.
+    pub keys: String,
+    /// What happens, in words.
+    pub help: &'static str,
+}
+
+/// The commands of a mode that go with a text, best first: those of every view and those that have
+/// a key there.
+#[must_use]
+pub fn offered(keymap: &Keymap, mode: &'static Mode, text: &str) -> Vec<Offer> {
+    let of_keys = keymap.bindings(mode).map(|binding| (&binding.message, binding.help));
+    let everywhere = all().map(|command| (&command.message, command.help));
+    let mut seen = BTreeSet::new();
+    let mut offers: Vec<(Rank, Offer)> = Vec::new();
+    for (message, help) in everywhere.chain(of_keys) {
+        let Some(name) = name(message).filter(|name| seen.insert(name.clone())) else { continue };
+        if let Some(rank) = rank(text, &name, help) {
+            let keys = keymap.keys_of(mode, &name);
+            offers.push((rank, Offer { name, message: message.clone(), keys, help }));
+        }
+    }
+    // Stable: what goes as well stays in order.
+    offers.sort_by_key(|(rank, _)| *rank);
+    offers.into_iter().map(|(_, offer)| offer).collect()
+}
+
+/// What is shown of commands: name, keys, and what they do.
+#[must_use]
+pub fn completions(offers: Vec<Offer>) -> Vec<Completion> {
+    /// Cells for keys; further ones are cut.
+    const MOST: usize = 14;
+    let widest = offers.iter().map(|offer| offer.keys.len()).max().unwrap_or(0).min(MOST);
+    let completion = |offer: Offer| {
+        let mut keys = String::new();
+        for word in offer.keys.split(' ').filter(|word| !word.is_empty()) {
+            if keys.len() + 1 + word.len() <= MOST {
+                keys = if keys.is_empty() { word.to_owned() } else { format!("{keys} {word}") };
+            }
+        }
+        Completion {
+            text: offer.name.into_owned(),
+            note: format!("{keys:widest$}  {}", offer.help),
+        }
+    };
+    offers.into_iter().map(completion).collect()
+}
+
+/// How a command goes with what was typed; the least goes best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// It is the name, or nothing was typed.
+    Name,
+    /// The name begins with it.
+    Beginning,
+    /// A further word of the name begins with it.
+    Word,
+    /// It is in the name.
+    Within,
+    /// Its letters are in the name, in their order, with so many others between them.
+    Letters(usize),
+    /// A word of the help begins with it.
+    Help,
+}
+
+fn rank(text: &str, name: &str, help: &str) -> Option<Rank> {
+    let text = text.trim().to_lowercase();
+    let has_word =
+        |of: &str| of.split(|c: char| !c.is_alphanumeric()).any(|word| word.starts_with(&text));
+    Some(match () {
+        () if text.is_empty() || name == text => Rank::Name,
+        () if name.starts_with(&text) => Rank::Beginning,
+        () if has_word(name) => Rank::Word,
+        () if name.contains(&text) => Rank::Within,
+        () => match letters_between(&text, name) {
+            Some(between) => Rank::Letters(between),
+            None if has_word(&help.to_lowercase()) => Rank::Help,
+            None => return None,
+        },
+    })
+}
+
+/// How many letters of a name are between those of a text, which are in it in their order.
+fn letters_between(text: &str, name: &str) -> Option<usize> {
+    let mut places = name.char_indices();
+    let mut first = None;
+    let mut last = 0;
+    for c in text.chars() {
+        let (at, _) = places.find(|(_, of_name)| *of_name == c)?;
+        first = first.or(Some(at));
+        last = at;
+    }
+    Some((last + 1).saturating_sub(first.unwrap_or(0) + text.len()))
 }
 
 /// What begins the command that looks at a metric by its name.
@@ -141,11 +332,43 @@ pub fn to_look_at(source: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
-    fn names_are_distinct() {
-        for (place, command) in all().enumerate() {
-            assert!(all().take(place).all(|other| other.name != command.name));
+    fn every_key_has_a_command_and_no_name_two() {
+        let of_keys = keymap::modes().flat_map(keymap::bindings).map(|binding| &binding.message);
+        let mut named = BTreeMap::new();
+        for message in of_keys.chain(all().map(|command| &command.message)) {
+            let name = name(message).unwrap_or_else(|| panic!("{message:?} has no name"));
+            let message = format!("{message:?}");
+            assert!(!name.contains(' '), "{name}");
+            let before = named.insert(name.clone(), message.clone());
+            assert!(before.is_none_or(|before| before == message), "{name}: {message}");
         }
+    }
+
+    fn offers(text: &str) -> Vec<Cow<'static, str>> {
+        let mode = keymap::modes().next().unwrap();
+        offered(&Keymap::default(), mode, text).into_iter().map(|offer| offer.name).collect()
+    }
+
+    #[test]
+    fn what_is_typed_need_not_be_a_beginning() {
+        assert_eq!(offers("hot"), ["hot", "through-path"], "its letters are in the other, too");
+        assert_eq!(offers("bymod")[0], "by-module");
+        assert_eq!(offers("rank")[..2], ["rank", "split-rank"]);
+        assert_eq!(offers("zoom"), ["root"], "a word of its help");
+        assert_eq!(offers("HIDE")[0], "hide");
+        assert_eq!(offers("qqq"), [""; 0]);
+        assert_eq!(offers("\u{1b}[31m"), [""; 0]);
+        // All of them.
+        assert!(offers("").len() > 60);
+    }
+
+    #[test]
+    fn each_offer_has_its_keys() {
+        let mode = keymap::modes().next().unwrap();
+        let keys = |name: &str| offered(&Keymap::default(), mode, name).swap_remove(0).keys;
+        assert_eq!([keys("hot"), keys("down"), keys("small")], ["H", "j <down>", ""]);
     }
 }

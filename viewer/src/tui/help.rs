@@ -1,39 +1,94 @@
 //! The help page: the keys of the mode, from the key table, and what the numbers mean.
 
-use super::keymap::bindings_of_group;
+use super::commands;
+use super::key::Key;
+use super::keymap::{Keymap, Meaning};
 use super::mode::{Group, Mode, PAGE, PROMPT};
 use super::page::{Item, Page};
 use crate::views::verdict::Verdict;
 
 /// The help for a mode; over a page of text, for the view below it.
 #[must_use]
-pub fn page(mode: &'static Mode, view: &'static Mode) -> Page {
+pub fn page(keymap: &Keymap, mode: &'static Mode, view: &'static Mode) -> Page {
     let mode = if *mode == PAGE { view } else { mode };
     let mut items = Vec::new();
     for group in Group::ALL {
-        let mut bindings = bindings_of_group(mode, group).peekable();
-        if bindings.peek().is_none() {
+        let mut keys = pairs(keymap, mode, group).peekable();
+        if keys.peek().is_none() {
             continue;
         }
         items.push(Item::Heading(group.title().to_owned()));
-        items.extend(
-            bindings.map(|binding| Item::Pair(binding.keys.to_owned(), binding.help.to_owned())),
-        );
+        items.extend(keys);
         items.push(Item::Gap);
     }
-    items.extend(prompt_keys());
+    items.extend(habits(keymap, mode));
+    items.extend(prompt_keys(keymap));
     items.extend(mouse());
     items.extend(numbers());
     items.extend(language());
     Page::new(format!("Help for {}", mode.title), items)
 }
 
-fn prompt_keys() -> Vec<Item> {
+/// The keys of a group that have some.
+fn pairs(keymap: &Keymap, mode: &'static Mode, group: Group) -> impl Iterator<Item = Item> {
+    let keys = keymap.bindings_of_group(mode, group).filter(|binding| !binding.keys.is_empty());
+    keys.map(|binding| Item::Pair(binding.keys.to_string(), binding.help.to_owned()))
+}
+
+/// What keys do in programs that people know, where that is something else here: key, program, what
+/// it does there, and the command that does it here, if one does.
+const HABITS: [(&str, &str, &str, &str); 14] = [
+    ("d", "less", "half a screen down", "half-page-down"),
+    ("u", "less", "half a screen up", "half-page-up"),
+    ("f", "less", "a screen down", "page-down"),
+    ("<space>", "less", "a screen down", "page-down"),
+    ("b", "less", "a screen up", "page-up"),
+    ("h", "less, perf report", "help", "help"),
+    ("H", "vim", "the first line of the screen", ""),
+    ("L", "vim", "the last line of the screen", ""),
+    ("d", "perf report", "only this load module", "refine"),
+    ("t", "perf report", "only this thread", "thread"),
+    ("m", "perf report", "the menu", "menu"),
+    ("E", "perf report", "opens all rows", "expand"),
+    ("C", "perf report", "closes all rows", "fold"),
+    ("F", "perf report", "percent of all, or of what is shown", "percent"),
+];
+
+/// Keys that mean something else than in other programs.
+fn habits(keymap: &Keymap, mode: &'static Mode) -> Vec<Item> {
+    let mut items = Vec::new();
+    for (key, program, there, command) in HABITS {
+        let Some(keys) = Key::parse_all(key) else { continue };
+        let Meaning::Message(message) = keymap.meaning(mode, &keys) else { continue };
+        let name = commands::name(&message).unwrap_or_default();
+        if name == command {
+            continue;
+        }
+        let instead = match keymap.keys_of(mode, command).split(' ').next() {
+            _ if command.is_empty() => String::new(),
+            Some(own) if !own.is_empty() => format!(", which is {own}"),
+            _ => format!(", which is :{command}"),
+        };
+        let text = format!("{name}; in {program}: {there}{instead}");
+        items.push(Item::Pair(key.to_owned(), text));
+    }
+    let digits = Key::parse_all("5").map(|keys| keymap.meaning(mode, &keys));
+    if let Some(Meaning::Message(_)) = digits {
+        let text = "views; in vim and less: how often the next key is meant, as in 5j, which \
+                    digits = \"counts\" makes them in the configuration file";
+        items.push(Item::Pair("1-9".to_owned(), text.to_owned()));
+    } else {
+        let text = "how often the next key is meant, as in 5j; 3<tab> shows the third view";
+        items.push(Item::Pair("1-9".to_owned(), text.to_owned()));
+    }
+    items.insert(0, Item::Heading("Not as elsewhere".to_owned()));
+    items.push(Item::Gap);
+    items
+}
+
+fn prompt_keys(keymap: &Keymap) -> Vec<Item> {
     let mut items = vec![Item::Heading("At prompts".to_owned())];
-    items.extend(
-        bindings_of_group(&PROMPT, Group::Typing)
-            .map(|binding| Item::Pair(binding.keys.to_owned(), binding.help.to_owned())),
-    );
+    items.extend(pairs(keymap, &PROMPT, Group::Typing));
     let reload = "read the file again; view, stages, order, selection and open rows stay";
     items.push(Item::Pair(":reload".to_owned(), reload.to_owned()));
     items.push(Item::Gap);
@@ -48,6 +103,9 @@ fn mouse() -> Vec<Item> {
         pair("click", "select a row; on ▸ or ▾ open or close it; on a heading order by it"),
         pair("", "on the name of a view show it; on the line of stages list them"),
         pair("double click", "open or close a row; edit a stage; refine to a process or thread"),
+        pair("", "on a key of the last line do what it does"),
+        pair("drag", "the line between call path and numbers: other columns have room"),
+        pair("right click", "what can be done with the row"),
         pair("wheel", "scroll"),
         pair("shift", "held, the terminal selects text as usual"),
         Item::Gap,

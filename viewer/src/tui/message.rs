@@ -24,6 +24,14 @@ pub enum Message {
     PageUp,
     /// One screen down.
     PageDown,
+    /// Half a screen up.
+    HalfPageUp,
+    /// Half a screen down.
+    HalfPageDown,
+    /// Move the window so that the selected line is there.
+    Put(Edge),
+    /// To the line of this number, from 1.
+    GoTo(usize),
     /// To the first line.
     First,
     /// To the last line.
@@ -72,8 +80,12 @@ pub enum Message {
     Repaint,
     /// Read the file again.
     Reload,
-    /// A key that means nothing here.
-    Unbound(Key),
+    /// Keys that mean nothing here.
+    Unbound(Vec<Key>),
+    /// A key after which others may follow.
+    Begun(Key),
+    /// A digit of how often the next key is meant.
+    Digit(u8),
 
     // Numbers and order.
     /// Sort by the next column.
@@ -162,8 +174,22 @@ pub enum Message {
         /// Row.
         y: u16,
     },
+    /// The right button was pressed.
+    RightClick {
+        /// Column.
+        x: u16,
+        /// Row.
+        y: u16,
+    },
     /// The left button was pressed twice at one place.
     DoubleClick {
+        /// Column.
+        x: u16,
+        /// Row.
+        y: u16,
+    },
+    /// The mouse moved while the left button was pressed.
+    Drag {
         /// Column.
         x: u16,
         /// Row.
@@ -323,7 +349,30 @@ impl Message {
                 | Self::StageToggle
                 | Self::Accept
                 | Self::Click { .. }
+                | Self::RightClick { .. }
                 | Self::DoubleClick { .. }
+        )
+    }
+
+    /// Whether it does more when it happens again, so that a count can tell how often.
+    #[must_use]
+    pub fn can_be_repeated(&self) -> bool {
+        matches!(
+            self,
+            Self::Up
+                | Self::Down
+                | Self::PageUp
+                | Self::PageDown
+                | Self::HalfPageUp
+                | Self::HalfPageDown
+                | Self::Open
+                | Self::Close
+                | Self::SearchNext
+                | Self::SearchPrevious
+                | Self::NextMetric
+                | Self::PreviousMetric
+                | Self::SortNext
+                | Self::Own(_)
         )
     }
 
@@ -350,6 +399,17 @@ pub struct ViewId(pub usize);
 impl ViewId {
     /// The view that is shown first, and to which leaving another one leads.
     pub const HOME: Self = Self(0);
+}
+
+/// A place in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// The first line.
+    Top,
+    /// The middle.
+    Middle,
+    /// The last line.
+    Bottom,
 }
 
 /// Something that a key does in one view alone, by a name of the view's own.

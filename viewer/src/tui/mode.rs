@@ -4,8 +4,10 @@
 //! function never sees a key; the help screen, the action menu and the line of hints are made from
 //! these lists, so they cannot say anything else than what the keys do.
 
+use std::borrow::Cow;
+
 use super::key::Key;
-use super::message::{LineEdit, Message, PromptKind, RowStage};
+use super::message::{Edge, LineEdit, Message, PromptKind, RowStage};
 use crate::set_files::SetFile;
 
 /// What has the focus, and so decides what keys mean.
@@ -74,8 +76,9 @@ impl Group {
 /// What some keys do.
 #[derive(Clone, Debug)]
 pub struct Binding {
-    /// The keys, in written form, with blanks between them.
-    pub keys: &'static str,
+    /// The keys, in written form, with blanks between them. Several in a word are pressed one after
+    /// the other.
+    pub keys: Cow<'static, str>,
     /// What they do.
     pub message: Message,
     /// Where the help screen puts them.
@@ -85,10 +88,10 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// The keys of this line.
-    pub fn keys(&self) -> impl Iterator<Item = Key> {
+    /// The keys of this line: what each of its words has one press.
+    pub fn keys(&self) -> impl Iterator<Item = Vec<Key>> {
         // A word that is no key would be a mistake in a list; a test reads them all.
-        self.keys.split(' ').filter_map(|word| Some(Key::parse_first(word)?.0))
+        self.keys.split(' ').filter(|word| !word.is_empty()).filter_map(Key::parse_all)
     }
 }
 
@@ -99,7 +102,7 @@ pub const fn bind(
     message: Message,
     help: &'static str,
 ) -> Binding {
-    Binding { keys, message, group, help }
+    Binding { keys: Cow::Borrowed(keys), message, group, help }
 }
 
 use Group::{Find, Move, Numbers, Refine, Typing, Views};
@@ -108,10 +111,25 @@ use Group::{Find, Move, Numbers, Refine, Typing, Views};
 pub static MOVE: &[Binding] = &[
     bind(Move, "j <down>", Message::Down, "down"),
     bind(Move, "k <up>", Message::Up, "up"),
-    bind(Move, "<pagedown> <C-d>", Message::PageDown, "a screen down"),
-    bind(Move, "<pageup> <C-u>", Message::PageUp, "a screen up"),
+    bind(Move, "<pagedown> <C-f>", Message::PageDown, "a screen down"),
+    bind(Move, "<pageup> <C-b>", Message::PageUp, "a screen up"),
+    bind(Move, "<C-d>", Message::HalfPageDown, "half a screen down"),
+    bind(Move, "<C-u>", Message::HalfPageUp, "half a screen up"),
     bind(Move, "g <home>", Message::First, "to the top"),
     bind(Move, "G <end>", Message::Last, "to the bottom"),
+];
+
+/// Moving the window, not the selection.
+pub static PLACE: &[Binding] = &[
+    bind(Move, "zz", Message::Put(Edge::Middle), "move the selected row to the middle"),
+    bind(Move, "zt", Message::Put(Edge::Top), "move it to the top of the screen"),
+    bind(Move, "zb", Message::Put(Edge::Bottom), "move it to the bottom"),
+];
+
+/// Moving about in text, as in other programs that show some.
+pub static READ: &[Binding] = &[
+    bind(Move, "<space>", Message::PageDown, "a screen down"),
+    bind(Move, "b", Message::PageUp, "a screen up"),
 ];
 
 /// Opening and closing rows.
@@ -124,13 +142,16 @@ pub static OPEN: &[Binding] = &[
     bind(Find, "H", Message::HotPath, "follow the hot path; again: further"),
 ];
 
-/// Going to rows by name.
-pub static SEARCH: &[Binding] = &[
-    bind(Find, "/", Message::OpenPrompt(PromptKind::Search), "search names (rows stay)"),
-    bind(Find, "n", Message::SearchNext, "next found"),
+/// Going to rows and lines by what they say.
+pub static FIND: &[Binding] = &[
+    bind(Find, "/", Message::OpenPrompt(PromptKind::Search), "search; all rows stay"),
+    bind(Find, "n", Message::SearchNext, "next found, the heaviest first"),
     bind(Find, "N", Message::SearchPrevious, "previous found"),
-    bind(Find, "*", Message::SearchSelected, "search the name of this row"),
 ];
+
+/// Going to rows by name.
+pub static SEARCH: &[Binding] =
+    &[bind(Find, "*", Message::SearchSelected, "search the name of this row")];
 
 /// Refining otherwise than by a row.
 pub static REFINE: &[Binding] = &[
@@ -144,7 +165,7 @@ pub static REFINE_BY_ROW: &[Binding] = &[
     bind(Refine, "x", Message::Refine(RowStage::Exclude), "only paths not through it"),
     bind(Refine, "d", Message::Refine(RowStage::Hide), "hide it: its cost goes to its caller"),
     bind(Refine, "o", Message::OpenPrompt(PromptKind::Group), "group it with others under a name"),
-    bind(Refine, "z", Message::Refine(RowStage::RootAt), "make it the root (zoom)"),
+    bind(Refine, "Z", Message::Refine(RowStage::RootAt), "make it the root (zoom)"),
     bind(Refine, "c", Message::Refine(RowStage::Collapse), "collapse its recursion"),
     bind(
         Refine,
@@ -257,12 +278,25 @@ static PROMPT_KEYS: &[Binding] = &[
 ];
 
 /// Keys of views of rows that do not open, before those for what was done.
-pub const LIST: &[Keys] =
-    &[Keys::Of(MOVE), Keys::Of(SEARCH), Keys::Of(REFINE), Keys::Of(REFINE_BY_ROW)];
+pub const LIST: &[Keys] = &[
+    Keys::Of(MOVE),
+    Keys::Of(PLACE),
+    Keys::Of(FIND),
+    Keys::Of(SEARCH),
+    Keys::Of(REFINE),
+    Keys::Of(REFINE_BY_ROW),
+];
 
 /// The same where rows open.
-pub const TREE: &[Keys] =
-    &[Keys::Of(MOVE), Keys::Of(OPEN), Keys::Of(SEARCH), Keys::Of(REFINE), Keys::Of(REFINE_BY_ROW)];
+pub const TREE: &[Keys] = &[
+    Keys::Of(MOVE),
+    Keys::Of(PLACE),
+    Keys::Of(OPEN),
+    Keys::Of(FIND),
+    Keys::Of(SEARCH),
+    Keys::Of(REFINE),
+    Keys::Of(REFINE_BY_ROW),
+];
 
 /// Keys of views with columns of numbers.
 pub const COLUMNS: &[Keys] = &[Keys::Of(SORT), Keys::Of(NUMBERS), Keys::Of(COPY)];
@@ -281,7 +315,7 @@ pub const FRAME: &[Keys] = &[
 /// A page of text over the view: help, explanation, a command line.
 pub static PAGE: Mode = Mode {
     title: "pages of text",
-    keys: &[&[Keys::Of(MOVE), Keys::Of(HELP), Keys::Of(LEAVE), Keys::Of(ALWAYS)]],
+    keys: &[&[Keys::Of(MOVE), Keys::Of(FIND), Keys::Of(HELP), Keys::Of(LEAVE), Keys::Of(ALWAYS)]],
 };
 
 /// The action menu. The keys of its items mean there what they mean in the view.

@@ -19,9 +19,12 @@ use crate::views::hot_path;
 use crate::views::search::{NamePattern, Search};
 use crate::views::summary::clustered;
 
+use super::columns::Choice;
 use super::forest::Forest;
 use super::history::{History, Moment};
 use super::info;
+use super::key::Key;
+use super::keymap::Keymap;
 use super::made::{Made, Wanted};
 use super::message::{Notice, ViewId};
 use super::page::Page;
@@ -96,8 +99,10 @@ pub struct Model {
     pub pending: Option<Pending>,
     /// How far a request is, by its number, from 0 to 1. Only of those that take their time.
     pub progress: Option<(u64, f64)>,
-    /// Where what is searched for is in the tree, once that was asked for.
+    /// Where what is searched for is in the view, once that was asked for.
     pub found: Option<Search>,
+    /// Which of the rows or lines found was gone to last.
+    pub hit: Option<usize>,
     /// The request for that, and where to go then, if the shell was asked: the next row, the
     /// previous, or where typing goes.
     pub searching: Option<(u64, Option<bool>)>,
@@ -105,6 +110,18 @@ pub struct Model {
     pub search_at_once: usize,
     /// Lines that were accepted at prompts, the newest last, and what stood before each.
     pub typed: Vec<(&'static str, String)>,
+    /// What the user chose of columns.
+    pub choice: Choice,
+    /// Whether the line between call path and numbers is being dragged.
+    pub dragged: bool,
+    /// Whether a configuration file changes what other commands print.
+    pub configured: bool,
+    /// What keys mean.
+    pub keymap: Arc<Keymap>,
+    /// Keys that were pressed and after which others may follow.
+    pub begun: Vec<Key>,
+    /// How often the next key is meant, as far as it was typed.
+    pub count: Option<usize>,
     /// What happened.
     pub notice: Option<Notice>,
     /// Number of the last request to the shell.
@@ -160,9 +177,16 @@ impl Model {
             pending: None,
             progress: None,
             found: None,
+            hit: None,
             searching: None,
-            search_at_once: 1 << 18,
+            search_at_once: 1 << 17,
             typed: Vec::new(),
+            choice: Choice::default(),
+            dragged: false,
+            configured: false,
+            keymap: Arc::default(),
+            begun: Vec::new(),
+            count: None,
             notice: None,
             ticket: 0,
         };
@@ -191,7 +215,7 @@ impl Model {
         self.scene.replace(refined);
         self.asked.clear();
         self.hand_out(Made::default().with(top_down));
-        (self.found, self.searching) = (None, None);
+        self.forget_found();
         // Where a search began was a place in the old rows.
         let place = self.rows().map(Rows::place);
         for over in &mut self.over {
@@ -296,7 +320,29 @@ impl Model {
     /// Searches for something else, or for nothing.
     pub fn search_for(&mut self, pattern: Option<NamePattern>) {
         self.search = pattern;
-        (self.found, self.searching) = (None, None);
+        self.forget_found();
+    }
+
+    /// Forgets what a search found: it may be other rows now.
+    pub(super) fn forget_found(&mut self) {
+        (self.found, self.hit, self.searching) = (None, None, None);
+    }
+
+    /// The page of text that is seen, if one is, perhaps with a prompt below it.
+    #[must_use]
+    pub fn page(&self) -> Option<&Page> {
+        match self.over.iter().rev().find(|over| !matches!(over, Over::Prompt(_)))? {
+            Over::Page(page) => Some(page),
+            _ => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(super) fn page_mut(&mut self) -> Option<&mut Page> {
+        match self.over.iter_mut().rev().find(|over| !matches!(over, Over::Prompt(_)))? {
+            Over::Page(page) => Some(page),
+            _ => None,
+        }
     }
 
     /// The number of the request that the screen waits for, if it does.

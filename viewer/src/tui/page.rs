@@ -9,8 +9,9 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
 use super::canvas::Canvas;
-use super::name::{paintable, width};
+use super::name::{paintable, width, width as cells_of};
 use super::theme::Theme;
+use crate::views::search::NamePattern;
 
 /// Names of pairs up to this many cells decide how wide the left column is.
 const LONGEST_NAME: usize = 26;
@@ -41,6 +42,12 @@ pub struct Page {
     pub items: Vec<Item>,
     /// First line of the window.
     pub scroll: usize,
+    /// What is searched for in it.
+    pub search: Option<NamePattern>,
+    /// The line found that was gone to last.
+    pub hit: Option<usize>,
+    /// Cells across, when it was last seen.
+    width: usize,
 }
 
 /// One line of a page as laid out.
@@ -54,6 +61,8 @@ pub struct PageLine {
     pub indent: usize,
     /// How it looks.
     pub look: Look,
+    /// The item that it is a part of.
+    pub item: usize,
 }
 
 /// How a line of a page looks.
@@ -73,7 +82,7 @@ impl Page {
     /// A page from its first line.
     #[must_use]
     pub fn new(title: impl Into<String>, items: Vec<Item>) -> Self {
-        Self { title: title.into(), items, scroll: 0 }
+        Self { title: title.into(), items, ..Self::default() }
     }
 
     /// Moves the window by lines.
@@ -83,8 +92,33 @@ impl Page {
 
     /// Keeps the end of the page on a screen of this size.
     pub fn keep_in_view(&mut self, width: usize, height: usize) {
+        self.width = width;
         let lines = self.lines(width).len();
         self.scroll = self.scroll.min(lines.saturating_sub(height));
+    }
+
+    /// The lines with which items begin that have the text in them: words of an item may be on
+    /// several lines.
+    #[must_use]
+    pub fn find(&self, pattern: &NamePattern) -> Vec<usize> {
+        let is_found = |item: &Item| match item {
+            Item::Heading(text) | Item::Text(text) | Item::Verbatim(text) => pattern.is_in(text),
+            Item::Pair(name, text) | Item::Warning(name, text) => {
+                pattern.is_in(name) || pattern.is_in(text)
+            }
+            Item::Gap => false,
+        };
+        let found: Vec<bool> = self.items.iter().map(is_found).collect();
+        let mut lines: Vec<_> =
+            self.lines(self.width).into_iter().map(|line| line.item).enumerate().collect();
+        lines.dedup_by_key(|(_, item)| *item);
+        lines.into_iter().filter(|(_, item)| found[*item]).map(|(line, _)| line).collect()
+    }
+
+    /// Goes to a line that was found, with so many lines above it.
+    pub fn put(&mut self, line: usize, above: usize) {
+        self.hit = Some(line);
+        self.scroll = line.saturating_sub(above);
     }
 
     /// The lines of the page for this many cells.
@@ -99,8 +133,14 @@ impl Page {
         let widest = names.filter(|width| *width <= LONGEST_NAME).max().unwrap_or(0);
         let indent = (widest + 3).min(cells * 2 / 5);
         let mut lines = Vec::new();
-        let line = |left: String, right: String, look| PageLine { left, right, indent, look };
-        for item in &self.items {
+        for (number, item) in self.items.iter().enumerate() {
+            let line = |left: String, right: String, look| PageLine {
+                left,
+                right,
+                indent,
+                look,
+                item: number,
+            };
             match item {
                 Item::Heading(text) => {
                     lines.push(line(paintable(text).into_owned(), String::new(), Look::Heading));
@@ -133,6 +173,17 @@ impl Page {
 
     /// Paints its window on these lines of the screen, its title on the line above them.
     pub(super) fn draw(&self, canvas: &mut Canvas<'_>, theme: Theme, window: Range<usize>) {
+        self.draw_found(canvas, theme, window, self.search.as_ref());
+    }
+
+    /// The same; what is searched for is marked, and the place that was gone to last above all.
+    pub(super) fn draw_found(
+        &self,
+        canvas: &mut Canvas<'_>,
+        theme: Theme,
+        window: Range<usize>,
+        search: Option<&NamePattern>,
+    ) {
         let (title_line, height) = (window.start - 1, window.len());
         let width = canvas.width();
         let lines = self.lines(width);
@@ -161,6 +212,15 @@ impl Page {
             let style = if line.look == Look::Warning { theme.warning() } else { theme.text() };
             let room = width.saturating_sub(line.indent);
             canvas.text(line.indent, y, &theme.plain(&line.right), room, style);
+            let is_hit = self.hit.and_then(|hit| Some(lines.get(hit)?.item)) == Some(line.item);
+            let style = if is_hit { theme.selected() } else { theme.found() };
+            for (text, start) in [(&left, 0), (&line.right, line.indent)] {
+                let text = theme.plain(text);
+                if let Some(place) = search.and_then(|search| search.place_in(&text)) {
+                    let before = cells_of(&text[..place.start]);
+                    canvas.style(start + before, y, cells_of(&text[place]), style);
+                }
+            }
         }
     }
 }

@@ -30,6 +30,8 @@ pub struct Prompt {
     pub trial: Trial,
     /// What was open and selected when the prompt opened: leaving a search goes back there.
     pub from: Option<Place>,
+    /// The same where there are no rows: the line that was selected, or the first one seen.
+    pub from_line: usize,
     /// The screen when the prompt opened: a search is one step from there.
     pub began: Option<Box<Moment>>,
 }
@@ -58,8 +60,10 @@ pub enum Trial {
         /// Those of BASE and of OTHER that would be shown, where two profiles are compared.
         of_sides: [u64; 2],
     },
-    /// A search, and how many names it found; `None` while that is not known.
-    Found(Option<usize>),
+    /// A search, and what it found: which of how many, and what these cost together.
+    Found(String),
+    /// A search that found nothing.
+    NotFound,
 }
 
 impl Prompt {
@@ -76,6 +80,7 @@ impl Prompt {
             recalled: None,
             trial: Trial::Nothing,
             from,
+            from_line: 0,
             began: None,
         }
     }

@@ -29,12 +29,13 @@ use super::effect::{Effect, Request};
 use super::export;
 use super::forest::Forest;
 use super::key::{Code, Key};
-use super::message::{Message, Notice};
+use super::keymap::Keymap;
+use super::message::{Message, Notice, ViewId};
 use super::model::Model;
 use super::reader::Reader;
 use super::stages::Stages;
 use super::terminal::{Screen, give_back, give_back_modes};
-use super::theme::{ColorChoice, Theme};
+use super::theme::{ColorChoice, Colors, Theme};
 use super::update::update;
 use super::worker::{self, Requests};
 use crate::print;
@@ -42,10 +43,11 @@ use crate::profile::{MetricRef, Profile};
 use crate::refine::{Refined, unwatched};
 use crate::set_files::SetFiles;
 use crate::sources::Sources;
+use crate::views::columns::Id;
 use crate::views::difference::unrelated;
 
 /// How the user wants the viewer to be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// `--color`.
     pub color: ColorChoice,
@@ -53,11 +55,30 @@ pub struct Options {
     pub ascii: bool,
     /// Whether the mouse is used; `--no-mouse` leaves it to the terminal, for selecting text.
     pub mouse: bool,
+    /// The view that is shown first.
+    pub start: ViewId,
+    /// The columns that are shown; empty for the usual ones.
+    pub columns: Vec<Id>,
+    /// Whether a configuration file changes what other commands print.
+    pub configured: bool,
+    /// What keys mean.
+    pub keymap: Keymap,
+    /// The colors.
+    pub colors: Colors,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { color: ColorChoice::Auto, ascii: false, mouse: true }
+        Self {
+            color: ColorChoice::Auto,
+            ascii: false,
+            mouse: true,
+            start: ViewId::HOME,
+            columns: Vec::new(),
+            configured: false,
+            keymap: Keymap::default(),
+            colors: Colors::default(),
+        }
     }
 }
 
@@ -145,7 +166,11 @@ pub fn run(
     // go unseen, so the size is asked for after it.
     crossterm::event::poll(Duration::ZERO).context("the terminal cannot be read")?;
     let size = screen.size().context("the size of the terminal is not known")?;
-    let mut model = Model::new(forest, name, Theme::new(color, options.ascii), size);
+    let theme = Theme::new(color, options.ascii).with_colors(options.colors);
+    let mut model = Model::new(forest, name, theme, size);
+    model.keymap = Arc::new(options.keymap);
+    model.choice.shown = options.columns;
+    model.configured = options.configured;
     let of_sets = sets.problems().iter().map(ToString::to_string);
     let said = unrelated(profile).into_iter().chain(problems.iter().cloned()).chain(of_sets);
     model.notice = noticed(&said.collect::<Vec<_>>()).map(Notice::Failed);
@@ -182,7 +207,12 @@ pub fn run(
             drop(sender.send(Arrival::Answered));
         });
     };
-    let outcome = beside(work, &requests, || shell.run());
+    let outcome = beside(work, &requests, || {
+        if options.start != ViewId::HOME {
+            shell.update(Message::Show(options.start))?;
+        }
+        shell.run()
+    });
     let Shell { screen, print_at_end, ended_by, .. } = shell;
     drop(screen);
     for line in print_at_end {
@@ -453,6 +483,8 @@ impl Shell<'_> {
         let (x, y) = (mouse.column, mouse.row);
         let last = self.last_click.take();
         match mouse.kind {
+            MouseEventKind::Drag(MouseButton::Left) => Some(Message::Drag { x, y }),
+            MouseEventKind::Down(MouseButton::Right) => Some(Message::RightClick { x, y }),
             MouseEventKind::Down(MouseButton::Left) => {
                 let now = Instant::now();
                 let is_double = last.is_some_and(|(last_x, last_y, then)| {

@@ -3,6 +3,7 @@
 //! The selection is a row, not a line number: it stays on its row when rows above open, close or
 //! are sorted, and goes with its call path into the tree of another refinement.
 
+use core::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::views::hot_path::{Heat, USUAL_SHARE, hot_path};
 use crate::views::path::Path;
 use crate::views::tree::{Direction, RowId, RowTree};
 use crate::views::visible::{Line, OpenPaths, Visible};
-use crate::views::{Row, Sort};
+use crate::views::{Cost, Row, Sort};
 
 /// Most rows that one key opens.
 pub const OPEN_LIMIT: usize = 1000;
@@ -111,8 +112,8 @@ pub trait Rows {
     fn select(&mut self, at: usize);
     /// Moves the window so that the selected line is in it.
     fn keep_in_view(&mut self, height: usize);
-    /// Moves the window so that the selected line is in the middle, unless it is in the window.
-    fn show_around(&mut self, height: usize);
+    /// Moves the window so that so many lines are seen above the selected one.
+    fn put(&mut self, above: usize);
     /// Moves the window by lines, and the selection with it where it would leave the window.
     fn scroll_by(&mut self, lines: isize, height: usize);
     /// Opens the selected row; if it is open, selects its first child.
@@ -143,9 +144,8 @@ pub trait Rows {
     fn path(&self, refined: &Refined, line: Line) -> Path;
     /// The rows from the root's child to a line's row.
     fn rows_to(&self, line: Line) -> Vec<&Row>;
-    /// The next line after `from` whose row's function is wanted; before it, if `forward` is
-    /// false; at or after it, if `forward` is `None`. The second value says whether it went round.
-    fn find(&self, wanted: &[bool], from: usize, forward: Option<bool>) -> Option<(usize, bool)>;
+    /// The lines whose row's function is wanted, those that cost most first.
+    fn find(&self, wanted: &[bool], refined: &Refined, cost: Cost) -> Vec<usize>;
 }
 
 impl<D: Direction> Table<D> {
@@ -287,10 +287,8 @@ impl<D: Direction> Rows for Table<D> {
         self.scroll = self.scroll.min(self.len().saturating_sub(height));
     }
 
-    fn show_around(&mut self, height: usize) {
-        if !(self.scroll..self.scroll + height).contains(&self.selected) {
-            self.scroll = self.selected.saturating_sub(height / 2);
-        }
+    fn put(&mut self, above: usize) {
+        self.scroll = self.selected.saturating_sub(above);
     }
 
     fn scroll_by(&mut self, lines: isize, height: usize) {
@@ -429,20 +427,13 @@ impl<D: Direction> Rows for Table<D> {
         self.lineage(line.row).into_iter().rev().map(|row| self.tree.row(row)).collect()
     }
 
-    fn find(&self, wanted: &[bool], from: usize, forward: Option<bool>) -> Option<(usize, bool)> {
-        let lines = self.visible.lines();
-        let from = from.min(lines.len());
-        let next = (from + usize::from(forward.is_some())).min(lines.len());
-        let is_wanted = |at: &usize| {
-            wanted.get(self.row(lines[*at]).function.index()).copied().unwrap_or(false)
-        };
-        if forward == Some(false) {
-            let straight = (0..from).rev().find(is_wanted).map(|at| (at, false));
-            straight.or_else(|| (from..lines.len()).rev().find(is_wanted).map(|at| (at, true)))
-        } else {
-            let straight = (next..lines.len()).find(is_wanted).map(|at| (at, false));
-            straight.or_else(|| (0..next).find(is_wanted).map(|at| (at, true)))
-        }
+    fn find(&self, wanted: &[bool], refined: &Refined, cost: Cost) -> Vec<usize> {
+        let row = |at: usize| self.row(self.visible.lines()[at]);
+        let is_wanted = |at: &usize| wanted.get(row(*at).function.index()).is_some_and(|is| *is);
+        let mut found: Vec<usize> = (0..self.len()).filter(is_wanted).collect();
+        // Stable: among equals the first one on the screen.
+        found.sort_by_key(|at| Reverse(cost.of(row(*at).of(refined.metric))));
+        found
     }
 }
 

@@ -27,8 +27,8 @@ use super::wire::Thrifty;
 
 /// Press, release and wheel (1000) in the form without limits on coordinates (1006). Motion is
 /// not asked for: over ssh, every report is a packet. XTerm Control Sequences, "Mouse Tracking".
-const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
-const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
+const MOUSE_ON: &str = "\x1b[?1002h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l";
 
 /// Whether the terminal is taken over at present. The panic hook has no other way to know.
 static TAKEN: AtomicBool = AtomicBool::new(false);

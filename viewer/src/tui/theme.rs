@@ -9,6 +9,8 @@ use std::borrow::Cow;
 
 use ratatui::style::{Color, Modifier, Style};
 
+use crate::print::printable;
+
 /// The user's answer to `--color`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
@@ -127,20 +129,88 @@ pub enum Fill {
     Less,
 }
 
-/// Colors of boxes, on which black is readable.
-const FILLS: [Color; 6] = [
-    Color::Yellow,
-    Color::Green,
-    Color::Cyan,
-    Color::LightYellow,
-    Color::LightGreen,
-    Color::LightCyan,
-];
+/// The colors that the user may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Colors {
+    /// What is current, found, a stage, or costs a good deal.
+    accent: Color,
+    /// What went wrong, or costs most.
+    alarm: Color,
+    /// Colors of boxes, on which black is readable.
+    boxes: [Color; 6],
+}
+
+impl Default for Colors {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
+impl Colors {
+    const USUAL: Self = Self {
+        accent: Color::Magenta,
+        alarm: Color::Red,
+        boxes: [
+            Color::Yellow,
+            Color::Green,
+            Color::Cyan,
+            Color::LightYellow,
+            Color::LightGreen,
+            Color::LightCyan,
+        ],
+    };
+
+    /// Each name with its value as a configuration file has it.
+    #[must_use]
+    pub fn shown(&self) -> [(&'static str, String); 3] {
+        let text = |color: Color| format!("\"{}\"", color.to_string().to_lowercase());
+        let boxes = self.boxes.map(text).join(", ");
+        [
+            ("accent", text(self.accent)),
+            ("alarm", text(self.alarm)),
+            ("boxes", format!("[{boxes}]")),
+        ]
+    }
+
+    /// Chooses a color, or those of boxes, of which the last one stands for those that are missing.
+    ///
+    /// # Errors
+    /// What is wrong with the name or with a color.
+    pub fn set(&mut self, name: &str, colors: &[String]) -> Result<(), String> {
+        let read = |color: &String| {
+            color.parse().map_err(|_| {
+                let color = printable(color);
+                format!(
+                    "`{color}` is no color; it is a name such as red or lightblue, a number from 0 \
+                     to 255, or #rrggbb"
+                )
+            })
+        };
+        let colors = colors.iter().map(read).collect::<Result<Vec<Color>, _>>()?;
+        match (name, &colors[..]) {
+            ("accent", &[color]) => self.accent = color,
+            ("alarm", &[color]) => self.alarm = color,
+            ("boxes", [.., last]) if colors.len() <= self.boxes.len() => {
+                self.boxes = std::array::from_fn(|at| colors.get(at).copied().unwrap_or(*last));
+            }
+            ("boxes", _) => return Err("`boxes` takes one to six colors".to_owned()),
+            ("accent" | "alarm", _) => return Err(format!("`{name}` takes one color")),
+            _ => {
+                let name = printable(name);
+                return Err(format!(
+                    "`{name}` is no color of the viewer; there are accent, alarm, boxes"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Glyphs and styles of this session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
     color: bool,
+    colors: Colors,
     /// The characters of pictures.
     pub glyphs: &'static Glyphs,
 }
@@ -149,7 +219,14 @@ impl Theme {
     /// A theme with or without color, in Unicode or ASCII.
     #[must_use]
     pub const fn new(color: bool, ascii: bool) -> Self {
-        Self { color, glyphs: if ascii { &ASCII } else { &UNICODE } }
+        let glyphs = if ascii { &ASCII } else { &UNICODE };
+        Self { color, colors: Colors::USUAL, glyphs }
+    }
+
+    /// The same in other colors.
+    #[must_use]
+    pub const fn with_colors(self, colors: Colors) -> Self {
+        Self { colors, ..self }
     }
 
     /// Whether pictures are in ASCII.
@@ -201,25 +278,25 @@ impl Theme {
     /// The view that is open, among the names of views.
     #[must_use]
     pub fn current(self) -> Style {
-        self.colored(Color::Magenta, self.strong())
+        self.colored(self.colors.accent, self.strong())
     }
 
     /// Text that a search found.
     #[must_use]
     pub fn found(self) -> Style {
-        self.colored(Color::Magenta, Style::new().add_modifier(Modifier::UNDERLINED))
+        self.colored(self.colors.accent, Style::new().add_modifier(Modifier::UNDERLINED))
     }
 
     /// A refinement stage.
     #[must_use]
     pub fn stage(self) -> Style {
-        self.colored(Color::Magenta, Style::new())
+        self.colored(self.colors.accent, Style::new())
     }
 
     /// Something that went wrong.
     #[must_use]
     pub fn error(self) -> Style {
-        self.colored(Color::Red, self.strong())
+        self.colored(self.colors.alarm, self.strong())
     }
 
     /// What became cheaper.
@@ -231,7 +308,7 @@ impl Theme {
     /// Something to be aware of: losses, partial unwinds.
     #[must_use]
     pub fn warning(self) -> Style {
-        self.colored(Color::Magenta, Style::new())
+        self.colored(self.colors.accent, Style::new())
     }
 
     /// A box of a picture.
@@ -239,7 +316,7 @@ impl Theme {
     pub fn fill(self, fill: Fill) -> Style {
         let color = match fill {
             Fill::Nothing => Color::Gray,
-            Fill::Kind(number) => FILLS[number % FILLS.len()],
+            Fill::Kind(number) => self.colors.boxes[number % self.colors.boxes.len()],
             Fill::More => Color::LightRed,
             Fill::Less => Color::Cyan,
         };
@@ -257,9 +334,9 @@ impl Theme {
     pub fn heat(self, part: u64, whole: u64) -> Style {
         let (part, whole) = (u128::from(part), u128::from(whole));
         if whole > 0 && part * 2 >= whole {
-            self.colored(Color::Red, self.strong())
+            self.colored(self.colors.alarm, self.strong())
         } else if whole > 0 && part * 10 >= whole {
-            self.colored(Color::Magenta, Style::new())
+            self.colored(self.colors.accent, Style::new())
         } else if part * 200 < whole {
             self.faint()
         } else {
@@ -357,7 +434,7 @@ mod tests {
         // What WCAG 2.2 asks of text.
         const LEAST: f64 = 4.5;
         let theme = Theme::new(true, false);
-        let kinds = (0..FILLS.len()).map(Fill::Kind);
+        let kinds = (0..theme.colors.boxes.len()).map(Fill::Kind);
         for fill in kinds.chain([Fill::Nothing, Fill::More, Fill::Less]) {
             let style = theme.fill(fill);
             let (text, fill) = style.fg.zip(style.bg).unwrap();

@@ -23,8 +23,9 @@ use crate::refine::Refined;
 use crate::sources::Sources;
 use crate::views::columns::{About, Explanation};
 use crate::views::path::Path;
+use crate::views::search::NamePattern;
 use crate::views::top_down::Downward;
-use crate::views::{Cost, Sort};
+use crate::views::{Cost, Row, Sort};
 
 /// A view that was chosen at run time.
 pub type BoxedView = Box<dyn View>;
@@ -62,6 +63,8 @@ pub struct Sheet {
     pub opens: bool,
     /// Whether a search finds rows that have no line yet, by [`View::tree_mut`].
     pub is_searched_whole: bool,
+    /// Whether what the paths with a match on them cost is what the rows found cost together.
+    pub has_cost_of_found: bool,
     /// What a double click on a row does.
     pub double_click: fn() -> Message,
     /// What comparisons are about, and by what rows are sorted at first.
@@ -82,6 +85,7 @@ pub const OF_ROWS: Sheet = Sheet {
     is_picture: false,
     opens: false,
     is_searched_whole: false,
+    has_cost_of_found: true,
     double_click: || Message::OpenMenu,
     cost: Cost::Inclusive,
     arrow: " < ",
@@ -200,6 +204,23 @@ pub trait View: Debug {
         None
     }
 
+    /// What a search finds in a view without rows: lines, those that cost most first, and what they
+    /// cost together.
+    fn find(&self, _pattern: &NamePattern, _scene: &Scene) -> (Vec<usize>, Option<Row>) {
+        (Vec::new(), None)
+    }
+
+    /// Puts the lines of a view without rows in the order of its next column.
+    fn sort_by_next(&mut self, _scene: &Scene) {}
+
+    /// Turns that order round.
+    fn reverse_order(&mut self, _scene: &Scene) {}
+
+    /// Which line of a view without rows is selected, or else the first one that is seen.
+    fn line(&self) -> usize {
+        0
+    }
+
     /// What its rows are made from.
     fn forest<'v>(&'v self, shown: &'v Refined) -> &'v Refined {
         shown
@@ -250,8 +271,11 @@ pub trait View: Debug {
         None
     }
 
-    /// Selects it.
+    /// Selects a line of a view without rows, or lets the window begin with it.
     fn select_line(&mut self, _line: usize) {}
+
+    /// Selects a line of a view without rows, and lets so many lines be seen above it.
+    fn put(&mut self, _line: usize, _above: usize) {}
 
     /// What is selected in a view without rows, and what its numbers are made of.
     fn explained(&self, _scene: &Scene) -> Option<(String, Explanation)> {

@@ -236,6 +236,25 @@ fn row(sums: &[u64]) -> Row {
     Row { weights, ..Row::empty(FunctionRef::ROOT, FrameKind::Context) }
 }
 
+/// What some lines of a list have together, each metric; what a process has is not counted again
+/// for its threads.
+#[must_use]
+pub fn together<'c>(lines: impl Iterator<Item = &'c Context>) -> Row {
+    let mut sums = Vec::new();
+    let mut process = None;
+    for context in lines {
+        if context.thread.is_none() {
+            process = Some(context.process);
+        } else if process == Some(context.process) {
+            continue;
+        }
+        sums.resize(context.row.weights.len(), 0);
+        let weights = sums.iter_mut().zip(context.row.weights.iter());
+        weights.for_each(|(sum, weight)| *sum += weight.inclusive);
+    }
+    row(&sums)
+}
+
 /// A program, and what its processes had together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {

@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::callers::Callers;
-use super::columns::Column;
 use super::flat::flat;
-use super::search::{NamePattern, Search, Way};
+use super::search::{NamePattern, Search};
 use super::top_down::TopDown;
 use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
@@ -204,42 +203,48 @@ proptest! {
         prop_assert_eq!(first, flat_rows);
     }
 
-    /// Search finds what reading all rows would find, in both directions, and nothing else.
+    /// Search finds what reading all rows would find, the heaviest first, and nothing else; and what
+    /// they cost together is what those of them have that are below no other.
     #[test]
-    fn search_finds_what_reading_finds(outline in outlines(), by_name: bool, text in "alpha|Alpha|ta|x") {
+    fn search_finds_what_reading_finds(outline in outlines(), text in "alpha|Alpha|ta|x") {
         let profile = from_outline(&outline).unwrap();
         let refined = Refined::base(&profile);
-        let key = if by_name { Column::NAME } else { Column::INCLUSIVE };
-        let sort = Sort::by(key);
         let pattern = NamePattern::new(&text).unwrap();
         let search = unwatched(|watch| Search::new(&refined, &pattern, watch));
 
         let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
-        tree.set_sort(sort);
         let rows = all_rows(&mut tree, &refined);
-        let is_hit = |&row: &RowId| {
-            pattern.is_in(&refined.functions[tree.row(row).function.index()].name)
+        let is_hit = |row: RowId| {
+            row != RowId::ROOT
+                && pattern.is_in(&refined.functions[tree.row(row).function.index()].name)
         };
-        let mut expected: Vec<_> =
-            rows.into_iter().filter(is_hit).map(|row| tree.path(&refined, row)).collect();
-        prop_assert_eq!(search.finds_anything(), !expected.is_empty());
+        let mut expected: Vec<_> = rows.into_iter().filter(|row| is_hit(*row)).collect();
+        let cost = |tree: &TopDown, row: RowId| tree.row(row).of(refined.metric).inclusive;
+        let is_outermost = |row: &&RowId| {
+            let mut above = std::iter::successors(tree.parent(**row), |row| tree.parent(*row));
+            !above.any(is_hit)
+        };
+        let together: u64 =
+            expected.iter().filter(is_outermost).map(|row| cost(&tree, *row)).sum();
+        prop_assert_eq!(search.cost().unwrap().of(refined.metric).inclusive, together);
+        prop_assert_eq!(search.rows(), expected.len() as u64);
 
-        for way in [Way::Forward, Way::Backward] {
-            // A fresh tree, so that nothing is open yet.
-            let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
-            tree.set_sort(sort);
-            let mut found = Vec::new();
-            let mut at = RowId::ROOT;
-            while let Some(hit) = search.step(&mut tree, &refined, RowId::ROOT, at, way) {
-                if hit.wrapped && !found.is_empty() {
-                    break;
-                }
-                found.push(tree.path(&refined, hit.row));
-                at = hit.row;
-            }
-            prop_assert_eq!(&found, &expected);
-            expected.reverse();
+        // A fresh tree, so that nothing is open yet.
+        let mut fresh = unwatched(|watch| TopDown::new(&refined, watch));
+        let mut found = Vec::new();
+        while let Some(row) = search.row(&mut fresh, &refined, found.len()) {
+            found.push(row);
         }
+        let costs: Vec<u64> = found.iter().map(|row| cost(&fresh, *row)).collect();
+        prop_assert!(costs.is_sorted_by(|a, b| a >= b), "{costs:?}");
+        let paths = |tree: &TopDown, rows: &[RowId]| {
+            let mut paths: Vec<_> =
+                rows.iter().map(|row| format!("{:?}", tree.path(&refined, *row))).collect();
+            paths.sort();
+            paths
+        };
+        expected.sort();
+        prop_assert_eq!(paths(&fresh, &found), paths(&tree, &expected));
     }
 
     /// However rows were opened and closed, the list is what making it anew would give.

@@ -1,15 +1,22 @@
 //! Incremental search by name over the whole top-down tree, opened or not.
 //!
-//! Searching does not filter: it goes to the next or previous row, in the order in which rows
-//! would be shown if all were open. For each pattern, one pass over functions and one over nodes
-//! mark where there is something to find, so that a step goes straight to it and makes no other
-//! rows than those on the way.
+//! Searching does not filter: it goes to rows, the heaviest first. For each pattern, one pass over
+//! functions and one over nodes mark where there is something to find; a second one groups the
+//! nodes that lead there as rows are grouped, which counts the rows found, tells what each costs,
+//! and adds up what all of them cost: once, for what is below a row found has its cost already.
+//! Rows themselves are made only on the way to one that is gone to.
+
+use core::cmp::Reverse;
+use core::ops::Range;
+use std::collections::BinaryHeap;
 
 use regex::{Regex, RegexBuilder};
 
+use super::row::{Row, Weight};
 use super::top_down::TopDown;
-use super::tree::RowId;
-use crate::refine::{Cancelled, Refined, Watch};
+use super::tree::{RowId, pair, pairs};
+use crate::profile::{FrameKind, FunctionRef};
+use crate::refine::{Cancelled, Refined, Watch, WeightColumn};
 
 /// Text to look for in function names. Upper and lower case differ only if the text has upper
 /// case in it.
@@ -60,34 +67,20 @@ impl NamePattern {
     }
 }
 
-/// Which way to search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// Down the screen.
-    Forward,
-    /// Up the screen.
-    Backward,
-}
+/// Rows found that can be gone to: the heaviest.
+pub const MOST_HITS: usize = 10_000;
 
-/// A row that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hit {
-    /// The row. It may be below closed ones: `Visible::reveal` opens the way to it.
-    pub row: RowId,
-    /// Whether the search went past the end of the tree and began again at the other.
-    pub wrapped: bool,
-}
-
-/// One pattern on one refined profile.
+/// One pattern on one refined profile, for the metric that is looked at.
 #[derive(Clone, Debug)]
 pub struct Search {
     /// For each function, whether its name matches.
     functions: Vec<bool>,
-    /// For each node, the samples of all metrics at or below the outermost matches at or below it;
-    /// 0 where there is none. More than fit count as the most that do.
-    below: Vec<u32>,
-    /// Functions with samples whose name matches.
-    found: usize,
+    /// A node of each row found, the heaviest first; among equals, the nearest to the root.
+    hits: Vec<u32>,
+    /// How many rows are found, these among them.
+    rows: u64,
+    /// What all rows found cost together, each sample once.
+    cost: Option<Row>,
 }
 
 impl Search {
@@ -100,214 +93,193 @@ impl Search {
         pattern: &NamePattern,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
-        watch.begin(0, 1, 1, refined.node_count());
+        refined.index_children(watch)?;
+        let count = refined.node_count();
+        watch.begin(0, 1, 2, count);
         let functions: Vec<bool> =
             refined.functions.iter().map(|function| pattern.is_in(&function.name)).collect();
         let frames: Vec<bool> =
             refined.frames.iter().map(|frame| functions[frame.function.index()]).collect();
-        let mut below = vec![0u32; refined.parent.len()];
-        let mut seen = vec![false; refined.frames.len()];
-        let mut count = below.len();
-        while count > 1 {
-            let end = count;
-            count = count.saturating_sub(1 << 16).max(1);
-            watch.step(end - count)?;
-            for n in (count..end).rev() {
-                let frame = refined.frame[n].index();
-                if frames[frame] && refined.is_shown(n) {
-                    below[n] = refined.samples_below(n);
-                    seen[frame] = true;
-                }
-                let cost = below[n];
-                if cost > 0 {
-                    let above = &mut below[refined.parent[n] as usize];
-                    *above = above.saturating_add(cost);
-                }
+        let mut leads = vec![false; count];
+        watch.backward(1..count, |nodes| {
+            for n in nodes.rev() {
+                leads[n] |= frames[refined.frame[n].index()] && refined.is_shown(n);
+                leads[refined.parent[n] as usize] |= leads[n];
             }
-        }
+        })?;
+        let mut rows = Rows::new(refined, &functions, &leads);
+        rows.find(watch)?;
         watch.end();
-        let seen = seen.iter().zip(&frames).zip(refined.frames.iter());
-        let with_samples = seen.filter(|((seen, matches), _)| **seen && **matches);
-        let mut found: Vec<_> = with_samples.map(|(_, frame)| frame.function).collect();
-        found.sort_unstable();
-        found.dedup();
-        Ok(Self { functions, below, found: found.len() })
+        let Rows { hits, found, outermost, weights, .. } = rows;
+        let mut hits = hits.into_vec();
+        hits.sort_unstable();
+        let hits = hits.into_iter().map(|Reverse(hit)| hit.node).collect();
+        // Where nodes do not add up, samples may be of several rows.
+        let is_known = refined.shown_by_column.is_none() || outermost <= 1;
+        let cost = is_known.then(|| {
+            let weight = |inclusive| Weight { inclusive, ..Weight::NONE };
+            let weights = weights.into_iter().map(weight).collect();
+            Row { weights, ..Row::empty(FunctionRef::ROOT, FrameKind::Root) }
+        });
+        Ok(Self { functions, hits, rows: found, cost })
     }
 
-    /// How many functions of the tree have the text in their name.
+    /// How many rows of the tree match.
     #[must_use]
-    pub fn functions_found(&self) -> usize {
-        self.found
+    pub fn rows(&self) -> u64 {
+        self.rows
     }
 
-    /// Whether the tree has any row to find.
+    /// What all paths with a match on them cost, each sample once. `None` where the rows of the
+    /// tree have samples in common, so that this is not known.
     #[must_use]
-    pub fn finds_anything(&self) -> bool {
-        self.below[0] > 0
+    pub fn cost(&self) -> Option<&Row> {
+        self.cost.as_ref()
     }
 
-    /// Whether a row's own name matches.
+    /// How many rows can be gone to: all, or the [`MOST_HITS`] heaviest.
     #[must_use]
-    pub fn matches(&self, tree: &TopDown, row: RowId) -> bool {
-        row != RowId::ROOT && self.functions[tree.row(row).function.index()]
+    pub fn hits(&self) -> usize {
+        self.hits.len()
     }
 
-    /// The nearest matching row after or before `from`, within the rows below `top`, going round
-    /// at the end. `from` itself is found last, after everything else.
-    pub fn step(
-        &self,
-        tree: &mut TopDown,
-        refined: &Refined,
-        top: RowId,
-        from: RowId,
-        way: Way,
-    ) -> Option<Hit> {
-        let straight = match way {
-            Way::Forward => self.after(tree, refined, top, from),
-            Way::Backward => self.before(tree, refined, top, from),
-        };
-        if let Some(row) = straight {
-            return Some(Hit { row, wrapped: false });
+    /// Whether the name of each function matches.
+    #[must_use]
+    pub fn functions(&self) -> &[bool] {
+        &self.functions
+    }
+
+    /// The row found that is heavier than all but so many, made now if it was not yet.
+    pub fn row(&self, tree: &mut TopDown, refined: &Refined, hit: usize) -> Option<RowId> {
+        let mut path = vec![*self.hits.get(hit)?];
+        while let Some(&node) = path.last().filter(|node| refined.parent[**node as usize] != 0) {
+            path.push(refined.parent[node as usize]);
         }
-        let round = match way {
-            Way::Forward => self.first_at_or_below(tree, refined, top),
-            Way::Backward => self.last_at_or_below(tree, refined, top),
-        };
-        round.map(|row| Hit { row, wrapped: true })
-    }
-
-    /// The row that typing goes to: from the root on, where most of what matches costs. Among
-    /// equals the first that is shown.
-    pub fn heaviest(&self, tree: &mut TopDown, refined: &Refined) -> Option<RowId> {
         let mut at = RowId::ROOT;
-        while !self.matches(tree, at) {
+        for node in path.into_iter().rev() {
+            let frame = refined.frames[refined.frame[node as usize].index()];
             tree.children(refined, at);
-            let cost = |row: RowId| -> u64 {
-                tree.nodes(row).iter().map(|&node| u64::from(self.below[node as usize])).sum()
-            };
-            let (most, child) = tree
-                .opened_children(at)
-                .iter()
-                .copied()
-                .map(|row| (cost(row), row))
-                .reduce(|best, next| if next.0 > best.0 { next } else { best })?;
-            if most == 0 {
-                return None;
-            }
-            at = child;
+            let children = tree.opened_children(at).iter().copied();
+            at = { children }.find(|&child| {
+                let row = tree.row(child);
+                (row.function, row.kind) == (frame.function, frame.kind)
+            })?;
         }
         Some(at)
     }
+}
 
-    /// The rows that match, in the order in which they would be shown, and whether these are all:
-    /// not if they are more than `most`, or rows of too many nodes would have to be made for them.
-    pub fn rows(&self, tree: &mut TopDown, refined: &Refined, most: usize) -> (Vec<RowId>, bool) {
-        const MOST_MADE: usize = 1 << 18;
-        let most_made = tree.made().saturating_add(MOST_MADE);
-        let mut found = Vec::new();
-        let mut pending = vec![RowId::ROOT];
-        while let Some(row) = pending.pop() {
-            if found.len() == most || tree.made() > most_made {
-                return (found, false);
+/// A row found. The greatest is gone to first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Hit {
+    cost: u128,
+    /// Rows that were met later are smaller.
+    met: Reverse<u64>,
+    node: u32,
+}
+
+/// The rows that lead to matches, level by level, grouped as [`super::tree::RowTree`] groups them.
+struct Rows<'s> {
+    refined: &'s Refined,
+    functions: &'s [bool],
+    leads: &'s [bool],
+    /// The heaviest so far.
+    hits: BinaryHeap<Reverse<Hit>>,
+    found: u64,
+    /// Rows found that are below no other.
+    outermost: usize,
+    columns: Vec<WeightColumn>,
+    /// What these have in each of the columns.
+    weights: Vec<u64>,
+    /// Of two profiles that are compared, the nodes of each and what a sample of them weighs.
+    sides: Vec<(Range<u32>, u128)>,
+}
+
+impl<'s> Rows<'s> {
+    fn new(refined: &'s Refined, functions: &'s [bool], leads: &'s [bool]) -> Self {
+        let columns = refined.weight_columns();
+        let weights = vec![0; columns.len()];
+        let sides = refined.profile.comparison.as_ref().map_or_else(Vec::new, |comparison| {
+            let nodes = [1, 2].map(|side: usize| columns[side].nodes.clone());
+            nodes.into_iter().zip(comparison.weights()).collect()
+        });
+        let (hits, found, outermost) = (BinaryHeap::new(), 0, 0);
+        Self { refined, functions, leads, hits, found, outermost, columns, weights, sides }
+    }
+
+    fn find(&mut self, watch: &Watch<'_>) -> Result<(), Cancelled> {
+        const STRETCH: usize = 1 << 12;
+        let children = self.refined.children();
+        // One more than the number of the group of each function and kind; 0 between rows.
+        let mut group_of = vec![0u32; pairs(self.refined)];
+        // The nodes of the rows of a level, and the rows: their nodes, and whether they match or
+        // are below one that does.
+        let mut nodes = vec![0u32];
+        let mut rows = vec![(0..1, false)];
+        let mut done = 0;
+        while !rows.is_empty() {
+            let (mut next_nodes, mut next_rows) = (Vec::new(), Vec::new());
+            for (range, is_inside) in rows {
+                done += range.len();
+                if done >= STRETCH {
+                    watch.step(std::mem::take(&mut done))?;
+                }
+                let below = nodes[range].iter().flat_map(|&node| children.of(node));
+                let mut found: Vec<(u32, u32)> = Vec::new();
+                let mut groups = Vec::new();
+                for &node in below.filter(|node| self.leads[**node as usize]) {
+                    let frame = self.refined.frames[self.refined.frame[node as usize].index()];
+                    let pair = pair(frame.function, frame.kind);
+                    if group_of[pair] == 0 {
+                        groups.push((pair, frame.function));
+                        // Fewer than nodes, which are numbered in 32 bits.
+                        group_of[pair] = groups.len() as u32;
+                    }
+                    found.push((group_of[pair], node));
+                }
+                // Stable: the nodes of a row stay in their order.
+                found.sort_by_key(|(group, _)| *group);
+                for of_row in found.chunk_by(|one, other| one.0 == other.0) {
+                    let (pair, function) = groups[of_row[0].0 as usize - 1];
+                    group_of[pair] = 0;
+                    let start = next_nodes.len();
+                    next_nodes.extend(of_row.iter().map(|(_, node)| *node));
+                    let range = start..next_nodes.len();
+                    let is_match = self.functions[function.index()];
+                    if is_match {
+                        self.add(&next_nodes[range.clone()], is_inside);
+                    }
+                    next_rows.push((range, is_inside || is_match));
+                }
             }
-            if self.matches(tree, row) {
-                found.push(row);
-            }
-            let children = self.siblings(tree, refined, row).rev();
-            pending.extend(children.filter(|&child| self.leads_to_match(tree, child)));
+            (nodes, rows) = (next_nodes, next_rows);
         }
-        (found, true)
+        Ok(())
     }
 
-    fn after(
-        &self,
-        tree: &mut TopDown,
-        refined: &Refined,
-        top: RowId,
-        from: RowId,
-    ) -> Option<RowId> {
-        if let Some(found) = self.first_below(tree, refined, from) {
-            return Some(found);
+    /// A row of these nodes matches; `is_inside`: below another one that does.
+    fn add(&mut self, nodes: &[u32], is_inside: bool) {
+        let cost = nodes.iter().map(|&node| self.cost(node)).fold(0, u128::saturating_add);
+        self.hits.push(Reverse(Hit { cost, met: Reverse(self.found), node: nodes[0] }));
+        if self.hits.len() > MOST_HITS {
+            self.hits.pop();
         }
-        let mut at = from;
-        while at != top {
-            let parent = tree.parent(at)?;
-            let next = self.siblings(tree, refined, parent).skip_while(|&row| row != at).skip(1);
-            if let Some(row) = next.into_iter().find(|&row| self.leads_to_match(tree, row)) {
-                return self.first_at_or_below(tree, refined, row);
-            }
-            at = parent;
+        self.found += 1;
+        if is_inside {
+            return;
         }
-        None
-    }
-
-    fn before(
-        &self,
-        tree: &mut TopDown,
-        refined: &Refined,
-        top: RowId,
-        from: RowId,
-    ) -> Option<RowId> {
-        let mut at = from;
-        while at != top {
-            let parent = tree.parent(at)?;
-            let earlier = self.siblings(tree, refined, parent).take_while(|&row| row != at);
-            if let Some(row) = earlier.filter(|&row| self.leads_to_match(tree, row)).last() {
-                return self.last_at_or_below(tree, refined, row);
-            }
-            if self.matches(tree, parent) {
-                return Some(parent);
-            }
-            at = parent;
-        }
-        None
-    }
-
-    fn first_at_or_below(
-        &self,
-        tree: &mut TopDown,
-        refined: &Refined,
-        row: RowId,
-    ) -> Option<RowId> {
-        if self.matches(tree, row) { Some(row) } else { self.first_below(tree, refined, row) }
-    }
-
-    fn first_below(&self, tree: &mut TopDown, refined: &Refined, row: RowId) -> Option<RowId> {
-        let mut at = row;
-        loop {
-            if !self.leads_to_match(tree, at) {
-                return None;
-            }
-            let mut children = self.siblings(tree, refined, at);
-            at = children.find(|&child| self.leads_to_match(tree, child))?;
-            if self.matches(tree, at) {
-                return Some(at);
-            }
+        self.outermost += 1;
+        for (sum, column) in self.weights.iter_mut().zip(&self.columns) {
+            let of_column = nodes.iter().filter(|node| column.nodes.contains(node));
+            let costs = of_column.map(|&node| self.refined.of_metric(node as usize, column.metric));
+            *sum = costs.fold(*sum, |sum, (inclusive, _)| sum.saturating_add(inclusive));
         }
     }
 
-    fn last_at_or_below(&self, tree: &mut TopDown, refined: &Refined, row: RowId) -> Option<RowId> {
-        let mut at = row;
-        loop {
-            let mut children = self.siblings(tree, refined, at).rev();
-            match children.find(|&child| self.leads_to_match(tree, child)) {
-                Some(child) => at = child,
-                None => return self.matches(tree, at).then_some(at),
-            }
-        }
-    }
-
-    /// Whether a row or one below it matches.
-    fn leads_to_match(&self, tree: &TopDown, row: RowId) -> bool {
-        tree.nodes(row).iter().any(|&node| self.below[node as usize] > 0)
-    }
-
-    fn siblings(
-        &self,
-        tree: &mut TopDown,
-        refined: &Refined,
-        parent: RowId,
-    ) -> std::vec::IntoIter<RowId> {
-        tree.children(refined, parent).to_vec().into_iter()
+    /// What a node costs: of two profiles that are compared, in the unit in which they compare.
+    fn cost(&self, node: u32) -> u128 {
+        let cost = u128::from(self.refined.inclusive(node as usize));
+        let side = self.sides.iter().find(|(nodes, _)| nodes.contains(&node));
+        cost.saturating_mul(side.map_or(1, |(_, weight)| *weight))
     }
 }

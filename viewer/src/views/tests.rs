@@ -8,7 +8,7 @@ use super::flat::flat;
 use super::hall::{self, HallTable};
 use super::hot_path::{Heat, MOST_ROWS, USUAL_SHARE, hot_path};
 use super::number::{self, Form};
-use super::search::{NamePattern, Search, Way};
+use super::search::{NamePattern, Search};
 use super::top_down::TopDown;
 use super::tree::{Direction, RowId, RowTree};
 use super::visible::Visible;
@@ -680,81 +680,35 @@ fn callers_count_the_inclusive_cost_of_recursion_once() {
 }
 
 #[test]
-fn search_goes_through_closed_rows_in_the_order_of_the_screen() {
-    let profile = profile(
-        "\
+fn search_goes_to_the_heaviest_rows_first_and_counts_what_they_cost_once() {
+    let outline = "\
 main
-  MPI_Send 5
-    memcpy 2
-  solve 9
-    exchange 1
-      mpi_wait 1
-  MPI_Barrier 1
-",
-    );
-    let refined = Refined::base(&profile);
-    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
-    let find = |tree: &mut TopDown, text, way| {
-        let search = unwatched(|watch| {
-            Search::new(&refined, &NamePattern::new(text).expect("pattern"), watch)
-        });
-        let mut from = RowId::ROOT;
-        let mut found = Vec::new();
-        while let Some(hit) = search.step(tree, &refined, RowId::ROOT, from, way) {
-            if hit.wrapped && !found.is_empty() {
-                break;
-            }
-            found.push(name(&refined, tree, hit.row));
-            from = hit.row;
-        }
-        found.join(" ")
-    };
-    assert_eq!(find(&mut tree, "mpi_", Way::Forward), "mpi_wait MPI_Send MPI_Barrier");
-    assert_eq!(find(&mut tree, "mpi_", Way::Backward), "MPI_Barrier MPI_Send mpi_wait");
-    assert_eq!(find(&mut tree, "MPI_", Way::Forward), "MPI_Send MPI_Barrier");
-    assert_eq!(find(&mut tree, "m", Way::Forward), "main mpi_wait MPI_Send memcpy MPI_Barrier");
-    assert_eq!(find(&mut tree, "m", Way::Backward), "MPI_Barrier memcpy MPI_Send mpi_wait main");
-    assert_eq!(find(&mut tree, "+", Way::Forward), "");
-}
-
-#[test]
-fn search_stays_below_the_zoomed_row_and_goes_round() {
-    let profile = profile("main\n  f 5\n    x 1\n    x2 1\n  x3 1\n");
-    let refined = Refined::base(&profile);
-    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
-    let f = row_named(&refined, &mut tree, "f");
-    let last = row_named(&refined, &mut tree, "x2");
-    let search =
-        unwatched(|watch| Search::new(&refined, &NamePattern::new("x").expect("pattern"), watch));
-    let next = search.step(&mut tree, &refined, f, last, Way::Forward).expect("found");
-    assert_eq!((name(&refined, &tree, next.row), next.wrapped), ("x", true));
-    let back = search.step(&mut tree, &refined, f, next.row, Way::Backward).expect("found");
-    assert_eq!((name(&refined, &tree, back.row), back.wrapped), ("x2", true));
-}
-
-/// Typing goes to what costs, not to what stands first below a costly row.
-#[test]
-fn search_finds_the_heaviest_first_and_counts_rows() {
-    let outline =
-        "main\n  big 90\n    tiny_alloc 1\n  small 5\n    alloc 30\n      alloc 9\n  x 1\n";
+  big 90
+    tiny_alloc 1
+  small 5
+    alloc 30
+      alloc 9
+  x 1
+";
     let profile = profile(outline);
     let refined = Refined::base(&profile);
-    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
-    let search = unwatched(|watch| {
-        Search::new(&refined, &NamePattern::new("alloc").expect("pattern"), watch)
-    });
-    let row = search.heaviest(&mut tree, &refined).expect("found");
-    assert_eq!((name(&refined, &tree, row), tree.row(row).first().inclusive), ("alloc", 39));
-    let mut found = |most| {
-        let (rows, is_all) = search.rows(&mut tree, &refined, most);
-        let names = rows.iter().map(|&row| name(&refined, &tree, row)).collect::<Vec<_>>();
-        (names.join(" "), is_all)
+    let find = |text| {
+        let pattern = NamePattern::new(text).expect("pattern");
+        let search = unwatched(|watch| Search::new(&refined, &pattern, watch));
+        let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+        let row = |hit| {
+            let row = search.row(&mut tree, &refined, hit)?;
+            Some(format!("{} {}", name(&refined, &tree, row), tree.row(row).first().inclusive))
+        };
+        let rows: Vec<_> = (0..).map_while(row).collect();
+        assert_eq!((rows.len(), rows.len() as u64), (search.hits(), search.rows()));
+        (rows.join(", "), search.cost().map(|row| row.first().inclusive))
     };
-    assert_eq!(found(10), ("tiny_alloc alloc alloc".to_owned(), true));
-    assert_eq!(found(2), ("tiny_alloc alloc".to_owned(), false));
-    let none =
-        unwatched(|watch| Search::new(&refined, &NamePattern::new("zzz").expect("pattern"), watch));
-    assert_eq!(none.heaviest(&mut tree, &refined), None);
+    // The inner `alloc` has no cost of its own.
+    assert_eq!(find("alloc"), ("alloc 39, alloc 9, tiny_alloc 1".to_owned(), Some(40)));
+    assert_eq!(find("ALLOC"), (String::new(), Some(0)));
+    assert_eq!(find("main"), ("main 136".to_owned(), Some(136)));
+    assert_eq!(find("+"), (String::new(), Some(0)));
 }
 
 /// Each level that is opened takes memory.

@@ -125,8 +125,14 @@ pub struct RowTree<D: Direction> {
 /// Frame kinds, for numbering pairs of function and kind.
 const KINDS: usize = FrameKind::ALL.len();
 
-fn pair(function: FunctionRef, kind: FrameKind) -> usize {
+/// The number of a pair of function and kind, by which nodes are grouped.
+pub(super) fn pair(function: FunctionRef, kind: FrameKind) -> usize {
     function.0 as usize * KINDS + kind as usize
+}
+
+/// How many pairs there are.
+pub(super) fn pairs(refined: &Refined) -> usize {
+    refined.functions.len() * KINDS
 }
 
 impl<D: Direction> RowTree<D> {
@@ -145,7 +151,7 @@ impl<D: Direction> RowTree<D> {
             children: None,
             sorted: None,
         };
-        let position = vec![0; refined.functions.len() * KINDS];
+        let position = vec![0; pairs(refined)];
         let entries = vec![root];
         let made = members.len();
         Self {

@@ -52,6 +52,38 @@ fn the_worst_rank_comes_first() {
     assert_snapshot!(viewer.press("P").screen());
 }
 
+/// A thousand ranks, of which the tenth costs most.
+fn ranks() -> csprof::profile::Profile {
+    let rank = |rank: usize| {
+        let cost = if rank == 10 { 5000 } else { 1000 - rank };
+        let tid = 10_000 + rank;
+        format!("# rank={rank} thread={tid} epoch=0 name=solver\nmain {cost}\n")
+    };
+    from_outline(&(0..1000).map(rank).collect::<String>()).unwrap()
+}
+
+#[test]
+fn a_thousand_ranks_are_searched_and_sorted() {
+    let profile = ranks();
+    let mut viewer = Viewer::new(&profile, "80x14");
+    assert_snapshot!(viewer.press("P/rank 99").screen());
+    let said = |viewer: &Viewer| viewer.screen().lines().last().unwrap().trim().to_owned();
+    assert!(said(viewer.press("<enter>n")).starts_with("2 of 11 rows"), "{}", said(&viewer));
+    // By the last column, then by name: rank 2 before rank 10.
+    let selected = |viewer: &Viewer| {
+        let screen = viewer.screen();
+        screen.lines().find(|line| line.ends_with('◀')).unwrap().to_owned()
+    };
+    let before = selected(&viewer);
+    while !viewer.screen().contains("threads ▲") {
+        viewer.press("s");
+    }
+    assert_eq!(selected(&viewer), before, "the selection stays");
+    assert!(selected(viewer.press("g")).contains("rank 0,"), "{}", viewer.screen());
+    assert!(selected(viewer.press("jj")).contains("rank 2,"), "{}", viewer.screen());
+    assert!(selected(viewer.press("Sg")).contains("rank 999,"), "{}", viewer.screen());
+}
+
 #[test]
 fn numbers_of_the_list_are_explained() {
     let profile = from_outline(RANKS).unwrap();

@@ -78,7 +78,7 @@ fn help_lists_every_key_of_its_mode() {
         let help = screen(&profile, "120x200", &format!("{keys}?"));
         for binding in bindings(mode) {
             let line = help.lines().find(|line| {
-                line.trim_start().starts_with(binding.keys) && line.contains(binding.help)
+                line.trim_start().starts_with(&*binding.keys) && line.contains(binding.help)
             });
             assert!(line.is_some(), "{}: {} {}", mode.title, binding.keys, binding.help);
         }

@@ -118,3 +118,96 @@ fn a_click_in_the_menu_does_it() {
     viewer.press("<enter>").send(Message::Click { x: 10, y: 0 });
     assert_eq!(viewer.screen(), screen(&profile, "80x24", "jjd"));
 }
+
+/// Clicks on the last line, at the text.
+fn click_hint(viewer: &mut Viewer, text: &str) {
+    let screen = viewer.screen();
+    let line = screen.lines().last().unwrap();
+    let x = line.find(text).unwrap_or_else(|| panic!("{text}: {line}"));
+    let y = u16::try_from(screen.lines().count() - 1).unwrap();
+    viewer.send(Message::Click { x: u16::try_from(line[..x].chars().count()).unwrap(), y });
+}
+
+#[test]
+fn hints_can_be_clicked() {
+    let profile = solver();
+    for (text, keys) in [
+        ("help", "?"),
+        ("?", "?"),
+        ("undo", "u"),
+        ("= ", "="),
+        ("hot path", "H"),
+        ("h open", "h"),
+        ("l h", "l"),
+    ] {
+        let mut viewer = Viewer::new(&profile, "80x24");
+        viewer.press("j");
+        click_hint(&mut viewer, text);
+        let expected = screen(&profile, "80x24", &format!("j{keys}"));
+        assert_eq!(viewer.screen(), expected, "{text}");
+    }
+    // Over other things, and between hints there is nothing.
+    let mut viewer = Viewer::new(&profile, "80x24");
+    click_hint(viewer.press("F"), "add");
+    assert_eq!(viewer.screen(), screen(&profile, "80x24", "Ff"));
+    let mut viewer = Viewer::new(&profile, "80x24");
+    click_hint(&mut viewer, "  q quit");
+    assert!(viewer.effects.is_empty());
+}
+
+#[test]
+fn every_hint_is_a_key_where_it_stands() {
+    for keys in ["1", "2", "3", "3<lt>", "4", "5", "6", "P", "F", "?", "<enter>"] {
+        let profile = solver();
+        let mut viewer = Viewer::new(&profile, "200x24");
+        viewer.press(keys);
+        let hints = viewer.screen().lines().last().unwrap().to_owned();
+        for word in hints.split("  ").map(str::trim).filter(|word| !word.is_empty()) {
+            let mut clicked = viewer.model.clone();
+            let x = hints.find(word).unwrap();
+            let x = u16::try_from(hints[..x].chars().count()).unwrap();
+            let click = Message::Click { x, y: 23 };
+            csprof::tui::update::update(&mut clicked, click);
+            let unbound =
+                clicked.notice.as_ref().is_some_and(|of| format!("{of:?}").contains("is no key"));
+            assert!(!unbound, "{keys}: {word}");
+        }
+    }
+}
+
+#[test]
+fn the_right_button_opens_the_menu_of_a_row_and_leaves_it() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    let before = viewer.press("jj").screen();
+    viewer.press("k").send(Message::RightClick { x: 5, y: 5 });
+    assert_eq!(viewer.screen(), screen(&profile, "80x24", "jj<enter>"));
+    viewer.send(Message::RightClick { x: 70, y: 22 });
+    assert_eq!(viewer.screen(), before);
+    // Neither headings nor empty lines are rows.
+    for y in [0, 1, 2, 21, 23] {
+        viewer.send(Message::RightClick { x: 5, y });
+        assert_eq!(viewer.screen(), before, "{y}");
+    }
+    // Boxes of the flame view are.
+    let boxes = viewer.press("6").send(Message::RightClick { x: 5, y: 4 }).screen();
+    assert!(boxes.contains("only paths through it"), "{boxes}");
+}
+
+#[test]
+fn the_line_before_the_numbers_can_be_dragged() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x14");
+    let before = viewer.screen();
+    let x = before.lines().nth(4).unwrap().chars().rev().position(|c| c == '│').unwrap();
+    let x = u16::try_from(before.lines().nth(4).unwrap().chars().count() - 1 - x).unwrap();
+    // Elsewhere nothing is dragged.
+    viewer.send(Message::Click { x: x - 4, y: 3 }).send(Message::Drag { x: 60, y: 3 });
+    assert_eq!(viewer.screen(), before);
+    viewer.send(Message::Click { x, y: 4 }).send(Message::Drag { x: 60, y: 4 });
+    assert_snapshot!(viewer.screen());
+    viewer.send(Message::Drag { x: 200, y: 4 }).send(Message::Drag { x: 0, y: 4 });
+    assert!(viewer.screen().contains("time/edge"), "{}", viewer.screen());
+    viewer.send(Message::Click { x: 2, y: 4 }).send(Message::Drag { x: 70, y: 4 });
+    assert!(viewer.screen().contains("time/edge"), "it was let go");
+}

@@ -80,7 +80,7 @@ fn a_place_can_be_searched_and_refined_to() {
     assert_eq!(stages(&viewer), "through file:solve.c & line:20");
     // What was open stays open.
     assert_eq!(rows(&viewer)[3..5], ["  solve 15 2", "   [solve.c:20] 15 2"]);
-    viewer.press("uhhhhhz");
+    viewer.press("uhhhhhZ");
     assert_eq!(stages(&viewer), "root at module:/opt/app");
     viewer.press("u/libb<enter>x");
     assert_eq!(stages(&viewer), "not through module:/lib/libblas.so");

@@ -24,7 +24,7 @@ fn one_key_on_a_row() {
     assert_eq!(after("t"), "through \"poll\": 70 + 130, at poll");
     assert_eq!(after("x"), "not through \"poll\": 130 + 70, at MPI_Allreduce");
     assert_eq!(after("d"), "hide \"poll\": 200 + 0, at MPI_Allreduce");
-    assert_eq!(after("z"), "root at \"poll\": 70 + 130, at poll");
+    assert_eq!(after("Z"), "root at \"poll\": 70 + 130, at poll");
     assert_eq!(after("c"), "collapse \"poll\": 200 + 0, at poll");
     assert_eq!(after("b"), "stop at \"poll\": 200 + 0, at poll");
     assert_eq!(after("owait<enter>"), "group \"poll\" as wait: 200 + 0, at MPI_Allreduce");

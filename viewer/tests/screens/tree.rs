@@ -4,23 +4,61 @@ use csprof::profile::from_outline;
 use insta::assert_snapshot;
 
 use super::{Viewer, screen, solver};
-use csprof::tui::message::Notice;
 
 #[test]
-fn a_search_says_how_many_names_it_finds() {
+fn a_search_says_which_of_how_many_rows_it_is_at_and_what_all_of_them_cost() {
     let profile = solver();
-    let last_line = |keys: &str| {
-        let screen = screen(&profile, "80x20", keys);
+    let last_line = |size: &str, keys: &str| {
+        let screen = screen(&profile, size, keys);
         screen.lines().last().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    // `main`, `memcpy` below closed rows, `MPI_Sendrecv`, `MPI_Allreduce`; `poll` has two rows.
-    assert_eq!(last_line("/"), "/");
-    assert_eq!(last_line("/m"), "/m 4 names");
-    assert_eq!(last_line("/MPI"), "/MPI 2 names");
-    assert_eq!(last_line("/poll"), "/poll 1 name");
-    assert_eq!(last_line("3/poll"), "/poll 1 name");
-    assert_eq!(last_line("fnot through poll<enter>/poll"), "/poll not found");
-    assert_eq!(last_line("3<lt>/libc"), "/libc not found", "load modules are not listed");
+    assert_eq!(last_line("80x20", "/"), "/");
+    // `poll` has two rows, of 40 and 30 of 200 samples; 2 are below closed rows.
+    assert_eq!(last_line("80x20", "/poll"), "/poll 1 of 2 rows, in all 350 ms 35.0%");
+    assert_eq!(last_line("80x20", "/poll<enter>n"), "2 of 2 rows, in all 350 ms 35.0%: “poll”");
+    // What is below `MPI_Sendrecv` is not counted again; the flat view has one row of each.
+    assert_eq!(last_line("80x20", "/MPI"), "/MPI 1 of 2 rows, in all 675 ms 67.5%");
+    assert_eq!(last_line("80x20", "/m"), "/m 1 of 4 rows, in all 1.00 s 100%");
+    assert_eq!(last_line("80x20", "3/poll"), "/poll 1 of 1 row, in all 350 ms 35.0%");
+    assert_eq!(last_line("40x20", "/MPI_Sendrec"), "/MPI_Sendrec 1 of 1 row");
+    assert_eq!(last_line("80x20", "fnot through poll<enter>/poll"), "/poll not found");
+    assert_eq!(last_line("80x20", "3<lt>/libc"), "/libc not found", "load modules are not listed");
+}
+
+#[test]
+fn a_search_goes_from_the_heaviest_to_the_lightest_and_round() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    let mut at = |keys: &str| {
+        viewer.press(keys);
+        let selected = viewer.model.selected().unwrap();
+        viewer.model.row_name(selected.row).to_owned()
+    };
+    // main 198, memcpy 60, MPI_Sendrecv 94, MPI_Allreduce 41.
+    assert_eq!(at("/m<enter>"), "main");
+    assert_eq!([at("n"), at("n"), at("n")], ["MPI_Sendrecv", "memcpy", "MPI_Allreduce"]);
+    assert_eq!([at("n"), at("N"), at("N")], ["main", "MPI_Allreduce", "memcpy"]);
+    // In lists, too.
+    assert_eq!([at("3/m<enter>"), at("n")], ["memcpy", "MPI_Sendrecv"]);
+}
+
+#[test]
+fn pages_are_searched_as_they_are_read() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    let before = viewer.press("?").screen();
+    assert_snapshot!(viewer.press("/recursion").screen());
+    assert_eq!(viewer.press("<esc>").screen(), before);
+    viewer.press("/stages<enter>");
+    assert!(viewer.screen().contains("list the stages"), "{}", viewer.screen());
+    assert!(viewer.model.search.is_none(), "the rows below are not searched");
+    let said = |viewer: &Viewer| viewer.screen().lines().last().unwrap().trim().to_owned();
+    assert!(said(&viewer).starts_with("1 of "), "{}", said(&viewer));
+    assert!(said(viewer.press("n")).starts_with("2 of "), "{}", viewer.screen());
+    assert!(said(viewer.press("q?/no such words<enter>")).contains("no place matches"));
+    // The information page is a view.
+    viewer.press("qq4/signal<enter>");
+    assert!(viewer.screen().to_lowercase().contains("signal"), "{}", viewer.screen());
 }
 
 #[test]
@@ -181,28 +219,13 @@ fn callers_are_made_when_they_are_looked_at_and_keep_what_was_open() {
 }
 
 #[test]
-fn what_a_search_finds_is_counted() {
+fn large_profiles_are_searched_by_the_shell_with_the_same_result() {
     let profile = solver();
-    let notice = |viewer: &Viewer| match &viewer.model.notice {
-        Some(Notice::Said(text) | Notice::Failed(text)) => text.clone(),
-        other => panic!("{other:?}"),
-    };
-    // Large trees are searched by the shell: the same is found.
-    for at_once in [0, usize::MAX] {
+    for keys in ["/zzz<enter>", "/poll<enter>", "/pol", "/m<enter>nn", "3/m<enter>N", "/m<enter>2n"]
+    {
         let mut viewer = Viewer::new(&profile, "80x24");
-        viewer.model.search_at_once = at_once;
-        viewer.press("/zzz<enter>");
-        assert_eq!(notice(&viewer), "no row matches “zzz”");
-        viewer.press("<esc>/poll<enter>");
-        let first = notice(&viewer);
-        let (at, all) = first.split_once(" of ").unwrap();
-        let (all, _) = all.split_once(" with “poll”").unwrap();
-        let (at, all): (usize, usize) = (at.parse().unwrap(), all.parse().unwrap());
-        assert!((1..=all).contains(&at) && all > 1, "{first}");
-        for _ in 0..all {
-            viewer.press("n");
-        }
-        assert!(notice(&viewer).starts_with(&format!("{at} of {all} ")), "{}", notice(&viewer));
+        viewer.model.search_at_once = 0;
+        assert_eq!(viewer.press(keys).screen(), screen(&profile, "80x24", keys), "{keys}");
     }
 }
 

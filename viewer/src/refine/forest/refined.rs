@@ -246,11 +246,6 @@ impl Refined {
         self.costs.inclusive(node) > 0
     }
 
-    /// Samples of all metrics that are shown at a node or below; more than fit as the most that do.
-    pub(crate) fn samples_below(&self, node: usize) -> u32 {
-        u32::try_from(self.costs.inclusive(node)).unwrap_or(u32::MAX)
-    }
-
     /// Inclusive and exclusive samples shown of a node that are of one metric.
     ///
     /// # Panics

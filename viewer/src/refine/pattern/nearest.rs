@@ -20,6 +20,12 @@ pub(crate) fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) ->
     nearest_of(wanted, &bare, names.into_iter().enumerate())
 }
 
+/// What to add to a refusal of a name that does not exist: the nearest that does, if one is near.
+pub(crate) fn meant<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> String {
+    let nearest = nearest(wanted, names).into_iter().next();
+    nearest.map_or_else(String::new, |name| format!("; the nearest is `{name}`"))
+}
+
 /// The same of names whose bare forms are known, with their numbers there.
 pub(crate) fn nearest_of<'n>(
     wanted: &str,

@@ -2,7 +2,7 @@
 //!
 //! Only what is on the screen is looked at, so painting costs the same at every size of profile.
 
-mod hints;
+pub(super) mod hints;
 pub mod menu;
 mod prompt;
 pub(in crate::tui) mod rows;
@@ -38,8 +38,8 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     let sheet = model.sheet();
     let is_painted = !sheet.has_rows || sheet.is_picture && model.why_empty.is_none();
     let lines = model.top()..model.top() + body;
-    match model.over.last() {
-        Some(Over::Page(page)) => page.draw(canvas, model.theme, lines.clone()),
+    match model.page() {
+        Some(page) => page.draw(canvas, model.theme, lines.clone()),
         _ if is_painted => model.view().draw(canvas, model, lines.clone()),
         _ => match &model.why_empty {
             Some(page) => page.draw(canvas, model.theme, lines.clone()),

@@ -2,10 +2,11 @@
 
 use super::super::canvas::Canvas;
 use super::super::comparison::account_text;
+use super::super::message::PromptKind;
 use super::super::model::Model;
 use super::super::name::{cut, width};
 use super::super::prompt::{COMPLETIONS, Prompt, Trial};
-use crate::views::number::{account, counted};
+use crate::views::number::account;
 
 /// Paints the prompt from line `y` on; returns the cell of the cursor.
 pub(super) fn draw(
@@ -31,13 +32,15 @@ pub(super) fn draw(
 
     if y + 1 < bottom {
         knowledge(canvas, model, prompt, y + 1, start, skipped);
-    } else if let Trial::Found(Some(names)) = prompt.trial {
-        let (said, style) = match names {
-            0 => ("not found".to_owned(), theme.error()),
-            _ => (counted(names as u64, "name", model.form()), theme.faint()),
-        };
-        if names == 0 || start + width(text) + 2 + width(&said) < cells {
-            canvas.text_right(cells - 1, y, &said, room, style);
+    } else if prompt.trial == Trial::NotFound {
+        canvas.text_right(cells - 1, y, "not found", room, theme.error());
+    } else if let Trial::Found(said) = &prompt.trial {
+        // What was found costs counts less than how much was found.
+        let said = theme.plain(said);
+        let short = said.split(", ").next().unwrap_or_default();
+        let fits = |said: &&str| start + width(text) + 2 + width(said) < cells;
+        if let Some(said) = [&*said, short].into_iter().find(fits) {
+            canvas.text_right(cells - 1, y, said, room, theme.faint());
         }
     }
     let offered = prompt.completions.iter().enumerate();
@@ -48,7 +51,9 @@ pub(super) fn draw(
         let end = canvas.text(start, line, &completion.text, cells - start - 1, theme.text());
         let note = start + widest + 2;
         canvas.text(note, line, &completion.note, cells.saturating_sub(note + 1), theme.faint());
-        if prompt.taken == Some(place) {
+        // What enter runs.
+        let is_first = prompt.kind == PromptKind::Command && !prompt.line.text().is_empty();
+        if prompt.taken == Some(place) || prompt.taken.is_none() && is_first && place == 0 {
             canvas.style(start, line, end - start, theme.selected());
         }
     }
@@ -97,7 +102,7 @@ fn knowledge(
         Trial::Waiting(_) => {
             canvas.text(start, y, theme.glyphs.ellipsis, room, theme.faint());
         }
-        Trial::Nothing | Trial::Found(_) => {
+        Trial::Nothing | Trial::Found(_) | Trial::NotFound => {
             let mut text = hint(prompt).to_owned();
             if let Some(more @ 1..) = prompt.completions.len().checked_sub(COMPLETIONS) {
                 text.push_str(&format!(" ({more} more)"));
@@ -108,7 +113,6 @@ fn knowledge(
 }
 
 fn hint(prompt: &Prompt) -> &'static str {
-    use super::super::message::PromptKind;
     match prompt.kind {
         PromptKind::Refine => "through MPI_Send >> memcpy*, hide libomp*, root at f; tab completes",
         PromptKind::Stage(_) => "nothing here deletes the stage; tab completes",
@@ -116,8 +120,8 @@ fn hint(prompt: &Prompt) -> &'static str {
         PromptKind::Group => "the group's name; {a, b} or module:libmpi* groups more than one",
         PromptKind::Context(_) => "one of those below, or a pattern such as io-*; tab completes",
         PromptKind::Export => "a file, by its ending, or the clipboard; tab completes",
-        PromptKind::Command => "tab completes",
         PromptKind::Folder => "files are looked for by the ends of their paths below it",
+        PromptKind::Command => "enter runs what is marked; tab completes",
         PromptKind::Search => "",
     }
 }

@@ -1,8 +1,8 @@
 //! What has the focus, and what keys mean there.
 
 use super::{Model, Over};
-use crate::tui::key::Key;
-use crate::tui::keymap;
+use crate::tui::key::{Code, Key};
+use crate::tui::keymap::Meaning;
 use crate::tui::message::Message;
 use crate::tui::mode::{ACTIONS, Binding, Group, Mode, PAGE, PROMPT, STAGES, TOO_SMALL};
 
@@ -22,31 +22,41 @@ impl Model {
         }
     }
 
-    /// What a key means now. In the action menu, the keys of its items mean what they mean in the
-    /// view.
+    /// What a key means now, after those that were pressed before. In the action menu, the keys of
+    /// its items mean what they mean in the view. Digits without a meaning are counts.
     #[must_use]
     pub fn message(&self, key: Key) -> Option<Message> {
-        keymap::message(self.mode(), key).or_else(|| {
-            if self.is_too_small() {
-                return None;
-            }
-            let in_menu = matches!(self.over.last(), Some(Over::Menu(_)));
-            if in_menu {
-                let item = self.menu_items().find(|item| item.keys().any(|k| k == key))?;
-                return Some(item.message.clone());
-            }
-            // Over a view there is a line to say so.
-            self.over.is_empty().then_some(Message::Unbound(key))
-        })
+        let keys: Vec<Key> = self.begun.iter().copied().chain([key]).collect();
+        match self.keymap.meaning(self.mode(), &keys) {
+            Meaning::Message(message) => return Some(message),
+            Meaning::Beginning => return Some(Message::Begun(key)),
+            Meaning::Nothing if self.is_too_small() => return None,
+            Meaning::Nothing => {}
+        }
+        if let (Code::Char(c @ '0'..='9'), false, false, [_]) =
+            (key.code, key.control, key.alt, &keys[..])
+            && !matches!(self.over.last(), Some(Over::Prompt(_)))
+            && (c != '0' || self.count.is_some())
+        {
+            return Some(Message::Digit(c as u8 - b'0'));
+        }
+        let in_menu = matches!(self.over.last(), Some(Over::Menu(_)));
+        if in_menu {
+            let item = self.menu_items().find(|item| item.keys().any(|k| k == keys))?;
+            return Some(item.message.clone());
+        }
+        // Over a view there is a line to say so.
+        let is_told = self.over.is_empty() || !self.begun.is_empty();
+        is_told.then_some(Message::Unbound(keys))
     }
 
     /// What can be done with the selected row.
-    pub fn menu_items(&self) -> impl Iterator<Item = &'static Binding> + use<> {
+    pub fn menu_items(&self) -> impl Iterator<Item = &Binding> {
         use Group::{Find, Move, Numbers, Refine};
         let mode = self.sheet().mode;
         let groups = [Refine, Find, Numbers, Move].into_iter();
         groups
-            .flat_map(move |group| keymap::bindings_of_group(mode, group))
+            .flat_map(move |group| self.keymap.bindings_of_group(mode, group))
             .filter(|binding| binding.message.is_about_a_row())
     }
 }

@@ -11,6 +11,8 @@ impl Model {
             return;
         }
         self.refined = self.refined.clone().looking_at(metric);
+        // Other rows are the heaviest.
+        self.forget_found();
         for view in &mut self.views {
             view.look_at(metric);
         }

@@ -19,7 +19,7 @@ impl Model {
     #[must_use]
     pub fn columns(&self) -> Columns {
         let width = usize::from(self.size.0);
-        Columns::fit(width, &self.basis(), self.sheet().cost)
+        Columns::fit(width, &self.basis(), self.sheet().cost, &self.choice)
     }
 
     /// Whether the terminal is too small for more than one line of text.
@@ -31,8 +31,7 @@ impl Model {
     /// Lines above the rows: title, stages, headings, and what the view has above them.
     #[must_use]
     pub fn top(&self) -> usize {
-        let has_page = matches!(self.over.last(), Some(Over::Page(_)));
-        TOP + if has_page { 0 } else { self.view().lines_above() }
+        TOP + if self.page().is_some() { 0 } else { self.view().lines_above() }
     }
 
     /// Lines at the bottom: hints or notice, a prompt, the list of stages, a menu.

@@ -20,7 +20,6 @@ use super::effect::Effect;
 use super::explain;
 use super::help;
 use super::history::Moment;
-use super::keymap;
 use super::message::{Message, Notice, PromptKind, ViewId};
 use super::model::{Model, Over};
 use super::prompt::Trial;
@@ -34,14 +33,29 @@ use self::prompt::Accepted;
 
 /// Changes the model as a message says, and returns what is to be done outside of it.
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
+    let mut times = 1;
     if message.is_from_user() {
         model.notice = None;
+        if begins(model, &message) {
+            return Vec::new();
+        }
+        model.begun.clear();
+        if let Some(count) = model.count.take() {
+            times = count;
+            if let Some(message) = at_number(&message, count) {
+                return update(model, message);
+            }
+        }
     }
     let begin = step_begins(model, &message);
     if message.is_about_a_row() && matches!(model.over.last(), Some(Over::Menu(_))) {
         model.over.pop();
     }
-    let mut effects = apply(model, message);
+    let times = if message.can_be_repeated() { times } else { 1 };
+    let mut effects = Vec::new();
+    for _ in 0..times {
+        effects.extend(apply(model, message.clone()));
+    }
     if let Some((before, is_search)) = begin {
         end_step(model, before, is_search);
     }
@@ -50,6 +64,32 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     moving::keep_in_view(model);
     effects
 }
+
+/// Notes a key that means something only with those that follow.
+fn begins(model: &mut Model, message: &Message) -> bool {
+    match *message {
+        Message::Begun(key) => model.begun.push(key),
+        Message::Digit(digit) => {
+            let count = model.count.unwrap_or(0) * 10 + usize::from(digit);
+            model.count = Some(count.min(MOST_TIMES));
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// What a message with a number means that is no repetition: to the line, or the view, of that
+/// number.
+fn at_number(message: &Message, number: usize) -> Option<Message> {
+    match message {
+        Message::First | Message::Last => Some(Message::GoTo(number)),
+        Message::NextView => Some(Message::Show(ViewId(number.clamp(1, TABS) - 1))),
+        _ => None,
+    }
+}
+
+/// How often a key is meant at most.
+const MOST_TIMES: usize = 9999;
 
 /// The screen before a message that may make a step, and whether it searches. A search is one step
 /// from its prompt to the row that is chosen.
@@ -101,7 +141,14 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::Down => moving::move_by(model, 1),
         Message::PageUp => moving::move_by(model, -moving::page(model)),
         Message::PageDown => moving::move_by(model, moving::page(model)),
+        Message::HalfPageUp => moving::move_by(model, -(moving::page(model) / 2).max(1)),
+        Message::HalfPageDown => moving::move_by(model, (moving::page(model) / 2).max(1)),
+        Message::Put(edge) => moving::put(model, edge),
         Message::First => moving::move_by(model, isize::MIN),
+        Message::GoTo(number) => {
+            moving::move_by(model, isize::MIN);
+            moving::move_by(model, isize::try_from(number.saturating_sub(1)).unwrap_or(0));
+        }
         Message::Last => moving::move_by(model, isize::MAX),
 
         Message::Open => moving::change_rows(model, |rows, refined| rows.open_or_enter(refined)),
@@ -128,7 +175,7 @@ fn apply(model: &mut Model, message: Message) -> Effects {
             }
         }
         Message::OpenHelp => {
-            let page = help::page(model.mode(), model.sheet().mode);
+            let page = help::page(&model.keymap, model.mode(), model.sheet().mode);
             model.over.push(Over::Page(page));
         }
         Message::OpenStages => model.over.push(Over::Stages(0)),
@@ -143,14 +190,14 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::Suspend => return vec![Effect::Suspend],
         Message::Repaint => return vec![Effect::Repaint],
         Message::Reload => return refinement::reload(model),
-        Message::Unbound(key) => {
-            model.notice = Some(Notice::Said(keymap::unbound(model.mode(), key)));
+        Message::Unbound(keys) => {
+            let said = model.keymap.unbound(model.mode(), &keys);
+            model.notice = Some(Notice::Said(said));
         }
+        Message::Begun(_) | Message::Digit(_) => {}
 
         Message::SortNext => moving::sort_next(model),
-        Message::SortReverse => {
-            moving::change_sort(model, |sort| Sort { reversed: !sort.reversed, ..sort });
-        }
+        Message::SortReverse => moving::reverse_order(model),
         Message::SortBy(key) => moving::change_sort(model, |sort| Sort {
             key,
             reversed: sort.key == key && !sort.reversed,
@@ -234,11 +281,17 @@ fn apply(model: &mut Model, message: Message) -> Effects {
                 return apply(model, message);
             }
         }
+        Message::RightClick { x, y } => {
+            if let Some(message) = mouse::right_click(model, x, y) {
+                return apply(model, message);
+            }
+        }
         Message::DoubleClick { x, y } => {
             if let Some(message) = mouse::double_click(model, x, y) {
                 return apply(model, message);
             }
         }
+        Message::Drag { x, .. } => mouse::drag(model, x),
         Message::Wheel(lines) => mouse::wheel(model, lines),
 
         Message::Resized { width, height } => model.size = (width, height),
@@ -259,10 +312,7 @@ fn back(model: &mut Model) -> Effects {
 fn cancel(model: &mut Model) -> Effects {
     match model.over.pop() {
         Some(Over::Prompt(prompt)) if prompt.kind == PromptKind::Search => {
-            model.search_for(None);
-            if let (Some((rows, _)), Some(place)) = (model.rows_mut(), prompt.from) {
-                rows.return_to(place);
-            }
+            search::give_up(model, prompt);
         }
         Some(Over::View(left)) => return view::left_alone(model, left),
         Some(_) => {}
@@ -305,22 +355,26 @@ fn run_command(model: &mut Model, text: &str) -> Effects {
     if text.is_empty() {
         return Vec::new();
     }
-    let exact = commands::all().find(|command| command.name == text);
-    match exact.or_else(|| commands::beginning_with(text).next()) {
-        Some(command) => apply(model, command.message.clone()),
-        None if let Some(target) = commands::export_to(text) => match export::to(model, target) {
+    if let Some(name) = commands::metric_named(text) {
+        metric::look_at_named(model, name);
+        return Vec::new();
+    }
+    if let Some(target) = commands::export_to(text) {
+        return match export::to(model, target) {
             Ok(effects) => effects,
             Err((_, cause)) => {
                 model.notice = Some(Notice::Failed(cause));
                 Vec::new()
             }
-        },
-        None if let Some(name) = commands::metric_named(text) => {
-            metric::look_at_named(model, name);
-            Vec::new()
-        }
+        };
+    }
+    if let Ok(number) = text.parse() {
+        return apply(model, Message::GoTo(number));
+    }
+    match commands::offered(&model.keymap, model.sheet().mode, text).into_iter().next() {
+        Some(offer) => apply(model, offer.message),
         None => {
-            let failed = format!("no command begins with “{text}”; ? lists the keys");
+            let failed = format!("no command goes with “{text}”; : alone lists them all");
             model.notice = Some(Notice::Failed(failed));
             Vec::new()
         }

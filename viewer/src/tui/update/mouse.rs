@@ -2,22 +2,33 @@
 
 use super::super::message::Message;
 use super::super::model::{Model, Over};
-use super::moving;
+use super::moving::{self, change_rows};
+use crate::tui::draw::hints::keys_at;
 use crate::tui::draw::menu::{Window, window};
 use crate::tui::draw::rows::marker_at;
 use crate::tui::draw::stages;
 use crate::tui::header;
+use crate::tui::keymap::Meaning;
 
 /// Lines that one step of the wheel moves.
 const WHEEL_LINES: isize = 3;
 
-/// A click on the sign before a name opens or closes the row. Elsewhere it selects: a row, a view
+/// A click on the sign before a name opens or closes the row; on a key of the last line, or what it
+/// does, it does that. Elsewhere it selects: a row, a view
 /// by its name, an order or a metric by its heading, an item of the menu or of a list; on the line
 /// of stages it lists them. Returns what is to be done besides selecting.
 pub(super) fn click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
     let (x, y) = (usize::from(x), usize::from(y));
+    model.dragged = false;
     if model.is_too_small() {
         return None;
+    }
+    let is_prompt = matches!(model.over.last(), Some(Over::Prompt(_)));
+    if y + 1 == usize::from(model.size.1) && !is_prompt {
+        return match model.keymap.meaning(model.mode(), &keys_at(model, x)?) {
+            Meaning::Message(message) => Some(message),
+            _ => None,
+        };
     }
     match model.over.last() {
         Some(&Over::Menu(selected)) => return click_menu(model, selected, y),
@@ -44,12 +55,54 @@ pub(super) fn click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
     if y + 1 == model.top() && model.sheet().has_rows {
         return Some(model.columns().message_at(x));
     }
+    let body = model.top()..model.top() + model.body_height();
+    if body.contains(&y) && x == model.columns().path_width && model.rows().is_some() {
+        model.dragged = true;
+        return None;
+    }
     let line = line_at(model, y)?;
     let on_marker = is_marker(model, line, x);
     if let Some((rows, _)) = model.rows_mut() {
         rows.select(line);
     }
     on_marker.then_some(Message::Toggle)
+}
+
+/// The line between call path and numbers follows the mouse, from column to column: those that have
+/// no room are left out.
+pub(super) fn drag(model: &mut Model, x: u16) {
+    /// Cells of the call path that cannot be taken.
+    const LEAST: usize = 10;
+    if model.dragged && model.over.is_empty() {
+        model.choice.path = Some(usize::from(x).max(LEAST));
+    }
+}
+
+/// A click with the right button selects and opens the menu of what can be done, where there is one;
+/// outside of the menu it leaves it.
+pub(super) fn right_click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
+    let line = usize::from(y);
+    let body = model.top()..model.top() + model.body_height();
+    match model.over.last() {
+        Some(Over::Menu(_)) => return Some(Message::Cancel),
+        Some(Over::View(_)) | None => {}
+        Some(_) => return None,
+    }
+    if model.is_too_small() || !body.contains(&line) {
+        return None;
+    }
+    let is_row = match (model.over.is_empty(), model.sheet().is_picture) {
+        (true, true) => model.select_at(usize::from(x), line - body.start),
+        (true, false) => line_at(model, line).is_some_and(|line| {
+            change_rows(model, |rows, _| rows.select(line));
+            true
+        }),
+        (false, _) => {
+            select(model, line);
+            false
+        }
+    };
+    is_row.then_some(Message::OpenMenu)
 }
 
 /// Whether the sign that opens and closes the row of a line is at this cell, or next to it: it is

@@ -1,7 +1,7 @@
 //! Moving about in lists and pages, and opening and ordering rows.
 
 use super::super::columns::sort_key;
-use super::super::message::Notice;
+use super::super::message::{Edge, Notice};
 use super::super::model::{HOT_SHARE, Model, Over};
 use super::super::table::{OPEN_LIMIT, Rows};
 use crate::refine::Refined;
@@ -32,6 +32,21 @@ pub(super) fn move_by(model: &mut Model, lines: isize) {
     }
 }
 
+/// Moves the window so that the selected line is there.
+pub(super) fn put(model: &mut Model, edge: Edge) {
+    let above = match edge {
+        Edge::Top => 0,
+        Edge::Middle => model.body_height() / 2,
+        Edge::Bottom => model.body_height().saturating_sub(1),
+    };
+    if let Some((rows, _)) = model.rows_mut() {
+        rows.put(above);
+    } else {
+        let line = model.view().line();
+        model.view_mut().put(line, above);
+    }
+}
+
 /// Keeps the selection and the end of pages on the screen. Costs what is on the screen.
 pub(super) fn keep_in_view(model: &mut Model) {
     let height = model.body_height();
@@ -41,7 +56,7 @@ pub(super) fn keep_in_view(model: &mut Model) {
         Some((rows, _)) if !is_picture => rows.keep_in_view(height),
         _ => model.lay_out(width, height),
     }
-    if let Some(Over::Page(page)) = model.over.last_mut() {
+    if let Some(page) = model.page_mut() {
         page.keep_in_view(width, height);
     }
 }
@@ -77,6 +92,11 @@ pub(super) fn follow_hot_path(model: &mut Model) {
 }
 
 pub(super) fn sort_next(model: &mut Model) {
+    if !model.sheet().has_rows {
+        let seen = model.seen();
+        model.views[seen.0].sort_by_next(&model.scene);
+        return;
+    }
     let mut keys: Vec<Column> = Vec::new();
     let columns = model.columns();
     for key in columns.numbers.iter().filter_map(|place| sort_key(place.column)) {
@@ -89,6 +109,15 @@ pub(super) fn sort_next(model: &mut Model) {
         let place = keys.iter().position(|key| *key == sort.key).map_or(0, |at| at + 1);
         Sort { key: keys[place % keys.len()], reversed: false }
     });
+}
+
+pub(super) fn reverse_order(model: &mut Model) {
+    if !model.sheet().has_rows {
+        let seen = model.seen();
+        model.views[seen.0].reverse_order(&model.scene);
+        return;
+    }
+    change_sort(model, |sort| Sort { reversed: !sort.reversed, ..sort });
 }
 
 pub(super) fn change_sort(model: &mut Model, change: impl FnOnce(Sort) -> Sort) {

@@ -61,6 +61,7 @@ pub(super) fn open(model: &mut Model, kind: PromptKind) -> Effects {
 pub(super) fn open_with(model: &mut Model, kind: PromptKind, text: &str, cursor: usize) {
     let from = model.rows().map(Rows::place);
     let mut prompt = Prompt::new(kind, text, from);
+    prompt.from_line = search::line(model);
     prompt.began = (kind == PromptKind::Search).then(|| Box::new(model.moment()));
     prompt.line.move_to(cursor);
     offer(model, &mut prompt);
@@ -172,10 +173,8 @@ fn offer(model: &Model, prompt: &mut Prompt) {
         }
         PromptKind::Command => {
             let text = prompt.line.before();
-            let offered = commands::beginning_with(text).map(|command| Completion {
-                text: command.name.to_owned(),
-                note: command.help.to_owned(),
-            });
+            let offered = commands::offered(&model.keymap, model.sheet().mode, text);
+            let offered = commands::completions(offered);
             // A metric is chosen once it is clear that it is to be, if there is a choice.
             let wanted = model.has_several_metrics() && !text.is_empty();
             let metrics = model.profile.metrics().filter(|_| wanted).map(|(number, metric)| {
@@ -184,7 +183,7 @@ fn offer(model: &Model, prompt: &mut Prompt) {
                 Completion { text: commands::to_look_at(&metric.source), note }
             });
             let metrics = metrics.filter(|command| command.text.starts_with(text));
-            (0, offered.chain(metrics).collect())
+            (0, offered.into_iter().chain(metrics).collect())
         }
         PromptKind::Export => (0, export::completions(&model.path, prompt.line.before())),
         PromptKind::Search | PromptKind::Folder => (0, Vec::new()),
@@ -195,10 +194,7 @@ fn offer(model: &Model, prompt: &mut Prompt) {
 fn try_out(model: &mut Model, prompt: &mut Prompt) -> Effects {
     let text = prompt.line.text().to_owned();
     match meant(prompt) {
-        PromptKind::Search => {
-            let from = prompt.from.clone();
-            search::typed(model, prompt, &text, from)
-        }
+        PromptKind::Search => search::typed(model, prompt, &text),
         PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) | PromptKind::Stage(_) => {
             let stages = match stages_with(model, prompt.kind, &text) {
                 Ok(stages) => stages,

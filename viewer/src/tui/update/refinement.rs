@@ -111,7 +111,7 @@ pub(super) fn go(model: &mut Model, forward: bool) -> Effects {
 /// Goes to the view of a moment; its rows may not be there yet.
 fn go_to(model: &mut Model, moment: &Moment) {
     model.view = moment.view;
-    model.found = None;
+    model.forget_found();
     for (view, memory) in model.views.iter_mut().zip(&moment.views) {
         if let Some(subject) = &memory.subject {
             view.turn_to(subject, &model.scene.refined);

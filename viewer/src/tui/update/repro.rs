@@ -42,6 +42,10 @@ pub(super) fn show(model: &mut Model) -> Effects {
 /// The error says why there is none.
 pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, String> {
     let mut words = vec!["csprof".to_owned()];
+    if model.configured {
+        // Defaults of the file would change what is printed.
+        words.push("--no-config".to_owned());
+    }
     let comparison = model.comparison();
     let repro = model.view().repro(&model.refined);
     let is_picture = form.map_or(matches!(repro, Repro::OfPicture(_)), Form::is_picture);

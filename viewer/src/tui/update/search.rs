@@ -1,28 +1,26 @@
-//! Searching: it goes to rows, it hides none.
+//! Searching: it goes to rows, the heaviest first, and hides none.
 //!
 //! In the trees of calls and of places it finds rows whether they are open or not, and opens the
-//! way to them: typing goes to where most of what is found costs, then keys go up and down the
-//! screen. In other views it goes over the rows that have a line.
-
-use std::collections::BTreeSet;
+//! way to them. In other views it goes over the rows that have a line, and in pages and lists over
+//! their lines.
 
 use super::super::effect::Purpose;
 use super::super::message::Notice;
 use super::super::model::{Model, Over};
 use super::super::name::shorten;
 use super::super::prompt::{Prompt, Trial};
-use super::super::table::{Place, Rows};
+use super::super::table::Place;
+use super::super::{columns, comparison};
 use super::ask::{Effects, ask};
 use crate::refine::unwatched;
-use crate::views::search::{Hit, NamePattern, Search, Way};
-use crate::views::tree::RowId;
+use crate::views::Row;
+use crate::views::columns::Column;
+use crate::views::number::{count, percent};
+use crate::views::search::{NamePattern, Search};
 
-/// Rows found that are counted at most: each has to be made.
-const MOST_HITS: usize = 1000;
-
-/// Goes to the next row that the search finds, or the previous one.
+/// Goes to the next row or line that the search finds, or the previous one.
 pub(super) fn step(model: &mut Model, forward: bool) -> Effects {
-    if model.search.is_none() {
+    if pattern(model).is_none() {
         model.notice = Some(Notice::Said("nothing is searched for; / searches".to_owned()));
         return Vec::new();
     }
@@ -32,78 +30,102 @@ pub(super) fn step(model: &mut Model, forward: bool) -> Effects {
 /// Searches for the name of the selected row.
 pub(super) fn for_selected(model: &mut Model) -> Effects {
     let Some(selected) = model.selected() else { return Vec::new() };
-    let pattern = NamePattern::new(model.row_name(selected.row));
-    model.search_for(pattern);
-    step(model, true)
+    let (name, row) = (NamePattern::new(model.row_name(selected.row)), selected.line.row);
+    model.search_for(name);
+    let effects = step(model, true);
+    // It may be the heaviest itself.
+    match model.selected().is_some_and(|selected| selected.line.row == row) {
+        true if effects.is_empty() => step(model, true),
+        _ => effects,
+    }
 }
 
-/// While typing: goes to where most of what is found costs, in a list to the first row at or after
-/// the place where the search began. The prompt is told how many names there are, once that is
-/// known.
-pub(super) fn typed(
-    model: &mut Model,
-    prompt: &mut Prompt,
-    text: &str,
-    from: Option<Place>,
-) -> Effects {
-    if let (Some((rows, _)), Some(place)) = (model.rows_mut(), from) {
-        rows.return_to(place);
+/// What is searched for: in the page of text that is seen, or else in the views.
+fn pattern(model: &Model) -> Option<&NamePattern> {
+    model.page().map_or(model.search.as_ref(), |page| page.search.as_ref())
+}
+
+/// Searches for something else, or for nothing.
+fn search_for(model: &mut Model, pattern: Option<NamePattern>) {
+    match model.page_mut() {
+        Some(page) => (page.search, page.hit) = (pattern, None),
+        None => model.search_for(pattern),
     }
-    model.search_for(NamePattern::new(text));
-    prompt.trial = Trial::Found(None);
+}
+
+/// The line at which a page or a view without rows is.
+pub(super) fn line(model: &Model) -> usize {
+    model.page().map_or_else(|| model.view().line(), |page| page.scroll)
+}
+
+/// Goes back to where a search began.
+pub(super) fn return_to(model: &mut Model, place: Option<Place>, line: usize) {
+    if let Some(page) = model.page_mut() {
+        page.scroll = line;
+    } else if let (Some((rows, _)), Some(place)) = (model.rows_mut(), place) {
+        rows.return_to(place);
+    } else {
+        model.view_mut().select_line(line);
+    }
+}
+
+/// Ends a search that was not accepted.
+pub(super) fn give_up(model: &mut Model, prompt: Prompt) {
+    search_for(model, None);
+    return_to(model, prompt.from, prompt.from_line);
+}
+
+/// While typing: goes to the heaviest of what is found. The prompt is told how much that is, once
+/// it is known.
+pub(super) fn typed(model: &mut Model, prompt: &mut Prompt, text: &str) -> Effects {
+    return_to(model, prompt.from.clone(), prompt.from_line);
+    search_for(model, NamePattern::new(text));
+    prompt.trial = Trial::Nothing;
     if text.is_empty() {
         return Vec::new();
     }
     let effects = go(model, None);
     prompt.trial = match model.searching {
         Some((ticket, _)) => Trial::Waiting(ticket),
-        // A view may have no rows yet.
-        None => Trial::Found(model.rows().is_some().then(|| names_found(model))),
+        None => trial(model),
     };
     effects
 }
 
-/// The search was accepted: says where among the rows found the selected one is.
+/// What the prompt says of what was found.
+fn trial(model: &Model) -> Trial {
+    match found(model) {
+        // A view may have no rows yet.
+        None => Trial::Nothing,
+        Some(Found { rows: 0, .. }) => Trial::NotFound,
+        Some(found) => Trial::Found(found.text(model)),
+    }
+}
+
+/// The search was accepted: says where among what was found the present place is.
 pub(super) fn accepted(model: &mut Model) {
-    if model.search.is_some() && model.searching.is_none() {
-        let is_found = names_found(model) > 0;
-        model.notice = Some(said(model, is_found.then_some(false)));
+    if pattern(model).is_some() && model.searching.is_none() {
+        say(model, false);
     }
 }
 
 /// The shell has marked what there is to find.
 pub(super) fn arrived(model: &mut Model, ticket: u64, search: Search) {
     let Some((_, way)) = model.searching.take_if(|(asked, _)| *asked == ticket) else { return };
-    if !is_searched_whole(model) || has_own_forest(model) {
+    if !model.sheet().has_rows || has_own_forest(model) {
         return;
     }
     model.found = Some(search);
     // What is known needs no shell.
     go(model, way);
-    let names = names_found(model);
+    let trial = trial(model);
     if let Some(Over::Prompt(prompt)) = model.over.last_mut()
         && prompt.trial == Trial::Waiting(ticket)
     {
-        prompt.trial = Trial::Found(Some(names));
+        prompt.trial = trial;
     } else if way.is_none() {
         accepted(model);
     }
-}
-
-/// How many names of the view have the text in them.
-fn names_found(model: &Model) -> usize {
-    let (Some(pattern), Some(rows)) = (&model.search, model.rows()) else { return 0 };
-    if let Some(search) = model.found.as_ref().filter(|_| is_searched_whole(model)) {
-        return search.functions_found();
-    }
-    let lines = (0..rows.len()).filter_map(|at| rows.line(at));
-    let functions: BTreeSet<_> = lines.map(|line| rows.row(line).function).collect();
-    functions.into_iter().filter(|function| pattern.is_in(model.name(*function))).count()
-}
-
-/// Whether rows are found that have no line yet.
-fn is_searched_whole(model: &Model) -> bool {
-    model.sheet().is_searched_whole
 }
 
 /// Whether the rows were made from another forest than that which is shown, so that the shell does
@@ -112,11 +134,11 @@ fn has_own_forest(model: &Model) -> bool {
     !std::ptr::eq(model.of_rows(), &raw const model.scene.refined)
 }
 
-/// Goes from the selected row to a row found: the next, the previous, or (`None`) the one that
-/// typing goes to. Where the tree is large, the shell is asked first what there is to find.
+/// Goes to what is found: the next, the previous, or (`None`) the first. Where the profile is
+/// large, the shell is asked before what there is to find.
 fn go(model: &mut Model, way: Option<bool>) -> Effects {
-    let in_tree = is_searched_whole(model);
-    if in_tree && model.found.is_none() {
+    let has_rows = model.page().is_none() && model.sheet().has_rows;
+    if has_rows && model.found.is_none() {
         let Some(pattern) = model.search.clone() else { return Vec::new() };
         if !has_own_forest(model) && model.refined.node_count() > model.search_at_once {
             model.ticket += 1;
@@ -126,83 +148,163 @@ fn go(model: &mut Model, way: Option<bool>) -> Effects {
         // O(nodes), once for each pattern and refinement.
         model.found = Some(unwatched(|watch| Search::new(model.of_rows(), &pattern, watch)));
     }
-    let found = if in_tree { to_row(model, way) } else { in_lines(model, way) };
-    let height = model.body_height();
-    if let Some((rows, _)) = model.rows_mut() {
-        rows.show_around(height);
+    let before = hit(model);
+    let all = found(model).map_or(0, |found| found.hits);
+    let next = match (way, before) {
+        _ if all == 0 => None,
+        (None, _) | (Some(true), None) => Some(0),
+        (Some(true), Some(at)) => Some((at + 1) % all),
+        (Some(false), at) => Some((at.unwrap_or(0) + all - 1) % all),
+    };
+    if let Some(hit) = next {
+        go_to(model, hit);
     }
-    // The prompt says how many names there are, and stands where the notice would.
+    // The prompt says what was found, and stands where the notice would.
     if way.is_some() {
-        model.notice = Some(said(model, found));
+        let is_round = next.zip(before).is_some_and(|(next, before)| match way {
+            Some(false) => next >= before,
+            _ => next <= before,
+        });
+        say(model, is_round);
     }
     Vec::new()
 }
 
-/// Where the selected row is among those found; `wrapped` is `None` where none was.
-fn said(model: &mut Model, wrapped: Option<bool>) -> Notice {
-    let text = model.search.as_ref().map_or("", NamePattern::text);
+/// Which of what was found was gone to last.
+fn hit(model: &Model) -> Option<usize> {
+    match model.page() {
+        Some(page) => {
+            let lines = page.find(page.search.as_ref()?);
+            lines.iter().position(|line| Some(*line) == page.hit)
+        }
+        None => model.hit,
+    }
+}
+
+/// Goes to one of what was found, in the order of their cost.
+fn go_to(model: &mut Model, hit: usize) {
+    let above = model.body_height() / 2;
+    if let Some(page) = model.page_mut() {
+        let lines = page.search.as_ref().map_or_else(Vec::new, |search| page.find(search));
+        if let Some(&line) = lines.get(hit) {
+            page.put(line, above);
+        }
+        return;
+    }
+    model.hit = Some(hit);
+    if !model.sheet().has_rows {
+        let line = model.search.as_ref().and_then(|search| {
+            let (lines, _) = model.view().find(search, model);
+            lines.get(hit).copied()
+        });
+        if let Some(line) = line {
+            model.view_mut().put(line, above);
+        }
+        return;
+    }
+    if model.sheet().is_searched_whole {
+        let view = &mut model.views[model.view.0];
+        if let Some((table, refined)) = view.tree_mut(&model.scene.refined)
+            && let Some(row) =
+                model.found.as_ref().and_then(|search| search.row(table.tree_mut(), refined, hit))
+        {
+            table.reveal(refined, row);
+        }
+    } else if let Some(&line) = lines_found(model).get(hit)
+        && let Some((rows, _)) = model.rows_mut()
+    {
+        rows.select(line);
+    }
+    if let Some((rows, _)) = model.rows_mut() {
+        rows.put(above);
+    }
+}
+
+/// The lines found where rows have lines.
+fn lines_found(model: &Model) -> Vec<usize> {
+    let (Some(search), Some(rows)) = (&model.found, model.rows()) else { return Vec::new() };
+    rows.find(search.functions(), model.of_rows(), model.sheet().cost)
+}
+
+/// What a search found.
+struct Found {
+    /// How many rows or lines.
+    rows: u64,
+    /// How many of them can be gone to, the heaviest.
+    hits: usize,
+    /// What is counted.
+    noun: &'static str,
+    /// What all of them cost together, if that is known.
+    cost: Option<String>,
+}
+
+impl Found {
+    /// `2 of 5 rows, in all 0.35 35.0%`.
+    fn text(&self, model: &Model) -> String {
+        let at = hit(model).map_or(0, |at| at + 1);
+        let ending = if self.rows == 1 { "" } else { "s" };
+        let rows = count(self.rows, model.form());
+        let text = format!("{at} of {rows} {}{ending}", self.noun);
+        match &self.cost {
+            Some(cost) => format!("{text}, in all {cost}"),
+            None => text,
+        }
+    }
+}
+
+/// What the search has found; `None` while the view has no rows.
+fn found(model: &Model) -> Option<Found> {
+    let of_lines = |lines: Vec<usize>, noun| Found {
+        rows: lines.len() as u64,
+        hits: lines.len(),
+        noun,
+        cost: None,
+    };
+    let Some(pattern) = pattern(model) else { return Some(of_lines(Vec::new(), "row")) };
+    if let Some(page) = model.page() {
+        return Some(of_lines(page.find(pattern), "place"));
+    }
+    let sheet = model.sheet();
+    if !sheet.has_rows {
+        let (lines, cost) = model.view().find(pattern, model);
+        let noun = if cost.is_some() { "row" } else { "place" };
+        let cost = cost.map(|cost| cost_text(model, &cost));
+        return Some(Found { cost, ..of_lines(lines, noun) });
+    }
+    model.rows()?;
+    let search = model.found.as_ref()?;
+    let cost = search.cost().filter(|_| sheet.has_cost_of_found);
+    let cost = cost.map(|cost| cost_text(model, cost));
+    if sheet.is_searched_whole {
+        return Some(Found { rows: search.rows(), hits: search.hits(), noun: "row", cost });
+    }
+    Some(Found { cost, ..of_lines(lines_found(model), "row") })
+}
+
+/// What rows cost together.
+fn cost_text(model: &Model, cost: &Row) -> String {
+    if let Some(compared) = model.comparison() {
+        return comparison::path_cost(model, compared, cost);
+    }
+    let basis = columns::basis(model, model.of_rows());
+    let text = Column::INCLUSIVE.text(&basis, &Column::INCLUSIVE.value(&basis, cost));
+    let share = percent(cost.of(model.refined.metric).inclusive, model.whole());
+    format!("{text} {share}%")
+}
+
+/// Says where among what was found the present place is.
+fn say(model: &mut Model, is_round: bool) {
+    /// Cells of the text that is searched for.
+    const LONG_TEXT: usize = 30;
+    let text = pattern(model).map_or("", NamePattern::text);
     let text = shorten(text, LONG_TEXT, model.theme.glyphs.ellipsis);
     let text = model.theme.plain(&text).into_owned();
-    let Some(wrapped) = wrapped else {
-        return Notice::Failed(format!("no row matches “{text}”"));
-    };
-    let (at, hits, is_all) = hits(model);
-    let all = if is_all { "" } else { "more than " };
-    let at = at.map_or("one".to_owned(), |at| (at + 1).to_string());
-    let round = if wrapped { ", round the end" } else { "" };
-    Notice::Said(format!("{at} of {all}{hits} with “{text}”{round}"))
-}
-
-/// Cells of the text that is searched for, in a notice.
-const LONG_TEXT: usize = 30;
-
-/// The place of the selected row among those found, how many were counted, and whether these are
-/// all.
-fn hits(model: &mut Model) -> (Option<usize>, usize, bool) {
-    if is_searched_whole(model)
-        && let Some(search) = &model.found
-    {
-        let view = &mut model.views[model.view.0];
-        let Some((table, refined)) = view.tree_mut(&model.scene.refined) else {
-            return (None, 0, true);
-        };
-        let selected = table.line(table.selected()).map(|line| line.row);
-        let (rows, is_all) = search.rows(table.tree_mut(), refined, MOST_HITS);
-        return (rows.iter().position(|row| Some(*row) == selected), rows.len(), is_all);
-    }
-    let (Some(pattern), Some(rows)) = (&model.search, model.rows()) else { return (None, 0, true) };
-    let is_hit = |at: &usize| {
-        rows.line(*at).is_some_and(|line| pattern.is_in(model.name(rows.row(line).function)))
-    };
-    let found: Vec<usize> = (0..rows.len()).filter(is_hit).collect();
-    (found.iter().position(|at| *at == rows.selected()), found.len(), true)
-}
-
-/// Returns whether it went round, if something was found.
-fn to_row(model: &mut Model, way: Option<bool>) -> Option<bool> {
-    let search = model.found.as_ref()?;
-    let view = &mut model.views[model.view.0];
-    let (table, refined) = view.tree_mut(&model.scene.refined)?;
-    let start = table.line(table.selected()).map_or(RowId::ROOT, |line| line.row);
-    let tree = table.tree_mut();
-    let found = match way {
-        None => {
-            let row = search.heaviest(tree, refined)?;
-            Hit { row, wrapped: false }
+    model.notice = Some(match found(model) {
+        Some(found) if found.rows > 0 => {
+            let round = if is_round { ", round the end" } else { "" };
+            Notice::Said(format!("{}{round}: “{text}”", found.text(model)))
         }
-        Some(true) => search.step(tree, refined, RowId::ROOT, start, Way::Forward)?,
-        Some(false) => search.step(tree, refined, RowId::ROOT, start, Way::Backward)?,
-    };
-    table.reveal(refined, found.row);
-    Some(found.wrapped)
-}
-
-fn in_lines(model: &mut Model, way: Option<bool>) -> Option<bool> {
-    let pattern = model.search.as_ref()?;
-    let functions = &model.refined.functions;
-    let wanted: Vec<bool> = functions.iter().map(|f| pattern.is_in(&f.name)).collect();
-    let (rows, _) = model.rows_mut()?;
-    let (at, wrapped) = rows.find(&wanted, rows.selected(), way)?;
-    rows.select(at);
-    Some(wrapped)
+        Some(Found { noun, .. }) => Notice::Failed(format!("no {noun} matches “{text}”")),
+        None => return,
+    });
 }

@@ -24,7 +24,7 @@ pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
     }
     let path = model.view().selected_path(&model.scene.refined);
     let came_from = std::mem::replace(&mut model.view, view);
-    model.found = None;
+    model.forget_found();
     if came_from != view {
         model.views[view.0].entered(function, path, &model.scene.refined);
     }
@@ -68,7 +68,7 @@ pub(super) fn act(model: &mut Model, action: Action) -> Effects {
         model.view = ViewId::HOME;
         model.views[ViewId::HOME.0].entered(None, path, &model.scene.refined);
     }
-    model.found = None;
+    model.forget_found();
     model.notice = notice;
     effects.extend(edit.map(|(path, line)| Effect::Edit { path, line }));
     effects.extend(stage.into_iter().flat_map(|stage| refinement::add(model, stage)));
@@ -98,7 +98,7 @@ pub(super) fn made(model: &mut Model, ticket: u64, made: Made) {
         let is_seen = model.view().wanted().as_ref() == Some(&wanted);
         if is_seen {
             // It was made for the rows before.
-            model.found = None;
+            model.forget_found();
         }
         model.hand_out(made);
         if is_seen && model.notice.is_none() {

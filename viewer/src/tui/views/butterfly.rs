@@ -240,7 +240,9 @@ impl View for Butterfly {
         rows.set_sort(self.sort);
         let mut list = Table::new(rows, shown);
         list.select(callers);
-        list.show_around(AROUND);
+        if callers >= AROUND {
+            list.put(AROUND / 2);
+        }
         (self.list, self.place) = (Some(list), callers);
     }
 

@@ -1,5 +1,6 @@
 //! The list of processes and threads, over another view: who had the samples that are shown.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::super::canvas::Canvas;
@@ -7,19 +8,21 @@ use super::super::columns;
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message, Notice};
 use super::super::mode::{
-    ALWAYS, Binding, COMMANDS, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
+    ALWAYS, Binding, COMMANDS, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, PLACE, bind,
 };
-use super::super::name::cut;
+use super::super::name::{cut, width};
 use super::super::scene::Scene;
 use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
+use crate::views::Row;
 use crate::views::columns::{About, Basis, Cell, Column, Explanation, Id, Tone};
-use crate::views::contexts::{Context, Imbalance, contexts};
+use crate::views::contexts::{Context, Imbalance, contexts, together};
 use crate::views::measure::Measure;
 use crate::views::number::amount;
 use crate::views::path::Path;
+use crate::views::search::NamePattern;
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Processes and threads",
@@ -33,6 +36,8 @@ static MODE: Mode = Mode {
     title: "the list of processes and threads",
     keys: &[&[
         Keys::Of(MOVE),
+        Keys::Of(PLACE),
+        Keys::Of(FIND),
         Keys::Of(NUMBERS),
         Keys::Of(COMMANDS),
         Keys::Of(HELP),
@@ -43,14 +48,24 @@ static MODE: Mode = Mode {
     ]],
 };
 
-const CHOOSE: Action = Action("only this one");
+const CHOOSE: Action = Action("only this");
 
-static OWN: &[Binding] =
-    &[bind(Group::Refine, "<enter>", Message::Own(CHOOSE), "only the samples of this one")];
+static OWN: &[Binding] = &[
+    bind(Group::Refine, "<enter>", Message::Own(CHOOSE), "only the samples of this one"),
+    bind(Group::Numbers, "s", Message::SortNext, "sort by the next column, then by name"),
+    bind(Group::Numbers, "S", Message::SortReverse, "turn the order round"),
+];
 
 static SHEET: Sheet = Sheet {
     mode: &MODE,
-    hints: &[("enter", "only this one"), ("=", "explain"), ("q", "back"), ("?", "help")],
+    hints: &[
+        ("enter", "only this one"),
+        ("/", "search"),
+        ("s", "sort"),
+        ("=", "explain"),
+        ("q", "back"),
+        ("?", "help"),
+    ],
     has_rows: false,
     double_click: || Message::Own(CHOOSE),
     ..OF_ROWS
@@ -66,6 +81,11 @@ struct Contexts {
     /// The metric whose samples put it in order.
     metric: MetricRef,
     selected: usize,
+    /// The first line that is seen.
+    scroll: usize,
+    /// The column that it is sorted by; past the last one, by name.
+    sort: usize,
+    reversed: bool,
     /// The stage of what to select when the list is there.
     follow: Option<String>,
 }
@@ -74,6 +94,48 @@ impl Contexts {
     fn lines(&self) -> &[Context] {
         self.list.as_ref().map_or(&[], |(list, _)| list)
     }
+
+    /// Puts processes in order, and threads below their process. The selection stays on its line.
+    fn put_in_order(&mut self, scene: &Scene) {
+        let basis = basis(scene);
+        let columns = basis.of_contexts();
+        self.sort %= columns.len() + 1;
+        let (column, reversed) = (columns.get(self.sort), self.reversed);
+        let compare = |a: &Context, b: &Context| {
+            let order = match column {
+                Some(column) => column.value(&basis, b).rank().cmp(&column.value(&basis, a).rank()),
+                None => name(scene, a).cmp(&name(scene, b)),
+            };
+            if reversed { order.reverse() } else { order }
+        };
+        let selected = self.lines().get(self.selected).map(|context| context.stage.clone());
+        let Some((list, _)) = &mut self.list else { return };
+        let is_thread = |context: &Context| context.thread.is_some();
+        let mut processes: Vec<_> = list.chunk_by(|_, next| is_thread(next)).collect();
+        let first_other = scene.comparison().map(|compared| compared.first_other);
+        let side = |of: &[Context]| first_other.is_some_and(|first| of[0].process >= first);
+        // Stable: among equals the worst first, as they were made.
+        processes.sort_by(|a, b| side(a).cmp(&side(b)).then_with(|| compare(&a[0], &b[0])));
+        let sorted = processes.into_iter().flat_map(|of| {
+            let (first, mut threads) = (&of[0], of[1..].iter().collect::<Vec<_>>());
+            threads.sort_by(|a, b| compare(a, b));
+            std::iter::once(first).chain(threads)
+        });
+        *list = sorted.cloned().collect();
+        if let Some(stage) = selected {
+            self.selected = list.iter().position(|of| of.stage == stage).unwrap_or(0);
+        }
+    }
+}
+
+/// What a process or thread is called, so that rank 10 comes after rank 2.
+fn name<'c>(scene: &Scene, of: &'c Context) -> (Option<u32>, &'c str, u32) {
+    let info = &scene.profile.info;
+    let process = info.processes.get(of.process.index());
+    match of.thread {
+        None => (process.and_then(|known| known.rank), &of.name, process.map_or(0, |of| of.pid)),
+        Some(thread) => (None, &of.name, info.threads.get(thread.index()).map_or(0, |of| of.tid)),
+    }
 }
 
 /// What the numbers are of. Two runs that are compared may have different periods, and only samples
@@ -81,11 +143,6 @@ impl Contexts {
 fn basis(scene: &Scene) -> Basis<'_> {
     let measure = if scene.comparison().is_some() { Measure::Samples } else { Measure::Source };
     Basis { measure, ..columns::basis(scene, &scene.refined) }
-}
-
-/// The place of the first line in a window of this many.
-fn first_shown(selected: usize, height: usize) -> usize {
-    (selected + 1).saturating_sub(height.max(1))
 }
 
 impl View for Contexts {
@@ -103,22 +160,35 @@ impl View for Contexts {
         let (cells, top) = (canvas.width(), lines.start);
         let line = theme.glyphs.horizontal.repeat(cells);
         canvas.text(0, top - 1, &line, cells, theme.faint());
-        canvas.text(1, top - 1, &format!(" {} ", ENTRY.title), cells, theme.strong());
         let columns = basis.of_contexts();
+        let glyphs = theme.glyphs;
+        let mark = |is_up: bool| if is_up { glyphs.ascending } else { glyphs.descending };
+        // Names ascend when numbers descend.
+        let by_name = match self.sort == columns.len() {
+            true => format!(" {} {} ", ENTRY.title, mark(!self.reversed)),
+            false => format!(" {} ", ENTRY.title),
+        };
+        canvas.text(1, top - 1, &by_name, cells, theme.strong());
         let numbers = (cells.saturating_sub(28) / NUMBER).clamp(1, columns.len());
         let end = |column: usize| cells - 1 - (numbers - 1 - column) * NUMBER;
         for (place, column) in columns.iter().take(numbers).enumerate() {
             let style = if column.metric.is_none() { theme.strong() } else { theme.text() };
-            let heading = format!(" {}", column.heading(&basis));
+            let mark = if self.sort == place { mark(self.reversed) } else { "" };
+            let heading = format!(" {}{mark}", column.heading(&basis));
             canvas.text_right(end(place), top - 1, &heading, NUMBER, style);
         }
         let room = cells.saturating_sub(2 + numbers * NUMBER);
-        let first = first_shown(self.selected, lines.len());
+        let first = self.scroll;
         for (place, (context, y)) in self.lines().iter().skip(first).zip(lines).enumerate() {
             let (indent, style) =
                 if context.thread.is_some() { ("  ", theme.text()) } else { ("", theme.strong()) };
             let label = format!("{indent}{}", context.label);
-            canvas.text(1, y, &cut(&label, room, theme.glyphs.ellipsis), room, style);
+            let label = cut(&label, room, glyphs.ellipsis);
+            canvas.text(1, y, &label, room, style);
+            if let Some(place) = scene.search.as_ref().and_then(|search| search.place_in(&label)) {
+                let before = width(&label[..place.start]);
+                canvas.style(1 + before, y, width(&label[place]), theme.found());
+            }
             let heat = match Column::of(Id::Percent, None).value(&basis, context) {
                 Cell::Share { part, whole } => theme.heat(part, whole),
                 _ => theme.text(),
@@ -144,8 +214,45 @@ impl View for Contexts {
         self.selected = self.selected.saturating_add_signed(lines).min(last);
     }
 
-    fn line_at(&self, line: usize, height: usize) -> Option<usize> {
-        let place = first_shown(self.selected, height) + line;
+    fn lay_out(&mut self, _shown: &Refined, _width: usize, height: usize) {
+        let last_top = (self.selected + 1).saturating_sub(height.max(1));
+        self.scroll = self.scroll.clamp(last_top, self.selected.max(last_top));
+        self.scroll = self.scroll.min(self.lines().len().saturating_sub(height));
+    }
+
+    fn sort_by_next(&mut self, scene: &Scene) {
+        (self.sort, self.reversed) = (self.sort + 1, false);
+        self.put_in_order(scene);
+    }
+
+    fn reverse_order(&mut self, scene: &Scene) {
+        self.reversed = !self.reversed;
+        self.put_in_order(scene);
+    }
+
+    fn find(&self, pattern: &NamePattern, scene: &Scene) -> (Vec<usize>, Option<Row>) {
+        let list = self.lines();
+        let is_found = |at: &usize| pattern.is_in(&list[*at].label);
+        let mut found: Vec<usize> = (0..list.len()).filter(is_found).collect();
+        // Samples of two runs may be of different periods.
+        let is_known = scene.comparison().is_none() && !found.is_empty();
+        let cost = is_known.then(|| together(found.iter().map(|at| &list[*at])));
+        let samples = |at: &usize| list[*at].row.of(scene.refined.metric).inclusive;
+        found.sort_by_key(|at| Reverse(samples(at)));
+        (found, cost)
+    }
+
+    fn line(&self) -> usize {
+        self.selected
+    }
+
+    fn put(&mut self, line: usize, above: usize) {
+        self.selected = line;
+        self.scroll = line.saturating_sub(above);
+    }
+
+    fn line_at(&self, line: usize, _height: usize) -> Option<usize> {
+        let place = self.scroll + line;
         (place < self.lines().len()).then_some(place)
     }
 
@@ -171,7 +278,7 @@ impl View for Contexts {
 
     /// The first line is selected.
     fn entered(&mut self, _function: Option<FunctionKey>, _path: Option<Path>, _shown: &Refined) {
-        (self.selected, self.follow) = (0, None);
+        (self.selected, self.scroll, self.follow) = (0, 0, None);
     }
 
     fn wanted(&self) -> Option<Wanted> {
@@ -185,6 +292,7 @@ impl View for Contexts {
     fn take(&mut self, made: &mut Made, _shown: &Refined) {
         let Some(list) = made.take() else { return };
         self.list = Some(list);
+        (self.sort, self.reversed) = (0, false);
         if let Some(stage) = self.follow.take() {
             let place = self.lines().iter().position(|context| context.stage == stage);
             self.selected = place.unwrap_or(0);
@@ -209,6 +317,9 @@ impl View for Contexts {
     fn repro(&self, shown: &Refined) -> Repro {
         if shown.profile.comparison.is_some() {
             return Repro::None("csprof diff does not list processes and threads");
+        }
+        if (self.sort, self.reversed) != (0, false) {
+            return Repro::None("csprof report lists them by cost; s goes back to that order");
         }
         if self.list.is_none() {
             return Repro::None("the list is still being made");

@@ -16,7 +16,8 @@ use super::super::language::row_stage;
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message, RowStage};
 use super::super::mode::{
-    Binding, COPY, FRAME, Group, Keys, Mode, NUMBERS, REFINE, REFINE_BY_ROW, SEARCH, STEPS, bind,
+    Binding, COPY, FIND, FRAME, Group, Keys, Mode, NUMBERS, REFINE, REFINE_BY_ROW, SEARCH, STEPS,
+    bind,
 };
 use super::super::name::{shorten, width};
 use super::super::scene::Scene;
@@ -48,7 +49,13 @@ pub(super) static ENTRY: ViewEntry = ViewEntry {
 static MODE: Mode = Mode {
     title: "the flame view",
     keys: &[
-        &[Keys::Of(OWN), Keys::Of(SEARCH), Keys::Of(REFINE), Keys::Of(REFINE_BY_ROW)],
+        &[
+            Keys::Of(OWN),
+            Keys::Of(FIND),
+            Keys::Of(SEARCH),
+            Keys::Of(REFINE),
+            Keys::Of(REFINE_BY_ROW),
+        ],
         &[Keys::Of(STEPS), Keys::Of(NUMBERS), Keys::Of(COPY)],
         FRAME,
     ],
@@ -58,10 +65,10 @@ const CALLEE: Action = Action("callee");
 const CALLER: Action = Action("caller");
 const WIDER: Action = Action("wider");
 const NARROWER: Action = Action("narrower");
-const FIRST: Action = Action("first");
+const FIRST: Action = Action("first box");
 const ZOOM: Action = Action("zoom");
-const OUT: Action = Action("out");
-const FILLS: Action = Action("fills");
+const OUT: Action = Action("zoom out");
+const FILLS: Action = Action("colors");
 
 static OWN: &[Binding] = &[
     bind(Group::Move, "j <down>", Message::Own(CALLEE), "to the callee that costs most"),

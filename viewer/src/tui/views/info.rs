@@ -5,12 +5,14 @@ use std::ops::Range;
 use super::super::canvas::Canvas;
 use super::super::info;
 use super::super::made::{Made, Wanted};
-use super::super::mode::{FRAME, Keys, MOVE, Mode, REFINE, STEPS};
+use super::super::mode::{FIND, FRAME, Keys, MOVE, Mode, READ, REFINE, STEPS};
 use super::super::page::Page;
 use super::super::scene::Scene;
 use super::super::view::{BoxedView, OF_ROWS, Repro, Sheet, View, ViewEntry};
 use crate::refine::Refined;
+use crate::views::Row;
 use crate::views::number::Form;
+use crate::views::search::NamePattern;
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Info",
@@ -22,12 +24,21 @@ pub(super) static ENTRY: ViewEntry = ViewEntry {
 
 static MODE: Mode = Mode {
     title: "the information page",
-    keys: &[&[Keys::Of(MOVE), Keys::Of(REFINE), Keys::Of(STEPS)], FRAME],
+    keys: &[
+        &[Keys::Of(MOVE), Keys::Of(READ), Keys::Of(FIND), Keys::Of(REFINE), Keys::Of(STEPS)],
+        FRAME,
+    ],
 };
 
 static SHEET: Sheet = Sheet {
     mode: &MODE,
-    hints: &[("j k", "scroll"), ("tab", "next view"), ("?", "help"), ("q", "tree")],
+    hints: &[
+        ("j k", "scroll"),
+        ("/", "search"),
+        ("tab", "next view"),
+        ("?", "help"),
+        ("q", "tree"),
+    ],
     has_rows: false,
     ..OF_ROWS
 };
@@ -55,11 +66,27 @@ impl View for Info {
             let counting = theme.plain(&self.instead_of_rows()).into_owned();
             canvas.text(1, lines.start, &counting, width, theme.faint());
         }
-        self.page.draw(canvas, theme, lines);
+        self.page.draw_found(canvas, theme, lines, scene.search.as_ref());
     }
 
     fn scroll(&mut self, lines: isize) {
         self.page.scroll_by(lines);
+    }
+
+    fn find(&self, pattern: &NamePattern, _scene: &Scene) -> (Vec<usize>, Option<Row>) {
+        (self.page.find(pattern), None)
+    }
+
+    fn line(&self) -> usize {
+        self.page.scroll
+    }
+
+    fn select_line(&mut self, line: usize) {
+        self.page.scroll = line;
+    }
+
+    fn put(&mut self, line: usize, above: usize) {
+        self.page.put(line, above);
     }
 
     fn lay_out(&mut self, _shown: &Refined, width: usize, height: usize) {

@@ -45,7 +45,7 @@ const EXTEND: Action = Action("longer path");
 const SHORTEN: Action = Action("shorter path");
 const REACH: Action = Action("direct calls or any");
 const WAY: Action = Action("callees or callers");
-const REFINE_BY_PATH: Action = Action("refine by the path");
+const REFINE_BY_PATH: Action = Action("refine by path");
 
 static OWN: &[Binding] = &[
     bind(Group::Find, "<enter> l", Message::Own(EXTEND), "make the path longer by this row"),
@@ -70,6 +70,8 @@ static SHEET: Sheet = Sheet {
         ("=", "explain"),
         ("s", "sort"),
     ],
+    // They are of the path; the paths with a match on them may not be.
+    has_cost_of_found: false,
     double_click: || Message::Own(EXTEND),
     root: Some("(no caller)"),
     about: About {

@@ -50,7 +50,7 @@ static SHEET: Sheet = Sheet {
         ("t", "through"),
         ("x", "exclude"),
         ("d", "hide"),
-        ("z", "root"),
+        ("Z", "root"),
         ("F", "stages"),
         ("tab", "next view"),
     ],
