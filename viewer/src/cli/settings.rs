@@ -373,7 +373,7 @@ mod tests {
                 "[report]\nlimit = 2020-01-01",
                 "2: `limit` is a datetime; it can be text, a number, true, false, or a list of them",
             ),
-            ("[keys]\nhott = 'H'", "2: no command is called `hott`; the nearest is `hot`"),
+            ("[keys]\nhidee = 'H'", "2: no command is called `hidee`; the nearest is `hide`"),
             (
                 "[keys]\nhot = '<nokey>'",
                 "2: `<nokey>` is no key; keys are as j, <C-d>, <enter>, zz",

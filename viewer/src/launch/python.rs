@@ -278,6 +278,8 @@ mod tests {
                 "hide module:libpython3.1?.so.1.0",
                 true,
             ),
+            ("/home/me/bin/python-env/bin/python3.12", "hide module:python3.1?", true),
+            ("/opt/libpython-build/lib/libpython3.12.so", "hide module:libpython3.1?.so", true),
             ("/usr/lib/python3.so", "", false),
             ("/usr/bin/ipython", "", false),
             ("/home/mylibpython.so", "", false),

@@ -144,6 +144,13 @@ impl Cache {
     pub(super) fn put(&self, key: String, value: Vec<u8>) {
         let size = |(key, value): &(String, Vec<u8>)| (HEADER + key.len() + value.len()) as u64;
         let Ok(mut waiting) = self.waiting.lock() else { return };
+        // Two modules of one key, each looked up when the other's was not there: the larger stays.
+        if let Some((_, known)) = waiting.iter_mut().find(|(other, _)| *other == key) {
+            if known.len() < value.len() {
+                *known = value;
+            }
+            return;
+        }
         let entry = (key, value);
         let all: u64 = waiting.iter().map(size).sum();
         if all.saturating_add(size(&entry)) <= self.limit {
@@ -155,7 +162,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// Whatever keeps one from being stored, which changes nothing.
+    /// Whatever keeps one from being stored, which changes nothing else; the first one's.
     pub fn store(&self) -> io::Result<()> {
         let waiting = self.waiting.lock().map(|mut all| std::mem::take(&mut *all));
         let waiting = waiting.unwrap_or_default();
@@ -168,7 +175,8 @@ impl Cache {
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         self.check_owner()?;
-        let stored = waiting.iter().try_for_each(|(key, value)| self.write(key, value));
+        let write = |(key, value): &(String, Vec<u8>)| self.write(key, value);
+        let stored = waiting.iter().map(write).fold(Ok(()), Result::and);
         self.make_room();
         stored
     }

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use memmap2::Mmap;
 use nix::errno::Errno;
 use nix::libc;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 
 /// Files mapped at a time; of more, [`Mapped::new`] maps none. A slot has 16 bytes.
 const MOST_MAPPED: usize = 1024;
@@ -132,8 +132,14 @@ extern "C" fn on_sigbus(
         }
     }
     Errno::set_raw(error);
-    if !is_ours {
-        pass_on(number, info, context);
+    match is_ours {
+        true => {}
+        false if code > 0 => pass_on(number, info, context),
+        // No instruction will be tried again. It comes when this handler has returned.
+        false => {
+            default_action();
+            let _ = raise(Signal::SIGBUS);
+        }
     }
 }
 
@@ -153,13 +159,15 @@ fn pass_on(number: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
     match BEFORE.get().and_then(|before| before.as_ref()).map(SigAction::handler) {
         Some(SigHandler::SigAction(before)) => before(number, info, context),
         Some(SigHandler::Handler(before)) => before(number),
-        _ => {
-            let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-            // The instruction is tried again, and ends the process.
-            // SAFETY: no handler is installed.
-            let _ = unsafe { sigaction(Signal::SIGBUS, &default) };
-        }
+        // The instruction is tried again, and ends the process.
+        _ => default_action(),
     }
+}
+
+fn default_action() {
+    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
+    // SAFETY: no handler is installed.
+    let _ = unsafe { sigaction(Signal::SIGBUS, &default) };
 }
 
 #[cfg(test)]
@@ -188,6 +196,25 @@ mod tests {
         assert!(mapped.is_damaged());
         drop(mapped);
         assert!(!Mapped::new(&file).unwrap().is_damaged(), "the slot is used again");
+    }
+
+    /// What is sent has no address, and nothing is tried again.
+    #[test]
+    fn a_signal_that_is_sent_ends_the_process() {
+        use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+
+        const SENDS: &str = "CSPROF_TEST_SENDS_SIGBUS";
+        if std::env::var_os(SENDS).is_some() {
+            let mapped = Mapped::new(&file(PAGE as usize)).unwrap();
+            raise(Signal::SIGBUS).unwrap();
+            unreachable!("{}", mapped.len());
+        }
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again
+            .arg0("csprof")
+            .args(["--exact", "symbols::mapped::tests::a_signal_that_is_sent_ends_the_process"]);
+        let output = again.env(SENDS, "").output().unwrap();
+        assert_eq!(output.status.signal(), Some(Signal::SIGBUS as i32), "{output:?}");
     }
 
     /// A thread that inherited a blocked signal would be killed by it.

@@ -137,5 +137,5 @@ fn what_became_of_it_is_said() {
     viewer.press(":export nothing<enter>");
     assert!(viewer.screen().contains("a file ends in .html"), "{}", viewer.screen());
     viewer.press(":exporter<enter>");
-    assert!(viewer.screen().contains("no command begins with"), "{}", viewer.screen());
+    assert!(viewer.screen().contains("no command goes with"), "{}", viewer.screen());
 }

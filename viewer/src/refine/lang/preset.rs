@@ -123,8 +123,11 @@ impl Preset {
         (
             Self::Python,
             "python",
-            // Folders of such names have libraries of others in them.
-            "{module:libpython* & !module:libpython*/*, module:bin/python* & !module:bin/python*/*}",
+            // Folders of such names have libraries of others in them, or another interpreter.
+            "{module:libpython* & !module:libpython*/*, \
+             module:libpython*/libpython* & !module:libpython*/libpython*/*, \
+             module:bin/python* & !module:bin/python*/*, \
+             module:bin/python*/bin/python* & !module:bin/python*/bin/python*/*}",
         ),
     ];
 

@@ -44,8 +44,8 @@ static MODE: Mode = Mode {
     keys: &[LIST, &[Keys::Of(STEPS)], COLUMNS, &[Keys::Of(OWN)], FRAME],
 };
 
-const MOVE_TO: Action = Action("move to the function");
-const MOVE_BACK: Action = Action("back to the function before");
+const MOVE_TO: Action = Action("to function");
+const MOVE_BACK: Action = Action("function before");
 
 static OWN: &[Binding] = &[
     bind(Group::Find, "<enter> l", Message::Own(MOVE_TO), "callers and callees of this function"),

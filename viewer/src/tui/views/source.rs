@@ -46,13 +46,13 @@ static MODE: Mode = Mode {
     ],
 };
 
-const HOTTEST: Action = Action("hottest");
-const NEXT: Action = Action("next hottest");
-const PREVIOUS: Action = Action("hotter");
-const OPEN: Action = Action("open");
-const BACK: Action = Action("back");
-const LEFT: Action = Action("left");
-const RIGHT: Action = Action("right");
+const HOTTEST: Action = Action("hottest line");
+const NEXT: Action = Action("next hot line");
+const PREVIOUS: Action = Action("hotter line");
+const OPEN: Action = Action("calls of line");
+const BACK: Action = Action("source before");
+const LEFT: Action = Action("text left");
+const RIGHT: Action = Action("text right");
 const EDIT: Action = Action("edit");
 const CODE: Action = Action("instructions");
 

@@ -40,7 +40,7 @@ static MODE: Mode = Mode {
     ]],
 };
 
-const GO: Action = Action("go to it");
+const GO: Action = Action("show in tree");
 
 static OWN: &[Binding] =
     &[bind(Group::Move, "<enter>", Message::Own(GO), "go to this path in the tree")];
