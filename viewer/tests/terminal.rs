@@ -435,7 +435,7 @@ fn a_new_size_is_painted() {
 #[test]
 fn mouse_reports_are_asked_for_and_understood() {
     let mut viewer = Session::start(&[]);
-    assert_eq!(viewer.emulator.screen().mouse_protocol_mode(), MouseProtocolMode::PressRelease);
+    assert_eq!(viewer.emulator.screen().mouse_protocol_mode(), MouseProtocolMode::ButtonMotion);
     // A click on the 4 of the first line, in SGR form, counted from 1.
     let line = viewer.emulator.screen().rows(0, 80).next().unwrap();
     let column = line.chars().count() - line.split(" 4 ").nth(1).unwrap().chars().count() - 1;

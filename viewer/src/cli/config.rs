@@ -61,7 +61,7 @@ fn text(settings: &Settings, root: &Command) -> String {
             lines.push((table.to_owned(), key_of(arg), usual(arg)));
         }
     }
-    for name in commands::names() {
+    for name in keymap::command_names() {
         lines.push((KEYS.to_owned(), name.clone(), Some(quoted(&usual_keys(&name)))));
     }
     for (name, value) in Colors::default().shown() {

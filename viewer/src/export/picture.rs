@@ -24,7 +24,8 @@ pub const HUES: usize = 10;
 /// The first look at how many boxes there are is for those of at least such a part of the picture.
 const COARSE: usize = 16_384;
 
-/// Characters that are read of a name: many rows may be of one function, and its name of any length.
+/// Characters that are read of a name: many rows may be of one function, whose name may have any
+/// length.
 const READ: usize = 4000;
 
 /// What the color of a box says.

@@ -1,6 +1,6 @@
 //! What keys mean in a mode, and which keys a mode has: those of its lists, or the user's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::commands;
 use super::key::{Code, Key};
@@ -16,6 +16,14 @@ pub fn bindings(mode: &'static Mode) -> impl Iterator<Item = &'static Binding> {
         Keys::Views => &views::keys()[..TABS],
         Keys::ViewsOver => &views::keys()[TABS..],
     })
+}
+
+/// The names of all commands, of every mode.
+#[must_use]
+pub fn command_names() -> BTreeSet<String> {
+    let of_keys = modes().flat_map(bindings).map(|binding| &binding.message);
+    let messages = commands::all().map(|command| &command.message).chain(of_keys);
+    messages.filter_map(|message| Some(commands::name(message)?.into_owned())).collect()
 }
 
 /// All modes, those of the views first.
@@ -63,7 +71,7 @@ impl Keymap {
             let is_digit = |c: char| c.is_ascii_digit();
             binding.keys.chars().count() == 1 && binding.keys.starts_with(is_digit)
         };
-        let all: Vec<String> = commands::names().into_iter().collect();
+        let all: Vec<String> = command_names().into_iter().collect();
         for (place, (name, keys)) in changes.iter().enumerate() {
             if !all.contains(name) {
                 let near = meant(name, all.iter().map(String::as_str));

@@ -37,6 +37,7 @@ pub mod message;
 pub mod mode;
 pub mod model;
 pub mod name;
+pub mod offers;
 pub mod page;
 pub mod prompt;
 mod reader;

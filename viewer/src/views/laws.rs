@@ -203,8 +203,8 @@ proptest! {
         prop_assert_eq!(first, flat_rows);
     }
 
-    /// Search finds what reading all rows would find, the heaviest first, and nothing else; and what
-    /// they cost together is what those of them have that are below no other.
+    /// Search finds what reading all rows would find, the heaviest first, and nothing else; and
+    /// what they cost together is what those of them have that are below no other.
     #[test]
     fn search_finds_what_reading_finds(outline in outlines(), text in "alpha|Alpha|ta|x") {
         let profile = from_outline(&outline).unwrap();

@@ -9,8 +9,8 @@
 //! Σ part  ≤  what is shown
 //! ```
 //!
-//! Rows of less than [`LEAST`] percent are not looked into, so after the index of children each node
-//! is visited once at most, and memory is that of the rows.
+//! Rows of less than [`LEAST`] percent are not looked into, so after the index of children each
+//! node is visited once at most, and memory is that of the rows.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

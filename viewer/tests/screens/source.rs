@@ -265,7 +265,9 @@ int work(const int *x, int n)
 int main(int argc, char **argv) { (void)argv; return work(&argc, argc); }
 ";
 
-/// A compiled program, with 100 samples at the division of `work` and one at each other instruction.
+/// A compiled program, with 100 samples at the division of `work` and one at each other
+/// instruction.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn compiled(folder: &Path, edit: impl Fn(&mut saved::Profile)) -> Option<Profile> {
     let (source, program) = (folder.join("loop.c"), folder.join("loop"));
     fs::write(&source, LOOP).unwrap();
@@ -274,7 +276,7 @@ fn compiled(folder: &Path, edit: impl Fn(&mut saved::Profile)) -> Option<Profile
     match cc.status() {
         Ok(status) => assert!(status.success()),
         Err(error) => {
-            println!("skipped: cc: {error}");
+            eprintln!("skipped: cc: {error}");
             return None;
         }
     }

@@ -15,7 +15,6 @@ mod search;
 mod stages;
 mod view;
 
-use super::commands;
 use super::effect::Effect;
 use super::explain;
 use super::help;
@@ -25,6 +24,7 @@ use super::model::{Model, Over};
 use super::prompt::Trial;
 use super::scene::PercentOf;
 use super::views::TABS;
+use super::{commands, offers};
 use crate::views::Sort;
 use crate::views::number::counted;
 
@@ -371,7 +371,7 @@ fn run_command(model: &mut Model, text: &str) -> Effects {
     if let Ok(number) = text.parse() {
         return apply(model, Message::GoTo(number));
     }
-    match commands::offered(&model.keymap, model.sheet().mode, text).into_iter().next() {
+    match offers::offered(&model.keymap, model.sheet().mode, text).into_iter().next() {
         Some(offer) => apply(model, offer.message),
         None => {
             let failed = format!("no command goes with “{text}”; : alone lists them all");

@@ -78,8 +78,8 @@ pub(super) fn drag(model: &mut Model, x: u16) {
     }
 }
 
-/// A click with the right button selects and opens the menu of what can be done, where there is one;
-/// outside of the menu it leaves it.
+/// A click with the right button selects and opens the menu of what can be done, where there is
+/// one; outside of the menu it leaves it.
 pub(super) fn right_click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
     let line = usize::from(y);
     let body = model.top()..model.top() + model.body_height();

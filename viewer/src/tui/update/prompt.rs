@@ -3,7 +3,6 @@
 //! A refinement is read at every key: what is wrong is pointed at while it is wrong, what is right
 //! is tried out by the shell, and the share that it would show stands under the line.
 
-use super::super::commands;
 use super::super::effect::{Effect, Purpose};
 use super::super::export;
 use super::super::forest::Refusal;
@@ -14,6 +13,7 @@ use super::super::model::{Model, Over};
 use super::super::prompt::{Prompt, Trial};
 use super::super::stages::{Stage, Stages};
 use super::super::table::Rows;
+use super::super::{commands, offers};
 use super::ask::{Effects, ask};
 use super::{refinement, search};
 use crate::refine::{contexts, is_definition};
@@ -173,8 +173,8 @@ fn offer(model: &Model, prompt: &mut Prompt) {
         }
         PromptKind::Command => {
             let text = prompt.line.before();
-            let offered = commands::offered(&model.keymap, model.sheet().mode, text);
-            let offered = commands::completions(offered);
+            let offered = offers::offered(&model.keymap, model.sheet().mode, text);
+            let offered = offers::completions(offered);
             // A metric is chosen once it is clear that it is to be, if there is a choice.
             let wanted = model.has_several_metrics() && !text.is_empty();
             let metrics = model.profile.metrics().filter(|_| wanted).map(|(number, metric)| {
