@@ -54,6 +54,8 @@ mod refine;
 mod reload;
 #[path = "screens/repro.rs"]
 mod repro;
+#[path = "screens/rows.rs"]
+mod rows;
 #[path = "screens/sets.rs"]
 mod sets;
 #[path = "screens/source.rs"]
@@ -108,7 +110,9 @@ impl Viewer {
         let (width, height) = size.split_once('x').unwrap();
         let size = (width.parse().unwrap(), height.parse().unwrap());
         let forest = Forest::new(profile, &Stages::default(), &Sets::default()).unwrap();
-        let model = Model::new(forest, file, theme, size);
+        let mut model = Model::new(forest, file, theme, size);
+        // What a first screen says besides is a test of its own.
+        model.is_new = false;
         Self { model, effects: Vec::new() }
     }
 

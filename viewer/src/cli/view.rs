@@ -61,7 +61,7 @@ pub struct View {
     /// What digits do: show a view, or count, as in 5j; 3 and Tab then show the third view
     #[arg(long, value_name = "WHAT", value_parser = ["views", "counts"], default_value = "views")]
     digits: String,
-    /// Show these columns where they fit, what matters most first
+    /// Show these columns, from left to right, as far as they fit
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = column())]
     columns: Vec<Id>,
     /// Leave the mouse to the terminal, for selecting text

@@ -13,7 +13,7 @@ use super::text::{LONG_COMMAND, account_for, cut, dots};
 use super::{Measure, Options, basis_of_percentages, csv};
 use crate::refine::{Refined, unwatched};
 use crate::views::Cost;
-use crate::views::columns::{AnyRow, Basis, Column, Id};
+use crate::views::columns::{AnyRow, Basis, Column, Id, PercentOf};
 use crate::views::contexts::{Context, all_contexts, contexts, programs};
 use crate::views::number::{Form, counted};
 use crate::views::printable::printable;
@@ -60,8 +60,8 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
         return Ok(());
     }
     let measure = options.measure.unwrap_or(Measure::Source);
-    let percent_of_shown = options.percent_of_shown;
-    let basis = Basis { measure, percent_of_shown, form, ..Basis::new(refined) };
+    let percent_of = PercentOf::shown(options.percent_of_shown);
+    let basis = Basis { measure, percent_of, form, ..Basis::new(refined) };
     let (list, of_processes) = unwatched(|watch| contexts(refined, watch));
     let of_threads = list.iter().any(|of| of.spread(refined.metric).unwrap_or_default().peers > 1);
     let processes = list.iter().filter(|context| context.thread.is_none()).count();

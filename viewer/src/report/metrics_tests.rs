@@ -37,13 +37,13 @@ no samples lost
 330 samples of cputime, 5.00 ms each: 1.65 s; shown 100% + out 0% = 100%
 1 887 samples of realtime, 5.00 ms each: 9.44 s; shown 100% + out 0% = 100%
 
-incl cputime     %  excl %  edges      time/edge  realtime     %  excl %  call path
-      1.65 s   100     0.6   live                   4.93 s  52.3       .  main
-      1.55 s  93.9    93.9     20   77.5 ms long    1.45 s  15.4    15.4   compute
-     80.0 ms   4.8     3.0     15   5.33 ms long    1.47 s  15.6    15.4   read
-     30.0 ms   1.8     1.8     10  3.00 ms short   20.0 ms   0.2     0.2    decode
-        0 ns     0       .      4      0 ns long    2.00 s  21.2    21.2   sleep
-        0 ns     0       .   live                   4.50 s  47.7    47.7  wait
+incl cputime     %  excl %    edges  time/edge       calls  realtime     %  excl %  call path
+      1.65 s   100     0.6  running                           4.93 s  52.3       .  main
+      1.55 s  93.9    93.9       20    77.5 ms    few long    1.45 s  15.4    15.4   compute
+     80.0 ms   4.8     3.0       15    5.33 ms    few long    1.47 s  15.6    15.4   read
+     30.0 ms   1.8     1.8       10    3.00 ms  many short   20.0 ms   0.2     0.2    decode
+        0 ns     0       .        4       0 ns    few long    2.00 s  21.2    21.2   sleep
+        0 ns     0       .  running                           4.50 s  47.7    47.7  wait
 
 Left out: rows below 1% of every metric (--threshold).
 Edges are returns of activations that any metric sampled, not calls; time/edge is of cputime.
@@ -56,25 +56,25 @@ the edges; where one has well above it, long and about as many.
     assert_eq!(
         table(&refined, &options),
         "
-incl cputime     %  excl %  edges      time/edge  realtime     %  excl %  function
-        0 ns     0       .   live                   4.50 s  47.7    47.7  wait
-        0 ns     0       .      4      0 ns long    2.00 s  21.2    21.2  sleep
-     80.0 ms   4.8     3.0     15   5.33 ms long    1.47 s  15.6    15.4  read
-      1.55 s  93.9    93.9     20   77.5 ms long    1.45 s  15.4    15.4  compute
-     30.0 ms   1.8     1.8     10  3.00 ms short   20.0 ms   0.2     0.2  decode
+incl cputime     %  excl %    edges  time/edge       calls  realtime     %  excl %  function
+        0 ns     0       .  running                           4.50 s  47.7    47.7  wait
+        0 ns     0       .        4       0 ns    few long    2.00 s  21.2    21.2  sleep
+     80.0 ms   4.8     3.0       15    5.33 ms    few long    1.47 s  15.6    15.4  read
+      1.55 s  93.9    93.9       20    77.5 ms    few long    1.45 s  15.4    15.4  compute
+     30.0 ms   1.8     1.8       10    3.00 ms  many short   20.0 ms   0.2     0.2  decode
 "
     );
     let options = Options { measure: Some(Measure::Samples), limit: Some(2), ..Options::default() };
     assert_eq!(
         table(&refined.looking_at(REALTIME), &options),
         "
-incl realtime samples     %  excl %  edges     time/edge  cputime     %  excl %  call path
-                  987  52.3       .   live                    330   100     0.6  main
-                  290  15.4    15.4     20  72.5 ms long      310  93.9    93.9   compute
-                                                                                  ... 3 more, \
-         together 5.5% of cputime, 36.9% of realtime
-                                                                                 ... 1 more, \
-         together 47.7% of realtime
+incl realtime samples     %  excl %    edges  time/edge     calls  cputime     %  excl %  call path
+                  987  52.3       .  running                           330   100     0.6  main
+                  290  15.4    15.4       20    72.5 ms  few long      310  93.9    93.9   compute
+                                                                                           ... 3 \
+         more, together 5.5% of cputime, 36.9% of realtime
+                                                                                          ... 1 \
+         more, together 47.7% of realtime
 "
     );
 }
@@ -185,8 +185,8 @@ no samples lost
 0 samples of cputime, 5.00 ms each: 0 ns
 5 samples of realtime, 5.00 ms each: 25.0 ms; shown 100% + out 0% = 100%
 
-incl cputime  %  excl %  edges  time/edge  realtime    %  excl %  call path
-        0 ns  0       .   live              25.0 ms  100     100  wait
+incl cputime  %  excl %    edges  time/edge  calls  realtime    %  excl %  call path
+        0 ns  0       .  running                     25.0 ms  100     100  wait
 
 Edges are returns of activations that any metric sampled, not calls; time/edge is of cputime.
 Where no metric has much more than its period for each edge, calls are short and more than

@@ -12,7 +12,7 @@ use super::{Measure, Options};
 use crate::profile::{FunctionRef, base_name};
 use crate::refine::{Refined, unwatched};
 use crate::sources::{Sources, directory, doubt, without_tabs};
-use crate::views::columns::{Basis, Column, Id};
+use crate::views::columns::{Basis, Column, Id, PercentOf};
 use crate::views::flat::flat;
 use crate::views::number::{Form, counted};
 use crate::views::printable::printable;
@@ -96,13 +96,13 @@ pub fn text(
     writeln!(out)?;
     let basis = Basis {
         measure: options.measure.unwrap_or(Measure::Source),
-        percent_of_shown: options.percent_of_shown,
+        percent_of: PercentOf::shown(options.percent_of_shown),
         form,
         ..Basis::new(refined).with_clusters()
     };
     let columns: Vec<Column> = basis.on_page(Cost::Inclusive);
     let columns: Vec<Column> =
-        columns.into_iter().filter(|column| column.id != Id::PerEdge).collect();
+        columns.into_iter().filter(|of| !matches!(of.id, Id::PerEdge | Id::Calls)).collect();
     let of_rows = Basis { refined: &lines.forest, ..basis };
     let wanted: BTreeSet<u32> = match &found {
         Ok(source) => {

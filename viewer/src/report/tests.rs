@@ -53,13 +53,13 @@ outline
 no samples lost
 shown 100% + out 0% = 100%
 
-incl time     %  excl %  edges      time/edge  call path
-   5.00 s   100     0.2   live                 main
-   2.97 s  59.4     0.1    100   29.7 ms long   exchange
-   2.96 s  59.3    59.3    100   29.6 ms long    MPI_Send
-   2.00 s  40.1     2.0     90   22.3 ms long   solve
-   1.50 s  30.0    30.0    250  6.00 ms mixed    dot
-   350 ms   7.0     7.0                          axpy (inlined)
+incl time     %  excl %    edges  time/edge     calls  call path
+   5.00 s   100     0.2  running                       main
+   2.97 s  59.4     0.1      100    29.7 ms  few long   exchange
+   2.96 s  59.3    59.3      100    29.6 ms  few long    MPI_Send
+   2.00 s  40.1     2.0       90    22.3 ms  few long   solve
+   1.50 s  30.0    30.0      250    6.00 ms     mixed    dot
+   350 ms   7.0     7.0                                  axpy (inlined)
 
 Left out: rows below 1% (--threshold).
 Edges are returns of sampled activations, not calls. Near one period (5.00 ms) per edge,
@@ -84,10 +84,10 @@ main 902
     assert_eq!(
         table(&Refined::base(&profile), &Options::default()),
         "
-incl time    %  excl %  edges  time/edge  call path
-   5.00 s  100    90.2   live             main
-   330 ms  6.6     6.1   live              solve
-                                           ... 4 more, together 3.2%
+incl time    %  excl %    edges  time/edge  calls  call path
+   5.00 s  100    90.2  running                    main
+   330 ms  6.6     6.1  running                     solve
+                                                    ... 4 more, together 3.2%
 "
     );
 }
@@ -99,11 +99,11 @@ fn a_limit_keeps_the_costliest_rows() {
     assert_eq!(
         table(&Refined::base(&profile), &options),
         "
-incl time     %  excl %  edges     time/edge  call path
-   5.00 s   100     0.2   live                main
-   2.97 s  59.4     0.1    100  29.7 ms long   exchange
-   2.96 s  59.3    59.3    100  29.6 ms long    MPI_Send
-                                               ... 2 more, together 40.4%
+incl time     %  excl %    edges  time/edge     calls  call path
+   5.00 s   100     0.2  running                       main
+   2.97 s  59.4     0.1      100    29.7 ms  few long   exchange
+   2.96 s  59.3    59.3      100    29.6 ms  few long    MPI_Send
+                                                        ... 2 more, together 40.4%
 "
     );
 }
@@ -115,11 +115,11 @@ fn depth_is_a_number_of_levels() {
     assert_eq!(
         table(&Refined::base(&profile), &options),
         "
-incl time     %  excl %  edges      time/edge  call path
-   5.00 s   100     0.2   live                 main
-   2.97 s  59.4     0.1    100   29.7 ms long   exchange ...
-   2.00 s  40.1     2.0     90   22.3 ms long   solve ...
-  15.0 ms   0.3     0.3      3  5.00 ms short   log
+incl time     %  excl %    edges  time/edge       calls  call path
+   5.00 s   100     0.2  running                         main
+   2.97 s  59.4     0.1      100    29.7 ms    few long   exchange ...
+   2.00 s  40.1     2.0       90    22.3 ms    few long   solve ...
+  15.0 ms   0.3     0.3        3    5.00 ms  many short   log
 "
     );
 }
@@ -131,16 +131,16 @@ fn callers_stand_below_functions() {
     assert_eq!(
         table(&Refined::base(&profile), &options),
         "
-incl time     %  excl %  edges      time/edge  function, callers below it
-   2.96 s  59.3    59.3    100   29.6 ms long  MPI_Send
-   2.96 s  59.3    59.3    100   29.6 ms long   exchange
-   2.96 s  59.3    59.3    100   29.6 ms long    main
-   1.50 s  30.0    30.0    250  6.00 ms mixed  dot
-   1.50 s  30.0    30.0    250  6.00 ms mixed   solve
-   1.50 s  30.0    30.0    250  6.00 ms mixed    main
-   350 ms   7.0     7.0                        axpy (inlined)
-   350 ms   7.0     7.0                         solve
-   350 ms   7.0     7.0                          main
+incl time     %  excl %  edges  time/edge     calls  function, callers below it
+   2.96 s  59.3    59.3    100    29.6 ms  few long  MPI_Send
+   2.96 s  59.3    59.3    100    29.6 ms  few long   exchange
+   2.96 s  59.3    59.3    100    29.6 ms  few long    main
+   1.50 s  30.0    30.0    250    6.00 ms     mixed  dot
+   1.50 s  30.0    30.0    250    6.00 ms     mixed   solve
+   1.50 s  30.0    30.0    250    6.00 ms     mixed    main
+   350 ms   7.0     7.0                              axpy (inlined)
+   350 ms   7.0     7.0                               solve
+   350 ms   7.0     7.0                                main
 "
     );
 }
@@ -157,14 +157,14 @@ fn flat_rows_come_by_exclusive_cost() {
     assert_eq!(
         table(&Refined::base(&profile), &options),
         "
-incl samples     %  excl %  edges      time/edge  function
-         593  59.3    59.3    100   29.6 ms long  MPI_Send
-         300  30.0    30.0    250  6.00 ms mixed  dot
-          70   7.0     7.0                        axpy (inlined)
-         401  40.1     2.0     90   22.3 ms long  solve
-           7   0.7     0.7      7  5.00 ms short  scale
-           4   0.4     0.4      4  5.00 ms short  norm
-           3   0.3     0.3      3  5.00 ms short  log
+incl samples     %  excl %  edges  time/edge       calls  function
+         593  59.3    59.3    100    29.6 ms    few long  MPI_Send
+         300  30.0    30.0    250    6.00 ms       mixed  dot
+          70   7.0     7.0                                axpy (inlined)
+         401  40.1     2.0     90    22.3 ms    few long  solve
+           7   0.7     0.7      7    5.00 ms  many short  scale
+           4   0.4     0.4      4    5.00 ms  many short  norm
+           3   0.3     0.3      3    5.00 ms  many short  log
 "
     );
 }
@@ -183,10 +183,10 @@ no samples lost
 refined: through MPI_*
 shown 59.3% + out 40.7% = 100%
 
-incl time     %  excl %    edges     time/edge  call path
-   2.96 s  59.3       .     live                main
-   2.96 s  59.3       .  99..100                 exchange
-   2.96 s  59.3    59.3      100  29.6 ms long    MPI_Send
+incl time     %  excl %    edges  time/edge     calls  call path
+   2.96 s  59.3       .  running                       main
+   2.96 s  59.3       .  99..100             few long   exchange
+   2.96 s  59.3    59.3      100    29.6 ms  few long    MPI_Send
 
 Percentages are of all that was measured.
 Edges are returns of sampled activations, not calls. Near one period (5.00 ms) per edge,
@@ -460,11 +460,11 @@ fn samples_that_come_several_at_a_time_do_not_tell_how_long_calls_are() {
     profile.info.run.trampoline = true;
     let report = |profile: &Profile| text_of(&Refined::base(profile), &Options::default());
     (profile.info.threads[0].delivered, profile.info.threads[0].signals) = (200, 160);
-    assert!(report(&profile).contains("550 ms long"), "{}", report(&profile));
+    assert!(report(&profile).contains("550 ms  few long"), "{}", report(&profile));
     profile.info.threads[0].signals = 40;
     let told = report(&profile);
     assert!(told.contains("  550 ms  "), "{told}");
-    assert!(!told.contains("550 ms long"), "{told}");
+    assert!(!told.contains("550 ms  few long"), "{told}");
     assert!(told.contains("200 samples came in 40 signals"), "{told}");
     assert!(told.contains("(-e task-clock sees finer detail)"), "{told}");
     profile.info.metric.source = "task-clock".to_owned();
@@ -472,7 +472,7 @@ fn samples_that_come_several_at_a_time_do_not_tell_how_long_calls_are() {
     assert!(told.contains("40 signals, several periods at a time.\n"), "{told}");
     // A sample of elapsed time stands for all of a wait.
     profile.info.metric.source = "realtime".to_owned();
-    assert!(report(&profile).contains("550 ms long"), "{}", report(&profile));
+    assert!(report(&profile).contains("550 ms  few long"), "{}", report(&profile));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::{Measure, Options, View, basis_of_percentages, others, several, title
 use crate::profile::{FrameKind, MetricRef, short_name};
 use crate::refine::Refined;
 use crate::views::Row;
-use crate::views::columns::{Basis, Column, Id};
+use crate::views::columns::{Basis, Column, Id, PercentOf};
 use crate::views::cost_lines::coverage;
 use crate::views::number::{Form, account, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
@@ -45,7 +45,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let listing = list(refined, options, limits);
     let basis = Basis {
         measure: options.measure.unwrap_or(Measure::Source),
-        percent_of_shown: options.percent_of_shown,
+        percent_of: PercentOf::shown(options.percent_of_shown),
         form,
         ..Basis::new(refined).with_clusters()
     };

@@ -53,6 +53,12 @@ impl<'c> Canvas<'c> {
         self.buffer.set_style(stretch.intersection(self.area), style);
     }
 
+    /// Gives a stretch of a line a style in place of all others that it has.
+    pub fn restyle(&mut self, x: usize, y: usize, cells: usize, style: Style) {
+        self.style(x, y, cells, Style::reset());
+        self.style(x, y, cells, style);
+    }
+
     /// Empties a stretch of a line.
     pub fn clear(&mut self, x: usize, y: usize, cells: usize) {
         self.text(x, y, &" ".repeat(cells), cells, Style::reset());

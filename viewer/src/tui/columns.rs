@@ -8,18 +8,18 @@ use ratatui::style::Style;
 use super::comparison::change;
 use super::message::Message;
 use super::name::width as cells_of;
-use super::scene::{PercentOf, Scene};
+use super::scene::Scene;
 use super::theme::Theme;
 use crate::refine::Refined;
 use crate::views::Cost;
-use crate::views::columns::{Basis, Cell, Column, Id, Medium, Tone};
+use crate::views::columns::{Basis, Cell, Choice, Column, Id, Medium, Tone, Unit};
 
 /// What the numbers of rows that are made from `refined` are of.
 #[must_use]
 pub fn basis<'s>(scene: &Scene, refined: &'s Refined) -> Basis<'s> {
     Basis {
         medium: Medium::Screen,
-        percent_of_shown: scene.percent_of == PercentOf::View,
+        percent_of: scene.percent_of,
         clustered: scene.clustered,
         form: scene.form(),
         ..Basis::new(refined)
@@ -55,18 +55,8 @@ pub struct Placed {
     pub width: usize,
 }
 
-/// What the user chose of columns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
-    /// Those that are shown, what matters most first; empty for the usual ones. Those of a
-    /// comparison and of other metrics are always the usual ones.
-    pub shown: Vec<Id>,
-    /// Cells that the call path has at least.
-    pub path: Option<usize>,
-}
-
 /// What columns are called where they are chosen.
-pub const NAMES: [(&str, Id); 8] = [
+pub const NAMES: [(&str, Id); 12] = [
     ("time", Id::Inclusive),
     ("percent", Id::Percent),
     ("excl-percent", Id::ExclusivePercent),
@@ -75,6 +65,10 @@ pub const NAMES: [(&str, Id); 8] = [
     ("excl", Id::Exclusive),
     ("samples", Id::Samples),
     ("bar", Id::Bar),
+    ("calls", Id::Calls),
+    ("module", Id::Module),
+    ("file", Id::File),
+    ("line", Id::Line),
 ];
 
 /// The columns of a screen and the room for the call path.
@@ -86,10 +80,28 @@ pub struct Columns {
     pub numbers: Vec<Placed>,
     /// What the columns of a comparison are about.
     pub cost: Cost,
+    /// The column that bars stand for: that of the order, or else the first one.
+    pub barred: Column,
+}
+
+/// What is wanted of columns.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedColumns<'w> {
+    /// What those of a comparison are about.
+    pub cost: Cost,
+    /// The order of rows.
+    pub sort: Column,
+    /// What the user chose.
+    pub choices: Option<&'w [Choice]>,
+    /// Cells that the call path has at least, where the user chose.
+    pub path: Option<usize>,
 }
 
 /// Cells that the call path should have before a column is given room.
 const PATH_ROOM: usize = 28;
+
+/// The same where the user chose the columns.
+const LEAST_PATH_ROOM: usize = 16;
 
 /// Share of the screen that the call path should have before a column is given room that only
 /// repeats another one in other units: paths of real programs are deep, and C++ names long.
@@ -98,66 +110,80 @@ const PATH_SHARE_PERCENT: usize = 45;
 /// Most cells for the name of a metric; longer ones are cut.
 const LONGEST_NAME: usize = 16;
 
+/// A column that is wanted, and the cells that the user gave it.
+type WithCells = (Column, Option<usize>);
+
 impl Columns {
-    /// The columns for a screen of this width; those of a comparison are about `cost`. Where not
-    /// even the difference has room beside both costs, it stands without them.
+    /// The columns for a screen of this width. Where not even the difference of a comparison has
+    /// room beside both costs, it stands without them.
     #[must_use]
-    pub fn fit(width: usize, basis: &Basis<'_>, cost: Cost, choice: &Choice) -> Self {
-        let mut wanted = basis.on_screen(cost);
-        let place = |column: &Column| match column.metric {
-            Some(_) => Some(usize::MAX),
-            None => choice.shown.iter().position(|id| *id == column.id),
+    pub fn fit(width: usize, basis: &Basis<'_>, wanted: WantedColumns<'_>) -> Self {
+        let WantedColumns { cost, choices, .. } = wanted;
+        let usual = basis.choices();
+        let of_choice = |choice: &Choice| {
+            let columns: Vec<_> = basis.chosen(choice, cost).collect();
+            columns.into_iter().map(|column| (column, choice.width)).collect::<Vec<_>>()
         };
-        if !choice.shown.is_empty() && wanted.iter().any(|column| choice.shown.contains(&column.id))
-        {
-            wanted.retain(|column| place(column).is_some());
-            wanted.sort_by_key(place);
-        }
-        let columns = Self::fitting(width, &wanted, basis, cost, choice.path);
+        let all: Vec<_> = choices.unwrap_or(&usual).iter().flat_map(of_choice).collect();
+        let columns = Self::fitting(width, &all, basis, wanted);
         let difference = Column::comparing(Id::Delta, cost);
-        let has_difference = columns.numbers.iter().any(|placed| placed.column == difference);
-        if has_difference || !wanted.contains(&difference) {
+        let is_there = |column: Column| columns.numbers.iter().any(|of| of.column == column);
+        let is_wanted = all.iter().any(|(column, _)| *column == difference);
+        if choices.is_some() || !is_wanted || is_there(difference) {
             return columns;
         }
-        let wanted = [difference, Column::comparing(Id::Growth, cost)];
-        Self::fitting(width, &wanted, basis, cost, choice.path)
+        let few = [Id::Delta, Id::Growth].map(|id| (Column::comparing(id, cost), None));
+        Self::fitting(width, &few, basis, wanted)
     }
 
     /// As many of these columns as fit, the first one always. What matters most comes first.
     fn fitting(
         width: usize,
-        wanted: &[Column],
+        all: &[WithCells],
         basis: &Basis<'_>,
-        cost: Cost,
-        path: Option<usize>,
+        wanted: WantedColumns<'_>,
     ) -> Self {
+        let least = if wanted.choices.is_some() { LEAST_PATH_ROOM } else { PATH_ROOM };
         let mut used = 0;
         let mut shown = Vec::new();
-        for (place, &column) in wanted.iter().enumerate() {
+        for (place, &(column, cells)) in all.iter().enumerate() {
             let definition = column.definition();
             // Space before a heading, and the mark of the order after the first one.
             let around = if place == 0 { " ".len() + " v".len() } else { " ".len() };
             let heading = cells_of(&column.heading(basis)).min(LONGEST_NAME);
-            let cells = definition.width.max(heading + around);
-            let share = if definition.repeats.is_some() { PATH_SHARE_PERCENT } else { 0 };
-            let room = path.unwrap_or((width * share / 100).max(PATH_ROOM));
+            let usual = match definition.unit {
+                // Wider ones tell smaller differences.
+                Unit::Bar => (width / 20).max(definition.width),
+                _ => definition.width.max(heading + around),
+            };
+            let cells = cells.unwrap_or(usual);
+            let share = match definition.repeats {
+                Some(_) if wanted.choices.is_none() && definition.unit != Unit::Bar => {
+                    PATH_SHARE_PERCENT
+                }
+                _ => 0,
+            };
+            let room = wanted.path.unwrap_or((width * share / 100).max(least));
             // One cell of space or line before each column.
-            if place > 0 && used + cells + 1 + room > width {
+            if !shown.is_empty() && used + cells + 1 + room > width {
                 break;
             }
             used += cells + 1;
             shown.push((column, cells));
         }
         let path_width = width.saturating_sub(used);
-        // Stable: within a group they stay as they were.
-        shown.sort_by_key(|(column, _)| group(*column));
+        if wanted.choices.is_none() {
+            // Stable: within a group they stay as they were.
+            shown.sort_by_key(|(column, _)| group(*column));
+        }
+        let barred = beside_order(&mut shown, wanted.sort);
         let mut at = path_width;
         let numbers = shown.into_iter().map(|(column, width)| {
             let start = at + 1;
             at = start + width;
             Placed { column, start, width }
         });
-        Self { numbers: numbers.collect(), path_width, cost }
+        Self { numbers: numbers.collect(), path_width, cost: wanted.cost, barred }
     }
 
     /// The columns beside lines of text, from the left edge on: the first always, and more while
@@ -182,11 +208,30 @@ impl Columns {
     pub fn message_at(&self, x: usize) -> Message {
         let is_hit = |placed: &&Placed| (placed.start..placed.start + placed.width).contains(&x);
         let column = self.numbers.iter().find(is_hit).map(|placed| placed.column);
-        match column.and_then(|column| column.metric) {
-            Some(metric) => Message::LookAt(metric),
-            None => Message::SortBy(column.and_then(sort_key).unwrap_or(Column::NAME)),
+        match column {
+            Some(Column { metric: Some(metric), .. }) => Message::LookAt(metric),
+            Some(column) if column.definition().unit == Unit::Bar => Message::SortBy(self.barred),
+            column => Message::SortBy(column.and_then(sort_key).unwrap_or(Column::NAME)),
         }
     }
+}
+
+/// Puts the bar beside the column that rows are ordered by, or else beside the first one; returns
+/// the column that it stands for.
+fn beside_order(shown: &mut Vec<(Column, usize)>, sort: Column) -> Column {
+    let bar = shown.iter().position(|(column, _)| column.definition().unit == Unit::Bar);
+    let bar = bar.map(|at| shown.remove(at));
+    let ordered = shown.iter().position(|(column, _)| sort_key(*column) == Some(sort));
+    let beside = ordered.or_else(|| shown.iter().position(|(column, _)| column.order().is_some()));
+    let barred = match (ordered, beside) {
+        (Some(_), _) => sort,
+        (None, Some(at)) => shown[at].0.order().unwrap_or_default(),
+        (None, None) => Column::default(),
+    };
+    if let Some(bar) = bar {
+        shown.insert(beside.map_or(0, |at| at + 1), bar);
+    }
+    barred
 }
 
 /// The text of a value in a column, and how it looks. The direction of a difference is said by its
@@ -205,6 +250,10 @@ pub(super) fn text(
             let style = theme.heat(cell.samples().unwrap_or(0), basis.whole(basis.refined.metric));
             (text, style)
         }
+        (Tone::Size, cell) if column.metric.is_none() => {
+            let style = theme.size(cell.samples().unwrap_or(0), basis.whole(basis.refined.metric));
+            (text, style)
+        }
         (Tone::Change, Cell::Delta(difference)) => (text, change(theme, difference).0),
         (Tone::Change, Cell::Growth(difference)) => {
             let (style, mark) = change(theme, difference);
@@ -212,7 +261,7 @@ pub(super) fn text(
             (if cells_of(&marked) <= width { marked } else { text }, style)
         }
         (Tone::Faint, _) => (text, theme.faint()),
-        (Tone::Plain | Tone::Heat | Tone::Change, _) => (text, theme.text()),
+        (Tone::Plain | Tone::Heat | Tone::Size | Tone::Change, _) => (text, theme.text()),
     }
 }
 
@@ -227,9 +276,17 @@ mod tests {
     }
 
     fn headings(width: usize, refined: &Refined) -> String {
+        headings_of(width, refined, usual())
+    }
+
+    fn usual() -> WantedColumns<'static> {
+        WantedColumns { cost: Cost::Inclusive, sort: Column::INCLUSIVE, choices: None, path: None }
+    }
+
+    /// A bar has no heading.
+    fn headings_of(width: usize, refined: &Refined, wanted: WantedColumns<'_>) -> String {
         let basis = screen(refined);
-        let columns =
-            Columns::fit(width, &basis, Cost::Inclusive, &Choice::default()).numbers.into_iter();
+        let columns = Columns::fit(width, &basis, wanted).numbers.into_iter();
         let headings = columns.map(|placed| placed.column.heading(&basis).into_owned());
         headings.collect::<Vec<_>>().join(" | ")
     }
@@ -239,9 +296,12 @@ mod tests {
         let profile = from_outline("main 9\n").unwrap();
         let refined = Refined::base(&profile);
         let shown = |width| headings(width, &refined);
-        assert_eq!(shown(200), "time | % | excl% | edges | time/edge | excl time | samples | ");
-        assert_eq!(shown(80), "time | % | excl% | edges | time/edge");
-        assert_eq!(shown(65), "time | % | excl% | edges");
+        assert_eq!(
+            shown(200),
+            "time |  | % all | excl% | edges | calls | time/edge | excl time | samples"
+        );
+        assert_eq!(shown(80), "time |  | % all | excl% | edges | calls");
+        assert_eq!(shown(65), "time |  | % all | excl%");
         assert_eq!(shown(40), "time");
         assert_eq!(shown(8), "time");
     }
@@ -251,8 +311,9 @@ mod tests {
         let [base, other] = ["main 9\n", "main 8\n"].map(|text| from_outline(text).unwrap());
         let profile = Profile::compared(("base", base), ("other", other), &[]).unwrap();
         let refined = Refined::base(&profile);
-        let shown = |width| headings(width, &refined);
-        assert_eq!(shown(100), "base | other | delta | % | noise | edges");
+        let sort = Column::comparing(Id::Delta, Cost::Inclusive);
+        let shown = |width| headings_of(width, &refined, WantedColumns { sort, ..usual() });
+        assert_eq!(shown(100), "base | other | delta |  | % | noise | edges");
         assert_eq!(shown(60), "base | other | delta");
         assert_eq!(shown(50), "delta | %");
         assert_eq!(shown(40), "delta");
@@ -265,20 +326,55 @@ mod tests {
             let refined = Refined::base(&profile).looking_at(MetricRef(looked_at));
             headings(width, &refined)
         };
-        let all = "realtime | % | task-clock | % | edges | time/edge | excl time | samples | ";
-        assert_eq!(shown(220, 0), format!("cputime | % | excl% | {all}"));
-        assert_eq!(
-            shown(115, 0),
-            "cputime | % | excl% | realtime | % | task-clock | % | edges | time/edge"
-        );
-        assert_eq!(
-            shown(100, 2),
-            "task-clock | % | excl% | cputime | realtime | edges | time/edge"
-        );
-        assert_eq!(shown(80, 0), "cputime | % | excl% | realtime | task-clock");
-        assert_eq!(shown(80, 1), "realtime | % | excl% | cputime | task-clock");
-        assert_eq!(shown(65, 0), "cputime | % | excl% | realtime");
+        let all = "realtime | % | task-clock | % | edges | calls | time/edge | excl time | samples";
+        assert_eq!(shown(240, 0), format!("cputime |  | % all | excl% | {all}"));
+        let all = "realtime | task-clock | edges | calls | time/edge";
+        assert_eq!(shown(115, 0), format!("cputime |  | % all | excl% | {all}"));
+        let few = "cputime | realtime | edges";
+        assert_eq!(shown(100, 2), format!("task-clock |  | % all | excl% | {few}"));
+        assert_eq!(shown(80, 0), "cputime |  | % all | excl% | realtime | task-clock");
+        assert_eq!(shown(80, 1), "realtime |  | % all | excl% | cputime");
+        assert_eq!(shown(65, 0), "cputime |  | % all | excl%");
         assert_eq!(shown(40, 2), "task-clock");
+    }
+
+    #[test]
+    fn the_bar_is_beside_the_column_of_the_order() {
+        let profile = from_outline("main 9\n").unwrap();
+        let refined = Refined::base(&profile);
+        let shown = |width, sort| headings_of(width, &refined, WantedColumns { sort, ..usual() });
+        assert_eq!(shown(80, Column::EXCLUSIVE), "time | % all | excl% |  | edges | calls");
+        let per_edge = Column::of(Id::PerEdge, None);
+        assert_eq!(shown(80, per_edge), "time | % all | excl% | edges | calls | ");
+        // By name, and where the column has no room, it is of the first one.
+        for (width, sort) in [(80, Column::NAME), (60, per_edge)] {
+            let wanted = WantedColumns { sort, ..usual() };
+            let columns = Columns::fit(width, &screen(&refined), wanted);
+            assert_eq!(columns.numbers[1].column.id, Id::Bar);
+            assert_eq!(columns.barred, Column::INCLUSIVE);
+        }
+    }
+
+    #[test]
+    fn columns_are_those_that_were_chosen() {
+        let profile = from_outline("main 9\n").unwrap();
+        let refined = Refined::base(&profile);
+        let mut choices = screen(&refined).choices();
+        let of = |choices: &[Choice], width| {
+            let wanted = WantedColumns { choices: Some(choices), ..usual() };
+            let columns = Columns::fit(width, &screen(&refined), wanted);
+            assert_eq!(columns.numbers.last().map(|last| last.start + last.width), Some(width));
+            headings_of(width, &refined, wanted)
+        };
+        choices.retain(|choice| matches!(choice.id, Id::Module | Id::Samples | Id::Inclusive));
+        choices.iter_mut().for_each(|choice| choice.is_shown = true);
+        assert_eq!(of(&choices, 80), "time | samples | module");
+        choices.swap(0, 2);
+        assert_eq!(of(&choices, 80), "module | samples | time");
+        choices[0].width = Some(60);
+        assert_eq!(of(&choices, 80), "module");
+        choices[0].is_shown = false;
+        assert_eq!(of(&choices, 80), "samples | time");
     }
 
     #[test]
@@ -288,8 +384,7 @@ mod tests {
         for width in [40, 80, 100, 120, 200] {
             let refined = Refined::base(&profile).looking_at(MetricRef(1));
             for refined in [&Refined::base(&alone), &refined] {
-                let columns =
-                    Columns::fit(width, &screen(refined), Cost::Inclusive, &Choice::default());
+                let columns = Columns::fit(width, &screen(refined), usual());
                 let last = *columns.numbers.last().unwrap();
                 assert_eq!(last.start + last.width, width);
                 let asks = |x| match columns.message_at(x) {

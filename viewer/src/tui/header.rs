@@ -6,7 +6,6 @@ use super::comparison;
 use super::message::ViewId;
 use super::model::Model;
 use super::name::{cut, width};
-use super::scene::PercentOf;
 use super::view::ViewEntry;
 use super::views::{TABS, VIEWS};
 use crate::profile::MetricRef;
@@ -122,11 +121,8 @@ pub fn account_text(model: &Model) -> String {
     if usize::from(model.size.0) < NARROW {
         return account;
     }
-    let of = match model.percent_of {
-        PercentOf::Base => "% of all",
-        PercentOf::View => "% of shown",
-    };
-    format!("{account}{}  {of} ", model.of_metric())
+    let of = model.percent_of.word();
+    format!("{account}{}  % of {of} ", model.of_metric())
 }
 
 /// The stages that made what is shown, in at most `cells` cells; the last ones say most.

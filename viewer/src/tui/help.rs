@@ -5,28 +5,85 @@ use super::key::Key;
 use super::keymap::{Keymap, Meaning};
 use super::mode::{Group, Mode, PAGE, PROMPT};
 use super::page::{Item, Page};
+use crate::views::columns::{Basis, Column};
 use crate::views::verdict::Verdict;
 
 /// The help for a mode; over a page of text, for the view below it.
 #[must_use]
 pub fn page(keymap: &Keymap, mode: &'static Mode, view: &'static Mode) -> Page {
     let mode = if *mode == PAGE { view } else { mode };
-    let mut items = Vec::new();
+    let mut keys = Vec::new();
     for group in Group::ALL {
-        let mut keys = pairs(keymap, mode, group).peekable();
-        if keys.peek().is_none() {
+        let mut of_group = pairs(keymap, mode, group).peekable();
+        if of_group.peek().is_none() {
             continue;
         }
-        items.push(Item::Heading(group.title().to_owned()));
-        items.extend(keys);
-        items.push(Item::Gap);
+        keys.push(Item::Heading(group.title().to_owned()));
+        keys.extend(of_group);
+        keys.push(Item::Gap);
     }
-    items.extend(habits(keymap, mode));
-    items.extend(prompt_keys(keymap));
-    items.extend(mouse());
-    items.extend(numbers());
-    items.extend(language());
-    Page::new(format!("Help for {}", mode.title), items)
+    keys.extend(habits(keymap, mode));
+    keys.extend(prompt_keys(keymap));
+    keys.extend(mouse());
+    let mut words = glossary();
+    words.extend(numbers());
+    words.extend(language());
+    Page::new(format!("Help for {}", mode.title), words).with_beside(keys)
+}
+
+fn pair(name: &str, text: &str) -> Item {
+    Item::Pair(name.to_owned(), text.to_owned())
+}
+
+/// What a new user is to know of the first screen: what the columns are, and what to press.
+#[must_use]
+pub fn legend(keymap: &Keymap, mode: &'static Mode, columns: &[Column], basis: &Basis<'_>) -> Page {
+    let columns = columns.iter().filter(|column| column.metric.is_none());
+    let told = columns.filter_map(|column| {
+        let heading = column.heading(basis);
+        let definition = column.definition();
+        (!heading.is_empty()).then(|| pair(&heading, definition.help))
+    });
+    let keys = [
+        (&["open", "close"][..], "open a row, close it"),
+        (&["hot"], "follow the hot path"),
+        (&["folds"], "show what is folded"),
+        (&["search"], "search a name"),
+        (&["through", "exclude"], "only paths through it, or without"),
+        (&["explain"], "explain the numbers of a row"),
+        (&["help"], "words and all keys"),
+        (&["back"], "quit"),
+    ];
+    let first = |command: &&str| Some(keymap.keys_of(mode, command).split(' ').next()?.to_owned());
+    let keys = keys.into_iter().filter_map(|(commands, does)| {
+        let keys: Vec<_> =
+            commands.iter().filter_map(first).filter(|key| !key.is_empty()).collect();
+        (!keys.is_empty()).then(|| Item::Pair(keys.join(" "), does.to_owned()))
+    });
+    Page::new("What is what; any key closes it", told.collect()).with_beside(keys.collect())
+}
+
+/// The words of the screens, for who sees them for the first time.
+fn glossary() -> Vec<Item> {
+    vec![
+        Item::Heading("Words".to_owned()),
+        pair("sample", "what a thread was doing at one moment; a moment comes once a period"),
+        pair("call path", "a function, its caller, and so on up to the start of the program"),
+        pair("inclusive", "cost of a row and of all that it called"),
+        pair("exclusive", "cost of its own code: where something can be done. Color is for it"),
+        pair("bar", "the numbers that rows are ordered by; the longest has all of the width"),
+        pair("edge", "the return of a call that a sample met; never the number of calls"),
+        pair("many short", "calls shorter than the period: call it less often"),
+        pair("few long", "calls longer than the period: make it quicker"),
+        pair("running", "no return was seen: it runs still, or was left by a jump"),
+        pair("hot path", "◆ goes where most of the cost goes; H follows it"),
+        pair("folded", "start-up code, and chains of rows that cost nothing themselves; . shows"),
+        pair("12 before a name", "how many frames deep it is, where guides would take all room"),
+        pair("stage", "one step of a refinement: through, not through, hide, ..."),
+        pair("shown + out", "all samples: those on the screen, and those that stages took out"),
+        pair("[partial]", "paths whose outer callers could not be found"),
+        Item::Gap,
+    ]
 }
 
 /// The keys of a group that have some.
@@ -50,7 +107,7 @@ const HABITS: [(&str, &str, &str, &str); 14] = [
     ("t", "perf report", "only this thread", "thread"),
     ("m", "perf report", "the menu", "menu"),
     ("E", "perf report", "opens all rows", "expand"),
-    ("C", "perf report", "closes all rows", "fold"),
+    ("C", "perf report", "closes all rows", "close-all"),
     ("F", "perf report", "percent of all, or of what is shown", "percent"),
 ];
 
@@ -97,7 +154,6 @@ fn prompt_keys(keymap: &Keymap) -> Vec<Item> {
 
 /// What the mouse does. Terminals select text as usual while shift is held.
 fn mouse() -> Vec<Item> {
-    let pair = |name: &str, text: &str| Item::Pair(name.to_owned(), text.to_owned());
     vec![
         Item::Heading("Mouse".to_owned()),
         pair("click", "select a row; on ▸ or ▾ open or close it; on a heading order by it"),
@@ -114,11 +170,10 @@ fn mouse() -> Vec<Item> {
 
 /// What the numbers mean and where they mislead.
 fn numbers() -> Vec<Item> {
-    let pair = |name: &str, text: &str| Item::Pair(name.to_owned(), text.to_owned());
     let mut items = vec![
         Item::Heading("What the numbers mean".to_owned()),
         pair("time", "samples × period of everything at or below the row (inclusive)"),
-        pair("%", "the same as a share; the line above says of what, and % changes it"),
+        pair("%", "the same as a share of all, of what is shown, of the row above; % changes it"),
         pair("excl%", "samples whose path ends in the row: its own code"),
         pair(
             "metrics",
@@ -137,11 +192,8 @@ fn numbers() -> Vec<Item> {
             may be of one function with other rows",
         ),
         pair("", "blank: inlined code never returns; below [partial] returns are not watched"),
-        pair(
-            "time/edge",
-            "cost of one sampled activation, of recursive ones the outermost, and what that says of \
-            the calls:",
-        ),
+        pair("time/edge", "cost of one sampled activation, of recursive ones the outermost"),
+        pair("calls", "what that says of the calls:"),
     ];
     for verdict in [Verdict::Short, Verdict::Mixed, Verdict::Long, Verdict::Live] {
         items.push(pair(&format!("  {}", verdict.word()), verdict.explanation()));
@@ -160,7 +212,6 @@ fn numbers() -> Vec<Item> {
 }
 
 fn language() -> Vec<Item> {
-    let pair = |name: &str, text: &str| Item::Pair(name.to_owned(), text.to_owned());
     vec![
         Item::Heading("The refinement language (f)".to_owned()),
         pair("through MPI_*", "paths that go through any such function"),

@@ -50,6 +50,13 @@ pub enum Message {
     CloseAll,
     /// Follow the hot path from the selected row.
     HotPath,
+    /// Fold chains of rows, or show them all.
+    ToggleFolds,
+    /// Scroll names to the right, or back to the left.
+    Sideways {
+        /// Towards their ends.
+        right: bool,
+    },
 
     // Views and pages.
     /// Show a view.
@@ -94,8 +101,24 @@ pub enum Message {
     SortReverse,
     /// Sort by this column; if it is the column already, turn the order round.
     SortBy(Column),
-    /// Change what percentages are of: everything measured, or what is shown.
+    /// Change what percentages are of: all that was measured, what is shown, the row above.
     TogglePercent,
+    /// List the columns to choose from.
+    OpenColumns,
+    /// Show the selected column, or hide it.
+    ColumnToggle,
+    /// Move the selected column one place.
+    ColumnMove {
+        /// To the right; else to the left.
+        down: bool,
+    },
+    /// Make the selected column a cell wider or narrower.
+    ColumnWidth {
+        /// Wider; else narrower.
+        wider: bool,
+    },
+    /// All columns as they are at first.
+    ColumnsReset,
     /// Look at the next metric.
     NextMetric,
     /// Look at the previous metric.
@@ -326,6 +349,7 @@ impl Message {
                 | Self::OpenSubtree
                 | Self::CloseAll
                 | Self::HotPath
+                | Self::ToggleFolds
                 | Self::Show(_)
                 | Self::NextView
                 | Self::PreviousView

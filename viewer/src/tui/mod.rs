@@ -16,6 +16,7 @@
 //! marking what a search finds, which the shell does (on a worker where the profile is large).
 
 pub mod canvas;
+mod caption;
 pub mod columns;
 pub mod commands;
 mod comparison;

@@ -119,6 +119,12 @@ pub static MOVE: &[Binding] = &[
     bind(Move, "G <end>", Message::Last, "to the bottom"),
 ];
 
+/// Names that are wider than their column.
+pub static SIDEWAYS: &[Binding] = &[
+    bind(Move, "]", Message::Sideways { right: true }, "scroll names to the right"),
+    bind(Move, "[", Message::Sideways { right: false }, "scroll names back to the left"),
+];
+
 /// Moving the window, not the selection.
 pub static PLACE: &[Binding] = &[
     bind(Move, "zz", Message::Put(Edge::Middle), "move the selected row to the middle"),
@@ -187,7 +193,13 @@ pub static STEPS: &[Binding] = &[
 pub static SORT: &[Binding] = &[
     bind(Numbers, "s", Message::SortNext, "sort by the next column"),
     bind(Numbers, "S", Message::SortReverse, "turn the order round"),
-    bind(Numbers, "%", Message::TogglePercent, "percent of all measured, or of what is shown"),
+    bind(Numbers, "|", Message::OpenColumns, "choose columns: show, hide, order, width"),
+    bind(
+        Numbers,
+        "%",
+        Message::TogglePercent,
+        "percent of all, of what is shown, of the row above",
+    ),
 ];
 
 /// What the numbers are of and what they mean.
@@ -256,6 +268,21 @@ static STAGES_KEYS: &[Binding] = &[
     bind(Refine, "<C-r>", Message::Redo, "redo"),
 ];
 
+static CHOOSER_KEYS: &[Binding] = &[
+    bind(Numbers, "<space> <enter>", Message::ColumnToggle, "show the column, or hide it"),
+    bind(Numbers, "K", Message::ColumnMove { down: false }, "move it to the left"),
+    bind(Numbers, "J", Message::ColumnMove { down: true }, "move it to the right"),
+    bind(Numbers, "+ > l <right>", Message::ColumnWidth { wider: true }, "make it wider"),
+    bind(Numbers, "- <lt> h <left>", Message::ColumnWidth { wider: false }, "make it narrower"),
+    bind(Numbers, "r", Message::ColumnsReset, "all columns as they were at first"),
+    bind(
+        Numbers,
+        "%",
+        Message::TogglePercent,
+        "percent of all, of what is shown, of the row above",
+    ),
+];
+
 static CHOICES: &[Binding] = &[bind(Views, "<enter> <right> l", Message::Accept, "do it")];
 
 static TOO_SMALL_KEYS: &[Binding] = &[bind(Views, "q <C-c>", Message::Quit, "quit")];
@@ -281,6 +308,7 @@ static PROMPT_KEYS: &[Binding] = &[
 pub const LIST: &[Keys] = &[
     Keys::Of(MOVE),
     Keys::Of(PLACE),
+    Keys::Of(SIDEWAYS),
     Keys::Of(FIND),
     Keys::Of(SEARCH),
     Keys::Of(REFINE),
@@ -292,6 +320,7 @@ pub const TREE: &[Keys] = &[
     Keys::Of(MOVE),
     Keys::Of(PLACE),
     Keys::Of(OPEN),
+    Keys::Of(SIDEWAYS),
     Keys::Of(FIND),
     Keys::Of(SEARCH),
     Keys::Of(REFINE),
@@ -343,6 +372,18 @@ pub static STAGES: Mode = Mode {
     ]],
 };
 
+/// The columns to choose from.
+pub static CHOOSER: Mode = Mode {
+    title: "the list of columns",
+    keys: &[&[
+        Keys::Of(MOVE),
+        Keys::Of(CHOOSER_KEYS),
+        Keys::Of(HELP),
+        Keys::Of(LEAVE),
+        Keys::Of(ALWAYS),
+    ]],
+};
+
 /// A prompt; printable keys are text.
 pub static PROMPT: Mode =
     Mode { title: "prompts", keys: &[&[Keys::Of(ALWAYS), Keys::Of(PROMPT_KEYS)]] };
@@ -354,4 +395,4 @@ pub static TOO_SMALL: Mode = Mode {
 };
 
 /// The modes besides those of the views.
-pub static OVER_VIEWS: [&Mode; 5] = [&PAGE, &ACTIONS, &STAGES, &PROMPT, &TOO_SMALL];
+pub static OVER_VIEWS: [&Mode; 6] = [&PAGE, &ACTIONS, &STAGES, &CHOOSER, &PROMPT, &TOO_SMALL];

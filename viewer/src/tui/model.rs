@@ -11,15 +11,16 @@ mod screen;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::profile::{FrameKind, FunctionRef, Profile};
+use crate::profile::{FunctionRef, Profile};
 use crate::refine::{Refined, Sets};
 use crate::sources::Sources;
 use crate::views::Row;
+use crate::views::columns::{Choice, Id};
 use crate::views::hot_path;
 use crate::views::search::{NamePattern, Search};
 use crate::views::summary::clustered;
 
-use super::columns::Choice;
+use super::caption;
 use super::forest::Forest;
 use super::history::{History, Moment};
 use super::info;
@@ -45,6 +46,8 @@ pub enum Over {
     Menu(usize),
     /// The list of stages, with the selected stage.
     Stages(usize),
+    /// The columns to choose from, with the selected one.
+    Columns(usize),
     /// A view that lies over another one.
     View(ViewId),
     /// A prompt.
@@ -110,8 +113,16 @@ pub struct Model {
     pub search_at_once: usize,
     /// Lines that were accepted at prompts, the newest last, and what stood before each.
     pub typed: Vec<(&'static str, String)>,
-    /// What the user chose of columns.
-    pub choice: Choice,
+    /// Cells at the beginning of names that are scrolled out of sight.
+    pub sideways: usize,
+    /// Which columns views of rows have, where the user chose in the viewer.
+    pub choices: Option<Vec<Choice>>,
+    /// The columns that the user named before; empty for the usual ones.
+    pub named_columns: Vec<Id>,
+    /// Cells that the call path has at least, where the user dragged the line beside it.
+    pub path_width: Option<usize>,
+    /// Whether nobody has pressed a key yet.
+    pub is_new: bool,
     /// Whether the line between call path and numbers is being dragged.
     pub dragged: bool,
     /// Whether a configuration file changes what other commands print.
@@ -181,7 +192,11 @@ impl Model {
             searching: None,
             search_at_once: 1 << 17,
             typed: Vec::new(),
-            choice: Choice::default(),
+            sideways: 0,
+            choices: None,
+            named_columns: Vec::new(),
+            path_width: None,
+            is_new: true,
             dragged: false,
             configured: false,
             keymap: Arc::default(),
@@ -250,6 +265,7 @@ impl Model {
             self.scene.refined = forest.refined.clone();
             self.views = views::all(&self.scene);
             self.history = History::default();
+            self.choices = None;
         }
         self.show(forest, self.stages.clone());
         self.views.iter_mut().for_each(|view| view.reloaded());
@@ -400,13 +416,10 @@ impl Model {
         self.of_rows().functions.get(function.index()).map_or("", |f| &*f.name)
     }
 
-    /// Name of a row. The row of the root may stand for the ends of paths.
+    /// Name of a row.
     #[must_use]
     pub fn row_name(&self, row: &Row) -> &str {
-        match (row.kind, self.sheet().root) {
-            (FrameKind::Root, Some(ends)) => ends,
-            _ => self.name(row.function),
-        }
+        caption::row_name(self.view(), self, row)
     }
 }
 

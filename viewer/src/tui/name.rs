@@ -96,6 +96,25 @@ pub fn cut<'a>(text: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> {
     Cow::Owned(format!("{}{ellipsis}", &text[..end]))
 }
 
+/// What comes after the first `cells` cells of `text`; a wide character that lies across leaves a
+/// blank.
+#[must_use]
+pub fn cells_from(text: &str, cells: usize) -> Cow<'_, str> {
+    let text = paintable(text);
+    if cells == 0 {
+        return text;
+    }
+    let mut used = 0;
+    let mut ends = text.char_indices().map(|(at, c)| {
+        used += c.width().unwrap_or(0);
+        (at + c.len_utf8(), used)
+    });
+    let Some((end, used)) = ends.find(|(_, used)| *used >= cells) else { return "".into() };
+    let marks = text[end..].chars().take_while(|c| c.width() == Some(0));
+    let end = end + marks.map(char::len_utf8).sum::<usize>();
+    Cow::Owned(format!("{}{}", " ".repeat(used - cells), &text[end..]))
+}
+
 /// `name` in at most `cells` cells.
 #[must_use]
 pub fn shorten<'a>(name: &'a str, cells: usize, ellipsis: &str) -> Cow<'a, str> {
@@ -245,6 +264,17 @@ mod tests {
         assert_eq!(cut("a\u{202e}b", 20, "…"), "a\\u{202e}b");
         assert_eq!(cut("a\u{1b}[31m", 6, "…"), "a\\u{1…");
         assert_eq!(shorten("ns::a\u{9b}\u{200b}", 40, "…"), "ns::a\\u{9b}\\u{200b}");
+    }
+
+    #[test]
+    fn names_are_scrolled_by_cells() {
+        for (cells, left) in
+            [(0, "漢e\u{301}字x"), (1, " e\u{301}字x"), (2, "e\u{301}字x"), (3, "字x")]
+        {
+            assert_eq!(cells_from("漢e\u{301}字x", cells), left);
+        }
+        assert_eq!(cells_from("abc", 9), "");
+        assert_eq!(cells_from("a\u{1b}b", 1), "\\u{1b}b");
     }
 
     #[test]

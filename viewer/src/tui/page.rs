@@ -13,6 +13,9 @@ use super::name::{paintable, width, width as cells_of};
 use super::theme::Theme;
 use crate::views::search::NamePattern;
 
+/// Cells of a screen on which two columns of text are readable.
+const TWO_COLUMNS: usize = 76;
+
 /// Names of pairs up to this many cells decide how wide the left column is.
 const LONGEST_NAME: usize = 26;
 
@@ -40,6 +43,8 @@ pub struct Page {
     pub title: String,
     /// Its parts.
     pub items: Vec<Item>,
+    /// What stands to the right of them on a screen that is wide enough, and else below.
+    pub beside: Vec<Item>,
     /// First line of the window.
     pub scroll: usize,
     /// What is searched for in it.
@@ -85,6 +90,12 @@ impl Page {
         Self { title: title.into(), items, ..Self::default() }
     }
 
+    /// The same with these parts to the right.
+    #[must_use]
+    pub fn with_beside(self, beside: Vec<Item>) -> Self {
+        Self { beside, ..self }
+    }
+
     /// Moves the window by lines.
     pub fn scroll_by(&mut self, lines: isize) {
         self.scroll = self.scroll.saturating_add_signed(lines);
@@ -93,8 +104,35 @@ impl Page {
     /// Keeps the end of the page on a screen of this size.
     pub fn keep_in_view(&mut self, width: usize, height: usize) {
         self.width = width;
-        let lines = self.lines(width).len();
-        self.scroll = self.scroll.min(lines.saturating_sub(height));
+        self.scroll = self.scroll.min(self.height(width).saturating_sub(height));
+    }
+
+    /// How many lines it has for this many cells.
+    #[must_use]
+    pub fn height(&self, cells: usize) -> usize {
+        self.columns(cells).iter().map(|(_, _, lines)| lines.len()).max().unwrap_or(0)
+    }
+
+    /// All its parts; lines have them by their place here.
+    fn items(&self) -> impl Iterator<Item = &Item> {
+        let gap = (!self.beside.is_empty()).then_some(&Item::Gap);
+        self.items.iter().chain(gap).chain(&self.beside)
+    }
+
+    /// Where its columns are, how many cells they have, and their lines, for this many cells.
+    fn columns(&self, cells: usize) -> Vec<(usize, usize, Vec<PageLine>)> {
+        if self.beside.is_empty() || cells < TWO_COLUMNS {
+            let items: Vec<_> = self.items().collect();
+            return vec![(0, cells, Self::lines_of(&items, 0, cells))];
+        }
+        let half = cells / 2;
+        let [left, right] =
+            [&self.items, &self.beside].map(|items| items.iter().collect::<Vec<_>>());
+        let first_right = self.items.len() + 1;
+        vec![
+            (0, half - 1, Self::lines_of(&left, 0, half - 1)),
+            (half, cells - half, Self::lines_of(&right, first_right, cells - half)),
+        ]
     }
 
     /// The lines with which items begin that have the text in them: words of an item may be on
@@ -108,11 +146,17 @@ impl Page {
             }
             Item::Gap => false,
         };
-        let found: Vec<bool> = self.items.iter().map(is_found).collect();
-        let mut lines: Vec<_> =
-            self.lines(self.width).into_iter().map(|line| line.item).enumerate().collect();
-        lines.dedup_by_key(|(_, item)| *item);
-        lines.into_iter().filter(|(_, item)| found[*item]).map(|(line, _)| line).collect()
+        let found: Vec<bool> = self.items().map(is_found).collect();
+        let mut places = Vec::new();
+        for (_, _, lines) in self.columns(self.width) {
+            let mut lines: Vec<_> = lines.iter().map(|line| line.item).enumerate().collect();
+            lines.dedup_by_key(|(_, item)| *item);
+            places.extend(lines.into_iter().filter(|(_, item)| found[*item]).map(|(at, _)| at));
+        }
+        // What stands beside each other is gone to at once.
+        places.sort_unstable();
+        places.dedup();
+        places
     }
 
     /// Goes to a line that was found, with so many lines above it.
@@ -121,11 +165,16 @@ impl Page {
         self.scroll = line.saturating_sub(above);
     }
 
-    /// The lines of the page for this many cells.
+    /// The lines of the page in one column of this many cells.
     #[must_use]
     pub fn lines(&self, cells: usize) -> Vec<PageLine> {
+        Self::lines_of(&self.items.iter().collect::<Vec<_>>(), 0, cells)
+    }
+
+    /// The lines of these items, the first of which has this number.
+    fn lines_of(items: &[&Item], first: usize, cells: usize) -> Vec<PageLine> {
         let cells = cells.max(8);
-        let names = self.items.iter().filter_map(|item| match item {
+        let names = items.iter().filter_map(|item| match item {
             Item::Pair(name, _) | Item::Warning(name, _) => Some(width(name)),
             _ => None,
         });
@@ -133,13 +182,13 @@ impl Page {
         let widest = names.filter(|width| *width <= LONGEST_NAME).max().unwrap_or(0);
         let indent = (widest + 3).min(cells * 2 / 5);
         let mut lines = Vec::new();
-        for (number, item) in self.items.iter().enumerate() {
+        for (place, item) in items.iter().enumerate() {
             let line = |left: String, right: String, look| PageLine {
                 left,
                 right,
                 indent,
                 look,
-                item: number,
+                item: first + place,
             };
             match item {
                 Item::Heading(text) => {
@@ -186,43 +235,61 @@ impl Page {
     ) {
         let (title_line, height) = (window.start - 1, window.len());
         let width = canvas.width();
-        let lines = self.lines(width);
+        let columns = self.columns(width);
+        let all = self.height(width);
         if !self.title.is_empty() {
             let line = theme.glyphs.horizontal.repeat(width);
             canvas.text(0, title_line, &line, width, theme.faint());
             canvas.text(1, title_line, &format!(" {} ", self.title), width - 2, theme.strong());
         }
-        if lines.len() > height {
-            let last = (self.scroll + height).min(lines.len());
-            let place = format!(" {}-{last} of {} ", self.scroll + 1, lines.len());
+        if all > height {
+            let last = (self.scroll + height).min(all);
+            let place = format!(" {}-{last} of {all} ", self.scroll + 1);
             canvas.text_right(width - 1, title_line, &place, width / 2, theme.faint());
         }
-        for (offset, line) in lines.iter().skip(self.scroll).take(height).enumerate() {
-            let y = title_line + 1 + offset;
-            let style = match line.look {
-                Look::Heading | Look::Pair => theme.strong(),
-                Look::Text => theme.text(),
-                Look::Warning => theme.warning(),
-            };
-            let left = match line.look {
-                Look::Heading => format!(" {}", line.left),
-                _ => line.left.clone(),
-            };
-            canvas.text(0, y, &theme.plain(&left), width, style);
-            let style = if line.look == Look::Warning { theme.warning() } else { theme.text() };
-            let room = width.saturating_sub(line.indent);
-            canvas.text(line.indent, y, &theme.plain(&line.right), room, style);
-            let is_hit = self.hit.and_then(|hit| Some(lines.get(hit)?.item)) == Some(line.item);
-            let style = if is_hit { theme.selected() } else { theme.found() };
-            for (text, start) in [(&left, 0), (&line.right, line.indent)] {
-                let text = theme.plain(text);
-                if let Some(place) = search.and_then(|search| search.place_in(&text)) {
-                    let before = cells_of(&text[..place.start]);
-                    canvas.style(start + before, y, cells_of(&text[place]), style);
+        // The item that was gone to last; further ones may have a line there.
+        let is_hit = |lines: &[PageLine], line: &PageLine| {
+            self.hit.and_then(|hit| Some(lines.get(hit)?.item)) == Some(line.item)
+        };
+        for (start, cells, lines) in columns {
+            let window = lines.iter().skip(self.scroll).take(height);
+            for (offset, line) in window.enumerate() {
+                let y = title_line + 1 + offset;
+                draw_line(canvas, theme, line, (start, cells), y);
+                let style = if is_hit(&lines, line) { theme.selected() } else { theme.found() };
+                for (text, at) in [(&line.left, 0), (&line.right, line.indent)] {
+                    let text = theme.plain(text);
+                    if let Some(place) = search.and_then(|search| search.place_in(&text)) {
+                        let before = cells_of(&text[..place.start]);
+                        canvas.style(start + at + before, y, cells_of(&text[place]), style);
+                    }
                 }
             }
         }
     }
+}
+
+/// Paints a line of a column, which begins at a cell and has so many.
+fn draw_line(
+    canvas: &mut Canvas<'_>,
+    theme: Theme,
+    line: &PageLine,
+    (start, width): (usize, usize),
+    y: usize,
+) {
+    let style = match line.look {
+        Look::Heading | Look::Pair => theme.strong(),
+        Look::Text => theme.text(),
+        Look::Warning => theme.warning(),
+    };
+    let left = match line.look {
+        Look::Heading => format!(" {}", line.left),
+        _ => line.left.clone(),
+    };
+    canvas.text(start, y, &theme.plain(&left), width, style);
+    let style = if line.look == Look::Warning { theme.warning() } else { theme.text() };
+    let room = width.saturating_sub(line.indent);
+    canvas.text(start + line.indent, y, &theme.plain(&line.right), room, style);
 }
 
 /// Breaks text into lines of at most `cells` cells, between words where possible.

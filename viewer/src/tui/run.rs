@@ -169,7 +169,7 @@ pub fn run(
     let theme = Theme::new(color, options.ascii).with_colors(options.colors);
     let mut model = Model::new(forest, name, theme, size);
     model.keymap = Arc::new(options.keymap);
-    model.choice.shown = options.columns;
+    model.named_columns = options.columns;
     model.configured = options.configured;
     let of_sets = sets.problems().iter().map(ToString::to_string);
     let said = unrelated(profile).into_iter().chain(problems.iter().cloned()).chain(of_sets);

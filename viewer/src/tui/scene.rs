@@ -9,23 +9,14 @@ use crate::profile::comparison::Comparison;
 use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
 use crate::sources::Sources;
+pub use crate::views::columns::PercentOf;
 use crate::views::number::Form;
 use crate::views::search::NamePattern;
-use crate::views::shown_of_sides;
 use crate::views::summary::clustered;
+use crate::views::{Row, shown_of_sides};
 
 /// Terminals smaller than this get one line of text.
 pub const SMALLEST: (u16, u16) = (40, 10);
-
-/// What percentages are of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PercentOf {
-    /// All samples of the profile.
-    #[default]
-    Base,
-    /// The samples that are shown.
-    View,
-}
 
 /// What the screen is about, and how numbers and text are written on it.
 #[derive(Clone, Debug)]
@@ -109,12 +100,13 @@ impl Scene {
         found.filter(|(metric, _)| *metric != self.refined.metric)
     }
 
-    /// What percentages are of, in samples.
+    /// What percentages are of, in samples, of a row below this one or below nothing.
     #[must_use]
-    pub fn whole(&self) -> u64 {
-        match self.percent_of {
-            PercentOf::Base => self.refined.base,
-            PercentOf::View => self.refined.shown,
+    pub fn whole_of(&self, parent: Option<&Row>) -> u64 {
+        match (self.percent_of, parent) {
+            (PercentOf::Base, _) => self.refined.base,
+            (PercentOf::Parent, Some(parent)) => parent.of(self.refined.metric).inclusive,
+            (PercentOf::View | PercentOf::Parent, _) => self.refined.shown,
         }
     }
 

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
+use crate::views::columns::{Basis, Column};
+use crate::views::folds::{Folds, chain_below};
 use crate::views::hot_path::{Heat, USUAL_SHARE, hot_path};
 use crate::views::path::Path;
 use crate::views::tree::{Direction, RowId, RowTree};
@@ -25,10 +27,14 @@ pub struct Table<D: Direction> {
     /// The metric in whose order the lines are.
     metric: MetricRef,
     visible: Visible,
+    /// What is seen of it, where chains are folded.
+    folds: Option<Box<Folds>>,
     /// Line of the selected row; 0 if there are no lines.
     selected: usize,
     /// First line of the window.
     scroll: usize,
+    /// The length of the longest bar of a column, once it was asked for since the lines changed.
+    longest: Option<(Column, MetricRef, f64)>,
     /// Rows that hot paths went through, and the last ones of these paths.
     hot: HashSet<RowId>,
     hot_ends: Vec<RowId>,
@@ -36,6 +42,15 @@ pub struct Table<D: Direction> {
     hot_paths: Option<Arc<Vec<Path>>>,
     /// Which rows are open, if that was asked for since it changed.
     open: Option<Arc<OpenPaths>>,
+    /// Which chains are not folded, if that was asked for since it changed.
+    unfolded: Option<Arc<Unfolded>>,
+}
+
+/// Which chains are not folded: all, or those that begin with these rows.
+#[derive(Debug, PartialEq, Eq)]
+struct Unfolded {
+    is_all: bool,
+    first: Vec<Path>,
 }
 
 /// What a table looks like, for the time when its tree is another one. As large as what is open.
@@ -43,6 +58,7 @@ pub struct Table<D: Direction> {
 pub struct Look {
     sort: Sort,
     open: Arc<OpenPaths>,
+    unfolded: Option<Arc<Unfolded>>,
     hot: Arc<Vec<Path>>,
     selected: Path,
     /// Lines between the first one of the window and the selected one.
@@ -59,7 +75,8 @@ impl Look {
     /// Whether the same rows are open. Mostly it is the same list.
     #[must_use]
     pub fn has_same_open(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.open, &other.open) || self.open == other.open
+        (Arc::ptr_eq(&self.open, &other.open) || self.open == other.open)
+            && self.unfolded == other.unfolded
     }
 
     /// How many rows it names that `other` does not name by the same list.
@@ -68,7 +85,11 @@ impl Look {
         let has_same_hot = other.is_some_and(|other| Arc::ptr_eq(&self.hot, &other.hot));
         let open = if has_same_open { 0 } else { self.open.rows() };
         let hot = self.hot.iter().map(|path| path.0.len()).sum();
-        open + if has_same_hot { 0 } else { hot } + self.selected.0.len()
+        let unfolded = match (&self.unfolded, other.and_then(|other| other.unfolded.as_ref())) {
+            (Some(one), Some(other)) if Arc::ptr_eq(one, other) => 0,
+            (one, _) => one.iter().flat_map(|of| &of.first).map(|path| path.0.len()).sum(),
+        };
+        open + unfolded + if has_same_hot { 0 } else { hot } + self.selected.0.len()
     }
 }
 
@@ -76,6 +97,7 @@ impl Look {
 #[derive(Clone, Debug)]
 pub struct Place {
     visible: Visible,
+    folds: Option<Box<Folds>>,
     selected: usize,
     scroll: usize,
 }
@@ -92,6 +114,20 @@ pub trait Rows {
     fn line(&self, at: usize) -> Option<Line>;
     /// The row of a line.
     fn row(&self, line: Line) -> &Row;
+    /// The row above that of a line.
+    fn parent(&self, line: Line) -> Option<&Row>;
+    /// How many frames deep the row of a line is, from 1.
+    fn frames(&self, line: Line) -> u32;
+    /// The rows that the line of this number stands for, where it is a fold.
+    fn folded(&self, at: usize) -> Option<Vec<&Row>>;
+    /// Folds chains of rows, or shows them all; returns whether they are folded now. `None` where
+    /// rows are never folded.
+    fn toggle_folds(&mut self, refined: &Refined) -> Option<bool>;
+    /// The length of the longest bar of a column ([`Cell::length`](crate::views::columns::Cell)).
+    /// Costs what is open, unless it was [measured](Rows::measure) since that changed.
+    fn longest(&self, refined: &Refined, column: Column) -> f64;
+    /// Finds out how long the longest bar of a column is.
+    fn measure(&mut self, refined: &Refined, column: Column);
     /// Whether the row of a line is open.
     fn is_open(&self, line: Line) -> bool;
     /// Whether the hot path went through the row of a line.
@@ -118,9 +154,9 @@ pub trait Rows {
     fn scroll_by(&mut self, lines: isize, height: usize);
     /// Opens the selected row; if it is open, selects its first child.
     fn open_or_enter(&mut self, refined: &Refined);
-    /// Closes the selected row; if it is closed, selects its parent.
-    fn close_or_leave(&mut self);
-    /// Opens or closes the selected row.
+    /// Closes the selected row; if it is closed or a fold, selects its parent.
+    fn close_or_leave(&mut self, refined: &Refined);
+    /// Opens or closes the selected row; shows the rows of a fold.
     fn toggle(&mut self, refined: &Refined);
     /// Opens what is below the selected row; returns whether all of it fitted the limit.
     fn open_subtree(&mut self, refined: &Refined) -> bool;
@@ -154,9 +190,41 @@ impl<D: Direction> Table<D> {
     pub fn new(mut tree: RowTree<D>, refined: &Refined) -> Self {
         let visible = Visible::new(&mut tree, refined, RowId::ROOT);
         let (hot, hot_ends) = (HashSet::new(), Vec::new());
-        let (hot_paths, open) = (None, None);
+        let (hot_paths, open, unfolded) = (None, None, None);
         let metric = refined.metric;
-        Self { tree, metric, visible, selected: 0, scroll: 0, hot, hot_ends, hot_paths, open }
+        let (folds, longest) = (None, None);
+        let (selected, scroll) = (0, 0);
+        Self {
+            tree,
+            metric,
+            visible,
+            folds,
+            selected,
+            scroll,
+            longest,
+            hot,
+            hot_ends,
+            hot_paths,
+            open,
+            unfolded,
+        }
+    }
+
+    /// The same, with chains folded.
+    #[must_use]
+    pub fn folding(mut self, refined: &Refined) -> Self {
+        self.folds = Some(Box::default());
+        self.changed(refined);
+        self
+    }
+
+    /// Folds what was shown for the sake of what is below it, and selects the first row.
+    pub fn begin(&mut self, refined: &Refined) {
+        if let Some(folds) = &mut self.folds {
+            folds.fold_but([]);
+        }
+        self.changed(refined);
+        self.selected = usize::from(self.folded(0).is_some());
     }
 
     /// The tree.
@@ -189,38 +257,133 @@ impl<D: Direction> Table<D> {
         let is_it = |line: &Line| {
             line.depth == 0 && refined.is_function(self.tree.row(line.row).function, key)
         };
-        let found = self.visible.lines().iter().position(is_it);
+        let found = self.lines().iter().position(is_it);
         self.selected = found.unwrap_or(self.selected);
     }
 
-    /// Selects a row, opening what is above it.
+    /// Selects a row, opening what is above it and the fold that it is in.
     pub fn reveal(&mut self, refined: &Refined, row: RowId) {
-        let lines = self.len();
-        let line = self.visible.reveal(&mut self.tree, refined, row);
-        self.selected = line.unwrap_or(0);
-        if self.len() != lines {
-            self.open = None;
+        self.show_row(refined, row);
+        if self.folded(self.selected).is_some() {
+            self.unfold(refined);
+            self.show_row(refined, row);
         }
     }
 
-    /// Selects the row at a path or the nearest there is, opening what is above it.
+    /// Selects the row at a path or the nearest there is, opening what is above it. What begins a
+    /// fold stands for it.
     pub fn reveal_path(&mut self, refined: &Refined, path: &Path) {
         let (row, _) = self.tree.locate(refined, path);
-        self.reveal(refined, row);
+        self.show_row(refined, row);
+        if self.line(self.selected).is_none_or(|line| line.row != row) {
+            self.reveal(refined, row);
+        }
+    }
+
+    /// Selects the line of a row or of its fold, opening what is above it.
+    fn show_row(&mut self, refined: &Refined, row: RowId) {
+        let lines = self.visible.lines().len();
+        let place = self.visible.reveal(&mut self.tree, refined, row);
+        if self.visible.lines().len() != lines {
+            self.changed(refined);
+        }
+        self.selected = self.line_of(place.unwrap_or(0));
+    }
+
+    /// Shows the rows of the selected fold, the first one selected.
+    fn unfold(&mut self, refined: &Refined) {
+        let line = self.line(self.selected);
+        if let Some((folds, line)) = self.folds.as_mut().zip(line) {
+            folds.unfold(line.row);
+        }
+        self.changed(refined);
+    }
+
+    /// What is seen.
+    fn lines(&self) -> &[Line] {
+        self.folds.as_ref().map_or(self.visible.lines(), |folds| folds.lines())
+    }
+
+    /// The place of a line among those that are open.
+    fn place_of(&self, at: usize) -> usize {
+        self.folds.as_ref().map_or(at, |folds| folds.place(at))
+    }
+
+    /// The line that has, or covers, the open line at this place.
+    fn line_of(&self, place: usize) -> usize {
+        self.folds.as_ref().map_or(place, |folds| folds.line_of(place))
+    }
+
+    /// Selects the line of a row that is open, or the first one.
+    fn select_row(&mut self, row: Option<RowId>) {
+        let place = row.and_then(|row| self.visible.position(row)).unwrap_or(0);
+        self.selected = self.line_of(place);
+    }
+
+    /// Other rows are open, or in another order, or folded.
+    fn changed(&mut self, refined: &Refined) {
+        if let Some(folds) = &mut self.folds {
+            folds.rebuild(&self.tree, refined, &self.visible);
+        }
+        (self.open, self.unfolded) = (None, None);
+        self.longest = None;
     }
 }
 
 impl<D: Direction> Rows for Table<D> {
     fn len(&self) -> usize {
-        self.visible.lines().len()
+        self.lines().len()
     }
 
     fn line(&self, at: usize) -> Option<Line> {
-        self.visible.lines().get(at).copied()
+        self.lines().get(at).copied()
     }
 
     fn row(&self, line: Line) -> &Row {
         self.tree.row(line.row)
+    }
+
+    fn parent(&self, line: Line) -> Option<&Row> {
+        Some(self.tree.row(self.tree.parent(line.row)?))
+    }
+
+    fn frames(&self, line: Line) -> u32 {
+        self.tree.depth(line.row)
+    }
+
+    fn folded(&self, at: usize) -> Option<Vec<&Row>> {
+        let folds = self.folds.as_ref().filter(|folds| folds.rows(at) > 1)?;
+        let rows = self.visible.lines()[folds.place(at)..].iter().take(folds.rows(at));
+        Some(rows.map(|line| self.tree.row(line.row)).collect())
+    }
+
+    fn toggle_folds(&mut self, refined: &Refined) -> Option<bool> {
+        let selected = self.line(self.selected).map(|line| line.row);
+        let above = self.selected.saturating_sub(self.scroll);
+        let folds = self.folds.as_mut()?;
+        let is_on = !folds.is_on;
+        folds.is_on = is_on;
+        // What was shown one by one is folded with the others.
+        folds.fold_but([]);
+        self.changed(refined);
+        self.select_row(selected);
+        self.scroll = self.selected.saturating_sub(above);
+        Some(is_on)
+    }
+
+    fn longest(&self, refined: &Refined, column: Column) -> f64 {
+        if let Some((of, metric, longest)) = self.longest
+            && (of, metric) == (column, refined.metric)
+        {
+            return longest;
+        }
+        let basis = Basis::new(refined);
+        let length = |line: &Line| column.value(&basis, self.tree.row(line.row)).length();
+        self.lines().iter().filter_map(length).fold(0.0, f64::max)
+    }
+
+    fn measure(&mut self, refined: &Refined, column: Column) {
+        self.longest = Some((column, refined.metric, self.longest(refined, column)));
     }
 
     fn is_open(&self, line: Line) -> bool {
@@ -232,32 +395,47 @@ impl<D: Direction> Rows for Table<D> {
     }
 
     fn place(&self) -> Place {
-        let Self { visible, selected, scroll, .. } = self;
-        Place { visible: visible.clone(), selected: *selected, scroll: *scroll }
+        let Self { visible, folds, selected, scroll, .. } = self;
+        let (visible, folds) = (visible.clone(), folds.clone());
+        Place { visible, folds, selected: *selected, scroll: *scroll }
     }
 
     fn return_to(&mut self, place: Place) {
-        Place { visible: self.visible, selected: self.selected, scroll: self.scroll } = place;
-        self.open = None;
+        let Place { visible, folds, selected, scroll } = place;
+        (self.visible, self.folds, self.selected, self.scroll) = (visible, folds, selected, scroll);
+        (self.open, self.unfolded) = (None, None);
+        self.longest = None;
     }
 
     fn look(&mut self, refined: &Refined) -> Look {
-        let Self { tree, visible, open, hot_ends, hot_paths, .. } = self;
+        let Self { tree, visible, folds, open, unfolded, hot_ends, hot_paths, .. } = self;
         let open = open.get_or_insert_with(|| Arc::new(visible.open_paths(tree, refined)));
         let open = Arc::clone(open);
+        let unfolded = folds.as_ref().map(|folds| {
+            let first =
+                || folds.unfolded().into_iter().map(|row| tree.path(refined, row)).collect();
+            let made = || Arc::new(Unfolded { is_all: !folds.is_on, first: first() });
+            Arc::clone(unfolded.get_or_insert_with(made))
+        });
         let hot = || Arc::new(hot_ends.iter().map(|&end| tree.path(refined, end)).collect());
         let hot = Arc::clone(hot_paths.get_or_insert_with(hot));
         let line = self.line(self.selected);
         let selected = line.map_or_else(Path::default, |line| self.tree.path(refined, line.row));
         let above = self.selected.saturating_sub(self.scroll);
-        Look { sort: self.tree.sort(), open, hot, selected, above }
+        Look { sort: self.tree.sort(), open, unfolded, hot, selected, above }
     }
 
     fn look_like(&mut self, refined: &Refined, look: &Look) {
         self.metric = refined.metric;
         self.tree.set_sort(look.sort);
         self.visible = Visible::with_open(&mut self.tree, refined, &look.open);
-        self.open = None;
+        if let (Some(folds), Some(unfolded)) = (&mut self.folds, &look.unfolded) {
+            folds.is_on = !unfolded.is_all;
+            let found = unfolded.first.iter().map(|path| self.tree.locate(refined, path));
+            let found: Vec<_> = found.filter(|(_, is_whole)| *is_whole).collect();
+            folds.fold_but(found.into_iter().map(|(row, _)| row));
+        }
+        self.changed(refined);
         self.forget_hot_paths();
         for path in look.hot.iter() {
             if let (end, true) = self.tree.locate(refined, path) {
@@ -303,21 +481,21 @@ impl<D: Direction> Rows for Table<D> {
         if !self.row(line).has_children {
             return;
         }
-        if self.is_open(line) {
+        if self.is_open(line) && self.folded(self.selected).is_none() {
             self.select(self.selected + 1);
         } else {
             self.toggle(refined);
         }
     }
 
-    fn close_or_leave(&mut self) {
+    fn close_or_leave(&mut self, refined: &Refined) {
         let Some(line) = self.line(self.selected) else { return };
-        if self.is_open(line) {
-            self.visible.close(self.selected);
-            self.open = None;
+        if self.is_open(line) && self.folded(self.selected).is_none() {
+            self.visible.close(self.place_of(self.selected));
+            self.changed(refined);
             return;
         }
-        let above = self.visible.lines()[..self.selected].iter();
+        let above = self.lines()[..self.selected].iter();
         if let Some(parent) = above.enumerate().rev().find(|(_, other)| other.depth < line.depth) {
             self.selected = parent.0;
         }
@@ -325,18 +503,36 @@ impl<D: Direction> Rows for Table<D> {
 
     fn toggle(&mut self, refined: &Refined) {
         let Some(line) = self.line(self.selected) else { return };
-        if self.is_open(line) {
-            self.visible.close(self.selected);
-        } else {
-            self.visible.open(&mut self.tree, refined, self.selected);
+        let place = self.place_of(self.selected);
+        if self.folded(self.selected).is_some() {
+            return self.unfold(refined);
         }
-        self.open = None;
+        if self.is_open(line) {
+            self.visible.close(place);
+        } else {
+            // What would be folded is opened with it.
+            let folds = self.folds.as_ref().is_some_and(|folds| folds.is_on);
+            let below = match folds && self.row(line).has_children {
+                true => chain_below(&mut self.tree, refined, line.row),
+                false => Vec::new(),
+            };
+            self.visible.open_with(&mut self.tree, refined, place, &below);
+        }
+        self.changed(refined);
+        self.select_row(Some(line.row));
+        // Who opens a row wants to see it, also where it makes a chain whole.
+        if self.folded(self.selected).is_some() {
+            self.reveal(refined, line.row);
+        }
     }
 
     fn open_subtree(&mut self, refined: &Refined) -> bool {
-        let Self { tree, visible, selected, open, .. } = self;
-        *open = None;
-        visible.open_subtree(tree, refined, *selected, OPEN_LIMIT)
+        let place = self.place_of(self.selected);
+        let row = self.line(self.selected).map(|line| line.row);
+        let is_all = self.visible.open_subtree(&mut self.tree, refined, place, OPEN_LIMIT);
+        self.changed(refined);
+        self.select_row(row);
+        is_all
     }
 
     fn close_all(&mut self, refined: &Refined) {
@@ -344,8 +540,8 @@ impl<D: Direction> Rows for Table<D> {
         let outermost =
             self.line(self.selected).and_then(|line| self.lineage(line.row).last().copied());
         self.visible = Visible::new(&mut self.tree, refined, RowId::ROOT);
-        self.open = None;
-        self.selected = outermost.and_then(|row| self.visible.position(row)).unwrap_or(0);
+        self.changed(refined);
+        self.select_row(outermost);
     }
 
     fn follow_hot_path(&mut self, refined: &Refined, share: u32) -> usize {
@@ -371,8 +567,8 @@ impl<D: Direction> Rows for Table<D> {
         let row = self.line(self.selected).filter(|_| self.selected > 0).map(|line| line.row);
         self.tree.set_sort(sort);
         self.visible.rebuild(&mut self.tree, refined);
-        self.open = None;
-        self.selected = row.and_then(|row| self.visible.position(row)).unwrap_or(0);
+        self.changed(refined);
+        self.select_row(row);
     }
 
     fn look_at_metric(&mut self, refined: &Refined) {
@@ -383,8 +579,8 @@ impl<D: Direction> Rows for Table<D> {
         let row = self.line(self.selected).map(|line| line.row);
         let above = self.selected.saturating_sub(self.scroll);
         self.visible.rebuild(&mut self.tree, refined);
-        self.open = None;
-        self.selected = row.and_then(|row| self.visible.position(row)).unwrap_or(0);
+        self.changed(refined);
+        self.select_row(row);
         self.scroll = self.selected.saturating_sub(above);
     }
 
@@ -428,7 +624,7 @@ impl<D: Direction> Rows for Table<D> {
     }
 
     fn find(&self, wanted: &[bool], refined: &Refined, cost: Cost) -> Vec<usize> {
-        let row = |at: usize| self.row(self.visible.lines()[at]);
+        let row = |at: usize| self.row(self.lines()[at]);
         let is_wanted = |at: &usize| wanted.get(row(*at).function.index()).is_some_and(|is| *is);
         let mut found: Vec<usize> = (0..self.len()).filter(is_wanted).collect();
         // Stable: among equals the first one on the screen.

@@ -329,6 +329,15 @@ impl Theme {
         Style::new().add_modifier(Modifier::UNDERLINED | Modifier::BOLD)
     }
 
+    /// What is hardly anything of the cost is there for orientation.
+    #[must_use]
+    pub fn size(self, part: u64, whole: u64) -> Style {
+        match u128::from(part) * 200 < u128::from(whole) {
+            true => self.faint(),
+            false => self.text(),
+        }
+    }
+
     /// A share of the cost, `part` of `whole`; the number itself stands beside it.
     #[must_use]
     pub fn heat(self, part: u64, whole: u64) -> Style {

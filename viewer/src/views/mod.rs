@@ -15,6 +15,7 @@ pub mod costs;
 pub mod difference;
 pub mod flame;
 pub mod flat;
+pub mod folds;
 pub mod hall;
 pub mod hot_path;
 pub mod instructions;

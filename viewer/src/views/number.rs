@@ -108,13 +108,13 @@ fn divide(n: u128, by: u128, rounding: Rounding) -> u128 {
     }
 }
 
-/// An edge count: `1 204` exact, `≤9` and `4..9` between bounds, `live` for none returned, and
+/// An edge count: `1 204` exact, `≤9` and `4..9` between bounds, `running` for none returned, and
 /// nothing where there is no count.
 #[must_use]
 pub fn edges(edges: Edges, form: Form) -> String {
     match edges {
         Edges::None => String::new(),
-        Edges::Range { high: 0, .. } => "live".to_owned(),
+        Edges::Range { high: 0, .. } => "running".to_owned(),
         Edges::Range { low, high } if low == high => count(low, form),
         Edges::Range { low: 0, high } => {
             format!("{}{}", form.at_most(), brief(high, Rounding::Up))
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(range(4, 9), "4..9");
         assert_eq!(range(0, 1190), "≤1.2k");
         assert_eq!(range(1190, 1210), "1.1k..1.3k");
-        assert_eq!(range(0, 0), "live");
+        assert_eq!(range(0, 0), "running");
         assert_eq!(edges(Edges::None, Form::Unicode), "");
         assert_eq!(edges(Edges::Range { low: 0, high: 9 }, Form::Ascii), "<=9");
     }

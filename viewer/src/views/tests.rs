@@ -100,9 +100,9 @@ start_thread
     assert_eq!(
         all(&refined, &mut unwatched(|watch| TopDown::new(&refined, watch))),
         "
-- start_thread 32 0 live
-    worker 32 32 live
-- main 31 0 live
+- start_thread 32 0 running
+    worker 32 32 running
+- main 31 0 running
   - solve 31 19 8
       dot 12 12 4
 "
@@ -148,7 +148,7 @@ fn an_inlined_frame_is_another_row_than_a_called_one_and_has_no_edges() {
         "
 - [partial: no-cfi] 4 0 partial
     g 4 4
-- main 3 0 live
+- main 3 0 running
     f 2 2 inline
     f 1 1 7
 "
@@ -235,7 +235,7 @@ fn nodes_without_samples_are_no_rows() {
     let refined = Refined::base(&profile);
     assert_eq!(
         all(&refined, &mut unwatched(|watch| TopDown::new(&refined, watch))),
-        "\n- main 1 0 live\n    f 1 1 live\n"
+        "\n- main 1 0 running\n    f 1 1 running\n"
     );
 }
 
@@ -255,10 +255,10 @@ fn samples_left_without_a_frame_are_a_row_of_the_root() {
     let profile = profile("main 2\n  f 3\n");
     let refined = apply(&profile, &parse("hide main").expect("stage")).expect("refined");
     let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
-    assert_eq!(all(&refined, &mut tree), "\n  f 3 3 live\n  <root> 2 2 root\n");
+    assert_eq!(all(&refined, &mut tree), "\n  f 3 3 running\n  <root> 2 2 root\n");
     let rows = flat(&refined, Sort::default());
     let rows: Vec<_> = rows.iter().map(|row| text(&refined, row)).collect();
-    assert_eq!(rows, ["f 3 3 live", "<root> 2 2 root"]);
+    assert_eq!(rows, ["f 3 3 running", "<root> 2 2 root"]);
 }
 
 #[test]
@@ -297,19 +297,19 @@ fn opening_and_closing_splice_the_lines() {
     let refined = Refined::base(&profile);
     let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let mut visible = Visible::new(&mut tree, &refined, RowId::ROOT);
-    assert_eq!(screen(&refined, &tree, &visible), "\n+ main 13 1 live\n");
+    assert_eq!(screen(&refined, &tree, &visible), "\n+ main 13 1 running\n");
     visible.open(&mut tree, &refined, 0);
     visible.open(&mut tree, &refined, 1);
     let open = "
-- main 13 1 live
+- main 13 1 running
   - solve 10 2 4
-      axpy 5 5 live
+      axpy 5 5 running
       dot 3 3 9
-  + output 2 1 live
+  + output 2 1 running
 ";
     assert_eq!(screen(&refined, &tree, &visible), open);
     visible.close(0);
-    assert_eq!(screen(&refined, &tree, &visible), "\n+ main 13 1 live\n");
+    assert_eq!(screen(&refined, &tree, &visible), "\n+ main 13 1 running\n");
     // What was open below comes back.
     visible.open(&mut tree, &refined, 0);
     assert_eq!(screen(&refined, &tree, &visible), open);
@@ -329,11 +329,11 @@ fn a_subtree_opens_level_by_level_up_to_a_limit() {
     assert_eq!(
         screen(&refined, &tree, &visible),
         "
-- main 13 1 live
+- main 13 1 running
   - solve 10 2 4
-      axpy 5 5 live
+      axpy 5 5 running
       dot 3 3 9
-  + output 2 1 live
+  + output 2 1 running
 "
     );
     assert!(visible.open_subtree(&mut tree, &refined, 0, 5));
@@ -347,7 +347,7 @@ fn zoom_shows_a_row_and_what_is_below_it() {
     let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
     let solve = row_named(&refined, &mut tree, "solve");
     let visible = Visible::new(&mut tree, &refined, solve);
-    let expected = "\n- solve 10 2 4\n    axpy 5 5 live\n    dot 3 3 9\n";
+    let expected = "\n- solve 10 2 4\n    axpy 5 5 running\n    dot 3 3 9\n";
     assert_eq!(screen(&refined, &tree, &visible), expected);
 }
 
@@ -365,11 +365,11 @@ fn what_is_open_survives_another_order_and_another_refinement() {
     assert_eq!(
         screen(&refined, &tree, &visible),
         "
-- main 13 1 live
+- main 13 1 running
   - solve 10 2 4
       dot 3 3 9
-      axpy 5 5 live
-  + output 2 1 live
+      axpy 5 5 running
+  + output 2 1 running
 "
     );
 
@@ -381,9 +381,9 @@ fn what_is_open_survives_another_order_and_another_refinement() {
         screen(&hidden, &new_tree, &carried),
         "
 - solve 10 2 4
-    axpy 5 5 live
+    axpy 5 5 running
     dot 3 3 9
-+ output 2 1 live
++ output 2 1 running
   <root> 1 1 root
 "
     );
@@ -595,7 +595,7 @@ main
     let order = Sort::by(Column::EXCLUSIVE);
     let rows = flat(&refined, order);
     let rows: Vec<_> = rows.iter().map(|row| text(&refined, row)).collect();
-    assert_eq!(rows, ["leaf 15 15 7", "visit 6 3 3", "main 18 0 live"]);
+    assert_eq!(rows, ["leaf 15 15 7", "visit 6 3 3", "main 18 0 running"]);
 }
 
 #[test]
@@ -644,20 +644,20 @@ leaf 16
         all(&refined, &mut tree),
         "
 - leaf 30 30 11
-    <root> 16 16 live root
+    <root> 16 16 running root
   - b 8 8 8
       main 8 8 8
   - a 6 6 3
     - b 4 4 1
         main 4 4 1
       main 2 2 2
-- a 7 1 live
-    main 3 1 live
-  - b 4 0 live
-      main 4 0 live
-  main 15 0 live
-- b 12 0 live
-    main 12 0 live
+- a 7 1 running
+    main 3 1 running
+  - b 4 0 running
+      main 4 0 running
+  main 15 0 running
+- b 12 0 running
+    main 12 0 running
 "
     );
 }
@@ -670,7 +670,7 @@ fn callers_count_the_inclusive_cost_of_recursion_once() {
     assert_eq!(
         all(&refined, &mut tree),
         "
-  main 3 0 live
+  main 3 0 running
 - visit 3 3 3
     main 3 1 1
   - visit 2 2 2

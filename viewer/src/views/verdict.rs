@@ -20,7 +20,7 @@
 //!
 //! Three cautions. Long activations are more likely to be sampled than short ones of the same
 //! function. Frames that were still on the stack at the end, or left by an exception or longjmp,
-//! have no return: a row without any is `live`, which is not a cost per edge of 0 or infinity.
+//! have no return: a row without any is `running`, which is not a cost per edge of 0 or infinity.
 //! Counts of different runs compare only at equal periods.
 
 use csprof_format::profile::Metric;
@@ -47,10 +47,10 @@ impl Verdict {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
-            Self::Short => "short",
+            Self::Short => "many short",
             Self::Mixed => "mixed",
-            Self::Long => "long",
-            Self::Live => "live",
+            Self::Long => "few long",
+            Self::Live => "running",
         }
     }
 
@@ -111,24 +111,24 @@ fn of_exact(samples: u64, edges: u64) -> Verdict {
     }
 }
 
-/// The column `time/edge`: the cost per edge and its verdict, `511 ms long`. Empty where there
-/// is no count, where it is not exact, and for `live` rows, which the edge column already tells.
-/// Without the word where samples are `clustered`. The weight is the row's of the metric.
+/// The column `time/edge`: the cost per edge, `511 ms`. Empty where there is no count, and where it
+/// is 0 or not exact. The weight is the row's of the metric.
 #[must_use]
-pub fn per_edge(
-    row: &Row,
-    weight: &Weight,
-    metric: &Metric,
-    clustered: bool,
-    form: Form,
-) -> String {
-    match (weight.outer_edges, of_row(row)) {
-        (Edges::Range { low, high }, Some(verdict)) if low == high && high > 0 => {
-            let amount = amount_per(weight.edge_samples, high, metric, form);
-            if clustered { amount } else { format!("{amount} {}", verdict.word()) }
+pub fn per_edge(weight: &Weight, metric: &Metric, form: Form) -> String {
+    match weight.outer_edges {
+        Edges::Range { low, high } if low == high && high > 0 => {
+            amount_per(weight.edge_samples, high, metric, form)
         }
         _ => String::new(),
     }
+}
+
+/// The column `calls`: the verdict, `few long`. Empty where nothing can be said, as where samples
+/// are `clustered`, and for `running` rows, which the edge column already tells.
+#[must_use]
+pub fn calls(row: &Row, clustered: bool) -> Option<&'static str> {
+    let verdict = of_row(row).filter(|verdict| !clustered && *verdict != Verdict::Live);
+    verdict.map(Verdict::word)
 }
 
 #[cfg(test)]
@@ -174,20 +174,23 @@ mod tests {
     }
 
     #[test]
-    fn the_column_is_blank_where_nothing_can_be_said() {
+    fn the_columns_are_blank_where_nothing_can_be_said() {
         let metric = Metric { source: "cputime".into(), unit: "ns".into(), period: 5_000_000 };
         let said = |edge_samples, edges, clustered| {
             let weights = Weights::One(weight(edge_samples, edges));
             let row = Row { weights, ..Row::empty(FunctionRef::ROOT, FrameKind::Call) };
-            per_edge(&row, row.first(), &metric, clustered, Form::Ascii)
+            let word = calls(&row, clustered).unwrap_or_default();
+            let amount = per_edge(row.first(), &metric, Form::Ascii);
+            format!("{amount} {word}").trim().to_owned()
         };
         let text = |edge_samples, edges| said(edge_samples, edges, false);
         assert_eq!(said(22, Edges::exact(1), true), "110 ms");
-        assert_eq!(text(122_440, Edges::exact(1198)), "511 ms long");
-        assert_eq!(text(100, Edges::exact(100)), "5.00 ms short");
+        assert_eq!(text(122_440, Edges::exact(1198)), "511 ms few long");
+        assert_eq!(text(100, Edges::exact(100)), "5.00 ms many short");
         assert_eq!(text(150, Edges::exact(100)), "7.50 ms mixed");
         assert_eq!(text(100, Edges::exact(0)), "");
-        assert_eq!(text(100, Edges::Range { low: 10, high: 20 }), "");
+        assert_eq!(text(100, Edges::Range { low: 10, high: 50 }), "");
+        assert_eq!(text(100, Edges::Range { low: 10, high: 20 }), "few long", "whichever it is");
         assert_eq!(text(100, Edges::None), "");
     }
 }

@@ -124,6 +124,22 @@ impl Visible {
         self.lines.splice(at + 1..at + 1, below);
     }
 
+    /// Opens the row of a line, and with it rows below it.
+    pub fn open_with<D: Direction>(
+        &mut self,
+        tree: &mut RowTree<D>,
+        refined: &Refined,
+        at: usize,
+        below: &[RowId],
+    ) {
+        if self.lines.get(at).is_some_and(|line| !self.open.contains(line.row)) {
+            for &row in below {
+                self.open.insert(row);
+            }
+        }
+        self.open(tree, refined, at);
+    }
+
     /// Closes the row of a line. What is open below it stays open for the next time.
     pub fn close(&mut self, at: usize) {
         let Some(&Line { row, .. }) = self.lines.get(at) else { return };

@@ -7,6 +7,7 @@ use csprof::tui::columns::NAMES;
 use csprof::tui::keymap::{Keymap, bindings, modes};
 use csprof::tui::message::Message;
 use csprof::tui::mode::{PROMPT, TOO_SMALL};
+use csprof::views::columns::Id;
 use insta::assert_snapshot;
 
 use super::{Viewer, screen, solver};
@@ -33,7 +34,7 @@ fn at(viewer: &mut Viewer, keys: &str) -> (usize, usize) {
 fn screens_and_halves_of_them() {
     let profile = long();
     // 20 rows.
-    let mut viewer = Viewer::new(&profile, "80x24");
+    let mut viewer = Viewer::new(&profile, "80x25");
     assert_eq!(at(&mut viewer, "<C-f>"), (19, 0));
     assert_eq!(at(&mut viewer, "<C-f>").0, 38);
     assert_eq!(at(&mut viewer, "<C-b>").0, 19);
@@ -44,7 +45,7 @@ fn screens_and_halves_of_them() {
 #[test]
 fn the_window_moves_around_the_selected_row() {
     let profile = long();
-    let mut viewer = Viewer::new(&profile, "80x24");
+    let mut viewer = Viewer::new(&profile, "80x25");
     at(&mut viewer, "<C-f><C-f>");
     assert_eq!(at(&mut viewer, "zt"), (38, 38));
     assert_eq!(at(&mut viewer, "zb"), (38, 19));
@@ -121,6 +122,7 @@ fn every_key_of_every_mode_can_be_pressed() {
         "<enter>",
         "F",
         "fthrough main<enter>F",
+        "|",
         "/",
         ":",
     ];
@@ -181,15 +183,38 @@ fn columns_that_were_chosen_stand_in_their_order_and_fit() {
     let heading = |size: &str, names: &[&str]| {
         let mut viewer = Viewer::new(&profile, size);
         let id = |name: &&str| NAMES.iter().find(|(known, _)| known == name).unwrap().1;
-        viewer.model.choice.shown = names.iter().map(id).collect();
+        viewer.model.named_columns = names.iter().map(id).collect();
         let screen = viewer.screen();
         let numbers = screen.lines().nth(2).unwrap().rsplit('┬').next().unwrap().to_owned();
         numbers.split(['─', ' ', '▼']).filter(|of| !of.is_empty()).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(heading("80x14", &["edges", "time"]), "time edges");
+    assert_eq!(heading("80x14", &["edges", "time"]), "edges time");
     assert_eq!(heading("80x14", &["excl", "samples"]), "excl time samples");
-    assert_eq!(heading("40x14", &["edges", "time"]), "edges", "what matters most");
-    assert_eq!(heading("80x14", &[]), "time % excl% edges time/edge");
+    assert_eq!(heading("40x14", &["edges", "calls", "time"]), "edges calls", "the first ones");
+    assert_eq!(heading("80x14", &[]), "time % all excl% edges calls");
+}
+
+#[test]
+fn columns_that_were_named_are_chosen_from_and_come_back() {
+    let profile = solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.model.named_columns = vec![Id::Samples, Id::Module];
+    let mut heading = |keys: &str| {
+        let screen = viewer.press(keys).screen();
+        let numbers = screen.lines().nth(2).unwrap().rsplit('┬').next().unwrap().to_owned();
+        let words = numbers.split(['─', ' ', '▼']).filter(|of| !of.is_empty());
+        (words.collect::<Vec<_>>().join(" "), viewer.model.columns().path_width)
+    };
+    let (first, room) = heading("");
+    assert_eq!(first, "samples module");
+    assert_eq!(heading("|<space>").0, "module");
+    assert_eq!(heading("<space>J").0, "module samples");
+    viewer.model.path_width = Some(70);
+    let mut heading = |keys: &str| (viewer.press(keys).model.columns().path_width, viewer.screen());
+    assert_ne!(heading("").0, room);
+    let (path, screen) = heading("r");
+    assert_eq!(path, room);
+    assert!(screen.lines().any(|line| line.starts_with(" [x] samples")), "{screen}");
 }
 
 #[test]

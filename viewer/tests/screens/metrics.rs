@@ -153,7 +153,7 @@ fn a_step_is_taken_back() {
     assert!(viewer.screen().contains("redo: the metric"), "{}", viewer.screen());
     viewer.press("<esc>");
     // The cursor had moved on.
-    let rows = |text: &str| text.replace("  ◀", "").lines().take(19).collect::<Vec<_>>().join("\n");
+    let rows = |text: &str| text.replace("  ◀", "").lines().take(18).collect::<Vec<_>>().join("\n");
     assert_eq!(rows(&viewer.screen()), rows(&waiting));
 }
 

@@ -77,7 +77,7 @@ fn reproduced_of(profile: &Profile, keys: &str) -> String {
                 report.prepare(profile, appearance, &SetFiles::default()).unwrap();
             assert_eq!(
                 !options.percent_of_shown || refined.out == 0,
-                viewer.model.whole() == refined.base
+                viewer.model.whole_of(None) == refined.base
             );
             let listing = list(&refined, &options, Limits::for_text(&options));
             listing.lines.iter().map(|line| said(&refined, line.depth, &line.row)).collect()

@@ -9,11 +9,12 @@ use csprof::tui::worker::perform;
 
 use super::{Viewer, solver};
 
-/// The screen without its last line, which says what happened.
+/// The screen without its last lines, which say what is selected and what happened.
 pub(crate) fn picture(viewer: &Viewer) -> String {
     let screen = viewer.screen();
-    let end = screen.trim_end().rfind('\n').unwrap();
-    screen[..end].to_owned()
+    let lines: Vec<_> = screen.lines().collect();
+    let last = if viewer.model.over.is_empty() { viewer.model.bottom_height() } else { 1 };
+    lines[..lines.len() - last].join("\n")
 }
 
 pub(crate) fn said(viewer: &Viewer) -> String {

@@ -167,6 +167,14 @@ fn hints_for(model: &Model) -> &'static [(&'static str, &'static str)] {
             ("u", "undo"),
             ("w", "save as set"),
         ],
+        (Some(Over::Columns(_)), _) => &[
+            ("space", "show/hide"),
+            ("J K", "move"),
+            ("+ -", "width"),
+            ("%", "percent of"),
+            ("r", "reset"),
+            ("q", "back"),
+        ],
         (Some(Over::View(_)) | None, view) => view.hints,
         (Some(_), _) => &[("j k", "scroll"), ("q", "back")],
     }

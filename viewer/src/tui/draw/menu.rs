@@ -67,7 +67,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, selected: usize) {
         canvas.text(x + 5 + MARGIN, y, item.help, inner.saturating_sub(5), theme.text());
         canvas.text(x + 1 + inner, y, vertical, 1, theme.text());
         if place == selected {
-            canvas.style(x + 1, y, inner, theme.selected());
+            canvas.restyle(x + 1, y, inner, theme.selected());
         }
     }
     let border = format!("{bottom_left}{}{bottom_right}", horizontal.repeat(inner));

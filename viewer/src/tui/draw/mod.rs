@@ -2,6 +2,7 @@
 //!
 //! Only what is on the screen is looked at, so painting costs the same at every size of profile.
 
+mod chooser;
 pub(super) mod hints;
 pub mod menu;
 mod prompt;
@@ -16,6 +17,16 @@ use super::canvas::Canvas;
 use super::model::{Model, Over};
 use super::name::width as cells_of;
 use super::scene::SMALLEST;
+
+/// The name of the selected row, and what happened or can be done.
+fn last_lines(canvas: &mut Canvas<'_>, model: &Model, mut y: usize) {
+    let room = canvas.width().saturating_sub(2);
+    for line in model.caption() {
+        canvas.text(1, y, &line, room, model.theme.strong());
+        y += 1;
+    }
+    hints::draw(canvas, model, y);
+}
 
 /// Paints the model.
 pub fn draw(model: &Model, frame: &mut Frame<'_>) {
@@ -51,11 +62,13 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     match model.over.last() {
         Some(Over::Prompt(prompt)) => cursor = Some(prompt::draw(canvas, model, prompt, bottom)),
         Some(Over::Stages(selected)) => stages::draw(canvas, model, *selected, bottom),
+        Some(Over::Columns(selected)) => chooser::draw(canvas, model, *selected, bottom),
         Some(Over::Menu(selected)) => {
             menu::draw(canvas, model, *selected);
-            hints::draw(canvas, model, bottom);
+            last_lines(canvas, model, bottom);
         }
-        _ => hints::draw(canvas, model, bottom),
+        None => last_lines(canvas, model, bottom),
+        Some(_) => hints::draw(canvas, model, bottom),
     }
     if let Some((x, y)) = cursor {
         frame.set_cursor_position((x, y));

@@ -54,7 +54,7 @@ pub(super) fn draw(
         // What enter runs.
         let is_first = prompt.kind == PromptKind::Command && !prompt.line.text().is_empty();
         if prompt.taken == Some(place) || prompt.taken.is_none() && is_first && place == 0 {
-            canvas.style(start, line, end - start, theme.selected());
+            canvas.restyle(start, line, end - start, theme.selected());
         }
     }
     let cell = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);

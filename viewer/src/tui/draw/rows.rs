@@ -1,13 +1,21 @@
 //! The table of rows: a tree on the left, columns of numbers on the right.
 
+use std::ops::Range;
+
+use ratatui::style::Style;
+
 use super::super::canvas::Canvas;
+use super::super::caption;
 use super::super::columns::{Columns, Placed, sort_key, text};
+use super::super::comparison::change;
+use super::super::help;
 use super::super::model::Model;
-use super::super::name::{cut_start, head, shorten, width};
+use super::super::name::{cells_from, cut, cut_start, shorten, width};
 use super::super::table::Rows;
 use super::super::theme::Theme;
 use crate::profile::FrameKind;
-use crate::views::columns::{Basis, Cell, Column, Unit};
+use crate::views::columns::{Basis, Column, Id, Unit};
+use crate::views::difference::Difference;
 use crate::views::visible::Line;
 use crate::views::{Cost, Row};
 
@@ -26,15 +34,24 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, top: usize, height: u
     headings(canvas, model, &columns, rows, top - 1);
     for offset in 0..height {
         let at = rows.scroll() + offset;
-        let Some(line) = rows.line(at) else { break };
+        if at >= rows.len() {
+            break;
+        }
         let y = top + offset;
         let sign = view.sign(at, model.theme.glyphs);
-        path(canvas, model, (rows, line, sign), columns.path_width, y);
+        let found = path(canvas, model, (rows, at, sign), columns.path_width, y);
         canvas.text(columns.path_width, y, model.theme.glyphs.vertical, 1, model.theme.faint());
-        numbers(canvas, model.theme, &basis, rows.row(line), &columns, y);
+        numbers(canvas, model.theme, &basis, rows, at, &columns, y);
         if at == rows.selected() {
-            canvas.style(0, y, canvas.width(), model.theme.selected());
+            canvas.restyle(0, y, canvas.width(), model.theme.selected());
         }
+        if let Some((x, cells)) = found {
+            canvas.style(x, y, cells, model.theme.found());
+        }
+    }
+    let shown = rows.len().saturating_sub(rows.scroll());
+    if model.is_new && shown < height {
+        legend(canvas, model, top + shown..top + height);
     }
     if rows.is_empty() {
         canvas.text(1, top, view.if_empty(&model.refined), room, model.theme.warning());
@@ -89,43 +106,44 @@ fn headings(canvas: &mut Canvas<'_>, model: &Model, columns: &Columns, rows: &dy
     }
 }
 
-/// Guides, marker, name, and where the code is, if there is room.
+/// Guides, marker, name, and where the code is, if there is room. Returns where in the line a
+/// search found something, and how many cells of it.
 fn path(
     canvas: &mut Canvas<'_>,
     model: &Model,
-    (rows, line, sign): (&dyn Rows, Line, Option<&str>),
+    (rows, at, sign): (&dyn Rows, usize, Option<&str>),
     cells: usize,
     y: usize,
-) {
+) -> Option<(usize, usize)> {
     let theme = model.theme;
     let glyphs = theme.glyphs;
+    let line = rows.line(at)?;
     let row = rows.row(line);
-    let depth = line.depth as usize;
-    // Guides take at most a third of the room; a number stands for those that do not fit.
-    let most = most_guides(cells);
-    let mut x = if rows.is_hot(line) {
+    if rows.is_hot(line) {
         canvas.text(0, y, glyphs.hot, 1, theme.error());
-        1
-    } else {
-        1
-    };
-    if depth <= most {
-        x = canvas.text(x, y, &glyphs.guide.repeat(depth), depth, theme.faint());
-    } else {
-        let skipped = depth - most;
-        let number = format!("{skipped}{}", glyphs.ellipsis);
-        x = canvas.text(x, y, &number, most, theme.faint());
-        let rest = (1 + most).saturating_sub(x);
-        x = canvas.text(x, y, &glyphs.guide.repeat(rest), rest, theme.faint());
     }
-    let marker = match (row.has_children && model.sheet().opens, rows.is_open(line)) {
+    let marker_at = marker_at(rows, line, cells);
+    match number_of_guides(line, cells) {
+        Some(guides) => canvas.text(1, y, &glyphs.guide.repeat(guides), guides, theme.faint()),
+        None => canvas.text(1, y, &rows.frames(line).to_string(), marker_at - 1, theme.faint()),
+    };
+    let folded = rows.folded(at);
+    let is_open = rows.is_open(line) && folded.is_none();
+    let marker = match (row.has_children && model.sheet().opens, is_open) {
         (false, _) => glyphs.leaf,
         (true, true) => glyphs.open,
         (true, false) => glyphs.closed,
     };
-    x = canvas.text(x, y, sign.unwrap_or(marker), 1, theme.text()) + 1;
+    let x = canvas.text(marker_at, y, sign.unwrap_or(marker), 1, theme.text()) + 1;
 
     let room = cells.saturating_sub(x + 1);
+    if let Some(folded) = folded {
+        let names: Vec<_> = folded.iter().map(|row| model.row_name(row)).collect();
+        let text = caption::of_fold(&names, room + model.sideways, glyphs.ellipsis);
+        let text = cells_from(&text, model.sideways);
+        canvas.text(x, y, &cut(&text, room, glyphs.ellipsis), room, theme.faint());
+        return None;
+    }
     let name = model.row_name(row);
     let style = match row.kind {
         FrameKind::Call | FrameKind::Context => theme.text(),
@@ -134,99 +152,100 @@ fn path(
         FrameKind::Partial => theme.warning(),
     };
     let shown = match row.kind {
+        _ if model.sideways > 0 => {
+            let rest = cells_from(name, model.sideways);
+            cut(&rest, room, glyphs.ellipsis).into_owned().into()
+        }
         FrameKind::Context => cut_start(name, room, glyphs.ellipsis),
         _ => shorten(name, room, glyphs.ellipsis),
     };
     let end = canvas.text(x, y, &shown, room, style);
-    if let Some(place) = model.search.as_ref().and_then(|search| search.place_in(&shown)) {
-        let before = width(&shown[..place.start]);
-        canvas.style(x + before, y, width(&shown[place]), theme.found());
+    // The place is the first to go where there is little room.
+    let place = caption::where_it_is(model.view(), model, row);
+    let needed = width(&place);
+    if needed > 0 && end + 2 + needed < cells {
+        canvas.text_right(cells - 1, y, &place, needed, theme.faint());
     }
-    where_it_is(canvas, model, row, end, cells, y);
+    let found = model.search.as_ref().and_then(|search| search.place_in(&shown))?;
+    Some((x + width(&shown[..found.start]), width(&shown[found])))
 }
 
-fn most_guides(cells: usize) -> usize {
-    cells / 3
+/// One guide for each level, as long as they take at most a third of the room; `None` beyond, where
+/// the number of frames stands for them.
+fn number_of_guides(line: Line, cells: usize) -> Option<usize> {
+    let depth = line.depth as usize;
+    (depth <= cells / 3).then_some(depth)
 }
 
-/// The cell of the sign that opens and closes a row at this depth, where paths have so many cells.
-pub(in crate::tui) fn marker_at(depth: u32, cells: usize) -> usize {
-    1 + (depth as usize).min(most_guides(cells))
-}
-
-/// Source line or module, right-aligned in what the name leaves.
-fn where_it_is(
-    canvas: &mut Canvas<'_>,
-    model: &Model,
-    row: &Row,
-    from: usize,
-    end: usize,
-    y: usize,
-) {
-    let Some(function) = model.of_rows().functions.get(row.function.index()) else { return };
-    // Its name says it already.
-    if row.kind == FrameKind::Context {
-        return;
-    }
-    let base = |path: &str| head(path.rsplit('/').next().unwrap_or_default()).to_owned();
-    let mut text = match (function.file, function.module) {
-        (Some(file), _) if function.line > 0 => {
-            format!("{}:{}", base(model.profile.string(file)), function.line)
-        }
-        (Some(file), _) => base(model.profile.string(file)),
-        (None, Some(module)) => base(model.profile.module_path(module)),
-        (None, None) => String::new(),
-    };
-    // Lines and loops have it in their names.
-    if function.name.ends_with(&text) {
-        text.clear();
-    }
-    match row.kind {
-        FrameKind::Inline => text = format!("inlined {text}"),
-        FrameKind::Tail => text = format!("tail call {text}"),
-        _ => {}
-    }
-    let text = text.trim_end();
-    let needed = width(text);
-    if needed > 0 && from + 2 + needed < end {
-        canvas.text_right(end - 1, y, text, needed, model.theme.faint());
-    }
+/// The cell of the sign that opens and closes a row, where paths have so many cells.
+pub(in crate::tui) fn marker_at(rows: &dyn Rows, line: Line, cells: usize) -> usize {
+    let number = || rows.frames(line).to_string().len() + 1;
+    1 + number_of_guides(line, cells).unwrap_or_else(number)
 }
 
 fn numbers(
     canvas: &mut Canvas<'_>,
     theme: Theme,
     basis: &Basis<'_>,
-    row: &Row,
+    rows: &dyn Rows,
+    at: usize,
     columns: &Columns,
     y: usize,
 ) {
+    let Some(line) = rows.line(at) else { return };
+    let row = rows.row(line);
+    let is_fold = rows.folded(at).is_some();
+    let parent = rows.parent(line);
     for &placed in &columns.numbers {
         let Placed { column, start, width: cells } = placed;
-        match column.value(basis, row) {
-            Cell::Share { part, whole } if column.definition().unit == Unit::Bar => {
-                let bar = bar(part, whole, cells, theme.glyphs.bars);
-                canvas.text(start, y, &bar, cells, theme.heat(part, whole));
-            }
-            value => {
-                let (text, style) = text(theme, basis, placed, &value);
-                canvas.text_right(start + cells, y, &text, cells, style);
-            }
+        let unit = column.definition().unit;
+        // What the rows of a fold do not have in common is told by none of them.
+        let is_common = unit.is_of_metric() || column.id == Id::Samples;
+        if is_fold && !is_common && !matches!(unit, Unit::Bar | Unit::Compared) {
+            continue;
         }
+        if unit == Unit::Bar {
+            let barred = columns.barred;
+            let is_known = !is_fold || !barred.definition().unit.is_of_edges();
+            let length = barred.value(basis, row).length().filter(|_| is_known);
+            let part = length.unwrap_or(0.0) / rows.longest(basis.refined, barred);
+            let bar = bar(part, cells, theme.glyphs.bars);
+            canvas.text(start, y, &bar, cells, bar_style(theme, basis, row, columns.cost));
+            continue;
+        }
+        let (text, style) = text(theme, basis, placed, &column.value(basis, (row, parent)));
+        canvas.text_right(start + cells, y, &text, cells, style);
     }
 }
 
-/// A bar of at most `cells` cells; the last cell is one of the partial bars.
-fn bar(part: u64, whole: u64, cells: usize, bars: &[&str]) -> String {
-    let Some(steps) = bars.len().checked_sub(1).filter(|_| whole > 0) else {
-        return String::new();
-    };
-    let all = (cells * steps) as u128;
-    let filled = (u128::from(part.min(whole)) * all).div_ceil(u128::from(whole));
-    // At most cells × steps, which came from a usize.
-    let filled = usize::try_from(filled).unwrap_or(cells * steps);
+/// Color is for what can be acted on: cost of a row's own, or what became of it.
+fn bar_style(theme: Theme, basis: &Basis<'_>, row: &Row, cost: Cost) -> Style {
+    if let Some(comparison) = basis.refined.profile.comparison.as_deref() {
+        return change(theme, &Difference::new(comparison, cost.of_sides(row))).0;
+    }
+    let metric = basis.refined.metric;
+    theme.heat(row.of(metric).exclusive, basis.whole(metric))
+}
+
+/// What the columns mean and what to press first, in lines that no row needs: until a key is
+/// pressed. Nothing, if it has too little room.
+fn legend(canvas: &mut Canvas<'_>, model: &Model, lines: Range<usize>) {
+    let columns: Vec<_> = model.columns().numbers.iter().map(|placed| placed.column).collect();
+    let page = help::legend(&model.keymap, model.mode(), &columns, &model.basis());
+    let height = page.height(canvas.width());
+    if height + 1 < lines.len() {
+        page.draw(canvas, model.theme, lines.end - height..lines.end);
+    }
+}
+
+/// A bar that fills this part of so many cells, from 0 to 1; the last one is one of the partial
+/// bars. What is not a number, as a part of nothing, is empty.
+fn bar(part: f64, cells: usize, bars: &[&str]) -> String {
+    let steps = bars.len().saturating_sub(1).max(1);
+    // Up, so that what is not nothing is seen; at most cells × steps, since a part is at most 1.
+    let filled = (part.clamp(0.0, 1.0) * (cells * steps) as f64).ceil() as usize;
     let mut text = bars[steps].repeat(filled / steps);
-    if filled % steps > 0 {
+    if !filled.is_multiple_of(steps) {
         text.push_str(bars[filled % steps]);
     }
     text
@@ -239,11 +258,11 @@ mod tests {
 
     #[test]
     fn bars_fill_by_share() {
-        for (part, whole, expected) in
-            [(0, 10, ""), (10, 10, "████"), (5, 10, "██"), (1, 1000, "▏"), (1, 0, "")]
+        for (part, expected) in
+            [(0.0, ""), (1.0, "████"), (0.5, "██"), (0.001, "▏"), (f64::NAN, ""), (9.0, "████")]
         {
-            assert_eq!(bar(part, whole, 4, UNICODE.bars), expected);
+            assert_eq!(bar(part, 4, UNICODE.bars), expected);
         }
-        assert_eq!(bar(5, 10, 4, ASCII.bars), "##");
+        assert_eq!(bar(0.5, 4, ASCII.bars), "##");
     }
 }

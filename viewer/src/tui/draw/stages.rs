@@ -78,7 +78,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, selected: usize, y: u
             }
         }
         if place == selected {
-            canvas.style(0, line, cells, theme.selected());
+            canvas.restyle(0, line, cells, theme.selected());
         }
     }
     let refined = &model.refined;

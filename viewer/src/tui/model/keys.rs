@@ -4,7 +4,7 @@ use super::{Model, Over};
 use crate::tui::key::{Code, Key};
 use crate::tui::keymap::Meaning;
 use crate::tui::message::Message;
-use crate::tui::mode::{ACTIONS, Binding, Group, Mode, PAGE, PROMPT, STAGES, TOO_SMALL};
+use crate::tui::mode::{ACTIONS, Binding, CHOOSER, Group, Mode, PAGE, PROMPT, STAGES, TOO_SMALL};
 
 impl Model {
     /// What has the focus.
@@ -17,6 +17,7 @@ impl Model {
             Some(Over::Page(_)) => &PAGE,
             Some(Over::Menu(_)) => &ACTIONS,
             Some(Over::Stages(_)) => &STAGES,
+            Some(Over::Columns(_)) => &CHOOSER,
             Some(Over::Prompt(_)) => &PROMPT,
             Some(Over::View(_)) | None => self.sheet().mode,
         }

@@ -1,9 +1,12 @@
 //! Where things are on the screen.
 
+use std::borrow::Cow;
+
 use super::{Model, Over};
-use crate::tui::columns::{Columns, basis};
+use crate::tui::caption;
+use crate::tui::columns::{Columns, WantedColumns, basis};
 use crate::tui::scene::SMALLEST;
-use crate::views::columns::Basis;
+use crate::views::columns::{Basis, Choice, Column};
 
 /// Lines above the rows of most views: title, stages, headings.
 const TOP: usize = 3;
@@ -19,7 +22,29 @@ impl Model {
     #[must_use]
     pub fn columns(&self) -> Columns {
         let width = usize::from(self.size.0);
-        Columns::fit(width, &self.basis(), self.sheet().cost, &self.choice)
+        let cost = self.sheet().cost;
+        let sort = self.rows().map_or(Column::INCLUSIVE, |rows| rows.sort().key);
+        let (choices, path) = (self.own_choices(), self.path_width);
+        let choices = choices.as_deref();
+        Columns::fit(width, &self.basis(), WantedColumns { cost, sort, choices, path })
+    }
+
+    /// What the user chose of the columns: in the viewer, or else before.
+    fn own_choices(&self) -> Option<Cow<'_, [Choice]>> {
+        let chosen = self.choices.as_deref().map(Cow::Borrowed);
+        chosen.or_else(|| self.basis().named(&self.named_columns).map(Cow::Owned))
+    }
+
+    /// The columns that the view may have, in their order.
+    #[must_use]
+    pub fn column_choices(&self) -> Vec<Choice> {
+        self.own_choices().map_or_else(|| self.basis().choices(), Cow::into_owned)
+    }
+
+    /// The lines that name the selected row in full.
+    #[must_use]
+    pub fn caption(&self) -> Vec<String> {
+        caption::lines(self.view(), self, self.sideways)
     }
 
     /// Whether the terminal is too small for more than one line of text.
@@ -34,7 +59,8 @@ impl Model {
         TOP + if self.page().is_some() { 0 } else { self.view().lines_above() }
     }
 
-    /// Lines at the bottom: hints or notice, a prompt, the list of stages, a menu.
+    /// Lines at the bottom: the name of the selected row with hints or notice, a prompt, the list
+    /// of stages or of columns.
     #[must_use]
     pub fn bottom_height(&self) -> usize {
         let most = usize::from(self.size.1).saturating_sub(self.top() + 2).max(1);
@@ -42,7 +68,12 @@ impl Model {
             Some(Over::Prompt(prompt)) => prompt.height(),
             // A heading, a line for each stage, one for what all do, and the hints.
             Some(Over::Stages(_)) => self.stages.0.len().max(1) + 3,
-            _ => 1,
+            // A heading, a line for each column there may be, and the hints.
+            Some(Over::Columns(_)) => {
+                (self.column_choices().len() + 2).min(usize::from(self.size.1) / 2)
+            }
+            Some(Over::Page(_) | Over::View(_)) => 1,
+            Some(Over::Menu(_)) | None => self.caption().len() + 1,
         };
         wanted.min(most)
     }

@@ -4,6 +4,7 @@
 //! effects. Refining is such an effect, since it costs O(nodes) and may go to a worker.
 
 mod ask;
+mod columns;
 mod export;
 mod metric;
 mod mouse;
@@ -36,6 +37,7 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     let mut times = 1;
     if message.is_from_user() {
         model.notice = None;
+        model.is_new = false;
         if begins(model, &message) {
             return Vec::new();
         }
@@ -152,11 +154,15 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::Last => moving::move_by(model, isize::MAX),
 
         Message::Open => moving::change_rows(model, |rows, refined| rows.open_or_enter(refined)),
-        Message::Close => moving::change_rows(model, |rows, _| rows.close_or_leave()),
+        Message::Close => {
+            moving::change_rows(model, |rows, refined| rows.close_or_leave(refined));
+        }
         Message::Toggle => moving::change_rows(model, |rows, refined| rows.toggle(refined)),
         Message::CloseAll => moving::change_rows(model, |rows, refined| rows.close_all(refined)),
         Message::OpenSubtree => moving::open_subtree(model),
         Message::HotPath => moving::follow_hot_path(model),
+        Message::ToggleFolds => moving::toggle_folds(model),
+        Message::Sideways { right } => moving::sideways(model, right),
 
         Message::Show(view) => return view::show(model, view),
         Message::NextView => return view::show_neighbor(model, 1),
@@ -203,6 +209,11 @@ fn apply(model: &mut Model, message: Message) -> Effects {
             reversed: sort.key == key && !sort.reversed,
         }),
         Message::TogglePercent => toggle_percent(model),
+        Message::OpenColumns => columns::open(model),
+        Message::ColumnToggle => columns::toggle(model),
+        Message::ColumnMove { down } => columns::move_by(model, if down { 1 } else { -1 }),
+        Message::ColumnWidth { wider } => columns::widen(model, if wider { 1 } else { -1 }),
+        Message::ColumnsReset => columns::reset(model),
         Message::NextMetric => metric::step(model, true),
         Message::PreviousMetric => metric::step(model, false),
         Message::LookAt(metric) => metric::look_at(model, metric),
@@ -323,13 +334,11 @@ fn cancel(model: &mut Model) -> Effects {
 }
 
 fn toggle_percent(model: &mut Model) {
-    model.percent_of = match model.percent_of {
-        PercentOf::Base => PercentOf::View,
-        PercentOf::View => PercentOf::Base,
-    };
+    model.percent_of = model.percent_of.next();
     let said = match model.percent_of {
         PercentOf::Base => "percentages are of all that was measured",
         PercentOf::View => "percentages are of what is shown",
+        PercentOf::Parent => "percentages are of the row above; of the outermost, of what is shown",
     };
     model.notice = Some(Notice::Said(said.to_owned()));
 }

@@ -74,7 +74,7 @@ pub(super) fn drag(model: &mut Model, x: u16) {
     /// Cells of the call path that cannot be taken.
     const LEAST: usize = 10;
     if model.dragged && model.over.is_empty() {
-        model.choice.path = Some(usize::from(x).max(LEAST));
+        model.path_width = Some(usize::from(x).max(LEAST));
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn right_click(model: &mut Model, x: u16, y: u16) -> Option<Message> 
 fn is_marker(model: &Model, line: usize, x: usize) -> bool {
     let Some(rows) = model.rows().filter(|_| model.sheet().opens) else { return false };
     let Some(line) = rows.line(line) else { return false };
-    let at = marker_at(line.depth, model.columns().path_width);
+    let at = marker_at(rows, line, model.columns().path_width);
     rows.row(line).has_children && (at..=at + 1).contains(&x)
 }
 

@@ -3,6 +3,7 @@
 use super::super::columns::sort_key;
 use super::super::message::{Edge, Notice};
 use super::super::model::{HOT_SHARE, Model, Over};
+use super::super::name::width;
 use super::super::table::{OPEN_LIMIT, Rows};
 use crate::refine::Refined;
 use crate::views::Sort;
@@ -18,12 +19,17 @@ pub(super) fn page(model: &Model) -> isize {
 pub(super) fn move_by(model: &mut Model, lines: isize) {
     let stages = model.stages.0.len();
     let items = model.menu_items().count();
+    let choices = match model.over.last() {
+        Some(Over::Columns(_)) => model.column_choices().len(),
+        _ => 0,
+    };
     let moved = |at: usize, len: usize| at.saturating_add_signed(lines).min(len.saturating_sub(1));
     let has_rows = model.sheet().has_rows;
     match model.over.last_mut() {
         Some(Over::Page(page)) => page.scroll_by(lines),
         Some(Over::Menu(selected)) => *selected = moved(*selected, items),
         Some(Over::Stages(selected)) => *selected = moved(*selected, stages),
+        Some(Over::Columns(selected)) => *selected = moved(*selected, choices),
         Some(Over::Prompt(_)) => {}
         Some(Over::View(_)) | None if has_rows => {
             change_rows(model, |rows, _| rows.select(rows.selected().saturating_add_signed(lines)));
@@ -52,8 +58,12 @@ pub(super) fn keep_in_view(model: &mut Model) {
     let height = model.body_height();
     let width = usize::from(model.size.0);
     let is_picture = model.sheet().is_picture;
+    let barred = model.columns().barred;
     match model.rows_mut() {
-        Some((rows, _)) if !is_picture => rows.keep_in_view(height),
+        Some((rows, refined)) if !is_picture => {
+            rows.keep_in_view(height);
+            rows.measure(refined, barred);
+        }
         _ => model.lay_out(width, height),
     }
     if let Some(page) = model.page_mut() {
@@ -89,6 +99,33 @@ pub(super) fn follow_hot_path(model: &mut Model) {
         _ => format!("{steps} further along the hot path"),
     };
     model.notice = Some(Notice::Said(said));
+}
+
+/// Folds chains of rows, or shows them all.
+pub(super) fn toggle_folds(model: &mut Model) {
+    let Some((rows, refined)) = model.rows_mut() else { return };
+    let said = match rows.toggle_folds(refined) {
+        Some(true) => "start-up code and chains without cost of their own are folded",
+        Some(false) => "all rows are shown; . folds start-up code and chains again",
+        None => "only the call tree has folded rows; 1 shows it",
+    };
+    model.notice = Some(Notice::Said(said.to_owned()));
+}
+
+/// Scrolls names by some cells, as far as there are any.
+pub(super) fn sideways(model: &mut Model, right: bool) {
+    const CELLS: isize = 10;
+    let cells = if right { CELLS } else { -CELLS };
+    model.sideways = model.sideways.saturating_add_signed(cells).min(widest_in_window(model));
+}
+
+/// How far names of the window can be scrolled, so that something of the widest is still seen.
+fn widest_in_window(model: &Model) -> usize {
+    const LEFT: usize = 8;
+    let Some(rows) = model.rows() else { return 0 };
+    let lines = (rows.scroll()..rows.scroll() + model.body_height()).filter_map(|at| rows.line(at));
+    let widths = lines.map(|line| width(model.row_name(rows.row(line))));
+    widths.max().unwrap_or(0).saturating_sub(LEFT)
 }
 
 pub(super) fn sort_next(model: &mut Model) {

@@ -288,7 +288,7 @@ fn cost_text(model: &Model, cost: &Row) -> String {
     }
     let basis = columns::basis(model, model.of_rows());
     let text = Column::INCLUSIVE.text(&basis, &Column::INCLUSIVE.value(&basis, cost));
-    let share = percent(cost.of(model.refined.metric).inclusive, model.whole());
+    let share = percent(cost.of(model.refined.metric).inclusive, model.whole_of(None));
     format!("{text} {share}%")
 }
 

@@ -11,7 +11,7 @@ use super::super::mode::{
     ALWAYS, Binding, COMMANDS, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, PLACE, bind,
 };
 use super::super::name::{cut, width};
-use super::super::scene::Scene;
+use super::super::scene::{PercentOf, Scene};
 use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
@@ -142,7 +142,13 @@ fn name<'c>(scene: &Scene, of: &'c Context) -> (Option<u32>, &'c str, u32) {
 /// are then of one kind.
 fn basis(scene: &Scene) -> Basis<'_> {
     let measure = if scene.comparison().is_some() { Measure::Samples } else { Measure::Source };
-    Basis { measure, ..columns::basis(scene, &scene.refined) }
+    let basis = columns::basis(scene, &scene.refined);
+    // There is no row above one of these.
+    let percent_of = match basis.percent_of {
+        PercentOf::Parent => PercentOf::View,
+        of => of,
+    };
+    Basis { measure, percent_of, ..basis }
 }
 
 impl View for Contexts {
@@ -199,7 +205,7 @@ impl View for Contexts {
                 canvas.text_right(end(place), y, &column.text_of(&basis, context), NUMBER, style);
             }
             if first + place == self.selected {
-                canvas.style(0, y, cells, theme.selected());
+                canvas.restyle(0, y, cells, theme.selected());
             }
         }
         if self.lines().is_empty() {

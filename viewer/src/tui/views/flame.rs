@@ -297,7 +297,9 @@ impl Flame {
             None => {
                 let column = Column::INCLUSIVE;
                 let text = column.text(&basis, &column.value(&basis, row));
-                let share = percent(row.of(refined.metric).inclusive, scene.whole());
+                let parent = table.tree().parent(id).map(|parent| table.tree().row(parent));
+                let whole = scene.whole_of(parent);
+                let share = percent(row.of(refined.metric).inclusive, whole);
                 format!("{text} {share}%")
             }
         };

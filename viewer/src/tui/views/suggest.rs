@@ -118,7 +118,7 @@ impl View for Suggest {
                 }
                 None => [
                     amount(entry.part[0], scene.metric(), form),
-                    format!("{}%", percent(entry.part[0], scene.whole())),
+                    format!("{}%", percent(entry.part[0], scene.whole_of(None))),
                 ],
             };
             canvas.text_right(PART + 1, y, &part, PART, theme.strong());

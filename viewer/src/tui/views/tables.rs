@@ -295,7 +295,7 @@ pub(super) fn draw_path(
             None => {
                 let inclusive = row.of(scene.refined.metric).inclusive;
                 let time = amount(inclusive, scene.metric(), scene.form());
-                format!("{time}  {} %", percent(inclusive, scene.whole()))
+                format!("{time}  {} %", percent(inclusive, scene.whole_of(None)))
             }
         };
     }

@@ -27,12 +27,15 @@ static MODE: Mode = Mode {
     keys: &[TREE, &[Keys::Of(OWN), Keys::Of(STEPS)], COLUMNS, &[Keys::Of(MENU)], FRAME],
 };
 
-static OWN: &[Binding] = &[bind(
-    Group::Refine,
-    "T",
-    Message::Refine(RowStage::ThroughPath),
-    "only paths that begin as this row's",
-)];
+static OWN: &[Binding] = &[
+    bind(Group::Move, ".", Message::ToggleFolds, "show folded rows (start-up, chains), or fold"),
+    bind(
+        Group::Refine,
+        "T",
+        Message::Refine(RowStage::ThroughPath),
+        "only paths that begin as this row's",
+    ),
+];
 
 static SHEET: Sheet = Sheet {
     mode: &MODE,
@@ -44,6 +47,7 @@ static SHEET: Sheet = Sheet {
         ("=", "explain"),
         ("l h", "open"),
         ("H", "hot path"),
+        (".", "unfold"),
         ("/", "search"),
         ("f", "refine"),
         ("enter", "menu"),
@@ -100,13 +104,14 @@ impl View for Tree {
     fn take(&mut self, made: &mut Made, shown: &Refined) {
         const NEARLY_ALL: u32 = 95;
         let Some(tree) = made.take::<TopDown>() else { return };
-        if self.rows.take(first_table(tree, shown, SHEET.cost), shown) {
+        let table = first_table(tree, shown, SHEET.cost).folding(shown);
+        if self.rows.take(table, shown) {
             return;
         }
         if let Some(table) = &mut self.rows.table {
             table.follow_hot_path(shown, NEARLY_ALL);
             table.toggle(shown);
-            table.select(0);
+            table.begin(shown);
         }
     }
 

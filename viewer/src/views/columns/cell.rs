@@ -9,7 +9,7 @@ use crate::profile::comparison::OTHER;
 use crate::views::difference::{self, Difference};
 use crate::views::measure::Measure;
 use crate::views::number::{Form, count, edges, hex, percent};
-use crate::views::row::{Edges, Row, Weight};
+use crate::views::row::{Edges, Weight};
 use crate::views::verdict::per_edge;
 
 /// What a row has in a column.
@@ -50,16 +50,12 @@ pub enum Cell<'r> {
         /// Their sum.
         sum: Edges,
     },
-    /// Cost per edge and its verdict.
+    /// Cost per edge.
     PerEdge {
-        /// What the verdict is of.
-        row: &'r Row,
         /// What has the samples and the edges.
         weight: &'r Weight,
         /// What the samples stand for.
         metric: &'r Metric,
-        /// Whether samples do not tell how long calls are.
-        is_clustered: bool,
     },
     /// What one side has.
     Side(Difference<'r>, usize),
@@ -108,9 +104,7 @@ impl<'r> Cell<'r> {
             Self::EdgesOfBoth { sides, .. } => {
                 sides.map_or_else(String::new, |sides| difference::edges(sides, form))
             }
-            Self::PerEdge { row, weight, metric, is_clustered } => {
-                per_edge(row, weight, metric, is_clustered, form)
-            }
+            Self::PerEdge { weight, metric } => per_edge(weight, metric, form),
             Self::Side(difference, side) => difference.amount(side, form),
             Self::Delta(difference) => difference.delta(form),
             Self::Growth(difference) => difference.growth_text(form),
@@ -178,6 +172,23 @@ impl<'r> Cell<'r> {
                 [0, other] => Rank::New(other),
                 [base, other] => Rank::Ratio(Ratio(other, base)),
             },
+        }
+    }
+
+    /// How long the bar is that stands for it, in a unit of the column's own; `None` where it is
+    /// not exactly known, has no number, or grew from nothing.
+    #[must_use]
+    pub fn length(&self) -> Option<f64> {
+        match (self, self.plain()) {
+            (Self::PerEdge { .. }, Plain::Real(ratio)) => Some(ratio),
+            (Self::Edges(_), Plain::Bounds(low, high)) if low == high => Some(high as f64),
+            (Self::EdgesOfBoth { sum, .. }, _) => Self::Edges(*sum).length(),
+            (Self::Delta(_), Plain::Integer(delta)) => Some(delta.unsigned_abs() as f64),
+            (Self::Side(..) | Self::Cost { .. } | Self::Count(_), Plain::Natural(n)) => {
+                Some(n as f64)
+            }
+            (Self::Share { part, .. }, _) => Some(*part as f64),
+            _ => None,
         }
     }
 

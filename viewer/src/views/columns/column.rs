@@ -28,11 +28,13 @@ pub enum Id {
     ExclusivePercent,
     /// Edge count.
     Edges,
-    /// Cost per edge and its verdict.
+    /// Cost per edge.
     PerEdge,
+    /// What that says of the calls, in words.
+    Calls,
     /// Inclusive samples.
     Samples,
-    /// Inclusive cost as a bar.
+    /// The number that rows are ordered by as a bar.
     Bar,
     /// Name of the function.
     Function,
@@ -141,6 +143,19 @@ impl Column {
     }
 }
 
+/// Whether and how a screen has a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which one.
+    pub id: Id,
+    /// Whether it is of the metrics that are not looked at, one column for each.
+    pub is_of_others: bool,
+    /// Whether it is shown, where there is room.
+    pub is_shown: bool,
+    /// Its cells, where they are not the usual ones.
+    pub width: Option<usize>,
+}
+
 /// All about a column that does not depend on a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
@@ -242,8 +257,10 @@ pub enum Tone {
     Plain,
     /// Nothing, and it matters little.
     Faint,
-    /// How much of everything it is.
+    /// How much of everything it is: what a person can act on.
     Heat,
+    /// Whether it is hardly anything of everything.
+    Size,
     /// Whether it became more or less.
     Change,
 }
@@ -258,6 +275,46 @@ pub enum Medium {
     Screen,
 }
 
+/// What percentages are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PercentOf {
+    /// All samples of the profile.
+    #[default]
+    Base,
+    /// The samples that are shown.
+    View,
+    /// The inclusive samples of the row above.
+    Parent,
+}
+
+impl PercentOf {
+    /// What is shown, or all that was measured.
+    #[must_use]
+    pub const fn shown(is_of_shown: bool) -> Self {
+        if is_of_shown { Self::View } else { Self::Base }
+    }
+
+    /// What it is called beside a percent sign.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Base => "all",
+            Self::View => "shown",
+            Self::Parent => "parent",
+        }
+    }
+
+    /// The next one, going round.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        match self {
+            Self::Base => Self::View,
+            Self::View => Self::Parent,
+            Self::Parent => Self::Base,
+        }
+    }
+}
+
 /// What the numbers of all rows are of, and how they are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Basis<'r> {
@@ -267,8 +324,8 @@ pub struct Basis<'r> {
     pub medium: Medium,
     /// What costs count.
     pub measure: Measure,
-    /// Whether percentages are of what is shown, not of all that was measured.
-    pub percent_of_shown: bool,
+    /// What percentages are of.
+    pub percent_of: PercentOf,
     /// Signals and samples, where samples do not tell how long calls are.
     pub clustered: Option<(u64, u64)>,
     /// Whether machines get all that is known of addresses.
@@ -297,6 +354,8 @@ pub struct At<'r> {
     pub column: Column,
     /// The row.
     pub row: &'r Row,
+    /// The row above it, where that is known.
+    pub parent: Option<&'r Row>,
     /// The process or thread that it is of, in a table of these.
     pub context: Option<&'r Context>,
 }
@@ -306,19 +365,27 @@ pub struct At<'r> {
 pub struct AnyRow<'r> {
     /// Its samples.
     pub row: &'r Row,
+    /// The row above it, of which percentages may be.
+    pub parent: Option<&'r Row>,
     /// The process or thread that it is of, in a table of these.
     pub context: Option<&'r Context>,
 }
 
 impl<'r> From<&'r Row> for AnyRow<'r> {
     fn from(row: &'r Row) -> Self {
-        Self { row, context: None }
+        Self { row, parent: None, context: None }
+    }
+}
+
+impl<'r> From<(&'r Row, Option<&'r Row>)> for AnyRow<'r> {
+    fn from((row, parent): (&'r Row, Option<&'r Row>)) -> Self {
+        Self { row, parent, context: None }
     }
 }
 
 impl<'r> From<&'r Context> for AnyRow<'r> {
     fn from(context: &'r Context) -> Self {
-        Self { row: &context.row, context: Some(context) }
+        Self { row: &context.row, parent: None, context: Some(context) }
     }
 }
 
@@ -346,7 +413,7 @@ impl<'r> Basis<'r> {
             refined,
             medium: Medium::default(),
             measure: Measure::Source,
-            percent_of_shown: false,
+            percent_of: PercentOf::default(),
             clustered: None,
             addresses: false,
             form: Form::default(),
@@ -363,7 +430,11 @@ impl<'r> Basis<'r> {
     #[must_use]
     pub fn whole(&self, metric: MetricRef) -> u64 {
         let (base, shown) = self.refined.account_of(metric);
-        if self.percent_of_shown { shown } else { base }
+        match self.percent_of {
+            PercentOf::Base => base,
+            // Nothing is above the outermost rows but what is shown.
+            PercentOf::View | PercentOf::Parent => shown,
+        }
     }
 
     /// Whether the profile has several metrics.
@@ -427,15 +498,13 @@ impl<'r> At<'r> {
 
     /// So many samples as a share; of a process of two runs that are compared, of its own one.
     pub(super) fn part(&self, part: u64) -> Cell<'r> {
-        let whole = match self.context.and_then(|context| context.run) {
-            Some([all, shown]) => {
-                if self.basis.percent_of_shown {
-                    shown
-                } else {
-                    all
-                }
+        let whole = match (self.context.and_then(|context| context.run), self.parent) {
+            (Some([all, _]), _) if self.basis.percent_of == PercentOf::Base => all,
+            (Some([_, shown]), _) => shown,
+            (None, Some(parent)) if self.basis.percent_of == PercentOf::Parent => {
+                parent.of(self.number()).inclusive
             }
-            None => self.basis.whole(self.number()),
+            (None, _) => self.basis.whole(self.number()),
         };
         Cell::Share { part, whole }
     }

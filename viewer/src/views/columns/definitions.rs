@@ -13,6 +13,7 @@ use crate::views::measure::Measure;
 use crate::views::number::Form;
 use crate::views::printable::printable;
 use crate::views::row::{Cost, Edges};
+use crate::views::verdict;
 
 /// Which metrics have a column on a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,17 +25,18 @@ pub(super) enum Whose {
 }
 
 /// On a screen, in the order of what matters most.
-pub(super) const SCREEN: [(Whose, Id); 10] = [
+pub(super) const SCREEN: [(Whose, Id); 11] = [
     (Whose::LookedAt, Id::Inclusive),
+    (Whose::LookedAt, Id::Bar),
     (Whose::LookedAt, Id::Percent),
     (Whose::LookedAt, Id::ExclusivePercent),
     (Whose::Others, Id::Inclusive),
     (Whose::LookedAt, Id::Edges),
+    (Whose::LookedAt, Id::Calls),
     (Whose::LookedAt, Id::PerEdge),
     (Whose::Others, Id::Percent),
     (Whose::LookedAt, Id::Exclusive),
     (Whose::LookedAt, Id::Samples),
-    (Whose::LookedAt, Id::Bar),
 ];
 
 /// Of lines of a source file and of instructions, beside these, in the order of what matters most.
@@ -52,8 +54,8 @@ pub(super) const LINES: [(Whose, Id); 7] = [
 pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
 
 /// On a page, from left to right; each other metric then has those of one metric.
-pub(super) const PAGE: [Id; 5] =
-    [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge];
+pub(super) const PAGE: [Id; 6] =
+    [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls];
 
 /// For machines, in their order; of several metrics, each has those of one metric.
 pub(super) const MACHINE: [Id; 9] = [
@@ -71,9 +73,13 @@ pub(super) const MACHINE: [Id; 9] = [
 /// The same of addresses, behind those.
 pub(super) const OF_ADDRESSES: [Id; 3] = [Id::BuildId, Id::CallFile, Id::CallLine];
 
-/// Of a comparison, on a screen and on a page, from left to right.
+/// Of a comparison, on a page, from left to right.
 pub(super) const COMPARED: [Id; 6] =
     [Id::Base, Id::Other, Id::Delta, Id::Growth, Id::Noise, Id::EdgesOfBoth];
+
+/// The same on a screen, in the order of what matters most.
+pub(super) const COMPARED_SCREEN: [Id; 7] =
+    [Id::Base, Id::Other, Id::Delta, Id::Growth, Id::Bar, Id::Noise, Id::EdgesOfBoth];
 
 /// Of a comparison, for machines, and about which cost, if not about that of the view.
 pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 17] = [
@@ -114,7 +120,7 @@ pub(super) const CONTEXTS_MACHINE: [Id; 9] = [
 ];
 
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
-pub static DEFINITIONS: [Definition; 37] = [
+pub static DEFINITIONS: [Definition; 38] = [
     Definition {
         id: Id::Inclusive,
         key: "inclusive",
@@ -123,21 +129,26 @@ pub static DEFINITIONS: [Definition; 37] = [
         value: |at| at.cost(at.weight().inclusive),
         zero: Zero::DotOnScreen,
         order: Order::By("time"),
-        help: "Inclusive cost",
+        help: "Inclusive cost: the row and all it calls",
         explain: explain::inclusive,
         width: 9,
-        tone: Tone::Heat,
+        tone: Tone::Size,
         ..COLUMN
     },
     Definition {
         id: Id::Percent,
         key: "percent",
-        heading: |_| "%".into(),
+        heading: |of| match (of.basis.medium, of.column.metric) {
+            (Medium::Screen, None) => format!("% {}", of.basis.percent_of.word()).into(),
+            // Beside the metric that is looked at, which says it.
+            _ => "%".into(),
+        },
         value: |at| at.part(at.weight().inclusive),
         order: Order::As(Id::Inclusive),
         help: "Inclusive cost as a share",
         explain: explain::percent_of_cost,
         width: 5,
+        tone: Tone::Size,
         ..SHARE
     },
     Definition {
@@ -148,7 +159,7 @@ pub static DEFINITIONS: [Definition; 37] = [
         value: |at| at.cost(at.weight().exclusive),
         zero: Zero::Dot,
         order: Order::By("excl"),
-        help: "Exclusive cost",
+        help: "Exclusive cost: its own code",
         explain: explain::exclusive,
         repeats: Some(Id::ExclusivePercent),
         width: 10,
@@ -176,7 +187,7 @@ pub static DEFINITIONS: [Definition; 37] = [
         unit: Unit::Edges,
         value: |at| Cell::Edges(at.weight().edges),
         order: Order::By("edges"),
-        help: "Edge count",
+        help: "Edge count: returns that were seen",
         explain: explain::edges,
         width: 9,
         ..COLUMN
@@ -186,16 +197,22 @@ pub static DEFINITIONS: [Definition; 37] = [
         key: "per_edge",
         heading: |of| if of.is_time() { "time/edge".into() } else { "cost/edge".into() },
         unit: Unit::PerEdge,
-        value: |at| Cell::PerEdge {
-            row: at.row,
-            weight: at.weight(),
-            metric: at.metric(),
-            is_clustered: at.basis.clustered.is_some(),
-        },
+        value: |at| Cell::PerEdge { weight: at.weight(), metric: at.metric() },
         order: Order::By("per-edge"),
         help: "Cost per edge",
         explain: explain::per_edge,
-        width: 13,
+        width: 9,
+        ..COLUMN
+    },
+    Definition {
+        id: Id::Calls,
+        key: "calls",
+        unit: Unit::PerEdge,
+        value: |at| text(verdict::calls(at.row, at.basis.clustered.is_some())),
+        order: Order::As(Id::PerEdge),
+        help: "Many short ones, or few long",
+        explain: explain::calls,
+        width: 10,
         ..COLUMN
     },
     Definition {
@@ -215,10 +232,10 @@ pub static DEFINITIONS: [Definition; 37] = [
         heading: |_| "".into(),
         unit: Unit::Bar,
         value: |at| at.part(at.weight().inclusive),
-        order: Order::As(Id::Inclusive),
-        help: "Inclusive cost as a bar",
-        repeats: Some(Id::Percent),
-        width: 10,
+        order: Order::None,
+        help: "What rows are ordered by",
+        repeats: Some(Id::Inclusive),
+        width: 4,
         ..SHARE
     },
     FUNCTION,
@@ -460,7 +477,7 @@ pub static DEFINITIONS: [Definition; 37] = [
         zero: Zero::DotOnScreen,
         help: "What of all that is shown it had",
         explain: explain::part,
-        tone: Tone::Heat,
+        tone: Tone::Size,
         ..CONTEXT
     },
     Definition {

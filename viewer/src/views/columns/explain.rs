@@ -6,7 +6,7 @@ use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::profile::{Module, SymbolSource};
 
 use super::cell::Cell;
-use super::column::{About, At, Explanation};
+use super::column::{About, At, Explanation, PercentOf};
 use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, OTHER, Scale};
 use crate::views::difference::{self, Change};
@@ -136,11 +136,20 @@ pub(super) fn percent_of_cost(at: &At<'_>, _: About) -> Explanation {
     if at.column.metric.is_some() || at.context.is_some() {
         return vec![text];
     }
-    let which = match at.basis.percent_of_shown {
-        true => "the screen shows the share of what is shown; % changes that",
-        false => "the screen shows the share of what was measured; % changes that",
+    let which = match at.basis.percent_of {
+        PercentOf::Base => "the screen shows the share of what was measured; % changes that",
+        PercentOf::View => "the screen shows the share of what is shown; % changes that",
+        PercentOf::Parent => "the screen shows the share of the row above; % changes that",
     };
-    vec![text, pair("", which)]
+    let mut texts = vec![text];
+    if let Some(parent) = at.parent {
+        let whole = parent.of(at.number()).inclusive;
+        let [samples, all] = [part, whole].map(|samples| count(samples, at.basis.form));
+        let share = percent(part, whole);
+        texts.push(pair("", format!("{samples} of {all} of the row above = {share} %")));
+    }
+    texts.push(pair("", which));
+    texts
 }
 
 /// What a process or a thread had.
@@ -238,30 +247,34 @@ pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
              inner ones of a recursive function is that of the outer ones",
         ));
     }
+    texts
+}
+
+/// What the calls are like.
+pub(super) fn calls(at: &At<'_>, _: About) -> Explanation {
+    let form = at.basis.form;
     if let Some((signals, samples)) = at.basis.clustered
-        && weight.edges != Edges::None
+        && at.weight().edges != Edges::None
     {
-        texts.push(pair(
-            "",
-            format!(
-                "how long calls are is not told: {} samples came in {} signals, several periods at a \
-                 time",
-                count(samples, form),
-                count(signals, form)
-            ),
-        ));
-        return texts;
+        let text = format!(
+            "how long they are is not told: {} samples came in {} signals, several periods at a \
+             time",
+            count(samples, form),
+            count(signals, form)
+        );
+        return vec![pair("calls", text)];
     }
     match verdict::of_row(at.row) {
         Some(verdict) => {
-            texts.push(pair("", format!("{}: {}", verdict.word(), verdict.explanation())));
+            vec![pair("calls", format!("{}: {}", verdict.word(), verdict.explanation()))]
         }
-        None if matches!(weight.outer_edges, Edges::None | Edges::Range { high: 0, .. }) => {}
+        None if matches!(at.weight().outer_edges, Edges::None | Edges::Range { high: 0, .. }) => {
+            Vec::new()
+        }
         None => {
-            texts.push(pair("", "the bounds are too far apart to tell long calls from short ones"))
+            vec![pair("calls", "the bounds of edges are too far apart to tell long from short")]
         }
     }
-    texts
 }
 
 /// What one side of a comparison has.

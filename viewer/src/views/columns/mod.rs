@@ -17,8 +17,8 @@ use std::borrow::Cow;
 
 pub use cell::{Cell, Plain, Rank};
 pub use column::{
-    About, AnyRow, At, Basis, Column, Definition, Explanation, Heading, Id, Lines, Medium, Order,
-    Tone, Unit, Zero,
+    About, AnyRow, At, Basis, Choice, Column, Definition, Explanation, Heading, Id, Lines, Medium,
+    Order, PercentOf, Tone, Unit, Zero,
 };
 pub use definitions::DEFINITIONS;
 
@@ -30,10 +30,64 @@ impl Basis<'_> {
     /// The columns on a screen, those first that matter most. A comparison is about `cost`.
     #[must_use]
     pub fn on_screen(&self, cost: Cost) -> Vec<Column> {
-        if self.is_compared() {
-            return definitions::COMPARED.map(|id| Column::comparing(id, cost)).to_vec();
+        let choices = self.choices();
+        choices.iter().flat_map(|choice| self.chosen(choice, cost)).collect()
+    }
+
+    /// The columns that a screen may have, in the order in which it begins: those that it shows
+    /// then, and the others that there are.
+    #[must_use]
+    pub fn choices(&self) -> Vec<Choice> {
+        let lines = if self.is_compared() { Lines::OfBoth } else { Lines::Functions };
+        let shown: Vec<_> = match lines {
+            Lines::OfBoth => definitions::COMPARED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec(),
+            _ => definitions::SCREEN.to_vec(),
+        };
+        // The name is what the rows are.
+        let is_name = |id: Id| matches!(id, Id::Function | Id::FunctionOfBoth);
+        let further = DEFINITIONS.iter().filter(|of| of.lines == lines && !is_name(of.id));
+        let further = further.map(|of| (Whose::LookedAt, of.id));
+        let further: Vec<_> = further.filter(|column| !shown.contains(column)).collect();
+        let choice = |is_shown| {
+            move |(whose, id)| Choice {
+                id,
+                is_of_others: whose == Whose::Others,
+                is_shown,
+                width: None,
+            }
+        };
+        let all = shown.into_iter().map(choice(true)).chain(further.into_iter().map(choice(false)));
+        all.filter(|choice| !choice.is_of_others || self.has_several_metrics()).collect()
+    }
+
+    /// The columns of a choice: none if it is not shown, and one for each metric if it is of the
+    /// others.
+    pub fn chosen(&self, choice: &Choice, cost: Cost) -> impl Iterator<Item = Column> + use<'_> {
+        let Choice { id, is_of_others, is_shown, .. } = *choice;
+        let column =
+            if self.is_compared() { Column::comparing(id, cost) } else { Column::of(id, None) };
+        let others = self.others().map(move |metric| Column::of(id, Some(metric)));
+        let others = others.filter(move |_| is_shown && is_of_others);
+        (is_shown && !is_of_others).then_some(column).into_iter().chain(others)
+    }
+
+    /// The same where these are shown, in this order, and of the others those of other metrics
+    /// behind them; `None` if none of these is of such rows.
+    #[must_use]
+    pub fn named(&self, shown: &[Id]) -> Option<Vec<Choice>> {
+        let mut choices = self.choices();
+        let place = |choice: &Choice| match choice.is_of_others {
+            true => Some(shown.len()),
+            false => shown.iter().position(|id| *id == choice.id),
+        };
+        if !choices.iter().any(|choice| !choice.is_of_others && place(choice).is_some()) {
+            return None;
         }
-        self.of_whose(&definitions::SCREEN)
+        for choice in &mut choices {
+            choice.is_shown = place(choice).is_some();
+        }
+        choices.sort_by_key(|choice| place(choice).unwrap_or(usize::MAX));
+        Some(choices)
     }
 
     /// The columns beside lines of source files, those first that matter most.
@@ -159,8 +213,8 @@ impl Column {
     /// What a row has.
     #[must_use]
     pub fn value<'r>(self, basis: &'r Basis<'r>, row: impl Into<AnyRow<'r>>) -> Cell<'r> {
-        let AnyRow { row, context } = row.into();
-        (self.definition().value)(&At { basis, column: self, row, context })
+        let AnyRow { row, parent, context } = row.into();
+        (self.definition().value)(&At { basis, column: self, row, parent, context })
     }
 
     /// What people read of a row.
@@ -188,8 +242,8 @@ impl Column {
         row: impl Into<AnyRow<'r>>,
         about: About,
     ) -> Explanation {
-        let AnyRow { row, context } = row.into();
-        (self.definition().explain)(&At { basis, column: self, row, context }, about)
+        let AnyRow { row, parent, context } = row.into();
+        (self.definition().explain)(&At { basis, column: self, row, parent, context }, about)
     }
 
     /// The column that orders rows where this one is asked for; `None` if none does.

@@ -57,7 +57,7 @@ fn check(shown: Edges, returns: Returns, row: &str) -> Result<(), TestCaseError>
     prop_assert!(returns.are_calls, "{}: {:?} where nothing is called", row, shown);
     prop_assert!((low..=high).contains(&returned), "{}: {} in {:?}", row, returned, shown);
     let text = edges(shown, Form::Ascii);
-    let number = if text == "live" { Some(0) } else { text.replace(' ', "").parse().ok() };
+    let number = if text == "running" { Some(0) } else { text.replace(' ', "").parse().ok() };
     prop_assert!(number.is_none_or(|number: u64| number == returned), "{}: {}", row, text);
     Ok(())
 }
