@@ -16,7 +16,7 @@ use crate::tui::theme::Colors;
 const EXAMPLES: &str = "\
 Examples:
   csprof config                    every setting, its value, and where that comes from
-  csprof config >config.toml       a file to begin with: what it does not set is commented out
+  csprof config >my.toml           a file to begin with: what it does not set is commented out
   csprof config | grep -v '^#'     what the file sets
 
 The file is $XDG_CONFIG_HOME/csprof/config.toml, or ~/.config/csprof/config.toml. CSPROF_CONFIG

@@ -18,6 +18,9 @@ use crate::tui::Writer;
 /// The command lines that say what a screen shows.
 #[derive(Debug, Parser)]
 struct Line {
+    /// Said of a line that does not depend on a configuration file; here none does.
+    #[arg(long = "no-config")]
+    _no_config: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -67,4 +70,15 @@ fn written(
             out
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_may_say_that_it_needs_no_configuration() {
+        let words = ["csprof", "--no-config", "report", "run.csprof"];
+        assert!(matches!(Line::try_parse_from(words).unwrap().command, Command::Report(_)));
+    }
 }

@@ -9,9 +9,10 @@
 //! parser, and all that is wrong with the file is told at once.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
@@ -24,6 +25,7 @@ use crate::refine::meant;
 use crate::set_files::config_folder;
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::Colors;
+use nix::libc;
 
 /// Names the file, or none where it is empty.
 pub(super) const VARIABLE: &str = "CSPROF_CONFIG";
@@ -88,7 +90,8 @@ impl Settings {
         let Some(path) = &file else { return Ok(Self::default()) };
         let text = match text_of(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => {
+            // Nobody has written one where there is no such folder, or it is another user's.
+            Err(error) if named.is_none() && is_none(&error) => {
                 return Ok(Self { file, ..Self::default() });
             }
             Err(error) => return Err(format!("{}: {error}{}", place_of(path), remedy())),
@@ -153,7 +156,7 @@ impl Settings {
 
     /// Whether subcommands that print rows have other defaults.
     pub(super) fn change_reports(&self) -> bool {
-        self.list.iter().any(|of| ["report", "diff", "info"].contains(&&*of.table))
+        self.list.iter().any(|of| ["report", "diff", "info", "export"].contains(&&*of.table))
     }
 
     /// What keys mean; digits may be counts.
@@ -317,9 +320,17 @@ fn check(root: &Command, table: &str, setting: &Setting) -> Result<(), String> {
     }
 }
 
+/// Whether there is no file that this user may read.
+fn is_none(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
+}
+
 fn text_of(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    // A pipe that nobody writes to is empty, and not waited for.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
         return Err(io::Error::other("more than 1 MB is no configuration file"));
     }

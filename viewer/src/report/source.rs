@@ -110,7 +110,9 @@ pub fn text(
             let around = lines.lines.iter().map(|line| line.number);
             let around =
                 around.flat_map(|line| line.saturating_sub(AROUND)..=line.saturating_add(AROUND));
-            around.filter(|line| (1..=most).contains(line)).collect()
+            // Sampled lines that the file does not have stand without text.
+            let sampled = lines.lines.iter().map(|line| line.number);
+            around.filter(|line| (1..=most).contains(line)).chain(sampled).collect()
         }
         Err(_) => lines.lines.iter().map(|line| line.number).collect(),
     };

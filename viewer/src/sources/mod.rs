@@ -1,15 +1,16 @@
 //! Source files: where they are now, and what is in them.
 //!
-//! A profile names a file as the compiler did. It is looked for there, at the paths that
-//! `--path-map OLD=NEW` makes of that, and below folders that the user names later. A file is read
-//! as it is: it may be another version than that which was compiled, and whoever shows it says what
-//! is known of that.
+//! A profile names a file as the compiler did. It is looked for at the paths that
+//! `--path-map OLD=NEW` makes of that, there, and below folders that the user names later. A file is
+//! read as it is: it may be another version than that which was compiled, and whoever shows it says
+//! what is known of that.
 
 mod text;
 
-use std::fs;
-use std::io;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use std::time::UNIX_EPOCH;
 
 use csprof_format::ids::StringId;
 use csprof_format::profile as saved;
+use nix::libc;
 
 pub use self::text::{SourceText, without_tabs};
 
@@ -155,15 +157,18 @@ fn read(path: &Path) -> Result<(Vec<u8>, Option<u64>), String> {
         kind => kind.to_string(),
     };
     // Asked before opening: opening a pipe would wait for a writer.
-    let metadata = fs::metadata(path).map_err(told)?;
-    if !metadata.is_file() {
+    if !fs::metadata(path).map_err(told)?.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    if metadata.len() > LARGEST {
+    // Some of /proc wait for something to read, or say that they have no bytes, and have many.
+    let options = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = options.map_err(told)?;
+    let metadata = file.metadata().map_err(told)?;
+    let mut bytes = Vec::new();
+    let read = file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(told)?;
+    if read as u64 > LARGEST {
         return Err(format!("it is larger than {} MiB", LARGEST >> 20));
     }
-    let mut bytes = fs::read(path).map_err(told)?;
-    bytes.truncate(usize::try_from(LARGEST).unwrap_or(usize::MAX));
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Ok((bytes, modified.and_then(|since| u64::try_from(since.as_nanos()).ok())))
 }
@@ -222,6 +227,12 @@ mod tests {
 
     fn found(sources: &Sources, recorded: &str, directory: &Path) -> Option<PathBuf> {
         sources.find(recorded, directory).ok().map(|source| source.path)
+    }
+
+    /// It says that it has no bytes, and has 2^39.
+    #[test]
+    fn no_more_is_read_than_a_source_may_have() {
+        assert!(read(Path::new("/proc/self/pagemap")).is_err());
     }
 
     #[test]

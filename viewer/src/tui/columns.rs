@@ -156,7 +156,10 @@ impl Columns {
                 Unit::Bar => (width / 20).max(definition.width),
                 _ => definition.width.max(heading + around),
             };
-            let cells = cells.unwrap_or(usual);
+            let cells = match (cells, shown.is_empty()) {
+                (Some(cells), true) => cells.min(width.saturating_sub(1 + LEAST_PATH_ROOM)).max(1),
+                (cells, _) => cells.unwrap_or(usual),
+            };
             let share = match definition.repeats {
                 Some(_) if wanted.choices.is_none() && definition.unit != Unit::Bar => {
                     PATH_SHARE_PERCENT

@@ -3,7 +3,7 @@
 //! What is written is what a command line gives, as that of `:repro`, so this is about words. Who
 //! runs the viewer knows what they mean.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -161,11 +161,24 @@ pub(super) fn put(
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file whole or not at all: one that it replaces stays until then.
 fn save(path: &Path, replaces: bool, text: &[u8]) -> io::Result<()> {
-    if replaces {
-        // What is no file of its own, as a device, cannot be removed when writing fails.
-        return File::create(path)?.write_all(text);
+    let there = if replaces { fs::metadata(path).ok() } else { None };
+    if let Some(there) = there {
+        if !there.is_file() {
+            // A device, for instance.
+            return OpenOptions::new().write(true).open(path)?.write_all(text);
+        }
+        // Of a link, the file that it leads to.
+        let path = fs::canonicalize(path)?;
+        let mut beside = path.clone().into_os_string();
+        beside.push(format!(".{}.new", std::process::id()));
+        let beside = Path::new(&beside);
+        save(beside, false, text)?;
+        let moved = fs::set_permissions(beside, there.permissions());
+        return moved.and_then(|()| fs::rename(beside, path)).inspect_err(|_| {
+            let _ = fs::remove_file(beside);
+        });
     }
     let mut file = File::create_new(path)?;
     file.write_all(text).inspect_err(|_| {

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -195,6 +195,7 @@ pub fn run(
         reader,
         last_click: None,
         print_at_end: Vec::new(),
+        writing: Vec::new(),
         set_files,
         ended_by: None,
     };
@@ -213,8 +214,17 @@ pub fn run(
         }
         shell.run()
     });
-    let Shell { screen, print_at_end, ended_by, .. } = shell;
+    let Shell { screen, print_at_end, writing, answers, ended_by, .. } = shell;
     drop(screen);
+    if ended_by.is_none() {
+        // What was asked for before the user left. A panic was told.
+        writing.into_iter().for_each(|writing| drop(writing.join()));
+        for message in answers.try_iter() {
+            if let Message::Exported { notice: Notice::Failed(why), .. } = message {
+                print::message(why)?;
+            }
+        }
+    }
     for line in print_at_end {
         print::line(&line).context("standard output: cannot be written")?;
     }
@@ -382,6 +392,8 @@ struct Shell<'r> {
     reader: Reader,
     last_click: Option<(u16, u16, Instant)>,
     print_at_end: Vec<String>,
+    /// Threads that write files.
+    writing: Vec<JoinHandle<()>>,
     set_files: &'r SetFiles,
     /// The signal that ended the viewer.
     ended_by: Option<i32>,
@@ -538,11 +550,12 @@ impl Shell<'_> {
             }
             Effect::Export { words, form, target } => {
                 let (write, profile) = (Arc::clone(&self.write), self.model.profile.clone());
-                self.beside(move || {
+                let writing = self.beside(move || {
                     let written = write(&profile, &words).map_err(|error| format!("{error:#}"));
                     let (copied, notice) = export::put(written, &target, form);
                     Message::Exported { copied, notice }
                 });
+                self.writing.push(writing);
             }
             Effect::Edit { path, line } => return self.edit(&path, line),
             Effect::Copy(text) => self.screen.copy(&text).context(TERMINAL)?,
@@ -588,7 +601,8 @@ impl Shell<'_> {
     /// Reads the profile again.
     fn reload(&self, request: Request) {
         let (read, base) = (self.read.clone(), self.base.clone());
-        self.beside(move || {
+        // Nobody waits for it.
+        let _ = self.beside(move || {
             let read = match read {
                 Some(read) => read().map_err(|error| format!("{error:#}")),
                 None => Err("it was read from standard input".to_owned()),
@@ -599,7 +613,7 @@ impl Shell<'_> {
 
     /// Works on a thread of its own, which nobody waits for: a file may be on a disk that is far
     /// away. The message is the answer.
-    fn beside(&self, work: impl FnOnce() -> Message + Send + 'static) {
+    fn beside(&self, work: impl FnOnce() -> Message + Send + 'static) -> JoinHandle<()> {
         let (answer, sender) = self.to_self.clone();
         thread::spawn(move || {
             // A panic gives the terminal back, so nobody may go on painting.
@@ -611,7 +625,7 @@ impl Shell<'_> {
             print::mute();
             drop(answer.send(work()));
             drop(sender.send(Arrival::Answered));
-        });
+        })
     }
 
     /// Refines at once where that takes less than a frame, else on the worker.

@@ -532,6 +532,10 @@ impl<D: Direction> Rows for Table<D> {
         let is_all = self.visible.open_subtree(&mut self.tree, refined, place, OPEN_LIMIT);
         self.changed(refined);
         self.select_row(row);
+        // As in `toggle`: keys act on the row that was selected.
+        if let Some(row) = row.filter(|_| self.folded(self.selected).is_some()) {
+            self.reveal(refined, row);
+        }
         is_all
     }
 

@@ -414,7 +414,10 @@ fn differences(
     let above = places(tree, found);
     let is_one_sided = |id: RowId| Cost::Inclusive.of_sides(tree.row(id)).contains(&0);
     let claim = |(place, &id): (usize, &RowId)| {
-        let is_within = above[place].is_some_and(|above| is_one_sided(found[above]));
+        // What is above all functions is no entry, so it has none within it.
+        let is_entry = |id: RowId| is_function(tree.row(id).kind);
+        let is_within =
+            above[place].is_some_and(|above| is_entry(found[above]) && is_one_sided(found[above]));
         let may_be = is_function(tree.row(id).kind) && !is_within;
         may_be.then_some(Claim { why: Why::Differs, part: [0, 0] })
     };

@@ -37,7 +37,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
         ),
     };
     let [base, other] = [BASE, OTHER].map(|side| all.amount(side, form));
-    let source = printable(&comparison.sides[BASE].metric.source);
+    let source = code(&comparison.sides[BASE].metric.source);
     writeln!(out, "**{source}: {base} before, {other} after**: {verdict}\n")?;
     if let Some(doubt) = unrelated(&refined.profile) {
         writeln!(out, "{}\n", code(&doubt))?;

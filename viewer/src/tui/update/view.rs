@@ -26,6 +26,7 @@ pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
     let came_from = std::mem::replace(&mut model.view, view);
     model.forget_found();
     if came_from != view {
+        model.sideways = 0;
         model.views[view.0].entered(function, path, &model.scene.refined);
     }
     ended

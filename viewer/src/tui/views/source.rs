@@ -213,7 +213,12 @@ impl SourceView {
         let last = file.found.as_ref().map_or(0, |source| source.text.len());
         let numbers: Vec<u32> = match last {
             0 => file.lines.lines.iter().map(|line| line.number).collect(),
-            last => (1..=u32::try_from(last).unwrap_or(u32::MAX)).collect(),
+            last => {
+                // Sampled lines that the file does not have stand without text.
+                let last = u32::try_from(last).unwrap_or(u32::MAX);
+                let sampled = file.lines.lines.iter().map(|line| line.number);
+                (1..=last).chain(sampled.filter(|line| *line > last)).collect()
+            }
         };
         self.items.clear();
         self.items.reserve(numbers.len());
