@@ -1,9 +1,9 @@
 //! Source files: where they are now, and what is in them.
 //!
 //! A profile names a file as the compiler did. It is looked for at the paths that
-//! `--path-map OLD=NEW` makes of that, there, and below folders that the user names later. A file is
-//! read as it is: it may be another version than that which was compiled, and whoever shows it says
-//! what is known of that.
+//! `--path-map OLD=NEW` makes of that, there, and below folders that the user names later. A file
+//! is read as it is: it may be another version than that which was compiled, and whoever shows it
+//! says what is known of that.
 
 mod text;
 
