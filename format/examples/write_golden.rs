@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         ("loops.csprof", sample::of_loops()),
         ("files.csprof", sample::of_files()),
         ("stages.csprof", sample::of_stages()),
+        ("sources.csprof", sample::of_sources()),
     ];
     for (name, profile) in profiles {
         if let Err(error) = write::save_new(&profile, &Path::new(&folder).join(name)) {

@@ -13,7 +13,7 @@ use crate::ids::FrameId;
 use crate::kind::BlockKind;
 use crate::profile::{
     Account, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, ModuleFile, Process, Profile,
-    TailCall, Thread, Tree,
+    SourceFile, TailCall, Thread, Tree,
 };
 use crate::violation::{Fault, Violation};
 
@@ -54,6 +54,10 @@ const COPIES: u64 = 3;
 const EXPANSION: u64 = size_of::<Vec<u8>>() as u64;
 /// The same for samples of a further metric, which take two bytes or more.
 const SHARE: u64 = size_of::<(u32, u64)>() as u64 / 2;
+
+/// The same for source files, of which a module takes one byte or more, and a stretch two: their
+/// vectors grow by doubling while they are read.
+const SOURCE: u64 = 2 * size_of::<u32>() as u64;
 
 /// Memory that is still allowed.
 #[derive(Clone, Debug)]
@@ -114,6 +118,7 @@ impl Budget {
             BlockKind::TailCalls => size_of::<TailCall>(),
             BlockKind::Files => size_of::<ModuleFile>(),
             BlockKind::Stages => size_of::<String>(),
+            BlockKind::Sources => size_of::<SourceFile>(),
         };
         let decoded = u64::from(decoded);
         let contents = match kind {
@@ -127,6 +132,8 @@ impl Budget {
             | BlockKind::InLoops
             | BlockKind::Files => 0,
             BlockKind::Strings => decoded,
+            // Text, modules of a byte or more, and stretches of two.
+            BlockKind::Sources => decoded.saturating_mul(SOURCE),
             _ => decoded.saturating_mul(EXPANSION),
         };
         self.add(u64::from(count).saturating_mul(element as u64).saturating_add(contents));

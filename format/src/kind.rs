@@ -71,6 +71,8 @@ kinds! {
     Files = 18, "file of a module", "files of modules";
     /// The refinement to begin with.
     Stages = 19, "stage", "stages";
+    /// Lines of source files.
+    Sources = 20, "source file", "source files";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -93,8 +95,8 @@ impl BlockKind {
     pub(crate) const fn critical(self) -> bool {
         // Without names and lines, a profile still shows modules and offsets; without the runs
         // that were merged, all that they measured; accounts only explain, the program's
-        // structure only adds rows, files only serve to find more names, and without its stages a
-        // profile shows all frames.
+        // structure only adds rows, files only serve to find more names, without its stages a
+        // profile shows all frames, and source files may be on the reader's machine.
         !matches!(
             self,
             Self::Functions
@@ -106,6 +108,7 @@ impl BlockKind {
                 | Self::TailCalls
                 | Self::Files
                 | Self::Stages
+                | Self::Sources
         )
     }
 }

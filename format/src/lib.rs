@@ -89,16 +89,21 @@ pub mod salvage;
 #[cfg(feature = "saved")]
 mod sections;
 #[cfg(feature = "saved")]
+pub mod source_file;
+#[cfg(feature = "saved")]
 pub mod validate;
 #[cfg(feature = "saved")]
 mod version;
 #[cfg(feature = "saved")]
 mod violation;
 #[cfg(feature = "saved")]
+pub mod whole_file;
+#[cfg(feature = "saved")]
 pub mod write;
 
 /// The 128-bit FNV-1a hash (Fowler, Noll, Vo).
-fn fnv_1a(bytes: impl IntoIterator<Item = u8>) -> u128 {
+#[must_use]
+pub fn fnv_1a(bytes: impl IntoIterator<Item = u8>) -> u128 {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let step = |hash: u128, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME);

@@ -11,8 +11,9 @@
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
 //! profile is written and after one is read. [`RunInfo`], [`Metric`], [`ThreadShare`], [`Module`],
 //! [`Process`], [`Thread`], [`Epoch`], [`MergedRun`], [`Account`], [`Loop`], [`InLoop`],
-//! [`TailCall`] and [`ModuleFile`] are stored as they stand here, field by field: a change to one
-//! of them is a new version of its block, and needs a copy of the old type for old files.
+//! [`TailCall`], [`ModuleFile`] and [`SourceFile`] are stored as they stand here, field by field: a
+//! change to one of them is a new version of its block, and needs a copy of the old type for old
+//! files.
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::FrameKind;
 use crate::file_identity::FileIdentity;
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
+pub use crate::source_file::{SourceDoubt, SourceFile, Stretch};
 
 /// Most metrics that a profile may have.
 pub const MAX_METRICS: usize = 16;
@@ -79,6 +81,9 @@ pub struct Profile {
     /// The refinement to begin with, one stage in each text, at most [`MAX_STAGES`] of
     /// [`MAX_STAGE`] bytes; the first is applied first. Mostly empty.
     pub stages: Vec<String>,
+    /// Lines of source files, in ascending order of path, digest and number of lines, none of all
+    /// three twice. Mostly empty.
+    pub sources: Vec<SourceFile>,
 }
 
 impl Profile {

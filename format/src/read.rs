@@ -305,6 +305,7 @@ impl Reader {
             BlockKind::TailCalls => rows(payload, &mut profile.structure.tail_calls),
             BlockKind::Files => rows(payload, &mut profile.files),
             BlockKind::Stages => rows(payload, &mut profile.stages),
+            BlockKind::Sources => rows(payload, &mut profile.sources),
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -373,6 +374,7 @@ impl Reader {
             BlockKind::TailCalls => profile.structure.tail_calls.len(),
             BlockKind::Files => profile.files.len(),
             BlockKind::Stages => profile.stages.len(),
+            BlockKind::Sources => profile.sources.len(),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::loss::LossReason;
 use crate::profile::{Nodes, Profile, Sites, Structure, SymbolSource, ThreadShare};
 use crate::read::{Reader, load, scan};
 use crate::validate::{self, validate};
-use crate::version::MINOR_OF_STRUCTURE;
+use crate::version::{MINOR, MINOR_OF_STRUCTURE};
 
 /// Stands for text that was lost.
 const LOST: &str = "[lost]";
@@ -41,6 +41,10 @@ pub struct Salvaged {
     pub lost_structure: bool,
     /// Whether the refinement to begin with is lost.
     pub lost_stages: bool,
+    /// Whether source files were dropped.
+    pub lost_sources: bool,
+    /// Whether more source files may have stood where the file is cut off.
+    pub may_lack_sources: bool,
 }
 
 impl fmt::Display for Salvaged {
@@ -61,7 +65,11 @@ impl fmt::Display for Salvaged {
             (true, true) => ", names, any loops and tail calls",
         })?;
         f.write_str(if self.lost_stages { ", the stages to begin with" } else { "" })?;
-        write!(f, " are lost: {damage}")
+        f.write_str(if self.lost_sources { ", lines of source files" } else { "" })?;
+        f.write_str(" are lost")?;
+        let is_unsure = self.may_lack_sources && !self.lost_sources;
+        f.write_str(if is_unsure { ", lines of source files may be" } else { "" })?;
+        write!(f, ": {damage}")
     }
 }
 
@@ -75,11 +83,13 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let mut scan = scan(bytes)?;
     // A file says whether it has any.
     let had_structure = scan.header.minor >= MINOR_OF_STRUCTURE;
+    let had_sources = scan.header.minor >= MINOR;
     let mut reader = Reader::new(scan.header, bytes.len());
     let mut damage = None;
     let mut closed = Vec::new();
     let mut blocks = 0;
     let mut lost_stages = false;
+    let mut lost_sources = false;
     for (index, block) in scan.blocks.iter().enumerate() {
         let kind = BlockKind::from_u16(block.header.kind);
         if kind.is_some_and(|kind| closed.contains(&kind)) {
@@ -93,6 +103,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         };
         damage.get_or_insert_with(|| scan.error_in(index, error));
         lost_stages |= kind == Some(BlockKind::Stages);
+        lost_sources |= kind == Some(BlockKind::Sources);
         reader.cut(before.0, before.1);
         match kind {
             Some(kind @ (BlockKind::Strings | BlockKind::Nodes)) => closed.push(kind),
@@ -107,6 +118,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
                 | BlockKind::Accounts
                 | BlockKind::Files
                 | BlockKind::Stages
+                | BlockKind::Sources
                 | BlockKind::End,
             )
             | None => {}
@@ -142,6 +154,14 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     if damage.is_some() && validate::files(&profile).is_err() {
         profile.files.clear();
     }
+    // There were some; of several blocks the last may be gone.
+    let may_lack_sources = is_cut && had_sources;
+    lost_sources |= may_lack_sources && profile.sources.is_empty();
+    // What has lost its path is nobody's, and what is behind damage may be of another place.
+    if strings_lost || damage.is_some() && validate::sources(&profile).is_err() {
+        lost_sources |= !profile.sources.is_empty();
+        profile.sources.clear();
+    }
     let (lost_symbols, lost_samples) = match &damage {
         Some(_) => (repair_symbols(&mut profile) || symbols_lost, repair_trees(&mut profile)),
         None => (false, 0),
@@ -165,6 +185,8 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         lost_symbols,
         lost_structure,
         lost_stages,
+        lost_sources,
+        may_lack_sources,
     };
     if salvaged.damage.is_some() {
         let warning = salvaged.to_string();

@@ -30,7 +30,8 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
     accounts(profile)?;
     structure(profile)?;
     files(profile)?;
-    stages(profile)
+    stages(profile)?;
+    sources(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -509,6 +510,26 @@ fn stages(profile: &Profile) -> Result<(), Violation> {
         Some(element) => Err(broken(BlockKind::Stages, element, Fault::Stage)),
         None => Ok(()),
     }
+}
+
+/// Source files are of paths and modules that there are, in order, and have the lines they tell of.
+pub(crate) fn sources(profile: &Profile) -> Result<(), Violation> {
+    let mut before = None;
+    for (check, file) in enumerate(BlockKind::Sources, &profile.sources) {
+        check.string(file.path, profile)?;
+        file.modules.iter().try_for_each(|module| check.module(*module, profile))?;
+        let place = (file.path, file.digest, file.lines);
+        let fault = if before.is_some_and(|before| before >= place) {
+            Fault::Order
+        } else if !file.is_sound() {
+            Fault::Source
+        } else {
+            before = Some(place);
+            continue;
+        };
+        return Err(broken(check.table, check.element, fault));
+    }
+    Ok(())
 }
 
 /// The sum, `u64::MAX` if it is more.

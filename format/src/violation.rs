@@ -113,6 +113,8 @@ pub enum Fault {
     },
     /// The stage is longer than one may be, or there are too many before it.
     Stage,
+    /// The modules, stretches or text of a source file do not go together.
+    Source,
     /// The tree has no nodes.
     EmptyTree,
     /// The tree does not begin where the one before it ends.
@@ -215,6 +217,9 @@ impl fmt::Display for Violation {
                 f,
                 "has more than {MAX_STAGE} bytes, or is beyond the {MAX_STAGES} there may be"
             ),
+            Fault::Source => {
+                f.write_str("has modules or stretches of lines out of order, or lines without text")
+            }
             Fault::EmptyTree => f.write_str("has no nodes"),
             Fault::Range { found, expected } => {
                 write!(f, "begins at node {found}, but the tree before it ends at {expected}")

@@ -5,9 +5,10 @@
 //! is complete: it is written under a temporary name in the same folder, forced to disk, and
 //! renamed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -26,8 +27,10 @@ use crate::sections::{
 };
 use crate::validate::validate;
 use crate::version::{
-    MAJOR, MINOR, MINOR_OF_METRICS, MINOR_OF_RUNS, MINOR_OF_SAMPLES, MINOR_OF_STRUCTURE,
+    MAJOR, MINOR, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_RUNS, MINOR_OF_SAMPLES,
+    MINOR_OF_STRUCTURE,
 };
+use crate::whole_file::Temporary;
 
 /// Writes `profile` as a file to `out`, which gets a few large pieces and needs no buffer.
 ///
@@ -49,7 +52,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let mut blocks = Blocks { out, bytes, written: 0, number: 0, run, several, budget };
     // The least version that has all there is to write, so that older readers need not wonder.
     let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
-        _ if !profile.files.is_empty() || !profile.stages.is_empty() => MINOR,
+        _ if !profile.sources.is_empty() => MINOR,
+        _ if !profile.files.is_empty() || !profile.stages.is_empty() => MINOR_OF_FILES,
         _ if profile.structure != Structure::default() => MINOR_OF_STRUCTURE,
         _ if several => MINOR_OF_METRICS,
         true => MINOR_OF_SAMPLES,
@@ -77,6 +81,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     blocks.rows(BlockKind::TailCalls, &profile.structure.tail_calls)?;
     blocks.rows(BlockKind::Files, &profile.files)?;
     blocks.rows(BlockKind::Stages, &profile.stages)?;
+    blocks.rows(BlockKind::Sources, &profile.sources)?;
     let end = End {
         blocks: blocks.number,
         nodes: profile.nodes.len() as u64,
@@ -93,7 +98,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
 /// Saves `profile` as `path`, replacing a file of that name.
 ///
 /// Where `path` is a symbolic link, the file it leads to is replaced; where it is a device or a
-/// pipe, the profile is written to it.
+/// pipe, the profile is written to it. A profile with source files can be read by its owner alone.
 ///
 /// # Errors
 ///
@@ -108,7 +113,7 @@ pub fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
             .and_then(|mut file| write(profile, &mut file))
     } else {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        save_beside(profile, &target, |temporary| fs::rename(temporary, &target))
+        save_beside(profile, &target, |temporary| temporary.replace(&target))
     };
     saved.map_err(|error| error.in_file(path))
 }
@@ -122,18 +127,7 @@ pub fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
 ///
 /// Those of [`save`], and [`ErrorKind::Exists`].
 pub fn save_new(profile: &Profile, path: &Path) -> Result<(), Error> {
-    let saved = save_beside(profile, path, |temporary| {
-        // rename(2) replaces; link(2) does not. Where there are no hard links (FAT, some network
-        // file systems), an empty file reserves the name instead.
-        match fs::hard_link(temporary, path) {
-            Ok(()) => fs::remove_file(temporary),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-            Err(_) => {
-                OpenOptions::new().write(true).create_new(true).open(path)?;
-                fs::rename(temporary, path)
-            }
-        }
-    });
+    let saved = save_beside(profile, path, |temporary| temporary.create(path));
     saved.map_err(|error| error.in_file(path))
 }
 
@@ -141,56 +135,20 @@ pub fn save_new(profile: &Profile, path: &Path) -> Result<(), Error> {
 fn save_beside(
     profile: &Profile,
     path: &Path,
-    name: impl FnOnce(&Path) -> io::Result<()>,
+    name: impl FnOnce(Temporary) -> io::Result<()>,
 ) -> Result<(), Error> {
-    let mut temporary = Temporary::beside(path)?;
+    let refused = |error| Error::io(Action::Create, error);
+    let mut temporary = Temporary::beside(path).map_err(refused)?;
+    if !profile.sources.is_empty() {
+        let of_owner = fs::Permissions::from_mode(0o600);
+        temporary.file.set_permissions(of_owner).map_err(refused)?;
+    }
     write(profile, &mut temporary.file)?;
     temporary.file.sync_data().map_err(|error| Error::io(Action::Write, error))?;
-    name(&temporary.path).map_err(|error| match error.kind() {
+    name(temporary).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Error::new(ErrorKind::Exists),
         _ => Error::io(Action::Rename, error),
-    })?;
-    temporary.named = true;
-    Ok(())
-}
-
-/// A file under a temporary name, removed unless it got its own.
-struct Temporary {
-    file: File,
-    path: PathBuf,
-    named: bool,
-}
-
-impl Temporary {
-    fn beside(path: &Path) -> Result<Self, Error> {
-        let refused = |error| Error::io(Action::Create, error);
-        if path.file_name().is_none() {
-            return Err(refused(io::ErrorKind::IsADirectory.into()));
-        }
-        let mut attempt = 0_u32;
-        loop {
-            // Short, so that it is allowed wherever the name itself is.
-            let hidden = format!(".csprof-{}-{attempt}", std::process::id());
-            let temporary = path.with_file_name(hidden);
-            match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-                Ok(file) => return Ok(Self { file, path: temporary, named: false }),
-                // Left by a killed process that had this number, or in use by another thread.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => {
-                    attempt += 1;
-                }
-                Err(error) => return Err(refused(error)),
-            }
-        }
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.named {
-            // The error that led here is the one to report.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
+    })
 }
 
 /// Turns tables into blocks, and hands each on when it is complete.

@@ -5,8 +5,8 @@ use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
     Account, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping,
-    MergedRun, Metric, Module, ModuleFile, Origin, Process, Profile, RunInfo, Sites, SymbolSource,
-    TailCall, Thread, ThreadAccount, ThreadShare, Tree,
+    MergedRun, Metric, Module, ModuleFile, Origin, Process, Profile, RunInfo, Sites, SourceDoubt,
+    SourceFile, SymbolSource, TailCall, Thread, ThreadAccount, ThreadShare, Tree,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -114,6 +114,7 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
             for _ in 0..choices.below(3) {
                 profile.stages.push("s".repeat(choices.below(8)));
             }
+            sources(&mut profile, &mut choices);
             profile
         })
 }
@@ -340,6 +341,30 @@ fn files(profile: &mut Profile, choices: &mut Choices) {
     }
     profile.files.sort_unstable();
     profile.files.dedup();
+}
+
+fn sources(profile: &mut Profile, choices: &mut Choices) {
+    let (strings, modules) = (profile.strings.len(), profile.modules.len());
+    for _ in 0..if strings > 0 && modules > 0 { choices.below(3) } else { 0 } {
+        let mut file = SourceFile {
+            path: choices.id(strings),
+            digest: choices.number(),
+            doubt: [SourceDoubt::None, SourceDoubt::NewerThanModule, SourceDoubt::ChangedAfterRun]
+                [choices.below(3)],
+            is_of_run: choices.below(2) == 0,
+            modules: vec![choices.id(modules)],
+            ..SourceFile::default()
+        };
+        for number in 1..10 {
+            if choices.below(2) == 0 {
+                file.push(number, &"x".repeat(choices.below(4)));
+            }
+            file.lines = number;
+        }
+        profile.sources.push(file);
+    }
+    profile.sources.sort_by_key(|file| (file.path, file.digest, file.lines));
+    profile.sources.dedup_by_key(|file| (file.path, file.digest, file.lines));
 }
 
 /// Loops and tail calls of half of the profiles.

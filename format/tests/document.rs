@@ -100,6 +100,7 @@ fn example() -> Profile {
         structure: Structure::default(),
         files: Vec::new(),
         stages: Vec::new(),
+        sources: Vec::new(),
     }
 }
 

@@ -55,6 +55,14 @@ fn version_1_4() {
     assert_eq!(file[0x0a], 4);
 }
 
+#[test]
+fn version_1_5() {
+    let file = golden("v1/sources.csprof");
+    let profile = read::read(&file).expect("version 1.5 is readable");
+    assert_eq!(profile, sample::of_sources());
+    assert_eq!(file[0x0a], 5);
+}
+
 /// Of one metric, the payloads are still those of version 1.0, bit for bit.
 #[test]
 fn one_metric_is_written_as_ever() {

@@ -15,6 +15,7 @@ mod round_trip;
 mod salvaged;
 mod sample;
 mod saved;
+mod sources;
 mod surgery;
 
 use csprof_format::profile::Profile;

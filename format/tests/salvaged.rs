@@ -102,6 +102,35 @@ fn lost_stages_cost_nothing_else() {
 }
 
 #[test]
+fn lost_sources_cost_nothing_else() {
+    let whole = sample::of_sources();
+    let salvaged = damaged_of(&whole, 20);
+    assert!(salvaged.profile.sources.is_empty());
+    assert!(salvaged.to_string().contains(", lines of source files are lost"), "{salvaged}");
+    assert_eq!((salvaged.lost_samples, salvaged.lost_symbols), (0, false));
+    let elsewhere = damaged_of(&whole, 12);
+    assert_eq!(elsewhere.profile.sources, whole.sources);
+    assert!(!elsewhere.to_string().contains("source"), "{elsewhere}");
+    // Without its path nobody finds a file.
+    let nameless = damaged_of(&whole, 3);
+    assert!(nameless.profile.sources.is_empty() && nameless.lost_sources);
+    let file = bytes(&whole);
+    let cut = salvage::salvage(&file[..file.len() - 100]).expect("the rest is readable");
+    assert!(cut.lost_sources && cut.profile.nodes == whole.nodes);
+    // All of them were read, but nothing says that there were no more.
+    let endless = salvage::salvage(&file[..file.len() - 1]).expect("the rest is readable");
+    assert_eq!(endless.profile.sources, whole.sources);
+    assert!(!endless.lost_sources, "{endless}");
+    assert!(endless.to_string().contains("are lost, lines of source files may be: "), "{endless}");
+    // A later version may have them, too.
+    let mut parts = crate::surgery::Parts::of(&file);
+    parts.header[0x0a] += 1;
+    let later = parts.join();
+    let later = salvage::salvage(&later[..later.len() - 1]).expect("the rest is readable");
+    assert!(later.may_lack_sources);
+}
+
+#[test]
 fn lost_strings_are_said_to_be_lost() {
     let salvaged = damaged(3);
     assert_eq!(salvaged.lost_samples, 0);

@@ -6,8 +6,8 @@ use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, Stri
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
     Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping, Metric,
-    Module, ModuleFile, Nodes, Origin, Process, Profile, RunInfo, Sites, Structure, SymbolSource,
-    TailCall, Thread, ThreadShare, Tree,
+    Module, ModuleFile, Nodes, Origin, Process, Profile, RunInfo, Sites, SourceDoubt, SourceFile,
+    Stretch, Structure, SymbolSource, TailCall, Thread, ThreadShare, Tree,
 };
 
 /// The same of two metrics: some of the samples are of elapsed time.
@@ -71,6 +71,36 @@ pub(crate) fn of_files() -> Profile {
 pub(crate) fn of_stages() -> Profile {
     let stages = ["hide module:libc*", "where c"].map(str::to_owned).to_vec();
     Profile { stages, ..profile() }
+}
+
+/// The same with lines of its source, of which the library was compiled from another version.
+pub(crate) fn of_sources() -> Profile {
+    let profile = profile();
+    let path = profile.functions[1].file.expect("main has one");
+    let stretch = |first, count| Stretch { first, count };
+    let sources = vec![
+        SourceFile {
+            path,
+            lines: 40,
+            digest: 4711,
+            doubt: SourceDoubt::None,
+            is_of_run: true,
+            modules: vec![ModuleId(0), ModuleId(1)],
+            stretches: vec![stretch(9, 2), stretch(30, 1)],
+            text: "void a(void)\n{\tüber\u{202e}\nint main(void)\n".to_owned(),
+        },
+        SourceFile {
+            path,
+            lines: 1,
+            digest: u64::MAX,
+            doubt: SourceDoubt::NewerThanModule,
+            is_of_run: false,
+            modules: vec![ModuleId(3)],
+            stretches: vec![stretch(1, 1)],
+            text: "\n".to_owned(),
+        },
+    ];
+    Profile { sources, ..profile }
 }
 
 /// Figure 1 of the ICS'05 paper in spirit: `a` and `b` share the cost of `c`, which inlines `d`.
@@ -273,6 +303,7 @@ pub(crate) fn profile() -> Profile {
         structure: Structure::default(),
         files: Vec::new(),
         stages: Vec::new(),
+        sources: Vec::new(),
     }
 }
 

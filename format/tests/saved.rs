@@ -1,7 +1,7 @@
 //! Files on disk.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use csprof_format::error::ErrorKind;
@@ -25,6 +25,19 @@ fn a_saved_profile_is_complete_and_alone_in_its_folder() {
     write::save(&sample::profile(), &path).unwrap();
     assert_eq!(names(folder.path()), ["run.csprof"]);
     assert_eq!(read::open(&path).unwrap(), sample::profile());
+}
+
+/// Whatever the umask is, and whoever could read the file that is replaced.
+#[test]
+fn a_profile_with_sources_is_for_its_owner_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let [new, old] = ["new.csprof", "old.csprof"].map(|name| folder.path().join(name));
+    write::save(&sample::profile(), &old).unwrap();
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o644)).unwrap();
+    write::save_new(&sample::of_sources(), &new).unwrap();
+    write::save(&sample::of_sources(), &old).unwrap();
+    assert_eq!((mode(&new), mode(&old)), (0o600, 0o600));
 }
 
 #[test]

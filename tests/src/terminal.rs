@@ -25,6 +25,12 @@ impl Terminal {
     /// Starts csprof in `folder` on a terminal of 80×24, the size that has to do.
     #[must_use]
     pub fn start(folder: &Path, arguments: &[&str]) -> Self {
+        Self::start_with(folder, arguments, &[])
+    }
+
+    /// The same with these variables in its environment.
+    #[must_use]
+    pub fn start_with(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         const ROWS: u16 = 24;
         const COLUMNS: u16 = 80;
         let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
@@ -34,6 +40,7 @@ impl Terminal {
         command.cwd(folder);
         command.env("TERM", "xterm-256color");
         command.env_remove("NO_COLOR");
+        variables.iter().for_each(|(name, value)| command.env(name, value));
         let child = pair.slave.spawn_command(command).unwrap();
         // Only the child has the terminal open now, so reading ends when it does.
         drop(pair.slave);

@@ -18,6 +18,7 @@ mod generated_code;
 /// Files that are gone while their code runs, or are others by then.
 mod gone_files;
 /// Libraries that come and go at one address.
+mod kept_sources;
 mod libraries;
 /// What is late, seldom or never sampled.
 mod losses;
@@ -51,6 +52,8 @@ mod metrics;
 mod programs;
 /// Refinements of what was recorded.
 mod refinements;
+/// Several runs compared with several, and runs on more threads.
+mod runs;
 /// Names that come after the run.
 mod symbolize;
 /// The viewer on a terminal, and what happens without one.

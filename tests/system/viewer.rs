@@ -1,5 +1,8 @@
 //! The real csprof on a real terminal, with a profile that it has just recorded.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
 use csprof_tests::installed::are_installed;
 use csprof_tests::recording::Recording;
 use csprof_tests::terminal::Terminal;
@@ -81,4 +84,105 @@ fn without_a_terminal() {
     );
     let recording = Recording::new(demo, workshop.path("demo.csprof"));
     recording.check_partial("demo");
+}
+
+/// Quit and open again: as it was left, unless that is not wanted.
+#[test]
+fn a_profile_opens_where_it_was_left() {
+    let workshop = Workshop::new("left");
+    workshop.compile("cc -O2 -g -o program @figure1.c");
+    let recording = workshop.record(&["-e", "task-clock@1000"], &["./program"]);
+    let state = workshop.path("state");
+    let variables = [("CSPROF_STATE", state.to_str().unwrap())];
+    let open = |options: &[&str], wanted: &[&str]| {
+        let arguments = [&["view", "run.csprof"], options].concat();
+        let mut viewer = Terminal::start_with(&workshop.path(""), &arguments, &variables);
+        viewer.wait_for(wanted);
+        viewer
+    };
+    let quit = |mut viewer: Terminal| {
+        viewer.press("\x03");
+        assert_eq!(viewer.end().0, 0);
+    };
+    let mut viewer = open(&[], &["[1 Tree]", "main"]);
+    viewer.press("fhide d\r");
+    viewer.wait_for(&["▸ hide d"]);
+    viewer.press("3");
+    viewer.wait_for(&["[3 Flat]"]);
+    quit(viewer);
+    let file = fs::read_dir(state.join("views")).unwrap().next().unwrap().unwrap().path();
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!([mode(&state), mode(&file)], [0o700, 0o600]);
+    // As it was left; what the command line says counts more; as at first.
+    quit(open(&[], &["[3 Flat]", "▸ hide d"]));
+    quit(open(&["--start", "callers"], &["[2 Callers]", "▸ hide d"]));
+    quit(open(&["--refine", "hide c"], &["▸ hide c"]));
+    let before = fs::read(&file).unwrap();
+    quit(open(&["--remember", "false"], &["[1 Tree]", "all call paths"]));
+    assert_eq!(fs::read(&file).unwrap(), before);
+    // A damaged file is as good as none, and is replaced.
+    for damaged in [&before[..before.len() / 2], b"\xff\0", b"", b"{}"] {
+        fs::write(&file, damaged).unwrap();
+        quit(open(&[], &["[1 Tree]", "cannot be read"]));
+        quit(open(&["--fresh"], &["[1 Tree]", "all call paths"]));
+    }
+    // Another program at the same place.
+    workshop.compile("cc -O2 -g -o other @figure1.c");
+    let mut viewer = open(&[], &["[1 Tree]"]);
+    viewer.press("3");
+    viewer.wait_for(&["[3 Flat]"]);
+    quit(viewer);
+    let other = workshop.csprof(&["record", "-f", "-o", "run.csprof", "./other"]);
+    assert_eq!(other.status.code(), Some(0), "{}", other.complained());
+    quit(open(&[], &["[1 Tree]", "another program"]));
+    // A place that cannot be written disturbs nobody.
+    let nowhere = [("CSPROF_STATE", "/proc/none"), ("HOME", "/nowhere")];
+    let arguments = ["view", "run.csprof"];
+    let mut viewer = Terminal::start_with(&workshop.path(""), &arguments, &nowhere);
+    viewer.wait_for(&["[1 Tree]"]);
+    quit(viewer);
+    drop(recording);
+}
+
+/// A path that is to be fixed says in the next run what became of it.
+#[test]
+fn the_ledger_says_what_was_gained() {
+    let workshop = Workshop::new("ledger");
+    workshop.compile("cc -O2 -g -o program @figure1.c");
+    let recording = workshop.record(&["-e", "task-clock@1000"], &["./program"]);
+    let state = workshop.path("state");
+    let variables = [("CSPROF_STATE", state.to_str().unwrap())];
+    let ledger = |file: &str, format: &str| {
+        let mut command = std::process::Command::new(csprof_tests::binary::csprof());
+        command.args(["ledger", file, "--format", format]).current_dir(workshop.path(""));
+        let output = command.envs(variables).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(ledger("run.csprof", "text").contains("The ledger is empty"));
+    let arguments = ["view", "run.csprof"];
+    let mut viewer = Terminal::start_with(&workshop.path(""), &arguments, &variables);
+    viewer.wait_for(&["[1 Tree]", "main"]);
+    viewer.press("/main\rX50%\r");
+    viewer.wait_for(&["entered in the ledger"]);
+    viewer.press("\"too slow\r");
+    viewer.wait_for(&["noted", "●"]);
+    viewer.press("'");
+    viewer.wait_for(&["to be fixed; gives", "too slow"]);
+    viewer.press("\x03");
+    assert_eq!(viewer.end().0, 0);
+    let own = ledger("run.csprof", "text");
+    assert!(own.contains("to be fixed") && !own.contains("before"), "{own}");
+    let again =
+        workshop.csprof(&["record", "-o", "next.csprof", "-e", "task-clock@1000", "./program"]);
+    assert_eq!(again.status.code(), Some(0), "{}", again.complained());
+    let next = ledger("next.csprof", "text");
+    assert!(next.contains("before ") && next.contains("noise"), "{next}");
+    assert!(ledger("next.csprof", "markdown").contains("| to be fixed |"));
+    assert!(ledger("next.csprof", "json").contains("\"significant\""));
+    let longer = workshop.csprof(&["record", "-o", "longer.csprof", "./program", "x"]);
+    assert!(longer.status.code().is_some());
+    let longer = ledger("longer.csprof", "text");
+    assert!(longer.contains("not comparable: "), "{longer}");
+    drop(recording);
 }

@@ -31,7 +31,7 @@ use csprof::tui::stages::Stages;
 use csprof::tui::theme::Theme;
 use csprof::tui::update::update;
 use csprof::tui::worker::{AT_ONCE, perform};
-use csprof_format::ids::{EpochId, FrameId, ThreadId};
+use csprof_format::ids::{EpochId, FrameId, StringId, ThreadId};
 use csprof_format::profile as saved;
 use nix::time::{ClockId, clock_gettime};
 use ratatui::Terminal;
@@ -44,7 +44,7 @@ const KEY: f64 = 16.0;
 const PRESSES: usize = 200;
 
 /// Keys before, keys that are measured and come back to where they began, and what they do.
-const KEYS: [(&str, &str, &str); 27] = [
+const KEYS: [(&str, &str, &str); 38] = [
     ("HeHe", "kj", "up and down among open rows"),
     ("HeHe", "gG", "to the top and to the bottom"),
     ("He", "<pageup><pagedown>", "a screen up and down"),
@@ -64,7 +64,7 @@ const KEYS: [(&str, &str, &str); 27] = [
     ("", "fvector > <esc>", "another one"),
     ("H", "tu", "only paths through a row, undone"),
     ("H", "du", "a row hidden, undone"),
-    ("H", "zu", "a row as the root, undone"),
+    ("H", "Zu", "a row as the root, undone"),
     ("", "21", "the callers view"),
     ("2j", "lh", "callers of a function"),
     ("2jl", "mM", "other metrics of callers"),
@@ -72,6 +72,17 @@ const KEYS: [(&str, &str, &str); 27] = [
     ("3", "ss<S><S>", "other orders of it"),
     ("3", "mM", "other metrics of it"),
     ("5", "liwh", "a path in the tables, its kinds"),
+    ("H", "..", "folds shown, folded"),
+    ("", ":bymod<esc>", "a command, letter by letter"),
+    ("H", "]]]]]]]][[[[[[[[", "long names scrolled"),
+    ("", "|jj<space><space><esc>", "a column hidden, shown"),
+    ("", "61", "the flame view"),
+    ("6", "jjllhhkk", "from box to box"),
+    ("6jj", "<enter>u", "a box zoomed, and that undone"),
+    ("H", "Bq", "the butterfly of a function"),
+    ("", "!q", "what is worth a look"),
+    ("H", "71", "the source of a function"),
+    ("H7", "jjkk<pagedown><pageup>HnN", "among its lines"),
 ];
 
 /// CPU time of this thread in milliseconds.
@@ -98,9 +109,21 @@ fn megabytes(line: &str) -> f64 {
     found.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0) / 1e3
 }
 
-/// A made-up profile of so many metrics in which one function calls all others.
-fn made_up(nodes: u32, metrics: usize) -> saved::Profile {
+/// Lines of the source file.
+const LINES: u32 = 10_000;
+
+/// A made-up profile of so many metrics in which one function calls all others, and all are in one
+/// source file.
+fn made_up(nodes: u32, metrics: usize, source: &str) -> saved::Profile {
     let mut profile = made_up::Shape { metrics, ..made_up::MIXED }.profile(nodes);
+    let file = Some(StringId(u32::try_from(profile.strings.len()).unwrap_or(0)));
+    profile.strings.push(source.into());
+    for (number, function) in (0..).zip(&mut profile.functions) {
+        (function.file, function.line) = (file, 1 + number % LINES);
+    }
+    for (of, line) in profile.sites.file.iter_mut().zip(&mut profile.sites.line) {
+        (*of, *line) = (file, 1 + *line % LINES);
+    }
     profile.run.trampoline = true;
     profile.threads.push(profile.threads[0].clone());
     let first = profile.nodes.push(
@@ -278,8 +301,11 @@ fn main() {
     let nodes = nodes.unwrap_or(if is_test { 10_000 } else { 1_000_000 });
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     let metrics = std::env::var("CSPROF_BENCH_METRICS").ok().and_then(|text| text.parse().ok());
-    csprof_format::write::save(&made_up(nodes, metrics.unwrap_or(1)), file.path())
-        .expect("room for a profile");
+    let source = tempfile::Builder::new().suffix(".c").tempfile().expect("a temporary file");
+    let text: String = (1..=LINES).map(|line| format!("    sum += values[{line}];\n")).collect();
+    std::fs::write(source.path(), text).expect("room for a source file");
+    let profile = made_up(nodes, metrics.unwrap_or(1), &source.path().to_string_lossy());
+    csprof_format::write::save(&profile, file.path()).expect("room for a profile");
     let status = Command::new(std::env::current_exe().expect("this program"))
         .args(std::env::args_os().skip(1))
         .env("CSPROF_BENCH_PROFILE", file.path())

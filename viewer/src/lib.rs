@@ -1,6 +1,6 @@
 //! The parts of the csprof viewer. In the order of its layers, lower ones first: print, profile,
-//! structure, symbols, refine, set_files, sources, views, then report, export and tui side by side,
-//! then launch and cli. No part names one of a layer above its own.
+//! structure, symbols, refine, set_files, state, sources, views, then report, export and tui side
+//! by side, then launch and cli. No part names one of a layer above its own.
 
 pub mod cli;
 pub mod demo;
@@ -12,6 +12,7 @@ pub mod refine;
 pub mod report;
 pub mod set_files;
 pub mod sources;
+pub mod state;
 pub mod structure;
 pub mod symbols;
 pub mod tui;

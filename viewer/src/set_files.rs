@@ -12,9 +12,11 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::refine::{FramePattern, Problem, SetText, Sets, defined_in};
+use csprof_format::whole_file::{self, Existing};
 
 /// Files beyond this size are something else.
 const MAX_BYTES: u64 = 1 << 20;
@@ -28,12 +30,14 @@ pub enum SetFile {
     Beside,
 }
 
+/// The folder that a variable names; what is not absolute is to be ignored (XDG Base Directory).
+pub(crate) fn absolute(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
 /// The user's folder for what configures csprof, if there can be one.
 #[must_use]
 pub fn config_folder() -> Option<PathBuf> {
-    let absolute = |name| {
-        std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute())
-    };
     let folder = absolute("XDG_CONFIG_HOME");
     let folder = folder.or_else(|| absolute("HOME").map(|home| home.join(".config")));
     folder.map(|folder| folder.join("csprof"))
@@ -102,7 +106,6 @@ impl SetFiles {
                 SetFile::Beside => "a profile from standard input has no file beside it",
             })
         })?;
-        // A link stays one: people keep such files elsewhere.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let old = match text_of(&target) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -111,30 +114,26 @@ impl SetFiles {
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder)?;
         }
-        let mut name_of_new = target.clone().into_os_string();
-        name_of_new.push(format!(".{}", std::process::id()));
-        let new = PathBuf::from(name_of_new);
-        let written = write_new(&new, &defined_in(&old, name, pattern), &target);
-        if written.is_err() {
-            // What is left of it is of no use; that it cannot be removed says nothing new.
-            let _ = fs::remove_file(&new);
+        let text = defined_in(&old, name, pattern);
+        whole_file::save(&target, Existing::Replaced, |file| file.write_all(text.as_bytes()))?;
+        Ok(path.to_owned())
+    }
+}
+
+/// Puts a text in the place of a file, whole or not at all. It keeps its permissions; a file that
+/// was not there is the user's alone.
+pub(crate) fn replace(target: &Path, text: &str) -> io::Result<()> {
+    let is_new = !target.exists();
+    whole_file::save(target, Existing::Replaced, |file| {
+        if is_new {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }
-        written.map(|()| path.to_owned())
-    }
+        file.write_all(text.as_bytes())
+    })
 }
 
-/// Writes a file anew and puts it in the place of another, whose permissions it takes over.
-fn write_new(new: &Path, text: &str, target: &Path) -> io::Result<()> {
-    let mut file = fs::File::create(new)?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(metadata) = fs::metadata(target) {
-        file.set_permissions(metadata.permissions())?;
-    }
-    file.sync_all()?;
-    fs::rename(new, target)
-}
-
-fn text_of(path: &Path) -> io::Result<String> {
+/// The text of a small file.
+pub(crate) fn text_of(path: &Path) -> io::Result<String> {
     // Opening a pipe would wait for a writer.
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("this is no file"));
@@ -143,7 +142,7 @@ fn text_of(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other("this file of sets is larger than 1 MiB"));
+        return Err(io::Error::other("it is larger than 1 MiB"));
     }
     Ok(text)
 }

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use csprof::export::format::Options;
 use csprof::export::{html, svg};
 use csprof::profile::{Profile, from_outline};
 use csprof::refine::{Refined, apply, parse};
@@ -46,7 +47,7 @@ fn document(browser: &Path, file: &Path, link: &str) -> String {
 
 fn page(refined: &Refined) -> String {
     let mut page = Vec::new();
-    html::write(refined, None, &mut page).unwrap();
+    html::FORMAT.write(refined, &Options::default(), &mut page).unwrap();
     String::from_utf8(page).unwrap()
 }
 
@@ -267,7 +268,9 @@ fn the_picture_is_well_formed() {
         (apply(&solver(), &stages).unwrap(), 2 + 9),
     ] {
         let mut picture = Vec::new();
-        svg::write(&refined, Some("through \"a\" & <b>".to_owned()), &mut picture).unwrap();
+        let refinement = Some("through \"a\" & <b>".to_owned());
+        let options = Options { refinement, ..Options::default() };
+        svg::FORMAT.write(&refined, &options, &mut picture).unwrap();
         fs::write(&file, picture).unwrap();
         let document = document(&browser, &file, "");
         assert!(!document.contains("parsererror"), "{document}");

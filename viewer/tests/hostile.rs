@@ -196,6 +196,7 @@ fn no_command_sends_what_a_terminal_obeys() {
         &["report", "ONE", "--view", "threads", "--format", "json"],
         &["report", "ONE", "--format", "csv"],
         &["report", "ONE", "--format", "json"],
+        &["report", "ONE", "--source", "f"],
         &["report", "ONE", "--sets"],
         &["report", "ONE", "--metric", bad],
         &["report", "ONE", "--sort", bad],

@@ -30,6 +30,8 @@ mod bytes;
 mod compare;
 #[path = "screens/contexts.rs"]
 mod contexts;
+#[path = "screens/distribution.rs"]
+mod distribution;
 #[path = "screens/export.rs"]
 mod export;
 #[path = "screens/flame.rs"]
@@ -44,6 +46,8 @@ mod looks;
 mod metrics;
 #[path = "screens/mouse.rs"]
 mod mouse;
+#[path = "screens/notes.rs"]
+mod notes;
 #[path = "screens/picture.rs"]
 mod picture;
 #[path = "screens/places.rs"]
@@ -56,6 +60,8 @@ mod reload;
 mod repro;
 #[path = "screens/rows.rs"]
 mod rows;
+#[path = "screens/runs.rs"]
+mod runs;
 #[path = "screens/sets.rs"]
 mod sets;
 #[path = "screens/source.rs"]
@@ -131,7 +137,12 @@ impl Viewer {
     }
 
     fn send(&mut self, message: Message) -> &mut Self {
-        for effect in update(&mut self.model, message) {
+        let effects = update(&mut self.model, message);
+        self.perform(effects)
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) -> &mut Self {
+        for effect in effects {
             match effect {
                 Effect::Refine(request) => {
                     let answer = perform(&Refined::base(&self.model.profile), request);

@@ -24,6 +24,9 @@ use nix::unistd::Pid;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use vt100::{MouseProtocolMode, Parser, Screen};
 
+#[path = "terminal/jobs.rs"]
+mod jobs;
+
 /// Long enough for the slowest machine; a test waits as long only if it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Arg, ArgAction, Args, Command};
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
 
 use super::exit_code;
-use super::settings::{COLORS, KEYS, Settings, key_of, options_of};
+use super::settings::{COLORS, KEYS, Settings, is_switch, key_of, options_of};
 use crate::print;
 use crate::tui::commands;
 use crate::tui::keymap;
@@ -49,7 +51,11 @@ fn text(settings: &Settings, root: &Command) -> String {
         None => ("# no configuration file is read\n".to_owned(), String::new()),
         Some(file) => {
             let place = file.display().to_string();
-            let is_there = if file.exists() { "" } else { " (there is none)" };
+            let is_there = match access(file, AccessFlags::R_OK) {
+                Ok(()) => String::new(),
+                Err(Errno::ENOENT) => " (there is none)".to_owned(),
+                Err(errno) => format!(" (not read: {})", errno.desc()),
+            };
             (format!("# {place}{is_there}\n"), place)
         }
     };
@@ -90,6 +96,7 @@ fn usual(arg: &Arg) -> Option<String> {
         (ArgAction::SetTrue, _) => Some("false".to_owned()),
         (_, []) => None,
         (_, [one]) if one.is_empty() => None,
+        (_, [one]) if is_switch(arg) => Some(one.to_string_lossy().into_owned()),
         (_, [one]) => Some(quoted(&one.to_string_lossy())),
         (_, all) => {
             let all: Vec<_> = all.iter().map(|one| quoted(&one.to_string_lossy())).collect();

@@ -12,6 +12,7 @@ use nix::unistd::mkdtemp;
 
 use super::appearance::Appearance;
 use super::exit_code;
+use super::notes::NotesFile;
 use super::open::read_profile;
 use super::record::{Sampling, save, summary, tell};
 use super::screen;
@@ -21,6 +22,7 @@ use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
 use crate::set_files::SetFiles;
 use crate::sources::Sources;
+use crate::tui::stages::Stages;
 use crate::{demo, launch, print, report, tui};
 
 const EXAMPLES: &str = "\
@@ -73,13 +75,14 @@ impl Demo {
         let recording =
             launch::record(&[csprof.into_os_string(), OsString::from(PROGRAM)], sampling, None)?;
         let status = exit_code::of_program(recording.status);
-        let (path, profile) = save(recording, &output, true)?;
+        let (path, profile, _) = save(recording, &output, true, None)?;
         tell(&summary(&path, &profile));
         if tui::is_screen() {
             let sets = SetFiles::of(Some(&path));
             let name = path.display().to_string();
             let files = std::slice::from_ref(&name);
             let (profile, name) = (&profile, name.as_str());
+            let notes = NotesFile::of(profile);
             let opened = tui::Opened {
                 profile,
                 name,
@@ -89,13 +92,17 @@ impl Demo {
                 compared_by: None,
                 sources: &Sources::default(),
                 sets: &sets,
+                notes: notes.load().0,
+                note: &|change| notes.change(change),
                 problems: &[],
+                remark: None,
+                left: &|_| {},
             };
             let read = Arc::new(move || read_profile(&path, false).map(Profile::from_saved));
             let base = Refined::base(profile);
             let write = screen::writer(appearance, sets.clone());
             let options = appearance.viewer(true, settings);
-            tui::run(opened, Some(read), write, base, "", options)?;
+            tui::run(opened, Some(read), write, base, Stages::default(), options)?;
             return Ok(ExitCode::from(status));
         }
         let mut out = print::output(print::Escaping::Text);

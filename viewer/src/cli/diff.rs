@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
-use super::open::{applied, compared, parsed};
+use super::open::{Compare, RunsOptions, applied, parsed};
 use super::report::percent;
 use super::rows::{RowChoice, grain};
 use super::saved_stages::{Begun, SavedStages};
 use super::sort::compared_column;
-use crate::export::{html, svg};
+use crate::export::{FORMATS, format};
 use crate::print;
 use crate::profile::Profile;
 use crate::profile::comparison::{Rename, Scale};
@@ -34,16 +35,29 @@ not matter. Each sample stands for its period, so runs of different rates compar
 compare at equal periods only. ±2σ is what sampling alone makes of two equal runs in 95 of 100
 cases: 2·√(b + o) samples for b and o of them (Poisson), an upper bound for timers.
 
+With --with, each side has several runs: amounts are means per run, and the noise is the spread
+between runs: ±95% is the interval in which the true difference is in 95 of 100 cases (Welch's t).
+Where one side has one run, its spread is taken to be that of the other, or the noise of sampling
+if that is more. A column of runs takes 72 bytes for each row.
+
+With --scaling, expected is what OTHER should cost on its ranks or threads, and the difference is
+the loss: beyond what BASE cost (strong), or that times the ratio of their numbers (weak). CPU time
+of all ranks and threads is compared. --workers gives the numbers where they are not counted right.
+
 JSON: {unit, refined, base, other, delta, noise, rows}; base and other are {file, command, source, period,
 period_unit, lost, total, shown, out, samples: {total, shown, out}}; a row is {depth, function,
 module, file, line, kind, base, other, delta, noise, change, significant}, with {inclusive,
-exclusive} in base (with edges), other (with edges), delta and noise. Integers, in unit.
+exclusive} in base (with edges), other (with edges), delta and noise. Integers, in unit. With several
+runs also {low, high, noise_by}, in base and other {runs, deviation}, in rows low and high; with
+--scaling {scaling, workers, expected}, in rows expected and loss_percent.
 
 Exit codes: 0 compared, 1 failed or --fail-above, 2 wrong usage.
 
 Examples:
   csprof diff before.csprof after.csprof
   csprof diff before.csprof after.csprof --view flat --refine 'through MPI_*'
+  csprof diff a1.csprof a2.csprof a3.csprof --with b1.csprof b2.csprof b3.csprof
+  csprof diff --scaling strong --view flat 4.csprof 16.csprof
   csprof diff before.csprof after.csprof --normalize --match 'parse_(.*)=read_$1'
   csprof diff before.csprof after.csprof --format html > diff.html
   csprof diff before.csprof after.csprof --summary > summary.md
@@ -53,12 +67,12 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Diff {
-    /// The saved profile to compare with; `-` reads it from standard input
-    #[arg(value_name = "BASE")]
-    base: PathBuf,
-    /// The saved profile that is compared
-    #[arg(value_name = "OTHER")]
-    other: PathBuf,
+    /// BASE and OTHER, two saved profiles: OTHER is compared with BASE; `-` reads one from standard
+    /// input. With --with, all runs of BASE
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    runs: RunsOptions,
     /// What the rows are
     #[arg(long, value_enum, default_value_t = DiffView::TopDown)]
     view: DiffView,
@@ -99,8 +113,8 @@ pub struct Diff {
     /// Show edge counts in the text, too
     #[arg(long)]
     edges: bool,
-    /// Form of the output
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    /// Form of the output; colors of pictures say what is more or less, and by more than noise
+    #[arg(long, value_parser = format_parser(), default_value = "text")]
     format: Format,
     /// Print an outline in Markdown for a pull request: the total, and the paths that grew, shrank,
     /// came or went by more than noise
@@ -137,24 +151,28 @@ enum DiffView {
     Tables,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
-    /// A page for people
     Text,
-    /// One object, with all rows in display order
     Json,
-    /// One line for each row
     Csv,
-    /// The call tree as a picture; colors say what is more or less, and by more than noise
-    Svg,
-    /// The same as a page to click through
-    Html,
+    /// The call tree; colors say what is more or less, and by more than noise.
+    Picture(&'static format::Format),
 }
 
-impl Format {
-    fn is_picture(self) -> bool {
-        matches!(self, Self::Svg | Self::Html)
-    }
+/// Forms of rows and pictures by name, each with what the help says of it.
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    let rows = [
+        ("text", "A page for people", Format::Text),
+        ("json", "One object, with all rows in display order", Format::Json),
+        ("csv", "One line for each row", Format::Csv),
+    ];
+    let pictures = FORMATS.into_iter().filter(|format| format.is_picture);
+    let pictures = pictures.map(|format| (format.name, format.help, Format::Picture(format)));
+    let offered: Vec<_> = rows.into_iter().chain(pictures).collect();
+    let values = offered.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(values.collect::<Vec<_>>())
+        .map(move |name| offered.iter().find(|of| of.0 == name).map_or(Format::Text, |of| of.2))
 }
 
 /// What `--by` names.
@@ -165,6 +183,24 @@ const BY: [(Grain, &str); 3] = [
 ];
 
 impl Diff {
+    /// Whether the options go together, whatever the profiles.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] if they do not.
+    pub(super) fn check(&self) -> Result<(), WrongUsage> {
+        self.rows.check(self.view == DiffView::Tables, false)?;
+        let limits = self.depth.is_some() || self.limit.is_some() || self.threshold.is_some();
+        let chosen = limits || self.rows.reverse || self.rows.open().is_some();
+        let is_picture = matches!(self.format, Format::Picture(_));
+        if is_picture && (self.view != DiffView::TopDown || chosen || self.edges) {
+            let cause = "--format svg and html show all call paths: of the options that choose rows, \
+                         --refine is for them";
+            return Err(WrongUsage(cause.into()));
+        }
+        Ok(())
+    }
+
     /// Prints what the profiles differ in.
     ///
     /// # Errors
@@ -172,10 +208,14 @@ impl Diff {
     /// When a profile cannot be read, they do not compare, the refinement does not apply, or
     /// output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
-        let files = [&self.base, &self.other];
+        self.check()?;
+        let files = self.sides()?;
         let metric = self.metric.as_deref().filter(|name| *name != "samples");
-        let (renames, saved) = (&self.renames, self.saved);
-        let mut profile = compared(files, self.salvage, metric, renames, Scale::Amount, saved)?;
+        let (renames, RunsOptions { scaling, workers, .. }) =
+            (&self.renames[..], self.runs.clone());
+        let usual = Compare::usual(self.salvage, self.saved);
+        let compare = Compare { metric, renames, scaling, workers, ..usual };
+        let mut profile = compare.open(files)?;
         let scale = self.scale(&profile)?;
         if let Some(comparison) = &mut profile.comparison {
             comparison.scale = scale;
@@ -193,22 +233,37 @@ impl Diff {
         });
         if let Some(most) = above.filter(|_| !all.delta(Form::Ascii).starts_with('-')) {
             let growth = all.growth_with_unit(Form::Ascii);
+            let expected = if self.runs.scaling.is_some() { "expected by " } else { "" };
             print::message(format_args!(
-                "{} costs {} more than {} ({growth}), and --fail-above allows {most}%",
-                self.other.display(),
+                "{} costs {} more than {expected}{} ({growth}), and --fail-above allows {most}%",
+                files[1][0].display(),
                 all.delta(Form::Ascii).trim_start_matches('+'),
-                self.base.display(),
+                files[0][0].display(),
             ))?;
             return Ok(ExitCode::FAILURE);
         }
         Ok(exit_code::DONE)
     }
 
+    /// The files of BASE and of OTHER.
+    fn sides(&self) -> Result<[&[PathBuf]; 2]> {
+        match (&self.files[..], &self.runs.with[..]) {
+            ([_, _], []) => Ok([&self.files[..1], &self.files[1..]]),
+            (base, []) => Err(WrongUsage(format!(
+                "two files are compared, and {} given; several runs of a side are compared by \
+                 `csprof diff A1 A2 A3 --with B1 B2 B3`",
+                if base.len() == 1 { "one is".to_owned() } else { format!("{} are", base.len()) }
+            ))
+            .into()),
+            sides => Ok(sides.into()),
+        }
+    }
+
     /// How characters of the output are escaped.
     pub(super) fn escaping(&self) -> print::Escaping {
         match self.format {
             Format::Json => print::Escaping::Json,
-            Format::Text | Format::Csv | Format::Svg | Format::Html => print::Escaping::Text,
+            Format::Text | Format::Csv | Format::Picture(_) => print::Escaping::Text,
         }
     }
 
@@ -223,14 +278,15 @@ impl Diff {
         options: &Options,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let refinement = || options.refinement.clone();
         match self.format {
             _ if self.summary => summary::write(refined, options, out),
             Format::Text => text::write(refined, options, out),
             Format::Json => json::write(refined, options, out),
             Format::Csv => csv::write(refined, options, out),
-            Format::Svg => svg::write(refined, refinement(), out),
-            Format::Html => html::write(refined, refinement(), out),
+            Format::Picture(format) => {
+                let refinement = options.refinement.clone();
+                format.write(refined, &format::Options { refinement, ..Default::default() }, out)
+            }
         }?;
         out.flush()
     }
@@ -241,13 +297,7 @@ impl Diff {
     ///
     /// When the refinement or the path of a table is not one of these profiles'.
     pub fn prepare(&self, profile: &Profile, appearance: Appearance) -> Result<(Refined, Options)> {
-        let limits = self.depth.is_some() || self.limit.is_some() || self.threshold.is_some();
-        let chosen = limits || self.rows.reverse || self.rows.open().is_some();
-        if self.format.is_picture() && (self.view != DiffView::TopDown || chosen || self.edges) {
-            let cause = "--format svg and html show all call paths: of the options that choose rows, \
-                         --refine is for them";
-            return Err(WrongUsage(cause.into()).into());
-        }
+        self.check()?;
         let text = self.refine.as_deref().unwrap_or("");
         let (begun, refined) = self.begun(text, profile)?;
         let refined = applied(refined, &begun, text)?;
@@ -255,7 +305,7 @@ impl Diff {
             begun.tell()?;
         }
         let refinement = begun.refinement;
-        let files = SetFiles::of(Some(&self.base));
+        let files = SetFiles::of(self.files.first().map(PathBuf::as_path));
         let table = self.rows.table(self.view == DiffView::Tables, &refined, &files)?;
         let (view, refined) = match self.view {
             DiffView::TopDown => (View::TopDown, refined),
@@ -309,7 +359,7 @@ impl Diff {
 
     fn begun(&self, text: &str, profile: &Profile) -> Result<(Begun, Refined)> {
         // BASE is what is there from one comparison to the next, so its sets count.
-        let files = SetFiles::of(Some(&self.base));
+        let files = SetFiles::of(self.files.first().map(PathBuf::as_path));
         let (mut begun, refined) = parsed(text, profile, self.saved, &files)?;
         begun.refinement.stages.extend(self.by.map(Stage::By));
         Ok((begun, refined))

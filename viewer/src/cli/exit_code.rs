@@ -28,6 +28,17 @@ pub const WRONG_USAGE: u8 = 2;
 #[derive(Debug)]
 pub struct WrongUsage(pub String);
 
+impl WrongUsage {
+    /// With one more line.
+    #[must_use]
+    pub fn with_hint(self, hint: Option<String>) -> Self {
+        match hint {
+            Some(hint) => Self(format!("{}\n{hint}", self.0)),
+            None => self,
+        }
+    }
+}
+
 impl fmt::Display for WrongUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -1,25 +1,26 @@
 //! `csprof export`
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use csprof_format::whole_file::{self, Existing};
 
 use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, Selection};
-use crate::export::folded::{self, Options};
-use crate::export::{html, svg};
-use crate::print::{self, Printable};
+use crate::export::FORMATS;
+use crate::export::format::{Format, Options};
+use crate::print;
 use crate::profile::Profile;
 use crate::set_files::SetFiles;
 
 const EXAMPLES: &str = "\
 Examples:
-  csprof export run.csprof --format html -o run.html
-  csprof export run.csprof --format svg --refine 'through MPI_*' -o mpi.svg
+  csprof export run.csprof -o run.html
+  csprof export run.csprof -o mpi.svg --refine 'through MPI_*'
   csprof export run.csprof --format folded | flamegraph.pl > run.svg
   csprof export run.csprof --format folded --refine 'through parse' -o parse.folded";
 
@@ -29,9 +30,9 @@ Examples:
 pub struct Export {
     #[command(flatten)]
     files: ProfileFiles,
-    /// Format to write
-    #[arg(long, value_enum)]
-    format: Format,
+    /// Format to write [default: by the ending of OUT]
+    #[arg(long, value_parser = format())]
+    format: Option<&'static Format>,
     #[command(flatten)]
     selection: Selection,
     /// With --format folded: count inlined functions with the function they are inlined into
@@ -42,35 +43,68 @@ pub struct Export {
     output: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// One line for each call path, for flame graphs: `main;solve;axpy 42`
-    Folded,
-    /// The call tree as a picture
-    Svg,
-    /// The call tree to click through and its picture to zoom and search: one file, no network
-    Html,
+/// Formats by name, each with what the help says of it.
+fn format() -> impl TypedValueParser<Value = &'static Format> {
+    let offered = FORMATS.map(|format| PossibleValue::new(format.name).help(format.help));
+    PossibleValuesParser::new(offered)
+        .map(|name| *FORMATS.iter().find(|format| format.name == name).unwrap_or(&FORMATS[0]))
 }
 
 impl Export {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] if they do not.
+    pub(super) fn check(&self) -> Result<(), WrongUsage> {
+        let format = self.format_or_ending()?;
+        match self.no_inline && format.is_none_or(|format| format.is_picture) {
+            true => Err(WrongUsage("--no-inline is for --format folded".into())),
+            false => Ok(()),
+        }
+    }
+
+    /// The format that was asked for, or that which the file's name ends in.
+    fn format_or_ending(&self) -> Result<Option<&'static Format>, WrongUsage> {
+        let ending = self.output.as_deref().and_then(Path::extension);
+        let is_ending = |name: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(name));
+        let fitting = FORMATS.into_iter().find(|format| is_ending(format.name));
+        match (self.format, fitting) {
+            (Some(asked), Some(fitting)) if asked != fitting => {
+                let (asked, fitting) = (asked.name, fitting.name);
+                Err(WrongUsage(format!("-o: the file ends in .{fitting}, and --format is {asked}")))
+            }
+            (asked, fitting) => Ok(asked.or(fitting)),
+        }
+    }
+
+    /// The format, which has to be known.
+    fn known_format(&self) -> Result<&'static Format, WrongUsage> {
+        self.format_or_ending()?.ok_or_else(|| {
+            let endings = FORMATS.map(|format| format!(".{}", format.name)).join(", ");
+            WrongUsage(format!("name a --format, or a file -o that ends in one of {endings}"))
+        })
+    }
+
     /// Writes the export.
     ///
     /// # Errors
     ///
     /// When the profile cannot be read, the refinement does not apply, or output fails.
     pub fn run(&self) -> Result<ExitCode> {
-        if self.no_inline && self.format != Format::Folded {
-            let cause = "--no-inline is for --format folded";
-            return Err(WrongUsage(cause.into()).into());
-        }
+        self.check()?;
+        self.known_format()?;
         let profile = self.files.open(self.selection.saved)?;
         let files = self.files.set_files();
         // All that can fail but output does so before a file is made.
         let write = self.prepare(&profile, &files)?;
-        match self.output.as_deref().filter(|path| *path != Path::new("-")) {
-            Some(path) => File::create(path)
-                .and_then(|mut file| write(&mut file))
-                .with_context(|| format!("{}: cannot be written", path.display()))?,
+        let is_file = |path: &&Path| !["-", "/dev/stdout"].map(Path::new).contains(path);
+        match self.output.as_deref().filter(is_file) {
+            Some(path) => {
+                self.files.refuse_to_replace(path)?;
+                whole_file::save(path, Existing::Replaced, |file| write(file))
+                    .with_context(|| format!("{}: cannot be written", path.display()))?;
+            }
             None => {
                 write(&mut print::output(print::Escaping::Text)).context(print::CANNOT_PRINT)?
             }
@@ -88,20 +122,10 @@ impl Export {
         profile: &Profile,
         files: &SetFiles,
     ) -> Result<impl Fn(&mut dyn Write) -> io::Result<()>> {
-        let shows = self.format != Format::Folded;
-        let (refined, refinement) = self.selection.apply(profile, files, shows)?;
+        let format = self.known_format()?;
+        let (refined, refinement) = self.selection.apply(profile, files, format.is_picture)?;
         let measure = self.selection.measure(profile)?.unwrap_or_default();
-        let (format, no_inline) = (self.format, self.no_inline);
-        Ok(move |out: &mut dyn Write| -> io::Result<()> {
-            let mut out = Printable::new(BufWriter::new(out), print::Escaping::Text);
-            match format {
-                Format::Folded => {
-                    folded::write(&refined, Options { measure, no_inline }, &mut out)?;
-                }
-                Format::Svg => svg::write(&refined, refinement.clone(), &mut out)?,
-                Format::Html => html::write(&refined, refinement.clone(), &mut out)?,
-            }
-            out.flush()
-        })
+        let options = Options { measure, no_inline: self.no_inline, refinement };
+        Ok(move |out: &mut dyn Write| format.write(&refined, &options, out))
     }
 }

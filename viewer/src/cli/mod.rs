@@ -24,8 +24,12 @@ pub mod exit_code;
 mod export;
 mod help;
 mod info;
+mod kept_sources;
+mod ledger;
 mod man;
+mod memory;
 mod merge;
+mod notes;
 mod open;
 mod progress;
 mod record;
@@ -35,6 +39,7 @@ mod salvage;
 mod saved_stages;
 pub mod screen;
 mod settings;
+mod size;
 mod sort;
 mod source_paths;
 mod suggest;
@@ -50,6 +55,7 @@ pub use diff::Diff;
 pub use export::Export;
 pub use help::Help;
 pub use info::Info;
+pub use ledger::Ledger;
 pub use man::ManPages;
 pub use merge::Merge;
 pub use open::{ProfileFile, ProfileFiles, Selection};
@@ -81,6 +87,9 @@ pub struct Cli {
     no_config: bool,
     #[arg(skip)]
     settings: Settings,
+    /// Those settings that the subcommand was run with.
+    #[arg(skip)]
+    defaults: Settings,
 }
 
 #[derive(Debug, Subcommand)]
@@ -92,6 +101,7 @@ enum Command {
     Export(Export),
     Diff(Diff),
     Suggest(Suggest),
+    Ledger(Ledger),
     Merge(Merge),
     Demo(Demo),
     #[command(name = demo::PROGRAM, hide = true)]
@@ -114,19 +124,33 @@ impl Cli {
     /// What is wrong with it, or the answer where it asks for help or the version.
     pub fn from_command_line() -> Result<Self, clap::Error> {
         let read = |command: clap::Command| command.try_get_matches().map_err(with_fitting_tip);
-        let mut matches = read(Self::command())?;
-        let mut settings = Settings::default();
+        let given = match read(Self::command()) {
+            // The file may say what is missing.
+            Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
+                read(Self::command().mut_subcommands(|of| of.mut_args(|arg| arg.required(false))))?
+            }
+            read => read?,
+        };
         // What has to do with neither profiles nor programs works whatever the file says.
         let needs_none = ["help", "completions", "man", "cache", demo::PROGRAM];
-        if matches.subcommand_name().is_none_or(|name| !needs_none.contains(&name)) {
-            let mut root = Self::command();
-            root.build();
-            settings = Settings::load(matches.get_flag("no_config"), &root)
-                .map_err(|cause| clap::Error::raw(ErrorKind::ValueValidation, cause))?;
-            matches = read(settings.apply(Self::command()))?;
+        if given.subcommand_name().is_some_and(|name| needs_none.contains(&name)) {
+            return Self::from_arg_matches(&given);
         }
-        let cli = Self::from_arg_matches(&matches)?;
-        Ok(Self { settings, ..cli })
+        let mut root = Self::command();
+        root.build();
+        let settings = Settings::load(given.get_flag("no_config"), &root)
+            .map_err(|cause| clap::Error::raw(ErrorKind::ValueValidation, cause))?;
+        let defaults = settings.suiting(&given, &root, |defaults| {
+            let matches = defaults.apply(Self::command()).try_get_matches().ok();
+            let cli = matches.and_then(|matches| Self::from_arg_matches(&matches).ok());
+            cli.is_none_or(|cli| cli.command.check().is_ok())
+        });
+        let mut cli = Self::from_arg_matches(&read(defaults.apply(Self::command()))?)?;
+        if let (Command::View(view), Some((_, own))) = (&mut cli.command, given.subcommand()) {
+            view.note_given(own);
+        }
+        let defaults = defaults.counting(&given, &root);
+        Ok(Self { settings, defaults, ..cli })
     }
 
     /// Runs the subcommand and returns its exit code.
@@ -135,6 +159,16 @@ impl Cli {
     ///
     /// One chain of causes, whose first line names file, cause and remedy.
     pub fn run(&self) -> Result<ExitCode> {
+        self.run_command().map_err(|error| match error.downcast::<exit_code::WrongUsage>() {
+            Ok(wrong) => {
+                let hint = self.defaults.hint(&wrong.0);
+                wrong.with_hint(hint).into()
+            }
+            Err(error) => error,
+        })
+    }
+
+    fn run_command(&self) -> Result<ExitCode> {
         match &self.command {
             Command::Record(record) => record.run(),
             Command::View(view) => view.run(self.appearance, &self.settings),
@@ -143,6 +177,7 @@ impl Cli {
             Command::Export(export) => export.run(),
             Command::Diff(diff) => diff.run(self.appearance),
             Command::Suggest(suggest) => suggest.run(self.appearance),
+            Command::Ledger(ledger) => ledger.run(self.appearance),
             Command::Merge(merge) => merge.run(),
             Command::Demo(demo) => demo.run(self.appearance, &self.settings),
             Command::DemoProgram(program) => program.run(),
@@ -153,6 +188,20 @@ impl Cli {
             Command::Help(help) => help.run(Self::command()),
             Command::Completions(completions) => completions.run(Self::command()),
             Command::ManPages(pages) => pages.run(Self::command()),
+        }
+    }
+}
+
+impl Command {
+    /// Whether the options go together, as far as it shows without a profile.
+    fn check(&self) -> Result<(), exit_code::WrongUsage> {
+        match self {
+            Self::View(view) => view.check(),
+            Self::Report(report) => report.check(),
+            Self::Export(export) => export.check(),
+            Self::Diff(diff) => diff.check(),
+            Self::Record(record) => record.check(),
+            _ => Ok(()),
         }
     }
 }

@@ -5,20 +5,22 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use csprof_format::error::Error;
 use csprof_format::profile as saved;
-use csprof_format::{read, salvage};
+use csprof_format::{read, salvage, whole_file};
 
 use super::exit_code::WrongUsage;
 use super::progress::Progress;
 use super::saved_stages::{Begun, SavedStages};
 use crate::print;
-use crate::profile::comparison::{Rename, Scale};
+use crate::profile::comparison::{Rename, Scale, Scaling, ScalingKind};
 use crate::profile::merge::{Agreement, CommonStages, Merger};
 use crate::profile::{MetricRef, Profile};
 use crate::refine::{Refined, Sets, marks};
 use crate::set_files::SetFiles;
 use crate::views::measure::Measure;
+use crate::views::peers::workers;
 
 /// The file to read.
 #[derive(Debug, Args)]
@@ -115,6 +117,21 @@ impl ProfileFiles {
         match self.files.len() {
             0 | 1 => first,
             files => format!("{first} +{}", files - 1),
+        }
+    }
+
+    /// Refuses an output that is one of the files.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] if it is.
+    pub(super) fn refuse_to_replace(&self, output: &Path) -> Result<(), WrongUsage> {
+        match self.files.iter().find(|file| whole_file::is_same(file, output)) {
+            Some(file) => {
+                let file = file.display();
+                Err(WrongUsage(format!("-o: {file} is what is read; name another file")))
+            }
+            None => Ok(()),
         }
     }
 
@@ -289,57 +306,150 @@ pub(super) fn applied(refined: Refined, begun: &Begun, text: &str) -> Result<Ref
     })
 }
 
-/// Two files as one profile that compares them by a metric: by its name, or the first that both
-/// have.
-///
-/// # Errors
-///
-/// When a file cannot be read, or they measure different things; [`WrongUsage`] when neither has
-/// the metric.
-pub(super) fn compared(
-    files: [&PathBuf; 2],
-    salvage: bool,
-    metric: Option<&str>,
-    renames: &[Rename],
-    scale: Scale,
-    saved: SavedStages,
-) -> Result<Profile> {
-    let mut stages = CommonStages::default();
-    let mut open = |file: &PathBuf| {
-        let profile = read_profile(file, salvage)?;
-        stages.add(&file.display().to_string(), &profile);
-        Ok::<_, anyhow::Error>(Profile::from_saved(profile))
-    };
-    let (base, other) = (open(files[0])?, open(files[1])?);
-    saved.tell_left_out(&stages)?;
-    let names = files.map(|file| file.display().to_string());
-    let has = |profile: &Profile| metric.is_none_or(|name| profile.metric_of(name).is_some());
-    if let Some(name) = metric.filter(|_| !has(&base) && !has(&other)) {
-        let mut sources: Vec<String> = Vec::new();
-        for (_, metric) in base.metrics().chain(other.metrics()) {
+/// How the files of a comparison are read, and what is compared of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Compare<'c> {
+    /// Whether to read what is left of damaged profiles.
+    pub(super) salvage: bool,
+    /// The metric, by its name, or the first that both sides have.
+    pub(super) metric: Option<&'c str>,
+    pub(super) renames: &'c [Rename],
+    pub(super) scale: Scale,
+    pub(super) scaling: Option<ScalingKind>,
+    /// The ranks or threads of each side, where they are given.
+    pub(super) workers: Option<[u32; 2]>,
+    pub(super) saved: SavedStages,
+}
+
+impl Compare<'_> {
+    /// Amounts of the first metric that both sides have.
+    pub(super) fn usual(salvage: bool, saved: SavedStages) -> Self {
+        let (metric, scale) = (None, Scale::Amount);
+        Self { salvage, metric, renames: &[], scale, scaling: None, workers: None, saved }
+    }
+
+    /// The files of each side as one profile that compares them.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read, or they measure different things; [`WrongUsage`] when no side
+    /// has the metric, or the numbers of ranks or threads do not fit.
+    pub(super) fn open(self, files: [&[PathBuf]; 2]) -> Result<Profile> {
+        let mut stages = CommonStages::default();
+        let mut open = |file: &PathBuf| {
+            let profile = read_profile(file, self.salvage)?;
+            let name = file.display().to_string();
+            stages.add(&name, &profile);
+            Ok::<_, anyhow::Error>((name, Profile::from_saved(profile)))
+        };
+        let mut side = |files: &[PathBuf]| files.iter().map(&mut open).collect::<Result<Vec<_>>>();
+        let sides = [side(files[0])?, side(files[1])?];
+        self.saved.tell_left_out(&stages)?;
+        let profiles = || sides.iter().flatten().map(|(_, profile)| profile);
+        if let Some(name) = self.metric {
+            is_measured(name, profiles())?;
+        }
+        let scaling = self.scaling.map(|kind| self.scaled(kind, &sides)).transpose()?;
+        // Those of one metric each are compared if they measure the same, whichever is named.
+        let several = profiles().any(|profile| profile.metrics().count() > 1);
+        let source = self.metric.filter(|_| several);
+        let mut profile = Profile::compared_runs(sides, source, self.renames)?;
+        if let Some(comparison) = &mut profile.comparison {
+            comparison.scale = self.scale;
+            comparison.scaling = scaling;
+        }
+        Ok(profile)
+    }
+
+    /// The scaling of runs whose ranks or threads are counted, where they are not given.
+    fn scaled(&self, kind: ScalingKind, sides: &[Vec<(String, Profile)>; 2]) -> Result<Scaling> {
+        let count = |runs: &Vec<(String, Profile)>| -> Result<u32> {
+            let mut counted = runs.iter().map(|(name, run)| (name, workers(&Refined::base(run))));
+            let (first, workers) = counted.next().ok_or_else(|| anyhow!("no run"))?;
+            match counted.find(|(_, others)| *others != workers) {
+                Some((name, others)) => Err(WrongUsage(format!(
+                    "{first} and {name} have different numbers of ranks or threads that share the \
+                     work, {workers} and {others}, and runs of one side have as many; if they are \
+                     counted wrong, --workers BASE,OTHER says how many there are"
+                ))
+                .into()),
+                None => Ok(workers),
+            }
+        };
+        let workers = match self.workers {
+            Some(workers) => workers,
+            None => [count(&sides[0])?, count(&sides[1])?],
+        };
+        let [base, other] = workers;
+        if base >= other {
+            let source = if self.workers.is_some() { "given" } else { "counted" };
+            let cause = format!(
+                "--scaling: the ranks or threads {source} are {base} in base and {other} in other; the \
+                 run with fewer comes first, and --workers BASE,OTHER says how many there are"
+            );
+            return Err(WrongUsage(cause).into());
+        }
+        Ok(Scaling { kind, workers })
+    }
+}
+
+/// Refuses a metric that no profile has.
+fn is_measured<'p>(name: &str, profiles: impl Iterator<Item = &'p Profile>) -> Result<()> {
+    let mut sources: Vec<String> = Vec::new();
+    for profile in profiles {
+        if profile.metric_of(name).is_some() {
+            return Ok(());
+        }
+        for (_, metric) in profile.metrics() {
             let source = format!("`{}`", metric.source);
             if !sources.contains(&source) {
                 sources.push(source);
             }
         }
-        let last = sources.pop().unwrap_or_default();
-        // `diff` takes that word, and does not ask for it here.
-        let samples = (name != "samples").then(|| "`samples`".to_owned());
-        let names: Vec<String> = samples.into_iter().chain(sources).collect();
-        let names = match names.join(", ") {
-            names if names.is_empty() => last,
-            names => format!("{names} and {last}"),
-        };
-        let cause = format!("no metric `{name}` in these profiles; they have {names}");
-        return Err(WrongUsage(cause).into());
     }
-    // Two of one metric each are compared if they measure the same, whichever of them is named.
-    let several = [&base, &other].iter().any(|profile| profile.metrics().count() > 1);
-    let source = metric.filter(|_| several);
-    let sides = ((&names[0][..], base), (&names[1][..], other));
-    let mut profile = Profile::compared_by(sides.0, sides.1, source, renames)?;
-    if let Some(comparison) = &mut profile.comparison {
-        comparison.scale = scale;
-    }
-    Ok(profile)
+    let last = sources.pop().unwrap_or_default();
+    // `diff` takes that word, and does not ask for it here.
+    let samples = (name != "samples").then(|| "`samples`".to_owned());
+    let names: Vec<String> = samples.into_iter().chain(sources).collect();
+    let names = match names.join(", ") {
+        names if names.is_empty() => last,
+        names => format!("{names} and {last}"),
+    };
+    let cause = format!("no metric `{name}` in these profiles; they have {names}");
+    Err(WrongUsage(cause).into())
+}
+
+/// Sides of a comparison that have several runs, or run on different numbers of ranks or threads.
+#[derive(Clone, Debug, Args)]
+pub(super) struct RunsOptions {
+    /// Compare the FILEs before this, several runs of BASE, with these, one or more of OTHER; the
+    /// spread between the runs is the noise
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(super) with: Vec<PathBuf>,
+    /// Show the scaling loss of OTHER, on more ranks or threads than BASE: strong, of the same work
+    /// divided among more; weak, of as much work for each
+    #[arg(long, value_name = "KIND", value_parser = scaling(), conflicts_with = "normalize")]
+    pub(super) scaling: Option<ScalingKind>,
+    /// The ranks or threads that share the work in BASE and in OTHER [default: counted]
+    #[arg(long, value_name = "BASE,OTHER", value_parser = both_workers, requires = "scaling")]
+    pub(super) workers: Option<[u32; 2]>,
+}
+
+/// Kinds of scaling by name.
+fn scaling() -> impl TypedValueParser<Value = ScalingKind> {
+    let kind = |name: String| match &*name {
+        "weak" => ScalingKind::Weak,
+        _ => ScalingKind::Strong,
+    };
+    PossibleValuesParser::new(["strong", "weak"]).map(kind)
+}
+
+/// `4,16`.
+fn both_workers(text: &str) -> Result<[u32; 2], String> {
+    let numbers: Vec<u32> = text
+        .split(',')
+        .map(|number| number.trim().parse().ok().filter(|number| *number > 0))
+        .collect::<Option<_>>()
+        .unwrap_or_default();
+    numbers.try_into().map_err(|_| "numbers of ranks or threads are written as 4,16".to_owned())
 }

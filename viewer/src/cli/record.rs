@@ -14,13 +14,17 @@ use csprof_format::write;
 use nix::sys::signal::Signal;
 
 use super::exit_code::{self, WrongUsage};
+use super::kept_sources::{KeepSources, keep_sources, saved_at_least_without};
 use super::progress::Progress;
+use super::size::memory_size;
 use crate::launch::output::Output;
 use crate::launch::run_dir::kept_text;
 use crate::launch::spawn::{Naming, Settings};
 use crate::launch::{self, Recording};
 use crate::print;
 use crate::profile::{Function, Profile};
+use crate::sources::Sources;
+use crate::sources::keep::When;
 use crate::symbols::cache::Cache;
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::cost_lines::coverage;
@@ -66,6 +70,8 @@ pub struct Record {
     /// Without this, what they have sampled when the program ends is in the profile.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "4294967295")]
     wait: Option<u32>,
+    #[command(flatten)]
+    kept: KeepSources,
     #[command(flatten)]
     naming: NamingOptions,
     /// Say nothing but errors
@@ -172,29 +178,28 @@ impl Sampling {
     }
 }
 
-/// `512M`, `64k`, `2G`, or a number of bytes; units of 1024, as for other limits of memory.
-fn memory_size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" => 1,
-        "k" => 1 << 10,
-        "m" => 1 << 20,
-        "g" => 1 << 30,
-        _ => return Err("a size is a number of bytes, or ends with k, M or G".to_owned()),
-    };
-    let size = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    let least = 64 << 10;
-    size.filter(|size| *size >= least)
-        .ok_or_else(|| "a size is at least 64k, for instance 512M".to_owned())
-}
-
 impl Record {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] if they do not.
+    pub(super) fn check(&self) -> Result<(), WrongUsage> {
+        if self.no_symbols && self.kept.most().is_some() {
+            let cause = "--sources needs symbols, which tell the files of functions; leave out \
+                         --no-symbols, or let csprof symbolize --sources add both";
+            return Err(WrongUsage(cause.into()));
+        }
+        Ok(())
+    }
+
     /// Runs the program and saves its profile.
     ///
     /// # Errors
     ///
     /// When the program cannot be profiled, or the profile cannot be saved.
     pub fn run(&self) -> Result<ExitCode> {
+        self.check()?;
         let naming = Naming::from(&self.naming);
         let settings = self.sampling.settings(self.quiet)?;
         // What they name stands in paths that lead on.
@@ -207,8 +212,8 @@ impl Record {
         let output = Output::new(self.output.as_deref(), program, self.force)?;
         let recording = launch::record(&self.command, settings, patience)?;
         let status = exit_code::of_program(recording.status);
-        let saved = save(recording, &output, !self.no_symbols);
-        let (path, profile) = match saved {
+        let saved = save(recording, &output, !self.no_symbols, self.kept.most());
+        let (path, profile, kept) = match saved {
             Ok(saved) => saved,
             // The program's own failure tells more than ours; the message tells ours.
             Err(error) if status != 0 => {
@@ -220,6 +225,7 @@ impl Record {
         if !self.quiet {
             tell(&told_of_naming(naming, &path, &profile));
             tell(&told_of_cache());
+            tell(&kept);
             tell(&summary(&path, &profile));
         }
         Ok(ExitCode::from(status))
@@ -230,26 +236,31 @@ impl Record {
 /// stays if csprof is killed meanwhile, for want of memory for instance. Where a program failed its
 /// job may be about to be ended, as by MPI_Abort: then, and when csprof was told to end, the
 /// profile is saved without names first, and no folder is left by a csprof that gets no time to
-/// find them.
+/// find them. So it is before source is read, which may be on a disk that does not answer. Keeps at
+/// most so many bytes of source, and returns what is said of that.
 pub(super) fn save(
     mut recording: Recording,
     output: &Output,
     with_symbols: bool,
-) -> Result<(PathBuf, Profile)> {
+    sources: Option<u64>,
+) -> Result<(PathBuf, Profile, Vec<String>)> {
     // Salvaging can do without the facts of the run, should they not find room.
     let _ = recording.keep_for_salvage();
     let mut early = None;
     let mut files = None;
+    let mut kept = Vec::new();
     if with_symbols {
-        let is_short = recording.signals.must_end() || !recording.status.success();
+        let was_told = recording.signals.must_end();
+        let is_short = was_told || !recording.status.success();
         // What is no file is written once.
         if is_short
             && output.makes_a_file()
             && let Ok(path) = output.save(&recording.profile)
         {
-            recording.signals.saved_without_names(&path);
+            let advice = format!("csprof symbolize {} adds the names later", path.display());
+            recording.signals.saved_early(&advice);
             recording.run_dir.remove();
-            early = Some(path);
+            early = Some((path, ("names", "")));
         }
         // What is saved already can wait for its names.
         let stops = || early.is_none() && recording.signals.must_end();
@@ -257,24 +268,46 @@ pub(super) fn save(
         let own = files.insert(DiskFiles::from_environment(&[]).and_copies(copies));
         let warnings = resolve(&mut recording.profile, own, &stops);
         recording.profile.run.warnings.extend(warnings);
+        if let Some(most) = sources {
+            if early.is_none()
+                && output.makes_a_file()
+                && let Ok(path) = output.save(&recording.profile)
+            {
+                let path_shown = path.display();
+                let advice = format!("csprof symbolize --sources {path_shown} adds source later");
+                recording.signals.saved_early(&advice);
+                recording.run_dir.remove();
+                early = Some((path, ("source files", "--sources ")));
+            }
+            // Who told it to end before it began to save waits for names, and for this.
+            let stops = || !was_told && recording.signals.must_end();
+            let places = (&Sources::default(), When::OfRun);
+            kept = keep_sources(&mut recording.profile, places, most, own, &stops);
+        }
     }
-    if let Some(path) = early {
-        match write::save(&recording.profile, &path) {
-            Ok(()) => files.iter().for_each(DiskFiles::remember),
+    let profile = &mut recording.profile;
+    if let Some((path, (lacks, option))) = early {
+        match saved_at_least_without(profile, |profile| write::save(profile, &path)) {
+            Ok(((), is_kept)) => {
+                files.iter().for_each(DiskFiles::remember);
+                kept.retain(|_| is_kept);
+            }
             Err(error) => {
                 let _ = print::message(format_args!(
-                    "saved without names ({error}); csprof symbolize {} adds them",
+                    "saved without {lacks} ({error}); csprof symbolize {option}{} adds them",
                     path.display()
                 ));
+                kept.clear();
             }
         }
-        return Ok((path, Profile::from_saved(recording.profile)));
+        return Ok((path, Profile::from_saved(recording.profile), kept));
     }
-    match output.save(&recording.profile) {
-        Ok(path) => {
+    match saved_at_least_without(profile, |profile| output.save(profile)) {
+        Ok((path, is_kept)) => {
             recording.run_dir.remove();
             files.iter().for_each(DiskFiles::remember);
-            Ok((path, Profile::from_saved(recording.profile)))
+            kept.retain(|_| is_kept);
+            Ok((path, Profile::from_saved(recording.profile), kept))
         }
         Err(error) => Err(anyhow!("{error}; {}", kept_text(recording.run_dir.path()))),
     }

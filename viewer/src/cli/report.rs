@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::appearance::Appearance;
@@ -14,12 +15,12 @@ use super::sort::{SortBy, SortParser};
 use super::source_paths::SourcePaths;
 use crate::print;
 use crate::profile::Profile;
-use crate::refine::{Grain, Refined, Stage, unwatched};
-use crate::report::{self, Options, contexts};
+use crate::refine::{Axis, Grain, Refined, Stage, unwatched};
+use crate::report::{self, Options, contexts, distribution};
 use crate::set_files::SetFiles;
 use crate::views::places::places;
 use crate::views::sets::set_rows;
-use crate::views::{Sort, View};
+use crate::views::{Cost, Sort, View};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +31,7 @@ Examples:
   csprof report run.csprof --view threads --refine 'through MPI_*'
   csprof report run.csprof --metric realtime --sort cputime
   csprof report run.csprof --view tables --path 'main > solve' --extended
+  csprof report run.csprof --view distribution --path 'solve > MPI_Wait' --over rank
   csprof report run.csprof --source solve --path-map /build/app=/home/me/app
   csprof report run.csprof --format json | jq '.rows[0]'";
 
@@ -67,16 +69,26 @@ pub struct Report {
     percent: Whole,
     #[command(flatten)]
     rows: RowChoice,
+    /// With --view distribution: over these peers [default: ranks, else processes, threads, epochs]
+    #[arg(long, value_parser = over(), value_name = "PEERS")]
+    over: Option<Axis>,
+    /// With --view distribution: exclusive cost
+    #[arg(long)]
+    exclusive: bool,
+    /// Add a column: how each row's inclusive cost is spread over ranks (else processes, else
+    /// threads), a character or number for each, or for each eighth of them
+    #[arg(long)]
+    spread: bool,
     /// List the sets of frames that refinements can name (@mpi) and what they match here
     #[arg(long, conflicts_with_all = [
         "view", "depth", "limit", "threshold", "open", "sort", "by", "percent", "reverse", "path",
-        "extended", "upward",
+        "extended", "upward", "over", "exclusive", "spread",
     ])]
     sets: bool,
     /// Print the source of this function with the cost of each line
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = [
         "view", "depth", "limit", "threshold", "open", "sort", "by", "reverse", "path", "extended",
-        "upward", "sets",
+        "upward", "sets", "over", "exclusive", "spread",
     ])]
     source: Option<String>,
     #[command(flatten)]
@@ -104,6 +116,17 @@ enum ReportView {
     /// Processes and their threads, and the imbalance of peers: of ranks, or of processes of one
     /// program, and of threads that do the same work
     Threads,
+    /// How the cost of a function or path is spread over ranks, processes, threads or epochs; see
+    /// --path
+    Distribution,
+}
+
+/// What `--over` names.
+fn over() -> impl TypedValueParser<Value = Axis> {
+    PossibleValuesParser::new(Axis::ALL.map(|(_, name)| name)).map(|name| {
+        let named = Axis::ALL.iter().find(|(_, other)| *other == name);
+        named.map_or(Axis::Rank, |(axis, _)| *axis)
+    })
 }
 
 /// What `--by` names.
@@ -148,12 +171,52 @@ impl Format {
 }
 
 impl Report {
+    /// Whether the options go together, whatever the profile.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] if they do not.
+    pub(super) fn check(&self) -> Result<(), WrongUsage> {
+        let is_of_threads = self.view == ReportView::Threads;
+        let orders = self.sort.is_some() || self.rows.reverse || self.rows.open().is_some();
+        let is_distribution = self.view == ReportView::Distribution;
+        let is_tables = self.view == ReportView::Tables;
+        let is_of_peers = is_of_threads || is_distribution;
+        let has_rows = self.format != Format::Text && !is_of_peers;
+        self.rows.check(is_tables, is_distribution)?;
+        let cause = if is_of_peers && orders {
+            "--sort, --reverse and --open are for views of functions"
+        } else if is_distribution && self.depth.is_some() {
+            "--depth is for views of functions"
+        } else if (self.over.is_some() || self.exclusive) && !is_distribution {
+            "--over and --exclusive are for --view distribution"
+        } else if self.exclusive && !self.rows.has_path() {
+            "--exclusive is of one function or path, by --path: all that is shown has no own code"
+        } else if self.spread && (is_of_peers || is_tables || self.by.is_some()) {
+            "--spread is for the views top-down, callers and flat"
+        } else if self.by.is_some() && self.view != ReportView::Flat {
+            "--by is for --view flat; --refine 'by module' is for every view"
+        } else if self.addresses && !has_rows {
+            "--addresses is for rows of functions with --format json or csv; text shows addresses \
+             by --refine 'by address'"
+        } else if self.source.is_some() && self.format != Format::Text {
+            "--source has the format text; --refine 'by line' --view flat has the same numbers in \
+             json and csv"
+        } else if self.sets && self.format == Format::Csv {
+            "--sets has the formats text and json"
+        } else {
+            return Ok(());
+        };
+        Err(WrongUsage(cause.into()))
+    }
+
     /// Prints the report.
     ///
     /// # Errors
     ///
     /// When the profile cannot be read, the refinement does not apply, or output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
+        self.check()?;
         let profile = self.files.open(self.selection.saved)?;
         let files = self.files.set_files();
         if self.sets {
@@ -181,11 +244,9 @@ impl Report {
         files: &SetFiles,
         out: &mut impl Write,
     ) -> Result<()> {
-        if self.view == ReportView::Threads
-            && (self.sort.is_some() || self.rows.reverse || self.rows.open().is_some())
-        {
-            let cause = "--sort, --reverse and --open are for views of functions";
-            return Err(WrongUsage(cause.into()).into());
+        self.check()?;
+        if self.view == ReportView::Distribution {
+            return self.write_distribution(profile, appearance, files, out);
         }
         let (refined, options) = self.prepare(profile, appearance, files)?;
         if let Some(name) = &self.source {
@@ -198,6 +259,36 @@ impl Report {
             (_, Format::Text) => report::text::write(&refined, &options, out),
             (_, Format::Json) => report::json::write(&refined, &options, out),
             (_, Format::Csv) => report::csv::write(&refined, &options, out),
+        };
+        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)
+    }
+
+    fn write_distribution(
+        &self,
+        profile: &Profile,
+        appearance: Appearance,
+        files: &SetFiles,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        let (refined, refinement) =
+            self.selection.apply(profile, files, self.format.shows_refinement())?;
+        let options = Options {
+            measure: self.selection.measure(profile)?,
+            limit: self.limit,
+            threshold: self.threshold,
+            refinement,
+            ascii: appearance.ascii,
+            percent_of_shown: self.percent == Whole::Shown,
+            ..Options::default()
+        };
+        let cost = if self.exclusive { Cost::Exclusive } else { Cost::Inclusive };
+        let path = self.rows.path(files)?;
+        let report = distribution::Report::new(&refined, path, self.over, cost);
+        let report = report.map_err(WrongUsage)?;
+        let written = match self.format {
+            Format::Text => distribution::text(&refined, &report, &options, out),
+            Format::Json => distribution::json(&refined, &report, &options, out),
+            Format::Csv => distribution::csv(&refined, &report, &options, out),
         };
         written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)
     }
@@ -217,21 +308,12 @@ impl Report {
             self.selection.apply(profile, files, self.format.shows_refinement())?;
         let view = match self.view {
             // The list of threads has no rows of functions.
-            ReportView::TopDown | ReportView::Threads => View::TopDown,
+            ReportView::TopDown | ReportView::Threads | ReportView::Distribution => View::TopDown,
             ReportView::Callers => View::Callers,
             ReportView::Flat if self.by.is_some() => View::Places,
             ReportView::Flat => View::Flat,
             ReportView::Tables => View::Tables,
         };
-        if view != View::Places && self.by.is_some() {
-            let cause = "--by is for --view flat; --refine 'by module' is for every view";
-            return Err(WrongUsage(cause.into()).into());
-        }
-        if self.addresses && (self.format == Format::Text || self.view == ReportView::Threads) {
-            let cause = "--addresses is for rows of functions with --format json or csv; text shows \
-                         addresses by --refine 'by address'";
-            return Err(WrongUsage(cause.into()).into());
-        }
         let refined = match self.addresses {
             true => refined.then(&Stage::By(Grain::Address))?,
             false => refined,
@@ -254,6 +336,7 @@ impl Report {
             open: self.rows.open(),
             percent_of_shown: self.percent == Whole::Shown,
             addresses: self.addresses,
+            spread: self.spread,
             edges: false,
             table: self.rows.table(view == View::Tables, &refined, files)?,
         };
@@ -267,11 +350,6 @@ impl Report {
         name: &str,
         out: &mut impl Write,
     ) -> Result<()> {
-        if self.format != Format::Text {
-            let cause = "--source has the format text; --refine 'by line' --view flat has the same \
-                         numbers in json and csv";
-            return Err(WrongUsage(cause.into()).into());
-        }
         let function = report::source::function_named(refined, name).map_err(WrongUsage)?;
         report::source::text(refined, function, &self.paths.sources(), options, out)
             .and_then(|()| out.flush())
@@ -286,9 +364,8 @@ impl Report {
         let written = match self.format {
             Format::Text => report::sets::text(refined, &rows, appearance.ascii, &mut out),
             Format::Json => report::sets::json(refined, &rows, &mut out),
-            Format::Csv => {
-                return Err(WrongUsage("--sets has the formats text and json".into()).into());
-            }
+            // `check` has refused it.
+            Format::Csv => Ok(()),
         };
         written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)?;
         Ok(exit_code::DONE)

@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::exit_code::WrongUsage;
-use crate::refine::{Grain, Refined, Stopped, unwatched};
+use crate::refine::{Chain, Grain, Refined, Stopped, unwatched};
 use crate::set_files::SetFiles;
 use crate::views::hall::{self, HallTable, Reach, Way};
 
@@ -19,7 +19,8 @@ pub(super) struct RowChoice {
     /// `none` opens no row
     #[arg(long, value_name = "ROWS", value_parser = open_rows)]
     open: Option<OpenRows>,
-    /// With --view tables: the path, such as `main > solve >> memcpy`; without it, the empty path
+    /// With --view tables, and of report distribution: the path, such as `main > solve >> memcpy`,
+    /// or a function; without it, the empty path
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// With --view tables: with any number of calls between path and function
@@ -49,11 +50,43 @@ impl RowChoice {
         self.open.clone().map(|rows| rows.0)
     }
 
+    /// Whether the view has what is asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] if what is for tables, or a path, is given for another view.
+    pub(super) fn check(&self, is_of_tables: bool, has_path: bool) -> Result<(), WrongUsage> {
+        let cause = if (self.extended || self.upward) && !is_of_tables {
+            "--extended and --upward are for --view tables"
+        } else if self.path.is_some() && !is_of_tables && !has_path {
+            "--path is for --view tables, and of reports for --view distribution"
+        } else {
+            return Ok(());
+        };
+        Err(WrongUsage(cause.into()))
+    }
+
+    /// Whether a path is given.
+    pub(super) const fn has_path(&self) -> bool {
+        self.path.is_some()
+    }
+
+    /// The path; `None` is the empty one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(super) fn path(&self, files: &SetFiles) -> Result<Option<Chain>> {
+        let text = self.path.as_deref().unwrap_or("");
+        let path = files.load().parse_path(text);
+        Ok(path.map_err(|error| WrongUsage(format!("--path:\n{error}")))?)
+    }
+
     /// The table and its title, if the view is that of tables.
     ///
     /// # Errors
     ///
-    /// When the path is not one of this profile's, or is given for another view.
+    /// When the path is not one of this profile's.
     pub(super) fn table(
         &self,
         is_view: bool,
@@ -61,17 +94,9 @@ impl RowChoice {
         files: &SetFiles,
     ) -> Result<Option<(HallTable, String)>> {
         if !is_view {
-            if self.path.is_some() || self.extended || self.upward {
-                let cause = "--path, --extended and --upward are for --view tables";
-                return Err(WrongUsage(cause.into()).into());
-            }
             return Ok(None);
         }
-        let text = self.path.as_deref().unwrap_or("");
-        let path = files
-            .load()
-            .parse_path(text)
-            .map_err(|error| WrongUsage(format!("--path:\n{error}")))?;
+        let path = self.path(files)?;
         let way = if self.upward { Way::Up } else { Way::Down };
         let reach = if self.extended { Reach::Extended } else { Reach::Immediate };
         let table = unwatched(|watch| {

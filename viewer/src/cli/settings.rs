@@ -9,14 +9,16 @@
 //! parser, and all that is wrong with the file is told at once.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, Command};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use nix::unistd::getuid;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -25,7 +27,6 @@ use crate::refine::meant;
 use crate::set_files::config_folder;
 use crate::tui::keymap::Keymap;
 use crate::tui::theme::Colors;
-use nix::libc;
 
 /// Names the file, or none where it is empty.
 pub(super) const VARIABLE: &str = "CSPROF_CONFIG";
@@ -88,10 +89,10 @@ impl Settings {
             None => config_folder().map(|folder| folder.join("config.toml")),
         };
         let Some(path) = &file else { return Ok(Self::default()) };
-        let text = match text_of(path) {
+        let text = match text_of(path, named.is_some()) {
             Ok(text) => text,
             // Nobody has written one where there is no such folder, or it is another user's.
-            Err(error) if named.is_none() && is_none(&error) => {
+            Err(error) if named.is_none() && is_none(path, &error) => {
                 return Ok(Self { file, ..Self::default() });
             }
             Err(error) => return Err(format!("{}: {error}{}", place_of(path), remedy())),
@@ -197,12 +198,76 @@ impl Settings {
         self.list.push(Setting { table: table.to_owned(), key, values, text, line, is_flag });
     }
 
+    /// These without the defaults that contradict what the command line asks for: of a subcommand
+    /// that can do several things, an option may suit one of them. Of two defaults that contradict
+    /// each other, the first in the file counts.
+    ///
+    /// `suits` says whether some of them go with the command line. If none do, all are returned:
+    /// the mistake is then the command line's, or cannot be told from it.
+    pub(super) fn suiting(
+        &self,
+        given: &ArgMatches,
+        root: &Command,
+        suits: impl Fn(&Self) -> bool,
+    ) -> Self {
+        let Some((name, given)) = given.subcommand() else { return self.clone() };
+        let Some(command) = root.find_subcommand(name) else { return self.clone() };
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.list.iter().cloned().partition(|setting| setting.table == name);
+        let mut kept = Self { list: others, ..self.clone() };
+        let mut rest: Vec<Setting> =
+            own.into_iter().filter(|setting| !is_excluded(setting, given, command)).collect();
+        // One may suit only with another that comes later: `by` with `view`.
+        loop {
+            let before = rest.len();
+            rest.retain(|setting| {
+                kept.list.push(setting.clone());
+                let is_kept = suits(&kept);
+                if !is_kept {
+                    kept.list.pop();
+                }
+                !is_kept
+            });
+            if rest.len() == before {
+                break;
+            }
+        }
+        if suits(&kept) { kept } else { self.clone() }
+    }
+
+    /// Those of the subcommand that count, since the command line says nothing else.
+    pub(super) fn counting(mut self, given: &ArgMatches, root: &Command) -> Self {
+        let asked = given
+            .subcommand()
+            .and_then(|(name, given)| Some((name, given, root.find_subcommand(name)?)));
+        self.list.retain(|setting| {
+            asked.is_some_and(|(name, given, command)| {
+                let arg = option(command, &setting.key).map(|arg| arg.get_id().as_str());
+                let source = arg.and_then(|id| given.value_source(id));
+                setting.table == name && source != Some(ValueSource::CommandLine)
+            })
+        });
+        self
+    }
+
+    /// Where the file sets what an error is about, which quotes it: a metric, a column. Of the
+    /// options that were given, none is meant.
+    pub(super) fn hint(&self, error: &str) -> Option<String> {
+        let is_quoted = |value: &String| error.contains(&format!("`{value}`"));
+        let named = self.list.iter().find(|of| of.values.iter().any(is_quoted))?;
+        let file = place_of(self.file.as_deref()?);
+        let Setting { table, key, line, .. } = named;
+        Some(format!(
+            "({file}:{line} sets `{key}` of [{table}]; csprof --no-config … runs without)"
+        ))
+    }
+
     /// The command line with these defaults.
     pub(super) fn apply(&self, mut root: Command) -> Command {
         for setting in &self.list {
             let id = |of: &Command| option(of, &setting.key).map(|arg| arg.get_id().clone());
             let values = setting.values.clone();
-            let set = move |arg: Arg| arg.default_values(values);
+            let set = move |arg: Arg| arg.required(false).default_values(values);
             root = match setting.table.as_str() {
                 KEYS | COLORS => root,
                 "" => match id(&root) {
@@ -217,6 +282,20 @@ impl Settings {
         }
         root
     }
+}
+
+/// Whether an option that was given on the command line excludes the setting's.
+fn is_excluded(setting: &Setting, given: &ArgMatches, command: &Command) -> bool {
+    let Some(arg) = option(command, &setting.key) else { return false };
+    let names = |of: &Arg, other: &Arg| {
+        let excluded = command.get_arg_conflicts_with(of);
+        excluded.iter().any(|arg| arg.get_id() == other.get_id())
+    };
+    command.get_arguments().any(|other| {
+        let is_given =
+            given.value_source(other.get_id().as_str()) == Some(ValueSource::CommandLine);
+        is_given && (names(arg, other) || names(other, arg))
+    })
 }
 
 /// A value as a word of a command line; `None` for tables, lists and dates.
@@ -264,6 +343,14 @@ fn option<'c>(command: &'c Command, name: &str) -> Option<&'c Arg> {
     command.get_arguments().find(|arg| key_of(arg) == name)
 }
 
+/// Whether an option is on or off.
+pub(super) fn is_switch(arg: &Arg) -> bool {
+    let values = arg.get_possible_values();
+    let is_bool =
+        values.len() == 2 && values.iter().all(|of| ["true", "false"].contains(&of.get_name()));
+    is_bool || matches!(arg.get_action(), ArgAction::SetTrue)
+}
+
 /// Whether a subcommand would take a value.
 fn check(root: &Command, table: &str, setting: &Setting) -> Result<(), String> {
     let options = options_of(root, table)?;
@@ -278,7 +365,7 @@ fn check(root: &Command, table: &str, setting: &Setting) -> Result<(), String> {
         };
         return Err(format!("`{key}` is no setting{of}{other}"));
     };
-    let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
+    let is_switch = is_switch(arg);
     if is_switch != setting.is_flag.is_some() {
         let wanted = if is_switch { "true or false" } else { "a value, not true or false" };
         return Err(format!("`{key}`{of} takes {wanted}"));
@@ -320,16 +407,24 @@ fn check(root: &Command, table: &str, setting: &Setting) -> Result<(), String> {
     }
 }
 
-/// Whether there is no file that this user may read.
-fn is_none(error: &io::Error) -> bool {
+/// Whether there is no file of this user's.
+fn is_none(path: &Path, error: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
+    match error.kind() {
+        NotFound | NotADirectory => true,
+        // What lies in a folder that is closed to this user is not this user's either.
+        PermissionDenied => !fs::metadata(path).is_ok_and(|about| about.uid() == getuid().as_raw()),
+        _ => false,
+    }
 }
 
-fn text_of(path: &Path) -> io::Result<String> {
+/// What was named may be a pipe, which is waited for.
+fn text_of(path: &Path, is_named: bool) -> io::Result<String> {
     let mut text = String::new();
-    // A pipe that nobody writes to is empty, and not waited for.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !is_named && fs::metadata(path)?.file_type().is_fifo() {
+        return Err(io::Error::other("it is a pipe, which would be waited for"));
+    }
+    let file = File::open(path)?;
     file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
         return Err(io::Error::other("more than 1 MB is no configuration file"));
@@ -446,8 +541,50 @@ mod tests {
 
     #[test]
     fn defaults_contradict_no_option_of_the_command_line() {
-        let settings = Settings::read("[view]\nnormalize = true", &built()).unwrap();
-        let words = ["csprof", "view", "--merge", "a", "b"];
-        assert!(settings.apply(Cli::command()).try_get_matches_from(words).is_ok());
+        let suits = |text: &str, line: &str| {
+            let words = || ["csprof"].into_iter().chain(line.split(' '));
+            let settings = Settings::read(text, &built()).unwrap();
+            let lenient =
+                Cli::command().mut_subcommands(|of| of.mut_args(|arg| arg.required(false)));
+            let given = lenient.try_get_matches_from(words()).unwrap();
+            let is_right = |settings: &Settings| {
+                let matches = settings.apply(Cli::command()).try_get_matches_from(words()).ok();
+                matches.map(|of| Cli::from_arg_matches(&of).unwrap().command.check().is_ok())
+            };
+            let kept = settings.suiting(&given, &built(), |kept| is_right(kept).unwrap_or(true));
+            assert_eq!(is_right(&kept), Some(true), "{text}: {line}");
+            kept.list.len() == settings.list.len()
+        };
+        for (text, without, with) in [
+            ("[view]\nnormalize = true", "view --merge a b", "view a b"),
+            ("[view]\nnormalize = true", "view a", "view a b"),
+            ("[export]\nno-inline = true", "export a --format svg", "export a --format folded"),
+            ("[export]\nformat = 'svg'", "export a -o b.html", "export a -o b.svg"),
+            ("[export]\nno-inline = true\nformat = 'svg'", "export a", "export a --format folded"),
+            ("[report]\nby = 'file'\nview = 'flat'", "report a --view callers", "report a"),
+            (
+                "[report]\nview = 'tables'\nby = 'file'",
+                "report a --path main",
+                "report a --view flat",
+            ),
+            ("[diff]\nlimit = 3", "diff a b --summary", "diff a b"),
+            ("[diff]\nlimit = 3", "diff a b --format html", "diff a b --format csv"),
+            ("[report]\nsort = 'edges'", "report a --view threads", "report a --view flat"),
+            ("[report]\nby = 'file'", "report a", "report a --view flat"),
+            ("[report]\nformat = 'json'", "report a --source f", "report a"),
+            ("[report]\nthreshold = 3", "report a --sets", "report a"),
+        ] {
+            assert!(!suits(text, without), "{text}: {without}");
+            assert!(suits(text, with), "{text}: {with}");
+        }
+        // What the file says need not be said again.
+        assert!(suits("[export]\nformat = 'html'", "export a"));
+    }
+
+    #[test]
+    fn what_contradicts_itself_on_the_command_line_is_refused_with_all_settings() {
+        let settings = Settings::read("[report]\nlimit = 3", &built()).unwrap();
+        let given = Cli::command().try_get_matches_from(["csprof", "report", "a"]).unwrap();
+        assert_eq!(settings.suiting(&given, &built(), |_| false).list.len(), 1);
     }
 }

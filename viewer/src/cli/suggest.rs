@@ -9,10 +9,9 @@ use clap::{Args, ValueEnum};
 
 use super::appearance::Appearance;
 use super::exit_code;
-use super::open::{Selection, compared, read_profile};
+use super::open::{Compare, Selection, read_profile};
 use crate::print;
 use crate::profile::Profile;
-use crate::profile::comparison::Scale;
 use crate::report::{Options, suggest};
 use crate::set_files::SetFiles;
 
@@ -65,8 +64,8 @@ impl Suggest {
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         let profile = match &self.other {
             Some(other) => {
-                let (files, saved) = ([&self.file, other], self.selection.saved);
-                compared(files, self.salvage, None, &[], Scale::Amount, saved)?
+                let files = [std::slice::from_ref(&self.file), std::slice::from_ref(other)];
+                Compare::usual(self.salvage, self.selection.saved).open(files)?
             }
             None => Profile::from_saved(read_profile(&self.file, self.salvage)?),
         };

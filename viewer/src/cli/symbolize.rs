@@ -9,10 +9,13 @@ use csprof_format::profile as saved;
 use csprof_format::write;
 
 use super::exit_code::{self, WrongUsage};
+use super::kept_sources::{KeepSources, keep_sources, remove_sources};
 use super::open::read_profile;
 use super::record::{resolve, shown_path, tell, told_of_cache};
+use super::source_paths::SourcePaths;
 use crate::launch::output::Output;
 use crate::profile::Profile;
+use crate::sources::keep::When;
 use crate::symbols::files::DiskFiles;
 use crate::views::names::{self, nameless};
 use crate::views::number::{Form, counted, percent};
@@ -30,13 +33,15 @@ CSPROF_CACHE_SIZE, what is read of a file with a build id is remembered; see csp
 Examples:
   csprof symbolize run.csprof                       after `apt-get install libfoo1-dbgsym`
   debuginfod-find debuginfo /usr/bin/git && csprof symbolize git.csprof
+  csprof symbolize --sources -o with-source.csprof run.csprof
   csprof symbolize --debug-dir build/debug -o named.csprof run.csprof";
 
 /// Look again for the names of a profile's functions, for instance in debug symbols installed since
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Symbolize {
-    /// A saved profile, which is replaced if names are found; `-` reads it from standard input
+    /// A saved profile, which is replaced if names are found, or source is kept or removed; `-`
+    /// reads it from standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// File to save instead
@@ -49,6 +54,13 @@ pub struct Symbolize {
     /// than once
     #[arg(long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
+    #[command(flatten)]
+    kept: KeepSources,
+    /// Remove the source files that the profile keeps
+    #[arg(long, conflicts_with = "sources")]
+    no_sources: bool,
+    #[command(flatten)]
+    paths: SourcePaths,
 }
 
 impl Symbolize {
@@ -71,12 +83,25 @@ impl Symbolize {
         let files = DiskFiles::from_environment(&self.debug_dir);
         let warnings = resolve(&mut profile, &files, &|| false);
         let after = Names::of(&profile);
-        let is_new = before != after;
+        let kept_before = profile.sources.clone();
+        let told_before = (profile.run.clone(), profile.runs.clone());
+        let kept = match self.kept.most() {
+            Some(most) => {
+                let places = self.paths.sources();
+                let places = (&places, When::Later);
+                keep_sources(&mut profile, places, most, &files, &|| false)
+            }
+            None if self.no_sources => vec![remove_sources(&mut profile)],
+            None => Vec::new(),
+        };
+        let is_renamed = before != after;
+        let is_told = told_before != (profile.run.clone(), profile.runs.clone());
+        let is_new = is_renamed || is_told || kept_before != profile.sources;
 
         let mut lines: Vec<String> =
             warnings.iter().map(|warning| format!("warning: {warning}")).collect();
         lines.extend(told_of_cache());
-        if is_new {
+        if is_renamed {
             profile.run.warnings.extend(warnings);
         }
         let path = match &output {
@@ -92,10 +117,13 @@ impl Symbolize {
         lines.extend(names::advice(&profile, Form::Ascii));
         let is_named = (&before.modules, &before.functions, &before.sites)
             != (&after.modules, &after.functions, &after.sites);
-        lines.push(match (is_new, &output) {
+        lines.extend(kept);
+        lines.push(match (is_renamed, &output) {
             (true, _) if !is_named => format!("{path}: no other names were found, but loops"),
-            (false, None) => format!("{path}: no other names were found; the file is unchanged"),
-            (false, Some(_)) => format!("{path}: no other names were found"),
+            (false, None) if !is_new => {
+                format!("{path}: no other names were found; the file is unchanged")
+            }
+            (false, _) => format!("{path}: no other names were found"),
             (true, _) => format!(
                 "{path}: {}% of the samples are in functions without names, {}% before",
                 share(&after),

@@ -1,15 +1,19 @@
 //! `csprof view`
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Result;
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args};
 
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
-use super::open::{ProfileFiles, applied, compared};
+use super::memory::{self, Memory};
+use super::notes::NotesFile;
+use super::open::{Compare, ProfileFiles, RunsOptions, applied};
 use super::saved_stages::SavedStages;
 use super::screen;
 use super::settings::Settings;
@@ -19,6 +23,8 @@ use crate::profile::{MetricRef, Profile};
 use crate::set_files::SetFiles;
 use crate::tui::columns::NAMES;
 use crate::tui::message::ViewId;
+use crate::tui::saved_screen::SavedScreen;
+use crate::tui::stages::Stages;
 use crate::tui::views::{TABS, VIEWS};
 use crate::tui::{Opened, Options, ProfileReader, run};
 use crate::views::columns::Id;
@@ -28,8 +34,10 @@ Examples:
   csprof view run.csprof                    ? in the viewer shows its keys
   csprof view --metric realtime run.csprof  of several metrics, this one first; m shows the next
   csprof view before.csprof after.csprof    compares two runs
+  csprof view a1.csprof a2.csprof --with b1.csprof b2.csprof  compares several with several
   csprof view rank*.csprof                  shows three or more together
   csprof view --start flame run.csprof      begins with the flame view
+  csprof view --fresh run.csprof            as at first, not as it was left
   csprof view --path-map /build/app=/home/me/app run.csprof  finds source files elsewhere";
 
 /// Look at a profile in the terminal
@@ -39,8 +47,10 @@ pub struct View {
     #[command(flatten)]
     files: ProfileFiles,
     /// Show two files, or more, as one profile instead of comparing two
-    #[arg(long)]
+    #[arg(long, conflicts_with = "with")]
     merge: bool,
+    #[command(flatten)]
+    runs: RunsOptions,
     /// Compare shares of what each of two files measured instead of amounts
     #[arg(long, conflicts_with = "merge")]
     normalize: bool,
@@ -67,6 +77,21 @@ pub struct View {
     /// Leave the mouse to the terminal, for selecting text
     #[arg(long)]
     no_mouse: bool,
+    /// Open as at first, not as it was left
+    #[arg(long)]
+    fresh: bool,
+    /// Whether the viewer opens a profile where it was left, and keeps where that is
+    #[arg(
+        long,
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        value_parser = clap::value_parser!(bool),
+        default_value = "true"
+    )]
+    remember: bool,
+    /// Options that stand on the command line, not in a configuration file.
+    #[arg(skip)]
+    given: Vec<String>,
 }
 
 /// The columns of screens, by name.
@@ -84,71 +109,173 @@ fn start() -> impl TypedValueParser<Value = ViewId> {
         .map(move |name| ViewId(views.clone().position(|view| view.command == name).unwrap_or(0)))
 }
 
+/// What to say of stages that do not apply any more.
+fn gone_stages(gone: usize) -> Option<String> {
+    match gone {
+        0 => None,
+        1 => Some("a stage does not apply any more and is left out".to_owned()),
+        _ => Some(format!("{gone} stages do not apply any more and are left out")),
+    }
+}
+
 impl View {
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] if they do not.
+    pub(super) fn check(&self) -> Result<(), WrongUsage> {
+        let asked = [(self.normalize, "--normalize"), (self.runs.scaling.is_some(), "--scaling")];
+        match asked.iter().find(|(is_asked, _)| *is_asked && !self.is_compared()) {
+            Some((_, option)) => Err(WrongUsage(format!("{option} compares two files"))),
+            None => Ok(()),
+        }
+    }
+
     /// Shows the profile until the user leaves.
     ///
     /// # Errors
     ///
     /// When the profile cannot be read, or there is no terminal.
     pub(super) fn run(&self, appearance: Appearance, settings: &Settings) -> Result<ExitCode> {
-        let two = self.is_of_two();
-        if self.normalize && !two {
-            return Err(WrongUsage("--normalize compares two files".to_owned()).into());
-        }
+        self.check()?;
+        let two = self.is_compared();
         let profile = self.open()?;
         // Of two, BASE is what is there from one comparison to the next, as in `csprof diff`.
         let sets = match &self.files.files[..] {
-            [base, _] if two => SetFiles::of(Some(base)),
+            [base, ..] if two => SetFiles::of(Some(base)),
             _ => self.files.set_files(),
         };
         let loaded = sets.load();
         let asked = loaded.parse(&self.refine);
         let asked = asked.map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
-        let (begun, refined) = self.saved.before(asked, &profile, &loaded);
-        let refined = applied(refined, &begun, &self.refine)?;
+        let memory = self.memory();
+        let left = memory.as_ref().filter(|_| !self.fresh).map(|memory| memory.screen(&profile));
+        let (mut screen, mut remark) = match left {
+            Some(Ok(screen)) => (screen, None),
+            Some(Err(cause)) => (None, Some(cause.to_owned())),
+            None => (None, None),
+        };
+        let names_stages = self.is_given("refine") || self.is_given("no_saved_stages");
+        if let Some(screen) = screen.as_mut().filter(|_| names_stages) {
+            screen.stages = None;
+        }
+        let resumed = screen.as_ref().and_then(|screen| memory::refined(screen, &profile, &loaded));
+        let (refined, stages, problems) = match resumed {
+            Some((refined, stages, gone)) => {
+                remark = gone_stages(gone);
+                (refined, stages, Vec::new())
+            }
+            None => {
+                let (begun, refined) = self.saved.before(asked, &profile, &loaded);
+                let refined = applied(refined, &begun, &self.refine)?;
+                let stages = Stages::read(&begun.refinement.to_string(), &loaded)?;
+                (refined, stages, begun.left_out)
+            }
+        };
         let metric = match self.metric.as_deref().filter(|_| !two) {
             Some(name) => profile.metric_named(name).map_err(WrongUsage)?,
             None => MetricRef::FIRST,
         };
+        let begins_with_view = screen.is_none() || self.is_given("start");
+        if let Some(screen) = &mut screen {
+            screen.leave_out(|what| self.is_given(what));
+        }
         let compared_by = self.metric.as_deref().filter(|_| two);
         let options = Options {
-            start: self.start,
+            start: if begins_with_view { self.start } else { ViewId::HOME },
+            resumed: screen,
             columns: self.columns.clone(),
             keymap: settings.keymap(self.digits == "counts"),
             ..appearance.viewer(!self.no_mouse, settings)
         };
-        let files: Vec<String> =
-            self.files.files.iter().map(|file| file.display().to_string()).collect();
+        let files: Vec<String> = self.all_files().map(|file| file.display().to_string()).collect();
         let (name, salvage) = (self.files.name(), self.files.salvage);
         let (profile, sets) = (&profile, &sets);
         let (name, files) = (&name, &files);
-        let problems = &begun.left_out;
+        let notes_file = NotesFile::of(profile);
+        let (notes, unreadable) = notes_file.load();
+        let problems: Vec<String> = problems.into_iter().chain(unreadable).collect();
+        let left = |screen: &SavedScreen| {
+            if let Some(memory) = &memory {
+                memory.keep(screen);
+            }
+        };
+        let (problems, remark, left) = (&problems[..], remark.as_deref(), &left);
         let sources = &self.paths.sources();
-        let opened =
-            Opened { profile, name, files, salvage, metric, compared_by, sources, sets, problems };
+        let opened = Opened {
+            profile,
+            name,
+            files,
+            salvage,
+            metric,
+            compared_by,
+            sources,
+            sets,
+            notes,
+            note: &|change| notes_file.change(change),
+            problems,
+            remark,
+            left,
+        };
         let again = self.clone();
-        let is_file = self.files.files.iter().all(|file| file.as_os_str() != "-");
+        let is_file = self.all_files().all(|file| file.as_os_str() != "-");
         let read = is_file.then(|| Arc::new(move || again.open()) as ProfileReader);
         let write = screen::writer(appearance, sets.clone());
-        run(opened, read, write, refined, &begun.refinement.to_string(), options)?;
+        run(opened, read, write, refined, stages, options)?;
         Ok(exit_code::DONE)
+    }
+
+    /// Notes which options stand on the command line: they count more than how the profile was
+    /// left, and that counts more than a configuration file.
+    pub(super) fn note_given(&mut self, matches: &ArgMatches) {
+        let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        let ids = matches.ids().map(clap::Id::as_str);
+        self.given = ids.filter(is_given).map(str::to_owned).collect();
+    }
+
+    fn is_given(&self, id: &str) -> bool {
+        self.given.iter().any(|given| given == id)
+    }
+
+    /// The place for how these files are left, opened in this way.
+    fn memory(&self) -> Option<Memory> {
+        let way = match (self.is_compared(), self.normalize, self.runs.scaling) {
+            (false, ..) => "shown".to_owned(),
+            (true, true, None) => "shares".to_owned(),
+            (true, false, None) => "compared".to_owned(),
+            (true, _, Some(scaling)) => format!("{scaling:?}"),
+        };
+        let way = match self.runs.with.len() {
+            0 => way,
+            with => format!("{way} with {with}"),
+        };
+        let files: Vec<PathBuf> = self.all_files().cloned().collect();
+        self.remember.then(|| Memory::of(&files, &way))?
     }
 
     /// The profile, or the comparison.
     fn open(&self) -> Result<Profile> {
-        if self.is_of_two() { self.compared() } else { self.files.open(self.saved) }
+        if self.is_compared() { self.compared() } else { self.files.open(self.saved) }
     }
 
-    /// Whether two files are compared.
-    fn is_of_two(&self) -> bool {
-        self.files.files.len() == 2 && !self.merge
+    /// Whether files are compared: two, or those on both sides of `--with`.
+    fn is_compared(&self) -> bool {
+        !self.runs.with.is_empty() || self.files.files.len() == 2 && !self.merge
     }
 
-    /// The two files, to be compared.
+    fn all_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.files.files.iter().chain(&self.runs.with)
+    }
+
+    /// The files, to be compared.
     fn compared(&self) -> Result<Profile> {
         let scale = if self.normalize { Scale::Share } else { Scale::Amount };
-        let [base, other] = [0, 1].map(|at| &self.files.files[at]);
-        let (salvage, metric) = (self.files.salvage, self.metric.as_deref());
-        compared([base, other], salvage, metric, &[], scale, self.saved)
+        let RunsOptions { with, scaling, workers } = &self.runs;
+        let (metric, scaling, workers) = (self.metric.as_deref(), *scaling, *workers);
+        let usual = Compare::usual(self.files.salvage, self.saved);
+        let files = &self.files.files[..];
+        let sides = if with.is_empty() { files.split_at(1).into() } else { [files, with] };
+        Compare { metric, scale, scaling, workers, ..usual }.open(sides)
     }
 }

@@ -10,25 +10,24 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use super::format::{Format, Options};
 use crate::profile::{Frame, FrameKind};
 use crate::refine::Refined;
-use crate::views::measure::Measure;
 
-/// What an export has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// What COUNT counts, of the metric that is looked at.
-    pub measure: Measure,
-    /// Leaves inlined frames out; their samples go to the function they are inlined into.
-    pub no_inline: bool,
-}
+/// The lines.
+pub static FORMAT: Format = Format {
+    name: "folded",
+    help: "One line for each call path, for flame graphs: `main;solve;axpy 42`",
+    is_picture: false,
+    write,
+};
 
 /// Writes the paths that have samples of their own. Paths are written as they are walked, so that
 /// memory is that of the nodes, not that of the text, which can be far larger.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(refined: &Refined, options: Options, out: &mut impl Write) -> io::Result<()> {
+fn write(refined: &Refined, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let index = refined.children();
     let names = Names::of(refined);
     let is_left_out = |node: u32| {
@@ -147,11 +146,12 @@ mod tests {
     use super::*;
     use crate::profile::{MetricRef, from_outline};
     use crate::refine::{apply, parse};
+    use crate::views::measure::Measure;
 
     fn folded(outline: &str, options: Options) -> String {
         let profile = from_outline(outline).unwrap();
         let mut out = Vec::new();
-        write(&Refined::base(&profile), options, &mut out).unwrap();
+        write(&Refined::base(&profile), &options, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -200,11 +200,11 @@ main;solve;[unknown a.out+0x1234] 3
     #[test]
     fn counts_are_in_the_metric_asked_for() {
         let options = Options { measure: Measure::Source, ..Options::default() };
-        assert_eq!(folded("main 3\n", options), "main 15000000\n");
+        assert_eq!(folded("main 3\n", options.clone()), "main 15000000\n");
         let profile = from_outline("main 3 realtime:1\n  wait 2 realtime:2\n").unwrap();
         let of = |metric| {
             let mut out = Vec::new();
-            write(&Refined::base(&profile).looking_at(metric), options, &mut out).unwrap();
+            write(&Refined::base(&profile).looking_at(metric), &options, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         assert_eq!(of(MetricRef(0)), "main 10000000\n");
@@ -221,7 +221,7 @@ main;solve;[unknown a.out+0x1234] 3
         let profile = from_outline("main 2\n  f 3\n").unwrap();
         let refined = apply(&profile, &parse("hide main").unwrap()).unwrap();
         let mut out = Vec::new();
-        write(&refined, Options::default(), &mut out).unwrap();
+        write(&refined, &Options::default(), &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "<root> 2\nf 3\n");
     }
 }

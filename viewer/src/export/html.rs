@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::format::{Format, Options};
 use super::picture::{Picture, Tint, cut};
 use crate::refine::Refined;
 use crate::views::flame::Extent;
@@ -55,15 +56,20 @@ struct Page {
 /// siblings that have none. Callers come before callees, and siblings in the order of their boxes.
 type PageRow = (usize, usize, usize, usize, &'static str, String, usize, usize, Vec<String>);
 
-/// Writes the page. `refinement` is what the profile is refined by.
+/// The page.
+pub static FORMAT: Format = Format {
+    name: "html",
+    help: "The call tree to click through and its picture to zoom and search: one file, no network",
+    is_picture: true,
+    write,
+};
+
+/// Writes the page.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(
-    refined: &Refined,
-    refinement: Option<String>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn write(refined: &Refined, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    let refinement = options.refinement.clone();
     let picture = Picture::new(refined, EXTENT, MOST);
     let json = serde_json::to_string(&page(&picture, refinement))?;
     let (before, after) = PAGE.split_once(PLACE).unwrap_or((PAGE, ""));

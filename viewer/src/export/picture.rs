@@ -227,7 +227,7 @@ impl<'r> Picture<'r> {
     pub fn tint(&self, id: RowId) -> Tint {
         let row = self.row(id);
         if let Some(compared) = self.basis.refined.profile.comparison.as_deref() {
-            let difference = Difference::new(compared, Cost::Inclusive.of_sides(row));
+            let difference = Difference::new(compared, Cost::Inclusive.of_runs(row));
             return match difference.change() {
                 _ if !difference.is_significant() => Tint::Plain,
                 Change::Same => Tint::Plain,

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use super::format::{Format, Options};
 use super::picture::{HUES, Picture, Tint, cut};
 use crate::refine::Refined;
 use crate::views::flame::{Extent, FlameBox};
@@ -31,15 +32,16 @@ const LONG_NAME: usize = 300;
 /// Most characters of a line above the picture.
 const LONG_LINE: usize = 160;
 
-/// Writes the picture. `refinement` is what it is refined by.
+/// The picture.
+pub static FORMAT: Format =
+    Format { name: "svg", help: "The call tree as a picture", is_picture: true, write };
+
+/// Writes the picture.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(
-    refined: &Refined,
-    refinement: Option<String>,
-    out: &mut impl Write,
-) -> io::Result<()> {
+fn write(refined: &Refined, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    let refinement = options.refinement.clone();
     let picture = Picture::new(refined, EXTENT, MOST);
     let lines = [picture.heading(refinement), picture.lacks()].concat();
     let top = (lines.len() + 1) * LINE;
@@ -64,7 +66,7 @@ pub fn write(
 }
 
 /// Draws a box.
-fn draw(picture: &Picture<'_>, of: FlameBox, y: usize, out: &mut impl Write) -> io::Result<()> {
+fn draw(picture: &Picture<'_>, of: FlameBox, y: usize, out: &mut dyn Write) -> io::Result<()> {
     let pixels = |parts: usize| parts as f64 / FINE as f64 * WIDTH;
     let (x, width) = (pixels(of.start), pixels(of.width));
     let (tint, title, name) = match of.row {

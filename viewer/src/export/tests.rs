@@ -1,3 +1,4 @@
+use super::format::Options;
 use super::picture::{Picture, cut};
 use super::{html, svg};
 use crate::profile::{Profile, from_outline};
@@ -9,8 +10,8 @@ const EXTENT: Extent = Extent { width: 1 << 20, least: 1 << 10, levels: 400 };
 fn written(profile: &Profile) -> [String; 2] {
     let refined = Refined::base(profile);
     let (mut page, mut picture) = (Vec::new(), Vec::new());
-    html::write(&refined, None, &mut page).unwrap();
-    svg::write(&refined, None, &mut picture).unwrap();
+    html::FORMAT.write(&refined, &Options::default(), &mut page).unwrap();
+    svg::FORMAT.write(&refined, &Options::default(), &mut picture).unwrap();
     [page, picture].map(|text| String::from_utf8(text).unwrap())
 }
 

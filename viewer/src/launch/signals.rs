@@ -165,10 +165,10 @@ impl SignalGuard {
         lock(&self.told_to_end).is_some_and(|when| when.elapsed() < PATIENCE_OF_JOBS)
     }
 
-    /// From here on all but the names is saved.
-    pub fn saved_without_names(&self, path: &Path) {
+    /// From here on a profile is saved, and something can be added to it: by `advice`.
+    pub fn saved_early(&self, to_add: &str) {
         if let Stage::Saving { advice, .. } = &mut *lock(&self.stage) {
-            *advice = format!("csprof symbolize {} adds the names later", path.display());
+            to_add.clone_into(advice);
         }
     }
 

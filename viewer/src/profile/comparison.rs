@@ -1,6 +1,6 @@
-//! Two profiles as one, to be compared: BASE and OTHER.
+//! Two profiles as one, to be compared: BASE and OTHER, each of one run or of several.
 //!
-//! Both are loaded into one [`Profile`], the nodes of BASE before those of OTHER. So one
+//! All are loaded into one [`Profile`], run by run, those of BASE before those of OTHER. So one
 //! refinement refines both sides by the same stages, one tree of rows aligns them, and no view has
 //! to know that there are two: a row's members are nodes, each node belongs to one side, and a row
 //! has weights of each (`refine/forest/weights.rs`).
@@ -22,7 +22,8 @@ use regex::Regex;
 
 use super::intern::Interner;
 use super::merge::{Agreement, Merger, Renumbered, Unmergeable, measure_the_same};
-pub use super::sides::{BASE, Comparison, OTHER, Scale, Side};
+pub use super::sides::{BASE, Comparison, OTHER, Scale, Scaling, ScalingKind, Side, SideRun};
+pub use super::spread::{LEAST_VARIANCE, Method, Noise};
 use super::{
     Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, NodesBuilder, Profile,
     Shared, Stream,
@@ -94,23 +95,61 @@ impl Profile {
         source: Option<&str>,
         renames: &[Rename],
     ) -> Result<Self, Unmergeable> {
-        let metrics = metrics_of([(base.0, &base.1), (other.0, &other.1)], source)?;
-        let base = (base.0, base.1.projected(metrics[BASE]));
-        let other = (other.0, other.1.projected(metrics[OTHER]));
-        let sides = [side(&base), side(&other)];
-        // Counts of one side would look as if nothing returned on the other.
-        let has_edges = sides.iter().all(|side| side.run.trampoline);
-        let mut merger = Merger::new(Agreement::Nothing);
-        let (mut base, mut other) = (base.1, other.1);
-        let of_base = merger.add(&sides[BASE].name, std::mem::take(&mut base.info))?;
-        let so_far = merger.so_far();
-        let first = First {
-            process: ProcessId::from_index(so_far.processes.len()),
-            thread: so_far.threads.len(),
-            epoch: so_far.epochs.len(),
+        let side = |(name, profile): (&str, Self)| vec![(name.to_owned(), profile)];
+        Self::compared_runs([side(base), side(other)], source, renames)
+    }
+
+    /// The same of several runs of each side, one at least.
+    ///
+    /// # Errors
+    /// The same; if a side has no run, a run twice, or runs that were sampled differently.
+    pub fn compared_runs(
+        sides: [Vec<(String, Self)>; 2],
+        source: Option<&str>,
+        renames: &[Rename],
+    ) -> Result<Self, Unmergeable> {
+        let metrics = {
+            let [Some(base), Some(other)] = sides.each_ref().map(|runs| runs.first()) else {
+                return Err(Unmergeable(NO_RUN.to_owned()));
+            };
+            metrics_of([(&base.0, &base.1), (&other.0, &other.1)], source)?
         };
-        let of_other = merger.add(&sides[OTHER].name, std::mem::take(&mut other.info))?;
-        let first_other = first.process;
+        for (runs, metric) in sides.iter().zip(metrics) {
+            are_repetitions(runs, metric)?;
+        }
+        let of_base = sides[BASE].len();
+        let mut merger = Merger::new(Agreement::Nothing);
+        let mut described = [Vec::new(), Vec::new()];
+        let mut parts = Vec::new();
+        // Counts of one side would look as if nothing returned on the other.
+        let mut has_edges = true;
+        let runs = sides.into_iter().zip(metrics).enumerate();
+        let runs = runs.flat_map(|(side, (runs, metric))| {
+            runs.into_iter().map(move |(name, run)| (side, name, metric, run))
+        });
+        for (side, name, metric, run) in runs {
+            // Runs may have their metrics in another order.
+            let measured = described[side].first().map(|first: &Side| &first.metric);
+            let own = run.metrics().find(|(_, of)| measured == Some(of));
+            let own = own.map_or(metric, |(own, _)| own);
+            let mut run = run.projected(own);
+            let so_far = merger.so_far();
+            let first = First {
+                process: ProcessId::from_index(so_far.processes.len()),
+                thread: so_far.threads.len(),
+                epoch: so_far.epochs.len(),
+            };
+            described[side].push(describe(&name, &run, first.process));
+            has_edges &= run.info.run.trampoline;
+            let ids = merger.add(&name, std::mem::take(&mut run.info))?;
+            parts.push((run, ids, first));
+        }
+        let first_other =
+            parts.get(of_base).map_or(ProcessId::default(), |(.., first)| first.process);
+        let [Some(base), Some(other)] = described.map(|runs| runs.into_iter().reduce(joined))
+        else {
+            return Err(Unmergeable(NO_RUN.to_owned()));
+        };
         let mut union = Union {
             modules: HashMap::new(),
             renames,
@@ -121,30 +160,70 @@ impl Profile {
                 nodes: Nodes::default(),
                 streams: Shared::default(),
                 comparison: Some(Box::new(Comparison {
-                    sides,
+                    sides: [base, other],
                     first_other,
                     scale: Scale::default(),
+                    scaling: None,
                 })),
             },
             interner: Interner::new(),
             nodes: NodesBuilder::new(0),
         };
-        union.align_modules(first.process);
-        union.add(base, &of_base, First::default());
-        union.add(other, &of_other, first);
+        union.align_modules(first_other);
+        let mut ends = vec![1];
+        for (run, ids, first) in parts {
+            union.add(run, &ids, first);
+            ends.push(union.nodes.len());
+        }
         let Union { mut profile, interner, nodes, .. } = union;
         profile.nodes = nodes.finish();
-        let total = profile.total();
         if !has_edges {
             profile.nodes.edges = std::iter::repeat_n(0, profile.nodes.len()).collect();
             profile.info.run.trampoline = false;
         }
-        if let Some(Comparison { sides: [base, other], .. }) = profile.comparison.as_deref_mut() {
+        let nodes = &profile.nodes;
+        let total = |of: &[usize]| (of[0]..of[1]).map(|node| nodes.samples.at(node)).sum();
+        let mut totals = ends.windows(2).map(total).collect::<Vec<u64>>().into_iter();
+        for side in profile.comparison.iter_mut().flat_map(|of| &mut of.sides) {
             // Counts of a made-up file may have been left out.
-            other.total = total - base.total;
+            for (run, total) in side.runs.iter_mut().zip(&mut totals) {
+                run.total = total;
+            }
+            side.total = side.runs.iter().map(|run| run.total).sum();
         }
         Ok(Self { functions: interner.functions.into(), frames: interner.frames.into(), ..profile })
     }
+}
+
+const NO_RUN: &str = "each side of a comparison has a run";
+
+/// Whether runs are of one side: each once, and sampled as the first one.
+fn are_repetitions(runs: &[(String, Profile)], metric: MetricRef) -> Result<(), Unmergeable> {
+    let mut known: HashMap<u128, &str> = HashMap::new();
+    let measured = |of: &Metric| format!("{} every {} {}", of.source, of.period, of.unit);
+    let first =
+        runs.first().and_then(|(name, run)| Some((name, run.metrics().nth(metric.index())?.1)));
+    let Some((first_name, first)) = first else { return Ok(()) };
+    for (name, run) in runs {
+        if runs.len() > 1
+            && let Some(same) = known.insert(run.info.run.id(), name)
+        {
+            return Err(Unmergeable(format!(
+                "{name}: is the same run as {same}; the spread of runs is that of different ones, so \
+                 leave one out"
+            )));
+        }
+        if !run.metrics().any(|(_, of)| of == first) {
+            let of_run: Vec<String> = run.metrics().map(|(_, of)| measured(of)).collect();
+            return Err(Unmergeable(format!(
+                "{name}: was sampled by {}, but {first_name} by {}; runs of one side have the same \
+                 source and period",
+                of_run.join(" and "),
+                measured(first),
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The metric of each side that is compared: of one source, or else of two that measure the same.
@@ -176,20 +255,31 @@ fn metrics_of(
     })
 }
 
-fn side((name, profile): &(&str, Profile)) -> Side {
+/// A run of which this is the first process, as a side.
+fn describe(name: &str, profile: &Profile, first: ProcessId) -> Side {
     let info = &profile.info;
     let of_processes = info.processes.iter().flat_map(|process| &process.losses);
     let of_threads = info.threads.iter().flat_map(|thread| &thread.losses);
+    let total = profile.total();
     Side {
-        name: (*name).to_owned(),
+        name: name.to_owned(),
+        runs: vec![SideRun { name: name.to_owned(), total, first }],
         run: info.run.clone(),
         metric: info.metric.clone(),
-        total: profile.total(),
+        total,
         lost: of_processes.chain(of_threads).fold(0, |sum, &lost| sum.saturating_add(lost)),
     }
 }
 
-/// Where the tables of a side begin.
+/// A side with a further run.
+fn joined(mut side: Side, run: Side) -> Side {
+    side.runs.extend(run.runs);
+    side.lost = side.lost.saturating_add(run.lost);
+    side.name = format!("{} +{}", side.runs[0].name, side.runs.len() - 1);
+    side
+}
+
+/// Where the tables of a run begin.
 #[derive(Default)]
 struct First {
     process: ProcessId,
@@ -241,7 +331,7 @@ impl Union<'_> {
         }
     }
 
-    /// Appends the trees of a side.
+    /// Appends the trees of a run.
     fn add(&mut self, part: Profile, ids: &Renumbered, first: First) {
         let mut nameless = vec![false; part.functions.len()];
         for frame in &part.frames {
@@ -409,6 +499,65 @@ main 4
             "b.csprof: measures realtime, but a.csprof measures cputime; record both with the \
              same -e to compare them"
         );
+    }
+
+    /// Runs of one function each, of which every one began at another time.
+    fn runs(outlines: &[&str], period: u64, start: u64) -> Vec<(String, Profile)> {
+        let run = |(number, outline): (u64, &&str)| {
+            let mut run = from_outline(outline).unwrap();
+            run.info.run.start_unix_ns = start + number;
+            run.info.metric.period = period;
+            (format!("run{}", start + number), run)
+        };
+        (0..).zip(outlines).map(run).collect()
+    }
+
+    #[test]
+    fn runs_of_a_side_stand_one_after_the_other() {
+        let base = runs(&["main 2\n  f 3\n", "main 4\n"], 5, 0);
+        let other = runs(&["main 1\n  g 1\n"], 7, 10);
+        let profile = Profile::compared_runs([base, other], None, &[]).unwrap();
+        let comparison = profile.comparison.as_ref().unwrap();
+        let totals = comparison.sides.each_ref().map(|side| {
+            (&*side.name, side.total, side.runs.iter().map(|run| run.total).collect::<Vec<_>>())
+        });
+        assert_eq!(totals, [("run0 +1", 9, vec![5, 4]), ("run10", 2, vec![2])]);
+        assert_eq!(comparison.first_other, ProcessId(2));
+        // 9 samples of 5 in two runs, and 2 of 7 in one.
+        assert_eq!(comparison.delta([9, 2]) as f64 / comparison.unit(), 14.0 - 22.5);
+    }
+
+    #[test]
+    fn runs_of_a_side_are_different_ones_that_were_sampled_alike() {
+        let error =
+            |base, other| Profile::compared_runs([base, other], None, &[]).unwrap_err().to_string();
+        let one = || runs(&["f 1\n"], 5, 0);
+        assert_eq!(
+            error([one(), one()].concat(), one()),
+            "run0: is the same run as run0; the spread of runs is that of different ones, so leave one \
+             out"
+        );
+        assert_eq!(
+            error([one(), runs(&["f 1\n"], 6, 1)].concat(), one()),
+            "run1: was sampled by cputime every 6 ns, but run0 by cputime every 5 ns; runs of one side \
+             have the same source and period"
+        );
+        assert_eq!(error(one(), Vec::new()), "each side of a comparison has a run");
+        // The two sides may be one run, as before.
+        assert!(Profile::compared_runs([one(), one()], None, &[]).is_ok());
+    }
+
+    #[test]
+    fn scaling_compares_with_what_is_expected() {
+        let comparison = |kind| {
+            let sides = [runs(&["f 10\n"], 5, 0), runs(&["f 48\n"], 5, 1)];
+            let profile = Profile::compared_runs(sides, None, &[]).unwrap();
+            let scaling = Some(Scaling { kind, workers: [2, 8] });
+            Comparison { scaling, ..*profile.comparison.unwrap() }
+        };
+        let loss = |of: &Comparison| of.delta([10, 48]) as f64 / of.unit();
+        assert_eq!(loss(&comparison(ScalingKind::Strong)), 5.0 * 38.0);
+        assert_eq!(loss(&comparison(ScalingKind::Weak)), 5.0 * 8.0);
     }
 
     #[test]

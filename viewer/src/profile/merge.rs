@@ -9,6 +9,7 @@
 //! loss are those of the parts together; `delivered = recorded + Σ losses` in every thread.
 
 mod runs;
+mod sources;
 mod stages;
 
 use std::collections::hash_map::Entry;
@@ -24,6 +25,8 @@ use csprof_format::profile::{
 };
 
 use self::runs::{runs_of, together};
+pub use self::sources::CONFLICT;
+use self::sources::SourcesOfParts;
 pub use self::stages::CommonStages;
 
 /// Why profiles cannot be one.
@@ -79,6 +82,7 @@ pub struct Merger {
     tail_calls: BTreeMap<(FrameId, FrameId), Vec<FunctionId>>,
     /// What is known of modules without a build id.
     files_of: BTreeMap<ModuleId, BTreeSet<FileIdentity>>,
+    sources: SourcesOfParts,
 }
 
 /// What the ids of a part are in the merged profile.
@@ -133,6 +137,7 @@ impl Merger {
             loops_of: Vec::new(),
             tail_calls: BTreeMap::new(),
             files_of: BTreeMap::new(),
+            sources: SourcesOfParts::default(),
         }
     }
 
@@ -177,6 +182,7 @@ impl Merger {
             })
             .collect();
         self.files(&part, &modules);
+        self.sources.add(&part.sources, &strings, &modules);
         let frames = self.frames_of(&part, &strings, &modules);
         self.trees(part, &modules, &frames);
         Ok(Renumbered { strings, modules, frames })
@@ -185,7 +191,9 @@ impl Merger {
     /// The merged profile.
     #[must_use]
     pub fn finish(self) -> saved::Profile {
-        let Self { mut merged, stages, edges, sites, loops_of, tail_calls, files_of, .. } = self;
+        let Self {
+            mut merged, stages, edges, sites, loops_of, tail_calls, files_of, sources, ..
+        } = self;
         if let [only] = &merged.runs[..] {
             merged.run = only.info.clone();
             merged.runs.clear();
@@ -194,6 +202,8 @@ impl Merger {
         }
         merged.stages = stages.common();
         merged.run.warnings.extend(stages.left_out());
+        merged.run.warnings.extend(sources.conflict(&merged.strings));
+        merged.sources = sources.finish();
         if merged.accounts.iter().all(|account| account.arena_bytes == 0) {
             merged.accounts.clear();
         }

@@ -23,6 +23,7 @@ mod passage;
 mod projection;
 mod shared;
 mod sides;
+mod spread;
 
 pub use builder::NodesBuilder;
 pub use column::Column;

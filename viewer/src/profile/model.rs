@@ -216,6 +216,24 @@ impl FunctionKey {
         Self { name: Arc::clone(&function.name), module: function.module.and_then(path) }
     }
 
+    /// The key of a function of this name in the load module of this path.
+    #[must_use]
+    pub fn named(name: &str, module: Option<&str>) -> Self {
+        Self { name: name.into(), module: module.map(Into::into) }
+    }
+
+    /// Name of the function.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Path of its load module.
+    #[must_use]
+    pub fn module(&self) -> Option<&str> {
+        self.module.as_deref()
+    }
+
     /// Whether it is that of a function, in whichever profile.
     #[must_use]
     pub fn is(&self, profile: &Profile, function: &Function) -> bool {

@@ -1,5 +1,9 @@
 //! The two sides of a comparison, and in what their samples compare; how they become one profile
 //! is in [`comparison`](super::comparison).
+//!
+//! A side has one run, or several of the same thing. Then its amounts are means: what its runs
+//! have together, divided by how many they are. Sums of samples stay integers, so what they weigh
+//! is multiplied by the number of runs of the other side instead.
 
 use csprof_format::ids::ProcessId;
 use csprof_format::profile::{Metric, RunInfo};
@@ -13,6 +17,37 @@ pub struct Comparison {
     pub first_other: ProcessId,
     /// What is compared of them.
     pub scale: Scale,
+    /// What is expected of OTHER, if it ran on another number of ranks or threads.
+    pub scaling: Option<Scaling>,
+}
+
+/// What a run on more ranks or threads is expected to cost, all of them together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scaling {
+    /// How the work depends on their number.
+    pub kind: ScalingKind,
+    /// The ranks or threads that share the work, in BASE and in OTHER. At least 1.
+    pub workers: [u32; 2],
+}
+
+/// How work depends on the number of ranks or threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScalingKind {
+    /// The same work is divided among them: it should cost as much as before.
+    Strong,
+    /// Each has as much work as before: all should cost more in proportion to their number.
+    Weak,
+}
+
+impl ScalingKind {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strong => "strong",
+            Self::Weak => "weak",
+        }
+    }
 }
 
 /// In what two counts of samples are compared.
@@ -27,18 +62,31 @@ pub enum Scale {
     Share,
 }
 
-/// One of two profiles that are compared.
+/// One run of a side.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Side {
+pub struct SideRun {
     /// What people call it: its file.
     pub name: String,
-    /// What was run.
+    /// Samples in its trees.
+    pub total: u64,
+    /// The first process of it; all up to the next run's are of it, too.
+    pub first: ProcessId,
+}
+
+/// One of two profiles that are compared, or several runs of the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// What people call it: its file, and how many more there are.
+    pub name: String,
+    /// Its runs, one at least.
+    pub runs: Vec<SideRun>,
+    /// What was run, the first time.
     pub run: RunInfo,
     /// What was measured.
     pub metric: Metric,
-    /// Samples in its trees.
+    /// Samples in the trees of all runs.
     pub total: u64,
-    /// Samples that were lost.
+    /// Samples that were lost in all runs.
     pub lost: u64,
 }
 
@@ -48,22 +96,58 @@ pub const BASE: usize = 0;
 pub const OTHER: usize = 1;
 
 impl Comparison {
-    /// Whether a sample stands for the same on both sides, so that edge counts compare.
+    /// Whether a sample stands for the same on both sides.
     #[must_use]
     pub fn same_period(&self) -> bool {
         self.sides[BASE].metric == self.sides[OTHER].metric
     }
 
+    /// Whether edge counts compare: samples stand for the same, of as many runs.
+    #[must_use]
+    pub fn edges_compare(&self) -> bool {
+        self.same_period() && self.runs(BASE) == self.runs(OTHER)
+    }
+
+    /// How many runs a side has.
+    #[must_use]
+    pub fn runs(&self, side: usize) -> u64 {
+        self.sides[side].runs.len().max(1) as u64
+    }
+
+    /// Whether a side has several runs, so that their spread is known.
+    #[must_use]
+    pub fn has_several_runs(&self) -> bool {
+        self.sides.iter().any(|side| side.runs.len() > 1)
+    }
+
+    /// By what BASE is multiplied for what is expected of OTHER: a numerator and a denominator.
+    #[must_use]
+    pub fn expected(&self) -> [u128; 2] {
+        match self.scaling {
+            Some(Scaling { kind: ScalingKind::Weak, workers: [base, other] }) => {
+                [u128::from(other), u128::from(base.max(1))]
+            }
+            _ => [1, 1],
+        }
+    }
+
     /// What one sample of each side weighs, in a unit in which both are integers: periods, or the
-    /// other side's total where shares are compared (a / A and b / B compare as a·B and b·A).
+    /// other side's total where shares are compared (a / A and b / B compare as a·B and b·A). Of
+    /// several runs, means are compared as a·m and b·n; of weak scaling, BASE is what is expected.
     #[must_use]
     pub fn weights(&self) -> [u128; 2] {
         let [base, other] = &self.sides;
-        match self.scale {
-            Scale::Amount => [u128::from(base.metric.period), u128::from(other.metric.period)],
-            Scale::Samples => [1, 1],
+        let [runs_of_base, runs_of_other] = [BASE, OTHER].map(|side| u128::from(self.runs(side)));
+        let [of_base, of_other] = match self.scale {
+            Scale::Amount => [
+                u128::from(base.metric.period) * runs_of_other,
+                u128::from(other.metric.period) * runs_of_base,
+            ],
+            Scale::Samples => [runs_of_other, runs_of_base],
             Scale::Share => [u128::from(other.total.max(1)), u128::from(base.total.max(1))],
-        }
+        };
+        let [more, fewer] = self.expected();
+        [of_base.saturating_mul(more), of_other.saturating_mul(fewer)]
     }
 
     /// How many units of [`Comparison::weights`] are one unit of what people see: one of the
@@ -71,10 +155,11 @@ impl Comparison {
     #[must_use]
     pub fn unit(&self) -> f64 {
         let [base, other] = &self.sides;
-        match self.scale {
-            Scale::Amount | Scale::Samples => 1.0,
+        let unit = match self.scale {
+            Scale::Amount | Scale::Samples => self.runs(BASE) as f64 * self.runs(OTHER) as f64,
             Scale::Share => base.total.max(1) as f64 * other.total.max(1) as f64 / 100.0,
-        }
+        };
+        unit * self.expected()[1] as f64
     }
 
     /// OTHER minus BASE in units of [`Comparison::weights`].

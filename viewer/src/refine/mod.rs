@@ -53,7 +53,7 @@ pub(crate) use self::forest::recorded::EdgeCounts;
 pub use self::forest::refined::{Outcome, Refined};
 pub(crate) use self::forest::walk::{Visitor, depth_first, walk};
 pub(crate) use self::forest::weights::WeightColumn;
-pub use self::forest::weights::{WeightRef, shown_of_sides};
+pub use self::forest::weights::{WeightRef, shown_of_runs, shown_of_sides};
 pub use self::forest::workspace::Table;
 pub use self::lang::comparison::Comparison;
 pub use self::lang::definitions::{SetText, defined_in, is_definition};

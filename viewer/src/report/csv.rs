@@ -32,7 +32,12 @@ pub(super) fn cell(text: &str) -> Cow<'_, str> {
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
-    let basis = Basis { measure, addresses: options.addresses, ..Basis::new(refined) };
+    let basis = Basis {
+        measure,
+        addresses: options.addresses,
+        spread: options.spread,
+        ..Basis::new(refined)
+    };
     let columns = basis.for_machines(options.view.cost()).concat();
     let mut rows = CsvRows::begin(&basis, &columns, out)?;
     ForMachines::new(refined, options).each(|row, depth| rows.write(row, depth))?;
@@ -83,6 +88,10 @@ impl<'b, W: Write> CsvRows<'b, W> {
                 Plain::Natural(n) => self.record.push_field(&n.to_string()),
                 Plain::Integer(n) => self.record.push_field(&n.to_string()),
                 Plain::Real(n) => self.record.push_field(&n.to_string()),
+                Plain::Naturals(numbers, unit) => {
+                    let numbers = numbers.iter().map(|&n| (u128::from(n) * unit).to_string());
+                    self.record.push_field(&numbers.collect::<Vec<_>>().join(" "));
+                }
                 Plain::Bounds(low, high) => {
                     self.record.extend([low, high].map(|bound| bound.to_string()));
                 }

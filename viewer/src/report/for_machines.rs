@@ -2,12 +2,10 @@
 
 use std::io;
 
-use super::listing::{Limits, Listing, list};
+use super::listing::{Limits, Listing, callers, list, top_down};
 use super::{Options, View, diff};
-use crate::refine::{Refined, unwatched};
+use crate::refine::Refined;
 use crate::views::Row;
-use crate::views::callers::Callers;
-use crate::views::top_down::TopDown;
 
 /// The rows that a form for machines has. Where all are wanted, none is kept: they may be more than
 /// memory should hold.
@@ -54,11 +52,11 @@ impl<'r> ForMachines<'r> {
             return listing.lines.iter().try_for_each(|line| visit(&line.row, line.depth));
         }
         if options.view == View::Callers {
-            let mut tree = unwatched(|watch| Callers::new(refined, watch));
+            let mut tree = callers(refined, options);
             tree.set_sort(sort);
             return tree.visit(refined, limits.levels, visit);
         }
-        let mut tree = unwatched(|watch| TopDown::new(refined, watch));
+        let mut tree = top_down(refined, options);
         tree.set_sort(sort);
         tree.visit(refined, limits.levels, visit)
     }

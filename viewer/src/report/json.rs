@@ -13,7 +13,10 @@
 //! `null` where they are unknown. `address` is the offset in the module that all calls and samples
 //! of a row have, of calls that of the return address; `null` where they have several. `kind` is
 //! `call`, `inline`, `tail`, `loop`, `partial`, `root` or `context`. With `--addresses`,
-//! `build_id`, `call_file` and `call_line` follow.
+//! `build_id`, `call_file` and `call_line` follow; with `--spread`, `spread`: inclusive cost of
+//! ranks, processes or threads in their order, of each of eight cells at most the one with most;
+//! `null` where there are no peers, or none has any of it. Who they are stands before the rows:
+//! `"spread": {"over", "process", "peers"}`; `process` is theirs where they are threads.
 //!
 //! Of a profile of several metrics, all this is about one of them, and there are further keys:
 //! `"metrics": [{"name", "unit", "period", "base", "shown", "out"}]` before the rows, and in each
@@ -31,6 +34,7 @@ use super::{Options, several};
 use crate::refine::Refined;
 use crate::views::columns::{AnyRow, Basis, Column, Plain};
 use crate::views::number::hex;
+use crate::views::strips::Strips;
 
 /// Everything before the rows.
 #[derive(Serialize)]
@@ -49,8 +53,25 @@ pub(super) struct Heading<'r> {
     imbalance: Option<u128>,
     #[serde(skip_serializing_if = "Option::is_none")]
     peers: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spread: Option<SpreadOver>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     metrics: Vec<JsonMetric<'r>>,
+}
+
+/// Over whom the column `spread` is.
+#[derive(Serialize)]
+struct SpreadOver {
+    over: &'static str,
+    process: Option<String>,
+    peers: usize,
+}
+
+impl SpreadOver {
+    fn of(strips: &Strips) -> Self {
+        let process = strips.process().map(str::to_owned);
+        Self { over: strips.noun(), process, peers: strips.peers() }
+    }
 }
 
 /// One of several metrics.
@@ -143,6 +164,9 @@ impl Serialize for JsonValue<'_> {
             Plain::Real(n) => serializer.serialize_f64(n),
             Plain::Bounds(low, high) if low == high => serializer.serialize_u64(low),
             Plain::Bounds(low, high) => [low, high].serialize(serializer),
+            Plain::Naturals(numbers, unit) => {
+                serializer.collect_seq(numbers.iter().map(|&n| u128::from(n) * unit))
+            }
         }
     }
 }
@@ -153,7 +177,12 @@ impl Serialize for JsonValue<'_> {
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let measure = options.measure.unwrap_or_default();
-    let basis = Basis { measure, addresses: options.addresses, ..Basis::new(refined) };
+    let basis = Basis {
+        measure,
+        addresses: options.addresses,
+        spread: options.spread,
+        ..Basis::new(refined)
+    };
     let columns = basis.for_machines(options.view.cost());
     let mut rows = JsonRows::begin(&heading(refined, options, None), out)?;
     ForMachines::new(refined, options).each(|row, depth| {
@@ -218,6 +247,11 @@ pub(super) fn heading<'r>(
         out: of(refined.out),
         imbalance: imbalance.map(|(imbalance, _)| imbalance),
         peers: imbalance.map(|(_, peers)| peers),
+        spread: options
+            .spread
+            .then(|| Strips::of(refined))
+            .flatten()
+            .map(|strips| SpreadOver::of(&strips)),
         metrics: several(refined).into_iter().map(account).collect(),
     }
 }

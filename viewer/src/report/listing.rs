@@ -14,6 +14,7 @@ use crate::refine::{Refined, unwatched};
 use crate::views::Cost;
 use crate::views::callers::Callers;
 use crate::views::flat::flat;
+use crate::views::strips::Strips;
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
 use crate::views::{Row, Sort};
@@ -153,18 +154,14 @@ pub const USUAL_SHARE: f64 = 1.0;
 pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
     let sort = options.sort(refined);
     match options.view {
-        View::TopDown | View::Places => list_tree(
-            refined,
-            &mut unwatched(|watch| TopDown::new(refined, watch)),
-            sort,
-            options,
-            limits,
-        ),
+        View::TopDown | View::Places => {
+            list_tree(refined, &mut top_down(refined, options), sort, options, limits)
+        }
         View::Callers => {
-            let mut tree = unwatched(|watch| Callers::new(refined, watch));
+            let mut tree = callers(refined, options);
             list_tree(refined, &mut tree, sort, options, limits)
         }
-        View::Flat => list_rows(refined, flat(refined, sort), options.view, limits),
+        View::Flat => list_rows(refined, functions(refined, sort, options), options.view, limits),
         View::Tables => {
             let mut rows =
                 options.table.as_ref().map_or(Vec::new(), |(table, _)| table.rows.clone());
@@ -172,6 +169,29 @@ pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
             list_rows(refined, rows, options.view, limits)
         }
     }
+}
+
+/// The call tree, with what is wanted of its rows.
+pub(super) fn top_down(refined: &Refined, options: &Options) -> TopDown {
+    let mut tree = unwatched(|watch| TopDown::new(refined, watch));
+    tree.set_strips(options.spread.then(|| Strips::of(refined)).flatten());
+    tree
+}
+
+/// The same of functions and their callers.
+pub(super) fn callers(refined: &Refined, options: &Options) -> Callers {
+    let strips = options.spread.then(|| Strips::of(refined)).flatten();
+    unwatched(|watch| Callers::with_strips(refined, strips, watch))
+}
+
+/// Functions in order.
+fn functions(refined: &Refined, sort: Sort, options: &Options) -> Vec<Row> {
+    let mut rows = flat(refined, sort);
+    if let Some(strips) = options.spread.then(|| Strips::of(refined)).flatten() {
+        let mut made = unwatched(|watch| strips.of_functions(refined, watch));
+        rows.iter_mut().for_each(|row| row.spread = made[row.function.index()].take());
+    }
+    rows
 }
 
 fn list_rows(refined: &Refined, rows: Vec<Row>, view: View, limits: Limits) -> Listing {
@@ -234,6 +254,7 @@ fn list_tree<D: Direction>(
         let wanted = children.filter(|&&child| !scale.is_small(view, tree.row(child)));
         wanted.map(|&child| (scale.of(tree.row(child), view.cost()), child)).collect()
     });
+    chosen.iter().for_each(|&row| tree.fill_strip(refined, row));
     let tree = &*tree;
     Listing::new(tree, &chosen, view, |row| opens(tree, row), |row| scale.is_small(view, row))
 }

@@ -8,10 +8,12 @@ mod aligned;
 pub mod contexts;
 pub mod csv;
 pub mod diff;
+pub mod distribution;
 mod for_machines;
 pub mod heading;
 pub mod info;
 pub mod json;
+pub mod ledger;
 pub mod listing;
 pub mod sets;
 pub mod source;
@@ -105,6 +107,8 @@ pub struct Options {
     /// Whether the forms for machines have build ids and lines of calls. Rows for each address have
     /// more of them.
     pub addresses: bool,
+    /// Whether there is a column of how inclusive cost is spread over peers, of one profile.
+    pub spread: bool,
     /// Whether the text of a comparison has edge counts. The forms for machines have them wherever
     /// they compare.
     pub edges: bool,

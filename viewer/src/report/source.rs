@@ -11,12 +11,12 @@ use super::text::{account_for, cut, dots};
 use super::{Measure, Options};
 use crate::profile::{FunctionRef, base_name};
 use crate::refine::{Refined, unwatched};
-use crate::sources::{Sources, directory, doubt, without_tabs};
+use crate::sources::{Sources, doubt, without_tabs};
 use crate::views::columns::{Basis, Column, Id, PercentOf};
 use crate::views::flat::flat;
 use crate::views::number::{Form, counted};
 use crate::views::printable::printable;
-use crate::views::source::{SourceLines, file_of};
+use crate::views::source::{SourceLines, file_of, modules_of};
 use crate::views::{Cost, Sort};
 
 /// Lines before and behind each with samples.
@@ -78,12 +78,16 @@ pub fn text(
     }
     let lines = unwatched(|watch| SourceLines::new(refined, path, Some(function), watch));
     let info = &refined.profile.info;
-    let found = sources.find(path, &directory(info));
+    let found = sources.show(info, path, &modules_of(&refined.profile, path));
     let last = lines.lines.last().map_or(0, |line| line.number);
     match &found {
         Ok(source) => {
-            if let Some(doubt) = doubt(info, source, last, None) {
-                writeln!(out, "{}: {doubt}", printable(&source.path.to_string_lossy()))?;
+            for (path, why) in &source.tried {
+                writeln!(out, "{}: {why}", printable(&path.to_string_lossy()))?;
+            }
+            let told = source.told_of_kept().into_iter().chain(doubt(info, source, last, None));
+            for told in told {
+                writeln!(out, "{}: {told}", printable(&source.path.to_string_lossy()))?;
             }
         }
         Err(missing) => {
@@ -106,13 +110,12 @@ pub fn text(
     let of_rows = Basis { refined: &lines.forest, ..basis };
     let wanted: BTreeSet<u32> = match &found {
         Ok(source) => {
-            let most = u32::try_from(source.text.len()).unwrap_or(u32::MAX);
             let around = lines.lines.iter().map(|line| line.number);
             let around =
                 around.flat_map(|line| line.saturating_sub(AROUND)..=line.saturating_add(AROUND));
-            // Sampled lines that the file does not have stand without text.
+            // Sampled lines that are not there stand without text.
             let sampled = lines.lines.iter().map(|line| line.number);
-            around.filter(|line| (1..=most).contains(line)).chain(sampled).collect()
+            around.filter(|line| source.text.has(*line)).chain(sampled).collect()
         }
         Err(_) => lines.lines.iter().map(|line| line.number).collect(),
     };
@@ -133,8 +136,7 @@ pub fn text(
             line.map_or_else(String::new, |line| column.text_of(&of_rows, &line.row))
         });
         let cells: Vec<String> = cells.chain([number.to_string()]).collect();
-        let text = found.as_ref().ok().and_then(|source| source.text.line(number));
-        let text = text.unwrap_or_default();
+        let text = found.as_ref().map(|source| source.text.shown(number)).unwrap_or_default();
         let text = without_tabs(&text, |part| part.width());
         table.push((cells, printable(&cut(text.trim_end(), LONGEST, form)).into_owned()));
     }

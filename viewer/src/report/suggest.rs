@@ -16,7 +16,6 @@ use super::text::{account_for, path_of};
 use super::{Options, diff};
 use crate::refine::{Refined, unwatched};
 use crate::views::Cost;
-use crate::views::difference::Difference;
 use crate::views::number::{Form, amount, percent};
 use crate::views::suggest::{LEAST, MOST, Suggestion, suggestions};
 
@@ -38,7 +37,7 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     }
     for (entry, number) in found.list.iter().zip(1..) {
         let part = match comparison {
-            Some(comparison) => Difference::new(comparison, entry.part).delta(form),
+            Some(comparison) => entry.difference(comparison).delta(form),
             None => format!(
                 "{}, {}%",
                 amount(entry.part[0], refined.looked_at(), form),

@@ -115,11 +115,11 @@ fn depth_is_a_number_of_levels() {
     assert_eq!(
         table(&Refined::base(&profile), &options),
         "
-incl time     %  excl %    edges  time/edge       calls  call path
-   5.00 s   100     0.2  running                         main
-   2.97 s  59.4     0.1      100    29.7 ms    few long   exchange ...
-   2.00 s  40.1     2.0       90    22.3 ms    few long   solve ...
-  15.0 ms   0.3     0.3        3    5.00 ms  many short   log
+incl time     %  excl %    edges  time/edge     calls  call path
+   5.00 s   100     0.2  running                       main
+   2.97 s  59.4     0.1      100    29.7 ms  few long   exchange ...
+   2.00 s  40.1     2.0       90    22.3 ms  few long   solve ...
+  15.0 ms   0.3     0.3        3    5.00 ms             log
 "
     );
 }
@@ -163,8 +163,8 @@ incl samples     %  excl %  edges  time/edge       calls  function
           70   7.0     7.0                                axpy (inlined)
          401  40.1     2.0     90    22.3 ms    few long  solve
            7   0.7     0.7      7    5.00 ms  many short  scale
-           4   0.4     0.4      4    5.00 ms  many short  norm
-           3   0.3     0.3      3    5.00 ms  many short  log
+           4   0.4     0.4      4    5.00 ms              norm
+           3   0.3     0.3      3    5.00 ms              log
 "
     );
 }

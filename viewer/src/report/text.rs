@@ -17,6 +17,7 @@ use crate::views::columns::{Basis, Column, Id, PercentOf};
 use crate::views::cost_lines::coverage;
 use crate::views::number::{Form, account, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
+use crate::views::strips::Strips;
 use crate::views::summary::{Summary, why_clustered, why_no_samples};
 
 /// Names longer than this lose their arguments and templates.
@@ -47,11 +48,19 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
         measure: options.measure.unwrap_or(Measure::Source),
         percent_of: PercentOf::shown(options.percent_of_shown),
         form,
+        spread: options.spread,
         ..Basis::new(refined).with_clusters()
     };
     let others = others(refined);
     let report = Text { refined, options, basis, form, limits, listing, others };
     report.table(out)?;
+    if options.spread {
+        let line = match Strips::of(refined) {
+            Some(strips) => format!("spread: over {} in their order", strips.whose(form)),
+            None => "spread: no two ranks, processes or threads do the same work".to_owned(),
+        };
+        writeln!(out, "{line}")?;
+    }
     report.footing(out)
 }
 

@@ -1,10 +1,14 @@
 //! Source files: where they are now, and what is in them.
 //!
-//! A profile names a file as the compiler did. It is looked for at the paths that
-//! `--path-map OLD=NEW` makes of that, there, and below folders that the user names later. A file
-//! is read as it is: it may be another version than that which was compiled, and whoever shows it
-//! says what is known of that.
+//! A profile names a file as the compiler did. It is looked for first at the paths that
+//! `--path-map OLD=NEW` makes of that name, then at the name itself, then below folders that the
+//! user names later. A file is read as it is: it may be another version than that which was
+//! compiled, and whoever shows it says what is known of that. A profile may keep lines of files,
+//! for machines without them.
 
+pub mod keep;
+mod kept;
+mod taken;
 mod text;
 
 use std::fs::{self, OpenOptions};
@@ -17,13 +21,19 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use csprof_format::ids::StringId;
-use csprof_format::profile as saved;
+use csprof_format::profile::{self as saved, SourceDoubt};
 use nix::libc;
 
 pub use self::text::{SourceText, without_tabs};
 
 /// Most bytes of a file that is read.
 const LARGEST: u64 = 16 << 20;
+
+/// How the reason begins why a file of too many lines is not shown.
+const TOO_MANY_LINES: &str = "it has more than";
+
+/// Most lines of a file that is shown.
+const MOST_LINES: usize = 1_000_000;
 
 /// A beginning of recorded paths, and what stands in its place here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +74,29 @@ pub struct Source {
     /// Whether only the end of its path is that which was recorded: it lies in a folder that the
     /// user named, and may be another file of the same name.
     pub is_by_end: bool,
+    /// How it compares with what the profile keeps.
+    pub kept: Kept,
+    /// Each place that the user named and where it is not, and why; of what the profile keeps.
+    pub tried: Vec<(PathBuf, String)>,
+}
+
+/// How a source compares with what the profile keeps of its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kept {
+    /// The profile keeps nothing of it.
+    #[default]
+    Nothing,
+    /// It is the file that the profile keeps, against which this was known.
+    Same(SourceDoubt),
+    /// The profile keeps another version of the file, but the user said where this one is.
+    Other,
+    /// It is what the profile keeps: the file is not here, or another version of it is.
+    Shown {
+        /// What was known against it.
+        doubt: SourceDoubt,
+        /// Whether another version of the file is here.
+        is_other_here: bool,
+    },
 }
 
 /// Why a source file cannot be shown.
@@ -74,7 +107,7 @@ pub struct Missing {
 }
 
 impl Sources {
-    /// Sources at their recorded paths and at what these maps make of them.
+    /// Sources at what these maps make of their recorded paths, and at these.
     #[must_use]
     pub fn new(maps: Vec<PathMap>) -> Self {
         Self { maps: maps.into(), folders: Vec::new() }
@@ -106,30 +139,70 @@ impl Sources {
     /// # Errors
     /// Where it was looked for.
     pub fn find(&self, recorded: &str, directory: &Path) -> Result<Source, Missing> {
+        self.find_in(&[Place::Map, Place::Recorded, Place::Folder], recorded, directory)
+    }
+
+    /// The same in some places, one after the other.
+    fn find_in(
+        &self,
+        places: &[Place],
+        recorded: &str,
+        directory: &Path,
+    ) -> Result<Source, Missing> {
         let whole = directory.join(recorded);
         let mut missing = Missing::default();
-        let mapped = self.maps.iter().filter_map(|map| {
-            [Path::new(recorded), &whole]
-                .into_iter()
-                .find_map(|path| Some(map.new.join(path.strip_prefix(&map.old).ok()?)))
-        });
-        let exact = mapped.chain([whole.clone()]).map(|path| (path, false));
-        let ends = self.folders.iter().flat_map(|folder| ends(folder, &whole));
-        for (path, is_by_end) in exact.chain(ends.map(|path| (path, true))) {
+        let of_place = |place: &Place| -> Vec<PathBuf> {
+            let mapped = |map: &PathMap| {
+                [Path::new(recorded), &whole]
+                    .into_iter()
+                    .find_map(|path| Some(map.new.join(path.strip_prefix(&map.old).ok()?)))
+            };
+            match place {
+                Place::Map => self.maps.iter().filter_map(mapped).collect(),
+                Place::Recorded => vec![whole.clone()],
+                Place::Folder => {
+                    self.folders.iter().flat_map(|folder| ends(folder, &whole)).collect()
+                }
+            }
+        };
+        let paths =
+            places.iter().flat_map(|place| of_place(place).into_iter().map(|of| (of, *place)));
+        for (path, place) in paths {
+            let is_by_end = place == Place::Folder;
             match read(&path) {
                 Ok((bytes, modified_ns)) => {
-                    let text = SourceText::new(bytes);
-                    return Ok(Source { path, text, modified_ns, is_by_end });
+                    return Ok(Source {
+                        path,
+                        text: SourceText::new(bytes),
+                        modified_ns,
+                        is_by_end,
+                        kept: Kept::Nothing,
+                        tried: Vec::new(),
+                    });
                 }
                 // Of the many places below a folder those count at which something is.
                 Err(why) if is_by_end && why == NO_FILE => {}
                 Err(why) => missing.tried.push((path, why)),
             }
         }
-        let nowhere = |folder: &PathBuf| (folder.clone(), "the file is not below it".to_owned());
-        missing.tried.extend(self.folders.iter().map(nowhere));
+        if places.contains(&Place::Folder) {
+            let nowhere =
+                |folder: &PathBuf| (folder.clone(), "the file is not below it".to_owned());
+            missing.tried.extend(self.folders.iter().map(nowhere));
+        }
         Err(missing)
     }
+}
+
+/// A kind of place where source files are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// What `--path-map` makes of the recorded path.
+    Map,
+    /// The recorded path.
+    Recorded,
+    /// Below folders that the user named.
+    Folder,
 }
 
 /// What the longest end of a path that is below a folder is there, then shorter ones.
@@ -164,10 +237,20 @@ fn read(path: &Path) -> Result<(Vec<u8>, Option<u64>), String> {
     let options = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let file = options.map_err(told)?;
     let metadata = file.metadata().map_err(told)?;
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    let too_large = || format!("it is larger than {} MiB", LARGEST >> 20);
+    if metadata.len() > LARGEST {
+        return Err(too_large());
+    }
     let mut bytes = Vec::new();
     let read = file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(told)?;
     if read as u64 > LARGEST {
-        return Err(format!("it is larger than {} MiB", LARGEST >> 20));
+        return Err(too_large());
+    }
+    if memchr::memchr_iter(b'\n', &bytes).count() > MOST_LINES {
+        return Err(format!("{TOO_MANY_LINES} {MOST_LINES} lines"));
     }
     let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Ok((bytes, modified.and_then(|since| u64::try_from(since.as_nanos()).ok())))
@@ -195,16 +278,38 @@ pub fn doubt(
             "it has {lines} lines, and line {last} was sampled: it is another version"
         ));
     }
+    let doubt = match source.kept {
+        Kept::Other => return Some("it is another version than is kept in the profile".to_owned()),
+        Kept::Same(doubt) | Kept::Shown { doubt, .. } => doubt,
+        Kept::Nothing => by_time(profile, source, built),
+    };
+    let is_kept = source.kept != Kept::Nothing;
+    match doubt {
+        // What was known when it was kept is of any of its modules and runs.
+        SourceDoubt::ChangedAfterRun => {
+            let run = if is_kept && profile.runs.len() > 1 { "a run" } else { "the run" };
+            Some(format!("it was changed after {run}: lines may have moved"))
+        }
+        SourceDoubt::NewerThanModule => {
+            let module = if is_kept { "a module" } else { "the module" };
+            Some(format!("it is newer than {module} it was compiled into: lines may have moved"))
+        }
+        SourceDoubt::None if source.is_by_end && source.kept == Kept::Nothing => {
+            Some("found by the end of its path".to_owned())
+        }
+        SourceDoubt::None => None,
+    }
+}
+
+/// What the time at which a file was written to says against it.
+fn by_time(profile: &saved::Profile, source: &Source, built: Option<u64>) -> SourceDoubt {
     let begun = profile.run.start_unix_ns;
     match source.modified_ns {
-        Some(modified) if begun > 0 && modified > begun => {
-            Some("it was changed after the run: lines may have moved".to_owned())
+        Some(modified) if begun > 0 && modified > begun => SourceDoubt::ChangedAfterRun,
+        Some(modified) if built.is_some_and(|built| modified > built) => {
+            SourceDoubt::NewerThanModule
         }
-        Some(modified) if built.is_some_and(|built| modified > built) => Some(
-            "it is newer than the module it was compiled into: lines may have moved".to_owned(),
-        ),
-        _ if source.is_by_end => Some("found by the end of its path".to_owned()),
-        _ => None,
+        _ => SourceDoubt::None,
     }
 }
 
@@ -236,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_found_where_it_was_compiled_then_by_maps_then_in_folders() {
+    fn a_file_is_found_by_maps_then_where_it_was_compiled_then_in_folders() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path();
         let own = written(here, "app/src/a.c");

@@ -56,7 +56,7 @@ pub struct Placed {
 }
 
 /// What columns are called where they are chosen.
-pub const NAMES: [(&str, Id); 12] = [
+pub const NAMES: [(&str, Id); 13] = [
     ("time", Id::Inclusive),
     ("percent", Id::Percent),
     ("excl-percent", Id::ExclusivePercent),
@@ -66,6 +66,7 @@ pub const NAMES: [(&str, Id); 12] = [
     ("samples", Id::Samples),
     ("bar", Id::Bar),
     ("calls", Id::Calls),
+    ("spread", Id::Spread),
     ("module", Id::Module),
     ("file", Id::File),
     ("line", Id::Line),
@@ -166,7 +167,11 @@ impl Columns {
                 }
                 _ => 0,
             };
-            let room = wanted.path.unwrap_or((width * share / 100).max(least));
+            // A path that was made wider on another terminal leaves room for a column here.
+            let most = width.saturating_sub(cells + 1);
+            let wanted_path =
+                wanted.path.map(|path| if shown.is_empty() { path.min(most) } else { path });
+            let room = wanted_path.unwrap_or((width * share / 100).max(least));
             // One cell of space or line before each column.
             if !shown.is_empty() && used + cells + 1 + room > width {
                 break;
@@ -263,6 +268,7 @@ pub(super) fn text(
             let marked = format!("{mark}{text}");
             (if cells_of(&marked) <= width { marked } else { text }, style)
         }
+        (_, Cell::Strip { of, .. }) if of.is_noise => (text, theme.faint()),
         (Tone::Faint, _) => (text, theme.faint()),
         (Tone::Plain | Tone::Heat | Tone::Size | Tone::Change, _) => (text, theme.text()),
     }

@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use super::name::{cut, width};
 use super::scene::Scene;
 use super::theme::Theme;
-use crate::profile::comparison::{BASE, Comparison, OTHER};
+use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::views::difference::{Change, Difference};
 use crate::views::number::{amount, shares};
 use crate::views::{Cost, Row};
@@ -24,9 +24,14 @@ pub(super) fn change(theme: Theme, of: &Difference<'_>) -> (Style, &'static str)
 /// Both files and what they differ by, in at most `cells` cells.
 pub(super) fn title(scene: &Scene, comparison: &Comparison, cells: usize) -> String {
     let form = scene.form();
-    let names = comparison.sides.each_ref().map(|side| {
+    let totals = Difference::new(comparison, comparison.sides.each_ref().map(|side| side.total));
+    let names = [BASE, OTHER].map(|at| {
+        let side = &comparison.sides[at];
         let name = side.name.rsplit('/').next().unwrap_or_default();
-        let all = amount(side.total, &side.metric, form);
+        let all = match comparison.scale {
+            Scale::Share => amount(side.total, &side.metric, form),
+            Scale::Amount | Scale::Samples => totals.amount(at, form),
+        };
         (name, all)
     });
     let arrow = if scene.theme.is_ascii() { "->" } else { "→" };
@@ -52,7 +57,7 @@ pub(super) fn account_text(comparison: &Comparison, shown_of_sides: [u64; 2]) ->
 /// What the current path of the tables costs on both sides, and by how much they differ.
 pub(super) fn path_cost(scene: &Scene, comparison: &Comparison, row: &Row) -> String {
     let form = scene.form();
-    let of = Difference::new(comparison, Cost::Inclusive.of_sides(row));
+    let of = Difference::new(comparison, Cost::Inclusive.of_runs(row));
     let arrow = if scene.theme.is_ascii() { "->" } else { "→" };
     format!("{} {arrow} {}  {}", of.amount(BASE, form), of.amount(OTHER, form), of.delta(form))
 }

@@ -9,6 +9,7 @@ use super::stages::Stages;
 use crate::profile::MetricRef;
 use crate::refine::{FramePattern, Sets};
 use crate::set_files::SetFile;
+use crate::views::notes::Change;
 use crate::views::search::NamePattern;
 
 /// Something to do outside the model.
@@ -45,6 +46,8 @@ pub enum Effect {
         /// The line.
         line: u32,
     },
+    /// Say something of a call path, and answer with all that is said of them then.
+    Note(Box<Change>),
     /// Put text on the user's clipboard.
     Copy(String),
     /// Print a line on standard output after the viewer has ended.

@@ -5,6 +5,7 @@ use csprof_format::profile::Metric;
 use super::model::{Model, Over};
 use super::page::{Item, Page};
 use crate::views::columns::Column;
+use crate::views::notes::State;
 use crate::views::number::{amount, count, counted};
 
 /// The page about the numbers of what is selected; `None` if nothing is.
@@ -29,6 +30,7 @@ pub fn page(model: &Model) -> Option<Page> {
     let [words, costs, edges] = basis.explained(model.sheet().cost).map(explained);
     let mut items = vec![Item::Text(model.row_name(row).to_owned()), Item::Gap];
     items.extend(words);
+    items.extend(noted(model));
     items.push(Item::Gap);
     if model.comparison().is_some() {
         items.extend(costs);
@@ -53,6 +55,27 @@ pub fn page(model: &Model) -> Option<Page> {
     }
     items.extend(stages(model));
     Some(Page::new("The numbers of this row", items))
+}
+
+/// What was said of the path.
+fn noted(model: &Model) -> Vec<Item> {
+    let rows = model.rows();
+    let note = rows.and_then(|rows| model.note(rows, model.selected()?.line));
+    let Some(note) = note else { return Vec::new() };
+    let mut items = Vec::new();
+    if let Some(entry) = &note.entry {
+        let text = match entry.state {
+            State::Understood => "understood; ! leaves it out".to_owned(),
+            State::ToFix => format!("to be fixed; it would give {} of it", entry.estimate),
+        };
+        items.push(pair("ledger", text));
+    }
+    match &*note.text {
+        "" if note.entry.is_none() => items.push(pair("note", "a bookmark (' lists them)".into())),
+        "" => {}
+        text => items.push(pair("note", text.to_owned())),
+    }
+    items
 }
 
 /// Which metric the page is about, where there are several.

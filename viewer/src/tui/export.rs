@@ -3,12 +3,15 @@
 //! What is written is what a command line gives, as that of `:repro`, so this is about words. Who
 //! runs the viewer knows what they mean.
 
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use super::message::{Completion, Notice};
+use crate::export::FORMATS;
+use crate::export::format::Format;
 use crate::views::number::{Form as Characters, bytes};
+use csprof_format::whole_file::{self, Existing};
 
 /// A form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,20 +22,15 @@ pub enum Form {
     Csv,
     /// Rows for scripts.
     Json,
-    /// The flame picture.
-    Svg,
-    /// A page with tree and flame picture.
-    Html,
+    /// All call paths.
+    Paths(&'static Format),
 }
 
-/// Forms, the endings of their files, and what they are.
-const FORMS: [(Form, &str, &str); 5] = [
-    (Form::Html, "html", "a page: the tree to click through, the flame picture to zoom"),
-    (Form::Svg, "svg", "the flame picture"),
-    (Form::Text, "txt", "the rows of the screen as text"),
-    (Form::Csv, "csv", "the rows of the screen for spreadsheets"),
-    (Form::Json, "json", "the rows of the screen for scripts"),
-];
+/// All forms.
+fn all() -> impl Iterator<Item = Form> {
+    let rows = [Form::Text, Form::Csv, Form::Json];
+    FORMATS.into_iter().map(Form::Paths).chain(rows)
+}
 
 impl Form {
     /// What `--format` calls it.
@@ -42,15 +40,26 @@ impl Form {
             Self::Text => "text",
             Self::Csv => "csv",
             Self::Json => "json",
-            Self::Svg => "svg",
-            Self::Html => "html",
+            Self::Paths(format) => format.name,
         }
     }
 
-    /// Whether it shows the call tree as a picture.
-    #[must_use]
-    pub const fn is_picture(self) -> bool {
-        matches!(self, Self::Svg | Self::Html)
+    /// How names of its files end.
+    const fn ending(self) -> &'static str {
+        match self {
+            Self::Text => "txt",
+            Self::Csv | Self::Json | Self::Paths(_) => self.name(),
+        }
+    }
+
+    /// What it is.
+    const fn help(self) -> &'static str {
+        match self {
+            Self::Text => "the rows of the screen as text",
+            Self::Csv => "the rows of the screen for spreadsheets",
+            Self::Json => "the rows of the screen for scripts",
+            Self::Paths(format) => format.help,
+        }
     }
 }
 
@@ -92,12 +101,11 @@ pub fn parse(text: &str) -> Result<(Form, Target), (usize, String)> {
         Some(form) => (form, true),
         None => (name.rsplit_once('.').map_or("", |(_, ending)| ending), false),
     };
-    let form = FORMS.iter().find(|(_, ending, _)| ending.eq_ignore_ascii_case(rest));
-    match form {
-        Some((form, ..)) if to_clipboard => Ok((*form, Target::Clipboard)),
-        Some((form, ..)) => Ok((*form, Target::File { path: path(name), replaces })),
+    match all().find(|form| form.ending().eq_ignore_ascii_case(rest)) {
+        Some(form) if to_clipboard => Ok((form, Target::Clipboard)),
+        Some(form) => Ok((form, Target::File { path: path(name), replaces })),
         None => {
-            let endings = FORMS.map(|(_, ending, _)| format!(".{ending}"));
+            let endings: Vec<_> = all().map(|form| format!(".{}", form.ending())).collect();
             let cause = format!("a file ends in {}; or `clipboard`", endings.join(", "));
             Err((text.len() - text.trim_start().len(), cause))
         }
@@ -116,10 +124,9 @@ fn path(name: &str) -> PathBuf {
 pub(super) fn completions(profile: &str, text: &str) -> Vec<Completion> {
     let base = profile.rsplit('/').next().unwrap_or_default();
     let stem = base.strip_suffix(".csprof").unwrap_or(base);
-    let files = FORMS.map(|(_, ending, note)| (format!("{stem}.{ending}"), note));
+    let files = all().map(|form| (format!("{stem}.{}", form.ending()), form.help()));
     let clipboard = (CLIPBOARD.to_owned(), "the rows as text, if the terminal takes OSC 52");
-    let all = files.into_iter().chain([clipboard]);
-    let fitting = all.filter(|(name, _)| name.starts_with(text));
+    let fitting = files.chain([clipboard]).filter(|(name, _)| name.starts_with(text));
     fitting.map(|(text, note)| Completion { text, note: note.to_owned() }).collect()
 }
 
@@ -128,6 +135,7 @@ pub(super) fn put(
     written: Result<Vec<u8>, String>,
     target: &Target,
     form: Form,
+    read: &[String],
 ) -> (Option<String>, Notice) {
     let size = |text: &[u8]| bytes(text.len() as u64, Characters::Unicode);
     let text = match written {
@@ -146,11 +154,20 @@ pub(super) fn put(
         }
         Target::File { path, replaces } => {
             let name = path.display();
-            let notice = match save(path, *replaces, &text) {
-                Ok(()) => {
-                    let what = FORMS.iter().find(|(of, ..)| *of == form).map_or("", |of| of.2);
-                    Notice::Said(format!("{name}, {}: {what}", size(&text)))
-                }
+            // It would be waited for until somebody reads.
+            let is_pipe = |about: std::fs::Metadata| about.file_type().is_fifo();
+            if std::fs::metadata(path).is_ok_and(is_pipe) {
+                return (
+                    None,
+                    Notice::Failed(format!("{name} is a pipe; csprof export -o writes to it")),
+                );
+            }
+            if read.iter().any(|of| whole_file::is_same(Path::new(of), path)) {
+                return (None, Notice::Failed(format!("{name} is the profile; name another file")));
+            }
+            let existing = if *replaces { Existing::Replaced } else { Existing::Kept };
+            let notice = match whole_file::save(path, existing, |file| file.write_all(&text)) {
+                Ok(()) => Notice::Said(format!("{name}, {}: {}", size(&text), form.help())),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     Notice::Failed(format!("{name} exists; :export! {name} replaces it"))
                 }
@@ -161,34 +178,10 @@ pub(super) fn put(
     }
 }
 
-/// Writes a file whole or not at all: one that it replaces stays until then.
-fn save(path: &Path, replaces: bool, text: &[u8]) -> io::Result<()> {
-    let there = if replaces { fs::metadata(path).ok() } else { None };
-    if let Some(there) = there {
-        if !there.is_file() {
-            // A device, for instance.
-            return OpenOptions::new().write(true).open(path)?.write_all(text);
-        }
-        // Of a link, the file that it leads to.
-        let path = fs::canonicalize(path)?;
-        let mut beside = path.clone().into_os_string();
-        beside.push(format!(".{}.new", std::process::id()));
-        let beside = Path::new(&beside);
-        save(beside, false, text)?;
-        let moved = fs::set_permissions(beside, there.permissions());
-        return moved.and_then(|()| fs::rename(beside, path)).inspect_err(|_| {
-            let _ = fs::remove_file(beside);
-        });
-    }
-    let mut file = File::create_new(path)?;
-    file.write_all(text).inspect_err(|_| {
-        // The first error says more than one of removing would.
-        let _ = fs::remove_file(path);
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -198,7 +191,7 @@ mod tests {
             ("a.txt", Form::Text, file("a.txt", false)),
             (" runs/a b.CSV ", Form::Csv, file("runs/a b.CSV", false)),
             ("! a.json", Form::Json, file("a.json", true)),
-            ("!a.b.svg", Form::Svg, file("a.b.svg", true)),
+            ("!a.b.svg", Form::Paths(FORMATS[1]), file("a.b.svg", true)),
             ("clipboard", Form::Text, Target::Clipboard),
             ("clipboard.csv", Form::Csv, Target::Clipboard),
             ("./clipboard.csv", Form::Csv, file("./clipboard.csv", false)),
@@ -216,7 +209,8 @@ mod tests {
         let path = folder.path().join("a.txt");
         let put = |replaces, text: &str| {
             let target = Target::File { path: path.clone(), replaces };
-            put(Ok(text.as_bytes().to_vec()), &target, Form::Text).1
+            let read = [folder.path().join("profile").display().to_string()];
+            put(Ok(text.as_bytes().to_vec()), &target, Form::Text, &read).1
         };
         assert!(matches!(put(false, "one"), Notice::Said(_)));
         let Notice::Failed(cause) = put(false, "two") else { panic!() };
@@ -224,11 +218,14 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
         assert!(matches!(put(true, "two"), Notice::Said(_)));
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        fs::hard_link(&path, folder.path().join("profile")).unwrap();
+        assert!(matches!(put(true, "three"), Notice::Failed(_)));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
     }
 
     #[test]
     fn the_clipboard_has_an_end() {
-        let copied = |bytes| put(Ok(vec![b'x'; bytes]), &Target::Clipboard, Form::Text);
+        let copied = |bytes| put(Ok(vec![b'x'; bytes]), &Target::Clipboard, Form::Text, &[]);
         assert_eq!(copied(MOST_COPIED).0.map(|text| text.len()), Some(MOST_COPIED));
         assert!(matches!(copied(MOST_COPIED + 1), (None, Notice::Failed(_))));
     }

@@ -11,7 +11,7 @@ use crate::views::names::{modules_to_list, nameless};
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::command_line;
 use crate::views::summary::{
-    Reason, Summary, lacks_symbols, signal, symbols_of, why_no_samples, worth_listing,
+    Reason, Summary, kept_sources, lacks_symbols, signal, symbols_of, why_no_samples, worth_listing,
 };
 
 /// Sections with more lines than this are cut, with a line that says so.
@@ -27,7 +27,11 @@ pub fn items(profile: &Profile, form: Form) -> Vec<Item> {
     let compared = profile.comparison.as_deref();
     let runs = match compared {
         Some(comparison) => sides(comparison, form),
-        None => run("Run", &profile.info.run, form),
+        None => {
+            let mut items = run("Run", &profile.info.run, form);
+            items.extend(kept_sources(profile, form).map(|kept| pair("source files", kept)));
+            items
+        }
     };
     let sections = [
         runs,
@@ -114,6 +118,12 @@ fn sides(comparison: &Comparison, form: Form) -> Vec<Item> {
         let source = &side.metric.source;
         items.push(pair("source", format!("{source}, one sample for {period}")));
         items.push(pair("samples", count(side.total, form)));
+        if side.runs.len() > 1 {
+            let runs =
+                side.runs.iter().map(|run| format!("{} {}", count(run.total, form), run.name));
+            let mut titles = std::iter::once("runs").chain(std::iter::repeat(""));
+            items.extend(runs.map(|run| pair(titles.next().unwrap_or_default(), run)));
+        }
         items.push(warning_if(side.lost > 0, "lost", counted(side.lost, "sample", form)));
         items.push(Item::Gap);
     }

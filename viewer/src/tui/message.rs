@@ -9,6 +9,7 @@ use crate::profile::MetricRef;
 use crate::refine::{Axis, Refined, Sets};
 use crate::set_files::SetFile;
 use crate::views::columns::Column;
+use crate::views::notes::Notes;
 use crate::views::search::Search;
 use crate::views::sets::SetRow;
 
@@ -52,6 +53,8 @@ pub enum Message {
     HotPath,
     /// Fold chains of rows, or show them all.
     ToggleFolds,
+    /// Dim the rows of a comparison that differ by no more than noise, or show them as the others.
+    ToggleNoise,
     /// Scroll names to the right, or back to the left.
     Sideways {
         /// Towards their ends.
@@ -133,6 +136,11 @@ pub enum Message {
     SearchPrevious,
     /// Search for the name of the selected row.
     SearchSelected,
+    /// Search the paths that one side of a comparison lacks: the new ones, or those that are gone.
+    SearchOneSided {
+        /// Those that only OTHER has.
+        new: bool,
+    },
 
     // Refinement.
     /// Open a prompt.
@@ -182,6 +190,12 @@ pub enum Message {
     CompletePrevious,
     /// Accept the line, the menu item, the selected stage.
     Accept,
+
+    // What is said of call paths.
+    /// Set a bookmark at the selected row, or remove it.
+    Bookmark,
+    /// Enter the selected row in the ledger as understood, or take that back.
+    Understood,
 
     // What can be taken along.
     /// Copy the call path of the selected row.
@@ -293,6 +307,13 @@ pub enum Message {
         /// What to say.
         notice: Notice,
     },
+    /// What is said of call paths now, or why there is nothing new.
+    Noted {
+        /// All that is said.
+        notes: Result<Arc<Notes>, String>,
+        /// What to say.
+        said: &'static str,
+    },
     /// What was on the screen has been written, or could not be.
     Exported {
         /// Text for the clipboard.
@@ -332,6 +353,7 @@ impl Message {
                 | Self::SetsCounted { .. }
                 | Self::SetsLoaded { .. }
                 | Self::Exported { .. }
+                | Self::Noted { .. }
                 | Self::Progress { .. }
                 | Self::Refused { .. }
         )
@@ -412,6 +434,8 @@ impl Message {
                 | Self::SearchSelected
                 | Self::Explain
                 | Self::CopyPath
+                | Self::Understood
+                | Self::OpenPrompt(PromptKind::Note | PromptKind::Fix)
         )
     }
 }
@@ -500,6 +524,10 @@ pub enum PromptKind {
     Command,
     /// A folder to look for source files in.
     Folder,
+    /// A line of text about a call path.
+    Note,
+    /// What fixing a call path would give.
+    Fix,
 }
 
 /// A change of the line being typed.

@@ -15,12 +15,15 @@
 //! Invariant: nothing that a key does costs more than what is on the screen, except refining and
 //! marking what a search finds, which the shell does (on a worker where the profile is large).
 
+mod arrivals;
+mod beside;
 pub mod canvas;
 mod caption;
 pub mod columns;
 pub mod commands;
 mod comparison;
 pub mod draw;
+mod editor;
 pub mod effect;
 pub mod explain;
 pub mod export;
@@ -43,6 +46,8 @@ pub mod page;
 pub mod prompt;
 mod reader;
 mod run;
+mod saved_rows;
+pub mod saved_screen;
 pub mod scene;
 mod sets;
 pub mod stages;

@@ -209,6 +209,14 @@ pub static NUMBERS: &[Binding] = &[
     bind(Numbers, "=", Message::Explain, "explain the numbers of this row"),
 ];
 
+/// Saying something of the path of the selected row.
+pub static NOTES: &[Binding] = &[
+    bind(Find, "A", Message::Bookmark, "set a bookmark here, or remove it"),
+    bind(Find, "\"", Message::OpenPrompt(PromptKind::Note), "take a note of this path"),
+    bind(Find, "U", Message::Understood, "this path is understood, or not (ledger)"),
+    bind(Find, "X", Message::OpenPrompt(PromptKind::Fix), "this path is to be fixed (ledger)"),
+];
+
 /// Taking along what is selected.
 pub static COPY: &[Binding] = &[
     bind(Numbers, "y", Message::CopyPath, "copy the call path"),

@@ -17,8 +17,11 @@ use crate::sources::Sources;
 use crate::views::Row;
 use crate::views::columns::{Choice, Id};
 use crate::views::hot_path;
+use crate::views::notes::{Note, Notes};
+use crate::views::path::Path;
 use crate::views::search::{NamePattern, Search};
 use crate::views::summary::clustered;
+use crate::views::visible::Line;
 
 use super::caption;
 use super::forest::Forest;
@@ -133,6 +136,10 @@ pub struct Model {
     pub begun: Vec<Key>,
     /// How often the next key is meant, as far as it was typed.
     pub count: Option<usize>,
+    /// What was said of call paths.
+    pub notes: Arc<Notes>,
+    /// The path that a prompt is about.
+    pub noting: Path,
     /// What happened.
     pub notice: Option<Notice>,
     /// Number of the last request to the shell.
@@ -202,6 +209,8 @@ impl Model {
             keymap: Arc::default(),
             begun: Vec::new(),
             count: None,
+            notes: Arc::default(),
+            noting: Path::default(),
             notice: None,
             ticket: 0,
         };
@@ -219,6 +228,26 @@ impl Model {
     pub fn look_in(&mut self, sources: &Sources) {
         self.scene.sources = sources.clone();
         self.views.iter_mut().for_each(|view| view.look_in(sources));
+    }
+
+    /// This was said of call paths.
+    pub fn take_notes(&mut self, notes: Arc<Notes>) {
+        self.views.iter_mut().for_each(|view| view.noted(&notes));
+        self.notes = notes;
+    }
+
+    /// What was said of the path of a line, where rows are paths.
+    #[must_use]
+    pub fn note(&self, rows: &dyn Rows, line: Line) -> Option<&Note> {
+        let row = rows.row(line);
+        let name = self.name(row.function);
+        // Most rows have none, and paths may be long.
+        let mut may_be = self.notes.list.iter().filter(|note| note.may_end_in(name)).peekable();
+        if self.seen() != ViewId::HOME || may_be.peek().is_none() {
+            return None;
+        }
+        let path = rows.path(&self.scene.refined, line);
+        may_be.find(|note| note.is_on(&path))
     }
 
     /// Puts another refinement in the place of the present one.
@@ -264,6 +293,7 @@ impl Model {
         if !is_alike {
             self.scene.refined = forest.refined.clone();
             self.views = views::all(&self.scene);
+            self.take_notes(Arc::clone(&self.notes));
             self.history = History::default();
             self.choices = None;
         }

@@ -97,6 +97,8 @@ impl Prompt {
             PromptKind::Export => "export to: ",
             PromptKind::Command => ":",
             PromptKind::Folder => "folder of sources: ",
+            PromptKind::Note => "note: ",
+            PromptKind::Fix => "to be fixed, gives: ",
         }
     }
 

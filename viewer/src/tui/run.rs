@@ -4,27 +4,22 @@
 //! an idle viewer wakes up for nothing. Everything that has arrived is taken in before the screen
 //! is painted: a held key never falls behind.
 
-use std::io;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use crossterm::event::{
-    Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
-};
-use nix::errno::Errno;
+use crossterm::event::{Event, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
-use signal_hook::iterator::Signals;
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::emulate_default_handler;
 
+use super::arrivals::{Arrival, OnDrop, is_orphaned, read_keys, to_key, watch_signals};
+use super::beside::Beside;
+use super::editor;
 use super::effect::{Effect, Request};
 use super::export;
 use super::forest::Forest;
@@ -33,10 +28,11 @@ use super::keymap::Keymap;
 use super::message::{Message, Notice, ViewId};
 use super::model::Model;
 use super::reader::Reader;
+use super::saved_screen::SavedScreen;
 use super::stages::Stages;
-use super::terminal::{Screen, give_back, give_back_modes};
+use super::terminal::{Screen, give_back};
 use super::theme::{ColorChoice, Colors, Theme};
-use super::update::update;
+use super::update::{resume, update};
 use super::worker::{self, Requests};
 use crate::print;
 use crate::profile::{MetricRef, Profile};
@@ -45,6 +41,7 @@ use crate::set_files::SetFiles;
 use crate::sources::Sources;
 use crate::views::columns::Id;
 use crate::views::difference::unrelated;
+use crate::views::notes::{Change, Notes, What};
 
 /// How the user wants the viewer to be.
 #[derive(Clone, Debug)]
@@ -65,6 +62,8 @@ pub struct Options {
     pub keymap: Keymap,
     /// The colors.
     pub colors: Colors,
+    /// The screen to begin with, as it was left.
+    pub resumed: Option<SavedScreen>,
 }
 
 impl Default for Options {
@@ -78,6 +77,7 @@ impl Default for Options {
             configured: false,
             keymap: Keymap::default(),
             colors: Colors::default(),
+            resumed: None,
         }
     }
 }
@@ -85,28 +85,8 @@ impl Default for Options {
 /// Two clicks on one cell within this time are a double click.
 const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
-/// How long a signal that ends the viewer waits for the shell to end it, and then for the terminal
-/// to take what gives it back. The shell may be at work, or wait for a terminal that is held
-/// (Ctrl-S).
-const GRACE: Duration = Duration::from_secs(1);
-
-/// Whether an editor has the terminal, whose keys may be signals for all of the process group.
-static IN_EDITOR: AtomicBool = AtomicBool::new(false);
-
-/// What wakes the shell up.
-enum Arrival {
-    Terminal(Event),
-    TerminalFailed(io::Error),
-    Signal(i32),
-    /// The worker has sent an answer on the channel of answers.
-    Answered,
-    WorkerEnded,
-    /// A thread that reads or writes a file has panicked.
-    Panicked,
-}
-
 /// What is shown, and how it was opened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Opened<'o> {
     /// The profile.
     pub profile: &'o Profile,
@@ -124,8 +104,16 @@ pub struct Opened<'o> {
     pub sources: &'o Sources,
     /// The files of sets of frames that belong to it.
     pub sets: &'o SetFiles,
+    /// What was said of call paths.
+    pub notes: Notes,
+    /// Says something of one; returns all that is said then.
+    pub note: &'o dyn Fn(&Change) -> Result<Notes, String>,
     /// What else is wrong, for people.
     pub problems: &'o [String],
+    /// What became of the screen to begin with, for people.
+    pub remark: Option<&'o str>,
+    /// Takes the screen as it is left.
+    pub left: &'o dyn Fn(&SavedScreen),
 }
 
 /// What a command line of `:repro` or `:export` gives of a profile; an error is for people.
@@ -134,7 +122,7 @@ pub type Writer = Arc<dyn Fn(&Profile, &[String]) -> anyhow::Result<Vec<u8>> + S
 /// Reads the profile again from where it was read; an error is for people.
 pub type ProfileReader = Arc<dyn Fn() -> anyhow::Result<Profile> + Send + Sync>;
 
-/// Shows a profile, refined to begin with, by the stages of this text, until the user leaves. It
+/// Shows a profile, refined to begin with, by these stages, until the user leaves. It
 /// can be read again by `read`, if it is in files, and what is on the screen is written by `write`.
 ///
 /// # Errors
@@ -144,13 +132,12 @@ pub fn run(
     read: Option<ProfileReader>,
     write: Writer,
     refined: Refined,
-    refinement: &str,
+    stages: Stages,
     options: Options,
 ) -> anyhow::Result<()> {
     let Opened { profile, name, files, salvage, metric, compared_by, .. } = opened;
     let (set_files, problems) = (opened.sets, opened.problems);
     let sets = Arc::new(set_files.load());
-    let stages = Stages::read(refinement, &sets)?;
     let base = Refined::base(profile);
     let forest = unwatched(|watch| Forest::of(refined, watch)).looking_at(metric);
     let variable = |name| std::env::var(name).ok();
@@ -173,11 +160,13 @@ pub fn run(
     model.configured = options.configured;
     let of_sets = sets.problems().iter().map(ToString::to_string);
     let said = unrelated(profile).into_iter().chain(problems.iter().cloned()).chain(of_sets);
-    model.notice = noticed(&said.collect::<Vec<_>>()).map(Notice::Failed);
+    let failed = noticed(&said.collect::<Vec<_>>()).map(Notice::Failed);
+    model.notice = failed.or_else(|| Some(Notice::Said(opened.remark?.to_owned())));
     (model.files, model.salvage) = (files.to_vec(), salvage);
     model.compared_by = compared_by.map(str::to_owned);
     model.look_in(opened.sources);
     model.sets = sets;
+    model.take_notes(Arc::new(opened.notes));
     model.begin_with(stages);
     let requests = Requests::default();
     let (answer, answers) = channel();
@@ -186,7 +175,7 @@ pub fn run(
         base: base.clone(),
         read,
         write,
-        to_self: (answer.clone(), sender.clone()),
+        files: Beside::new(answer.clone(), sender.clone()),
         model,
         screen,
         requests: &requests,
@@ -195,8 +184,8 @@ pub fn run(
         reader,
         last_click: None,
         print_at_end: Vec::new(),
-        writing: Vec::new(),
         set_files,
+        note: opened.note,
         ended_by: None,
     };
     let work = || {
@@ -209,21 +198,27 @@ pub fn run(
         });
     };
     let outcome = beside(work, &requests, || {
-        if options.start != ViewId::HOME {
-            shell.update(Message::Show(options.start))?;
-        }
-        shell.run()
-    });
-    let Shell { screen, print_at_end, writing, answers, ended_by, .. } = shell;
-    drop(screen);
-    if ended_by.is_none() {
-        // What was asked for before the user left. A panic was told.
-        writing.into_iter().for_each(|writing| drop(writing.join()));
-        for message in answers.try_iter() {
-            if let Message::Exported { notice: Notice::Failed(why), .. } = message {
-                print::message(why)?;
+        if let Some(screen) = &options.resumed {
+            for effect in resume(&mut shell.model, screen) {
+                shell.perform(effect)?;
             }
         }
+        let (width, height) = size;
+        // What the first view lacks is asked for.
+        shell.update(match options.start {
+            ViewId::HOME => Message::Resized { width, height },
+            other => Message::Show(other),
+        })?;
+        shell.run()
+    });
+    if outcome.is_ok() {
+        (opened.left)(&SavedScreen::of(&mut shell.model));
+    }
+    let Shell { screen, print_at_end, files, answers, ended_by, .. } = shell;
+    drop(screen);
+    let mut outcome = outcome;
+    if ended_by.is_none() && outcome.is_ok() {
+        outcome = files.finish(&answers);
     }
     for line in print_at_end {
         print::line(&line).context("standard output: cannot be written")?;
@@ -254,122 +249,6 @@ fn beside<T>(work: impl FnOnce() + Send, requests: &Requests, shell: impl FnOnce
     })
 }
 
-struct OnDrop<F: FnMut()>(F);
-
-impl<F: FnMut()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
-}
-
-/// Starts the thread that waits for signals. Like the one that waits for keys it waits in the
-/// kernel and cannot be told to stop, so it is not joined; it ends with the process.
-fn watch_signals(sender: &Sender<Arrival>) -> anyhow::Result<()> {
-    let watched = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH];
-    let mut signals = Signals::new(watched).context("signals cannot be watched")?;
-    let to_shell = sender.clone();
-    thread::spawn(move || {
-        for signal in &mut signals {
-            // Relaxed: nothing else is told by it.
-            if matches!(signal, SIGINT | SIGQUIT) && IN_EDITOR.load(Ordering::Relaxed) {
-                continue;
-            }
-            if !matches!(signal, SIGTSTP | SIGCONT | SIGWINCH) {
-                thread::spawn(move || end_by(signal));
-            }
-            if to_shell.send(Arrival::Signal(signal)).is_err() {
-                return;
-            }
-        }
-    });
-    Ok(())
-}
-
-/// Starts the thread that waits for the terminal.
-fn read_keys(sender: &Sender<Arrival>) -> io::Result<Reader> {
-    let to_shell = sender.clone();
-    // Without keys nobody could end the viewer.
-    let told = OnDrop({
-        let to_shell = sender.clone();
-        move || {
-            let cause = "the thread that reads keys has ended";
-            drop(to_shell.send(Arrival::TerminalFailed(io::Error::other(cause))));
-        }
-    });
-    Reader::start(move |event| {
-        let _told = &told;
-        let arrival = match event {
-            Ok(event) => Arrival::Terminal(event),
-            Err(error) => Arrival::TerminalFailed(error),
-        };
-        to_shell.send(arrival).is_ok()
-    })
-}
-
-/// What opens a file at a line: the user's editor, with what else stands in its variable.
-fn editor(path: &Path, line: u32) -> Command {
-    let set = |name| std::env::var(name).ok().filter(|text: &String| !text.trim().is_empty());
-    let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".to_owned());
-    // A shell, as for others who start editors (git, crontab): the variable may have arguments.
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", &format!("{editor} \"$@\""), &editor, &format!("+{line}")]);
-    // Begins with no sign of an option.
-    command.arg(Path::new(".").join(path));
-    command
-}
-
-/// Waits for the end of an editor. If it is stopped, so is the viewer, until both go on.
-fn wait_for(editor: Pid) -> anyhow::Result<WaitStatus> {
-    loop {
-        match waitpid(editor, Some(WaitPidFlag::WUNTRACED)) {
-            Ok(WaitStatus::Stopped(..)) => emulate_default_handler(SIGTSTP)?,
-            Err(Errno::EINTR) => {}
-            other => return Ok(other?),
-        }
-    }
-}
-
-/// Ends the process by a signal, unless the shell does so in time.
-fn end_by(signal: i32) {
-    thread::sleep(GRACE);
-    let (given, gave) = channel();
-    // Waits for the shell where that is in the middle of writing.
-    thread::spawn(move || {
-        give_back();
-        let _ = given.send(());
-    });
-    if gave.recv_timeout(GRACE).is_err() {
-        give_back_modes();
-    }
-    // Fails for no signal that is watched.
-    let _ = emulate_default_handler(signal);
-}
-
-/// Whether nobody would continue this process group if it stopped: none of its processes, as far as
-/// this one descends from them, has a parent in another group of the session. The kernel does not
-/// stop such a group for the terminal's sake (POSIX, "Orphaned Process Group").
-fn is_orphaned() -> bool {
-    let (group, session) = (getpgrp(), getsid(None));
-    let mut parent = Some(getppid());
-    while let Some(process) = parent.filter(|process| process.as_raw() > 0) {
-        if getsid(Some(process)) != session {
-            return true;
-        }
-        if getpgid(Some(process)) != Ok(group) {
-            return false;
-        }
-        parent = parent_of(process);
-    }
-    true
-}
-
-/// The parent of a process, by proc_pid_stat(5): the second field behind the name in parentheses.
-fn parent_of(process: Pid) -> Option<Pid> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(") ")?;
-    fields.split(' ').nth(1)?.parse().ok().map(Pid::from_raw)
-}
-
 /// Whether the viewer goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
@@ -382,8 +261,7 @@ struct Shell<'r> {
     base: Refined,
     read: Option<ProfileReader>,
     write: Writer,
-    /// Where a thread sends its answer, and that it has.
-    to_self: (Sender<Message>, Sender<Arrival>),
+    files: Beside,
     model: Model,
     screen: Screen,
     requests: &'r Requests,
@@ -392,9 +270,8 @@ struct Shell<'r> {
     reader: Reader,
     last_click: Option<(u16, u16, Instant)>,
     print_at_end: Vec<String>,
-    /// Threads that write files.
-    writing: Vec<JoinHandle<()>>,
     set_files: &'r SetFiles,
+    note: &'r dyn Fn(&Change) -> Result<Notes, String>,
     /// The signal that ended the viewer.
     ended_by: Option<i32>,
 }
@@ -550,12 +427,23 @@ impl Shell<'_> {
             }
             Effect::Export { words, form, target } => {
                 let (write, profile) = (Arc::clone(&self.write), self.model.profile.clone());
-                let writing = self.beside(move || {
+                let read = self.model.files.clone();
+                self.files.write(move || {
                     let written = write(&profile, &words).map_err(|error| format!("{error:#}"));
-                    let (copied, notice) = export::put(written, &target, form);
+                    let (copied, notice) = export::put(written, &target, form, &read);
                     Message::Exported { copied, notice }
                 });
-                self.writing.push(writing);
+            }
+            Effect::Note(change) => {
+                let said = match &change.what {
+                    What::Removed => "nothing is said of this path any more",
+                    What::Bookmark => "a bookmark; ' lists all",
+                    What::Text(_) => "noted; ' lists all",
+                    What::Entry(Some(_)) => "entered in the ledger; ' lists all",
+                    What::Entry(None) => "not in the ledger any more",
+                };
+                let notes = (self.note)(&change).map(Arc::new);
+                return self.update(Message::Noted { notes, said });
             }
             Effect::Edit { path, line } => return self.edit(&path, line),
             Effect::Copy(text) => self.screen.copy(&text).context(TERMINAL)?,
@@ -574,58 +462,22 @@ impl Shell<'_> {
 
     /// Lets the user's editor have the terminal until it ends.
     fn edit(&mut self, path: &Path, line: u32) -> anyhow::Result<Flow> {
-        let mut command = editor(path, line);
-        let status = self.reader.while_stopped(|| {
-            give_back();
-            IN_EDITOR.store(true, Ordering::Relaxed);
-            let started = command.spawn();
-            let status = started.map_err(anyhow::Error::from).and_then(|editor| {
-                wait_for(Pid::from_raw(i32::try_from(editor.id()).unwrap_or(0)))
-            });
-            IN_EDITOR.store(false, Ordering::Relaxed);
-            status
-        });
-        let failed = match status.context("the terminal cannot be given to an editor")? {
-            Ok(WaitStatus::Exited(_, 0)) => None,
-            Ok(WaitStatus::Exited(_, 127)) => {
-                Some("there is no such editor; VISUAL or EDITOR names one".to_owned())
-            }
-            Ok(WaitStatus::Exited(_, status)) => Some(format!("the editor ended with {status}")),
-            Ok(_) => Some("the editor was killed".to_owned()),
-            Err(error) => Some(format!("no editor was started: {error:#}")),
-        };
-        self.model.notice = failed.map(Notice::Failed);
+        let edited = self.reader.while_stopped(|| editor::edit(path, line));
+        let edited = edited.context("the terminal cannot be given to an editor")?;
+        self.model.notice = edited.err().map(Notice::Failed);
         self.stopped()
     }
 
     /// Reads the profile again.
     fn reload(&self, request: Request) {
         let (read, base) = (self.read.clone(), self.base.clone());
-        // Nobody waits for it.
-        let _ = self.beside(move || {
+        self.files.read(move || {
             let read = match read {
                 Some(read) => read().map_err(|error| format!("{error:#}")),
                 None => Err("it was read from standard input".to_owned()),
             };
             worker::replace(&base, read, request)
         });
-    }
-
-    /// Works on a thread of its own, which nobody waits for: a file may be on a disk that is far
-    /// away. The message is the answer.
-    fn beside(&self, work: impl FnOnce() -> Message + Send + 'static) -> JoinHandle<()> {
-        let (answer, sender) = self.to_self.clone();
-        thread::spawn(move || {
-            // A panic gives the terminal back, so nobody may go on painting.
-            let _told = OnDrop(|| {
-                if thread::panicking() {
-                    drop(sender.send(Arrival::Panicked));
-                }
-            });
-            print::mute();
-            drop(answer.send(work()));
-            drop(sender.send(Arrival::Answered));
-        })
     }
 
     /// Refines at once where that takes less than a frame, else on the worker.
@@ -664,33 +516,6 @@ impl Shell<'_> {
         update(&mut self.model, Message::Resized { width, height });
         Ok(())
     }
-}
-
-/// A key of the terminal as the viewer knows keys; `None` if it has no meaning here.
-fn to_key(event: KeyEvent) -> Option<Key> {
-    let code = match event.code {
-        KeyCode::Char(c) => Code::Char(c),
-        KeyCode::Enter => Code::Enter,
-        KeyCode::Esc => Code::Esc,
-        KeyCode::Tab => Code::Tab,
-        KeyCode::BackTab => Code::BackTab,
-        KeyCode::Backspace => Code::Backspace,
-        KeyCode::Delete => Code::Delete,
-        KeyCode::Up => Code::Up,
-        KeyCode::Down => Code::Down,
-        KeyCode::Left => Code::Left,
-        KeyCode::Right => Code::Right,
-        KeyCode::PageUp => Code::PageUp,
-        KeyCode::PageDown => Code::PageDown,
-        KeyCode::Home => Code::Home,
-        KeyCode::End => Code::End,
-        _ => return None,
-    };
-    Some(Key {
-        code,
-        control: event.modifiers.contains(KeyModifiers::CONTROL),
-        alt: event.modifiers.contains(KeyModifiers::ALT),
-    })
 }
 
 #[cfg(test)]

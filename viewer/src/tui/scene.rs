@@ -31,6 +31,8 @@ pub struct Scene {
     pub shown_of_sides: [u64; 2],
     /// What percentages are of.
     pub percent_of: PercentOf,
+    /// Whether rows of a comparison that differ by no more than noise are dimmed.
+    pub dims_noise: bool,
     /// What is searched for.
     pub search: Option<NamePattern>,
     /// Glyphs and styles.
@@ -51,6 +53,7 @@ impl Scene {
             shown_of_sides: shown_of_sides(&refined),
             refined,
             percent_of: PercentOf::default(),
+            dims_noise: false,
             search: None,
             theme,
             size,

@@ -4,6 +4,7 @@
 //! are sorted, and goes with its call path into the tree of another refinement.
 
 use core::cmp::Reverse;
+use core::ops::Range;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -48,21 +49,21 @@ pub struct Table<D: Direction> {
 
 /// Which chains are not folded: all, or those that begin with these rows.
 #[derive(Debug, PartialEq, Eq)]
-struct Unfolded {
-    is_all: bool,
-    first: Vec<Path>,
+pub(super) struct Unfolded {
+    pub(super) is_all: bool,
+    pub(super) first: Vec<Path>,
 }
 
 /// What a table looks like, for the time when its tree is another one. As large as what is open.
 #[derive(Clone, Debug)]
 pub struct Look {
-    sort: Sort,
-    open: Arc<OpenPaths>,
-    unfolded: Option<Arc<Unfolded>>,
-    hot: Arc<Vec<Path>>,
-    selected: Path,
+    pub(super) sort: Sort,
+    pub(super) open: Arc<OpenPaths>,
+    pub(super) unfolded: Option<Arc<Unfolded>>,
+    pub(super) hot: Arc<Vec<Path>>,
+    pub(super) selected: Path,
     /// Lines between the first one of the window and the selected one.
-    above: usize,
+    pub(super) above: usize,
 }
 
 impl Look {
@@ -70,6 +71,16 @@ impl Look {
     #[must_use]
     pub fn sort(&self) -> Sort {
         self.sort
+    }
+
+    /// The selected row.
+    pub(super) fn selected(&self) -> &Path {
+        &self.selected
+    }
+
+    /// How many rows are open.
+    pub(super) fn open_rows(&self) -> usize {
+        self.open.rows()
     }
 
     /// Whether the same rows are open. Mostly it is the same list.
@@ -128,6 +139,9 @@ pub trait Rows {
     fn longest(&self, refined: &Refined, column: Column) -> f64;
     /// Finds out how long the longest bar of a column is.
     fn measure(&mut self, refined: &Refined, column: Column);
+    /// Makes the strips of the rows of some lines, where they are wanted. Costs what these rows
+    /// are made of, once.
+    fn fill_strips(&mut self, refined: &Refined, lines: Range<usize>);
     /// Whether the row of a line is open.
     fn is_open(&self, line: Line) -> bool;
     /// Whether the hot path went through the row of a line.
@@ -384,6 +398,15 @@ impl<D: Direction> Rows for Table<D> {
 
     fn measure(&mut self, refined: &Refined, column: Column) {
         self.longest = Some((column, refined.metric, self.longest(refined, column)));
+    }
+
+    fn fill_strips(&mut self, refined: &Refined, lines: Range<usize>) {
+        let end = lines.end.min(self.len());
+        for at in lines.start..end {
+            if let Some(line) = self.line(at) {
+                self.tree.fill_strip(refined, line.row);
+            }
+        }
     }
 
     fn is_open(&self, line: Line) -> bool {

@@ -1,9 +1,9 @@
 //! How things look: glyphs and styles.
 //!
 //! Nothing depends on color: what a color says is also said by a number, a glyph or reverse video.
-//! Only named colors are used, on the terminal's own foreground and background, so that the user's
-//! palette stays in charge; and of those only two, since yellow, green and cyan are hard to read on
-//! white, and blue is on black.
+//! Unless the user chooses others, only named colors are used, so that the terminal's palette stays
+//! in charge; and of those only two for text, since yellow, green and cyan are hard to read on
+//! white, and blue is on black. Boxes have black text on colors of their own.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,8 @@ use crate::print::printable;
 /// The user's answer to `--color`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorChoice {
-    /// Color if the terminal can and `NO_COLOR` is not set.
+    /// Color unless `NO_COLOR` is set or `TERM` names a terminal without: dumb, of the VT series,
+    /// or with `-m` or `-mono` behind its name.
     #[default]
     Auto,
     /// Color whatever the environment says.
@@ -33,7 +34,13 @@ impl ColorChoice {
             Self::Never => false,
             Self::Auto => {
                 no_color.is_none_or(str::is_empty)
-                    && term.is_none_or(|term| term != "dumb" && !term.starts_with("vt1"))
+                    && term.is_none_or(|term| {
+                        let is_vt = term.strip_prefix("vt").is_some_and(|of| {
+                            of.starts_with(|number: char| number.is_ascii_digit())
+                        });
+                        let is_mono = term.ends_with("-m") || term.ends_with("-mono");
+                        term != "dumb" && !is_vt && !is_mono
+                    })
             }
         }
     }
@@ -60,6 +67,8 @@ pub struct Glyphs {
     pub stage: &'static str,
     /// Beside rows of the hot path.
     pub hot: &'static str,
+    /// Beside rows of which something was said.
+    pub note: &'static str,
     /// Horizontal line.
     pub horizontal: &'static str,
     /// Vertical line between columns.
@@ -76,6 +85,23 @@ pub struct Glyphs {
     pub box_side: &'static str,
 }
 
+impl Glyphs {
+    /// A bar that fills this part of so many cells, from 0 to 1; the last one is one of the partial
+    /// bars. What is not a number, as a part of nothing, is empty.
+    #[must_use]
+    pub fn bar(&self, part: f64, cells: usize) -> String {
+        let bars = self.bars;
+        let steps = bars.len().saturating_sub(1).max(1);
+        // Up, so that what is not nothing is seen; at most cells × steps: a part is at most 1.
+        let filled = (part.clamp(0.0, 1.0) * (cells * steps) as f64).ceil() as usize;
+        let mut text = bars[steps].repeat(filled / steps);
+        if !filled.is_multiple_of(steps) {
+            text.push_str(bars[filled % steps]);
+        }
+        text
+    }
+}
+
 /// Unicode pictures.
 pub const UNICODE: Glyphs = Glyphs {
     open: "▾",
@@ -87,6 +113,7 @@ pub const UNICODE: Glyphs = Glyphs {
     ellipsis: "…",
     stage: "▸",
     hot: "◆",
+    note: "●",
     horizontal: "─",
     vertical: "│",
     tee: "┬",
@@ -107,6 +134,7 @@ pub const ASCII: Glyphs = Glyphs {
     ellipsis: "..",
     stage: ">",
     hot: "*",
+    note: "o",
     horizontal: "-",
     vertical: "|",
     tee: "+",
@@ -178,7 +206,10 @@ impl Colors {
     /// What is wrong with the name or with a color.
     pub fn set(&mut self, name: &str, colors: &[String]) -> Result<(), String> {
         let read = |color: &String| {
-            color.parse().map_err(|_| {
+            // A sign is no digit.
+            let is_hex = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+            let is_right = color.strip_prefix('#').is_none_or(is_hex);
+            color.parse().ok().filter(|_| is_right).ok_or_else(|| {
                 let color = printable(color);
                 format!(
                     "`{color}` is no color; it is a name such as red or lightblue, a number from 0 \
@@ -187,7 +218,13 @@ impl Colors {
             })
         };
         let colors = colors.iter().map(read).collect::<Result<Vec<Color>, _>>()?;
+        let is_black = |color: &Color| {
+            matches!(color, Color::Black | Color::Indexed(0 | 16) | Color::Rgb(0, 0, 0))
+        };
         match (name, &colors[..]) {
+            ("boxes", colors) if colors.iter().any(is_black) => {
+                return Err("`boxes` cannot be black, as their text is".to_owned());
+            }
             ("accent", &[color]) => self.accent = color,
             ("alarm", &[color]) => self.alarm = color,
             ("boxes", [.., last]) if colors.len() <= self.boxes.len() => {
@@ -458,5 +495,15 @@ mod tests {
         for style in styles.into_iter().chain([theme.fill(Fill::Kind(1))]) {
             assert_eq!((style.fg, style.bg), (None, None));
         }
+    }
+
+    #[test]
+    fn bars_fill_by_share() {
+        for (part, expected) in
+            [(0.0, ""), (1.0, "████"), (0.5, "██"), (0.001, "▏"), (f64::NAN, ""), (9.0, "████")]
+        {
+            assert_eq!(UNICODE.bar(part, 4), expected);
+        }
+        assert_eq!(ASCII.bar(0.5, 4), "##");
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::canvas::Canvas;
 use super::made::{Made, Wanted};
-use super::message::{Action, Message, Notice};
+use super::message::{Action, Message, Notice, PromptKind};
 use super::mode::{Mode, PAGE};
 use super::scene::Scene;
 use super::table::{Look, Rows, Table};
@@ -22,6 +22,8 @@ use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::sources::Sources;
 use crate::views::columns::{About, Explanation};
+use crate::views::distribution::Subject as RowSubject;
+use crate::views::notes::{Change, Notes};
 use crate::views::path::Path;
 use crate::views::search::NamePattern;
 use crate::views::top_down::Downward;
@@ -61,6 +63,11 @@ pub struct Sheet {
     pub is_picture: bool,
     /// Whether its rows open.
     pub opens: bool,
+    /// Whether rows lead from a function to its callers.
+    pub leads_to_callers: bool,
+    /// Whether a row costs what its function costs, or its path; not one that is counted only on
+    /// paths through another.
+    pub is_of_whole_rows: bool,
     /// Whether a search finds rows that have no line yet, by [`View::tree_mut`].
     pub is_searched_whole: bool,
     /// Whether what the paths with a match on them cost is what the rows found cost together.
@@ -84,6 +91,8 @@ pub const OF_ROWS: Sheet = Sheet {
     has_rows: true,
     is_picture: false,
     opens: false,
+    leads_to_callers: false,
+    is_of_whole_rows: true,
     is_searched_whole: false,
     has_cost_of_found: true,
     double_click: || Message::OpenMenu,
@@ -168,6 +177,10 @@ pub struct Outcome {
     pub edit: Option<(PathBuf, u32)>,
     /// The row of the tree to go to.
     pub path: Option<Path>,
+    /// What is to be said of a path.
+    pub note: Option<Box<Change>>,
+    /// A prompt to open about a path.
+    pub ask: Option<(PromptKind, Path)>,
 }
 
 impl Outcome {
@@ -308,6 +321,12 @@ pub trait View: Debug {
     /// Another view was left for it, in which this function was selected, and this row.
     fn entered(&mut self, _function: Option<FunctionKey>, _path: Option<Path>, _shown: &Refined) {}
 
+    /// A view over another one is shown, in which this row was selected.
+    fn entered_row(&mut self, _row: Option<(RowSubject, String)>, _shown: &Refined) {}
+
+    /// Whether the column of how rows are spread over peers is shown.
+    fn show_spread(&mut self, _is_shown: bool, _shown: &Refined) {}
+
     /// What it lacks to show anything.
     fn wanted(&self) -> Option<Wanted> {
         None
@@ -337,6 +356,9 @@ pub trait View: Debug {
 
     /// Source files are looked for there.
     fn look_in(&mut self, _sources: &Sources) {}
+
+    /// This is what was said of call paths.
+    fn noted(&mut self, _notes: &Arc<Notes>) {}
 
     // What is kept of it.
 

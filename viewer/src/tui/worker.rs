@@ -299,7 +299,7 @@ mod tests {
 
         requests.ask(request(1, Purpose::Try, "hide a"));
         let (tried, trying) = requests.next().unwrap();
-        requests.ask(request(2, Purpose::View(callers::wanted()), "hide a"));
+        requests.ask(request(2, Purpose::View(callers::wanted(false)), "hide a"));
         assert!(tried.ticket == 1 && !is_ended(&trying), "another question needs an answer, too");
         requests.ask(request(3, Purpose::Try, "hide ab"));
         assert!(is_ended(&trying), "the line has changed");
@@ -375,7 +375,7 @@ mod tests {
         for (purpose, stage) in [
             (Purpose::Show, "hide f1"),
             (Purpose::Show, ""),
-            (Purpose::View(callers::wanted()), ""),
+            (Purpose::View(callers::wanted(false)), ""),
             (Purpose::View(flat::places_wanted(Grain::Module)), ""),
             (table(Way::Down), ""),
             (table(Way::Up), ""),

@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::flat::by_function;
 use super::row::Row;
+use super::strips::SharedStrips;
 use super::sums::Addend;
 use super::tree::{Direction, Opened, RowTree, Until};
 use crate::profile::{Count, FrameRef, FunctionRef};
@@ -163,10 +164,27 @@ impl Callers {
     /// # Errors
     /// The watch ended it.
     pub fn new(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
-        let rows = by_function(refined, watch)?;
+        Self::with_strips(refined, None, watch)
+    }
+
+    /// The same, and how rows are spread over peers.
+    ///
+    /// # Errors
+    /// The watch ended it.
+    pub fn with_strips(
+        refined: &Refined,
+        strips: Option<SharedStrips>,
+        watch: &Watch<'_>,
+    ) -> Result<Self, Cancelled> {
+        let mut rows = by_function(refined, watch)?;
+        if let Some(strips) = &strips {
+            let mut made = strips.of_functions(refined, watch)?;
+            rows.iter_mut().for_each(|row| row.spread = made[row.function.index()].take());
+        }
         let mut root = Row::of_everything(refined);
         root.has_children = !rows.is_empty();
         let mut tree = Self::with_root(Upward::default(), refined, root, Vec::new());
+        tree.set_strips(strips);
         tree.set_root_children(refined, rows);
         Ok(tree)
     }

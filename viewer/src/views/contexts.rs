@@ -296,7 +296,7 @@ pub fn programs(refined: &Refined, list: &[Context]) -> Vec<Program> {
 }
 
 /// The refinements to processes and threads, as people would type them.
-struct Stages<'p> {
+pub(super) struct Stages<'p> {
     processes: &'p [Process],
     threads: &'p [Thread],
     ranks: Counted,
@@ -314,7 +314,7 @@ fn frequency(numbers: impl Iterator<Item = u32>) -> Counted {
 }
 
 impl<'p> Stages<'p> {
-    fn new(profile: &'p Profile) -> Self {
+    pub(super) fn new(profile: &'p Profile) -> Self {
         let (processes, threads) = (&profile.info.processes[..], &profile.info.threads[..]);
         Self {
             processes,
@@ -326,7 +326,7 @@ impl<'p> Stages<'p> {
     }
 
     /// By rank or id; where others have the same, by its place among all.
-    fn process(&self, id: ProcessId) -> String {
+    pub(super) fn process(&self, id: ProcessId) -> String {
         let process = &self.processes[id.index()];
         match process.rank {
             Some(rank) if self.ranks[&rank] == 1 => format!("rank = {rank}"),
@@ -336,7 +336,7 @@ impl<'p> Stages<'p> {
     }
 
     /// By id; where others have the same, by its process and its place in it.
-    fn thread(&self, id: ThreadId) -> String {
+    pub(super) fn thread(&self, id: ThreadId) -> String {
         let thread = &self.threads[id.index()];
         if self.tids[&thread.tid] == 1 {
             return format!("thread = {}", thread.tid);

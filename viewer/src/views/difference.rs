@@ -4,13 +4,14 @@ use super::number::{self, Form, count, duration};
 use super::printable::printable;
 use super::row::Edges;
 use crate::profile::Profile;
-use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
+use crate::profile::comparison::{BASE, Comparison, LEAST_VARIANCE, Method, Noise, OTHER, Scale};
 
 /// Samples of BASE and of OTHER, and what they are compared in.
 #[derive(Clone, Copy, Debug)]
 pub struct Difference<'c> {
     comparison: &'c Comparison,
     samples: [u64; 2],
+    noise: Noise,
 }
 
 /// What became of something from BASE to OTHER.
@@ -53,10 +54,136 @@ impl Change {
 }
 
 impl<'c> Difference<'c> {
-    /// Of so many samples of BASE and of OTHER.
+    /// Of so many samples of BASE and of OTHER, and then of each run, where a side has several.
+    /// Without those of runs, the noise is that of sampling. O(runs).
     #[must_use]
-    pub const fn new(comparison: &'c Comparison, samples: [u64; 2]) -> Self {
-        Self { comparison, samples }
+    pub fn new(comparison: &'c Comparison, samples: impl IntoIterator<Item = u64>) -> Self {
+        let mut samples = samples.into_iter();
+        let sides = [samples.next().unwrap_or(0), samples.next().unwrap_or(0)];
+        let noise = match comparison.has_several_runs() {
+            true => comparison.noise_of(sides, &samples.collect::<Vec<_>>()),
+            false => comparison.noise_of(sides, &[]),
+        };
+        Self { comparison, samples: sides, noise }
+    }
+
+    /// How the noise was found.
+    #[must_use]
+    pub const fn method(&self) -> Method {
+        self.noise.method
+    }
+
+    /// Whether runs of a side differ by less than counts can tell.
+    #[must_use]
+    pub fn is_least(&self) -> bool {
+        let least = LEAST_VARIANCE.sqrt();
+        self.noise.deviations.iter().flatten().any(|deviation| *deviation < least)
+    }
+
+    /// What the runs of a side differ by: their standard deviation, for people; `None` of a single
+    /// run.
+    #[must_use]
+    pub fn deviation(&self, side: usize, form: Form) -> Option<String> {
+        Some(self.size_text(self.deviation_of(side)?, form))
+    }
+
+    /// The same as an integer in [`unit`](unit()), rounded up.
+    #[must_use]
+    pub fn plain_deviation(&self, side: usize) -> Option<u128> {
+        Some((self.deviation_of(side)? / self.plain_unit()).ceil() as u128)
+    }
+
+    /// The same in units of the comparison's weights.
+    fn deviation_of(&self, side: usize) -> Option<f64> {
+        let runs = self.comparison.runs(side) as f64;
+        let weight = self.comparison.weights()[side] as f64;
+        // What BASE weighs is what is expected of it; what its runs differ by is not.
+        let [more, fewer] = self.comparison.expected();
+        let expected = if side == BASE { more as f64 } else { fewer as f64 };
+        let unit = weight * runs / expected * fewer as f64;
+        Some(self.noise.deviations[side]? * unit)
+    }
+
+    /// The least and the greatest difference that the noise leaves, as [`Self::plain_delta`].
+    #[must_use]
+    pub fn plain_interval(&self) -> [i128; 2] {
+        let noise = i128::try_from(self.plain_noise()).unwrap_or(i128::MAX);
+        let delta = self.plain_delta();
+        [delta.saturating_sub(noise), delta.saturating_add(noise)]
+    }
+
+    /// The same for people: `+700 ms` and `+780 ms`.
+    #[must_use]
+    pub fn ends(&self, form: Form) -> [String; 2] {
+        let delta = self.comparison.delta(self.samples) as f64;
+        let end = |end: f64| {
+            let sign = if end < 0.0 { '-' } else { '+' };
+            format!("{sign}{}", self.size_text(end.abs(), form))
+        };
+        [end(delta - self.noise.half_width), end(delta + self.noise.half_width)]
+    }
+
+    /// Whether OTHER has less than is expected of it.
+    #[must_use]
+    pub fn is_less(&self) -> bool {
+        self.comparison.delta(self.samples) < 0
+    }
+
+    /// What is expected of OTHER as an integer in [`unit`](unit()), rounded.
+    #[must_use]
+    pub fn plain_expected(&self) -> u128 {
+        let [more, fewer] = self.comparison.expected();
+        if more == fewer {
+            return self.plain_amount(BASE);
+        }
+        let Comparison { sides, scale, .. } = self.comparison;
+        let samples = u128::from(self.samples[BASE]);
+        let (sum, parts) = match scale {
+            Scale::Amount => (samples * u128::from(sides[BASE].metric.period), self.runs()),
+            Scale::Samples => (samples, self.runs()),
+            Scale::Share => (samples * 1_000_000, u128::from(sides[BASE].total.max(1))),
+        };
+        let parts = parts.saturating_mul(fewer);
+        sum.saturating_mul(more).saturating_add(parts / 2) / parts
+    }
+
+    /// The runs of BASE.
+    fn runs(&self) -> u128 {
+        u128::from(self.comparison.runs(BASE))
+    }
+
+    /// The same for people.
+    #[must_use]
+    pub fn expected(&self, form: Form) -> String {
+        match self.samples[BASE] {
+            0 => ".".to_owned(),
+            base => {
+                let weighed = u128::from(base).saturating_mul(self.comparison.weights()[BASE]);
+                self.size_text(weighed as f64, form)
+            }
+        }
+    }
+
+    /// OTHER minus BASE as a share of all that was measured in OTHER, in percent; `None` of
+    /// nothing.
+    #[must_use]
+    pub fn share_of_other(&self) -> Option<f64> {
+        let [_, weight] = self.comparison.weights();
+        let whole = self.comparison.sides[OTHER].total as f64 * weight as f64;
+        (whole > 0.0).then(|| self.comparison.delta(self.samples) as f64 * 100.0 / whole)
+    }
+
+    /// The same for people: `+12.5`.
+    #[must_use]
+    pub fn share_of_other_text(&self) -> String {
+        match self.share_of_other() {
+            None => String::new(),
+            Some(0.0) => ".".to_owned(),
+            Some(share) if share.abs() < 0.05 => {
+                format!("{}<0.1", if share > 0.0 { '+' } else { '-' })
+            }
+            Some(share) => format!("{share:+.1}"),
+        }
     }
 
     /// What is compared.
@@ -77,14 +204,16 @@ impl<'c> Difference<'c> {
         self.comparison.delta(self.samples).unsigned_abs()
     }
 
-    /// What one side has, as an integer in [`unit`](unit()).
+    /// What one side has, as an integer in [`unit`](unit()); of several runs the mean, rounded.
     #[must_use]
     pub fn plain_amount(&self, side: usize) -> u128 {
         let Comparison { sides, scale, .. } = self.comparison;
         let samples = u128::from(self.samples[side]);
+        let runs = u128::from(self.comparison.runs(side));
+        let mean = |sum: u128| (sum + runs / 2) / runs;
         match scale {
-            Scale::Amount => samples * u128::from(sides[side].metric.period),
-            Scale::Samples => samples,
+            Scale::Amount => mean(samples * u128::from(sides[side].metric.period)),
+            Scale::Samples => mean(samples),
             Scale::Share => {
                 let total = u128::from(sides[side].total.max(1));
                 (samples * 1_000_000 + total / 2) / total
@@ -92,21 +221,26 @@ impl<'c> Difference<'c> {
         }
     }
 
-    /// OTHER minus BASE as integers, so that they add up.
+    /// OTHER minus what is expected of it as integers, so that they add up.
     #[must_use]
     pub fn plain_delta(&self) -> i128 {
-        let of = |side: usize| i128::try_from(self.plain_amount(side)).unwrap_or(i128::MAX);
-        of(OTHER) - of(BASE)
+        let of = |amount: u128| i128::try_from(amount).unwrap_or(i128::MAX);
+        of(self.plain_amount(OTHER)) - of(self.plain_expected())
     }
 
-    /// Twice the standard deviation as an integer, rounded up.
+    /// Half the width of the interval of the difference as an integer, rounded up: two standard
+    /// deviations of sampling, or what several runs say.
     #[must_use]
     pub fn plain_noise(&self) -> u128 {
-        let unit = match self.comparison.scale {
+        (self.noise.half_width / self.plain_unit()).ceil() as u128
+    }
+
+    /// How many units of the comparison's weights are one of the integers.
+    fn plain_unit(&self) -> f64 {
+        match self.comparison.scale {
             Scale::Share => self.comparison.unit() / 10_000.0,
             Scale::Amount | Scale::Samples => self.comparison.unit(),
-        };
-        (self.comparison.noise(self.samples) / unit).ceil() as u128
+        }
     }
 
     /// What became of it.
@@ -121,11 +255,11 @@ impl<'c> Difference<'c> {
         }
     }
 
-    /// Whether it is more than sampling alone makes of nothing, in 95 of 100 cases.
+    /// Whether it is more than noise makes of nothing, in 95 of 100 cases: that of sampling, or
+    /// that between runs, where there are several.
     #[must_use]
     pub fn is_significant(&self) -> bool {
-        self.comparison.delta(self.samples).unsigned_abs() as f64
-            > self.comparison.noise(self.samples)
+        self.comparison.delta(self.samples).unsigned_abs() as f64 > self.noise.half_width
     }
 
     /// OTHER minus BASE as a share of BASE, in percent; `None` of nothing.
@@ -142,6 +276,14 @@ impl<'c> Difference<'c> {
         let metric = &self.comparison.sides[side].metric;
         match self.comparison.scale {
             _ if samples == 0 => ".".to_owned(),
+            Scale::Amount | Scale::Samples if self.comparison.runs(side) > 1 => {
+                let mean = samples as f64 / self.comparison.runs(side) as f64;
+                let of_sample = match self.comparison.scale {
+                    Scale::Amount => metric.period as f64,
+                    Scale::Samples | Scale::Share => 1.0,
+                };
+                self.size_text(mean * of_sample * self.comparison.unit(), form)
+            }
             Scale::Amount => number::amount(samples, metric, form),
             Scale::Samples => count(samples, form),
             Scale::Share => number::percent(samples, self.comparison.sides[side].total),
@@ -160,14 +302,15 @@ impl<'c> Difference<'c> {
         format!("{sign}{}", self.size_text(delta.unsigned_abs() as f64, form))
     }
 
-    /// Twice the standard deviation of the difference by sampling: `±273 ms`.
+    /// Half the width of the interval of the difference: `±273 ms`. By sampling, two standard
+    /// deviations.
     #[must_use]
     pub fn noise(&self, form: Form) -> String {
         if self.samples == [0, 0] {
             return ".".to_owned();
         }
         let sign = if form == Form::Unicode { "±" } else { "+-" };
-        format!("{sign}{}", self.size_text(self.comparison.noise(self.samples), form))
+        format!("{sign}{}", self.size_text(self.noise.half_width, form))
     }
 
     /// The growth for people: `+49.3`, `×12.5` from ten times on, `new`, `gone`; `.` for none.

@@ -165,10 +165,15 @@ impl<D: Direction> Chains<'_, D> {
     /// How many lines from the first one on are one fold; 1 if it is not folded.
     fn chain(&self, lines: &[Line], is_start: bool) -> usize {
         if is_start && self.is_start(lines[0].row) {
-            let starts = lines.iter().take_while(|line| self.is_start(line.row)).count();
             // Below the last one there may be several; then what comes next is not below it alone.
-            let alone = lines[..starts].iter().take_while(|line| self.has_one(line.row)).count();
-            let rows = (alone + 1).min(starts);
+            let mut is_alone = true;
+            let starts = lines.iter().take_while(|line| {
+                is_alone && self.is_start(line.row) && {
+                    is_alone = self.has_one(line.row);
+                    true
+                }
+            });
+            let rows = starts.count();
             return if rows < LEAST_START { 1 } else { rows };
         }
         let parent = self.tree.parent(lines[0].row).filter(|parent| *parent != RowId::ROOT);

@@ -7,6 +7,7 @@ use std::ops::Range;
 use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::ids::ModuleId;
 
+use super::Cost;
 use super::flat::by_function;
 use super::row::Row;
 use crate::profile::{Frame, FrameKind, Function, FunctionRef};
@@ -86,15 +87,27 @@ impl InstructionCosts {
         Ok(Self { rows: rows.collect(), forest })
     }
 
-    /// The places of instructions with exclusive samples of the metric that is looked at, those
-    /// with most first.
+    /// The places of the instructions that cost most ([`hottest`]).
     #[must_use]
     pub fn hottest(&self, refined: &Refined) -> Vec<usize> {
-        let samples = |row: &Row| row.of(refined.metric).exclusive;
-        let mut hot: Vec<_> = self.rows.iter().filter(|(_, row)| samples(row) > 0).collect();
-        hot.sort_by_key(|(_, row)| Reverse(samples(row)));
-        hot.into_iter().map(|(at, _)| *at).collect()
+        hottest(self.rows.iter().map(|(at, row)| (*at, row)), refined)
     }
+}
+
+/// What has exclusive samples of the metric that is looked at, most first; where nothing has any,
+/// what has inclusive ones.
+pub(super) fn hottest<'r, T>(
+    rows: impl Iterator<Item = (T, &'r Row)> + Clone,
+    refined: &Refined,
+) -> Vec<T> {
+    let by = |cost: Cost| {
+        let samples = |row: &Row| cost.of(row.of(refined.metric));
+        let mut hot: Vec<_> = rows.clone().filter(|(_, row)| samples(row) > 0).collect();
+        hot.sort_by_key(|(_, row)| Reverse(samples(row)));
+        hot.into_iter().map(|(what, _)| what).collect::<Vec<_>>()
+    };
+    let own = by(Cost::Exclusive);
+    if own.is_empty() { by(Cost::Inclusive) } else { own }
 }
 
 /// A jump from one instruction to another, by their places.

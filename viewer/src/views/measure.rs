@@ -2,7 +2,7 @@
 
 use csprof_format::profile::Metric;
 
-use super::number::{Form, amount, count};
+use super::number::{Form, amount, count, duration, in_unit, with_unit};
 use crate::profile::{MetricRef, Profile};
 
 /// What a number in a report counts.
@@ -67,6 +67,19 @@ impl Measure {
         match self {
             Self::Samples => count(samples, form),
             Self::Source => amount(samples, metric, form),
+        }
+    }
+    /// A number of samples that is no whole one, such as a mean, for people.
+    #[must_use]
+    pub fn real(self, samples: f64, metric: &Metric, form: Form) -> String {
+        let total = samples * metric.period as f64;
+        let is_fraction = |number: f64| number < 99.95 && number.fract() != 0.0;
+        match self {
+            Self::Samples if is_fraction(samples) => format!("{samples:.1}"),
+            Self::Samples => count(samples.round() as u64, form),
+            Self::Source if metric.is_time() => duration(total, form),
+            Self::Source if is_fraction(total) => with_unit(format!("{total:.1}"), metric),
+            Self::Source => in_unit(total.round() as u64, metric),
         }
     }
 }

@@ -13,6 +13,8 @@ pub mod contexts;
 pub mod cost_lines;
 pub mod costs;
 pub mod difference;
+pub mod dimension;
+pub mod distribution;
 pub mod flame;
 pub mod flat;
 pub mod folds;
@@ -21,6 +23,7 @@ pub mod hot_path;
 pub mod instructions;
 pub mod measure;
 pub mod names;
+pub mod notes;
 pub mod number;
 pub mod path;
 pub(crate) mod pattern;
@@ -30,8 +33,12 @@ pub mod printable;
 mod row;
 pub mod search;
 pub mod sets;
+pub mod since;
 pub mod sort;
 pub mod source;
+pub mod statistics;
+pub mod strip;
+pub mod strips;
 pub mod suggest;
 pub mod summary;
 mod sums;
@@ -50,7 +57,7 @@ pub use row::{Cost, Edges, Row, Weight, Weights};
 pub use sort::Sort;
 pub use sums::Addend;
 
-pub use crate::refine::{WeightRef, shown_of_sides};
+pub use crate::refine::{WeightRef, shown_of_runs, shown_of_sides};
 
 /// Which rows there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -155,7 +155,7 @@ pub fn in_unit(number: u64, metric: &Metric) -> String {
     with_unit(brief(number, Rounding::Nearest), metric)
 }
 
-fn with_unit(number: String, metric: &Metric) -> String {
+pub(super) fn with_unit(number: String, metric: &Metric) -> String {
     let unit = printable(&metric.unit);
     // A short one is a symbol.
     let is_word = unit.len() > 3;
@@ -210,6 +210,24 @@ pub fn bytes(n: u64, form: Form) -> String {
     }
     let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
     format!("{value:.digits$} {}", UNITS[unit])
+}
+
+/// An amount of memory in units of 1024, as limits are given, rounded up to a tenth: `640 B`,
+/// `64 KiB`, `1.3 MiB`.
+#[must_use]
+pub fn binary_bytes(n: u64, form: Form) -> String {
+    let (unit, name) = match n {
+        0..1024 => return format!("{} B", count(n, form)),
+        1024..0x10_0000 => (1_u64 << 10, "KiB"),
+        _ => (1 << 20, "MiB"),
+    };
+    let tenths = (u128::from(n) * 10).div_ceil(unit.into());
+    let whole = count((tenths / 10) as u64, form);
+    if tenths % 10 == 0 {
+        format!("{whole} {name}")
+    } else {
+        format!("{whole}.{} {name}", tenths % 10)
+    }
 }
 
 /// A share in percent with one decimal, without the sign: `50.8`, `100`, `<0.1`, `0`, and

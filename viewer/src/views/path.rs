@@ -54,8 +54,42 @@ impl Step {
         Self { key: refined.key(row.function), kind: row.kind, number: row.function }
     }
 
+    /// A row of this key and kind; of several it means the one of this number.
+    #[must_use]
+    pub const fn new(key: FunctionKey, kind: FrameKind, number: FunctionRef) -> Self {
+        Self { key, kind, number }
+    }
+
+    /// The function, or the group that a refinement made.
+    #[must_use]
+    pub const fn key(&self) -> &FunctionKey {
+        &self.key
+    }
+
+    /// How it is there.
+    #[must_use]
+    pub const fn kind(&self) -> FrameKind {
+        self.kind
+    }
+
+    /// Its number when the row was named.
+    #[must_use]
+    pub const fn number(&self) -> FunctionRef {
+        self.number
+    }
+
     fn is(&self, refined: &Refined, row: &Row) -> bool {
         self.kind == row.kind && refined.is_function(row.function, &self.key)
+    }
+
+    /// The number of its function now, if it is there. O(functions) where it has another one.
+    #[must_use]
+    pub fn function(&self, refined: &Refined) -> Option<FunctionRef> {
+        let is_it = |function: &FunctionRef| {
+            function.index() < refined.functions.len() && refined.is_function(*function, &self.key)
+        };
+        let all = (0..refined.functions.len()).filter_map(|at| u32::try_from(at).ok());
+        Some(self.number).filter(is_it).or_else(|| all.map(FunctionRef).find(is_it))
     }
 }
 

@@ -77,6 +77,35 @@ impl Peers {
     }
 }
 
+/// How many ranks or threads share the work of a run: the peers, in each process that has none or
+/// is one the peers among its threads. At least 1: what has no peers works alone. O(nodes).
+#[must_use]
+pub fn workers(refined: &Refined) -> u32 {
+    let peers = Peers::of(refined);
+    let info = &refined.profile.info;
+    // The peers that are processes, and the threads that are peers in each.
+    let mut threads: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut elsewhere: BTreeMap<ProcessId, u32> = BTreeMap::new();
+    let of_process = (0..info.processes.len()).map(ProcessId::from_index);
+    for peer in of_process.filter_map(|process| peers.of_process(process)) {
+        threads.insert(peer, 0);
+    }
+    for (number, thread) in info.threads.iter().enumerate() {
+        if !peers.is_peer(ThreadId::from_index(number)) {
+            continue;
+        }
+        match peers.of_process(thread.process) {
+            Some(peer) => *threads.entry(peer).or_default() += 1,
+            None => *elsewhere.entry(thread.process).or_default() += 1,
+        }
+    }
+    let of_peers = threads.values().map(|&threads| threads.max(1)).sum();
+    match of_peers {
+        0 => elsewhere.into_values().max().unwrap_or(1),
+        workers => workers,
+    }
+}
+
 /// Which processes and threads are kept, and which processes have samples.
 struct Kept {
     processes: Vec<bool>,

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use csprof_format::ids::{EpochId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::ids::{EpochId, ModuleId, StringId, ThreadId};
 
 use crate::profile::{
     Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, NodesBuilder, Stream,
@@ -30,7 +30,7 @@ pub fn places(
 ) -> Result<Refined, Cancelled> {
     let mut tree = Tree::new(refined);
     // Each part has nodes of its own, in the order of the parts.
-    let parts = refined.parts();
+    let (processes, parts): (Vec<_>, Vec<_>) = refined.runs().into_iter().unzip();
     let mut ends = vec![tree.count()];
     let of_part = |_| {
         let of_frames = tree.part(outermost);
@@ -58,17 +58,13 @@ pub fn places(
         inclusive[0] = refined.account_of(metric).1;
     }
     // Which part a stream is of, its process says.
-    let process = |part: &Range<u32>| {
-        let first = refined.streams.iter().find(|stream| part.contains(&stream.nodes.start));
-        first.map_or(ProcessId::default(), |stream| stream.process)
-    };
-    let stream = |(part, nodes): (_, &[u32])| Stream {
-        process: process(part),
+    let stream = |(&process, nodes): (_, &[u32])| Stream {
+        process,
         thread: ThreadId::default(),
         epoch: EpochId::default(),
         nodes: nodes[0]..nodes[1],
     };
-    let streams = parts.iter().zip(ends.windows(2)).map(stream).collect();
+    let streams = processes.iter().zip(ends.windows(2)).map(stream).collect();
     // The exclusive cost of a place is that of all in it, so that of all nodes is more than is
     // shown.
     let shown = refined.shown_by_column();

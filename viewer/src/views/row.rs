@@ -2,9 +2,12 @@
 
 use core::ops::Deref;
 use core::slice;
+use std::sync::Arc;
 
-use crate::profile::{FrameKind, FrameRef, FunctionRef};
-use crate::refine::{Refined, WeightRef};
+use serde::{Deserialize, Serialize};
+
+use crate::profile::{FrameKind, FrameRef, FunctionRef, MetricRef};
+use crate::refine::{Axis, Refined, WeightRef};
 
 /// An edge count: exact, between two bounds, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub struct Row {
     pub has_children: bool,
     /// What it has in each column of the forest.
     pub weights: Weights,
+    /// How its inclusive cost is spread over peers, where that was asked for.
+    pub spread: Option<Arc<Strip>>,
 }
 
 /// What a row has in one column: samples of one metric, and edges, on one part of the forest.
@@ -72,6 +77,36 @@ impl Weight {
         edge_samples: 0,
         outer_edges: Edges::None,
     };
+}
+
+/// How the inclusive cost of a row is spread over peers, of each metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strip {
+    /// What the peers are, and how many.
+    pub of: (Axis, usize),
+    /// The process whose threads they are, where they are threads.
+    pub process: Option<Arc<str>>,
+    /// What there is of each metric.
+    pub of_metrics: Box<[OfMetric]>,
+}
+
+/// The same of one metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfMetric {
+    /// The samples of each cell: of the one of its peers with most.
+    pub parts: Box<[u64]>,
+    /// Whether peers that cost the same could differ as much by sampling alone.
+    pub is_noise: bool,
+}
+
+impl Strip {
+    /// What there is of a metric; `None` where no peer has any of it: what the row has is of
+    /// others.
+    #[must_use]
+    pub fn of(&self, metric: MetricRef) -> Option<&OfMetric> {
+        let of = self.of_metrics.get(metric.index())?;
+        of.parts.iter().any(|&part| part > 0).then_some(of)
+    }
 }
 
 /// What a row has in all columns, in their order.
@@ -114,7 +149,14 @@ impl FromIterator<Weight> for Weights {
 impl Row {
     /// A row without samples, which is to have weights yet.
     pub(crate) fn empty(function: FunctionRef, kind: FrameKind) -> Self {
-        Self { function, kind, frame: None, has_children: false, weights: Weights::default() }
+        Self {
+            function,
+            kind,
+            frame: None,
+            has_children: false,
+            weights: Weights::default(),
+            spread: None,
+        }
     }
 
     /// The row of everything that is shown, and of the empty path.
@@ -142,7 +184,7 @@ impl Row {
 }
 
 /// Which cost of a row a comparison is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Cost {
     /// Inclusive samples.
     #[default]
@@ -174,5 +216,10 @@ impl Cost {
     #[must_use]
     pub fn of_sides(self, row: &Row) -> [u64; 2] {
         row.sides().map(|weight| self.of(weight))
+    }
+
+    /// The same, and then those of each run, where a side has several.
+    pub fn of_runs(self, row: &Row) -> impl Iterator<Item = u64> {
+        row.weights[1..].iter().map(move |weight| self.of(weight))
     }
 }

@@ -15,16 +15,22 @@ use regex::{Regex, RegexBuilder};
 use super::row::{Row, Weight};
 use super::top_down::TopDown;
 use super::tree::{RowId, pair, pairs};
+use crate::profile::comparison::{BASE, OTHER};
 use crate::profile::{FrameKind, FunctionRef};
 use crate::refine::{Cancelled, Refined, Watch, WeightColumn};
 
 /// Text to look for in function names. Upper and lower case differ only if the text has upper
-/// case in it.
+/// case in it. In a comparison [`IS_NEW`] and [`IS_GONE`] look for what only one side has.
 #[derive(Clone, Debug)]
 pub struct NamePattern {
     text: String,
     regex: Regex,
 }
+
+/// Looks for paths that only OTHER has, where they begin.
+pub const IS_NEW: &str = "is:new";
+/// Looks for paths that only BASE has, where they begin.
+pub const IS_GONE: &str = "is:gone";
 
 impl PartialEq for NamePattern {
     fn eq(&self, other: &Self) -> bool {
@@ -52,6 +58,16 @@ impl NamePattern {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The side of a comparison whose paths the other one lacks, if these are looked for.
+    fn one_sided(&self, refined: &Refined) -> Option<usize> {
+        refined.profile.comparison.as_ref()?;
+        match &*self.text {
+            IS_NEW => Some(OTHER),
+            IS_GONE => Some(BASE),
+            _ => None,
+        }
     }
 
     /// Whether a name has the text in it.
@@ -96,18 +112,23 @@ impl Search {
         refined.index_children(watch)?;
         let count = refined.node_count();
         watch.begin(0, 1, 2, count);
-        let functions: Vec<bool> =
-            refined.functions.iter().map(|function| pattern.is_in(&function.name)).collect();
+        let one_sided = pattern.one_sided(refined);
+        let functions: Vec<bool> = match one_sided {
+            Some(side) => one_sided_functions(refined, side),
+            None => refined.functions.iter().map(|of| pattern.is_in(&of.name)).collect(),
+        };
         let frames: Vec<bool> =
             refined.frames.iter().map(|frame| functions[frame.function.index()]).collect();
         let mut leads = vec![false; count];
         watch.backward(1..count, |nodes| {
             for n in nodes.rev() {
-                leads[n] |= frames[refined.frame[n].index()] && refined.is_shown(n);
+                let may_match = one_sided.is_some() || frames[refined.frame[n].index()];
+                leads[n] |= may_match && refined.is_shown(n);
                 leads[refined.parent[n] as usize] |= leads[n];
             }
         })?;
         let mut rows = Rows::new(refined, &functions, &leads);
+        rows.one_sided = one_sided;
         rows.find(watch)?;
         watch.end();
         let Rows { hits, found, outermost, weights, .. } = rows;
@@ -169,6 +190,19 @@ impl Search {
     }
 }
 
+/// Whether each function has samples of this side alone.
+fn one_sided_functions(refined: &Refined, side: usize) -> Vec<bool> {
+    let parts = refined.parts();
+    let mut has = vec![[false; 2]; refined.functions.len()];
+    for node in (1..refined.node_count()).filter(|node| refined.inclusive(*node) > 0) {
+        let function = refined.frames[refined.frame[node].index()].function;
+        // Nodes are numbered in 32 bits.
+        let of = usize::from(!parts[BASE].contains(&(node as u32)));
+        has[function.index()][of] = true;
+    }
+    has.into_iter().map(|has| has[side] && !has[1 - side]).collect()
+}
+
 /// A row found. The greatest is gone to first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Hit {
@@ -183,6 +217,8 @@ struct Rows<'s> {
     refined: &'s Refined,
     functions: &'s [bool],
     leads: &'s [bool],
+    /// The side that rows must have alone, whatever their functions are.
+    one_sided: Option<usize>,
     /// The heaviest so far.
     hits: BinaryHeap<Reverse<Hit>>,
     found: u64,
@@ -204,7 +240,19 @@ impl<'s> Rows<'s> {
             nodes.into_iter().zip(comparison.weights()).collect()
         });
         let (hits, found, outermost) = (BinaryHeap::new(), 0, 0);
-        Self { refined, functions, leads, hits, found, outermost, columns, weights, sides }
+        let one_sided = None;
+        Self {
+            refined,
+            functions,
+            leads,
+            one_sided,
+            hits,
+            found,
+            outermost,
+            columns,
+            weights,
+            sides,
+        }
     }
 
     fn find(&mut self, watch: &Watch<'_>) -> Result<(), Cancelled> {
@@ -245,7 +293,12 @@ impl<'s> Rows<'s> {
                     let start = next_nodes.len();
                     next_nodes.extend(of_row.iter().map(|(_, node)| *node));
                     let range = start..next_nodes.len();
-                    let is_match = self.functions[function.index()];
+                    let row = &next_nodes[range.clone()];
+                    let is_match = match self.one_sided {
+                        // What is below has what it lacks from above.
+                        Some(side) => !is_inside && self.has_alone(row, side),
+                        None => self.functions[function.index()],
+                    };
                     if is_match {
                         self.add(&next_nodes[range.clone()], is_inside);
                     }
@@ -276,10 +329,58 @@ impl<'s> Rows<'s> {
         }
     }
 
+    /// Whether a row of these nodes has samples of this side alone.
+    fn has_alone(&self, nodes: &[u32], side: usize) -> bool {
+        let sampled = nodes.iter().filter(|node| self.refined.inclusive(**node as usize) > 0);
+        let mut sampled = sampled.peekable();
+        sampled.peek().is_some() && sampled.all(|node| self.sides[side].0.contains(node))
+    }
+
     /// What a node costs: of two profiles that are compared, in the unit in which they compare.
     fn cost(&self, node: u32) -> u128 {
         let cost = u128::from(self.refined.inclusive(node as usize));
         let side = self.sides.iter().find(|(nodes, _)| nodes.contains(&node));
         cost.saturating_mul(side.map_or(1, |(_, weight)| *weight))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Profile, from_outline};
+    use crate::refine::unwatched;
+
+    /// What one side lacks is found where it begins, the heaviest first; below a row that is new,
+    /// all is new.
+    #[test]
+    fn paths_of_one_side_are_found_where_they_begin() {
+        let [base, other] = [
+            "main 1\n  old 4\n    f 2\n  both 3\n    gone 1\n",
+            "main 1\n  both 3\n    f 2\n  fresh 1\n    f 9\n      leaf 1\n",
+        ]
+        .map(|outline| from_outline(outline).unwrap());
+        let both = Profile::compared(("base", base.clone()), ("other", other), &[]).unwrap();
+        let found = |profile: &Profile, text: &str| {
+            let refined = Refined::base(profile);
+            let pattern = NamePattern::new(text).unwrap();
+            let search = unwatched(|watch| Search::new(&refined, &pattern, watch));
+            let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+            let rows = (0..search.hits()).map(|hit| {
+                let row = search.row(&mut tree, &refined, hit).unwrap();
+                refined.functions[tree.row(row).function.index()].name.to_string()
+            });
+            let rows: Vec<String> = rows.collect();
+            let functions = search.functions().iter().zip(refined.functions.iter());
+            let functions = functions.filter(|(found, _)| **found);
+            let functions: Vec<_> = functions.map(|(_, of)| of.name.to_string()).collect();
+            (rows, functions)
+        };
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (rows, functions) = found(&both, IS_NEW);
+        assert_eq!((rows, functions), (names(&["fresh", "f"]), names(&["fresh", "leaf"])));
+        let (rows, functions) = found(&both, IS_GONE);
+        assert_eq!((rows, functions), (names(&["old", "gone"]), names(&["old", "gone"])));
+        // Elsewhere it is a text like any other.
+        assert_eq!(found(&base, IS_NEW), (Vec::new(), Vec::new()));
     }
 }

@@ -40,7 +40,11 @@ impl Sort {
     pub fn sort(self, refined: &Refined, rows: &mut Vec<Row>) {
         let mut places: Vec<usize> = (0..rows.len()).collect();
         self.order(refined, |place| &rows[place], &mut places);
-        let taken = |row: &mut Row| Row { weights: mem::take(&mut row.weights), ..*row };
+        let taken = |row: &mut Row| Row {
+            weights: mem::take(&mut row.weights),
+            spread: row.spread.take(),
+            ..*row
+        };
         *rows = places.into_iter().map(|place| taken(&mut rows[place])).collect();
     }
 

@@ -4,14 +4,15 @@
 //! each once; its exclusive ones those whose path ends there. So lines of a file can be added up
 //! by their exclusive cost alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use csprof_format::ids::StringId;
+use csprof_format::ids::{ModuleId, StringId};
 
 use super::flat::by_function;
 use super::hall::{HallTable, Reach, Way};
-use super::row::{Cost, Row};
-use crate::profile::{Frame, FrameKind, Function, FunctionRef};
+use super::instructions::hottest;
+use super::row::Row;
+use crate::profile::{Frame, FrameKind, Function, FunctionRef, Profile};
 use crate::refine::{Cancelled, Chain, FramePattern, Refined, Stopped, Watch};
 
 /// What the lines of one file cost.
@@ -59,6 +60,23 @@ pub fn file_of(refined: &Refined, function: FunctionRef) -> Option<StringId> {
         let mut frames = refined.frames.iter().filter(|frame| frame.function == function);
         frames.find_map(|frame| frame.file.filter(|_| frame.line > 0))
     })
+}
+
+/// The modules of the functions that name this file as theirs or have lines of it, each as it was
+/// loaded, also where a comparison takes modules of both sides for one. Costs of all of them stand
+/// beside its text. None if one is not known. O(frames).
+#[must_use]
+pub fn modules_of(profile: &Profile, path: &str) -> BTreeSet<ModuleId> {
+    let file: Vec<bool> = profile.info.strings.iter().map(|text| &**text == path).collect();
+    let is_it =
+        |id: Option<StringId>| id.is_some_and(|id| file.get(id.index()).copied().unwrap_or(false));
+    let modules = profile.frames.iter().filter_map(|frame| {
+        let function = &profile.functions[frame.function.index()];
+        let site = frame.site.and_then(|site| profile.info.frames.get(site.index()));
+        let module = site.map_or(function.module, |site| site.module);
+        (is_it(frame.file) || is_it(function.file)).then_some(module)
+    });
+    modules.collect::<Option<_>>().unwrap_or_default()
 }
 
 impl SourceLines {
@@ -116,18 +134,10 @@ impl SourceLines {
         self.lines.get(at)
     }
 
-    /// The numbers of the lines with exclusive samples of the metric that is looked at, those with
-    /// most first; where none has any, by inclusive samples.
+    /// The numbers of the lines that cost most ([`hottest`]).
     #[must_use]
     pub fn hottest(&self, refined: &Refined) -> Vec<u32> {
-        let of = |cost: Cost| {
-            let samples = |line: &SourceLine| cost.of(line.row.of(refined.metric));
-            let mut lines: Vec<_> = self.lines.iter().filter(|line| samples(line) > 0).collect();
-            lines.sort_by_key(|line| std::cmp::Reverse(samples(line)));
-            lines.iter().map(|line| line.number).collect::<Vec<_>>()
-        };
-        let own = of(Cost::Exclusive);
-        if own.is_empty() { of(Cost::Inclusive) } else { own }
+        hottest(self.lines.iter().map(|line| (line.number, &line.row)), refined)
     }
 }
 
@@ -162,7 +172,7 @@ pub fn callees(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Profile, from_outline};
+    use crate::profile::from_outline;
     use crate::refine::{apply, parse, unwatched};
 
     const OUTLINE: &str = "
@@ -204,6 +214,48 @@ main 1 e=1 at:a.c:10
         assert_eq!(lines(&profile, "through other", "b.c"), [told(20, 32, 32, "")]);
         assert_eq!(lines(&profile, "hide helper", "a.c")[1], told(20, 62, 30, "c"));
         assert_eq!(lines(&profile, "by module", "a.c"), []);
+    }
+
+    /// Costs of all of them stand beside one text, also where a comparison has one function of two.
+    #[test]
+    fn the_modules_of_a_file_are_those_of_all_sides() {
+        let of = |module: &str| {
+            let lines =
+                format!("main 1 at:a.c:1 module:/b/{module}\n  f 2 at:b.c:2 module:/b/l.so\n");
+            from_outline(&lines).unwrap()
+        };
+        let one = of("one");
+        let names = |profile: &Profile, path| {
+            let modules = modules_of(profile, path);
+            let names = modules.iter().map(|module| profile.module_path(*module).to_owned());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(names(&one, "a.c"), ["/b/one"]);
+        assert_eq!(names(&one, "b.c"), ["/b/l.so"]);
+        assert!(names(&one, "c.c").is_empty());
+        let unknown = from_outline("main 1 at:a.c:1 module:/b/one\n  f 1 at:a.c:2\n").unwrap();
+        assert!(names(&unknown, "a.c").is_empty(), "that of f is not known");
+        let mut saved = [1, 2].map(|build| {
+            let bytes = include_bytes!("../../../tests/golden/v1/sources.csprof");
+            let mut profile = csprof_format::read::read(bytes).unwrap();
+            profile.run.start_unix_ns += build;
+            profile.modules[0].build_id = vec![build as u8];
+            profile
+        });
+        let path = saved[0].functions[1].file.unwrap();
+        let path = saved[0].strings[path.index()].to_string();
+        // Only BASE keeps its source.
+        saved[1].sources.clear();
+        let [base, other] = saved.map(Profile::from_saved);
+        let count = modules_of(&base, &path).len();
+        let of_base = modules_of(&base, &path);
+        assert!(base.info.sources[0].modules.iter().any(|module| of_base.contains(module)));
+        let both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+        assert!(modules_of(&both, &path).len() > count);
+        let shown =
+            crate::sources::Sources::default().show(&both.info, &path, &modules_of(&both, &path));
+        let why = shown.unwrap_err().tried.pop().unwrap().1;
+        assert!(why.contains("not for all modules"), "{why}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use std::collections::BinaryHeap;
 
 use super::difference::Difference;
 use super::flat::by_function;
+use super::notes::Notes;
 use super::number::{Form, amount_per, counted, percent};
 use super::path::Path;
 use super::pattern::chain;
@@ -76,6 +77,8 @@ pub enum Why {
     },
     /// Two profiles differ here by more than noise.
     Differs,
+    /// The user knows why: what claims its cost, and is not listed.
+    Understood,
 }
 
 impl Why {
@@ -88,6 +91,7 @@ impl Why {
             Self::Own(_) => "own",
             Self::Spread { .. } => "spread",
             Self::Differs => "difference",
+            Self::Understood => "understood",
         }
     }
 }
@@ -103,6 +107,8 @@ pub struct Suggestion {
     pub why: Why,
     /// Samples that it has and no other entry; of a comparison, of BASE and of OTHER.
     pub part: [u64; 2],
+    /// The same of each run, where a side has several.
+    pub part_of_runs: Vec<u64>,
 }
 
 /// A list of such prefixes.
@@ -117,6 +123,12 @@ pub struct Suggestions {
 }
 
 impl Suggestion {
+    /// What the sides of a comparison differ by in its part.
+    #[must_use]
+    pub fn difference<'c>(&self, comparison: &'c Comparison) -> Difference<'c> {
+        Difference::new(comparison, self.part.into_iter().chain(self.part_of_runs.iter().copied()))
+    }
+
     /// The row itself.
     #[must_use]
     pub fn row(&self) -> &Row {
@@ -158,11 +170,12 @@ impl Suggestion {
                 counted(callees as u64, "callee", form),
                 percent(largest, weight.inclusive)
             ),
+            Why::Understood => "understood".to_owned(),
             Why::Differs => {
                 let Some(comparison) = refined.profile.comparison.as_deref() else {
                     return String::new();
                 };
-                let part = Difference::new(comparison, self.part);
+                let part = self.difference(comparison);
                 format!("{}, beyond {}", part.change().verb(), part.noise(form))
             }
         }
@@ -174,6 +187,20 @@ impl Suggestion {
 /// # Errors
 /// The watch ended it.
 pub fn suggestions(
+    refined: &Refined,
+    most: usize,
+    watch: &Watch<'_>,
+) -> Result<Suggestions, Cancelled> {
+    suggestions_besides(&Notes::default(), refined, most, watch)
+}
+
+/// The same; of one profile, paths that are understood are left out, and what is above them is
+/// judged without their cost.
+///
+/// # Errors
+/// The watch ended it.
+pub fn suggestions_besides(
+    notes: &Notes,
     refined: &Refined,
     most: usize,
     watch: &Watch<'_>,
@@ -191,15 +218,16 @@ pub fn suggestions(
             let size = |row: &Row| weigh(Cost::Inclusive.of_sides(row));
             let (found, is_cut) = look(refined, &mut tree, least, size, watch)?;
             let claims = differences(comparison, &tree, &found, least);
-            let rank = |part: [u64; 2]| comparison.delta(part).unsigned_abs();
+            let rank = |part: &[u64]| comparison.delta(sides_of(part)).unsigned_abs();
             Ok(listed(refined, &tree, &found, claims, most, is_cut, rank))
         }
         None => {
             let least = refined.shown.saturating_mul(LEAST).div_ceil(100).max(FEWEST);
             let size = |row: &Row| u128::from(row.of(refined.metric).inclusive);
             let (found, is_cut) = look(refined, &mut tree, least.into(), size, watch)?;
-            let claims = costs(refined, &tree, &found, least, watch)?;
-            let rank = |part: [u64; 2]| u128::from(part[0]);
+            let understood = known(notes, refined, &mut tree, &found);
+            let claims = costs(refined, &tree, &found, (least, &understood), watch)?;
+            let rank = |part: &[u64]| u128::from(part[0]);
             Ok(listed(refined, &tree, &found, claims, most, is_cut, rank))
         }
     }
@@ -230,11 +258,16 @@ fn look(
 }
 
 /// A row that may be listed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Claim {
     why: Why,
-    /// What it has and no claim below it; of a comparison, of both sides.
-    part: [u64; 2],
+    /// What it has and no claim below it; of a comparison, of both sides, and of each run.
+    part: Vec<u64>,
+}
+
+/// What a part has of both sides.
+fn sides_of(part: &[u64]) -> [u64; 2] {
+    [0, 1].map(|side| part.get(side).copied().unwrap_or(0))
 }
 
 /// Where rows stand among those that were found.
@@ -251,25 +284,40 @@ fn places(tree: &TopDown, found: &[RowId]) -> Vec<Option<usize>> {
 fn parted(
     above: &[Option<usize>],
     claims: &mut [Option<Claim>],
-    all: impl Fn(usize, &Claim) -> ([u64; 2], bool),
-    keep: impl Fn([u64; 2]) -> bool,
+    all: impl Fn(usize, &Claim) -> (Vec<u64>, bool),
+    keep: impl Fn(&[u64]) -> bool,
 ) {
-    let mut claimed = vec![[0_u64; 2]; claims.len()];
+    let mut claimed: Vec<Vec<u64>> = vec![Vec::new(); claims.len()];
+    let add = |sums: &mut Vec<u64>, part: &[u64]| {
+        sums.resize(sums.len().max(part.len()), 0);
+        sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+    };
     for place in (0..claims.len()).rev() {
         if let Some(claim) = &mut claims[place] {
-            let ([base, other], with_below) = all(place, claim);
-            let below = if with_below { claimed[place] } else { [0, 0] };
-            claim.part = [base.saturating_sub(below[0]), other.saturating_sub(below[1])];
-            let part = claim.part;
-            match keep(part) {
-                true => [0, 1].iter().for_each(|&side| claimed[place][side] += part[side]),
+            let (mut part, with_below) = all(place, claim);
+            if with_below {
+                let below = part.iter_mut().zip(&claimed[place]);
+                below.for_each(|(part, below)| *part = part.saturating_sub(*below));
+            }
+            match keep(&part) {
+                true => {
+                    add(&mut claimed[place], &part);
+                    claim.part = part;
+                }
                 false => claims[place] = None,
             }
         }
         if let Some(above) = above[place] {
-            [0, 1].iter().for_each(|&side| claimed[above][side] += claimed[place][side]);
+            let part = std::mem::take(&mut claimed[place]);
+            add(&mut claimed[above], &part);
         }
     }
+}
+
+/// Which of the rows that were found are understood.
+fn known(notes: &Notes, refined: &Refined, tree: &mut TopDown, found: &[RowId]) -> Vec<bool> {
+    let rows: Vec<_> = notes.understood().filter_map(|note| note.locate(refined, tree)).collect();
+    found.iter().map(|row| rows.contains(row)).collect()
 }
 
 /// What stands out in one profile.
@@ -277,10 +325,11 @@ fn costs(
     refined: &Refined,
     tree: &TopDown,
     found: &[RowId],
-    least: u64,
+    (least, understood): (u64, &[bool]),
     watch: &Watch<'_>,
 ) -> Result<Vec<Option<Claim>>, Cancelled> {
     let above = places(tree, found);
+    let mut is_within = vec![false; found.len()];
     let locks = refined.frames_of(&FramePattern::Preset(Preset::Lock)).ok();
     let dear = Dear::new(refined, watch)?;
     let mut is_below_lock = vec![false; found.len()];
@@ -294,7 +343,10 @@ fn costs(
         is_below_lock[place] = is_above || is_lock;
         is_spread[place] = above[place].is_some_and(|above| is_spread[above]);
         let least = if is_spread[place] { large } else { least };
+        is_within[place] = above[place].is_some_and(|at| is_within[at] || understood[at]);
         let why = match () {
+            () if is_within[place] => None,
+            () if understood[place] => Some(Why::Understood),
             () if is_above || !is_function(row.kind) => None,
             () if is_lock => Some(Why::Lock),
             () => {
@@ -305,17 +357,24 @@ fn costs(
             }
         };
         is_spread[place] |= matches!(why, Some(Why::Spread { .. }));
-        claims.push(why.map(|why| Claim { why, part: [0, 0] }));
+        claims.push(why.map(|why| Claim { why, part: Vec::new() }));
     }
     parted(
         &above,
         &mut claims,
         |place, claim| match claim.why {
-            Why::Own(own) => ([own, 0], false),
-            _ => ([tree.row(found[place]).of(refined.metric).inclusive, 0], true),
+            Why::Own(own) => (vec![own, 0], false),
+            Why::Understood => {
+                (vec![tree.row(found[place]).of(refined.metric).inclusive, 0], false)
+            }
+            _ => (vec![tree.row(found[place]).of(refined.metric).inclusive, 0], true),
         },
         |part| part[0] >= least,
     );
+    // It has taken its cost from what is above it.
+    for claim in &mut claims {
+        claim.take_if(|claim| claim.why == Why::Understood);
+    }
     Ok(claims)
 }
 
@@ -419,15 +478,15 @@ fn differences(
         let is_within =
             above[place].is_some_and(|above| is_entry(found[above]) && is_one_sided(found[above]));
         let may_be = is_function(tree.row(id).kind) && !is_within;
-        may_be.then_some(Claim { why: Why::Differs, part: [0, 0] })
+        may_be.then_some(Claim { why: Why::Differs, part: Vec::new() })
     };
     let mut claims: Vec<_> = found.iter().enumerate().map(claim).collect();
     parted(
         &above,
         &mut claims,
-        |place, _| (Cost::Inclusive.of_sides(tree.row(found[place])), true),
+        |place, _| (Cost::Inclusive.of_runs(tree.row(found[place])).collect(), true),
         |part| {
-            let part = Difference::new(comparison, part);
+            let part = Difference::new(comparison, part.iter().copied());
             part.is_significant() && part.size() >= least
         },
     );
@@ -442,10 +501,10 @@ fn listed(
     mut claims: Vec<Option<Claim>>,
     most: usize,
     is_cut: bool,
-    rank: impl Fn([u64; 2]) -> u128,
+    rank: impl Fn(&[u64]) -> u128,
 ) -> Suggestions {
     let place_of =
-        |(place, claim): (usize, &Option<Claim>)| Some((rank(claim.as_ref()?.part), place));
+        |(place, claim): (usize, &Option<Claim>)| Some((rank(&claim.as_ref()?.part), place));
     let mut order: Vec<_> = claims.iter().enumerate().filter_map(place_of).collect();
     order.sort_unstable_by_key(|&(rank, place)| (Reverse(rank), place));
     let more = order.len().saturating_sub(most);
@@ -460,7 +519,10 @@ fn listed(
             at = parent;
         }
         rows.reverse();
-        Some((rank(part), Suggestion { path: tree.path(refined, id), rows, why, part }))
+        let path = tree.path(refined, id);
+        let rank = rank(&part);
+        let part_of_runs = part.get(2..).unwrap_or_default().to_vec();
+        Some((rank, Suggestion { path, rows, why, part: sides_of(&part), part_of_runs }))
     };
     let mut list: Vec<_> = claims.into_iter().enumerate().filter_map(entry).collect();
     list.sort_by_key(|(rank, _)| Reverse(*rank));

@@ -5,8 +5,10 @@
 //! [`Summary::unaccounted`] says by how much instead of hiding it. Where samples have several
 //! sources, this is of all together; [`Summary::sources`] tells them apart.
 
+use std::collections::BTreeSet;
+
 use csprof_format::arena::{LEFT_NO_SAMPLES, LeftOut};
-use csprof_format::ids::ThreadId;
+use csprof_format::ids::{StringId, ThreadId};
 use csprof_format::launch::SourceKind;
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
@@ -14,7 +16,7 @@ use csprof_format::profile::{
 };
 use nix::sys::signal::Signal;
 
-use super::number::{Form, amount, count, duration};
+use super::number::{Form, amount, binary_bytes, count, counted, duration};
 use super::printable::printable;
 use crate::profile::{FrameKind, MetricRef, Profile};
 
@@ -383,6 +385,26 @@ pub fn lacks_symbols(module: &Module) -> bool {
             | SymbolSource::Unreadable(_)
             | SymbolSource::BuildIdDiffers(_)
     )
+}
+
+/// How many source files the profile keeps, and how much of them; `None` if it keeps none.
+#[must_use]
+pub fn kept_sources(profile: &Profile, form: Form) -> Option<String> {
+    let files = &profile.info.sources;
+    let size = files.iter().map(|file| file.text.len() as u64).sum();
+    let partly = match files.iter().filter(|file| !file.is_whole()).count() as u64 {
+        0 => String::new(),
+        some => format!("; only some lines of {}", count(some, form)),
+    };
+    let paths: BTreeSet<StringId> = files.iter().map(|file| file.path).collect();
+    let versions = match files.len() - paths.len() {
+        0 => String::new(),
+        _ => format!(" in {} versions", count(files.len() as u64, form)),
+    };
+    let number = counted(paths.len() as u64, "file", form);
+    let size = binary_bytes(size, form);
+    let told = format!("{number} kept in the profile{versions}, {size}{partly}");
+    (!files.is_empty()).then_some(told)
 }
 
 #[cfg(test)]

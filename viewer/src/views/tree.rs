@@ -14,6 +14,7 @@ use core::ops::Range;
 
 use super::row::Row;
 use super::sort::Sort;
+use super::strips::SharedStrips;
 use super::sums::{Addend, Samples, Sums, weights};
 use crate::profile::{Count, FrameKind, FrameRef, FunctionRef, MetricRef};
 use crate::refine::{CostsOf, Refined, WeightColumn, in_width};
@@ -120,6 +121,8 @@ pub struct RowTree<D: Direction> {
     position: Vec<u32>,
     /// What rows have weights of.
     columns: Vec<WeightColumn>,
+    /// Makes the strips of rows, where they are wanted.
+    strips: Option<SharedStrips>,
 }
 
 /// Frame kinds, for numbering pairs of function and kind.
@@ -166,6 +169,7 @@ impl<D: Direction> RowTree<D> {
             sections: Vec::new(),
             position,
             columns: refined.weight_columns(),
+            strips: None,
         }
     }
 
@@ -187,6 +191,32 @@ impl<D: Direction> RowTree<D> {
     /// apart from those that follow.
     pub(super) fn set_sections(&mut self, sections: Vec<(usize, bool)>) {
         self.sections = sections;
+    }
+
+    /// Has the strips of rows made: of those that are opened, or, where rows keep what they are
+    /// made of, by [`fill_strip`](Self::fill_strip).
+    pub fn set_strips(&mut self, strips: Option<SharedStrips>) {
+        self.strips = strips;
+    }
+
+    /// Whether strips of rows are made.
+    #[must_use]
+    pub fn has_strips(&self) -> bool {
+        self.strips.is_some()
+    }
+
+    /// Makes the strip of a row, if it has none and strips are wanted. Costs its members.
+    pub fn fill_strip(&mut self, refined: &Refined, id: RowId) {
+        let (Some(strips), entry) = (&self.strips, &self.entries[id.index()]) else { return };
+        if entry.row.spread.is_some() || entry.members.is_empty() || id == RowId::ROOT {
+            return;
+        }
+        let mut until = Until::default();
+        let members = self.members(id).iter();
+        let addends = members.map(|&member| self.direction.addend(refined, member, &mut until));
+        let outermost = addends.filter(|addend| addend.is_outermost);
+        let strip = strips.of_nodes(refined, outermost.map(|addend| addend.node));
+        self.entries[id.index()].row.spread = Some(strip);
     }
 
     /// What a row shows.
@@ -299,8 +329,10 @@ impl<D: Direction> RowTree<D> {
             };
             let entry = &self.entries[row.index()];
             if let Some(level) = entry.depth.checked_sub(1) {
-                failed = visit(&entry.row, level);
+                self.fill_strip(refined, row);
+                failed = visit(&self.entries[row.index()].row, level);
             }
+            let entry = &self.entries[row.index()];
             if !entry.row.has_children || entry.depth >= levels {
                 continue;
             }
@@ -376,6 +408,11 @@ impl<D: Direction> RowTree<D> {
             *place += 1;
         }
         self.adopt(refined, id, number(first)..number(self.entries.len()));
+        if !D::KEEPS_MEMBERS {
+            // They are gone when the row is opened.
+            (first..self.entries.len())
+                .for_each(|row| self.fill_strip(refined, RowId(number(row))));
+        }
         if !D::KEEPS_MEMBERS && id.index() >= self.reopened {
             let members = core::mem::take(&mut self.entries[id.index()].members);
             self.live -= members.len();

@@ -11,6 +11,11 @@
 //! separately are not, and the number is greater than the edge count. Well above T, calls are
 //! long: the edge count is close to their number and the cost per edge to their length.
 //!
+//! A call that was met once may be of any length up to two periods. Of seven with lengths that are
+//! exponentially distributed around T, all are met once with a probability of (1 − 1/e)⁷ = 0.04.
+//! So there is no word for fewer. Calls that all have the same length, T or a little more, look
+//! like short ones however many there are.
+//!
 //! All of this takes each sample for one visit of the thread. Where a signal stands for several
 //! periods ([`clustered`](super::summary::clustered)), a short call that it meets has as many
 //! samples and one edge. Then there is a cost per edge, and no word for it.
@@ -32,7 +37,8 @@ use crate::profile::MetricRef;
 /// What the calls that a row stands for are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// Below 1.1 periods per edge: shorter than the period, and more than the edge count says.
+    /// Below 1.1 periods per edge, of seven or more: hardly longer than the period, and as a rule
+    /// more than the edge count says.
     Short,
     /// Between: lengths around the period, or short and long ones together.
     Mixed,
@@ -58,7 +64,9 @@ impl Verdict {
     #[must_use]
     pub const fn explanation(self) -> &'static str {
         match self {
-            Self::Short => "calls shorter than the sampling period; more of them than edges",
+            Self::Short => {
+                "calls shorter than the sampling period, or about as long; more of them than edges"
+            }
             Self::Mixed => "calls around as long as the sampling period, or short and long ones",
             Self::Long => "calls longer than the sampling period; about as many as edges",
             Self::Live => {
@@ -96,18 +104,29 @@ fn verdict(edge_samples: u64, edges: Edges) -> Option<Verdict> {
         Edges::None => None,
         Edges::Range { low, high } => {
             let at_least = of_exact(edge_samples, high);
-            (low == high || at_least == of_exact(edge_samples, low)).then_some(at_least)
+            at_least.filter(|_| low == high || at_least == of_exact(edge_samples, low))
         }
     }
 }
 
-fn of_exact(samples: u64, edges: u64) -> Verdict {
-    let (samples, edges) = (u128::from(samples), u128::from(edges));
+/// Fewest calls of which it can be said that they are shorter than the period.
+const LEAST_SHORT: u64 = 7;
+
+/// Whether there are samples of calls, each met about once, and too few of them for a word.
+#[must_use]
+pub fn are_too_few(weight: &Weight) -> bool {
+    let Weight { edge_samples, outer_edges, .. } = *weight;
+    let is_none = |edges| edges > 0 && of_exact(edge_samples, edges).is_none();
+    matches!(outer_edges, Edges::Range { low, high } if is_none(low) && is_none(high))
+}
+
+fn of_exact(samples: u64, edges: u64) -> Option<Verdict> {
+    let (samples, exact) = (u128::from(samples), u128::from(edges));
     match () {
-        () if edges == 0 => Verdict::Live,
-        () if samples * 10 < edges * 11 => Verdict::Short,
-        () if samples > edges * 3 => Verdict::Long,
-        () => Verdict::Mixed,
+        () if edges == 0 => Some(Verdict::Live),
+        () if samples * 10 < exact * 11 => (edges >= LEAST_SHORT).then_some(Verdict::Short),
+        () if samples > exact * 3 => Some(Verdict::Long),
+        () => Some(Verdict::Mixed),
     }
 }
 
@@ -146,6 +165,8 @@ mod tests {
         assert_eq!(exact(300, 100), Some(Verdict::Mixed));
         assert_eq!(exact(301, 100), Some(Verdict::Long));
         assert_eq!(exact(301, 0), Some(Verdict::Live));
+        assert_eq!([7, 6, 1].map(|one| exact(one, one)), [Some(Verdict::Short), None, None]);
+        assert_eq!([exact(2, 1), exact(4, 1)], [Some(Verdict::Mixed), Some(Verdict::Long)]);
         assert_eq!(verdict(301, Edges::None), None);
     }
 

@@ -34,6 +34,21 @@ pub struct OpenPaths {
 }
 
 impl OpenPaths {
+    /// Open rows below a top one, each with the number of the one that it is in: 0 is the top, 1
+    /// the first of these. `None` if one is said to be in itself or in a later one.
+    #[must_use]
+    pub fn new(top: Path, rows: Vec<(u32, Step)>) -> Option<Self> {
+        let is_behind = |(place, (above, _)): (usize, &(u32, Step))| *above as usize <= place;
+        let are_behind = rows.iter().enumerate().all(is_behind);
+        are_behind.then_some(Self { top, rows })
+    }
+
+    /// The top, and the open rows below it.
+    #[must_use]
+    pub fn parts(&self) -> (&Path, &[(u32, Step)]) {
+        (&self.top, &self.rows)
+    }
+
     /// How many rows it names.
     #[must_use]
     pub fn rows(&self) -> usize {

@@ -6,7 +6,8 @@
 use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
 
-use csprof::export::{folded, html, svg};
+use csprof::export::FORMATS;
+use csprof::export::format::Options;
 use csprof::print::{Escaping, Printable, printable};
 use csprof::profile::merge::{Agreement, Merger};
 use csprof::profile::{MetricRef, Profile};
@@ -120,12 +121,10 @@ fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static s
     json(|out| report::contexts::json(&refined, &options, out));
     csv(|out| report::contexts::csv(&refined, &options, out));
     step("export");
-    let options = folded::Options::default();
-    text(|mut out| folded::write(&refined, options, &mut out));
-    step("picture");
-    text(|mut out| svg::write(&refined, None, &mut out));
-    step("page");
-    text(|mut out| html::write(&refined, None, &mut out));
+    for format in FORMATS {
+        step(format.name);
+        text(|out| format.write(&refined, &Options::default(), out));
+    }
     for stages in ["by module", "split thread", "collapse", "hide *a* | small incl(time) < 1%"] {
         let Ok(refinement) = parse(stages) else { continue };
         let mut now = refined.clone();
@@ -226,7 +225,7 @@ fn csv(write: impl FnOnce(&mut Printable<Sink>) -> io::Result<()>) {
 }
 
 /// Keys that open every view, page and prompt, and go to the ends.
-const KEYS: &str = "j l l e j G k H = q ? j q s S % 2 j l < > 3 j = q 4 5 q 1 /a<enter> n N <esc> \
+const KEYS: &str = "j l l e j G k H = q ? j q s S % 2 j l < > 3 j = q 4 5 q 1 7 j G g l 1 /a<enter> n N <esc> \
                     t u x u d u z u <enter> <esc> F q m M w <esc> f in<tab><esc> :<tab><esc> 1 G l l";
 
 fn screens(profile: &Profile, sizes: &[&str], step: &mut dyn FnMut(&'static str)) {

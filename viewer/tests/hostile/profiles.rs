@@ -5,7 +5,7 @@ use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
     Epoch, Exit, Frame, Function, FurtherMetric, Mapping, Metric, Module, ModuleFile, Process,
-    Profile, SymbolSource, Thread, ThreadShare, Tree,
+    Profile, SourceDoubt, SourceFile, SymbolSource, Thread, ThreadShare, Tree,
 };
 
 /// Numbers that are the same for a seed everywhere (splitmix64).
@@ -178,6 +178,25 @@ pub(crate) fn hostile(random: &mut Random, large: bool) -> Profile {
             line: random.next() as u32 >> random.below(32),
         });
     }
+    for _ in 0..random.size(6) {
+        let mut file = SourceFile {
+            path: string(random),
+            digest: random.next() >> random.below(64),
+            doubt: [SourceDoubt::None, SourceDoubt::ChangedAfterRun][random.below(2)],
+            modules: (0..modules).map(ModuleId::from_index).collect(),
+            ..SourceFile::default()
+        };
+        let mut number = 0_u64;
+        for _ in 0..random.size(if large { 100_000 } else { 50 }) {
+            number += 1 + (random.next() >> (32 + random.below(32)));
+            let Ok(number) = u32::try_from(number + 1) else { break };
+            file.push(number - 1, &name(random, false).replace('\n', " "));
+            file.lines = number.saturating_add(random.size(1 << 30) as u32);
+        }
+        profile.sources.push(file);
+    }
+    profile.sources.sort_by_key(|file| (file.path, file.digest, file.lines));
+    profile.sources.dedup_by_key(|file| (file.path, file.digest, file.lines));
     profile.frames.push(Frame { kind: FrameKind::Root, module: None, offset: 0 });
     let frames = 1 + random.size(500);
     let deep = if random.below(4) == 0 { 600 } else { 3 };
@@ -293,6 +312,13 @@ pub(crate) fn every_text() -> Profile {
     for symbols in [SymbolSource::Unreadable(StringId(1)), SymbolSource::Dwarf(StringId(5))] {
         profile.modules.push(Module { path: StringId(5), build_id: vec![1], symbols });
     }
+    let modules = vec![ModuleId(0), ModuleId(1)];
+    let path = StringId(6);
+    let mut file = SourceFile { path, lines: 900, modules, ..SourceFile::default() };
+    for line in [1, 2, 3, 4, 700] {
+        file.push(line, &evil("a();").replace('\n', " "));
+    }
+    profile.sources.push(file);
     profile.frames.push(Frame { kind: FrameKind::Root, module: None, offset: 0 });
     profile.sites.first.extend([0, 0]);
     for name in 0..5 {

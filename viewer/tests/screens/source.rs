@@ -380,3 +380,61 @@ fn names_and_paths_of_megabytes_are_bearable() {
         assert!(screen.contains("nnnnnn") || screen.contains("Source"), "{screen}");
     }
 }
+
+/// The profile with lines of its files, as `record --sources` keeps them.
+fn keeping(doubt: saved::SourceDoubt) -> Profile {
+    let mut profile = profile();
+    let path = profile.info.strings.iter().position(|text| &**text == "/src/app/solver.c").unwrap();
+    let path = StringId::from_index(path);
+    let mut file = saved::SourceFile {
+        path,
+        lines: 4000,
+        doubt,
+        modules: (0..profile.info.modules.len()).map(ModuleId::from_index).collect(),
+        ..saved::SourceFile::default()
+    };
+    for (number, line) in (1..).zip(SOLVER.lines()).filter(|(number, _)| *number != 10) {
+        file.push(number, line);
+    }
+    file.push(1200, "\u{202e}// \u{1b}[31mfar away");
+    profile.info.sources.push(file);
+    profile
+}
+
+#[test]
+fn lines_that_the_profile_keeps_stand_where_there_is_no_file() {
+    for size in ["80x24", "40x16", "120x24"] {
+        let profile = keeping(saved::SourceDoubt::None);
+        let mut viewer = Viewer::new(&profile, size);
+        assert_snapshot!(viewer.press("/solve<enter>7G").screen());
+    }
+    let mut viewer = Viewer::new(&keeping(saved::SourceDoubt::NewerThanModule), "80x24");
+    viewer.press("/solve<enter>7");
+    assert!(viewer.screen().contains("it is newer than a module"), "{}", viewer.screen());
+    let screen = viewer.screen();
+    let line = screen.lines().find(|line| line.ends_with('◀')).unwrap();
+    assert!(line.contains("300 ms  37.5    8..16    7 "), "{screen}");
+    viewer.press("v");
+    assert!(viewer.screen().contains("the file is not here; p asks"), "{}", viewer.screen());
+    assert!(!viewer.effects.iter().any(|effect| matches!(effect, Effect::Edit { .. })));
+    viewer.press("G<enter>");
+    assert!(viewer.screen().contains("does not keep these lines"), "{}", viewer.screen());
+    viewer.press("=<esc>nNHav");
+    // The user's folder comes first, and it is said that its file is another one.
+    let other = tempfile::tempdir().unwrap();
+    fs::write(other.path().join("solver.c"), SOLVER).unwrap();
+    let mut viewer = Viewer::new(&keeping(saved::SourceDoubt::None), "80x24");
+    viewer.press("/solve<enter>7p");
+    viewer.send(Message::Pasted(other.path().display().to_string()));
+    viewer.press("<enter>");
+    let screen = viewer.screen();
+    assert!(screen.contains("another version than is kept"), "{screen}");
+    assert!(!screen.contains("4000"), "{screen}");
+    let (mut viewer, _folder) = viewer_of(
+        &keeping(saved::SourceDoubt::None),
+        "80x24",
+        &[("app/solver.c", SOLVER.as_bytes())],
+    );
+    viewer.press("/solve<enter>7");
+    assert!(viewer.screen().contains("another version than is kept"), "{}", viewer.screen());
+}

@@ -111,7 +111,7 @@ pub(super) const INTENTS: [(&str, &str); 27] = [
     ("rows above 5 % only", "node[incl(time) >= 5%]"),
     ("small rows as one", "small incl(time) < 0.5%"),
     ("rows that wait (record -e cputime -e realtime)", "node[incl(realtime) >= 5%]"),
-    ("many short calls", "node[cost per edge < 6ms]"),
+    ("short calls, by cost per edge", "node[cost per edge < 6ms]"),
     ("allocation inside MPI", "through @mpi >> @alloc"),
 ];
 
@@ -208,7 +208,12 @@ pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 6] = [
             ("one rank or thread", "rank in 0"),
             ("filter execution contexts", "thread = io-*"),
             ("find", "</>"),
-            ("thread statistics, plots", "csprof report FILE --view threads"),
+            ("thread statistics", "csprof report FILE --view threads"),
+            (
+                "plot of a scope's metric over ranks",
+                "csprof report FILE --view distribution --path solve",
+            ),
+            ("scaling loss of two runs", "csprof diff --scaling strong 4.csprof 16.csprof"),
             ("export as CSV", "csprof report FILE --format csv"),
             ("ranks side by side", "split rank"),
         ],

@@ -463,3 +463,48 @@ fn stages_are_those_that_all_runs_begin_with() {
         }
     }
 }
+
+/// The same text once, with the lines of all; of several versions all, and which is not clear.
+#[test]
+fn sources_of_all_parts_are_kept() {
+    let bytes = include_bytes!("../../../../tests/golden/v1/sources.csprof");
+    let golden = csprof_format::read::read(bytes).unwrap();
+    let merged = |change: &dyn Fn(&mut saved::Profile)| {
+        let mut other = golden.clone();
+        other.run.start_unix_ns += 1;
+        change(&mut other);
+        let mut merger = Merger::new(Agreement::SameMetrics);
+        merger.add("one", golden.clone()).unwrap();
+        merger.add("other", other).unwrap();
+        let merged = merger.finish();
+        csprof_format::validate::validate(&merged).unwrap();
+        let is_told = |warning: &String| warning.contains("different versions of /home/me/figure1");
+        let is_unclear = merged.run.warnings.iter().any(is_told);
+        (merged.sources, is_unclear)
+    };
+    assert_eq!(merged(&|_| {}), (golden.sources.clone(), false));
+    assert_eq!(merged(&|other| other.sources.clear()), (golden.sources.clone(), false));
+    let (sources, is_unclear) = merged(&|other| {
+        let mut more = saved::SourceFile { text: String::new(), ..other.sources[0].clone() };
+        more.stretches.clear();
+        for number in [8, 10, 11, 40] {
+            more.push(number, "more");
+        }
+        other.sources[0] = more;
+    });
+    let numbers = sources[0].numbered().map(|(number, _)| number);
+    assert_eq!(numbers.collect::<Vec<_>>(), [8, 9, 10, 11, 30, 40]);
+    assert!(sources[0].numbered().any(|line| line == (30, "int main(void)")));
+    assert!(!is_unclear);
+    let (sources, is_unclear) = merged(&|other| other.sources[0].digest += 1);
+    assert_eq!((sources.len(), is_unclear), (3, true));
+    // Also if one is without doubt: what is known against a file is known of one of its modules.
+    let doubted = merged(&|other| {
+        other.sources[0].digest += 1;
+        other.sources[0].doubt = saved::SourceDoubt::NewerThanModule;
+    });
+    assert_eq!((doubted.0.len(), doubted.1), (3, true));
+    // What one part has of its run, another may have from elsewhere.
+    let (sources, _) = merged(&|other| other.sources[0].is_of_run = false);
+    assert!(golden.sources[0].is_of_run && !sources[0].is_of_run);
+}

@@ -240,6 +240,12 @@ impl Refined {
         self.of_metric(node, self.metric).0
     }
 
+    /// Inclusive and exclusive samples shown of a node, of all metrics together.
+    #[must_use]
+    pub(crate) fn samples_of_all(&self, node: usize) -> (u64, u64) {
+        in_width!(&self.costs, costs => costs.all.at(node))
+    }
+
     /// Whether samples of any metric are shown at a node or below.
     #[must_use]
     pub fn is_shown(&self, node: usize) -> bool {

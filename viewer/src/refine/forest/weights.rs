@@ -2,13 +2,16 @@
 //!
 //! A column is of one metric on a range of nodes, the paths of which are apart from those of all
 //! others: those of the whole forest come first, one for each metric; then those of each *part*,
-//! where there are several. One metric of the whole is looked at ([`Refined::metric`]).
+//! where there are several; then, where a side of a comparison has several runs, those of each run,
+//! which are part of a side's. One metric of the whole is looked at ([`Refined::metric`]).
 
 use std::ops::Range;
 
+use csprof_format::ids::ProcessId;
+
 use super::children::node_number;
 use super::refined::Refined;
-use crate::profile::{MetricRef, Stream};
+use crate::profile::MetricRef;
 
 /// A metric, and the nodes on which its samples are added up.
 #[derive(Clone, Debug)]
@@ -45,23 +48,50 @@ impl Refined {
     /// The parts of the forest, in the order of their nodes: BASE and OTHER, where two profiles are
     /// compared, or else one, the whole. O(streams).
     pub(crate) fn parts(&self) -> Vec<Range<u32>> {
-        let Some(comparison) = &self.profile.comparison else { return vec![WHOLE] };
-        // The streams of OTHER come last.
-        let is_of_other = |stream: &&Stream| stream.process >= comparison.first_other;
-        let first = self.streams.iter().find(is_of_other);
-        let first = first.map_or(WHOLE.end, |stream| stream.nodes.start);
-        vec![WHOLE.start..first, first..WHOLE.end]
+        match &self.profile.comparison {
+            Some(comparison) => self.parts_from(&[ProcessId::default(), comparison.first_other]),
+            None => vec![WHOLE],
+        }
     }
 
-    /// The columns of weights. O(streams).
+    /// The same where a side of a comparison has several runs: a part for each run, with its first
+    /// process. O(streams × runs).
+    pub(crate) fn runs(&self) -> Vec<(ProcessId, Range<u32>)> {
+        let Some(comparison) = &self.profile.comparison else {
+            return vec![(ProcessId::default(), WHOLE)];
+        };
+        let runs = comparison.sides.iter().flat_map(|side| &side.runs);
+        let firsts: Vec<_> = runs.map(|run| run.first).collect();
+        firsts.iter().copied().zip(self.parts_from(&firsts)).collect()
+    }
+
+    /// The nodes of parts, each of which begins with a process.
+    fn parts_from(&self, firsts: &[ProcessId]) -> Vec<Range<u32>> {
+        // The streams of later parts come later.
+        let start = |&first: &ProcessId| {
+            let of_part = self.streams.iter().find(|stream| stream.process >= first);
+            of_part.map_or(WHOLE.end, |stream| stream.nodes.start)
+        };
+        let mut starts: Vec<u32> = firsts.iter().map(start).collect();
+        if let Some(first) = starts.first_mut() {
+            *first = WHOLE.start;
+        }
+        starts.push(WHOLE.end);
+        starts.windows(2).map(|of| of[0]..of[1]).collect()
+    }
+
+    /// The columns of weights. O(streams × runs).
     pub(crate) fn weight_columns(&self) -> Vec<WeightColumn> {
         let parts = self.parts();
         let whole = (parts.len() > 1).then_some(WHOLE);
+        let has_runs = self.profile.comparison.as_ref().is_some_and(|of| of.has_several_runs());
+        let runs = if has_runs { self.runs() } else { Vec::new() };
         let of_part = |nodes: Range<u32>| {
             let column = move |(metric, _)| WeightColumn { metric, nodes: nodes.clone() };
             self.profile.metrics().map(column)
         };
-        whole.into_iter().chain(parts).flat_map(of_part).collect()
+        let runs = runs.into_iter().map(|(_, nodes)| nodes);
+        whole.into_iter().chain(parts).chain(runs).flat_map(of_part).collect()
     }
 
     /// Samples shown in each column of weights; O(nodes) where there are several parts.
@@ -85,7 +115,16 @@ impl Refined {
 #[must_use]
 pub fn shown_of_sides(refined: &Refined) -> [u64; 2] {
     match refined.shown_by_column()[..] {
-        [_, base, other] if refined.profile.comparison.is_some() => [base, other],
+        [_, base, other, ..] if refined.profile.comparison.is_some() => [base, other],
         _ => [refined.shown, 0],
+    }
+}
+
+/// The same, and then those of each run, where a side has several.
+#[must_use]
+pub fn shown_of_runs(refined: &Refined) -> Vec<u64> {
+    match &refined.profile.comparison {
+        Some(_) => refined.shown_by_column().split_off(1),
+        None => vec![refined.shown, 0],
     }
 }

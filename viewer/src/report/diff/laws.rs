@@ -10,9 +10,9 @@ use super::{Options, comparison, total};
 use crate::profile::comparison::Scale;
 use crate::profile::{Profile, from_outline};
 use crate::refine::{Refined, apply, parse};
-use crate::views::difference::Change;
+use crate::views::difference::{Change, Difference};
 use crate::views::laws::outlines;
-use crate::views::{View, shown_of_sides};
+use crate::views::{Cost, View, Weight, shown_of_sides};
 
 /// Samples of BASE and OTHER in a row: inclusive, exclusive.
 type Costs = [[u64; 2]; 2];
@@ -146,6 +146,76 @@ proptest! {
         let sum = |side: usize| all.values().map(|[_, exclusive]| exclusive[side]).sum::<u64>();
         prop_assert_eq!([sum(0), sum(1)], shown_of_sides(&refined));
         prop_assert_eq!(sum(0) + sum(1) + refined.out, refined.base);
+    }
+
+    /// Of several runs each row has what it has in every run, and both sides have their sums,
+    /// before and after refinements and in all views.
+    #[test]
+    fn rows_of_runs_add_up_to_those_of_sides(
+        outlines in proptest::collection::vec(outlines(), 3..6),
+        split in 1..3_usize,
+        is_refined in any::<bool>(),
+        options in views(),
+    ) {
+        let run = |(number, outline): (u64, &String)| {
+            let mut run = from_outline(outline).unwrap();
+            run.info.run.start_unix_ns = number;
+            (format!("run{number}"), run)
+        };
+        let mut base: Vec<_> = (0..).zip(&outlines).map(run).collect();
+        let singles = base.clone();
+        let other = base.split_off(split);
+        let profile = Profile::compared_runs([base, other], None, &[]).unwrap();
+        let text = if is_refined { "not f" } else { "" };
+        let refined = apply(&profile, &parse(text).unwrap());
+        let refined = refined.unwrap_or_else(|_| Refined::base(&profile));
+        let lines = list(&refined, &options, Limits::for_machines(&options)).lines;
+        for line in &lines {
+            let weights = &line.row.weights;
+            prop_assert_eq!(weights.len(), 3 + outlines.len());
+            for of in [|weight: &Weight| weight.inclusive, |weight: &Weight| weight.exclusive] {
+                let runs: Vec<u64> = weights[3..].iter().map(of).collect();
+                prop_assert_eq!(of(&weights[1]), runs[..split].iter().sum::<u64>());
+                prop_assert_eq!(of(&weights[2]), runs[split..].iter().sum::<u64>());
+            }
+        }
+        if !is_refined {
+            let shown = crate::views::shown_of_runs(&refined);
+            let totals: Vec<u64> = singles.iter().map(|(_, run)| run.total()).collect();
+            prop_assert_eq!(&shown[2..], &totals[..]);
+        }
+    }
+
+    /// However often a run is repeated without any spread, the difference is the same, and runs do
+    /// not differ from their like.
+    #[test]
+    fn equal_runs_have_no_significant_difference(
+        outline in outlines(),
+        runs in [1..4_u64, 2..4_u64],
+        scale in scales(),
+        options in views(),
+    ) {
+        let mut start = 0;
+        let sides = runs.map(|runs| {
+            let copies = (0..runs).map(|_| {
+                let mut run = from_outline(&outline).unwrap();
+                start += 1;
+                run.info.run.start_unix_ns = start;
+                (start.to_string(), run)
+            });
+            copies.collect::<Vec<_>>()
+        });
+        let mut profile = Profile::compared_runs(sides, None, &[]).unwrap();
+        profile.comparison.as_mut().unwrap().scale = scale;
+        let refined = Refined::base(&profile);
+        let comparison = comparison(&refined);
+        for line in list(&refined, &options, Limits::for_machines(&options)).lines {
+            for cost in [Cost::Inclusive, Cost::Exclusive] {
+                let of = Difference::new(comparison, cost.of_runs(&line.row));
+                prop_assert_eq!((of.change(), of.is_significant()), (Change::Same, false));
+                prop_assert_eq!(of.plain_delta(), 0);
+            }
+        }
     }
 
     /// A limit keeps what differs most; a threshold keeps all that differs by so much.

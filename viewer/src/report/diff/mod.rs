@@ -17,7 +17,7 @@ mod laws;
 mod tests;
 
 use super::Options;
-use crate::profile::comparison::Comparison;
+use crate::profile::comparison::{BASE, Comparison, OTHER};
 use crate::refine::Refined;
 use crate::views::difference::Difference;
 
@@ -30,8 +30,24 @@ fn comparison(refined: &Refined) -> &Comparison {
     refined.profile.comparison.as_ref().expect("a profile of two sides")
 }
 
+/// How the noise was found, for people; `None` where it is that of sampling.
+fn noise_by(comparison: &Comparison) -> Option<&'static str> {
+    match [BASE, OTHER].map(|side| comparison.runs(side) > 1) {
+        [true, true] => Some("the spread between the runs (Welch's t)"),
+        [true, false] => Some(
+            "the spread between the runs of base, which is taken to be that of the one run of other, \
+             or the noise of sampling if that is more",
+        ),
+        [false, true] => Some(
+            "the spread between the runs of other, which is taken to be that of the one run of base, \
+             or the noise of sampling if that is more",
+        ),
+        [false, false] => None,
+    }
+}
+
 /// The difference of all that is shown.
 #[must_use]
 pub fn total<'r>(refined: &'r Refined) -> Difference<'r> {
-    Difference::new(comparison(refined), crate::views::shown_of_sides(refined))
+    Difference::new(comparison(refined), crate::views::shown_of_runs(refined))
 }

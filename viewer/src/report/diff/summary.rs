@@ -5,8 +5,8 @@
 use std::io::{self, Write};
 
 use super::super::text::path_of;
-use super::{Options, comparison, total};
-use crate::profile::comparison::{BASE, OTHER};
+use super::{Options, comparison, noise_by, total};
+use crate::profile::comparison::{BASE, Method, OTHER, Scaling};
 use crate::refine::{Refined, unwatched};
 use crate::views::difference::{Change, Difference, unrelated};
 use crate::views::number::Form;
@@ -29,16 +29,33 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let verdict = match (all.change(), all.is_significant()) {
         (Change::Same, _) => "no difference".to_owned(),
         (_, is_significant) => format!(
-            "{} ({}), {} by sampling: {}",
+            "{} ({}), {} by {}: {}",
             all.delta(form),
             all.growth_with_unit(form),
             all.noise(form),
+            match all.method() {
+                Method::Sampling | Method::OneSided { is_of_sampling: true, .. } => "sampling",
+                Method::Welch(_) | Method::OneSided { .. } => "the spread between runs",
+            },
             if is_significant { "**more than noise**" } else { "within noise" }
         ),
     };
-    let [base, other] = [BASE, OTHER].map(|side| all.amount(side, form));
+    let other = all.amount(OTHER, form);
+    let is_scaled = comparison.scaling.is_some();
+    // What OTHER is compared with.
+    let base =
+        |of: &Difference<'_>| if is_scaled { of.expected(form) } else { of.amount(BASE, form) };
+    let [before, after] = if is_scaled { ["expected", "measured"] } else { ["before", "after"] };
     let source = code(&comparison.sides[BASE].metric.source);
-    writeln!(out, "**{source}: {base} before, {other} after**: {verdict}\n")?;
+    let before_all = base(&all);
+    writeln!(out, "**{source}: {before_all} {before}, {other} {after}**: {verdict}\n")?;
+    if let Some(Scaling { kind, workers: [base, other] }) = comparison.scaling {
+        writeln!(
+            out,
+            "Loss by {} scaling from {base} to {other} ranks or threads.\n",
+            kind.name()
+        )?;
+    }
     if let Some(doubt) = unrelated(&refined.profile) {
         writeln!(out, "{}\n", code(&doubt))?;
     }
@@ -49,16 +66,17 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     if found.list.is_empty() {
         writeln!(out, "No path differs by more than noise and {LEAST}% of all.")?;
     } else {
-        writeln!(out, "| | before | after | difference | noise | path |")?;
+        let difference = if is_scaled { "loss" } else { "difference" };
+        writeln!(out, "| | {before} | {after} | {difference} | noise | path |")?;
         writeln!(out, "|---|--:|--:|--:|--:|---|")?;
     }
     for entry in &found.list {
-        let part = Difference::new(comparison, entry.part);
+        let part = entry.difference(comparison);
         let verb = part.change().verb();
         writeln!(
             out,
             "| {verb} | {} | {} | {} ({}) | {} | {} |",
-            part.amount(BASE, form),
+            base(&part),
             part.amount(OTHER, form),
             part.delta(form),
             share(&part, &all),
@@ -70,15 +88,26 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
         0 => String::new(),
         more => format!(" {more} more have smaller differences."),
     };
+    let noise = match noise_by(comparison) {
+        None => {
+            "Noise is that of sampling, two standard deviations; runs may vary by more.".to_owned()
+        }
+        Some(by) => format!(
+            "Amounts are means of {} runs before and {} after; noise is half the interval in which \
+             the true difference is in 95 of 100 cases, by {by}.",
+            comparison.runs(BASE),
+            comparison.runs(OTHER)
+        ),
+    };
     writeln!(
         out,
-        "\nNoise is that of sampling, two standard deviations; runs may vary by more. Amounts are \
-         without those of other lines; percentages are of all before. \
+        "\n{noise} Amounts are \
+         without those of other lines; percentages are of all {before}. \
          Less than {LEAST}% is not listed.{more}"
     )
 }
 
-/// A difference as a share of what BASE had in all.
+/// A difference as a share of what BASE had in all, or what was expected of OTHER.
 fn share(part: &Difference<'_>, all: &Difference<'_>) -> String {
     let weight = part.comparison().weights()[BASE] as f64;
     let whole = all.samples()[BASE] as f64 * weight;

@@ -9,9 +9,9 @@ use super::super::listing::{LeftOut, Limits, Line, Listing};
 use super::super::text::{cut, name_of};
 use super::super::title;
 use super::listing::{list, unexplored};
-use super::{Options, comparison, total};
+use super::{Options, comparison, noise_by, total};
 use crate::profile::FrameKind;
-use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
+use crate::profile::comparison::{BASE, Comparison, OTHER, Scale, Scaling, ScalingKind};
 use crate::refine::Refined;
 use crate::views::View;
 use crate::views::columns::Basis;
@@ -22,6 +22,9 @@ use crate::views::shown_of_sides;
 
 /// Names longer than this lose their arguments and templates.
 const LONG_NAME: usize = 60;
+
+/// Runs of a side that are listed.
+const MOST_RUNS: usize = 10;
 
 /// Command lines are cut where they would break the heading's lines.
 const LONG_COMMAND: usize = 40;
@@ -82,15 +85,28 @@ impl<'t> Text<'t> {
                 lost => format!(" ({} lost)", count(lost, form)),
             };
             let command = cut(&command_line(&of.run.command), LONG_COMMAND, form);
+            let runs = match of.runs.len() {
+                1 => String::new(),
+                runs => format!(" in {runs} runs"),
+            };
             writeln!(
                 out,
-                "{label:<5}  {:<width$}  {} {times} {} of {} = {}{lost}  {command}",
+                "{label:<5}  {:<width$}  {} {times} {} of {} = {}{runs}{lost}  {command}",
                 names[side],
                 count(of.total, form),
                 amount(1, &of.metric, form),
                 printable(&of.metric.source),
                 amount(of.total, &of.metric, form),
             )?;
+            self.runs(side, out)?;
+        }
+        if let Some(Scaling { kind, workers: [base, other] }) = self.comparison.scaling {
+            let expected = match kind {
+                ScalingKind::Strong => "all together should cost as much as base",
+                ScalingKind::Weak => "each should cost as much as each of base",
+            };
+            let (kind, arrow) = (kind.name(), if form == Form::Unicode { "→" } else { "->" });
+            writeln!(out, "{kind} scaling: {base} {arrow} {other} ranks or threads; {expected}")?;
         }
         let [base, other] = self.comparison.sides.each_ref();
         if base.metric != other.metric && self.comparison.scale != Scale::Share {
@@ -116,6 +132,13 @@ impl<'t> Text<'t> {
         };
         let verdict = match (all.change(), all.is_significant()) {
             (Change::Same, _) => "no difference".to_owned(),
+            (_, significant) if self.comparison.scaling.is_some() => format!(
+                "{}, {} % of all that other costs, {}: {}",
+                all.delta(form),
+                all.share_of_other_text(),
+                all.noise(form),
+                if significant { "more than noise" } else { "within noise" }
+            ),
             (_, significant) => format!(
                 "{}{unit} ({}), {}: {}",
                 all.delta(form),
@@ -124,7 +147,36 @@ impl<'t> Text<'t> {
                 if significant { "more than noise" } else { "within noise" }
             ),
         };
-        writeln!(out, "difference: {verdict}\n")
+        let what = if self.comparison.scaling.is_some() { "loss" } else { "difference" };
+        writeln!(out, "{what}: {verdict}\n")
+    }
+
+    /// The runs of a side, where it has several.
+    fn runs(&self, side: usize, out: &mut impl Write) -> io::Result<()> {
+        let of = &self.comparison.sides[side];
+        if of.runs.len() < 2 {
+            return Ok(());
+        }
+        for run in of.runs.iter().take(MOST_RUNS) {
+            let amount = amount(run.total, &of.metric, self.form);
+            writeln!(out, "         {amount:>9}  {}", printable(&run.name))?;
+        }
+        match of.runs.len().saturating_sub(MOST_RUNS) {
+            0 => {}
+            more => writeln!(out, "         and {more} more")?,
+        }
+        let shown = total(self.refined);
+        let deviation = shown.deviation(side, self.form).unwrap_or_default();
+        let (mean, unit) = match self.comparison.scale {
+            Scale::Share => (shown.amount(side, self.form), " %"),
+            Scale::Amount | Scale::Samples => (shown.amount(side, self.form), ""),
+        };
+        let what = match self.options.refinement {
+            Some(_) => "mean of what is shown",
+            None => "mean",
+        };
+        let mean = format!("{mean}{unit}");
+        writeln!(out, "         {mean:>9}  {what}, standard deviation {deviation}{unit}")
     }
 
     /// Why there are no rows.
@@ -146,7 +198,7 @@ impl<'t> Text<'t> {
 
     fn table(&self, listing: &Listing, out: &mut impl Write) -> io::Result<()> {
         let mut columns = self.basis.on_page(self.options.view.cost());
-        let has_edges = self.options.edges && self.comparison.same_period();
+        let has_edges = self.options.edges && self.comparison.edges_compare();
         columns.retain(|column| has_edges || !column.definition().unit.is_of_edges());
         // A mark stands before the numbers.
         let mut heads = vec![String::new()];
@@ -167,7 +219,7 @@ impl<'t> Text<'t> {
 
     /// What says that a row differs by more than noise, and in which direction.
     fn mark(&self, line: &Line) -> &'static str {
-        let of = Difference::new(self.comparison, self.options.view.cost().of_sides(&line.row));
+        let of = Difference::new(self.comparison, self.options.view.cost().of_runs(&line.row));
         match (of.is_significant(), of.change(), self.form) {
             (true, Change::New | Change::More, Form::Unicode) => "▲",
             (true, Change::Gone | Change::Less, Form::Unicode) => "▼",
@@ -200,13 +252,20 @@ impl<'t> Text<'t> {
         }
         notes.extend(unexplored(listing.not_looked_into, form));
         if !listing.lines.is_empty() {
-            let (marks, noise) = match form {
-                Form::Unicode => ("▲ ▼", "±2σ"),
-                Form::Ascii => ("+ -", "+-2sd"),
+            let (marks, noise, interval) = match form {
+                Form::Unicode => ("▲ ▼", "±2σ", "±95%"),
+                Form::Ascii => ("+ -", "+-2sd", "+-95%"),
             };
-            notes.push(format!(
-                "{marks} mark what is more than {noise}, the noise of sampling; runs may vary by more."
-            ));
+            notes.push(match noise_by(self.comparison) {
+                None => format!(
+                    "{marks} mark what is more than {noise}, the noise of sampling; runs may vary by \
+                     more."
+                ),
+                Some(by) => format!(
+                    "{marks} mark what is more than {interval}. Amounts are means per run.\nThe true \
+                     difference is within {interval} in 95 of 100 cases, by {by}."
+                ),
+            });
         }
         if notes.is_empty() {
             return Ok(());

@@ -4,11 +4,11 @@
 
 use std::io::{self, Write};
 
-use csprof_format::ids::ThreadId;
+use csprof_format::ids::{ModuleId, ThreadId};
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Exit, Mapping, MergedRun, Metric, Module, Origin, Process, SymbolSource,
-    ThreadAccount, ThreadShare,
+    Account, Exit, Mapping, MergedRun, Metric, Module, Origin, Process, SourceDoubt, SourceFile,
+    SymbolSource, ThreadAccount, ThreadShare,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -59,6 +59,7 @@ pub fn write(profile: &Profile, sets: &[SetPlace], out: &mut impl Write) -> io::
         sources: summary.sources.iter().map(source).collect::<Vec<_>>(),
         processes: processes(profile),
         modules: modules(profile),
+        kept_sources: info.sources.iter().map(|file| kept_source(profile, file)).collect::<Vec<_>>(),
         samples: object! {
             delivered: summary.delivered,
             recorded: summary.recorded,
@@ -216,6 +217,26 @@ fn sources_of(profile: &Profile, thread: ThreadId) -> Vec<impl Serialize> {
         object! { name: name, samples: recorded, delivered: delivered, partial: partial }
     };
     profile.metrics().map(of).collect()
+}
+
+/// A source file that the profile keeps; `bytes` are those of its kept lines.
+fn kept_source(profile: &Profile, file: &SourceFile) -> impl Serialize + use<> {
+    let module = |module: &ModuleId| profile.module_path(*module).to_owned();
+    object! {
+        path: profile.string(file.path).to_owned(),
+        modules: file.modules.iter().map(module).collect::<Vec<_>>(),
+        // Tells it from other versions of the path.
+        digest: format!("{:016x}", file.digest),
+        doubt: match file.doubt {
+            SourceDoubt::None => None,
+            SourceDoubt::NewerThanModule => Some("newer-than-module"),
+            SourceDoubt::ChangedAfterRun => Some("changed-after-run"),
+        },
+        is_of_run: file.is_of_run,
+        lines: file.lines,
+        kept_lines: file.kept(),
+        bytes: file.text.len(),
+    }
 }
 
 fn modules(profile: &Profile) -> Vec<impl Serialize> {

@@ -14,7 +14,9 @@ use crate::views::names::modules_to_list;
 use crate::views::number::hex;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
-use crate::views::summary::{Summary, signal, symbols_of, why_no_samples, worth_listing};
+use crate::views::summary::{
+    Summary, kept_sources, signal, symbols_of, why_no_samples, worth_listing,
+};
 
 /// Threads of one process that the text lists.
 const THREADS_LISTED: usize = 8;
@@ -105,6 +107,7 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
         fact("recorded by", format!("csprof {}", run.csprof_version));
     }
     fact("begins with", profile.info.stages.join(" | "));
+    fact("source files", kept_sources(profile, form).unwrap_or_default());
     for warning in &run.warnings {
         fact("warning", warning.clone());
     }

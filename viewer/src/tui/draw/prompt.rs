@@ -120,6 +120,8 @@ fn hint(prompt: &Prompt) -> &'static str {
         PromptKind::Group => "the group's name; {a, b} or module:libmpi* groups more than one",
         PromptKind::Context(_) => "one of those below, or a pattern such as io-*; tab completes",
         PromptKind::Export => "a file, by its ending, or the clipboard; tab completes",
+        PromptKind::Note => "a line about this path; it is kept for the next runs of the program",
+        PromptKind::Fix => "50%, 120 ms, or all, which is meant by nothing; none: not any more",
         PromptKind::Folder => "files are looked for by the ends of their paths below it",
         PromptKind::Command => "enter runs what is marked; tab completes",
         PromptKind::Search => "",

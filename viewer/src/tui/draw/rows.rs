@@ -15,7 +15,7 @@ use super::super::table::Rows;
 use super::super::theme::Theme;
 use crate::profile::FrameKind;
 use crate::views::columns::{Basis, Column, Id, Unit};
-use crate::views::difference::Difference;
+use crate::views::difference::{Change, Difference};
 use crate::views::visible::Line;
 use crate::views::{Cost, Row};
 
@@ -39,9 +39,12 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, top: usize, height: u
         }
         let y = top + offset;
         let sign = view.sign(at, model.theme.glyphs);
-        let found = path(canvas, model, (rows, at, sign), columns.path_width, y);
+        let found = path(canvas, model, (rows, at, sign), &columns, y);
         canvas.text(columns.path_width, y, model.theme.glyphs.vertical, 1, model.theme.faint());
         numbers(canvas, model.theme, &basis, rows, at, &columns, y);
+        if model.dims_noise && is_within_noise(model, rows, at, columns.cost) {
+            canvas.restyle(0, y, canvas.width(), model.theme.faint());
+        }
         if at == rows.selected() {
             canvas.restyle(0, y, canvas.width(), model.theme.selected());
         }
@@ -106,20 +109,41 @@ fn headings(canvas: &mut Canvas<'_>, model: &Model, columns: &Columns, rows: &dy
     }
 }
 
+/// Whether the row on a line differs by no more than noise.
+fn is_within_noise(model: &Model, rows: &dyn Rows, at: usize, cost: Cost) -> bool {
+    let (Some(comparison), Some(line)) = (model.comparison(), rows.line(at)) else { return false };
+    !Difference::new(comparison, cost.of_runs(rows.row(line))).is_significant()
+}
+
+/// `new` or `gone` for what one side lacks, where no column says so.
+fn one_sided(model: &Model, columns: &Columns, row: &Row) -> Option<&'static str> {
+    let comparison = model.comparison()?;
+    if columns.numbers.iter().any(|placed| placed.column.id == Id::Growth) {
+        return None;
+    }
+    match Difference::new(comparison, columns.cost.of_sides(row)).change() {
+        change @ (Change::New | Change::Gone) => Some(change.word()),
+        _ => None,
+    }
+}
+
 /// Guides, marker, name, and where the code is, if there is room. Returns where in the line a
 /// search found something, and how many cells of it.
 fn path(
     canvas: &mut Canvas<'_>,
     model: &Model,
     (rows, at, sign): (&dyn Rows, usize, Option<&str>),
-    cells: usize,
+    columns: &Columns,
     y: usize,
 ) -> Option<(usize, usize)> {
+    let cells = columns.path_width;
     let theme = model.theme;
     let glyphs = theme.glyphs;
     let line = rows.line(at)?;
     let row = rows.row(line);
-    if rows.is_hot(line) {
+    if model.note(rows, line).is_some() {
+        canvas.text(0, y, glyphs.note, 1, theme.strong());
+    } else if rows.is_hot(line) {
         canvas.text(0, y, glyphs.hot, 1, theme.error());
     }
     let marker_at = marker_at(rows, line, cells);
@@ -159,7 +183,12 @@ fn path(
         FrameKind::Context => cut_start(name, room, glyphs.ellipsis),
         _ => shorten(name, room, glyphs.ellipsis),
     };
-    let end = canvas.text(x, y, &shown, room, style);
+    let mut end = canvas.text(x, y, &shown, room, style);
+    if let Some(word) = one_sided(model, columns, row)
+        && end + 1 + word.len() < cells
+    {
+        end = canvas.text(end + 1, y, word, word.len(), theme.faint());
+    }
     // The place is the first to go where there is little room.
     let place = caption::where_it_is(model.view(), model, row);
     let needed = width(&place);
@@ -201,7 +230,7 @@ fn numbers(
         let unit = column.definition().unit;
         // What the rows of a fold do not have in common is told by none of them.
         let is_common = unit.is_of_metric() || column.id == Id::Samples;
-        if is_fold && !is_common && !matches!(unit, Unit::Bar | Unit::Compared) {
+        if is_fold && !is_common && !matches!(unit, Unit::Bar | Unit::Compared | Unit::Strip) {
             continue;
         }
         if unit == Unit::Bar {
@@ -209,7 +238,7 @@ fn numbers(
             let is_known = !is_fold || !barred.definition().unit.is_of_edges();
             let length = barred.value(basis, row).length().filter(|_| is_known);
             let part = length.unwrap_or(0.0) / rows.longest(basis.refined, barred);
-            let bar = bar(part, cells, theme.glyphs.bars);
+            let bar = theme.glyphs.bar(part, cells);
             canvas.text(start, y, &bar, cells, bar_style(theme, basis, row, columns.cost));
             continue;
         }
@@ -221,7 +250,7 @@ fn numbers(
 /// Color is for what can be acted on: cost of a row's own, or what became of it.
 fn bar_style(theme: Theme, basis: &Basis<'_>, row: &Row, cost: Cost) -> Style {
     if let Some(comparison) = basis.refined.profile.comparison.as_deref() {
-        return change(theme, &Difference::new(comparison, cost.of_sides(row))).0;
+        return change(theme, &Difference::new(comparison, cost.of_runs(row))).0;
     }
     let metric = basis.refined.metric;
     theme.heat(row.of(metric).exclusive, basis.whole(metric))
@@ -235,34 +264,5 @@ fn legend(canvas: &mut Canvas<'_>, model: &Model, lines: Range<usize>) {
     let height = page.height(canvas.width());
     if height + 1 < lines.len() {
         page.draw(canvas, model.theme, lines.end - height..lines.end);
-    }
-}
-
-/// A bar that fills this part of so many cells, from 0 to 1; the last one is one of the partial
-/// bars. What is not a number, as a part of nothing, is empty.
-fn bar(part: f64, cells: usize, bars: &[&str]) -> String {
-    let steps = bars.len().saturating_sub(1).max(1);
-    // Up, so that what is not nothing is seen; at most cells × steps, since a part is at most 1.
-    let filled = (part.clamp(0.0, 1.0) * (cells * steps) as f64).ceil() as usize;
-    let mut text = bars[steps].repeat(filled / steps);
-    if !filled.is_multiple_of(steps) {
-        text.push_str(bars[filled % steps]);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::theme::{ASCII, UNICODE};
-    use super::bar;
-
-    #[test]
-    fn bars_fill_by_share() {
-        for (part, expected) in
-            [(0.0, ""), (1.0, "████"), (0.5, "██"), (0.001, "▏"), (f64::NAN, ""), (9.0, "████")]
-        {
-            assert_eq!(bar(part, 4, UNICODE.bars), expected);
-        }
-        assert_eq!(bar(0.5, 4, ASCII.bars), "##");
     }
 }

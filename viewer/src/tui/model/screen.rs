@@ -6,7 +6,7 @@ use super::{Model, Over};
 use crate::tui::caption;
 use crate::tui::columns::{Columns, WantedColumns, basis};
 use crate::tui::scene::SMALLEST;
-use crate::views::columns::{Basis, Choice, Column};
+use crate::views::columns::{Basis, Choice, Column, Id};
 
 /// Lines above the rows of most views: title, stages, headings.
 const TOP: usize = 3;
@@ -39,6 +39,13 @@ impl Model {
     #[must_use]
     pub fn column_choices(&self) -> Vec<Choice> {
         self.own_choices().map_or_else(|| self.basis().choices(), Cow::into_owned)
+    }
+
+    /// Whether the column of how rows are spread over peers is shown.
+    #[must_use]
+    pub fn shows_spread(&self) -> bool {
+        let is_it = |choice: &Choice| choice.id == Id::Spread && choice.is_shown;
+        self.own_choices().is_some_and(|choices| choices.iter().any(is_it))
     }
 
     /// The lines that name the selected row in full.

@@ -9,9 +9,12 @@ mod export;
 mod metric;
 mod mouse;
 mod moving;
+mod notes;
+mod noting;
 mod prompt;
 mod refinement;
 mod repro;
+mod resume;
 mod search;
 mod stages;
 mod view;
@@ -23,6 +26,7 @@ use super::history::Moment;
 use super::message::{Message, Notice, PromptKind, ViewId};
 use super::model::{Model, Over};
 use super::prompt::Trial;
+use super::saved_screen::SavedScreen;
 use super::scene::PercentOf;
 use super::views::TABS;
 use super::{commands, offers};
@@ -57,10 +61,23 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     let mut effects = Vec::new();
     for _ in 0..times {
         effects.extend(apply(model, message.clone()));
+        // What has something done, such as an editor started, is meant once.
+        if !effects.is_empty() && matches!(message, Message::Own(_)) {
+            break;
+        }
     }
     if let Some((before, is_search)) = begin {
         end_step(model, before, is_search);
     }
+    effects.extend(view::look_at(model));
+    model.count_rows();
+    moving::keep_in_view(model);
+    effects
+}
+
+/// Begins with a screen of before, whose stages are applied already, as far as it is still there.
+pub fn resume(model: &mut Model, screen: &SavedScreen) -> Vec<Effect> {
+    let mut effects = resume::resume(model, screen);
     effects.extend(view::look_at(model));
     model.count_rows();
     moving::keep_in_view(model);
@@ -107,7 +124,13 @@ fn step_begins(model: &mut Model, message: &Message) -> Option<(Began, bool)> {
         }
         // Ends a change, which is a step no more.
         (Message::Cancel, None) if model.pending.is_some() => return None,
-        (Message::SearchNext | Message::SearchPrevious | Message::SearchSelected, _) => true,
+        (
+            Message::SearchNext
+            | Message::SearchPrevious
+            | Message::SearchSelected
+            | Message::SearchOneSided { .. },
+            _,
+        ) => true,
         _ => false,
     };
     let may = is_search || message.may_be_a_step();
@@ -162,6 +185,7 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::OpenSubtree => moving::open_subtree(model),
         Message::HotPath => moving::follow_hot_path(model),
         Message::ToggleFolds => moving::toggle_folds(model),
+        Message::ToggleNoise => moving::toggle_noise(model),
         Message::Sideways { right } => moving::sideways(model, right),
 
         Message::Show(view) => return view::show(model, view),
@@ -221,7 +245,11 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::SearchNext => return search::step(model, true),
         Message::SearchPrevious => return search::step(model, false),
         Message::SearchSelected => return search::for_selected(model),
+        Message::SearchOneSided { new } => return search::for_one_sided(model, new),
 
+        Message::OpenPrompt(kind @ (PromptKind::Note | PromptKind::Fix)) => {
+            return noting::open(model, kind);
+        }
         Message::OpenPrompt(kind) => return prompt::open(model, kind),
         Message::Recall { older } => return prompt::recall(model, older),
         Message::Typed(c) => return prompt::edit(model, |line| line.insert(c)),
@@ -278,6 +306,10 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::Tried { ticket, shown, out, of_sides } => {
             prompt::tried(model, ticket, Trial::Counted { shown, out, of_sides });
         }
+
+        Message::Bookmark => return notes::bookmark(model),
+        Message::Understood => return notes::understood(model),
+        Message::Noted { notes, said } => notes::noted(model, notes, said),
 
         Message::CopyPath => return copy_path(model),
         Message::Repro => return repro::show(model),

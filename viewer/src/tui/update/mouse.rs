@@ -32,6 +32,10 @@ pub(super) fn click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
     }
     match model.over.last() {
         Some(&Over::Menu(selected)) => return click_menu(model, selected, y),
+        Some(Over::View(_)) if model.sheet().is_picture => {
+            select_in_picture(model, x, y);
+            return None;
+        }
         Some(_) => {
             select(model, y);
             return None;
@@ -47,9 +51,7 @@ pub(super) fn click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
         return Some(Message::Show(view));
     }
     if model.sheet().is_picture {
-        if let Some(line) = y.checked_sub(model.top()).filter(|line| *line < model.body_height()) {
-            model.select_at(x, line);
-        }
+        select_in_picture(model, x, y);
         return None;
     }
     if y + 1 == model.top() && model.sheet().has_rows {
@@ -66,6 +68,12 @@ pub(super) fn click(model: &mut Model, x: u16, y: u16) -> Option<Message> {
         rows.select(line);
     }
     on_marker.then_some(Message::Toggle)
+}
+
+fn select_in_picture(model: &mut Model, x: usize, y: usize) {
+    if let Some(line) = y.checked_sub(model.top()).filter(|line| *line < model.body_height()) {
+        model.select_at(x, line);
+    }
 }
 
 /// The line between call path and numbers follows the mouse, from column to column: those that have

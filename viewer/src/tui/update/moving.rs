@@ -1,14 +1,16 @@
 //! Moving about in lists and pages, and opening and ordering rows.
 
 use super::super::columns::sort_key;
-use super::super::message::{Edge, Notice};
+use super::super::message::{Edge, Notice, ViewId};
 use super::super::model::{HOT_SHARE, Model, Over};
 use super::super::name::width;
 use super::super::table::{OPEN_LIMIT, Rows};
 use crate::refine::Refined;
-use crate::views::Sort;
 use crate::views::columns::Column;
+use crate::views::difference::Difference;
 use crate::views::hot_path;
+use crate::views::number::counted;
+use crate::views::{Cost, Sort};
 
 /// A screen of lines, with one line in common.
 pub(super) fn page(model: &Model) -> isize {
@@ -63,6 +65,8 @@ pub(super) fn keep_in_view(model: &mut Model) {
         Some((rows, refined)) if !is_picture => {
             rows.keep_in_view(height);
             rows.measure(refined, barred);
+            let first = rows.scroll();
+            rows.fill_strips(refined, first..first + height);
         }
         _ => model.lay_out(width, height),
     }
@@ -110,6 +114,53 @@ pub(super) fn toggle_folds(model: &mut Model) {
         None => "only the call tree has folded rows; 1 shows it",
     };
     model.notice = Some(Notice::Said(said.to_owned()));
+}
+
+/// Dims rows that differ by no more than noise, and says how many they are and what they differ by
+/// together, each sample once.
+pub(super) fn toggle_noise(model: &mut Model) {
+    let said = if model.comparison().is_none() {
+        "only a comparison has rows within noise: csprof view BASE OTHER".to_owned()
+    } else {
+        model.scene.dims_noise = !model.scene.dims_noise;
+        match (model.dims_noise, within_noise(model)) {
+            (false, _) => "rows within noise look like the others".to_owned(),
+            (true, None) => "rows within noise are dimmed".to_owned(),
+            (true, _) if model.sheet().is_picture => {
+                "rows within noise are dimmed; boxes within noise have no color".to_owned()
+            }
+            (true, Some((rows, sum))) => {
+                let rows = counted(rows, "row", model.form());
+                // Inclusive costs of functions that call each other have the same samples.
+                let adds_up = model.sheet().cost == Cost::Exclusive || model.seen() == ViewId::HOME;
+                let sum = if adds_up { format!("; in all {sum}") } else { String::new() };
+                format!("{rows} here within noise, dimmed{sum}")
+            }
+        }
+    };
+    model.notice = Some(Notice::Said(said));
+}
+
+/// The rows that have a line and are within noise, and by how much the outermost of them differ
+/// together. `None` where the view has no rows. O(lines).
+fn within_noise(model: &Model) -> Option<(u64, String)> {
+    let (rows, comparison) = (model.rows()?, model.comparison()?);
+    let cost = model.sheet().cost;
+    let (mut found, mut sums, mut above) = (0, [0_u64; 2], None);
+    for line in (0..rows.len()).filter_map(|at| rows.line(at)) {
+        above = above.filter(|depth| line.depth > *depth);
+        let row = rows.row(line);
+        if Difference::new(comparison, cost.of_runs(row)).is_significant() {
+            continue;
+        }
+        found += 1;
+        if above.is_none() {
+            above = Some(line.depth);
+            let of = cost.of_sides(row);
+            sums = [sums[0].saturating_add(of[0]), sums[1].saturating_add(of[1])];
+        }
+    }
+    Some((found, Difference::new(comparison, sums).delta(model.form())))
 }
 
 /// Scrolls names by some cells, as far as there are any.

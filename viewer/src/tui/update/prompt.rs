@@ -15,7 +15,7 @@ use super::super::stages::{Stage, Stages};
 use super::super::table::Rows;
 use super::super::{commands, offers};
 use super::ask::{Effects, ask};
-use super::{refinement, search};
+use super::{notes, refinement, search};
 use crate::refine::{contexts, is_definition};
 use crate::set_files::SetFile;
 use crate::views::number::amount;
@@ -137,7 +137,12 @@ const NAMES_AT_ONCE: usize = 10_000;
 fn ask_for_names(model: &mut Model, prompt: &mut Prompt) -> Effects {
     let is_refinement = !matches!(
         prompt.kind,
-        PromptKind::Search | PromptKind::Command | PromptKind::Export | PromptKind::Folder
+        PromptKind::Search
+            | PromptKind::Command
+            | PromptKind::Export
+            | PromptKind::Folder
+            | PromptKind::Note
+            | PromptKind::Fix
     );
     if !is_refinement || model.profile.functions.len() <= NAMES_AT_ONCE {
         return Vec::new();
@@ -186,7 +191,9 @@ fn offer(model: &Model, prompt: &mut Prompt) {
             (0, offered.into_iter().chain(metrics).collect())
         }
         PromptKind::Export => (0, export::completions(&model.path, prompt.line.before())),
-        PromptKind::Search | PromptKind::Folder => (0, Vec::new()),
+        PromptKind::Search | PromptKind::Folder | PromptKind::Note | PromptKind::Fix => {
+            (0, Vec::new())
+        }
     };
 }
 
@@ -230,7 +237,14 @@ fn try_out(model: &mut Model, prompt: &mut Prompt) -> Effects {
             };
             Vec::new()
         }
-        PromptKind::Command | PromptKind::Folder => Vec::new(),
+        PromptKind::Fix => {
+            prompt.trial = match notes::estimate(&text) {
+                Err(cause) => Trial::Wrong { at: 0, cause },
+                Ok(_) => Trial::Nothing,
+            };
+            Vec::new()
+        }
+        PromptKind::Command | PromptKind::Folder | PromptKind::Note => Vec::new(),
     }
 }
 
@@ -287,6 +301,15 @@ pub(super) fn accept(model: &mut Model) -> Accepted {
             Vec::new()
         }
         PromptKind::Command => return Accepted::Command(text),
+        PromptKind::Note => notes::typed(model, &text),
+        PromptKind::Fix => match notes::estimate(&text) {
+            Ok(estimate) => notes::to_fix(model, estimate),
+            Err(cause) => {
+                prompt.trial = Trial::Wrong { at: 0, cause };
+                model.over.push(Over::Prompt(prompt));
+                Vec::new()
+            }
+        },
         PromptKind::Export if text.trim().is_empty() => Vec::new(),
         PromptKind::Export => match super::export::to(model, &text) {
             Ok(effects) => effects,

@@ -9,8 +9,9 @@ use super::super::scene::PercentOf;
 use super::super::table::Rows;
 use super::super::view::Repro;
 use super::ask::Effects;
+use crate::export::svg;
 use crate::profile::MetricRef;
-use crate::profile::comparison::Scale;
+use crate::profile::comparison::{Scale, Scaling};
 use crate::views::Sort;
 use crate::views::printable::command_line;
 
@@ -48,11 +49,14 @@ pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, St
     }
     let comparison = model.comparison();
     let repro = model.view().repro(&model.refined);
-    let is_picture = form.map_or(matches!(repro, Repro::OfPicture(_)), Form::is_picture);
+    let of_paths = match form {
+        Some(form) => matches!(form, Form::Paths(_)),
+        None => matches!(repro, Repro::OfPicture(_)),
+    };
     // Rows that are no functions are no tree.
     let has_tree = model.sheet().has_rows;
     words.push(match (&repro, comparison) {
-        _ if is_picture && !has_tree => {
+        _ if of_paths && !has_tree => {
             return Err("this is no tree of calls: .txt, .csv and .json hold it".to_owned());
         }
         (Repro::OfFile("info"), _) if form == Some(Form::Csv) => {
@@ -63,12 +67,27 @@ pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, St
         }
         (Repro::OfFile(subcommand), _) => (*subcommand).to_owned(),
         (Repro::None(why), _) => return Err((*why).to_owned()),
+        (_, Some(_)) if matches!(form, Some(Form::Paths(format)) if !format.is_picture) => {
+            return Err("this form has no place for a comparison".to_owned());
+        }
         (_, Some(_)) => "diff".to_owned(),
-        (_, None) if is_picture => "export".to_owned(),
+        (_, None) if of_paths => "export".to_owned(),
         (_, None) => "report".to_owned(),
     });
     match comparison {
-        Some(comparison) => words.extend(comparison.sides.each_ref().map(|side| side.name.clone())),
+        Some(comparison) => {
+            let [base, other] = comparison
+                .sides
+                .each_ref()
+                .map(|side| side.runs.iter().map(|run| run.name.clone()).collect::<Vec<String>>());
+            words.extend(base);
+            words.extend(comparison.has_several_runs().then(|| "--with".to_owned()));
+            words.extend(other);
+            if let Some(Scaling { kind, workers: [base, other] }) = comparison.scaling {
+                words.extend(["--scaling".to_owned(), kind.name().to_owned()]);
+                words.extend(["--workers".to_owned(), format!("{base},{other}")]);
+            }
+        }
         None => words.extend(model.files.iter().cloned()),
     }
     let mut add = |option: &str, value: Option<&str>| {
@@ -78,12 +97,12 @@ pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, St
     if model.salvage {
         add("--salvage", None);
     }
-    let form = form.or(is_picture.then_some(Form::Svg));
+    let form = form.or(of_paths.then_some(Form::Paths(&svg::FORMAT)));
     if let Some(form) = form {
         add("--format", Some(form.name()));
     }
     let (options, further) = match repro {
-        Repro::OfRows(options) if !is_picture => (options, None),
+        Repro::OfRows(options) if !of_paths => (options, None),
         Repro::OfRows(_) => (Vec::new(), None),
         Repro::OfPicture(stage) => (Vec::new(), stage),
         Repro::OfFile(_) | Repro::None(_) => return Ok(words),
@@ -113,7 +132,7 @@ pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, St
     if !stages.is_empty() {
         add("--refine", Some(&stages));
     }
-    if is_picture {
+    if of_paths {
         return Ok(words);
     }
     if comparison.is_none() && model.percent_of == PercentOf::View && model.refined.out > 0 {

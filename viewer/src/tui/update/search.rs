@@ -16,7 +16,7 @@ use crate::refine::unwatched;
 use crate::views::Row;
 use crate::views::columns::Column;
 use crate::views::number::{count, percent};
-use crate::views::search::{NamePattern, Search};
+use crate::views::search::{IS_GONE, IS_NEW, NamePattern, Search};
 
 /// Goes to the next row or line that the search finds, or the previous one.
 pub(super) fn step(model: &mut Model, forward: bool) -> Effects {
@@ -38,6 +38,20 @@ pub(super) fn for_selected(model: &mut Model) -> Effects {
         true if effects.is_empty() => step(model, true),
         _ => effects,
     }
+}
+
+/// Goes to the next path that one side of a comparison lacks.
+pub(super) fn for_one_sided(model: &mut Model, new: bool) -> Effects {
+    if model.comparison().is_none() {
+        let said = "only a comparison has paths that are new or gone: csprof view BASE OTHER";
+        model.notice = Some(Notice::Said(said.to_owned()));
+        return Vec::new();
+    }
+    let text = if new { IS_NEW } else { IS_GONE };
+    if model.search.as_ref().is_none_or(|search| search.text() != text) {
+        model.search_for(NamePattern::new(text));
+    }
+    step(model, true)
 }
 
 /// What is searched for: in the page of text that is seen, or else in the views.

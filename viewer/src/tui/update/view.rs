@@ -7,17 +7,24 @@ use super::super::model::{Model, Over};
 use super::super::view::Outcome;
 use super::super::views::TABS;
 use super::ask::{Effects, ask};
-use super::refinement;
+use super::{noting, refinement};
+use crate::profile::{FunctionRef, short_name};
+use crate::views::distribution::Subject;
+use crate::views::path::{Path, Step};
 
 /// Shows a view. It may be about the function that was selected.
 pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
     let selected =
         |model: &Model| model.selected().map(|selected| model.of_rows().key(selected.row.function));
-    let function = selected(model);
+    let (function, row) = (selected(model), row(model));
+    let is_refused = model.rows().is_some() && !model.sheet().is_of_whole_rows;
     let ended = leave_over(model, Some(view));
     let function = function.or_else(|| selected(model));
     if view.0 >= TABS {
+        // Not the row of the view below, either.
+        let row = row.or_else(|| self::row(model).filter(|_| !is_refused));
         model.views[view.0].entered(function, None, &model.scene.refined);
+        model.views[view.0].entered_row(row, &model.scene.refined);
         model.over.push(Over::View(view));
         model.notice = model.view().told(model);
         return ended;
@@ -31,6 +38,39 @@ pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
     }
     ended
 }
+
+/// The row that is selected, for a view about it, and what people call it.
+fn row(model: &Model) -> Option<(Subject, String)> {
+    let (rows, selected) = (model.rows()?, model.selected()?);
+    let (view, of_rows) = (model.view(), model.of_rows());
+    // Deep recursion has millions of rows, and a name may be as long.
+    let named = |steps: &[Step], arrow: &str| {
+        let functions = steps.iter().filter_map(|step| step.function(of_rows));
+        let name = |of: FunctionRef| {
+            let name = short_name(&of_rows.functions[of.index()].name);
+            name.chars().take(LONGEST_NAME).collect::<String>()
+        };
+        functions.map(name).collect::<Vec<_>>().join(arrow)
+    };
+    if let Some(path) = view.selected_path(&model.scene.refined) {
+        let first = path.0.len().saturating_sub(MOST_NAMES);
+        let name = named(&path.0[first..], " > ");
+        return Some((Subject::Path(path), name));
+    }
+    if !model.sheet().is_of_whole_rows {
+        return None;
+    }
+    let path = match model.sheet().leads_to_callers {
+        true => rows.path(of_rows, selected.line),
+        false => Path(vec![Step::of(of_rows, selected.row)]),
+    };
+    let name = named(&path.0[..path.0.len().min(MOST_NAMES)], " < ");
+    Some((Subject::Callers(path), name))
+}
+
+/// Most frames of a path that are named, and characters of a name.
+const LONGEST_NAME: usize = 200;
+const MOST_NAMES: usize = 64;
 
 /// Leaves the views that lie over another one, for one that may be among them.
 fn leave_over(model: &mut Model, next: Option<ViewId>) -> Effects {
@@ -59,7 +99,7 @@ pub(super) fn show_neighbor(model: &mut Model, places: usize) -> Effects {
 /// Does what a key of the view alone asks for.
 pub(super) fn act(model: &mut Model, action: Action) -> Effects {
     let seen = model.seen();
-    let Outcome { notice, stage, edit, path } =
+    let Outcome { notice, stage, edit, path, note, ask } =
         model.views[seen.0].act(action, &model.scene.refined);
     let mut effects = match stage.is_some() || path.is_some() {
         true => leave_over(model, None),
@@ -72,6 +112,10 @@ pub(super) fn act(model: &mut Model, action: Action) -> Effects {
     model.forget_found();
     model.notice = notice;
     effects.extend(edit.map(|(path, line)| Effect::Edit { path, line }));
+    effects.extend(note.map(Effect::Note));
+    if let Some((kind, path)) = ask {
+        effects.extend(noting::edit(model, kind, path));
+    }
     effects.extend(stage.into_iter().flat_map(|stage| refinement::add(model, stage)));
     effects
 }
@@ -81,6 +125,8 @@ pub(super) fn look_at(model: &mut Model) -> Option<Effect> {
     if model.pending.is_some() {
         return None;
     }
+    let (seen, is_shown) = (model.seen(), model.shows_spread());
+    model.views[seen.0].show_spread(is_shown, &model.scene.refined);
     let wanted = model.view().wanted()?;
     if model.asked.iter().any(|(_, asked)| *asked == wanted) {
         return None;

@@ -55,6 +55,7 @@ static OWN: &[Binding] = &[
 
 static SHEET: Sheet = Sheet {
     mode: &MODE,
+    is_of_whole_rows: false,
     hints: &[
         ("?", "help"),
         ("q", "back"),

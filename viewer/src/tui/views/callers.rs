@@ -14,13 +14,14 @@ use crate::views::Cost;
 use crate::views::callers::{Callers, Upward};
 use crate::views::columns::About;
 use crate::views::path::Path;
+use crate::views::strips::Strips;
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Callers",
     command: "callers",
     help: "callers of each function",
     modes: &[&MODE],
-    new: |_| Box::new(CallersView { rows: LazyTable::MISSING, follow: None }),
+    new: |_| Box::new(CallersView { rows: LazyTable::MISSING, follow: None, has_spread: false }),
 };
 
 static MODE: Mode = Mode {
@@ -45,6 +46,7 @@ static SHEET: Sheet = Sheet {
         ("d", "hide"),
     ],
     opens: true,
+    leads_to_callers: true,
     double_click: || Message::Toggle,
     cost: Cost::Exclusive,
     root: Some("(no caller)"),
@@ -56,20 +58,23 @@ static SHEET: Sheet = Sheet {
     ..OF_ROWS
 };
 
-/// Functions and their callers, for the view of them.
+/// Functions and their callers, for the view of them, and whether with strips, if there are peers.
 #[derive(Clone, Debug)]
-struct WithCallers(Table<Upward>);
+struct WithCallers(Table<Upward>, bool);
 
 /// The same as a list: its first level, in an order of its own.
 #[derive(Clone, Debug)]
-pub(super) struct Functions(pub(super) Table<Upward>);
+pub(super) struct Functions(pub(super) Table<Upward>, pub(super) bool);
 
 /// Both of them, made of one tree. Costs two orders of all functions, too.
-pub(in crate::tui) fn wanted() -> Wanted {
-    Wanted::new("callers", String::new(), |refined, watch| {
-        let tree = Callers::new(refined, watch)?;
-        let functions = Functions(first_table(tree.clone(), refined, Cost::Exclusive));
-        let callers = WithCallers(first_table(tree, refined, Cost::Exclusive));
+pub(in crate::tui) fn wanted(has_spread: bool) -> Wanted {
+    let detail = if has_spread { "spread" } else { "" };
+    Wanted::new("callers", detail.to_owned(), move |refined, watch| {
+        let strips = has_spread.then(|| Strips::of(refined)).flatten();
+        let tree = Callers::with_strips(refined, strips, watch)?;
+        let table = |tree| first_table(tree, refined, Cost::Exclusive);
+        let functions = Functions(table(tree.clone()), has_spread);
+        let callers = WithCallers(table(tree), has_spread);
         Ok(Made::default().with(callers).with(functions))
     })
 }
@@ -79,6 +84,8 @@ struct CallersView {
     rows: LazyTable<Upward>,
     /// The function to select when the rows are there.
     follow: Option<FunctionKey>,
+    /// Whether rows have strips, or will have.
+    has_spread: bool,
 }
 
 impl CallersView {
@@ -119,12 +126,28 @@ impl View for CallersView {
         self.go_to_followed(shown);
     }
 
+    /// Rows that were opened have forgotten what they are made of, so all are made anew.
+    fn show_spread(&mut self, is_shown: bool, shown: &Refined) {
+        if is_shown && !self.has_spread {
+            self.has_spread = true;
+            self.rows.forget(shown);
+        }
+    }
+
     fn wanted(&self) -> Option<Wanted> {
-        self.rows.table.is_none().then(wanted)
+        self.rows.table.is_none().then(|| wanted(self.has_spread))
     }
 
     fn take(&mut self, made: &mut Made, shown: &Refined) {
-        let Some(WithCallers(table)) = made.take() else { return };
+        let Some(WithCallers(table, has_spread)) = made.take() else { return };
+        // Another view may have wanted it; what is there keeps its order and its open rows.
+        if self.rows.table.is_some() {
+            if self.has_spread || !has_spread {
+                return;
+            }
+            self.rows.forget(shown);
+        }
+        self.has_spread = has_spread;
         self.rows.take(table, shown);
         self.go_to_followed(shown);
     }

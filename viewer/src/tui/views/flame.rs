@@ -256,7 +256,7 @@ impl Flame {
     /// The mark of a box, and what its color tells.
     fn fill(&self, scene: &Scene, row: &Row, id: RowId) -> (&'static str, Fill) {
         if let Some(compared) = scene.comparison() {
-            let difference = Difference::new(compared, Cost::Inclusive.of_sides(row));
+            let difference = Difference::new(compared, Cost::Inclusive.of_runs(row));
             let (_, mark) = comparison::change(scene.theme, &difference);
             let fill = match difference.change() {
                 _ if mark.is_empty() => Fill::Nothing,
@@ -291,7 +291,7 @@ impl Flame {
         let basis = columns::basis(scene, refined);
         let cost = match scene.comparison() {
             Some(compared) => {
-                let of = Difference::new(compared, Cost::Inclusive.of_sides(row));
+                let of = Difference::new(compared, Cost::Inclusive.of_runs(row));
                 of.delta(scene.form())
             }
             None => {

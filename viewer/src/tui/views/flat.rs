@@ -113,12 +113,14 @@ struct Flat {
     /// What the rows of the tree are made from, once it was made.
     forest: Option<Refined>,
     places: LazyTable<Downward>,
+    /// Whether functions have strips, or will have.
+    has_spread: bool,
 }
 
 impl Flat {
     fn functions() -> Self {
         let (functions, places) = (LazyTable::MISSING, LazyTable::MISSING);
-        Self { grain: Grain::Function, functions, forest: None, places }
+        Self { grain: Grain::Function, functions, forest: None, places, has_spread: false }
     }
 
     fn has_places(&self) -> bool {
@@ -182,15 +184,29 @@ impl View for Flat {
         })
     }
 
+    fn show_spread(&mut self, is_shown: bool, shown: &Refined) {
+        if is_shown && !self.has_spread {
+            self.has_spread = true;
+            self.functions.forget(shown);
+        }
+    }
+
     fn wanted(&self) -> Option<Wanted> {
         match self.has_places() {
             true => self.forest.is_none().then(|| places_wanted(self.grain)),
-            false => self.functions.table.is_none().then(callers::wanted),
+            false => self.functions.table.is_none().then(|| callers::wanted(self.has_spread)),
         }
     }
 
     fn take(&mut self, made: &mut Made, shown: &Refined) {
-        if let Some(Functions(table)) = made.take() {
+        // Another view may have wanted it; what is there keeps its order and its selection.
+        if let Some(Functions(table, has_spread)) = made.take()
+            && (self.functions.table.is_none() || has_spread && !self.has_spread)
+        {
+            if self.functions.table.is_some() {
+                self.functions.forget(shown);
+            }
+            self.has_spread = has_spread;
             self.functions.take(table, shown);
         }
         if let Some(forest) = made.forest.take() {

@@ -4,10 +4,12 @@
 mod butterfly;
 pub(super) mod callers;
 mod contexts;
+mod distribution;
 mod flame;
 pub(super) mod flat;
 mod info;
 mod lazy;
+mod notes;
 mod source;
 mod suggest;
 pub(super) mod tables;
@@ -21,7 +23,7 @@ use super::scene::Scene;
 use super::view::{BoxedView, ViewEntry};
 
 /// The views. The first one is shown first, and leaving another one leads to it.
-pub static VIEWS: [&ViewEntry; 10] = [
+pub static VIEWS: [&ViewEntry; 12] = [
     &tree::ENTRY,
     &callers::ENTRY,
     &flat::ENTRY,
@@ -31,13 +33,15 @@ pub static VIEWS: [&ViewEntry; 10] = [
     &source::ENTRY,
     &contexts::ENTRY,
     &butterfly::ENTRY,
+    &distribution::ENTRY,
     &suggest::ENTRY,
+    &notes::ENTRY,
 ];
 
 /// How many of them have a digit, and a name in the header.
 pub const TABS: usize = 7;
 
-const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "6", "7", "P", "B", "!"];
+const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "6", "7", "P", "B", "D", "!", "'"];
 
 /// All views, without their rows.
 #[must_use]

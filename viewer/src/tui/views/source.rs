@@ -4,12 +4,14 @@
 //! its source. Files are read by the worker, whatever the size of the profile.
 
 mod draw;
+mod item;
 mod made;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use self::item::{Item, items_of, items_of_lines};
 use self::made::{CodeOf, FileOf, MadeCode, Shown, disassemble, read, shown_function};
 use super::super::canvas::Canvas;
 use super::super::columns::{self, Columns};
@@ -22,8 +24,7 @@ use super::super::view::{
 };
 use crate::profile::{Function, FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
-use crate::sources::Sources;
-use crate::symbols::code::CodeLine;
+use crate::sources::{Kept, Source, Sources};
 use crate::views::columns::{About, Explanation};
 use crate::views::path::Path;
 use crate::views::source::callees;
@@ -114,19 +115,6 @@ static SHEET: Sheet = Sheet {
 /// Cells that a key moves long lines by.
 const SIDEWAYS: usize = 16;
 
-/// What is on one line of the screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Item {
-    /// A line of the file, by its number.
-    Line(u32),
-    /// What such a line calls, by its place among all that it does.
-    Callee(u32, usize),
-    /// An instruction, by its place.
-    Code(usize),
-    /// The line that the instruction of this place, and those behind it, were made of.
-    LineOf(usize),
-}
-
 /// What was shown before each step to a callee, and the line that was selected.
 type Before = Vec<(Shown, u32)>;
 
@@ -175,7 +163,7 @@ impl SourceView {
     /// The line that is selected, or that has what is selected.
     fn selected_line(&self) -> Option<u32> {
         match self.item()? {
-            Item::Line(line) | Item::Callee(line, _) => Some(line),
+            Item::Line(line) | Item::Callee(line, _) | Item::Gap(line, _) => Some(line),
             Item::Code(at) | Item::LineOf(at) => {
                 let (path, line) = self.code()?.code.get(at)?.line.clone()?;
                 (path == self.file.as_ref()?.path).then_some(line)
@@ -210,37 +198,17 @@ impl SourceView {
             self.items = self.code().map_or_else(Vec::new, |code| items_of(&code.code));
             return;
         }
-        let last = file.found.as_ref().map_or(0, |source| source.text.len());
-        let numbers: Vec<u32> = match last {
-            0 => file.lines.lines.iter().map(|line| line.number).collect(),
-            last => {
-                // Sampled lines that the file does not have stand without text.
-                let last = u32::try_from(last).unwrap_or(u32::MAX);
-                let sampled = file.lines.lines.iter().map(|line| line.number);
-                (1..=last).chain(sampled.filter(|line| *line > last)).collect()
-            }
-        };
-        self.items.clear();
-        self.items.reserve(numbers.len());
-        for line in numbers {
-            self.items.push(Item::Line(line));
-            if let Some(Some(below)) = self.open.get(&line) {
-                self.items.extend((0..below.len()).map(|at| Item::Callee(line, at)));
-            }
-        }
+        let text = file.found.as_ref().ok().map(|source| &source.text);
+        let sampled = file.lines.lines.iter().map(|line| line.number);
+        let below = |line| self.open.get(&line)?.as_ref().map(Vec::len);
+        self.items = items_of_lines(text, sampled, &below);
         if let Some(item) = selected {
             self.select(item);
         }
     }
 
     fn select(&mut self, item: Item) {
-        let line = |item: &Item| match *item {
-            Item::Line(line) => (line, 0),
-            Item::Callee(line, at) => (line, at + 1),
-            Item::LineOf(at) => (0, 2 * at),
-            Item::Code(at) => (0, 2 * at + 1),
-        };
-        let at = self.items.partition_point(|other| line(other) < line(&item));
+        let at = self.items.partition_point(|other| other.place() < item.place());
         self.selected = at.min(self.items.len().saturating_sub(1));
     }
 
@@ -300,6 +268,7 @@ impl SourceView {
                 Outcome::default()
             }
             Some(Item::Code(_) | Item::LineOf(_)) => self.toggle_code(shown),
+            Some(Item::Gap(..)) => Outcome::said("the profile does not keep these lines"),
             None => Outcome::default(),
         }
     }
@@ -338,26 +307,18 @@ impl SourceView {
     fn edit(&self) -> Outcome {
         let Some(file) = &self.file else { return Outcome::default() };
         match (&file.found, self.selected_line()) {
+            (Ok(Source { kept: Kept::Shown { is_other_here, .. }, .. }), _) => {
+                let here = if *is_other_here { "here is another version" } else { "is not here" };
+                Outcome::failed(format!(
+                    "kept in the profile: the file {here}; p asks for its folder"
+                ))
+            }
             (Ok(source), Some(line)) => {
                 Outcome { edit: Some((source.path.clone(), line)), ..Outcome::default() }
             }
             _ => Outcome::failed("there is no file to open"),
         }
     }
-}
-
-/// The instructions, each run of those of one line below that.
-fn items_of(code: &[CodeLine]) -> Vec<Item> {
-    let mut items = Vec::with_capacity(code.len() * 2);
-    let mut before = None;
-    for (at, of) in code.iter().enumerate() {
-        if of.line.is_some() && of.line != before {
-            before.clone_from(&of.line);
-            items.push(Item::LineOf(at));
-        }
-        items.push(Item::Code(at));
-    }
-    items
 }
 
 impl View for SourceView {
@@ -427,6 +388,7 @@ impl View for SourceView {
                 let name = format!("{name}, called or inlined at {}:{line}", file.path);
                 (&scene.refined, Some(row), name)
             }
+            Item::Gap(..) => return None,
             Item::Code(at) | Item::LineOf(at) => {
                 let code = self.code()?;
                 let name =

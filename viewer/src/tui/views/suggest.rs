@@ -1,6 +1,7 @@
 //! What is worth a look, over another view: path prefixes with reasons, and the way to each.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::super::canvas::Canvas;
 use super::super::made::{Made, Wanted};
@@ -13,10 +14,10 @@ use super::super::scene::Scene;
 use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use crate::profile::{FunctionKey, MetricRef, short_name};
 use crate::refine::{Refined, Watch};
-use crate::views::difference::Difference;
+use crate::views::notes::Notes;
 use crate::views::number::{amount, percent};
 use crate::views::path::Path;
-use crate::views::suggest::{MOST, Suggestion, Suggestions, suggestions};
+use crate::views::suggest::{MOST, Suggestion, Suggestions, suggestions_besides};
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Worth a look",
@@ -65,6 +66,10 @@ struct Suggest {
     /// The list, once it is made.
     found: Option<Suggestions>,
     metric: MetricRef,
+    /// What is understood is left out.
+    notes: Arc<Notes>,
+    /// Tells what is made of other notes from what is made of these.
+    version: usize,
     selected: usize,
 }
 
@@ -113,9 +118,7 @@ impl View for Suggest {
         let starts = lines.clone().step_by(LINES);
         for ((place, entry), y) in self.list().iter().enumerate().skip(first).zip(starts) {
             let [part, share] = match scene.comparison() {
-                Some(comparison) => {
-                    [Difference::new(comparison, entry.part).delta(form), String::new()]
-                }
+                Some(comparison) => [entry.difference(comparison).delta(form), String::new()],
                 None => [
                     amount(entry.part[0], scene.metric(), form),
                     format!("{}%", percent(entry.part[0], scene.whole_of(None))),
@@ -164,11 +167,17 @@ impl View for Suggest {
         self.selected = 0;
     }
 
+    fn noted(&mut self, notes: &Arc<Notes>) {
+        (self.notes, self.found) = (Arc::clone(notes), None);
+        self.version += 1;
+    }
+
     fn wanted(&self) -> Option<Wanted> {
-        let make = |refined: &Refined, watch: &Watch<'_>| {
-            Ok(Made::default().with(suggestions(refined, MOST, watch)?))
+        let notes = Arc::clone(&self.notes);
+        let make = move |refined: &Refined, watch: &Watch<'_>| {
+            Ok(Made::default().with(suggestions_besides(&notes, refined, MOST, watch)?))
         };
-        let metric = self.metric.index().to_string();
+        let metric = format!("{} {}", self.metric.index(), self.version);
         self.found.is_none().then(|| Wanted::new("suggestions", metric, make))
     }
 

@@ -72,6 +72,7 @@ static SHEET: Sheet = Sheet {
     ],
     // They are of the path; the paths with a match on them may not be.
     has_cost_of_found: false,
+    is_of_whole_rows: false,
     double_click: || Message::Own(EXTEND),
     root: Some("(no caller)"),
     about: About {

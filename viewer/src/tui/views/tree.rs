@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::super::made::Made;
+use super::super::made::{Made, Wanted};
 use super::super::message::{Message, RowStage};
-use super::super::mode::{Binding, COLUMNS, FRAME, Group, Keys, MENU, Mode, STEPS, TREE, bind};
+use super::super::mode::{
+    Binding, COLUMNS, FRAME, Group, Keys, MENU, Mode, NOTES, STEPS, TREE, bind,
+};
 use super::super::table::{Rows, Table};
 use super::super::view::{BoxedView, Memory, OF_ROWS, Repro, RowsMut, Sheet, View, ViewEntry};
 use super::lazy::{LazyTable, first_table};
@@ -12,6 +14,7 @@ use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::columns::About;
 use crate::views::path::Path;
+use crate::views::strips::{SharedStrips, Strips};
 use crate::views::top_down::{Downward, TopDown};
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
@@ -19,12 +22,18 @@ pub(super) static ENTRY: ViewEntry = ViewEntry {
     command: "tree",
     help: "call tree",
     modes: &[&MODE],
-    new: |_| Box::new(Tree { rows: LazyTable::MISSING }),
+    new: |_| Box::new(Tree { rows: LazyTable::MISSING, spread: Spread::default() }),
 };
 
 static MODE: Mode = Mode {
     title: "the call tree",
-    keys: &[TREE, &[Keys::Of(OWN), Keys::Of(STEPS)], COLUMNS, &[Keys::Of(MENU)], FRAME],
+    keys: &[
+        TREE,
+        &[Keys::Of(OWN), Keys::Of(NOTES), Keys::Of(STEPS)],
+        COLUMNS,
+        &[Keys::Of(MENU)],
+        FRAME,
+    ],
 };
 
 static OWN: &[Binding] = &[
@@ -69,7 +78,24 @@ static SHEET: Sheet = Sheet {
 #[derive(Clone, Debug)]
 struct Tree {
     rows: LazyTable<Downward>,
+    spread: Spread,
 }
+
+/// Whether rows have strips.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Spread {
+    /// Nobody looks at them.
+    #[default]
+    Hidden,
+    /// They are to be made.
+    Missing,
+    /// They are made, if there are peers.
+    Made,
+}
+
+/// What makes the strips of rows, if there are peers.
+#[derive(Clone, Debug)]
+struct OfTree(Option<SharedStrips>);
 
 impl View for Tree {
     fn boxed(&self) -> BoxedView {
@@ -103,7 +129,12 @@ impl View for Tree {
     /// any choice are open: start-up code, `main`.
     fn take(&mut self, made: &mut Made, shown: &Refined) {
         const NEARLY_ALL: u32 = 95;
+        if let (Some(OfTree(strips)), Some(table)) = (made.take(), &mut self.rows.table) {
+            table.tree_mut().set_strips(strips);
+            self.spread = Spread::Made;
+        }
         let Some(tree) = made.take::<TopDown>() else { return };
+        self.spread = Spread::Hidden;
         let table = first_table(tree, shown, SHEET.cost).folding(shown);
         if self.rows.take(table, shown) {
             return;
@@ -122,6 +153,22 @@ impl View for Tree {
 
     fn entered(&mut self, _function: Option<FunctionKey>, path: Option<Path>, shown: &Refined) {
         self.rows.reveal_path(shown, path);
+    }
+
+    fn show_spread(&mut self, is_shown: bool, _shown: &Refined) {
+        self.spread = match (is_shown, self.spread) {
+            (true, Spread::Hidden) => Spread::Missing,
+            (false, Spread::Missing) => Spread::Hidden,
+            (_, spread) => spread,
+        };
+    }
+
+    fn wanted(&self) -> Option<Wanted> {
+        (self.spread == Spread::Missing).then(|| {
+            Wanted::new("spread", String::new(), |refined, _| {
+                Ok(Made::default().with(OfTree(Strips::of(refined))))
+            })
+        })
     }
 
     fn forget(&mut self, shown: &Refined) {

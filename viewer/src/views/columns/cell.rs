@@ -5,11 +5,12 @@ use core::cmp::{Ordering, Reverse};
 
 use csprof_format::profile::Metric;
 
-use crate::profile::comparison::OTHER;
+use crate::profile::comparison::{BASE, OTHER};
 use crate::views::difference::{self, Difference};
 use crate::views::measure::Measure;
 use crate::views::number::{Form, count, edges, hex, percent};
-use crate::views::row::{Edges, Weight};
+use crate::views::row::{Edges, OfMetric, Weight};
+use crate::views::strip;
 use crate::views::verdict::per_edge;
 
 /// What a row has in a column.
@@ -63,8 +64,23 @@ pub enum Cell<'r> {
     Delta(Difference<'r>),
     /// OTHER minus BASE as a share of BASE.
     Growth(Difference<'r>),
-    /// Two standard deviations of the difference.
+    /// Half the width of the interval of the difference.
     Noise(Difference<'r>),
+    /// What is expected of OTHER.
+    Expected(Difference<'r>),
+    /// OTHER minus that as a share of all that OTHER has.
+    LossShare(Difference<'r>),
+    /// An end of the interval of the difference: 0 the least, 1 the greatest.
+    End(Difference<'r>, usize),
+    /// How samples of a metric are spread over peers, in this measure.
+    Strip {
+        /// The samples of each cell.
+        of: &'r OfMetric,
+        /// What they stand for.
+        metric: &'r Metric,
+        /// What the numbers count.
+        measure: Measure,
+    },
 }
 
 /// A cell as machines read it.
@@ -86,6 +102,8 @@ pub enum Plain<'r> {
     Real(f64),
     /// An edge count: its least and its greatest possible value.
     Bounds(u64, u64),
+    /// Numbers from 0 on, each so many times this one.
+    Naturals(&'r [u64], u128),
 }
 
 impl<'r> Cell<'r> {
@@ -109,6 +127,10 @@ impl<'r> Cell<'r> {
             Self::Delta(difference) => difference.delta(form),
             Self::Growth(difference) => difference.growth_text(form),
             Self::Noise(difference) => difference.noise(form),
+            Self::Expected(difference) => difference.expected(form),
+            Self::LossShare(difference) => difference.share_of_other_text(),
+            Self::End(difference, end) => difference.ends(form)[end].clone(),
+            Self::Strip { of, .. } => strip::text(&of.parts, form),
         }
     }
 
@@ -141,6 +163,14 @@ impl<'r> Cell<'r> {
             Self::Delta(difference) => Plain::Integer(difference.plain_delta()),
             Self::Growth(difference) => difference.growth().map_or(Plain::Nothing, Plain::Real),
             Self::Noise(difference) => Plain::Natural(difference.plain_noise()),
+            Self::Expected(difference) => Plain::Natural(difference.plain_expected()),
+            Self::LossShare(difference) => {
+                difference.share_of_other().map_or(Plain::Nothing, Plain::Real)
+            }
+            Self::End(difference, end) => Plain::Integer(difference.plain_interval()[end]),
+            Self::Strip { of, metric, measure } => {
+                Plain::Naturals(&of.parts, measure.of(1, metric))
+            }
         }
     }
 
@@ -152,7 +182,7 @@ impl<'r> Cell<'r> {
             Edges::Range { high, .. } => Rank::Number(high),
         };
         match *self {
-            Self::Nothing | Self::Bytes(_) => Rank::Absent,
+            Self::Nothing | Self::Bytes(_) | Self::Strip { .. } => Rank::Absent,
             Self::Text(name) => Rank::Name(Reverse(name)),
             Self::Truth(truth) => Rank::Number(truth.into()),
             Self::Count(samples)
@@ -165,7 +195,16 @@ impl<'r> Cell<'r> {
                 rank => rank,
             },
             Self::Side(difference, side) => Rank::Number(difference.samples()[side]),
-            Self::Delta(difference) => Rank::Amount(difference.size()),
+            // What is lost comes before what is won.
+            Self::Delta(difference) | Self::LossShare(difference)
+                if difference.is_less() && difference.comparison().scaling.is_some() =>
+            {
+                Rank::Won(Reverse(difference.size()))
+            }
+            Self::Delta(difference) | Self::LossShare(difference) | Self::End(difference, _) => {
+                Rank::Amount(difference.size())
+            }
+            Self::Expected(difference) => Rank::Number(difference.samples()[BASE]),
             Self::Noise(difference) => Rank::Amount(difference.plain_noise()),
             Self::Growth(difference) => match difference.samples() {
                 [0, 0] => Rank::Absent,
@@ -207,6 +246,8 @@ impl<'r> Cell<'r> {
 pub enum Rank<'r> {
     /// There is nothing to compare: last.
     Absent,
+    /// So much less than expected.
+    Won(Reverse<u128>),
     /// Nothing has returned, so that there is no cost per edge.
     Unreturned,
     /// A number.
@@ -262,7 +303,7 @@ impl Rank<'_> {
             Self::Number(n) => u32::try_from(n).ok()?.checked_add(2),
             Self::Amount(n) => bits(n as f64).checked_add(2),
             Self::Ratio(Ratio(part, whole)) => bits(float(part)? / float(whole)?).checked_add(2),
-            Self::New(_) | Self::Name(_) => None,
+            Self::Won(_) | Self::New(_) | Self::Name(_) => None,
         }
     }
 

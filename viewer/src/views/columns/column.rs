@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use csprof_format::profile::{Frame, Metric, Module};
+use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
 use crate::profile::{self, MetricRef};
@@ -11,11 +12,11 @@ use crate::views::contexts::Context;
 use crate::views::difference::Difference;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Cost, Row, Weight};
+use crate::views::row::{Cost, OfMetric, Row, Strip, Weight};
 use crate::views::summary::clustered;
 
 /// Which column.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Id {
     /// Inclusive cost.
     #[default]
@@ -36,6 +37,8 @@ pub enum Id {
     Samples,
     /// The number that rows are ordered by as a bar.
     Bar,
+    /// How inclusive cost is spread over peers.
+    Spread,
     /// Name of the function.
     Function,
     /// Kind of frame.
@@ -74,6 +77,14 @@ pub enum Id {
     Change,
     /// Whether that is more than noise.
     Significant,
+    /// What is expected of OTHER by scaling.
+    Expected,
+    /// OTHER minus that as a share of all that OTHER has.
+    LossShare,
+    /// The least difference that several runs leave.
+    Low,
+    /// The greatest one.
+    High,
     /// Name of the function, which both sides have.
     FunctionOfBoth,
     /// Whether it is a process or a thread.
@@ -144,7 +155,7 @@ impl Column {
 }
 
 /// Whether and how a screen has a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// Which one.
     pub id: Id,
@@ -210,6 +221,8 @@ pub enum Unit {
     PerEdge,
     /// A cost of two profiles, inclusive or exclusive.
     Compared,
+    /// Samples of peers as heights.
+    Strip,
 }
 
 impl Unit {
@@ -276,7 +289,7 @@ pub enum Medium {
 }
 
 /// What percentages are of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PercentOf {
     /// All samples of the profile.
     #[default]
@@ -330,6 +343,8 @@ pub struct Basis<'r> {
     pub clustered: Option<(u64, u64)>,
     /// Whether machines get all that is known of addresses.
     pub addresses: bool,
+    /// Whether pages and machines get how rows are spread over peers.
+    pub spread: bool,
     /// Which characters may be used.
     pub form: Form,
 }
@@ -416,6 +431,7 @@ impl<'r> Basis<'r> {
             percent_of: PercentOf::default(),
             clustered: None,
             addresses: false,
+            spread: false,
             form: Form::default(),
         }
     }
@@ -452,6 +468,25 @@ impl<'r> Basis<'r> {
 
     pub(super) fn is_compared(&self) -> bool {
         self.refined.profile.comparison.is_some()
+    }
+
+    /// Whether runs of different numbers of ranks or threads are compared.
+    pub(super) fn is_scaled(&self) -> bool {
+        self.refined.profile.comparison.as_ref().is_some_and(|of| of.scaling.is_some())
+    }
+
+    /// Whether a side of a comparison has several runs.
+    pub(super) fn has_several_runs(&self) -> bool {
+        self.refined.profile.comparison.as_ref().is_some_and(|of| of.has_several_runs())
+    }
+
+    /// Whether there is such a column, of those that not all comparisons have.
+    pub(super) fn has(&self, id: Id) -> bool {
+        match id {
+            Id::Expected | Id::LossShare => self.is_scaled(),
+            Id::Low | Id::High => self.has_several_runs(),
+            _ => true,
+        }
     }
 }
 
@@ -509,17 +544,23 @@ impl<'r> At<'r> {
         Cell::Share { part, whole }
     }
 
+    /// How what the row has of it is spread over peers, where that was asked for.
+    pub(super) fn spread(&self) -> Option<(&'r Strip, &'r OfMetric)> {
+        let strip = self.row.spread.as_deref()?;
+        Some((strip, strip.of(self.number())?))
+    }
+
     /// Whether edge counts of the sides compare.
-    pub(super) fn has_same_period(&self) -> bool {
+    pub(super) fn edges_compare(&self) -> bool {
         let comparison = self.basis.refined.profile.comparison.as_ref();
-        comparison.is_some_and(|comparison| comparison.same_period())
+        comparison.is_some_and(|comparison| comparison.edges_compare())
     }
 
     /// What the sides of a comparison differ by, of what the column compares.
     #[must_use]
     pub fn difference(&self) -> Option<Difference<'r>> {
         let comparison = self.basis.refined.profile.comparison.as_deref()?;
-        Some(Difference::new(comparison, self.column.cost.of_sides(self.row)))
+        Some(Difference::new(comparison, self.column.cost.of_runs(self.row)))
     }
 
     /// One of its numbers; nothing where nothing is compared.

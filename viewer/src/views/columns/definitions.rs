@@ -13,6 +13,7 @@ use crate::views::measure::Measure;
 use crate::views::number::Form;
 use crate::views::printable::printable;
 use crate::views::row::{Cost, Edges};
+use crate::views::strip::CELLS;
 use crate::views::verdict;
 
 /// Which metrics have a column on a screen.
@@ -77,12 +78,28 @@ pub(super) const OF_ADDRESSES: [Id; 3] = [Id::BuildId, Id::CallFile, Id::CallLin
 pub(super) const COMPARED: [Id; 6] =
     [Id::Base, Id::Other, Id::Delta, Id::Growth, Id::Noise, Id::EdgesOfBoth];
 
+/// The same of runs on different numbers of ranks or threads.
+pub(super) const SCALED: [Id; 7] =
+    [Id::Base, Id::Expected, Id::Other, Id::Delta, Id::LossShare, Id::Noise, Id::EdgesOfBoth];
+
 /// The same on a screen, in the order of what matters most.
+pub(super) const SCALED_SCREEN: [Id; 8] = [
+    Id::Expected,
+    Id::Other,
+    Id::Delta,
+    Id::LossShare,
+    Id::Bar,
+    Id::Noise,
+    Id::Base,
+    Id::EdgesOfBoth,
+];
+
+/// Of a comparison on a screen, in the order of what matters most.
 pub(super) const COMPARED_SCREEN: [Id; 7] =
     [Id::Base, Id::Other, Id::Delta, Id::Growth, Id::Bar, Id::Noise, Id::EdgesOfBoth];
 
 /// Of a comparison, for machines, and about which cost, if not about that of the view.
-pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 17] = [
+pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 25] = [
     (Id::Function, None),
     (Id::Module, None),
     (Id::File, None),
@@ -100,6 +117,14 @@ pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 17] = [
     (Id::Noise, Some(Cost::Exclusive)),
     (Id::Change, None),
     (Id::Significant, None),
+    (Id::Low, Some(Cost::Inclusive)),
+    (Id::Low, Some(Cost::Exclusive)),
+    (Id::High, Some(Cost::Inclusive)),
+    (Id::High, Some(Cost::Exclusive)),
+    (Id::Expected, Some(Cost::Inclusive)),
+    (Id::Expected, Some(Cost::Exclusive)),
+    (Id::LossShare, Some(Cost::Inclusive)),
+    (Id::LossShare, Some(Cost::Exclusive)),
 ];
 
 /// Of processes and threads, on a screen and on a page, from left to right; then come the first of
@@ -120,7 +145,7 @@ pub(super) const CONTEXTS_MACHINE: [Id; 9] = [
 ];
 
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
-pub static DEFINITIONS: [Definition; 38] = [
+pub static DEFINITIONS: [Definition; 43] = [
     Definition {
         id: Id::Inclusive,
         key: "inclusive",
@@ -238,6 +263,20 @@ pub static DEFINITIONS: [Definition; 38] = [
         width: 4,
         ..SHARE
     },
+    Definition {
+        id: Id::Spread,
+        key: "spread",
+        unit: Unit::Strip,
+        value: |at| match at.spread() {
+            Some((_, of)) => Cell::Strip { of, metric: at.metric(), measure: at.basis.measure },
+            None => Cell::Nothing,
+        },
+        order: Order::None,
+        help: "Inclusive cost over ranks, or processes, or threads",
+        explain: explain::spread,
+        width: CELLS,
+        ..COLUMN
+    },
     FUNCTION,
     Definition {
         id: Id::Kind,
@@ -336,6 +375,7 @@ pub static DEFINITIONS: [Definition; 38] = [
         id: Id::Delta,
         key: "delta",
         heading: |of| match (of.basis.form, of.is_share_on_page()) {
+            _ if of.basis.is_scaled() => "loss".into(),
             (Form::Unicode, true) => "Δ pp".into(),
             (Form::Ascii, true) => "delta pp".into(),
             (Form::Unicode, false) => "Δ".into(),
@@ -388,13 +428,15 @@ pub static DEFINITIONS: [Definition; 38] = [
         id: Id::Noise,
         key: "noise",
         heading: |of| match (of.basis.medium, of.basis.form) {
+            (_, Form::Unicode) if of.basis.has_several_runs() => "±95%".into(),
+            (Medium::Page, Form::Ascii) if of.basis.has_several_runs() => "+-95%".into(),
             (_, Form::Unicode) => "±2σ".into(),
             (Medium::Screen, Form::Ascii) => "noise".into(),
             (Medium::Page, Form::Ascii) => "+-2sd".into(),
         },
         value: |at| at.compared(Cell::Noise),
         order: Order::As(Id::Delta),
-        help: "Two standard deviations of the difference by sampling",
+        help: "Noise of the difference: of sampling, or between several runs",
         explain: explain::noise,
         tone: Tone::Faint,
         ..SIDE
@@ -405,7 +447,7 @@ pub static DEFINITIONS: [Definition; 38] = [
         unit: Unit::Edges,
         value: |at| {
             let sides = || at.row.sides().map(|weight| weight.edges);
-            let sides = at.has_same_period().then(sides);
+            let sides = at.edges_compare().then(sides);
             Cell::EdgesOfBoth { sides, sum: at.weight().edges }
         },
         order: Order::By("edges"),
@@ -446,6 +488,48 @@ pub static DEFINITIONS: [Definition; 38] = [
         order: Order::None,
         help: "Whether it differs by more than noise",
         repeats: Some(Id::Delta),
+        ..SIDE
+    },
+    Definition {
+        id: Id::Expected,
+        key: "expected",
+        heading: |of| of.of_side("expected"),
+        value: |at| at.compared(Cell::Expected),
+        order: Order::As(Id::Base),
+        help: "What OTHER should cost if the program scaled",
+        explain: explain::expected,
+        ..SIDE
+    },
+    Definition {
+        id: Id::LossShare,
+        key: "loss_percent",
+        heading: |_| "loss%".into(),
+        value: |at| at.compared(Cell::LossShare),
+        order: Order::As(Id::Delta),
+        help: "The scaling loss as a share of all that OTHER costs",
+        explain: explain::loss_share,
+        width: 6,
+        tone: Tone::Change,
+        ..SIDE
+    },
+    Definition {
+        id: Id::Low,
+        key: "low",
+        value: |at| at.compared(|difference| Cell::End(difference, 0)),
+        order: Order::As(Id::Delta),
+        help: "The least difference that the spread of the runs leaves",
+        repeats: Some(Id::Noise),
+        tone: Tone::Faint,
+        ..SIDE
+    },
+    Definition {
+        id: Id::High,
+        key: "high",
+        value: |at| at.compared(|difference| Cell::End(difference, 1)),
+        order: Order::As(Id::Delta),
+        help: "The greatest difference that the spread of the runs leaves",
+        repeats: Some(Id::Noise),
+        tone: Tone::Faint,
         ..SIDE
     },
     Definition { id: Id::FunctionOfBoth, lines: Lines::OfBoth, help: "By name", ..FUNCTION },
@@ -593,7 +677,7 @@ fn named<'r>(at: &At<'r>) -> Option<&'r Function> {
 
 fn edges_of_side<'r>(at: &At<'r>, side: usize) -> Cell<'r> {
     let edges = || at.row.sides()[side].edges;
-    Cell::Edges(if at.has_same_period() { edges() } else { Edges::None })
+    Cell::Edges(if at.edges_compare() { edges() } else { Edges::None })
 }
 
 /// The word for a kind of frame. Code without a name was called like any other.

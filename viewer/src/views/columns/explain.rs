@@ -8,7 +8,8 @@ use csprof_format::profile::{Module, SymbolSource};
 use super::cell::Cell;
 use super::column::{About, At, Explanation, PercentOf};
 use crate::profile::FrameKind;
-use crate::profile::comparison::{BASE, OTHER, Scale};
+use crate::profile::comparison::{BASE, Method, OTHER, Scale, ScalingKind};
+use crate::refine::Axis;
 use crate::views::difference::{self, Change};
 use crate::views::measure::Measure;
 use crate::views::number::{amount, amount_per, count, counted, hex, percent};
@@ -271,6 +272,9 @@ pub(super) fn calls(at: &At<'_>, _: About) -> Explanation {
         None if matches!(at.weight().outer_edges, Edges::None | Edges::Range { high: 0, .. }) => {
             Vec::new()
         }
+        None if verdict::are_too_few(at.weight()) => {
+            vec![pair("calls", "too few were met, each once, to tell how long they are")]
+        }
         None => {
             vec![pair("calls", "the bounds of edges are too far apart to tell long from short")]
         }
@@ -290,8 +294,41 @@ fn side(at: &At<'_>, side: usize, label: &str) -> Explanation {
         Scale::Amount | Scale::Samples => String::new(),
     };
     let [period, amount] = [1, samples].map(|samples| amount(samples, &of.metric, form));
-    let text = format!("{} samples × {period} = {amount}{share}", count(samples, form));
+    let samples = count(samples, form);
+    let text = match (of.runs.len(), difference.deviation(side, form)) {
+        (runs @ 2.., Some(deviation)) => format!(
+            "{samples} samples × {period} in {runs} runs: mean {}, standard deviation {deviation}",
+            difference.amount(side, form),
+        ),
+        _ => format!("{samples} samples × {period} = {amount}{share}"),
+    };
     vec![pair(label, text), pair("", &*of.name)]
+}
+
+/// What is expected of OTHER.
+pub(super) fn expected(at: &At<'_>, _: About) -> Explanation {
+    let Some(difference) = at.difference() else { return Vec::new() };
+    let Some(scaling) = difference.comparison().scaling else { return Vec::new() };
+    let (form, [base, other]) = (at.basis.form, scaling.workers);
+    let text = match scaling.kind {
+        ScalingKind::Strong => format!(
+            "{}: the same work, so all {other} together should cost what {base} did",
+            difference.expected(form)
+        ),
+        ScalingKind::Weak => format!(
+            "{} × {other} / {base} = {}: as much work for each of {other} as for each of {base}",
+            difference.amount(BASE, form),
+            difference.expected(form)
+        ),
+    };
+    vec![pair("expected", text)]
+}
+
+/// The scaling loss as a share.
+pub(super) fn loss_share(at: &At<'_>, _: About) -> Explanation {
+    let Some(difference) = at.difference() else { return Vec::new() };
+    let text = format!("{} % of all that other costs", difference.share_of_other_text());
+    vec![pair("loss%", text)]
 }
 
 pub(super) fn base(at: &At<'_>, _: About) -> Explanation {
@@ -314,8 +351,11 @@ pub(super) fn delta(at: &At<'_>, _: About) -> Explanation {
         Scale::Share => " percentage points",
         Scale::Amount | Scale::Samples => "",
     };
-    let text = format!("other - base = {}{unit}", difference.delta(at.basis.form));
-    vec![pair("difference", text)]
+    let delta = difference.delta(at.basis.form);
+    match difference.comparison().scaling {
+        Some(_) => vec![pair("loss", format!("other - expected = {delta}"))],
+        None => vec![pair("difference", format!("other - base = {delta}{unit}"))],
+    }
 }
 
 pub(super) fn growth(at: &At<'_>, _: About) -> Explanation {
@@ -330,13 +370,46 @@ pub(super) fn growth(at: &At<'_>, _: About) -> Explanation {
 
 pub(super) fn noise(at: &At<'_>, _: About) -> Explanation {
     let Some(difference) = at.difference() else { return Vec::new() };
-    let [base, other] = difference.samples().map(|samples| count(samples, at.basis.form));
-    let text = format!(
-        "{}: chance moves {base} and {other} samples by about their square roots, and the \
-         difference of equal runs by less than this in 95 of 100 cases",
-        difference.noise(at.basis.form),
-    );
-    vec![pair("noise", text)]
+    let form = at.basis.form;
+    let noise = difference.noise(form);
+    let freedom_of = |freedom: u32| match freedom {
+        1 => "1 degree of freedom".to_owned(),
+        freedom => format!("{freedom} degrees of freedom"),
+    };
+    let text = match difference.method() {
+        Method::Sampling => {
+            let [base, other] = difference.samples().map(|samples| count(samples, form));
+            let text = format!(
+                "{noise}: chance moves {base} and {other} samples by about their square roots, and \
+                 the difference of equal runs by less than this in 95 of 100 cases",
+            );
+            return vec![pair("noise", text)];
+        }
+        Method::Welch(freedom) => {
+            format!("{noise} by the spread between runs: Welch's t, {}", freedom_of(freedom))
+        }
+        Method::OneSided { single, is_of_sampling: true, .. } => {
+            let single = if single == BASE { "base" } else { "other" };
+            format!("{noise} by sampling: {single} has one run, and the others differ by less")
+        }
+        Method::OneSided { single, freedom, .. } => {
+            let [single, several] =
+                if single == BASE { ["base", "other"] } else { ["other", "base"] };
+            format!(
+                "{noise}: {single} has one run, whose spread is taken to be that between the runs of \
+                 {several}: t, {}",
+                freedom_of(freedom)
+            )
+        }
+    };
+    let [low, high] = difference.ends(form);
+    let interval = format!("in 95 of 100 cases the true difference is between {low} and {high}");
+    let mut texts = vec![pair("noise", text), pair("", interval)];
+    if difference.is_least() {
+        let least = "counts are whole, so a run is taken to vary by half a sample at least";
+        texts.push(pair("", least));
+    }
+    texts
 }
 
 pub(super) fn edges_of_both(at: &At<'_>, _: About) -> Explanation {
@@ -344,6 +417,39 @@ pub(super) fn edges_of_both(at: &At<'_>, _: About) -> Explanation {
     if !difference.comparison().same_period() {
         return vec![pair("edges", "do not compare: the sides have different periods")];
     }
+    if !difference.comparison().edges_compare() {
+        return vec![pair("edges", "do not compare: the sides have different numbers of runs")];
+    }
     let text = difference::edges(at.row.sides().map(|weight| weight.edges), at.basis.form);
-    vec![pair("edges", if text.is_empty() { "none".to_owned() } else { text })]
+    let text = if text.is_empty() { "none".to_owned() } else { text };
+    match difference.comparison().runs(BASE) {
+        1 => vec![pair("edges", text)],
+        runs => vec![pair("edges", format!("{text}, of all {runs} runs of a side together"))],
+    }
+}
+
+pub(super) fn spread(at: &At<'_>, _: About) -> Explanation {
+    let Some((strip, of)) = at.spread() else { return Vec::new() };
+    let (axis, peers) = strip.of;
+    let noun = match axis {
+        Axis::Rank => "rank",
+        Axis::Process => "process",
+        Axis::Thread | Axis::Epoch => "thread",
+    };
+    let form = at.basis.form;
+    let each = of.parts.iter().map(|&samples| amount(samples, at.metric(), form));
+    let each = each.collect::<Vec<_>>().join(", ");
+    let cells = match peers > of.parts.len() {
+        true => ", of each cell the one with most",
+        false => "",
+    };
+    let noise = if of.is_noise { "; they may differ by sampling noise alone" } else { "" };
+    let mut whose = counted(peers as u64, noun, form);
+    if let Some(process) = &strip.process {
+        whose.push_str(&format!(" of {process} (of no other process)"));
+    }
+    vec![pair(
+        &heading(at),
+        format!("over {whose} in their order{cells}: {each}{noise}; D shows more"),
+    )]
 }

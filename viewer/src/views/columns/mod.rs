@@ -40,12 +40,16 @@ impl Basis<'_> {
     pub fn choices(&self) -> Vec<Choice> {
         let lines = if self.is_compared() { Lines::OfBoth } else { Lines::Functions };
         let shown: Vec<_> = match lines {
+            Lines::OfBoth if self.is_scaled() => {
+                definitions::SCALED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec()
+            }
             Lines::OfBoth => definitions::COMPARED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec(),
             _ => definitions::SCREEN.to_vec(),
         };
         // The name is what the rows are.
         let is_name = |id: Id| matches!(id, Id::Function | Id::FunctionOfBoth);
-        let further = DEFINITIONS.iter().filter(|of| of.lines == lines && !is_name(of.id));
+        let further =
+            DEFINITIONS.iter().filter(|of| of.lines == lines && !is_name(of.id) && self.has(of.id));
         let further = further.map(|of| (Whose::LookedAt, of.id));
         let further: Vec<_> = further.filter(|column| !shown.contains(column)).collect();
         let choice = |is_shown| {
@@ -114,12 +118,17 @@ impl Basis<'_> {
     /// The columns on a page, from left to right. A comparison is about `cost`.
     #[must_use]
     pub fn on_page(&self, cost: Cost) -> Vec<Column> {
+        if self.is_scaled() {
+            return definitions::SCALED.map(|id| Column::comparing(id, cost)).to_vec();
+        }
         if self.is_compared() {
             return definitions::COMPARED.map(|id| Column::comparing(id, cost)).to_vec();
         }
         let of_each = |metric| of_metric(&definitions::PAGE, metric);
         let looked_at = definitions::PAGE.map(|id| Column::of(id, None));
-        looked_at.into_iter().chain(self.others().flat_map(of_each)).collect()
+        let spread = self.spread.then_some(Column::of(Id::Spread, None));
+        let looked_at = looked_at.into_iter().chain(spread);
+        looked_at.chain(self.others().flat_map(of_each)).collect()
     }
 
     /// The columns that explain a row: what it is, what it costs, and how often it returned. A
@@ -135,7 +144,8 @@ impl Basis<'_> {
         if self.is_compared() {
             return [words, self.on_screen(cost), Vec::new()];
         }
-        [words, of_units(Unit::is_of_metric), of_units(Unit::is_of_edges)]
+        let costs = of_units(|unit| unit.is_of_metric() || unit == Unit::Strip);
+        [words, costs, of_units(Unit::is_of_edges)]
     }
 
     /// The columns for machines, in their order: those of a row, and those of each metric where
@@ -143,13 +153,14 @@ impl Basis<'_> {
     #[must_use]
     pub fn for_machines(&self, cost: Cost) -> [Vec<Column>; 2] {
         if self.is_compared() {
-            let columns = definitions::COMPARED_MACHINE.iter();
+            let columns = definitions::COMPARED_MACHINE.iter().filter(|(id, _)| self.has(*id));
             let columns =
                 columns.map(|&(id, of)| Column { id, metric: None, cost: of.unwrap_or(cost) });
             return [columns.collect(), Vec::new()];
         }
         let of_addresses = if self.addresses { &definitions::OF_ADDRESSES[..] } else { &[] };
-        self.with_metrics(&[&definitions::MACHINE[..], of_addresses].concat())
+        let spread = if self.spread { &[Id::Spread][..] } else { &[] };
+        self.with_metrics(&[&definitions::MACHINE[..], of_addresses, spread].concat())
     }
 
     /// The columns of processes and threads, from left to right.

@@ -8,11 +8,13 @@ use super::{
     About, AnyRow, Basis, Cell, Column, DEFINITIONS, Definition, Id, Lines, Medium, Order, Plain,
     Unit,
 };
+use crate::profile::comparison::{Scaling, ScalingKind};
 use crate::profile::{self, FrameRef, Profile, from_outline};
-use crate::refine::{Refined, Watch};
+use crate::refine::{Axis, Refined, Watch};
 use crate::views::contexts::contexts;
 use crate::views::flat::flat;
 use crate::views::number::Form;
+use crate::views::row::{OfMetric, Strip};
 use crate::views::{Cost, Edges, Sort};
 
 const BASE: &str = "main 2\n  solve 200 e=9 inline\n  dot 90 e=30 module:/lib/libblas.so\n";
@@ -35,10 +37,16 @@ fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
     one.info.strings.push("dot.c".into());
     let at = profile::Frame { site: Some(FrameId(0)), file: Some(file), line: 7, ..one.frames[1] };
     one.frames[1] = at;
-    let both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+    let mut both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+    // Some columns are of runs on more threads alone.
+    both.comparison.as_mut().unwrap().scaling =
+        Some(Scaling { kind: ScalingKind::Weak, workers: [1, 2] });
     let profiles = [&one, &both, &ranks].map(Refined::base);
     let [mut one, both, _] = profiles.each_ref().map(|one| flat(one, Sort::by(Column::EXCLUSIVE)));
     one[0].frame = Some(FrameRef(1));
+    let of_metric = OfMetric { parts: [1, 2].into(), is_noise: true };
+    let strip = Strip { of: (Axis::Rank, 2), process: None, of_metrics: [of_metric].into() };
+    one[0].spread = Some(strip.into());
     let (list, _) = contexts(&profiles[2], &Watch::none()).unwrap();
     let [one, both] = [&one, &both].map(|rows| rows.iter().map(AnyRow::from).collect());
     let rows: [Vec<_>; 3] = [one, both, list.iter().map(AnyRow::from).collect()];

@@ -210,6 +210,8 @@ fn of_comparison(
         period: comparison.sides[side].metric.period.max(1),
         base: comparison.sides[side].total,
         view: shown[side],
+        runs: comparison.runs(side),
+        times: u64::try_from(comparison.expected()[side]).unwrap_or(u64::MAX),
     };
     let scales = [side(0), side(1)];
     let parts = refined.parts();
@@ -224,7 +226,8 @@ fn of_comparison(
                 let of_side = |side: &Scale| samples(side).saturating_mul(side.period);
                 of_side(&scales[0]).saturating_add(of_side(&scales[1]))
             };
-            let scale = Scale { period: 1, base: time(|s| s.base), view: time(|s| s.view) };
+            let (base, view) = (time(|s| s.base), time(|s| s.view));
+            let scale = Scale { period: 1, base, view, runs: 1, times: 1 };
             let periods = [scales[0].period, scales[1].period];
             (Known::NOTHING, parts, Of::Time { periods, asked: test.on(&scale) })
         }
@@ -270,5 +273,7 @@ fn scale(refined: &Refined, metric: Option<MetricRef>) -> Scale {
         period: refined.source_of(metric.unwrap_or_default()).period.max(1),
         base: accounts.iter().map(|account| account.base).sum(),
         view: accounts.iter().map(Account::shown).sum(),
+        runs: 1,
+        times: 1,
     }
 }

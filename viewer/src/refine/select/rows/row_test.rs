@@ -29,6 +29,11 @@ pub(crate) struct Scale {
     pub(crate) base: u64,
     /// Those of them that enter the stage.
     pub(crate) view: u64,
+    /// Runs that the samples are of, whose mean is compared. At least 1.
+    pub(crate) runs: u64,
+    /// What a side is multiplied by where runs of different sizes are compared: BASE by the first
+    /// number of `Comparison::expected`, OTHER by the second.
+    pub(crate) times: u64,
 }
 
 impl Scale {
@@ -105,8 +110,14 @@ impl MetricTest {
     /// share they are of what was measured on their side.
     fn compared_delta(&self, samples: [u64; 2], scales: &[Scale; 2]) -> Ordering {
         let [base, other] = scales;
+        // Means are compared as a·m and b·n, as by `Comparison::weights`.
+        let of_means = [
+            signed(other.runs).saturating_mul(signed(base.times)),
+            signed(base.runs).saturating_mul(signed(other.times)),
+        ];
+        let unit_of_means = signed(other.runs).saturating_mul(of_means[1]);
         let (weights, unit) = match self.value.unit {
-            Unit::One => ([1, 1], 1),
+            Unit::One => (of_means, unit_of_means),
             Unit::Percent(whole) => {
                 let total = |side: &Scale| signed(side.whole(whole).max(1));
                 let (base, other) = (total(base), total(other));
@@ -115,7 +126,9 @@ impl MetricTest {
             }
             unit => {
                 let nanoseconds = i128::try_from(unit.nanoseconds()).unwrap_or(i128::MAX);
-                ([signed(base.period), signed(other.period)], nanoseconds)
+                let periods = [signed(base.period), signed(other.period)];
+                let weights = [0, 1].map(|side| periods[side].saturating_mul(of_means[side]));
+                (weights, nanoseconds.saturating_mul(unit_of_means))
             }
         };
         let weighed = |side: usize| signed(samples[side]).saturating_mul(weights[side]);
@@ -179,11 +192,14 @@ impl MetricTest {
 
     /// The numbers of samples or edges that pass.
     fn numbers(&self, scale: &Scale) -> Numbers {
+        // Costs of several runs are asked for by their mean, edges and shares by all together.
+        let is_cost = matches!(self.quantity, Quantity::Inclusive(_) | Quantity::Exclusive(_));
+        let runs = if is_cost { wide(scale.runs.max(1)) } else { 1 };
         // A number passes if weight times the number compares so with the value.
         let (weight, value) = match self.value.unit {
-            Unit::One => (1, 1),
+            Unit::One => (1, runs),
             Unit::Percent(whole) => (100, wide(scale.whole(whole))),
-            unit => (wide(scale.period.max(1)), unit.nanoseconds()),
+            unit => (wide(scale.period.max(1)), unit.nanoseconds().saturating_mul(runs)),
         };
         let (weight, value) = (weight * self.scale(), self.bound() * value);
         // The least number that is not less than the value, and the least that is greater.

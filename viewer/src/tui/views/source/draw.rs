@@ -7,8 +7,9 @@ use super::super::super::columns::{self, Placed};
 use super::super::super::name::{cut_start, paintable, shorten, width};
 use super::super::super::page::{Item as PageItem, Page};
 use super::super::super::scene::Scene;
+use super::SourceView;
+use super::item::Item;
 use super::made::{ARROWS, FileOf};
-use super::{Item, SourceView};
 use crate::profile::FrameKind;
 use crate::refine::Refined;
 use crate::sources::without_tabs;
@@ -125,7 +126,7 @@ impl SourceView {
                 let room = cells.saturating_sub(x);
                 canvas.text(x, y, after(&paintable(&text), self.shift), room, theme.text());
             }
-            Item::Line(_) | Item::Callee(..) => {}
+            Item::Line(_) | Item::Callee(..) | Item::Gap(..) => {}
         }
     }
 
@@ -173,7 +174,7 @@ impl SourceView {
         let glyphs = theme.glyphs;
         let last = beside.last().map_or(0, |last| last.start + last.width);
         let digits = self.items.last().map_or(1, |item| match item {
-            Item::Line(line) | Item::Callee(line, _) => line.to_string().len(),
+            Item::Line(line) | Item::Callee(line, _) | Item::Gap(_, line) => line.to_string().len(),
             Item::Code(_) | Item::LineOf(_) => 0,
         });
         let x = last + 1 + digits;
@@ -181,6 +182,16 @@ impl SourceView {
             Item::Line(line) => (&file.lines.forest, file.lines.line(line).map(|line| &line.row)),
             Item::Callee(line, at) => {
                 (&scene.refined, self.open.get(&line).and_then(|rows| rows.as_ref()?.get(at)))
+            }
+            Item::Gap(first, last) => {
+                let text = if first == last {
+                    format!("line {first} is not kept")
+                } else {
+                    format!("lines {first} to {last} are not kept")
+                };
+                canvas.text_right(x, y, glyphs.ellipsis, digits, theme.faint());
+                canvas.text(x + 4, y, &text, cells.saturating_sub(x + 4), theme.faint());
+                return;
             }
             Item::Code(_) | Item::LineOf(_) => {
                 self.draw_code(canvas, scene, beside, (item, y));
@@ -204,8 +215,8 @@ impl SourceView {
                         canvas.text(x + 2, y, "i", 1, theme.text());
                     }
                 }
-                let text = file.found.as_ref().ok().and_then(|source| source.text.line(number));
-                let text = text.unwrap_or_default();
+                let found = file.found.as_ref();
+                let text = found.map(|source| source.text.shown(number)).unwrap_or_default();
                 let text = paintable_line(&text);
                 let rest = after(&text, self.shift);
                 let room = cells.saturating_sub(x + 4);
@@ -224,7 +235,7 @@ impl SourceView {
                 let name = forest.functions.get(row.function.index()).map_or("", |of| &*of.name);
                 canvas.text(from, y, &shorten(name, room, glyphs.ellipsis), room, theme.strong());
             }
-            Item::Code(_) | Item::LineOf(_) => {}
+            Item::Gap(..) | Item::Code(_) | Item::LineOf(_) => {}
         }
     }
 }

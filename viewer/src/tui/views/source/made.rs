@@ -10,12 +10,12 @@ use csprof_format::ids::ModuleId;
 use super::super::super::page::Item as PageItem;
 use crate::profile::{FunctionKey, FunctionRef};
 use crate::refine::{Cancelled, Refined, Watch};
-use crate::sources::{Missing, Source, Sources, directory, doubt};
+use crate::sources::{Missing, Source, Sources, doubt};
 use crate::symbols::code::{CodeLine, code_of, written_ns};
 use crate::symbols::files::DiskFiles;
 use crate::views::Row;
 use crate::views::instructions::{InstructionCosts, Jump, addresses, arrows};
-use crate::views::source::{SourceLines, file_of};
+use crate::views::source::{SourceLines, file_of, modules_of};
 
 /// Cells of the arrows of jumps, besides that of their heads.
 pub(super) const ARROWS: usize = 4;
@@ -111,7 +111,10 @@ pub(super) fn disassemble(
     }
     let mut texts = BTreeMap::new();
     for (path, numbers) in lines {
-        let Ok(source) = sources.find(&path, &directory(info)) else { continue };
+        // The instructions are of one module.
+        let Ok(source) = sources.show(info, &path, &BTreeSet::from([module])) else {
+            continue;
+        };
         for line in numbers {
             let text = source.text.line(line).map(|text| text.chars().take(LONGEST).collect());
             texts.extend(text.map(|text: String| ((Arc::clone(&path), line), text)));
@@ -132,9 +135,10 @@ pub(super) fn read(
     let path = number.and_then(|number| file_of(refined, number));
     let path: Arc<str> = path.map_or_else(|| "".into(), |path| refined.profile.string(path).into());
     let lines = SourceLines::new(refined, &path, number, watch)?;
+    let module = number.and_then(|number| refined.functions[number.index()].module);
     let found = match &*path {
         "" => Err(Missing::default()),
-        path => sources.find(path, &directory(info)),
+        path => sources.show(info, path, &modules_of(&refined.profile, path)),
     };
     let own = lines.lines.iter().filter(|line| line.is_of_function);
     let heat = |row: &Row| {
@@ -144,7 +148,6 @@ pub(super) fn read(
     let hottest = own.max_by_key(|line| (heat(&line.row), std::cmp::Reverse(line.number)));
     let declared = number.map_or(0, |number| refined.functions[number.index()].line);
     let first = hottest.map_or(declared, |line| line.number).max(1);
-    let module = number.and_then(|number| refined.functions[number.index()].module);
     let notes = notes(refined, (shown, module), &path, &lines, &found);
     Ok(FileOf { path, lines, found, notes, first })
 }
@@ -177,9 +180,12 @@ pub(super) fn notes(
                 written_ns(&refined.profile.info, module, &DiskFiles::from_environment(&[]))
             });
             let doubt = doubt(&refined.profile.info, source, last, built);
-            let said = |doubt| PageItem::Warning(String::new(), doubt);
             let place = source.path.display();
-            doubt.map(|doubt| said(format!("{place}: {doubt}"))).into_iter().collect()
+            let kept = source.told_of_kept().map(|kept| text(format!("{place}: {kept}")));
+            let said = |doubt| PageItem::Warning(String::new(), format!("{place}: {doubt}"));
+            let tried = source.tried.iter();
+            let tried = tried.map(|(path, why)| text(format!("{}: {why}", path.display())));
+            tried.chain(kept).chain(doubt.map(said)).collect()
         }
         Err(missing) => {
             let mut items = vec![PageItem::Warning(

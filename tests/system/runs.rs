@@ -1,0 +1,109 @@
+//! Several runs compared with several, and runs on different numbers of threads.
+
+use std::fs;
+
+use csprof_tests::workshop::Workshop;
+use serde_json::Value;
+
+/// Records a program and keeps the profile under a name.
+fn record(workshop: &Workshop, command: &[&str], name: &str) {
+    let _recorded = workshop.record(&[], command);
+    fs::rename(workshop.path("run.csprof"), workshop.path(name)).unwrap();
+}
+
+fn diff(workshop: &Workshop, arguments: &[&str]) -> Value {
+    let arguments = [&["diff"], arguments, &["--format", "json"]].concat();
+    let outcome = workshop.csprof(&arguments);
+    assert!(outcome.status.success(), "{arguments:?}: {}", outcome.complained());
+    serde_json::from_str(&outcome.said()).unwrap()
+}
+
+/// The row of a function that costs most, in milliseconds: a number by its keys.
+fn of(report: &Value, function: &str, key: &str) -> i64 {
+    let rows = report["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["function"] == function).unwrap();
+    row[key]["inclusive"].as_i64().unwrap() / 1_000_000
+}
+
+/// Three runs of less work and three of more: the spread between runs is the noise.
+#[test]
+fn several_runs_are_judged_by_their_spread() {
+    let workshop = Workshop::new("several_runs_are_judged_by_their_spread");
+    workshop.compile("cc -O2 -pthread -o scaled @scaled.c");
+    let [base, other] = [("a", "2"), ("b", "4")].map(|(name, threads)| {
+        [1, 2, 3].map(|run| {
+            let name = format!("{name}{run}.csprof");
+            record(&workshop, &["./scaled", threads], &name);
+            name
+        })
+    });
+    let [[a1, a2, a3], [b1, b2, b3]] =
+        [&base, &other].map(|runs| runs.each_ref().map(|run| &**run));
+    let report = diff(&workshop, &[a1, a2, a3, "--with", b1, b2, b3, "--view", "flat"]);
+    assert_eq!(report["noise_by"], "welch");
+    assert_eq!(report["base"]["runs"].as_array().unwrap().len(), 3);
+    // Means of runs: 600 ms divided among any number, and 150 ms for each of two, or four.
+    assert!((200..400).contains(&of(&report, "repeated", "base")), "{report}");
+    assert!((450..750).contains(&of(&report, "repeated", "other")), "{report}");
+    let [low, delta, high] = ["low", "delta", "high"].map(|end| of(&report, "repeated", end));
+    assert!(0 < low && low < delta && delta < high, "{low} to {high}: {report}");
+    // One run against three, and the same runs on both sides.
+    let report = diff(&workshop, &[a1, "--with", b1, b2, b3]);
+    assert_eq!(report["noise_by"], "one-sided");
+    let report = diff(&workshop, &[a1, a2, a3, "--with", a1, a2, a3]);
+    let rows = report["rows"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["significant"] == false), "{report}");
+    refusals(&workshop, [a1, a2, b1]);
+}
+
+fn refusals(workshop: &Workshop, [a1, a2, b1]: [&str; 3]) {
+    let _other_rate = workshop.record(&["-e", "cputime@100"], &["./scaled", "2"]);
+    for (arguments, status, cause) in [
+        (&["diff", a1, "run.csprof", "--with", b1][..], 1, "was sampled by"),
+        (&["diff", a1, a1, "--with", b1], 1, "is the same run as"),
+        (&["diff", a1, a2, b1], 2, "--with"),
+        (&["diff", a1], 2, "two files are compared"),
+        (&["diff", a1, b1, "--scaling", "weak", "--workers", "4"], 2, "4,16"),
+        (&["diff", a1, b1, "--workers", "4,16"], 2, "--scaling"),
+        (&["diff", b1, a1, "--scaling", "weak"], 2, "fewer comes first"),
+    ] {
+        let outcome = workshop.csprof(arguments);
+        let complained = outcome.complained();
+        assert_eq!(outcome.status.code(), Some(status), "{arguments:?}: {complained}");
+        assert!(complained.contains(cause), "{arguments:?}: {complained}");
+    }
+}
+
+/// What each thread repeats is lost in strong scaling; of twice the work for twice the threads,
+/// nothing is.
+#[test]
+fn what_threads_repeat_is_lost() {
+    let workshop = Workshop::new("what_threads_repeat_is_lost");
+    workshop.compile("cc -O2 -pthread -o scaled @scaled.c");
+    for threads in ["1", "2", "4"] {
+        record(&workshop, &["./scaled", threads], &format!("strong{threads}.csprof"));
+        record(&workshop, &["./scaled", threads, "weak"], &format!("weak{threads}.csprof"));
+    }
+    for (base, other) in [(1, 2), (1, 4), (2, 4)] {
+        let [base_file, other_file] =
+            [base, other].map(|threads| format!("strong{threads}.csprof"));
+        let strong = diff(&workshop, &[&base_file, &other_file, "--scaling", "strong"]);
+        assert_eq!(strong["workers"], serde_json::json!([base, other]), "{base_file} {other_file}");
+        let lost = 150 * (other - base);
+        let loss = of(&strong, "repeated", "delta");
+        assert!((lost - 100..=lost + 100).contains(&loss), "{lost}: {strong}");
+        let loss = of(&strong, "divided", "delta");
+        assert!((-150..=150).contains(&loss), "{strong}");
+
+        let [base_file, other_file] = [base, other].map(|threads| format!("weak{threads}.csprof"));
+        let weak = diff(&workshop, &[&base_file, &other_file, "--scaling", "weak"]);
+        let expected = of(&weak, "repeated", "expected");
+        assert_eq!(expected, of(&weak, "repeated", "base") * other / base);
+        for function in ["repeated", "divided"] {
+            // A tenth of what all threads do; a sample is 5 ms.
+            let loss = of(&weak, function, "delta");
+            let all = of(&weak, function, "other") / 10 + 60;
+            assert!((-all..=all).contains(&loss), "{function} {loss}: {weak}");
+        }
+    }
+}

@@ -1,0 +1,442 @@
+//! The distribution of a row over peers: [`views::distribution`](crate::views::distribution) as
+//! text, JSON and CSV, over one dimension.
+//!
+//! ```text
+//! {"metric", "unit", "period", "refined", "base", "shown", "out", "path", "over", "process",
+//!  "others", "peers", "row": {"inclusive", "exclusive"},
+//!  "inclusive": {"sum", "min", "median", "mean", "max", "standard_deviation", "imbalance",
+//!                "noise", "is_noise"}, "exclusive": {…},
+//!  "rows": [{"peer", "stage", "inclusive", "exclusive"}]}
+//! ```
+//!
+//! `path` is `null` for all that is shown, and `over` where there are no two peers of any kind.
+//! `noise` is `[low, high]`, what each of so many equal peers would have by sampling; `is_noise` is
+//! false also where each is within it, but all together differ by more. They and `imbalance` are
+//! `null` for epochs. Threads and epochs are those of `process`; `others` says how many other
+//! processes have such, too. Rows are the peers, the one with most first.
+
+use core::cmp::Reverse;
+use std::io::{self, Write};
+
+use csprof_format::profile::Metric;
+use serde::Serialize;
+
+use super::aligned::Aligned;
+use super::csv::{cell, of_output};
+use super::json::{Heading, JsonRows, heading};
+use super::listing::Limits;
+use super::text::{account_for, cut, dots};
+use super::{Measure, Options};
+use crate::refine::{Axis, Chain, Refined, Stopped, Watch};
+use crate::views::Cost;
+use crate::views::distribution::{Distribution, Over, Subject};
+use crate::views::number::{Form, counted, percent};
+use crate::views::path::Path;
+use crate::views::printable::printable;
+use crate::views::statistics::Statistics;
+use crate::views::strip;
+
+/// Cells of the strip.
+const CELLS: usize = 64;
+
+/// Characters of a peer.
+const LONGEST: usize = 100;
+
+/// What is reported.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The path; `None` for all that is shown.
+    path: Option<Chain>,
+    distribution: Distribution,
+    /// The place of the dimension among those of the distribution.
+    dimension: usize,
+    /// The cost that text is about, and by which peers are ordered.
+    cost: Cost,
+}
+
+/// Why there is no dimension to report.
+pub const NO_PEERS: &str = "There is nothing to compare: one rank or process, one thread and one \
+                            epoch, or none that do the same work at one time.";
+
+impl Report {
+    /// That of a path, or of all that is shown, over peers of this kind, or of the first there is.
+    ///
+    /// # Errors
+    /// A frame of the path matches nothing that is shown, or there are no such peers; the text says
+    /// which there are.
+    pub fn new(
+        refined: &Refined,
+        path: Option<Chain>,
+        over: Option<Axis>,
+        cost: Cost,
+    ) -> Result<Self, String> {
+        let subject = path.clone().map_or_else(|| Subject::Path(Path::default()), Subject::Chain);
+        let distribution = match Distribution::new(refined, &subject, &Watch::none()) {
+            Ok(Some(distribution)) => distribution,
+            Ok(None) => return Err("no shown path matches --path".to_owned()),
+            Err(Stopped::Refused(error)) => return Err(error.to_string()),
+            Err(Stopped::Cancelled) => unreachable!("nobody can end it"),
+        };
+        let axes = distribution.over.iter().map(|over| over.dimension.axis);
+        let dimension = match over {
+            None => Some(0),
+            Some(axis) => axes.clone().position(|other| other == axis),
+        };
+        match dimension {
+            Some(dimension) => Ok(Self { path, distribution, dimension, cost }),
+            None => {
+                let nouns = distribution.over.iter().map(|over| over.dimension.noun());
+                let nouns: Vec<_> = nouns.collect();
+                Err(match nouns.is_empty() {
+                    true => NO_PEERS.to_owned(),
+                    false => {
+                        format!(
+                            "there are no two peers of this kind; possible: {}",
+                            nouns.join(", ")
+                        )
+                    }
+                })
+            }
+        }
+    }
+
+    fn over(&self) -> Option<&Over> {
+        self.distribution.over.get(self.dimension)
+    }
+
+    /// The places of the peers that are wanted, the one with most first: no peer is small unless
+    /// the person says what share of the row is.
+    fn order(&self, parts: &[u64], whole: u64, options: &Options) -> Vec<usize> {
+        let least = options.threshold.unwrap_or(0.0) / 100.0 * whole as f64;
+        let is_wanted = |peer: &usize| parts[*peer] as f64 >= least;
+        let mut order: Vec<usize> = (0..parts.len()).filter(is_wanted).collect();
+        order.sort_by_key(|&peer| Reverse(parts[peer]));
+        order
+    }
+}
+
+/// Writes it for people.
+///
+/// # Errors
+/// Those of `out`.
+pub fn text(
+    refined: &Refined,
+    report: &Report,
+    options: &Options,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    if !account_for(refined, options, form, out)? {
+        return Ok(());
+    }
+    let measure = options.measure.unwrap_or(Measure::Source);
+    let (metric, number) = (refined.looked_at(), refined.metric);
+    let Report { distribution, cost, .. } = report;
+    let cost = *cost;
+    let amount = |samples: u64| measure.text(samples, metric, form);
+    let whole = distribution.samples(number, cost);
+    let (base, shown) = refined.account_of(number);
+    let (all, word) =
+        if options.percent_of_shown { (shown, "what is shown") } else { (base, "all") };
+    let name = report.path.as_ref().map_or("all that is shown".to_owned(), ToString::to_string);
+    let share = percent(whole, all);
+    let row = format!("{} cost {}, {share}% of {word}", cost.name(), amount(whole));
+    writeln!(out, "{}: {row}", printable(&name))?;
+    let Some(over) = report.over() else { return writeln!(out, "{NO_PEERS}") };
+    let dimension = &over.dimension;
+    let parts = over.parts(number, cost);
+    let statistics = distribution.statistics(over, number, cost);
+    let elsewhere = match whole.saturating_sub(statistics.spread.sum) {
+        0 => String::new(),
+        samples => format!("; {} in other processes and in no peers", amount(samples)),
+    };
+    writeln!(out, "over {}{elsewhere}", dimension.whose(form))?;
+    if dimension.others > 0 {
+        let others = counted(dimension.others as u64, "other process", form);
+        writeln!(out, "{others} with several {} not shown", dimension.noun())?;
+    }
+    let has_imbalance = dimension.has_imbalance();
+    let facts = statistics.facts(has_imbalance).into_iter();
+    let facts =
+        facts.map(|(name, samples)| format!("{name} {}", measure.real(samples, metric, form)));
+    writeln!(out, "{}", facts.collect::<Vec<_>>().join(", "))?;
+    writeln!(out, "{}", statistics.verdict(has_imbalance, measure, (metric, form)))?;
+    writeln!(out)?;
+    writeln!(out, "{}", strip::text(&strip::greatest(&parts, CELLS), form))?;
+    let longest = strip::cells(parts.len(), CELLS).map(|cell| cell.len()).max().unwrap_or(1);
+    if longest > 1 {
+        let most = counted(longest as u64, dimension.noun(), form);
+        writeln!(
+            out,
+            "each character stands for up to {most} in their order and shows the largest"
+        )?;
+    }
+    writeln!(out)?;
+    let heads =
+        [format!("{} {}", &cost.name()[..4], heading_of(measure, metric)), "% row".to_owned()];
+    let mut lines = vec![(heads.to_vec(), dimension.noun().to_owned())];
+    let order = report.order(&parts, whole, options);
+    let limit = Limits::for_text(options).rows;
+    for &peer in order.iter().take(limit) {
+        let label = cut(&dimension.peers[peer].label, LONGEST, form);
+        lines.push((vec![amount(parts[peer]), percent(parts[peer], whole)], label));
+    }
+    let aligned = Aligned::of_numbers(2, lines.iter().map(|(cells, _)| cells));
+    lines.iter().try_for_each(|(cells, label)| aligned.write(cells, label, out))?;
+    if order.len() < parts.len() {
+        let more = counted((parts.len() - order.len()) as u64, "row", form);
+        writeln!(out, "{} {more} more (--threshold)", dots(form))?;
+    }
+    if let Some(more @ 1..) = order.len().checked_sub(limit) {
+        let more = counted(more as u64, "row", form);
+        writeln!(out, "{} {more} more (--limit)", dots(form))?;
+    }
+    let others = distribution.over.iter().filter(|other| other.dimension != *dimension);
+    let others: Vec<_> = others.map(|other| other.dimension.noun()).collect();
+    if !others.is_empty() {
+        writeln!(out)?;
+        writeln!(out, "--over {} shows the same over others.", others.join(", --over "))?;
+    }
+    Ok(())
+}
+
+/// What costs are called above their column.
+fn heading_of(measure: Measure, metric: &Metric) -> String {
+    match measure {
+        Measure::Samples => "samples".to_owned(),
+        Measure::Source if metric.is_time() => "time".to_owned(),
+        Measure::Source => printable(&metric.unit).into_owned(),
+    }
+}
+
+#[derive(Serialize)]
+struct Object<'r> {
+    #[serde(flatten)]
+    heading: Heading<'r>,
+    path: Option<String>,
+    over: Option<&'r str>,
+    /// The process whose threads or epochs are compared, and how many others have such.
+    process: Option<&'r str>,
+    others: usize,
+    peers: usize,
+    row: Costs,
+    inclusive: Option<JsonStatistics>,
+    exclusive: Option<JsonStatistics>,
+}
+
+#[derive(Serialize)]
+struct Costs {
+    inclusive: u128,
+    exclusive: u128,
+}
+
+#[derive(Serialize)]
+struct JsonStatistics {
+    sum: u128,
+    min: u128,
+    median: f64,
+    mean: f64,
+    max: u128,
+    standard_deviation: f64,
+    imbalance: Option<u128>,
+    noise: Option<[f64; 2]>,
+    is_noise: Option<bool>,
+}
+
+impl JsonStatistics {
+    fn of(statistics: Statistics, over: &Over, measure: Measure, metric: &Metric) -> Self {
+        let whole = |samples: u64| measure.of(samples, metric);
+        let real = |samples: f64| samples * whole(1) as f64;
+        let has_imbalance = over.dimension.has_imbalance();
+        Self {
+            sum: whole(statistics.spread.sum),
+            min: whole(statistics.least),
+            median: real(statistics.median_twice as f64 / 2.0),
+            mean: real(statistics.mean()),
+            max: whole(statistics.spread.most),
+            standard_deviation: real(statistics.deviation),
+            imbalance: has_imbalance.then(|| whole(statistics.spread.imbalance())),
+            noise: has_imbalance.then(|| statistics.noise.map(real)),
+            is_noise: has_imbalance.then_some(statistics.is_noise),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct JsonPeer<'r> {
+    peer: &'r str,
+    stage: &'r str,
+    inclusive: u128,
+    exclusive: u128,
+}
+
+/// Writes it for scripts.
+///
+/// # Errors
+/// Those of `out`.
+pub fn json(
+    refined: &Refined,
+    report: &Report,
+    options: &Options,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let measure = options.measure.unwrap_or_default();
+    let (metric, number) = (refined.looked_at(), refined.metric);
+    let over = report.over();
+    let of = |cost: Cost| measure.of(report.distribution.samples(number, cost), metric);
+    let statistics = |cost: Cost| {
+        let over = over?;
+        let statistics = report.distribution.statistics(over, number, cost);
+        Some(JsonStatistics::of(statistics, over, measure, metric))
+    };
+    let object = Object {
+        heading: heading(refined, options, None),
+        path: report.path.as_ref().map(ToString::to_string),
+        over: over.map(|over| over.dimension.noun()),
+        process: over.and_then(|over| over.dimension.process.as_deref()),
+        others: over.map_or(0, |over| over.dimension.others),
+        peers: over.map_or(0, |over| over.dimension.peers.len()),
+        row: Costs { inclusive: of(Cost::Inclusive), exclusive: of(Cost::Exclusive) },
+        inclusive: statistics(Cost::Inclusive),
+        exclusive: statistics(Cost::Exclusive),
+    };
+    let mut rows = JsonRows::begin(&object, out)?;
+    each(refined, report, options, |peer| rows.write(&peer))?;
+    rows.end()
+}
+
+/// Writes it for spreadsheets: the rows of JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn csv(
+    refined: &Refined,
+    report: &Report,
+    options: &Options,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut table = csv::Writer::from_writer(out);
+    table.write_record(["peer", "stage", "inclusive", "exclusive"]).map_err(of_output)?;
+    each(refined, report, options, |of| {
+        let [inclusive, exclusive] = [of.inclusive, of.exclusive].map(|cost| cost.to_string());
+        let record = [&*cell(of.peer), &*cell(of.stage), &inclusive, &exclusive];
+        table.write_record(record).map_err(of_output)
+    })?;
+    table.flush()
+}
+
+/// The peers that machines get, the one with most first.
+fn each<'r>(
+    refined: &'r Refined,
+    report: &'r Report,
+    options: &Options,
+    mut write: impl FnMut(JsonPeer<'r>) -> io::Result<()>,
+) -> io::Result<()> {
+    let Some(over) = report.over() else { return Ok(()) };
+    let measure = options.measure.unwrap_or_default();
+    let (metric, number) = (refined.looked_at(), refined.metric);
+    let costs = [Cost::Inclusive, Cost::Exclusive].map(|cost| over.parts(number, cost));
+    let whole = report.distribution.samples(number, report.cost);
+    let order = report.order(&over.parts(number, report.cost), whole, options);
+    let limit = Limits::for_machines(options).rows;
+    order.into_iter().take(limit).try_for_each(|peer| {
+        let [inclusive, exclusive] =
+            [0, 1].map(|cost: usize| measure.of(costs[cost][peer], metric));
+        let known = &over.dimension.peers[peer];
+        write(JsonPeer { peer: &known.label, stage: &known.stage, inclusive, exclusive })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Profile, from_outline};
+    use crate::refine::parse;
+
+    fn profile() -> Profile {
+        let mut text = "# thread=900 epoch=0 name=mpirun\nwait 3\n".to_owned();
+        for rank in 0..4 {
+            let own = if rank == 2 { 90 } else { 20 };
+            text.push_str(&format!("# rank={rank} thread={rank} epoch=0\nwait 5\n  solve {own}\n"));
+        }
+        let mut profile = from_outline(&text).unwrap();
+        profile.info.processes[0].rank = None;
+        profile
+    }
+
+    fn report(path: &str, over: Option<Axis>) -> Result<Report, String> {
+        let stage = parse(path).unwrap().stages.pop();
+        let path = match stage {
+            Some(crate::refine::Stage::Where(crate::refine::Predicate::Through(path))) => path,
+            other => panic!("{other:?}"),
+        };
+        Report::new(&Refined::base(&profile()), Some(path), over, Cost::Inclusive)
+    }
+
+    fn written(
+        write: fn(&Refined, &Report, &Options, &mut Vec<u8>) -> io::Result<()>,
+        options: &Options,
+    ) -> String {
+        let mut out = Vec::new();
+        let report = report("wait", None).unwrap();
+        write(&Refined::base(&profile()), &report, options, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn text_says_what_is_compared_and_whether_it_means_anything() {
+        let options = Options { ascii: true, limit: Some(2), ..Options::default() };
+        let text = written(text, &options);
+        let (_, text) = text.split_once("\n\n").unwrap();
+        assert_eq!(
+            text,
+            "\
+wait: inclusive cost 865 ms, 100% of all
+over 4 ranks; 15.0 ms in other processes and in no peers
+min 125 ms, median 125 ms, mean 213 ms, max 475 ms, std dev 152 ms, imbalance 1.05 s
+more than sampling noise: equal peers would have 136 ms to 306 ms each
+
+3383
+
+incl time  % row  rank
+   475 ms   54.9  rank 2
+   125 ms   14.5  rank 0
+... 2 rows more (--limit)
+"
+        );
+    }
+
+    #[test]
+    fn machines_get_all_peers_and_both_costs() {
+        let object: serde_json::Value =
+            serde_json::from_str(&written(json, &Options::default())).unwrap();
+        assert_eq!(object["peers"], 4);
+        assert_eq!(object["over"], "rank");
+        assert_eq!(object["path"], "wait");
+        let expected: serde_json::Value = serde_json::json!({
+            "sum": 170, "min": 25, "median": 25.0, "mean": 42.5, "max": 95, "imbalance": 210,
+            "standard_deviation": (4.0_f64 * 42.5 * 42.5).sqrt(), "noise": 0, "is_noise": false,
+        });
+        for key in ["sum", "min", "median", "mean", "max", "imbalance", "is_noise"] {
+            assert_eq!(object["inclusive"][key], expected[key], "{key}");
+        }
+        assert_eq!(object["row"], serde_json::json!({"inclusive": 173, "exclusive": 23}));
+        let first = serde_json::json!({
+            "peer": "rank 2", "stage": "rank = 2", "inclusive": 95, "exclusive": 5,
+        });
+        assert_eq!(object["rows"][0], first);
+        let csv = written(csv, &Options::default());
+        let lines: Vec<_> = csv.lines().collect();
+        assert_eq!(lines[..2], ["peer,stage,inclusive,exclusive", "rank 2,rank = 2,95,5"]);
+        assert_eq!(lines.len(), 5);
+    }
+
+    #[test]
+    fn what_is_not_there_is_told() {
+        assert_eq!(
+            report("wait", Some(Axis::Thread)).unwrap_err(),
+            "there are no two peers of this kind; possible: rank"
+        );
+        assert_eq!(report("nix", None).unwrap_err(), "no function matches nix");
+    }
+}

@@ -1,0 +1,269 @@
+//! The ledger as text, Markdown and JSON.
+//!
+//! ```text
+//! {"program", "metric", "unit", "period", "samples": {"total", "shown", "out"}, "gain",
+//!  "entries": [{"state", "estimate", "note", "path": [NAME], "samples", "gain",
+//!               "since": {"before", "now", "difference", "noise", "significant"}}]}
+//! ```
+//!
+//! `samples` are inclusive, `null` where the path is not in what is shown; `gain` and what is in
+//! `since` are in `unit`. `since` is `null` for the run in which the entry was made, and
+//! `{"not_comparable": REASON}` where the two do not compare. Gains add up to `gain`, which is no
+//! more than what is shown.
+
+use std::io::{self, Write};
+
+use csprof_format::profile::Metric;
+use serde_json::{Value, json};
+
+use super::Options;
+use super::text::account_for;
+use crate::profile::short_name;
+use crate::refine::{Refined, unwatched};
+use crate::views::difference::Difference;
+use crate::views::notes::{Entry, Ledger, Line, Note, Notes, State, ledger};
+use crate::views::number::{Form, amount, percent};
+use crate::views::printable::printable;
+use crate::views::since::{Since, since};
+use crate::views::top_down::TopDown;
+
+/// Names of a path that are printed: the innermost.
+const NAMES: usize = 6;
+
+/// The ledger of what is shown.
+fn made(refined: &Refined, notes: &Notes) -> Ledger {
+    let mut tree = unwatched(|watch| TopDown::new(refined, watch));
+    ledger(notes, refined, &mut tree)
+}
+
+/// What is said of an entry in every form.
+struct Said<'l> {
+    note: &'l Note,
+    entry: &'l Entry,
+    line: &'l Line,
+    since: Since,
+}
+
+fn said<'l>(
+    ledger: &'l Ledger,
+    notes: &'l Notes,
+    refined: &'l Refined,
+    stages: &'l str,
+) -> impl Iterator<Item = Said<'l>> {
+    ledger.lines.iter().filter_map(move |line| {
+        let note = &notes.list[line.place];
+        let entry = note.entry.as_ref()?;
+        let since = since(note, line.samples, refined, stages);
+        Some(Said { note, entry, line, since })
+    })
+}
+
+/// An amount in units of a metric.
+fn of_units(units: u128, metric: &Metric, form: Form) -> String {
+    let one = Metric { period: 1, ..metric.clone() };
+    amount(u64::try_from(units).unwrap_or(u64::MAX), &one, form)
+}
+
+impl Said<'_> {
+    fn state(&self) -> &'static str {
+        match self.entry.state {
+            State::Understood => "understood",
+            State::ToFix => "to be fixed",
+        }
+    }
+
+    fn path(&self, form: Form) -> String {
+        let names: Vec<&str> = self.note.names().collect();
+        let first = names.len().saturating_sub(NAMES);
+        let dots = if form == Form::Unicode { "…" } else { ".." };
+        let names = names[first..].iter().map(|name| short_name(name).into_owned());
+        let all: Vec<_> = (first > 0).then(|| dots.to_owned()).into_iter().chain(names).collect();
+        all.join(" > ")
+    }
+
+    fn cost(&self, refined: &Refined, form: Form) -> String {
+        match self.line.samples {
+            Some(samples) => format!(
+                "{}, {}%",
+                amount(samples, refined.looked_at(), form),
+                percent(samples, refined.base)
+            ),
+            None => "not in what is shown".to_owned(),
+        }
+    }
+
+    /// What it gives, with its estimate.
+    fn gain(&self, refined: &Refined, form: Form) -> String {
+        format!(
+            "gives {} (estimate: {})",
+            of_units(self.line.gain, refined.looked_at(), form),
+            self.entry.estimate
+        )
+    }
+
+    /// What became of it since.
+    fn since(&self, form: Form) -> Option<String> {
+        Some(match &self.since {
+            Since::SameRun => return None,
+            Since::NotComparable(why) => format!("not comparable: {why}"),
+            Since::Compared(comparison, samples) => {
+                let difference = Difference::new(comparison, *samples);
+                let [before, now] = [0, 1].map(|side| difference.amount(side, form));
+                let verdict = match difference.is_significant() {
+                    true => "more than noise",
+                    false => "within noise",
+                };
+                format!(
+                    "before {before}, now {now}: {} {}, {verdict}",
+                    difference.delta(form),
+                    difference.noise(form)
+                )
+            }
+        })
+    }
+}
+
+/// Writes the ledger for people.
+///
+/// # Errors
+/// Those of `out`.
+pub fn text(
+    refined: &Refined,
+    notes: &Notes,
+    options: &Options,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    if !account_for(refined, options, form, out)? {
+        return Ok(());
+    }
+    let ledger = made(refined, notes);
+    if ledger.lines.is_empty() {
+        return writeln!(out, "The ledger is empty; in csprof view, U and X enter a path.");
+    }
+    let stages = options.refinement.as_deref().unwrap_or_default();
+    for (said, number) in said(&ledger, notes, refined, stages).zip(1..) {
+        write!(out, "{number:>2}. {}: {}", said.state(), said.cost(refined, form))?;
+        if said.entry.state == State::ToFix || said.line.gain > 0 {
+            write!(out, "; {}", said.gain(refined, form))?;
+        }
+        writeln!(out, "\n    {}", said.path(form))?;
+        if !said.note.text.is_empty() {
+            writeln!(out, "    note: {}", said.note.text)?;
+        }
+        if let Some(since) = said.since(form) {
+            writeln!(out, "    {since}")?;
+        }
+    }
+    writeln!(
+        out,
+        "\nTogether they give {} of {}, and have {}% of all; no sample counts twice.",
+        of_units(ledger.gain, refined.looked_at(), form),
+        amount(refined.shown, refined.looked_at(), form),
+        percent(ledger.covered, refined.base)
+    )
+}
+
+/// Text in which nothing is Markdown: as code, with bars that end no cell of a table.
+fn code(text: &str) -> String {
+    format!("`{}`", printable(text).replace('`', "'").replace('|', "\\|"))
+}
+
+/// Writes the ledger for an issue or a pull request.
+///
+/// # Errors
+/// Those of `out`.
+pub fn markdown(
+    refined: &Refined,
+    notes: &Notes,
+    options: &Options,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let ledger = made(refined, notes);
+    let metric = refined.looked_at();
+    writeln!(
+        out,
+        "**Ledger of {}**: {} of {} to be gained; no sample counts twice.\n",
+        code(&notes.program),
+        of_units(ledger.gain, metric, form),
+        amount(refined.shown, metric, form)
+    )?;
+    if let Some(refinement) = &options.refinement {
+        writeln!(out, "Refined: {}\n", code(refinement))?;
+    }
+    writeln!(out, "| | cost | gives | path | note | since |\n|---|---|---|---|---|---|")?;
+    let stages = options.refinement.as_deref().unwrap_or_default();
+    for said in said(&ledger, notes, refined, stages) {
+        let note = match &*said.note.text {
+            "" => String::new(),
+            text => code(text),
+        };
+        let since = said.since(form).map_or_else(String::new, |since| code(&since));
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {note} | {since} |",
+            said.state(),
+            said.cost(refined, form),
+            of_units(said.line.gain, metric, form),
+            code(&said.path(form)),
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes the ledger for scripts.
+///
+/// # Errors
+/// Those of `out`.
+pub fn json(
+    refined: &Refined,
+    notes: &Notes,
+    options: &Options,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let ledger = made(refined, notes);
+    let number = |units: u128| u64::try_from(units).unwrap_or(u64::MAX);
+    let entry = |said: Said<'_>| {
+        let since = match &said.since {
+            Since::SameRun => Value::Null,
+            Since::NotComparable(why) => json!({"not_comparable": why}),
+            Since::Compared(comparison, samples) => {
+                let difference = Difference::new(comparison, *samples);
+                let [before, now] = [0, 1].map(|side| number(difference.plain_amount(side)));
+                json!({
+                    "before": before,
+                    "now": now,
+                    "difference": i64::try_from(difference.plain_delta()).unwrap_or(i64::MAX),
+                    "noise": number(difference.plain_noise()),
+                    "significant": difference.is_significant(),
+                })
+            }
+        };
+        json!({
+            "state": match said.entry.state {
+                State::Understood => "understood",
+                State::ToFix => "to-fix",
+            },
+            "estimate": said.entry.estimate.to_string(),
+            "note": said.note.text,
+            "path": said.note.names().collect::<Vec<_>>(),
+            "samples": said.line.samples,
+            "gain": number(said.line.gain),
+            "since": since,
+        })
+    };
+    let metric = refined.looked_at();
+    let stages = options.refinement.as_deref().unwrap_or_default();
+    let all = json!({
+        "program": notes.program,
+        "metric": metric.source,
+        "unit": metric.unit,
+        "period": metric.period,
+        "samples": {"total": refined.base, "shown": refined.shown, "out": refined.out},
+        "gain": number(ledger.gain),
+        "entries": said(&ledger, notes, refined, stages).map(entry).collect::<Vec<Value>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &all)?;
+    writeln!(out)
+}

@@ -1,0 +1,210 @@
+//! A screen in words that outlive the viewer, so that a profile opens where it was left.
+//!
+//! It is made of the [moment](super::history::Moment) that undo keeps, and shown again in the way
+//! that `:reload` shows one: what is not there any more is passed over.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::model::Model;
+use super::saved_rows::{Names, Reader, SavedLook, Writer};
+use super::stages::{Stage, Stages};
+use super::view::Memory;
+use super::views::{TABS, VIEWS};
+use crate::profile::Profile;
+use crate::views::columns::{Choice, Id, PercentOf};
+
+/// The version of this form. Another one is read as nothing.
+const VERSION: u32 = 1;
+
+/// Most stages that are kept, and bytes of each.
+const MOST_STAGES: usize = 100;
+const MOST_STAGE_BYTES: usize = 4096;
+
+/// Cells that a column may have.
+const CELLS: core::ops::RangeInclusive<usize> = 3..=60;
+
+/// Cells of a terminal at most.
+const MOST_CELLS: usize = 1000;
+
+/// What was shown, of which profile.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SavedScreen {
+    version: u32,
+    /// The runs of the profile and their programs.
+    about: About,
+    /// Text of each stage, and whether it is on. `None`: those that the profile begins with.
+    pub stages: Option<Vec<(String, bool)>>,
+    /// The view, by its command.
+    view: Option<String>,
+    /// The sample source.
+    pub(super) metric: Option<String>,
+    percent_of: PercentOf,
+    /// The columns, where the user chose them.
+    columns: Option<Vec<Choice>>,
+    path_width: Option<usize>,
+    names: Names,
+    looks: BTreeMap<String, Vec<Option<SavedLook>>>,
+}
+
+/// What a screen was about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct About {
+    runs: Vec<String>,
+    programs: Vec<String>,
+}
+
+impl About {
+    fn of(profile: &Profile) -> Self {
+        let runs: Vec<_> = match profile.comparison.as_deref() {
+            Some(comparison) => comparison.sides.iter().map(|side| &side.run).collect(),
+            None => vec![&profile.info.run],
+        };
+        let program = |run: &&csprof_format::profile::RunInfo| {
+            run.command.first().map_or_else(String::new, |program| {
+                let file = program.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+                String::from_utf8_lossy(file).into_owned()
+            })
+        };
+        Self {
+            runs: runs.iter().map(|run| format!("{:032x}", run.id())).collect(),
+            programs: runs.iter().map(program).collect(),
+        }
+    }
+}
+
+/// Why a text is not the screen to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is damaged, or of another version.
+    Unreadable,
+    /// Another program was recorded to the file since.
+    OtherProgram,
+}
+
+impl SavedScreen {
+    /// The screen as it is.
+    #[must_use]
+    pub fn of(model: &mut Model) -> Self {
+        let stages = model.shown_stages.0.iter();
+        let kept = stages.map(|Stage { text, on }| (text.clone(), *on)).collect::<Vec<_>>();
+        let fits = kept.len() <= MOST_STAGES
+            && kept.iter().all(|(text, _)| text.len() <= MOST_STAGE_BYTES);
+        let moment = model.moment();
+        let mut writer = Writer::default();
+        let mut looks = BTreeMap::new();
+        // Under stages that are not kept there are other rows. What is looked at comes first, for
+        // the sake of what has no room.
+        let mut places: Vec<usize> = if fits { (0..TABS).collect() } else { Vec::new() };
+        places.sort_by_key(|&place| place != model.view.0);
+        for place in places {
+            let own: Vec<_> = { moment.views[place].looks.iter() }
+                .map(|look| writer.look(look.as_ref()?, &model.profile))
+                .collect();
+            if own.iter().any(Option::is_some) {
+                looks.insert(VIEWS[place].command.to_owned(), own);
+            }
+        }
+        Self {
+            version: VERSION,
+            about: About::of(&model.profile),
+            stages: fits.then_some(kept),
+            view: Some(VIEWS[model.view.0].command.to_owned()),
+            metric: Some(model.metric().source.clone()),
+            percent_of: model.percent_of,
+            columns: model.choices.clone(),
+            path_width: model.path_width,
+            names: writer.names,
+            looks,
+        }
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        // Nothing in it can fail to be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The screen that a text is of, if it is for this profile, or for another run of the same
+    /// program.
+    ///
+    /// # Errors
+    /// It is none, or for another program.
+    pub fn read(text: &str, profile: &Profile) -> Result<Self, Unfit> {
+        let read: Self = serde_json::from_str(text).map_err(|_| Unfit::Unreadable)?;
+        if read.version != VERSION {
+            return Err(Unfit::Unreadable);
+        }
+        match read.about.programs == About::of(profile).programs {
+            true => Ok(read),
+            false => Err(Unfit::OtherProgram),
+        }
+    }
+
+    /// Whether it was left with this very profile.
+    #[must_use]
+    pub fn is_of(&self, profile: &Profile) -> bool {
+        self.about == About::of(profile)
+    }
+
+    /// The stages as the viewer has them.
+    #[must_use]
+    pub fn stages(&self) -> Option<Stages> {
+        let stage = |(text, on): &(String, bool)| Stage { text: text.clone(), on: *on };
+        Some(Stages(self.stages.as_ref()?.iter().map(stage).collect()))
+    }
+
+    /// Leaves out what is given otherwise, by the name of its option.
+    pub fn leave_out(&mut self, is_given: impl Fn(&str) -> bool) {
+        self.view = self.view.take().filter(|_| !is_given("start"));
+        self.metric = self.metric.take().filter(|_| !is_given("metric"));
+        if is_given("columns") {
+            (self.columns, self.path_width) = (None, None);
+        }
+    }
+
+    /// The place of the view that was looked at.
+    pub(super) fn place_of_view(&self) -> Option<usize> {
+        let name = self.view.as_deref()?;
+        VIEWS[..TABS].iter().position(|view| view.command == name)
+    }
+
+    /// What percentages were of.
+    pub(super) fn percent_of(&self) -> PercentOf {
+        self.percent_of
+    }
+
+    /// What each view looked like.
+    pub(super) fn memories(&self, profile: &Profile) -> Vec<Memory> {
+        let reader = Reader::of(&self.names);
+        let memory = |command| {
+            let saved = self.looks.get(command).map_or(&[][..], Vec::as_slice);
+            let looks = saved.iter().map(|look| reader.look(look.as_ref()?, profile)).collect();
+            Memory { looks, ..Memory::default() }
+        };
+        VIEWS.iter().map(|view| memory(view.command)).collect()
+    }
+
+    /// Which columns there were, as far as there are such, and cells of the call path.
+    pub(super) fn columns(&self, there: &[Choice]) -> (Option<Vec<Choice>>, Option<usize>) {
+        // No terminal is wider; on a narrower one there is room for a column beside the path.
+        let path_width = self.path_width.filter(|&cells| cells <= MOST_CELLS);
+        let Some(saved) = &self.columns else { return (None, path_width) };
+        let key = |choice: &Choice| (choice.id, choice.is_of_others);
+        let mut choices: Vec<Choice> = Vec::new();
+        for choice in saved {
+            let is_there = there.iter().any(|other| key(other) == key(choice));
+            if is_there && !choices.iter().any(|other| key(other) == key(choice)) {
+                let width = choice.width.map(|width| width.clamp(*CELLS.start(), *CELLS.end()));
+                choices.push(Choice { width, ..*choice });
+            }
+        }
+        let others: Vec<_> =
+            there.iter().filter(|of| !choices.iter().any(|own| key(own) == key(of))).collect();
+        choices.extend(others.into_iter().map(|choice| Choice { is_shown: false, ..*choice }));
+        let shows_one = |of: &Choice| of.is_shown && !of.is_of_others && of.id != Id::Bar;
+        (choices.iter().any(shows_one).then_some(choices), path_width)
+    }
+}

@@ -1,0 +1,240 @@
+//! Painting the distribution of a row.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::super::super::canvas::Canvas;
+use super::super::super::name::{cut, cut_start, width};
+use super::super::super::scene::Scene;
+use super::{COST, Distributed, ENTRY, FACT, SHARE, Shown};
+use crate::tui::view::View;
+use crate::views::Cost;
+use crate::views::distribution::Subject;
+use crate::views::measure::Measure;
+use crate::views::number::{amount, counted, percent};
+use crate::views::strip::{cells, character, greatest};
+
+impl Distributed {
+    /// Paints all of it on these lines, and the heading on the line above.
+    pub(super) fn draw_all(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
+        let theme = scene.theme;
+        let glyphs = theme.glyphs;
+        let (across, top) = (canvas.width(), lines.start);
+        let line = glyphs.horizontal.repeat(across);
+        canvas.text(0, top - 1, &line, across, theme.faint());
+        canvas.text(1, top - 1, &format!(" {} ", ENTRY.title), across, theme.strong());
+        self.draw_subject(canvas, scene, top);
+        let (Some(shown), Some(over)) = (&self.shown, self.over()) else {
+            let text = self.why_empty(scene);
+            let room = across.saturating_sub(2);
+            let text = wrapped(&theme.plain(&text), room, lines.len().saturating_sub(1));
+            for (line, y) in text.iter().zip(top + 1..) {
+                canvas.text(1, y, line, room, theme.faint());
+            }
+            return;
+        };
+        self.draw_above(canvas, scene, shown, top + 1);
+        let first = top + self.above.lines();
+        let cost_end = across - 1;
+        let share_end = cost_end - COST;
+        let bar = across / 5;
+        let bar_start = share_end.saturating_sub(SHARE + bar);
+        let mark = if self.reversed { glyphs.ascending } else { glyphs.descending };
+        let [of_number, of_cost] = match self.by_number {
+            true => [format!(" {} {mark} ", over.dimension.noun()), String::new()],
+            false => [String::new(), mark.to_owned()],
+        };
+        let cost = match self.cost {
+            Cost::Inclusive => "incl",
+            Cost::Exclusive => "excl",
+        };
+        canvas.text(17, top - 1, &of_number, COST, theme.current());
+        canvas.text_right(cost_end, top - 1, &format!(" {cost}{of_cost}"), COST, theme.strong());
+        canvas.text_right(share_end, top - 1, " % row", SHARE, theme.strong());
+        let whole = self.distribution().map_or(0, |of| of.samples(self.metric, self.cost));
+        let most = shown.statistics.spread.most;
+        let listed = shown.order.iter().enumerate().skip(self.scroll);
+        for ((place, &peer), y) in listed.zip(first..lines.end) {
+            let part = shown.parts[peer];
+            let heat = theme.heat(part, scene.whole_of(None));
+            let room = bar_start.saturating_sub(2);
+            let label = cut(&over.dimension.peers[peer].label, room, glyphs.ellipsis);
+            canvas.text(1, y, &label, room, theme.text());
+            if let Some(found) = scene.search.as_ref().and_then(|search| search.place_in(&label)) {
+                let before = width(&label[..found.start]);
+                canvas.style(1 + before, y, width(&label[found]), theme.found());
+            }
+            let length = glyphs.bar(part as f64 / most as f64, bar);
+            canvas.text(bar_start, y, &length, bar, heat);
+            canvas.text_right(share_end, y, &percent(part, whole), SHARE, theme.text());
+            let cost = amount(part, scene.metric(), scene.form());
+            canvas.text_right(cost_end, y, &cost, COST, heat);
+            if place == self.selected {
+                canvas.restyle(0, y, across, theme.selected());
+            }
+        }
+    }
+
+    /// What stands in place of the list.
+    fn why_empty(&self, scene: &Scene) -> Cow<'static, str> {
+        let Some(distribution) = &self.made else {
+            return match (&self.subject, &self.refused) {
+                (None, _) => {
+                    "no row is selected, or one that is counted along a path only, as in Tables \
+                               and Butterfly, or of processes; q goes back, and D in the tree, \
+                               Callers or Flat shows a row"
+                        .into()
+                }
+                (_, Some(cause)) => cause.clone().into(),
+                _ => self.instead_of_rows(),
+            };
+        };
+        match &distribution.0 {
+            None => "this row is no function and no call path of what is shown; q goes back".into(),
+            Some(_) if scene.comparison().is_some() => {
+                "two runs are compared, whose processes do not wait for each other; csprof view \
+                 of each run shows its distribution"
+                    .into()
+            }
+            Some(_) => "there is nothing to compare: one rank or process, one thread and one \
+                        epoch, or none that do the same work at one time"
+                .into(),
+        }
+    }
+
+    /// The row, and what it has.
+    fn draw_subject(&self, canvas: &mut Canvas<'_>, scene: &Scene, y: usize) {
+        let theme = scene.theme;
+        let end = canvas.width().saturating_sub(1);
+        let samples = self.distribution().map(|of| of.samples(self.metric, self.cost));
+        let cost = samples.map_or_else(String::new, |samples| {
+            let all = percent(samples, scene.whole_of(None));
+            format!("{}  {all} %", amount(samples, scene.metric(), scene.form()))
+        });
+        let word = match self.cost {
+            Cost::Inclusive => "of ",
+            Cost::Exclusive => "own code of ",
+        };
+        canvas.text_right(end, y, &cost, width(&cost), theme.strong());
+        let start = canvas.text(1, y, word, width(word), theme.faint());
+        let room = end.saturating_sub(start + width(&cost) + 2);
+        let name = match &self.subject {
+            Some((_, name)) if name.is_empty() => "all that is shown",
+            Some((_, name)) => name,
+            None => "",
+        };
+        let ellipsis = theme.glyphs.ellipsis;
+        let name = match &self.subject {
+            // The function that its callers stand behind.
+            Some((Subject::Callers(_), _)) => cut(name, room, ellipsis),
+            _ => cut_start(name, room, ellipsis),
+        };
+        canvas.text(start, y, &theme.plain(&name), room, theme.stage());
+    }
+
+    /// Over whom it is spread, and over what else it could be.
+    fn whose(&self, scene: &Scene) -> String {
+        let Some((distribution, over)) = self.distribution().zip(self.over()) else {
+            return String::new();
+        };
+        let form = scene.form();
+        let mut text = format!("over {}", over.dimension.whose(form));
+        let sum = self.shown.as_ref().map_or(0, |shown| shown.statistics.spread.sum);
+        let elsewhere = distribution.samples(self.metric, self.cost).saturating_sub(sum);
+        if elsewhere > 0 {
+            let amount = amount(elsewhere, scene.metric(), form);
+            text.push_str(&format!("; {amount} in others"));
+        }
+        let nouns = distribution.over.iter().map(|other| other.dimension.noun());
+        let others: Vec<_> = nouns.filter(|noun| *noun != over.dimension.noun()).collect();
+        if !others.is_empty() {
+            text.push_str(&format!(" (d: {})", others.join(", ")));
+        }
+        text
+    }
+
+    /// What a cell of the strip is.
+    fn caption(&self, scene: &Scene) -> String {
+        let Some((shown, over)) = self.shown.as_ref().zip(self.over()) else {
+            return String::new();
+        };
+        let (peers, noun) = (shown.parts.len(), over.dimension.noun());
+        let longest = cells(peers, self.strip_width()).map(|cell| cell.len()).max().unwrap_or(1);
+        match longest {
+            1 => format!("each cell is one {noun}, in their order"),
+            _ => {
+                let most = counted(longest as u64, noun, scene.form());
+                format!("each cell stands for up to {most} in their order and shows the largest")
+            }
+        }
+    }
+
+    fn draw_above(&self, canvas: &mut Canvas<'_>, scene: &Scene, shown: &Shown, top: usize) {
+        let (theme, form) = (scene.theme, scene.form());
+        let room = canvas.width().saturating_sub(2);
+        let ellipsis = theme.glyphs.ellipsis;
+        let Some(over) = self.over() else { return };
+        let whose = self.whose(scene);
+        canvas.text(1, top, &cut(&whose, room, ellipsis), room, theme.text());
+        let mut y = top + 1;
+        let has_imbalance = over.dimension.has_imbalance();
+        if self.above.facts > 0 {
+            let across = (canvas.width() / FACT).max(1);
+            for (place, (name, samples)) in
+                shown.statistics.facts(has_imbalance).into_iter().enumerate()
+            {
+                let (x, y) = (1 + place % across * FACT, y + place / across);
+                let x = canvas.text(x, y, name, FACT, theme.faint()) + 1;
+                let number = Measure::Source.real(samples, scene.metric(), form);
+                canvas.text(x, y, &number, FACT, theme.strong());
+            }
+            y += self.above.facts;
+        }
+        let verdict =
+            shown.statistics.verdict(has_imbalance, Measure::Source, (scene.metric(), form));
+        let style = match has_imbalance && shown.statistics.is_noise {
+            true => theme.faint(),
+            false => theme.text(),
+        };
+        for line in wrapped(&verdict, room, self.above.verdict) {
+            canvas.text(1, y, &cut(&theme.plain(&line), room, ellipsis), room, style);
+            y += 1;
+        }
+        y = top + self.above.lines() - 2 - usize::from(self.above.caption);
+        self.draw_strip(canvas, scene, shown, y);
+        if self.above.caption {
+            let caption = self.caption(scene);
+            canvas.text(1, y + 1, &cut(&caption, room, ellipsis), room, theme.faint());
+        }
+    }
+
+    fn draw_strip(&self, canvas: &mut Canvas<'_>, scene: &Scene, shown: &Shown, y: usize) {
+        let theme = scene.theme;
+        let most = shown.statistics.spread.most;
+        let parts = greatest(&shown.parts, self.strip_width());
+        for (cell, part) in parts.into_iter().enumerate() {
+            let text = character(part, most, scene.form()).to_string();
+            canvas.text(1 + cell, y, &text, 1, theme.heat(part, scene.whole_of(None)));
+        }
+        if let Some(cell) = self.cell() {
+            canvas.restyle(1 + cell, y, 1, theme.selected());
+        }
+    }
+}
+
+/// A text on so many lines, broken between words; the last one may be too long.
+fn wrapped(text: &str, cells: usize, lines: usize) -> Vec<String> {
+    let mut wrapped: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let count = wrapped.len();
+        match wrapped.last_mut() {
+            Some(line) if count >= lines || width(line) + 1 + width(word) <= cells => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ if lines > 0 => wrapped.push(word.to_owned()),
+            _ => {}
+        }
+    }
+    wrapped
+}

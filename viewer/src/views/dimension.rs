@@ -1,0 +1,199 @@
+//! Dimensions: over whom or what the cost of a row may be spread, and whose each sample is.
+//!
+//! Ranks, processes and threads are peers as [`Peers`] tells them: whoever is no peer (a launcher,
+//! a wrapper shell, a helper thread) is in none. Threads are peers within their process, so theirs
+//! is a dimension of one process. Epochs of one process follow one another in time: nobody waits
+//! there, and they are of different length, so they have a distribution and no imbalance. Those of
+//! another process have nothing to do with them, whatever their numbers.
+//!
+//! Of two profiles that are compared there is none: their processes do not wait for each other.
+
+use std::collections::BTreeMap;
+
+use csprof_format::ids::{ProcessId, ThreadId};
+
+use super::contexts::Stages;
+use super::number::{Form, counted};
+use super::peers::Peers;
+use super::printable::printable;
+use crate::profile::{Stream, program};
+use crate::refine::{Axis, Refined};
+
+/// Most characters of a program's or a thread's name.
+const LONGEST_NAME: usize = 60;
+
+/// Peers, and which of them each part of the forest is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dimension {
+    /// What the peers are.
+    pub axis: Axis,
+    /// The process whose threads or epochs they are: `rank 3, pid 4711 solver`.
+    pub process: Option<String>,
+    /// How many other processes have threads that are peers, or several epochs.
+    pub others: usize,
+    /// The peers, in the order of their numbers; at least two.
+    pub peers: Vec<Peer>,
+    /// Of each stream of the forest, the peer whose it is, by its place.
+    of_stream: Vec<Option<u32>>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// What people call it: `rank 3`, `4712 worker`.
+    pub label: String,
+    /// The refinement to it.
+    pub stage: String,
+}
+
+impl Dimension {
+    /// What one of the peers is.
+    #[must_use]
+    pub const fn noun(&self) -> &'static str {
+        match self.axis {
+            Axis::Rank => "rank",
+            Axis::Process => "process",
+            Axis::Thread => "thread",
+            Axis::Epoch => "epoch",
+        }
+    }
+
+    /// How many they are, and whose: `4 ranks`, `8 threads of pid 4711 solver`.
+    #[must_use]
+    pub fn whose(&self, form: Form) -> String {
+        let count = counted(self.peers.len() as u64, self.noun(), form);
+        match &self.process {
+            Some(process) => format!("{count} of {process}"),
+            None => count,
+        }
+    }
+
+    /// Whether they wait for each other, so that there is an imbalance.
+    #[must_use]
+    pub const fn has_imbalance(&self) -> bool {
+        !matches!(self.axis, Axis::Epoch)
+    }
+
+    /// The place of the peer whose a stream is; `None` if it is of no peer.
+    #[must_use]
+    pub fn of_stream(&self, stream: usize) -> Option<usize> {
+        self.of_stream.get(stream).copied().flatten().map(|peer| peer as usize)
+    }
+
+    fn new(axis: Axis, peers: Vec<Peer>, of_stream: Vec<Option<u32>>) -> Self {
+        Self { axis, process: None, others: 0, peers, of_stream }
+    }
+}
+
+/// The dimensions that have two peers or more: ranks, or else processes; threads; epochs. Of the
+/// processes that have threads or epochs to compare, `weight` says whose these are: the
+/// greatest, of equal ones the first. O(nodes).
+#[must_use]
+pub fn dimensions(refined: &Refined, weight: impl Fn(ProcessId) -> u64) -> Vec<Dimension> {
+    if refined.profile.comparison.is_some() {
+        return Vec::new();
+    }
+    let peers = Peers::of(refined);
+    let stages = Stages::new(&refined.profile);
+    let found = [
+        of_processes(refined, &peers, &stages),
+        of_threads(refined, &peers, &stages, &weight),
+        of_epochs(refined, &stages, &weight),
+    ];
+    found.into_iter().flatten().filter(|of| of.peers.len() > 1).collect()
+}
+
+fn of_processes(refined: &Refined, peers: &Peers, stages: &Stages<'_>) -> Option<Dimension> {
+    let info = &refined.profile.info;
+    let processes = (0..info.processes.len()).map(ProcessId::from_index);
+    let numbered = processes.filter_map(|process| Some((peers.of_process(process)?, process)));
+    // A rank may have several processes.
+    let numbered: BTreeMap<u32, ProcessId> = numbered.collect();
+    let places: BTreeMap<u32, u32> = numbered.keys().copied().zip(0..).collect();
+    let list = numbered.iter().map(|(number, &process)| match peers.ranks {
+        true => Peer { label: format!("rank {number}"), stage: format!("rank = {number}") },
+        false => Peer { label: process_label(refined, process), stage: stages.process(process) },
+    });
+    let of_stream = |stream: &Stream| places.get(&peers.of_process(stream.process)?).copied();
+    let of_stream = refined.streams.iter().map(of_stream).collect();
+    let axis = if peers.ranks { Axis::Rank } else { Axis::Process };
+    Some(Dimension::new(axis, list.collect(), of_stream))
+}
+
+fn of_threads(
+    refined: &Refined,
+    peers: &Peers,
+    stages: &Stages<'_>,
+    weight: impl Fn(ProcessId) -> u64,
+) -> Option<Dimension> {
+    let threads = &refined.profile.info.threads;
+    let all = (0..threads.len()).map(ThreadId::from_index);
+    let mut of_process: BTreeMap<ProcessId, Vec<ThreadId>> = BTreeMap::new();
+    for thread in all.filter(|thread| peers.is_peer(*thread)) {
+        of_process.entry(threads[thread.index()].process).or_default().push(thread);
+    }
+    let others = of_process.len().checked_sub(1)?;
+    let heaviest = of_process.into_iter().rev().max_by_key(|(process, _)| weight(*process));
+    let (process, list) = heaviest?;
+    let places: BTreeMap<ThreadId, u32> = list.iter().copied().zip(0..).collect();
+    let peer = |thread: &ThreadId| {
+        let known = &threads[thread.index()];
+        let name = short(&String::from_utf8_lossy(&known.name));
+        let label = format!("{} {name}", known.tid).trim_end().to_owned();
+        Peer { label, stage: stages.thread(*thread) }
+    };
+    let of_stream = refined.streams.iter().map(|stream| places.get(&stream.thread).copied());
+    let of_stream = of_stream.collect();
+    let dimension = Dimension::new(Axis::Thread, list.iter().map(peer).collect(), of_stream);
+    Some(Dimension { process: Some(process_label(refined, process)), others, ..dimension })
+}
+
+/// Those of one process that have samples, by their number.
+fn of_epochs(
+    refined: &Refined,
+    stages: &Stages<'_>,
+    weight: impl Fn(ProcessId) -> u64,
+) -> Option<Dimension> {
+    let info = &refined.profile.info;
+    let number = |stream: &Stream| Some(info.epochs.get(stream.epoch.index())?.number);
+    let streams = &refined.profile.streams;
+    let mut of_process: BTreeMap<ProcessId, BTreeMap<u32, u32>> = BTreeMap::new();
+    for (stream, _) in streams.iter().zip(refined.kept(streams)).filter(|(_, is_kept)| *is_kept) {
+        let of = of_process.entry(stream.process).or_default();
+        number(stream).into_iter().for_each(|number| {
+            of.insert(number, 0);
+        });
+    }
+    let is_alone = of_process.len() == 1;
+    of_process.retain(|process, of| of.len() > 1 && process.index() < info.processes.len());
+    let others = of_process.len().checked_sub(1)?;
+    let heaviest = of_process.into_iter().rev().max_by_key(|(process, _)| weight(*process));
+    let (process, mut places) = heaviest?;
+    places.values_mut().zip(0..).for_each(|(place, next)| *place = next);
+    let peer = |number: &u32| {
+        let stage = match is_alone {
+            true => format!("epoch = {number}"),
+            false => format!("{} and epoch = {number}", stages.process(process)),
+        };
+        Peer { label: format!("epoch {number}"), stage }
+    };
+    let of_stream = |stream: &Stream| {
+        let stream = Some(stream).filter(|stream| stream.process == process)?;
+        places.get(&number(stream)?).copied()
+    };
+    let of_stream = refined.streams.iter().map(of_stream).collect();
+    let dimension = Dimension::new(Axis::Epoch, places.keys().map(peer).collect(), of_stream);
+    Some(Dimension { process: Some(process_label(refined, process)), others, ..dimension })
+}
+
+/// `rank 3, pid 4711 solver`
+fn process_label(refined: &Refined, process: ProcessId) -> String {
+    let known = &refined.profile.info.processes[process.index()];
+    let rank = known.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
+    format!("{rank}pid {} {}", known.pid, short(&program(known))).trim_end().to_owned()
+}
+
+/// A name from a file, cut where it is longer than people read.
+fn short(name: &str) -> String {
+    printable(&name.chars().take(LONGEST_NAME).collect::<String>()).into_owned()
+}

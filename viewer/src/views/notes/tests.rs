@@ -1,0 +1,202 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::profile::from_outline;
+use crate::refine::unwatched;
+
+fn tree(refined: &Refined) -> TopDown {
+    unwatched(|watch| TopDown::new(refined, watch))
+}
+
+/// The path to a row by names from the root.
+fn path(refined: &Refined, names: &[&str]) -> Path {
+    let mut tree = tree(refined);
+    let mut at = RowId::ROOT;
+    for name in names {
+        let children = tree.children(refined, at).to_vec();
+        let is_it =
+            |row: &&RowId| &*refined.functions[tree.row(**row).function.index()].name == *name;
+        at = *children.iter().find(is_it).unwrap();
+    }
+    tree.path(refined, at)
+}
+
+fn entry(state: State, estimate: &str) -> What {
+    let estimate = Estimate::parse(estimate).unwrap();
+    What::Entry(Some(Entry { state, estimate, then: Then::default() }))
+}
+
+const SOLVER: &str = "main 10\n  solve 20\n    copy 30\n    wait 5 inline\n  read 35\n";
+
+fn refined(outline: &str) -> Refined {
+    Refined::base(&from_outline(outline).unwrap())
+}
+
+#[test]
+fn what_lies_below_another_entry_counts_once() {
+    let shown = refined(SOLVER);
+    let mut notes = Notes::new("solver");
+    for (names, estimate) in [
+        (&["main", "solve"][..], "50%"),
+        (&["main", "solve", "copy"], "all"),
+        (&["main", "read"], "1 s"),
+    ] {
+        let what = entry(State::ToFix, estimate);
+        notes.change(&Change { path: path(&shown, names), what }).unwrap();
+    }
+    let ledger = ledger(&notes, &shown, &mut tree(&shown));
+    let period = u128::from(shown.looked_at().period);
+    let gains: Vec<_> = ledger
+        .lines
+        .iter()
+        .map(|line| (line.place, line.samples, line.gain * 2 / period))
+        .collect();
+    // Of `solve`, half of the 25 that `copy` leaves; of `read`, no more than there is, if that is
+    // less than a second.
+    let read = (1_000_000_000 / period).min(35) * 2;
+    let mut expected = vec![(2, Some(35), read), (1, Some(30), 60), (0, Some(55), 25)];
+    expected.sort_by_key(|line| std::cmp::Reverse((line.2, line.1)));
+    assert_eq!(gains, expected);
+    assert_eq!(ledger.covered, 90);
+}
+
+#[test]
+fn a_note_is_found_again_in_another_run_whatever_is_inlined_there() {
+    let shown = refined(SOLVER);
+    let mut notes = Notes::new("solver");
+    let wait = path(&shown, &["main", "solve", "wait"]);
+    notes.change(&Change { path: wait.clone(), what: What::Text(" why? ".into()) }).unwrap();
+    let notes = Notes::read(&notes.text()).unwrap();
+    assert_eq!(notes.on(&wait).unwrap().text, "why?");
+    let next = refined("other 1\nmain 10\n  solve 20\n    wait 500\n");
+    let mut tree = tree(&next);
+    let [Some(row)] = notes.locate(&next, &mut tree)[..] else { panic!("not found") };
+    assert_eq!(tree.row(row).of(next.metric).inclusive, 500);
+    let none = refined("main 10\n  wait 20\n");
+    assert_eq!(notes.locate(&none, &mut super::tests::tree(&none)), [None]);
+}
+
+#[test]
+fn changes_are_bounded_and_a_bad_file_is_none() {
+    let shown = refined(SOLVER);
+    let mut notes = Notes::new("solver");
+    let on = path(&shown, &["main"]);
+    let change = |notes: &mut Notes, what| notes.change(&Change { path: on.clone(), what });
+    change(&mut notes, What::Removed).unwrap();
+    change(&mut notes, What::Entry(None)).unwrap();
+    assert_eq!(notes.list.len(), 0);
+    change(&mut notes, What::Bookmark).unwrap();
+    change(&mut notes, What::Text("x".repeat(5000))).unwrap();
+    assert_eq!((notes.list.len(), notes.list[0].text.len()), (1, MOST_TEXT));
+    change(&mut notes, What::Removed).unwrap();
+    assert_eq!(notes.list.len(), 0);
+    assert!(notes.change(&Change { path: Path::default(), what: What::Bookmark }).is_err());
+    let name = "x".repeat(MOST_BYTES + 1);
+    let long = refined(&format!("\"{name}\" 1\n"));
+    let long = path(&long, &[&name]);
+    assert!(notes.change(&Change { path: long, what: What::Bookmark }).is_err());
+    for bad in ["", "{}", "[]", "{\"version\":2,\"program\":\"\",\"list\":[]}", "\u{0}"] {
+        assert_eq!(Notes::read(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn another_estimate_keeps_what_was_measured_first() {
+    let shown = refined(SOLVER);
+    let mut notes = Notes::new("solver");
+    let mut enter = |estimate, samples, command: &str| {
+        let then = Then { samples, command: vec![command.to_owned()], ..Then::default() };
+        let what = What::Entry(Some(Entry { state: State::ToFix, estimate, then }));
+        notes.change(&Change { path: path(&shown, &["main"]), what })?;
+        let entry = notes.list[0].entry.clone().unwrap();
+        Ok::<_, String>((entry.estimate, entry.then.samples))
+    };
+    assert_eq!(enter(Estimate::All, 7, "a"), Ok((Estimate::All, 7)));
+    assert_eq!(enter(Estimate::Nothing, 5, "a"), Ok((Estimate::Nothing, 7)));
+    assert!(enter(Estimate::All, 5, &"x".repeat(MOST_BYTES + 1)).is_err());
+}
+
+#[test]
+fn estimates_are_read_as_they_are_written() {
+    for (text, estimate) in [
+        ("", Estimate::All),
+        ("all", Estimate::All),
+        ("0", Estimate::Nothing),
+        ("-50%", Estimate::Share(500)),
+        ("12.5 %", Estimate::Share(125)),
+        ("120 ms", Estimate::Amount(120_000_000)),
+        ("-1.5s", Estimate::Amount(1_500_000_000)),
+        ("20us", Estimate::Amount(20_000)),
+    ] {
+        assert_eq!(Estimate::parse(text), Ok(estimate), "{text}");
+        assert_eq!(Estimate::parse(&estimate.to_string()), Ok(estimate), "{text}");
+    }
+    for wrong in ["half", "150%", "5", "1e9 s", "NaN%", "..", "5 h", "%"] {
+        assert!(Estimate::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// A tree of entries: the nearest above each, and what each costs beside those below.
+fn entries() -> impl Strategy<Value = (Vec<Option<usize>>, Vec<u128>, Vec<Estimate>)> {
+    let estimate = prop_oneof![
+        Just(Estimate::Nothing),
+        Just(Estimate::All),
+        (0_u32..=1000).prop_map(Estimate::Share),
+        (0_u64..3000).prop_map(Estimate::Amount),
+    ];
+    let one = (any::<prop::sample::Index>(), 0_u128..1000, estimate, any::<bool>());
+    prop::collection::vec(one, 1..20).prop_map(|list| {
+        let above: Vec<Option<usize>> = { list.iter().enumerate() }
+            .map(|(place, (of, _, _, is_root))| {
+                (place > 0 && !is_root).then(|| of.index(place.max(1)))
+            })
+            .collect();
+        let mut cost: Vec<u128> = list.iter().map(|one| one.1).collect();
+        for place in (0..cost.len()).rev() {
+            if let Some(above) = above[place] {
+                cost[above] += cost[place];
+            }
+        }
+        (above, cost, list.iter().map(|one| one.2).collect())
+    })
+}
+
+proptest! {
+    #[test]
+    fn estimates_never_add_up_to_more_than_there_is((above, cost, estimates) in entries()) {
+        let gains = gains(&above, &cost, &estimates);
+        let is_in = |mut at: usize, entry: usize| loop {
+            if at == entry {
+                return true;
+            }
+            match above[at] {
+                Some(next) => at = next,
+                None => return false,
+            }
+        };
+        // Of every entry with all below it, not only of the whole.
+        for entry in 0..cost.len() {
+            let below: u128 =
+                (0..cost.len()).filter(|&at| is_in(at, entry)).map(|at| gains[at]).sum();
+            prop_assert!(below <= cost[entry], "{entry}: {below} of {}", cost[entry]);
+            if let Estimate::Amount(most) = estimates[entry] {
+                prop_assert!(gains[entry] <= most.into());
+            }
+            if estimates[entry] == Estimate::All {
+                prop_assert_eq!(below, cost[entry]);
+            }
+        }
+    }
+
+    #[test]
+    fn another_entry_never_takes_away_from_the_whole((above, cost, estimates) in entries()) {
+        let all: u128 = gains(&above, &cost, &estimates).iter().sum();
+        for without in 0..cost.len() {
+            let mut fewer = estimates.clone();
+            fewer[without] = Estimate::Nothing;
+            let rest: u128 = gains(&above, &cost, &fewer).iter().sum();
+            // A share of what is left is rounded down, once for each entry.
+            prop_assert!(rest <= all + cost.len() as u128, "{rest} without {without}, {all} with");
+        }
+    }
+}

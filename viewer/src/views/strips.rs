@@ -1,0 +1,380 @@
+//! Making the strips of rows: how their inclusive cost is spread over ranks, else processes, else
+//! the threads of the process with most of them.
+//!
+//! A row of the call tree costs its own nodes, since inclusive sums are there already, and so does
+//! one of callers; functions cost one pass over all nodes, together.
+
+use core::mem::take;
+use std::sync::Arc;
+
+use super::dimension::{Dimension, dimensions};
+use super::number::Form;
+use super::row::{OfMetric, Strip};
+use super::statistics::{Moments, together};
+use super::strip::{CELLS, cells};
+use crate::profile::MetricRef;
+use crate::refine::{Cancelled, Refined, Watch, depth_first};
+
+/// Makes strips of the rows of one forest.
+#[derive(Debug)]
+pub struct Strips {
+    dimension: Dimension,
+    /// The cell of each peer.
+    cell_of: Vec<u8>,
+    /// The process whose threads they are, where they are threads.
+    process: Option<Arc<str>>,
+    metrics: Vec<MetricRef>,
+    /// Samples that come together, of each metric.
+    together: Vec<f64>,
+    /// Where each stream ends, in nodes.
+    ends: Vec<u32>,
+}
+
+/// Trees and their clones share one.
+pub type SharedStrips = Arc<Strips>;
+
+/// What a row has of one metric, while peers are added, each once.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    moments: Moments,
+    cells: [u64; CELLS],
+}
+
+impl Strips {
+    /// Those of a forest; `None` where there are no peers. O(nodes).
+    #[must_use]
+    pub fn of(refined: &Refined) -> Option<SharedStrips> {
+        let threads = &refined.profile.info.threads;
+        // Threads are in order of process.
+        let threads_of = |process| {
+            let first = threads.partition_point(|thread| thread.process < process);
+            let end = threads.partition_point(|thread| thread.process <= process);
+            (end - first) as u64
+        };
+        let mut all = dimensions(refined, threads_of).into_iter();
+        let dimension = all.find(Dimension::has_imbalance)?;
+        let metrics: Vec<MetricRef> = refined.profile.metrics().map(|(metric, _)| metric).collect();
+        let cells = (0u8..).zip(cells(dimension.peers.len(), CELLS));
+        Some(Arc::new(Self {
+            cell_of: cells.flat_map(|(cell, peers)| peers.map(move |_| cell)).collect(),
+            process: dimension.process.as_deref().map(Arc::from),
+            dimension,
+            together: metrics.iter().map(|&metric| together(refined, metric)).collect(),
+            metrics,
+            ends: refined.streams.iter().map(|stream| stream.nodes.end).collect(),
+        }))
+    }
+
+    /// What the peers are: `rank`, `process` or `thread`.
+    #[must_use]
+    pub const fn noun(&self) -> &'static str {
+        self.dimension.noun()
+    }
+
+    /// The process whose threads they are, where they are threads.
+    #[must_use]
+    pub fn process(&self) -> Option<&str> {
+        self.process.as_deref()
+    }
+
+    /// Over whom: `4 ranks`, `8 threads of pid 4711 solver`.
+    #[must_use]
+    pub fn whose(&self, form: Form) -> String {
+        self.dimension.whose(form)
+    }
+
+    /// How many peers there are.
+    #[must_use]
+    pub fn peers(&self) -> usize {
+        self.dimension.peers.len()
+    }
+
+    /// Adds what a peer has.
+    fn add(&self, sums: &mut Sums, peer: usize, samples: u64) {
+        sums.moments.add(samples);
+        let cell = &mut sums.cells[usize::from(self.cell_of[peer])];
+        *cell = samples.max(*cell);
+    }
+
+    /// The strip of a row: one sum for each metric. Peers that were not added have nothing.
+    fn strip(&self, sums: &[Sums]) -> Arc<Strip> {
+        let cells = CELLS.min(self.peers());
+        let of_metric = |(sums, &together): (&Sums, &f64)| OfMetric {
+            parts: sums.cells[..cells].into(),
+            is_noise: sums.moments.is_within_noise(self.peers(), together),
+        };
+        let of_metrics = sums.iter().zip(&self.together).map(of_metric).collect();
+        let of = (self.dimension.axis, self.peers());
+        Arc::new(Strip { of, process: self.process.clone(), of_metrics })
+    }
+
+    /// The strip of a row that has these nodes, each with its inclusive samples. O(nodes of the row
+    /// × log streams), mostly without the logarithm.
+    pub(super) fn of_nodes(
+        &self,
+        refined: &Refined,
+        nodes: impl Iterator<Item = u32>,
+    ) -> Arc<Strip> {
+        let metrics = self.metrics.len();
+        let mut of_peers = vec![0; metrics * self.peers()];
+        let mut stream = 0;
+        for node in nodes {
+            // Nodes come mostly in order.
+            let start = |stream: usize| stream.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let is_in = |stream: usize| {
+                self.ends.get(stream).is_some_and(|&end| (start(stream)..end).contains(&node))
+            };
+            if !is_in(stream) {
+                stream = self.ends.partition_point(|&end| end <= node);
+            }
+            let Some(peer) = self.dimension.of_stream(stream) else { continue };
+            for (place, &metric) in self.metrics.iter().enumerate() {
+                of_peers[peer * metrics + place] += refined.of_metric(node as usize, metric).0;
+            }
+        }
+        let mut sums = vec![Sums::default(); metrics];
+        for (peer, of_peer) in of_peers.chunks(metrics).enumerate() {
+            for (sums, &samples) in
+                sums.iter_mut().zip(of_peer).filter(|(_, samples)| **samples > 0)
+            {
+                self.add(sums, peer, samples);
+            }
+        }
+        self.strip(&sums)
+    }
+
+    /// The strips of all functions that have samples, by their numbers. O(nodes) and, for each
+    /// function, 150 bytes or so for each metric.
+    ///
+    /// # Errors
+    /// The watch asked for the end.
+    pub fn of_functions(
+        &self,
+        refined: &Refined,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Option<Arc<Strip>>>, Cancelled> {
+        let metrics = self.metrics.len();
+        let mut functions = Functions {
+            strips: self,
+            sums: vec![Sums::default(); refined.functions.len() * metrics],
+            of_peer: vec![0; refined.functions.len() * metrics],
+            met: Vec::new(),
+            peer: None,
+        };
+        // Peers whose streams do not stand side by side, as of a rank with several processes that
+        // began before and after another's, would be added more than once.
+        let is_apart = self.is_apart();
+        let mut of_all: Vec<Vec<(u32, u64)>> = Vec::new();
+        if is_apart {
+            of_all.resize_with(self.peers() * metrics, Vec::new);
+        }
+        let mut until = vec![0; refined.functions.len()];
+        let mut before = refined.samples_of_all(0).1;
+        let mut stream = 0;
+        depth_first(refined, watch, |node| {
+            while self.ends.get(stream).is_some_and(|&end| end as usize <= node) {
+                stream += 1;
+            }
+            let function = refined.frames[refined.frame[node].index()].function.index();
+            let (inclusive, exclusive) = refined.samples_of_all(node);
+            if before >= until[function] {
+                until[function] = before + inclusive;
+                if let Some(peer) = self.dimension.of_stream(stream) {
+                    if functions.peer != Some(peer) {
+                        functions.leave(&mut of_all);
+                        functions.peer = Some(peer);
+                    }
+                    functions.met.push(function as u32);
+                    for (place, &metric) in self.metrics.iter().enumerate() {
+                        functions.of_peer[function * metrics + place] +=
+                            refined.of_metric(node, metric).0;
+                    }
+                }
+            }
+            before += exclusive;
+        })?;
+        functions.leave(&mut of_all);
+        for (place, of_peer) in of_all.iter_mut().enumerate() {
+            of_peer.sort_unstable_by_key(|(function, _)| *function);
+            for parts in of_peer.chunk_by(|one, other| one.0 == other.0) {
+                let at = parts[0].0 as usize * metrics + place % metrics;
+                let samples = parts.iter().map(|(_, samples)| samples).sum();
+                self.add(&mut functions.sums[at], place / metrics, samples);
+            }
+        }
+        let strips = functions.sums.chunks(metrics).zip(until);
+        Ok(strips.map(|(sums, until)| (until > 0).then(|| self.strip(sums))).collect())
+    }
+
+    /// Whether a peer has streams between which others have some.
+    fn is_apart(&self) -> bool {
+        let streams = (0..self.ends.len()).filter_map(|stream| self.dimension.of_stream(stream));
+        let mut seen = vec![false; self.peers()];
+        let mut last = None;
+        for peer in streams {
+            if last != Some(peer) && take(&mut seen[peer]) {
+                return true;
+            }
+            (seen[peer], last) = (true, Some(peer));
+        }
+        false
+    }
+}
+
+/// Sums of all functions, while peer after peer is gone over.
+struct Functions<'s> {
+    strips: &'s Strips,
+    sums: Vec<Sums>,
+    /// What the present peer has.
+    of_peer: Vec<u64>,
+    /// The functions that it has met.
+    met: Vec<u32>,
+    peer: Option<usize>,
+}
+
+impl Functions<'_> {
+    /// Adds what the present peer has, or keeps it until all of its parts are there.
+    fn leave(&mut self, apart: &mut [Vec<(u32, u64)>]) {
+        let Some(peer) = self.peer else { return };
+        let metrics = self.strips.metrics.len();
+        for function in self.met.drain(..) {
+            for metric in 0..metrics {
+                let at = function as usize * metrics + metric;
+                let samples = take(&mut self.of_peer[at]);
+                match apart.get_mut(peer * metrics + metric) {
+                    _ if samples == 0 => {}
+                    Some(kept) => kept.push((function, samples)),
+                    None => self.strips.add(&mut self.sums[at], peer, samples),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{Profile, from_outline};
+    use crate::refine::{apply, parse, unwatched};
+    use crate::views::Cost;
+    use crate::views::callers::Callers;
+    use crate::views::distribution::{Distribution, Subject};
+    use crate::views::statistics::is_within_noise;
+    use crate::views::strip::greatest;
+    use crate::views::top_down::TopDown;
+    use crate::views::tree::{Direction, RowId, RowTree};
+
+    fn exchange() -> Profile {
+        let bytes: &[u8] = include_bytes!("../../tests/fixtures/exchange.csprof");
+        Profile::from_saved(csprof_format::read::read(bytes).unwrap())
+    }
+
+    /// Eleven ranks, recursive, the first of which has a second process behind the others.
+    fn many() -> Profile {
+        let mut text = String::new();
+        for rank in 0..12 {
+            let of = rank % 11;
+            text.push_str(&format!(
+                "# rank={rank} thread={} epoch=0\nmain {} realtime:2\n",
+                rank + 1,
+                rank + 3
+            ));
+            text.push_str(&format!(
+                "  solve {}\n    f 1\n      solve {} realtime:1\n",
+                rank * of,
+                of + 1
+            ));
+        }
+        let mut profile = from_outline(&text).unwrap();
+        profile.info.processes[11].rank = Some(0);
+        profile
+    }
+
+    /// Each strip has what the distribution of its row has, of every metric.
+    fn hold<D: Direction>(
+        refined: &Refined,
+        mut tree: RowTree<D>,
+        subject: fn(crate::views::path::Path) -> Subject,
+    ) {
+        let mut rows = vec![RowId::ROOT];
+        let mut seen = 0;
+        while let Some(row) = rows.pop() {
+            if tree.depth(row) < 6 {
+                rows.extend(tree.children(refined, row).to_vec());
+            }
+            if row == RowId::ROOT {
+                continue;
+            }
+            tree.fill_strip(refined, row);
+            let path = tree.path(refined, row);
+            let of = Distribution::new(refined, &subject(path), &Watch::none()).unwrap().unwrap();
+            let strip = tree.row(row).spread.clone().unwrap();
+            assert_eq!(strip.of.0, of.over[0].dimension.axis);
+            for (metric, _) in refined.profile.metrics() {
+                let parts = of.over[0].parts(metric, Cost::Inclusive);
+                let Some(found) = strip.of(metric) else {
+                    assert_eq!(parts.iter().sum::<u64>(), 0);
+                    continue;
+                };
+                assert_eq!(*found.parts, *greatest(&parts, CELLS), "{metric:?}");
+                assert_eq!(found.is_noise, is_within_noise(&parts, 1.0));
+            }
+            seen += 1;
+        }
+        assert!(seen > 0);
+    }
+
+    #[test]
+    fn strips_are_the_distributions_of_their_rows() {
+        for profile in [exchange(), many()] {
+            for stage in ["", "hide main", "callers of *s*", "split rank", "not rank = 1"] {
+                let refined = apply(&profile, &parse(stage).unwrap()).unwrap();
+                let strips = Strips::of(&refined);
+                if strips.is_none() {
+                    assert_eq!(stage, "not rank = 1", "one rank is left of two");
+                    continue;
+                }
+                let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+                tree.set_strips(strips.clone());
+                hold(&refined, tree, Subject::Path);
+                let tree = unwatched(|watch| Callers::with_strips(&refined, strips, watch));
+                hold(&refined, tree, Subject::Callers);
+            }
+        }
+    }
+
+    /// Threads are compared in one process: rows of another one have no strip, which would say that
+    /// the row costs nothing.
+    #[test]
+    fn rows_of_no_peer_have_none() {
+        let outline = "\
+# rank=0 thread=1 epoch=0
+start 3
+  body 50
+# rank=0 thread=2 epoch=0
+start 2
+  body 40
+# rank=1 thread=3 epoch=0
+other 9
+";
+        let mut profile = from_outline(outline).unwrap();
+        profile.info.processes.iter_mut().for_each(|process| process.rank = None);
+        let refined = Refined::base(&profile);
+        let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+        tree.set_strips(Strips::of(&refined));
+        for row in tree.children(&refined, RowId::ROOT).to_vec() {
+            tree.fill_strip(&refined, row);
+            let row = tree.row(row);
+            let strip = row.spread.as_ref().unwrap();
+            assert!(strip.process.is_some() && strip.of.0 == crate::refine::Axis::Thread);
+            let is_of_peers = *refined.functions[row.function.index()].name == *"start";
+            assert_eq!(strip.of(refined.metric).is_some(), is_of_peers);
+        }
+    }
+
+    #[test]
+    fn without_peers_there_is_none() {
+        let profile = from_outline("main 3\n").unwrap();
+        assert!(Strips::of(&Refined::base(&profile)).is_none());
+    }
+}

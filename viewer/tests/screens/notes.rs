@@ -1,0 +1,111 @@
+//! Bookmarks, notes and the ledger; and a profile that opens where it was left.
+
+use std::sync::Arc;
+
+use csprof::profile::Profile;
+use csprof::tui::effect::Effect;
+use csprof::tui::message::{Message, ViewId};
+use csprof::tui::saved_screen::{SavedScreen, Unfit};
+use csprof::tui::update::resume;
+use csprof::views::notes::Notes;
+
+use super::undo::{picture, said};
+use super::{Viewer, solver};
+
+/// Keeps what the viewer wants to be said of paths.
+fn keep(viewer: &mut Viewer, notes: &mut Notes) {
+    for effect in std::mem::take(&mut viewer.effects) {
+        if let Effect::Note(change) = effect {
+            let kept = notes.change(&change).map(|()| Arc::new(notes.clone()));
+            viewer.send(Message::Noted { notes: kept, said: "kept" });
+        }
+    }
+}
+
+fn noted(size: &str) -> (Viewer, Notes) {
+    let mut viewer = Viewer::new(&solver(), size);
+    let mut notes = Notes::new("./solver");
+    for keys in ["jjA", "\"why so often?<enter>", "jX50%<enter>", "kkU", "jj"] {
+        viewer.press(keys);
+        keep(&mut viewer, &mut notes);
+    }
+    (viewer, notes)
+}
+
+#[test]
+fn notes_are_seen_beside_rows_and_listed() {
+    for size in ["80x24", "40x12", "120x30"] {
+        let (mut viewer, _) = noted(size);
+        insta::assert_snapshot!(format!("notes_in_tree_{size}"), viewer.screen());
+        insta::assert_snapshot!(format!("notes_{size}"), picture(viewer.press("'")));
+    }
+}
+
+#[test]
+fn a_note_is_edited_deleted_and_gone_to() {
+    let (mut viewer, mut notes) = noted("80x24");
+    let before = notes.list.len();
+    viewer.press("'e!<enter>");
+    keep(&mut viewer, &mut notes);
+    assert_eq!(notes.list[0].text, "why so often?!");
+    viewer.press("<enter>");
+    assert_eq!(viewer.model.view, ViewId::HOME);
+    assert!(picture(viewer.press("=")).contains("why so often?!"));
+    viewer.press("q'd");
+    keep(&mut viewer, &mut notes);
+    assert_eq!(notes.list.len(), before - 1);
+    // What cannot be kept is told, and changes nothing.
+    let failed = Message::Noted { notes: Err("the disk is full".to_owned()), said: "" };
+    viewer.send(failed);
+    assert_eq!(said(&viewer), "not kept: the disk is full");
+    // An estimate that says nothing stays on the screen with its reason.
+    viewer.press("q1X9 h<enter>");
+    assert!(viewer.screen().contains("an estimate is a share"), "{}", viewer.screen());
+    // Rows of functions are no paths.
+    viewer.press("<esc>3:bookmark<enter>");
+    assert!(said(&viewer).starts_with("rows of the call tree"), "{}", said(&viewer));
+    assert!(viewer.effects.is_empty());
+}
+
+fn open(profile: &Profile, left: &str) -> Viewer {
+    let mut viewer = Viewer::new(profile, "80x24");
+    let screen = SavedScreen::read(left, profile).unwrap();
+    let effects = resume(&mut viewer.model, &screen);
+    viewer.perform(effects);
+    viewer
+}
+
+#[test]
+fn a_screen_opens_as_it_was_left() {
+    for keys in ["jj", "jje", "jjejjj", "jH", "jjesS", "jj%", "2jl", "2gjjljls", "3jj", ".", "4"] {
+        let mut viewer = Viewer::new(&solver(), "80x24");
+        let before = picture(viewer.press(keys));
+        let text = SavedScreen::of(&mut viewer.model).text();
+        let mut again = open(&solver(), &text);
+        // A key that does nothing: the first screen has a legend.
+        assert_eq!(picture(again.press("<C-l>")), before, "{keys}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_left_out() {
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    viewer.press("jjejjj");
+    let text = SavedScreen::of(&mut viewer.model).text();
+    let mut other = csprof::profile::from_outline("main 3\n  other 4\n").unwrap();
+    assert_eq!(SavedScreen::read(&text, &other).unwrap_err(), Unfit::OtherProgram);
+    other.info.run.command = vec![b"/elsewhere/solver".to_vec()];
+    let again = open(&other, &text);
+    assert!(said(&again).contains("not there any more"), "{}", said(&again));
+    for bad in ["", "{}", "[1]", &text[..text.len() / 2], &text.replacen("1", "7", 1)] {
+        assert_eq!(SavedScreen::read(bad, &other).unwrap_err(), Unfit::Unreadable);
+    }
+    // Numbers that say nothing lead nowhere.
+    for (from, to) in
+        [("\"open\":[[0,", "\"open\":[[9,"), ("\"names\":[", "\"names\":[[\"x\",null],")]
+    {
+        let wrong = text.replace(from, to);
+        assert_ne!(wrong, text);
+        let _ = picture(&open(&solver(), &wrong));
+    }
+}
