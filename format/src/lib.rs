@@ -63,6 +63,8 @@ pub mod loss;
 pub mod program;
 
 #[cfg(feature = "saved")]
+mod ahead;
+#[cfg(feature = "saved")]
 mod block;
 #[cfg(feature = "saved")]
 pub mod budget;

@@ -8,9 +8,11 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::thread;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ahead::{self, Ahead};
 use crate::block::Block;
 use crate::budget::Budget;
 use crate::codec;
@@ -19,8 +21,8 @@ use crate::header::{FILE_HEADER, FileHeader, MAGIC};
 use crate::kind::BlockKind;
 use crate::profile::{FurtherMetric, Metric, Profile, Structure, Thread, ThreadShare};
 use crate::sections::{
-    End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, Sparse, StringColumns,
-    TreeColumns, append_shares,
+    End, FrameColumns, FunctionColumns, SiteColumns, Sparse, StringColumns, TreeColumns,
+    append_shares,
 };
 use crate::validate::validate;
 
@@ -44,9 +46,14 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
         }
     };
     let mut reader = Reader::new(scan.header, bytes.len());
-    for (index, block) in scan.blocks.iter().enumerate() {
-        reader.apply(block).map_err(|kind| damaged(index, scan.error_in(index, kind)))?;
-    }
+    thread::scope(|scope| {
+        let mut ahead = Ahead::start(scope, &scan.blocks);
+        for (index, block) in scan.blocks.iter().enumerate() {
+            let applied = reader.apply(block, &mut ahead);
+            applied.map_err(|kind| damaged(index, scan.error_in(index, kind)))?;
+        }
+        Ok(())
+    })?;
     if let Some(stop) = scan.stop {
         return Err(damaged(scan.blocks.len(), stop));
     }
@@ -81,8 +88,10 @@ pub(crate) fn load(path: &Path) -> Result<Vec<u8>, Error> {
     if about.is_dir() {
         return Err(Error::new(ErrorKind::Folder));
     }
-    let mut bytes = Vec::new();
     // Devices and pipes have no length to check beforehand.
+    let mut bytes = Vec::new();
+    // One byte more, to see the end. Where there is no room, reading says so.
+    let _room = bytes.try_reserve_exact(about.len().min(MAX_FILE) as usize + 1);
     let read = file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(refused)?;
     if read as u64 > MAX_FILE {
         return Err(Error::new(ErrorKind::TooMuch { limit: MAX_FILE }));
@@ -191,7 +200,7 @@ impl Reader {
     }
 
     /// Adds what a block holds. After an error the profile may hold a part of it.
-    pub(crate) fn apply(&mut self, block: &Block<'_>) -> Result<(), ErrorKind> {
+    pub(crate) fn apply(&mut self, block: &Block<'_>, ahead: &mut Ahead) -> Result<(), ErrorKind> {
         let header = block.header;
         let number = self.number;
         self.number += 1;
@@ -234,10 +243,13 @@ impl Reader {
         }
         self.budget.block(kind, header.count, block.decoded(), several)?;
         let mut buffer = core::mem::take(&mut self.buffer);
-        let applied = block.payload(&mut buffer).and_then(|payload| match header.version {
-            1 => self.payload(kind, payload),
-            _ => self.payload_of_several(kind, payload),
-        });
+        let applied = match ahead.nodes(block) {
+            Some(decoded) => decoded.and_then(|decoded| self.nodes(decoded)),
+            None => block.payload(&mut buffer).and_then(|payload| match header.version {
+                1 => self.payload(kind, payload),
+                _ => self.payload_of_several(kind, payload),
+            }),
+        };
         self.buffer = buffer;
         let found = applied?;
         if found == header.count as usize {
@@ -297,7 +309,7 @@ impl Reader {
             }
             BlockKind::Sites => decode::<SiteColumns>(payload)?.append(&mut profile.sites),
             BlockKind::Trees => decode::<TreeColumns>(payload)?.append(&mut profile.trees),
-            BlockKind::Nodes => decode::<NodeColumns>(payload)?.append(profile),
+            BlockKind::Nodes => self.nodes((decode(payload)?, Sparse::default())),
             BlockKind::Runs => rows(payload, &mut profile.runs),
             BlockKind::Accounts => rows(payload, &mut profile.accounts),
             BlockKind::Loops => rows(payload, &mut profile.structure.loops),
@@ -342,14 +354,16 @@ impl Reader {
                 }
                 Ok(count)
             }
-            _ => {
-                let (columns, shares): (NodeColumns, Sparse) = decode(payload)?;
-                let start = profile.nodes.len();
-                let count = columns.append(profile)?;
-                append_shares(&shares, &mut profile.further, start, count)?;
-                Ok(count)
-            }
+            _ => self.nodes(decode(payload)?),
         }
+    }
+
+    /// Adds a block of nodes, and says how many there are.
+    fn nodes(&mut self, (columns, shares): ahead::Decoded) -> Result<usize, ErrorKind> {
+        let start = self.profile.nodes.len();
+        let count = columns.append(&mut self.profile)?;
+        append_shares(&shares, &mut self.profile.further, start, count)?;
+        Ok(count)
     }
 
     /// Elements that the table of a kind has so far.

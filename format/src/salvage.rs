@@ -10,6 +10,7 @@ use core::fmt;
 use std::path::Path;
 
 use crate::address::FrameKind;
+use crate::ahead::Ahead;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{StringId, ThreadId};
 use crate::kind::BlockKind;
@@ -97,7 +98,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
             continue;
         }
         let before = reader.strings_and_nodes();
-        let Err(error) = reader.apply(block) else {
+        let Err(error) = reader.apply(block, &mut Ahead::none()) else {
             blocks += 1;
             continue;
         };

@@ -1,10 +1,21 @@
-# A debugger attaches to a sampled program, looks and leaves.
+# A debugger attaches to a sampled program, looks and leaves; the program runs until it has.
 # needs: gdb gcc
 prepare() {
-    printf '#include <stdio.h>\n__attribute__((noinline)) long d(long n) { return n ? 1 + d(n - 1) : 0; }\nint main(void) { long s = 0; for (long i = 0; i < 6000000; i++) s += d(i %% 100); printf("%%ld\\n", s); return 7; }\n' > p.c
+    cat > p.c <<'END'
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline)) long d(long n) { return n ? 1 + d(n - 1) : 0; }
+int main(void) {
+    long runs = 0, wrong = 0;
+    for (; runs < 200000 || access("looked", F_OK); runs++) wrong += d(runs % 100) != runs % 100;
+    printf("%ld\n", wrong);
+    return 7;
+}
+END
     gcc -O1 -g -fno-optimize-sibling-calls -o p p.c
 }
 run() {
-    ./p & for i in 1 2 3; do DEBUGINFOD_URLS= gdb -nx -q -batch -p $! -ex bt 2> /dev/null | grep -cE '^#[0-9]+ .* main '; done; wait $!; echo $?
+    rm -f looked
+    ./p & for i in 1 2 3; do DEBUGINFOD_URLS= gdb -nx -q -batch -p $! -ex bt 2> /dev/null | grep -cE '^#[0-9]+ .* main '; done; touch looked; wait $!; echo $?
 }
 "$@"

@@ -289,17 +289,20 @@ impl<'data> Elf<'data> {
 /// `jmp *address(,register,8)` or `mov address(,register,8), register`. Bytes that only look so
 /// are among them.
 fn named_by(start: u64, code: &[u8], named: &mut Vec<u64>) {
-    for (at, bytes) in code.windows(7).enumerate() {
-        // REX.W; ModR/M: mode 0 with r/m 5 is an address relative to the next instruction, with r/m
-        // 4 and a base of 5 one of 32 bits (Intel SDM, volume 2, 2.1.5 and 2.2.1.6).
-        let address = |value: &[u8]| value.first_chunk().map(|value| i32::from_le_bytes(*value));
-        let found = match *bytes {
-            [0x48 | 0x4c, 0x8d, mode, ..] if mode & 0xc7 == 5 => {
-                let next = start.wrapping_add(at as u64 + 7);
-                address(&bytes[3..]).map(|distance| next.wrapping_add_signed(distance.into()))
+    // REX.W; ModR/M: mode 0 with r/m 5 is an address relative to the next instruction, with r/m
+    // 4 and a base of 5 one of 32 bits (Intel SDM, volume 2, 2.1.5 and 2.2.1.6).
+    let address = |value: &[u8]| value.first_chunk().map(|value| i32::from_le_bytes(*value));
+    for opcode in memchr::memchr3_iter(0x8d, 0x8b, 0xff, code) {
+        let first = opcode - usize::from(code[opcode] == 0x8d && opcode > 0);
+        let found = match code.get(first..first + 7) {
+            Some([0x48 | 0x4c, 0x8d, mode, distance @ ..]) if mode & 0xc7 == 5 => {
+                let next = start.wrapping_add(first as u64 + 7);
+                address(distance).map(|distance| next.wrapping_add_signed(distance.into()))
             }
-            [0xff | 0x8b, mode, index, ..] if mode & 0xc7 == 4 && index & 0xc7 == 0xc5 => {
-                address(&bytes[3..]).map(|address| i64::from(address).cast_unsigned())
+            Some([0xff | 0x8b, mode, index, value @ ..])
+                if mode & 0xc7 == 4 && index & 0xc7 == 0xc5 =>
+            {
+                address(value).map(|address| i64::from(address).cast_unsigned())
             }
             _ => None,
         };
