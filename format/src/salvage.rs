@@ -18,7 +18,7 @@ use crate::loss::LossReason;
 use crate::profile::{Nodes, Profile, Sites, Structure, SymbolSource, ThreadShare};
 use crate::read::{Reader, load, scan};
 use crate::validate::{self, validate};
-use crate::version::{MINOR, MINOR_OF_STRUCTURE};
+use crate::version::{MINOR_OF_SOURCES, MINOR_OF_STRUCTURE};
 
 /// Stands for text that was lost.
 const LOST: &str = "[lost]";
@@ -84,7 +84,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let mut scan = scan(bytes)?;
     // A file says whether it has any.
     let had_structure = scan.header.minor >= MINOR_OF_STRUCTURE;
-    let had_sources = scan.header.minor >= MINOR;
+    let had_sources = scan.header.minor >= MINOR_OF_SOURCES;
     let mut reader = Reader::new(scan.header, bytes.len());
     let mut damage = None;
     let mut closed = Vec::new();

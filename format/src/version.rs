@@ -2,9 +2,9 @@
 
 /// Files of another major version are not readable here.
 pub(crate) const MAJOR: u16 = 1;
-/// Files of a later minor version are: blocks this version does not know can be skipped. This is
-/// the version of a profile that keeps lines of source files.
-pub(crate) const MINOR: u16 = 5;
+/// The minor version of a profile that keeps lines of source files. Files of a later one are
+/// readable: blocks that this version does not know can be skipped.
+pub(crate) const MINOR_OF_SOURCES: u16 = 5;
 /// The minor version of a profile with files of modules, or that says how it is to be refined,
 /// without these.
 pub(crate) const MINOR_OF_FILES: u16 = 4;

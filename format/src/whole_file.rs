@@ -23,6 +23,7 @@ pub enum Existing {
 ///
 /// # Errors
 /// Those of the file system, and those of `write`; then a file that can be replaced is unchanged.
+/// Where one that is overwritten took a part only, the error names the file that has it all.
 pub fn save(
     path: &Path,
     existing: Existing,
@@ -71,8 +72,10 @@ pub fn save(
         // Where it is mounted, as in a container.
         (Err(error), Some(mut old)) if error.kind() == io::ErrorKind::ResourceBusy => {
             temporary.file.seek(SeekFrom::Start(0))?;
-            old.set_len(0)?;
-            io::copy(&mut temporary.file, &mut old).map(drop)
+            // Over the old content, whose room it takes.
+            io::copy(&mut temporary.file, &mut old)
+                .and_then(|length| old.set_len(length))
+                .map_err(|error| temporary.keep(&error))
         }
         (Err(error), _) => Err(error),
     }
@@ -166,6 +169,13 @@ impl Temporary {
         }
         self.is_named = true;
         Ok(())
+    }
+
+    /// Leaves it under its temporary name, which the error then tells.
+    fn keep(&mut self, error: &io::Error) -> io::Error {
+        self.is_named = true;
+        let path = self.path.display();
+        io::Error::new(error.kind(), format!("{error}; the whole of it is in {path}"))
     }
 
     /// Takes over the permissions of a file; returns whether it can stand in its place: not where

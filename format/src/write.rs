@@ -27,7 +27,7 @@ use crate::sections::{
 };
 use crate::validate::validate;
 use crate::version::{
-    MAJOR, MINOR, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_RUNS, MINOR_OF_SAMPLES,
+    MAJOR, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_RUNS, MINOR_OF_SAMPLES, MINOR_OF_SOURCES,
     MINOR_OF_STRUCTURE,
 };
 use crate::whole_file::Temporary;
@@ -52,7 +52,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let mut blocks = Blocks { out, bytes, written: 0, number: 0, run, several, budget };
     // The least version that has all there is to write, so that older readers need not wonder.
     let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
-        _ if !profile.sources.is_empty() => MINOR,
+        _ if !profile.sources.is_empty() => MINOR_OF_SOURCES,
         _ if !profile.files.is_empty() || !profile.stages.is_empty() => MINOR_OF_FILES,
         _ if profile.structure != Structure::default() => MINOR_OF_STRUCTURE,
         _ if several => MINOR_OF_METRICS,
@@ -98,7 +98,8 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
 /// Saves `profile` as `path`, replacing a file of that name.
 ///
 /// Where `path` is a symbolic link, the file it leads to is replaced; where it is a device or a
-/// pipe, the profile is written to it. A profile with source files can be read by its owner alone.
+/// pipe, the profile is written to it. A file that is replaced keeps its permissions, but a profile
+/// with source files can be read by its owner alone.
 ///
 /// # Errors
 ///
@@ -139,9 +140,12 @@ fn save_beside(
 ) -> Result<(), Error> {
     let refused = |error| Error::io(Action::Create, error);
     let mut temporary = Temporary::beside(path).map_err(refused)?;
+    let mut permissions = fs::metadata(path).ok().map(|before| before.permissions());
     if !profile.sources.is_empty() {
-        let of_owner = fs::Permissions::from_mode(0o600);
-        temporary.file.set_permissions(of_owner).map_err(refused)?;
+        permissions = Some(fs::Permissions::from_mode(0o600));
+    }
+    if let Some(permissions) = permissions {
+        temporary.file.set_permissions(permissions).map_err(refused)?;
     }
     write(profile, &mut temporary.file)?;
     temporary.file.sync_data().map_err(|error| Error::io(Action::Write, error))?;

@@ -5,9 +5,11 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use csprof_format::error::ErrorKind;
+use csprof_format::ids::FrameId;
 use csprof_format::{read, write};
 
-use crate::sample;
+use crate::surgery::{Part, Parts};
+use crate::{bytes, sample};
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("the folder is there");
@@ -38,6 +40,50 @@ fn a_profile_with_sources_is_for_its_owner_alone() {
     write::save_new(&sample::of_sources(), &new).unwrap();
     write::save(&sample::of_sources(), &old).unwrap();
     assert_eq!((mode(&new), mode(&old)), (0o600, 0o600));
+}
+
+#[test]
+fn what_is_replaced_keeps_its_permissions() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.csprof");
+    write::save(&sample::profile(), &path).unwrap();
+    for mode in [0o600, 0o664] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        write::save(&sample::profile(), &path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+    }
+}
+
+/// So many that blocks of them are decoded by several threads.
+#[test]
+fn a_profile_of_many_nodes_comes_back_equal() {
+    let mut profile = sample::profile();
+    let tree = profile.trees.last_mut().unwrap();
+    let (above, end) = (tree.first_node, tree.first_node + tree.node_count);
+    assert_eq!(end as usize, profile.nodes.len());
+    let more = 12 << 16;
+    tree.node_count += more;
+    for node in 0..more {
+        // Chains of three below the root, with gaps between counts of all widths.
+        let parent = if node % 3 == 0 { above } else { end + node - 1 };
+        let returns = u64::from(node % 7 == 0) << (node % 40);
+        profile.nodes.push(parent, FrameId(1 + node % 3), 0, returns);
+    }
+    let whole = bytes(&profile);
+    assert_eq!(read::read(&whole).unwrap(), profile);
+    // Damage is told of the first block that has it, as if one had been decoded after the other.
+    let of_nodes = |part: &Part| part.kind() == 12;
+    let first = Parts::of(&whole).blocks.iter().position(of_nodes).unwrap();
+    for (block, other) in [(first + 9, first + 9), (first + 4, first + 5)] {
+        let mut parts = Parts::of(&whole);
+        for block in [block, other] {
+            let mut payload = parts.blocks[block].decoded();
+            payload.pop();
+            parts.blocks[block].set_payload(&payload);
+        }
+        let error = read::read(&parts.join()).unwrap_err();
+        assert_eq!(error.block().unwrap().number as usize, block, "{error}");
+    }
 }
 
 #[test]

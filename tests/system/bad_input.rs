@@ -121,6 +121,11 @@ fn wrong_usage() {
         ),
         (&["record"], "error: the following required arguments were not provided:"),
         (
+            &["completions"],
+            "error: the following required arguments were not provided:\n  <SHELL>\n\nUsage: csprof \
+             completions <SHELL>\n",
+        ),
+        (
             &["report", "small.csprof", "--refine", "thrugh main"],
             "csprof: --refine:\nthrugh main\n^^^^^^\n`thrugh` is no stage, `through` is; stages are: ",
         ),

@@ -134,7 +134,7 @@ impl Cli {
         // What has to do with neither profiles nor programs works whatever the file says.
         let needs_none = ["help", "completions", "man", "cache", demo::PROGRAM];
         if given.subcommand_name().is_some_and(|name| needs_none.contains(&name)) {
-            return Self::from_arg_matches(&given);
+            return Self::from_arg_matches(&read(Self::command())?);
         }
         let mut root = Self::command();
         root.build();
