@@ -18,7 +18,8 @@ const MOST_LANES: usize = 3;
 /// Blocks of nodes from which on threads are worth what they cost: half a million nodes.
 const FEWEST_BLOCKS: usize = 8;
 /// Bytes of a payload, decompressed, up to which it is decoded ahead: twice what writers make. The
-/// [budget](crate::budget) is asked when a block is put together, so no large one is decoded before.
+/// [budget](crate::budget) is asked when a block is put together, so no large one is decoded
+/// before.
 const MOST_DECODED: u32 = 2 * TARGET_DECODED as u32;
 
 /// A block of nodes, and what further metrics have of them.

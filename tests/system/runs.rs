@@ -78,8 +78,8 @@ fn refusals(workshop: &Workshop, [a1, a2, b1]: [&str; 3]) {
 /// nothing is.
 ///
 /// A host that takes the processor away for 100 ms lets them pass on the threads' own clocks, and
-/// the samples of that time come where the thread is afterwards. So a run may be recorded anew; what
-/// csprof computes wrongly of it, it computes wrongly three times.
+/// the samples of that time come where the thread is afterwards. So a run may be recorded anew;
+/// what csprof computes wrongly of it, it computes wrongly three times.
 #[test]
 fn what_threads_repeat_is_lost() {
     let workshop = Workshop::new("what_threads_repeat_is_lost");
