@@ -8,7 +8,9 @@
 //! left out ([`passage`](super::passage)).
 
 use std::collections::HashMap;
+use std::hint::black_box;
 use std::iter::Peekable;
+use std::ops::Range;
 use std::sync::Arc;
 use std::vec::IntoIter;
 
@@ -25,6 +27,9 @@ use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream}
 
 /// Calls of the collector's, one below the other, that are left out: it has a few.
 const MAX_PASSED: u8 = 16;
+
+/// Nodes whose frames are read together: each may be anywhere in memory.
+const TOGETHER: usize = 32;
 
 /// Nodes that may come back in all for work of the collector's own, besides one for each machine
 /// node. Each child of a made-up chain of calls would have all of them come back, and a profile's
@@ -51,7 +56,7 @@ impl Profile {
             let first = node_count(&forest.nodes);
             let range = tree.first_node as usize
                 ..(tree.first_node as usize + tree.node_count as usize).min(forest.machine.len());
-            range.for_each(|node| forest.add(node));
+            forest.add_all(range);
             streams.push(Stream {
                 process: saved
                     .threads
@@ -79,6 +84,8 @@ impl Profile {
 
 /// The source-level nodes, while they are made of the machine's.
 struct Forest<'a> {
+    /// The machine's nodes. Of those that were added, the parent is the node under which their
+    /// children hang: memory that the kernel must hand out and clear is what takes the time.
     machine: saved::Nodes,
     /// Samples of each further metric on the machine nodes that are still to be added.
     further: Vec<Peekable<IntoIter<(u32, u64)>>>,
@@ -89,10 +96,10 @@ struct Forest<'a> {
     /// The frame of each function that left by a tail call.
     left: HashMap<FunctionId, FrameRef>,
     nodes: NodesBuilder,
-    /// The node under which the children of each machine node hang.
-    innermost: Vec<u32>,
     /// How many machine nodes, up to this one, only pass a call on; at most [`MAX_PASSED`].
     passed: Vec<u8>,
+    /// The parents of those.
+    parent_of_passed: HashMap<usize, usize>,
     /// How many nodes may still come back.
     back: usize,
     /// The frame of samples without a path, once there was one.
@@ -110,8 +117,8 @@ impl<'a> Forest<'a> {
         let nodes = NodesBuilder::new(further.len());
         Self {
             further,
-            innermost: vec![0; machine.len()],
             passed: vec![0; machine.len()],
+            parent_of_passed: HashMap::new(),
             back: machine.len() + MOST_BACK,
             no_path: None,
             machine,
@@ -124,12 +131,24 @@ impl<'a> Forest<'a> {
         }
     }
 
+    /// Adds what the machine nodes of a tree stand for.
+    fn add_all(&mut self, mut nodes: Range<usize>) {
+        while !nodes.is_empty() {
+            let end = nodes.end.min(nodes.start + TOGETHER);
+            let together = nodes.start..end;
+            self.frames.fetch(&self.machine.frame[together.clone()]);
+            together.for_each(|node| self.add(node));
+            nodes.start = end;
+        }
+    }
+
     /// Adds what a machine node stands for. Its parent was added before.
     fn add(&mut self, node: usize) {
         let machine = &self.machine;
         let (parent, samples) = (machine.parent[node] as usize, machine.samples[node]);
         let (frame, mut edges) = (machine.frame[node], machine.edges[node]);
         if parent == node {
+            self.machine.parent[node] = 0;
             if samples > 0 {
                 let interner = &mut self.interner;
                 let frame = *self.no_path.get_or_insert_with(|| {
@@ -141,10 +160,11 @@ impl<'a> Forest<'a> {
             }
             return;
         }
-        let mut above = self.innermost[parent];
+        let mut above = self.machine.parent[parent];
         let passed = self.passed[parent];
         if self.passages.may_be(frame) && passed < MAX_PASSED && (edges, samples) == (0, 0) {
-            (self.innermost[node], self.passed[node]) = (above, passed + 1);
+            (self.machine.parent[node], self.passed[node]) = (above, passed + 1);
+            self.parent_of_passed.insert(node, parent);
             return;
         }
         if passed > 0 {
@@ -160,7 +180,7 @@ impl<'a> Forest<'a> {
         }
         self.nodes.samples.set(above as usize, samples);
         self.share(node, above);
-        self.innermost[node] = above;
+        self.machine.parent[node] = above;
     }
 
     /// Gives a node that has the samples of a machine node what further metrics have of them.
@@ -183,7 +203,7 @@ impl<'a> Forest<'a> {
         let mut chain = vec![parent];
         let mut node = parent;
         while self.passed[node] > 1 {
-            node = self.machine.parent[node] as usize;
+            node = self.parent_of_passed[&node];
             chain.push(node);
         }
         let (outermost, called) = (self.machine.frame[node], self.frames.of(frame)[0]);
@@ -226,6 +246,12 @@ impl FrameLists {
     fn of(&self, frame: FrameId) -> &[FrameRef] {
         let index = frame.index();
         &self.frames[self.first[index] as usize..self.first[index + 1] as usize]
+    }
+
+    /// Reads the first frames of some, each without waiting for the others.
+    fn fetch(&self, frames: &[FrameId]) {
+        let first = |frame: &FrameId| self.frames[self.first[frame.index()] as usize].0;
+        black_box(frames.iter().map(first).fold(0, |touched, frame| touched | frame));
     }
 }
 
