@@ -92,7 +92,7 @@ reasons! {
             "the thread was inside csprof's own code, as while it forks";
         /// Found when arenas were gathered: nodes that could not be read back.
         Unreadable = 5, "unreadable",
-            "part of the arena was damaged or cut off, so these samples could not be placed";
+            "part of the arena or of the profile was damaged or cut off, so these samples could not be placed";
         /// Found when arenas were gathered: counted as delivered, and then neither recorded nor
         /// lost.
         CutShort = 6, "cut-short",

@@ -169,8 +169,10 @@ fn places_where_nothing_can_be_saved() {
              (os error 2); name another with -o FILE\n",
         ),
     ] {
-        refuses(&workshop, &["record", "-o", place, "true"], 1, expected);
+        refuses(&workshop, &["record", "-o", place, "touch", "begun"], 125, expected);
+        refuses(&workshop, &["demo", "-o", place], 125, expected);
     }
+    assert!(!workshop.path("begun").exists(), "the program ran");
     assert_eq!(fs::read(workshop.path("precious.csprof")).unwrap(), b"precious");
 }
 

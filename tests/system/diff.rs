@@ -126,7 +126,7 @@ fn a_program_and_its_next_version() {
         delta(&same).iter().all(|(_, inclusive, exclusive)| (*inclusive, *exclusive) == (0, 0))
     );
     let text = said(&workshop, &["diff", "old.csprof", "old.csprof"]);
-    assert!(text.contains("difference: no difference\n"), "{text}");
+    assert!(text.contains("difference: none\n"), "{text}");
     assert!(text.contains("No call path differs"), "{text}");
 
     // For scripts: more work than is allowed is an exit code.
@@ -169,7 +169,7 @@ fn merged(workshop: &Workshop, old: u64, new: u64) {
     assert_eq!(runs, [&serde_json::json!(["./old"]), &serde_json::json!(["./new"])]);
     assert_eq!(info["samples"]["recorded"], total);
     let text = said(workshop, &["info", "both.csprof"]);
-    assert!(text.contains("run         ./old: 1 process, "), "{text}");
+    assert!(text.contains("run           ./old: 1 process, "), "{text}");
     // Refining the merged profile is merging refined ones.
     let refine = |files: &[&str]| {
         let options = ["--refine", "hide d", "--format", "json"];

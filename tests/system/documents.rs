@@ -1,10 +1,12 @@
 //! The documents show reports of the profile that is in the repository as csprof prints them.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use csprof_tests::binary::csprof;
 use csprof_tests::sources::root;
 use csprof_tests::workshop::Workshop;
+use serde_json::Value;
 
 /// Stands for lines that are left out.
 const LEFT_OUT: &str = "…";
@@ -64,6 +66,74 @@ fn reports_are_shown_as_they_are_printed() {
             assert!(output.iter().any(|&line| line != LEFT_OUT), "{document}: {command}");
             let missing = not_printed(&output, &printed).map(|part| part.join("\n"));
             assert_eq!(missing, None, "{document}: {command}\n{}", printed.join("\n"));
+        }
+    }
+}
+
+/// Keys of an object and of those in it; what has a name of its own for each reason is one key.
+fn keys(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                found.insert(key.clone());
+                if !["losses", "partial_reasons"].contains(&key.as_str()) {
+                    keys(value, found);
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| keys(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn scripts_are_told_of_each_key_and_column() {
+    let workshop = Workshop::new("scripts_are_told_of_each_key_and_column");
+    let profile = root().join("viewer/tests/fixtures/exchange.csprof");
+    let profile = profile.to_str().unwrap();
+    let guide = fs::read_to_string(root().join("docs/guide.md")).unwrap();
+    let (_, section) = guide.split_once("### For scripts\n").unwrap();
+    let (_, section) = section.split_once("```text\n").unwrap();
+    let (section, _) = section.split_once("```").unwrap();
+    for command in ["report", "info", "suggest", "ledger"] {
+        let begin = section.find(&format!("{command} ")).unwrap();
+        let end = section[begin..].find("\n").unwrap();
+        let rest = section[begin + end..].split('\n');
+        let lines = rest.skip(1).take_while(|line| line.starts_with(' '));
+        let told: String = section[begin..begin + end].lines().chain(lines).collect();
+        let is_of_key = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let told: BTreeSet<&str> = told.split(|c| !is_of_key(c)).collect();
+        let options: &[&[&str]] = match command {
+            "report" => &[
+                &[],
+                &["--addresses"],
+                &["--spread"],
+                &["--sets"],
+                &["--view", "threads"],
+                &["--view", "distribution"],
+            ],
+            _ => &[&[]],
+        };
+        for options in options {
+            for format in ["json", "csv"] {
+                let is_csv = format == "csv";
+                if is_csv && (command != "report" || options.contains(&"--sets")) {
+                    continue;
+                }
+                let given = [&[command, profile, "--format", format], *options].concat();
+                let printed = workshop.csprof(&given);
+                let printed = printed.said();
+                let mut found = BTreeSet::new();
+                if is_csv {
+                    let head = printed.lines().next().unwrap_or_default();
+                    found.extend(head.split(',').map(str::to_owned));
+                } else {
+                    keys(&serde_json::from_str(&printed).unwrap(), &mut found);
+                }
+                let missing: Vec<_> =
+                    found.iter().filter(|key| !told.contains(key.as_str())).collect();
+                assert!(missing.is_empty() && !found.is_empty(), "{given:?}: {missing:?}");
+            }
         }
     }
 }

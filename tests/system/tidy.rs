@@ -275,6 +275,22 @@ fn documents_point_at_files_that_exist() {
     nothing(&dangling);
 }
 
+/// Who reads ARCHITECTURE.md finds each part of the collector and of the viewer.
+#[test]
+fn the_tour_names_each_part() {
+    let tour = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let mut wrong = Vec::new();
+    for head in ["collector/src/lib.rs", "viewer/src/lib.rs"] {
+        let text = fs::read_to_string(root().join(head)).unwrap();
+        let modules = text.lines().filter_map(|line| {
+            line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';')
+        });
+        let missing = modules.filter(|module| !tour.contains(&format!("`{module}`")));
+        wrong.extend(missing.map(|module| format!("{head}: {module}")));
+    }
+    nothing(&wrong);
+}
+
 /// Who reads ARCHITECTURE.md finds each decision.
 #[test]
 fn decisions_are_listed() {

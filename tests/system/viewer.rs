@@ -65,7 +65,7 @@ fn ctrl_c_while_recording() {
     assert_eq!(status, 130);
     assert!(left.contents().contains("csprof view run.csprof"), "{}", left.contents());
     let info = workshop.csprof(&["info", "run.csprof"]);
-    assert!(info.said().contains("exit        killed by signal 2 (SIGINT)"), "{}", info.said());
+    assert!(info.said().contains("exit          killed by signal 2 (SIGINT)"), "{}", info.said());
 }
 
 /// Without a terminal, the viewer says what to use instead, and the demo prints a report.
@@ -168,7 +168,7 @@ fn the_ledger_says_what_was_gained() {
     viewer.press("\"too slow\r");
     viewer.wait_for(&["noted", "●"]);
     viewer.press("'");
-    viewer.wait_for(&["to be fixed; gives", "too slow"]);
+    viewer.wait_for(&["to be fixed; saves", "too slow"]);
     viewer.press("\x03");
     assert_eq!(viewer.end().0, 0);
     let own = ledger("run.csprof", "text");

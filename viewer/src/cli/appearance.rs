@@ -10,10 +10,10 @@ use crate::tui::theme::ColorChoice;
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Appearance {
     /// Use color; `auto` asks the terminal and NO_COLOR
-    #[arg(long, global = true, value_name = "WHEN", value_parser = color, default_value = "auto")]
+    #[arg(long, help_heading = "Global options", global = true, value_name = "WHEN", value_parser = color, default_value = "auto")]
     pub(super) color: ColorChoice,
     /// Draw with plain ASCII characters only
-    #[arg(long, global = true)]
+    #[arg(long, help_heading = "Global options", global = true)]
     pub(super) ascii: bool,
 }
 

@@ -11,10 +11,10 @@ use crate::print;
 use crate::symbols::cache::{Cache, SIZE_VARIABLE};
 
 const HELP: &str = "\
-CSPROF_CACHE_SIZE=256M keeps what record, symbolize and salvage read from the debug information of
-programs, in csprof/names in the folder of XDG_CACHE_HOME or else ~/.cache, so that the next recording
-of that very build takes less time at its end. Without it, nothing is kept. What was not used for the
-longest time goes first. It is written after the profile, and not of files that were changed within
+CSPROF_CACHE_SIZE=256M keeps what record, symbolize and salvage read from the debug information of \
+programs, in csprof/names in the folder of XDG_CACHE_HOME or else ~/.cache, so that the next recording \
+of that very build takes less time at its end. Without it, nothing is kept. What was not used for the \
+longest time goes first. It is written after the profile, and not of files that were changed within \
 the last two seconds.
 
 Examples:

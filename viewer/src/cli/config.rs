@@ -21,8 +21,8 @@ Examples:
   csprof config >my.toml           a file to begin with: what it does not set is commented out
   csprof config | grep -v '^#'     what the file sets
 
-The file is $XDG_CONFIG_HOME/csprof/config.toml, or ~/.config/csprof/config.toml. CSPROF_CONFIG
-names another one, or none where it is empty; --no-config reads none. Options on the command line
+The file is $XDG_CONFIG_HOME/csprof/config.toml, or ~/.config/csprof/config.toml. CSPROF_CONFIG \
+names another one, or none where it is empty; --no-config reads none. Options on the command line \
 count more.";
 
 /// Print the configuration, and where each value comes from

@@ -17,6 +17,7 @@ use super::open::read_profile;
 use super::record::{Sampling, save, summary, tell};
 use super::screen;
 use super::settings::Settings;
+use crate::launch::Recording;
 use crate::launch::output::Output;
 use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
@@ -54,26 +55,7 @@ impl Demo {
     ///
     /// When it cannot be recorded, saved or shown.
     pub(super) fn run(&self, appearance: Appearance, settings: &Settings) -> Result<ExitCode> {
-        let path = match &self.output {
-            Some(path) => path.clone(),
-            None => {
-                let template = std::env::temp_dir().join("csprof-demo-XXXXXX");
-                mkdtemp(&template)
-                    .with_context(|| format!("{}: cannot be made", template.display()))?
-                    .join("demo.csprof")
-            }
-        };
-        let output = Output::new(Some(&path), path.as_os_str(), self.force)?;
-        let sampling = self.sampling.settings(false)?;
-        let csprof = std::env::current_exe().context("cannot find the csprof program itself")?;
-
-        tell(&[format!(
-            "recording a built-in program with {} threads for {} seconds",
-            demo::INDEXERS + 1,
-            demo::DURATION.as_secs()
-        )]);
-        let recording =
-            launch::record(&[csprof.into_os_string(), OsString::from(PROGRAM)], sampling, None)?;
+        let (recording, output) = self.record()?;
         let status = exit_code::of_program(recording.status);
         let (path, profile, _) = save(recording, &output, true, None)?;
         tell(&summary(&path, &profile));
@@ -111,6 +93,36 @@ impl Demo {
         report::text::write(&refined, &options, &mut out)?;
         out.flush()?;
         Ok(ExitCode::from(status))
+    }
+
+    /// Runs the built-in program.
+    fn record(&self) -> Result<(Recording, Output)> {
+        let sampling = self.sampling.settings(false)?;
+        let output = self.output().map_err(exit_code::before_program)?;
+        tell(&[format!(
+            "recording a built-in program with {} threads for {} seconds",
+            demo::INDEXERS + 1,
+            demo::DURATION.as_secs()
+        )]);
+        let csprof = std::env::current_exe().context("cannot find the csprof program itself");
+        let recording = csprof.and_then(|csprof| {
+            launch::record(&[csprof.into_os_string(), OsString::from(PROGRAM)], sampling, None)
+        });
+        Ok((recording.map_err(exit_code::before_program)?, output))
+    }
+
+    /// Where the profile goes.
+    fn output(&self) -> Result<Output> {
+        let path = match &self.output {
+            Some(path) => path.clone(),
+            None => {
+                let template = std::env::temp_dir().join("csprof-demo-XXXXXX");
+                mkdtemp(&template)
+                    .with_context(|| format!("{}: cannot be made", template.display()))?
+                    .join("demo.csprof")
+            }
+        };
+        Output::new(Some(&path), path.as_os_str(), self.force)
     }
 }
 

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
-use super::open::{Compare, RunsOptions, applied, parsed};
+use super::open::{Compare, RunsOptions, applied, joined, parsed};
 use super::report::percent;
 use super::rows::{RowChoice, grain};
 use super::saved_stages::{Begun, SavedStages};
@@ -30,25 +30,25 @@ use crate::views::places::places;
 use crate::views::{Sort, View};
 
 const EXAMPLES: &str = "\
-Call paths are aligned by function and load module; lines, addresses and versions of libraries do
-not matter. Each sample stands for its period, so runs of different rates compare; edge counts
-compare at equal periods only. ±2σ is what sampling alone makes of two equal runs in 95 of 100
+Call paths are aligned by function and load module; lines, addresses and versions of libraries do \
+not matter. Each sample stands for its period, so runs of different rates compare; edge counts \
+compare at equal periods only. ±2σ is what sampling alone makes of two equal runs in 95 of 100 \
 cases: 2·√(b + o) samples for b and o of them (Poisson), an upper bound for timers.
 
-With --with, each side has several runs: amounts are means per run, and the noise is the spread
-between runs: ±95% is the interval in which the true difference is in 95 of 100 cases (Welch's t).
-Where one side has one run, its spread is taken to be that of the other, or the noise of sampling
+With --with, each side has several runs: amounts are means per run, and the noise is the spread \
+between runs: ±95% is the interval in which the true difference is in 95 of 100 cases (Welch's t). \
+Where one side has one run, its spread is taken to be that of the other, or the noise of sampling \
 if that is more. A column of runs takes 72 bytes for each row.
 
-With --scaling, expected is what OTHER should cost on its ranks or threads, and the difference is
-the loss: beyond what BASE cost (strong), or that times the ratio of their numbers (weak). CPU time
+With --scaling, expected is what OTHER should cost on its ranks or threads, and the difference is \
+the loss: beyond what BASE cost (strong), or that times the ratio of their numbers (weak). CPU time \
 of all ranks and threads is compared. --workers gives the numbers where they are not counted right.
 
-JSON: {unit, refined, base, other, delta, noise, rows}; base and other are {file, command, source, period,
-period_unit, lost, total, shown, out, samples: {total, shown, out}}; a row is {depth, function,
-module, file, line, kind, base, other, delta, noise, change, significant}, with {inclusive,
-exclusive} in base (with edges), other (with edges), delta and noise. Integers, in unit. With several
-runs also {low, high, noise_by}, in base and other {runs, deviation}, in rows low and high; with
+JSON: {unit, refined, base, other, delta, noise, rows}; base and other are {file, command, source, period, \
+period_unit, lost, total, shown, out, samples: {total, shown, out}}; a row is {depth, function, \
+module, file, line, kind, base, other, delta, noise, change, significant}, with {inclusive, \
+exclusive} in base (with edges), other (with edges), delta and noise. Integers, in unit. With several \
+runs also {low, high, noise_by}, in base and other {runs, deviation}, in rows low and high; with \
 --scaling {scaling, workers, expected}, in rows expected and loss_percent.
 
 Exit codes: 0 compared, 1 failed or --fail-above, 2 wrong usage.
@@ -71,61 +71,62 @@ pub struct Diff {
     /// input. With --with, all runs of BASE
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Selection")]
     runs: RunsOptions,
     /// What the rows are
-    #[arg(long, value_enum, default_value_t = DiffView::TopDown)]
+    #[arg(long, help_heading = "Rows", value_enum, default_value_t = DiffView::TopDown)]
     view: DiffView,
-    /// Refine the call paths of both first: `through MPI_* | hide module:libomp*`
-    #[arg(long, value_name = "TEXT")]
-    refine: Option<String>,
-    #[command(flatten)]
+    /// Refine the call paths of both first: `through MPI_* | hide module:libomp*`; several are
+    /// applied one after the other
+    #[arg(long, help_heading = "Selection", value_name = "TEXT")]
+    refine: Vec<String>,
+    #[command(flatten, next_help_heading = "Selection")]
     saved: SavedStages,
     /// What is compared: a sample source, such as `cputime`, or `samples`; of several, the first
     /// that both have unless it is named
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = "Selection", value_name = "NAME")]
     metric: Option<String>,
     /// Compare shares of what each side measured instead of amounts
-    #[arg(long)]
+    #[arg(long, help_heading = "Rows")]
     normalize: bool,
     /// What a row stands for besides functions
-    #[arg(long, value_parser = grain(BY))]
+    #[arg(long, help_heading = "Rows", value_parser = grain(BY))]
     by: Option<Grain>,
     /// Take functions whose whole name matches the regular expression OLD for NEW, which may hold
     /// $1; may be given again
-    #[arg(long = "match", value_name = "OLD=NEW", value_parser = Rename::parse)]
+    #[arg(long = "match", help_heading = "Rows", value_name = "OLD=NEW", value_parser = Rename::parse)]
     renames: Vec<Rename>,
     /// What comes first
-    #[arg(long, value_parser = compared_column(), default_value = "delta")]
+    #[arg(long, help_heading = "Rows", value_parser = compared_column(), default_value = "delta")]
     sort: Id,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Rows")]
     rows: RowChoice,
     /// Show this many levels of the tree
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Rows", value_name = "N")]
     depth: Option<u32>,
     /// Show at most this many rows, those that differ most [default: 60 in text, all for machines]
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Rows", value_name = "N")]
     limit: Option<usize>,
     /// Show rows that differ by at least this share of the total, or have such a row below them
     /// [default: 1 in text, 0 for machines]
-    #[arg(long, value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Rows", value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Show edge counts in the text, too
-    #[arg(long)]
+    #[arg(long, help_heading = "Rows")]
     edges: bool,
     /// Form of the output; colors of pictures say what is more or less, and by more than noise
-    #[arg(long, value_parser = format_parser(), default_value = "text")]
+    #[arg(long, help_heading = "Output", value_parser = format_parser(), default_value = "text")]
     format: Format,
     /// Print an outline in Markdown for a pull request: the total, and the paths that grew, shrank,
     /// came or went by more than noise
-    #[arg(long, conflicts_with_all = [
+    #[arg(long, help_heading = "Output", conflicts_with_all = [
         "view", "by", "sort", "reverse", "open", "path", "extended", "upward", "depth", "limit",
         "threshold", "edges", "format",
     ])]
     summary: bool,
     /// Exit with 1 if what is shown of OTHER costs more than that of BASE, by this many percent
     /// and by more than noise
-    #[arg(long, value_name = "P%", value_parser = growth)]
+    #[arg(long, help_heading = "Output", value_name = "P%", value_parser = growth)]
     fail_above: Option<f64>,
     /// Read what is left of damaged profiles; what is missing is counted as lost
     #[arg(long)]
@@ -135,7 +136,8 @@ pub struct Diff {
 /// Views by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DiffView {
-    /// Calling contexts from the root
+    /// Calling contexts from the root, the call tree
+    #[value(alias = "tree")]
     TopDown,
     /// Functions by cost, and who called them
     Callers,
@@ -298,9 +300,9 @@ impl Diff {
     /// When the refinement or the path of a table is not one of these profiles'.
     pub fn prepare(&self, profile: &Profile, appearance: Appearance) -> Result<(Refined, Options)> {
         self.check()?;
-        let text = self.refine.as_deref().unwrap_or("");
-        let (begun, refined) = self.begun(text, profile)?;
-        let refined = applied(refined, &begun, text)?;
+        let text = joined(&self.refine);
+        let (begun, refined) = self.begun(&text, profile)?;
+        let refined = applied(refined, &begun, &text)?;
         if self.format == Format::Csv {
             begun.tell()?;
         }

@@ -7,8 +7,8 @@
 //! | 2 | wrong usage |
 //!
 //! `record` and `demo` return the status of the program they ran, 128 + signal if it was killed, as
-//! a shell does; 127 if it does not exist and 126 if it cannot be executed; 1 if it succeeded but
-//! its profile could not be saved.
+//! a shell does. Where the program has not begun: 127 if it does not exist, 126 if it cannot be
+//! executed, 125 if csprof failed before. 1 if it succeeded but its profile could not be saved.
 
 use std::fmt;
 use std::io;
@@ -47,6 +47,24 @@ impl fmt::Display for WrongUsage {
 
 impl std::error::Error for WrongUsage {}
 
+/// An error before the program to profile began: nothing of it has run.
+#[derive(Debug)]
+struct BeforeProgram(anyhow::Error);
+
+impl fmt::Display for BeforeProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl std::error::Error for BeforeProgram {}
+
+/// Has an error tell that the program to profile has not begun.
+#[must_use]
+pub(super) fn before_program(error: anyhow::Error) -> anyhow::Error {
+    BeforeProgram(error).into()
+}
+
 /// The exit code for an error.
 #[must_use]
 pub fn of_error(error: &anyhow::Error) -> ExitCode {
@@ -54,8 +72,11 @@ pub fn of_error(error: &anyhow::Error) -> ExitCode {
         return ExitCode::from(WRONG_USAGE);
     }
     ExitCode::from(match error.downcast_ref() {
-        Some(CannotStart::NotFound(_)) => 127,
-        Some(CannotStart::NotExecutable(..)) => 126,
+        Some(BeforeProgram(cause)) => match cause.downcast_ref() {
+            Some(CannotStart::NotFound(_)) => 127,
+            Some(CannotStart::NotExecutable(..)) => 126,
+            None => 125,
+        },
         None => 1,
     })
 }

@@ -24,7 +24,7 @@ Examples:
   csprof export run.csprof --format folded | flamegraph.pl > run.svg
   csprof export run.csprof --format folded --refine 'through parse' -o parse.folded";
 
-/// Write a profile as a page or a picture for a browser, or in the format of other tools
+/// Write a profile as a page or a picture for a browser, or as folded stacks for other tools
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Export {

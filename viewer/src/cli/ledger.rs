@@ -17,9 +17,9 @@ use crate::report::{Options, ledger};
 use crate::set_files::SetFiles;
 
 const EXAMPLES: &str = "\
-In the viewer, U enters the selected path of the call tree as understood, X as to be fixed, with an
-estimate of what that would give (50%, 120 ms, all). What lies below another entry counts once, so
-together the estimates are no more than there is. In the next run of the program, each entry says
+In the viewer, U enters the selected path of the call tree as understood, X as to be fixed, with an \
+estimate of what that would save (50%, 120 ms, all). What lies below another entry counts once, so \
+together the estimates are no more than there is. In the next run of the program, each entry says \
 what it cost before, what it costs now, and whether the difference is more than noise.
 
 Examples:

@@ -10,6 +10,7 @@ use clap::{Args, Command};
 use clap_mangen::Man;
 
 use super::exit_code;
+use super::help::TOPICS;
 use crate::print;
 
 const EXAMPLES: &str = "\
@@ -17,11 +18,11 @@ Examples:
   csprof man | man -l -
   csprof man --all ~/.local/share/man/man1";
 
-/// Print the manual page, or write the pages of all subcommands to a folder
+/// Print the manual page, or write the pages of all subcommands and topics to a folder
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ManPages {
-    /// Write csprof.1, csprof-record.1 and so on to this folder
+    /// Write csprof.1, csprof-record.1, csprof-refine.1 and so on to this folder
     #[arg(long, value_name = "DIR")]
     all: Option<PathBuf>,
 }
@@ -44,7 +45,7 @@ impl ManPages {
     }
 }
 
-/// Writes a page for csprof and one for each subcommand.
+/// Writes a page for csprof, one for each subcommand, and one for each topic of its help.
 fn write_all(folder: &Path, command: Command) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     // `help` is a subcommand of csprof's own.
@@ -56,7 +57,18 @@ fn write_all(folder: &Path, command: Command) -> io::Result<()> {
         let man = Man::new(command);
         fs::write(folder.join(man.get_filename()), page(&man)?)?;
     }
+    for (name, about, text) in TOPICS {
+        fs::write(folder.join(format!("csprof-{name}.1")), topic_page(name, about, &text()))?;
+    }
     Ok(())
+}
+
+/// A page of `csprof help`, line by line.
+fn topic_page(name: &str, about: &str, text: &str) -> String {
+    let escaped = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
+    let lines: String = text.lines().map(|line| format!("\\&{}\n", escaped(line))).collect();
+    let (name, about) = (escaped(&format!("csprof-{name}")), escaped(about));
+    format!(".TH {name} 1\n.SH NAME\n{name} \\- {about}\n.SH DESCRIPTION\n.nf\n{lines}.fi\n")
 }
 
 /// A page whose examples stand under a heading of their own, line by line, and whose words are
@@ -106,6 +118,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         write_all(folder.path(), Cli::command()).unwrap();
         let mut pages = 0;
+        for (name, ..) in TOPICS {
+            let path = folder.path().join(format!("csprof-{name}.1"));
+            assert!(fs::read_to_string(&path).unwrap().contains(".SH DESCRIPTION\n.nf\n\\&"));
+            fs::remove_file(path).unwrap();
+        }
         for entry in fs::read_dir(folder.path()).unwrap() {
             let text = fs::read_to_string(entry.unwrap().path()).unwrap();
             let (_, examples) = text.split_once(".SH EXAMPLES\n.nf\n").unwrap();

@@ -15,8 +15,8 @@ use crate::print;
 use crate::views::number::{Form, counted};
 
 const EXAMPLES: &str = "\
-Runs keep their processes, ranks, threads and epochs apart: `rank = 1` refines to one of them, and
-csprof info lists them. Samples, losses, returns and CPU times are those of all runs together.
+Runs keep their processes, ranks, threads and epochs apart: `rank = 1` refines to one of them, and \
+csprof info lists them. Samples, losses, returns and CPU times are those of all runs together. \
 All runs must be of the same sources and periods; csprof diff compares runs that are not.
 
 Examples:

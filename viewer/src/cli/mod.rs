@@ -83,7 +83,7 @@ pub struct Cli {
     #[command(flatten)]
     appearance: Appearance,
     /// Read no configuration file
-    #[arg(long, global = true)]
+    #[arg(long, help_heading = "Global options", global = true)]
     no_config: bool,
     #[arg(skip)]
     settings: Settings,

@@ -197,13 +197,14 @@ pub(super) fn tell_problems(sets: &Sets) -> io::Result<()> {
 /// Which paths are reported, and as what.
 #[derive(Debug, Args)]
 pub struct Selection {
-    /// Refine the call paths first: `through MPI_* | hide module:libomp*`
+    /// Refine the call paths first: `through MPI_* | hide module:libomp*`; several are applied one
+    /// after the other
     #[arg(long, value_name = "TEXT")]
-    refine: Option<String>,
+    refine: Vec<String>,
     #[command(flatten)]
     pub(super) saved: SavedStages,
-    /// What is counted: `samples`, or a sample source, such as `cputime`; of several, the first
-    /// one unless it is named
+    /// What is counted: a sample source of the profile, such as `realtime`, or `samples` of the
+    /// first source [default: the first source]
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
 }
@@ -223,9 +224,9 @@ impl Selection {
         files: &SetFiles,
         shows: bool,
     ) -> Result<(Refined, Option<String>)> {
-        let text = self.refine.as_deref().unwrap_or("");
-        let (begun, refined) = parsed(text, profile, self.saved, files)?;
-        let refined = applied(refined, &begun, text)?;
+        let text = joined(&self.refine);
+        let (begun, refined) = parsed(&text, profile, self.saved, files)?;
+        let refined = applied(refined, &begun, &text)?;
         if !shows {
             begun.tell()?;
         }
@@ -234,7 +235,7 @@ impl Selection {
             None => refined,
         };
         let shown = match begun.saved {
-            0 => text.to_owned(),
+            0 => text,
             _ => begun.refinement.to_string(),
         };
         Ok((refined, Some(shown).filter(|text| !text.trim().is_empty())))
@@ -253,6 +254,12 @@ impl Selection {
         let named = |name: &String| Measure::named(name, profile);
         Ok(self.metric.as_ref().map(named).transpose().map_err(WrongUsage)?)
     }
+}
+
+/// The texts of several `--refine` as one: stages are applied one after the other.
+pub(super) fn joined(refine: &[String]) -> String {
+    let texts = refine.iter().filter(|text| !text.trim().is_empty());
+    texts.map(String::as_str).collect::<Vec<_>>().join(" | ")
 }
 
 /// The refinement of `--refine`, which may name the sets in these files, behind the profile's own,

@@ -29,7 +29,7 @@ use crate::symbols::cache::Cache;
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::cost_lines::coverage;
 use crate::views::names;
-use crate::views::number::{Form, count};
+use crate::views::number::{Form, count, counted};
 use crate::views::printable::printable;
 use crate::views::summary::{Summary, clustered, signal, why_clustered, why_no_samples};
 
@@ -45,9 +45,10 @@ Examples:
   csprof record -e realtime@100 ./server      where does it wait?
   csprof record -e cputime -e realtime ./server     where does it compute, and where does it wait?
 
-The exit status is that of PROG, 128 + signal if it was killed. Ctrl-C goes to PROG, and the
-profile is written when it has ended. What is different in PROG, as far as it can tell, is in
-docs/what-csprof-changes.md.";
+The exit status is that of PROG, 128 + signal if it was killed; 127 if there is no PROG, 126 if it \
+cannot be executed, 125 if csprof failed before it began, 1 if PROG succeeded and its profile could \
+not be saved. Ctrl-C goes to PROG, and the profile is written when it has ended. What is different \
+in PROG, as far as it can tell, is in docs/what-csprof-changes.md.";
 
 /// Profile a program and all processes it starts
 #[derive(Debug, Args)]
@@ -209,8 +210,10 @@ impl Record {
             return Err(WrongUsage("no program to run".into()).into());
         };
         let patience = self.wait.map(|seconds| Duration::from_secs(seconds.into()));
-        let output = Output::new(self.output.as_deref(), program, self.force)?;
-        let recording = launch::record(&self.command, settings, patience)?;
+        let output = Output::new(self.output.as_deref(), program, self.force)
+            .map_err(exit_code::before_program)?;
+        let recording =
+            launch::record(&self.command, settings, patience).map_err(exit_code::before_program)?;
         let status = exit_code::of_program(recording.status);
         let saved = save(recording, &output, !self.no_symbols, self.kept.most());
         let (path, profile, kept) = match saved {
@@ -389,10 +392,10 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
 fn samples(summary: &Summary, form: Form) -> String {
     let (first, further) = match summary.sources.as_slice() {
         [first, further @ ..] if !further.is_empty() => (first, further),
-        _ => return format!("{} samples", count(summary.recorded, form)),
+        _ => return counted(summary.recorded, "sample", form),
     };
     let mut text =
-        format!("{} samples of {}", count(first.samples.recorded, form), first.metric.source);
+        format!("{} of {}", counted(first.samples.recorded, "sample", form), first.metric.source);
     for source in further {
         let samples = count(source.samples.recorded, form);
         text.push_str(&format!(", {samples} of {}", source.metric.source));

@@ -26,7 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   csprof report run.csprof
   csprof report run.csprof --view callers --refine 'through MPI_*'
-  csprof report run.csprof --view flat --by module
+  csprof report run.csprof --view modules
   csprof report rank0.csprof rank1.csprof
   csprof report run.csprof --view threads --refine 'through MPI_*'
   csprof report run.csprof --metric realtime --sort cputime
@@ -42,75 +42,81 @@ pub struct Report {
     #[command(flatten)]
     files: ProfileFiles,
     /// What the rows are
-    #[arg(long, value_enum, default_value_t = ReportView::TopDown)]
+    #[arg(long, help_heading = "Rows", value_enum, default_value_t = ReportView::TopDown)]
     view: ReportView,
-    /// With --view flat: a tree of places that begins so, each with what lies in it: modules,
-    /// files, functions, lines
-    #[arg(long, value_parser = grain(PLACES), value_name = "PLACE")]
+    /// With --view flat: as the views modules, files and lines
+    #[arg(long, help_heading = "Rows", value_parser = grain(PLACES), value_name = "PLACE")]
     by: Option<Grain>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Selection")]
     selection: Selection,
     /// Show this many levels of the tree
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Rows", value_name = "N")]
     depth: Option<u32>,
     /// Show at most this many rows [default: 60 in text, all for machines]
-    #[arg(long, value_name = "N")]
+    #[arg(long, help_heading = "Rows", value_name = "N")]
     limit: Option<usize>,
     /// Show rows with at least this share, in percent, of what is shown of the metric or of one of
     /// several [default: 1 in text, 0 for machines]
-    #[arg(long, value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Rows", value_name = "P%", value_parser = percent, allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Order rows by this column [default: time in top-down and tables, excl in callers and flat];
     /// of several metrics also by one of them, such as `realtime` or, exclusive, `realtime:excl`
-    #[arg(long, value_name = "COLUMN", value_parser = SortParser)]
+    #[arg(long, help_heading = "Rows", value_name = "COLUMN", value_parser = SortParser)]
     sort: Option<SortBy>,
     /// What percentages in text are of; `%` changes it in the viewer
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Whole::All)]
+    #[arg(long, help_heading = "Output", value_enum, value_name = "WHAT", default_value_t = Whole::All)]
     percent: Whole,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Rows")]
     rows: RowChoice,
     /// With --view distribution: over these peers [default: ranks, else processes, threads, epochs]
-    #[arg(long, value_parser = over(), value_name = "PEERS")]
+    #[arg(long, help_heading = "Rows", value_parser = over(), value_name = "PEERS")]
     over: Option<Axis>,
     /// With --view distribution: exclusive cost
-    #[arg(long)]
+    #[arg(long, help_heading = "Rows")]
     exclusive: bool,
     /// Add a column: how each row's inclusive cost is spread over ranks (else processes, else
     /// threads), a character or number for each, or for each eighth of them
-    #[arg(long)]
+    #[arg(long, help_heading = "Rows")]
     spread: bool,
     /// List the sets of frames that refinements can name (@mpi) and what they match here
-    #[arg(long, conflicts_with_all = [
+    #[arg(long, help_heading = "Output", conflicts_with_all = [
         "view", "depth", "limit", "threshold", "open", "sort", "by", "percent", "reverse", "path",
         "extended", "upward", "over", "exclusive", "spread",
     ])]
     sets: bool,
     /// Print the source of this function with the cost of each line
-    #[arg(long, value_name = "FUNCTION", conflicts_with_all = [
+    #[arg(long, help_heading = "Output", value_name = "FUNCTION", conflicts_with_all = [
         "view", "depth", "limit", "threshold", "open", "sort", "by", "reverse", "path", "extended",
         "upward", "sets", "over", "exclusive", "spread",
     ])]
     source: Option<String>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     paths: SourcePaths,
     /// Form of the output
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, help_heading = "Output", value_enum, default_value_t = Format::Text)]
     format: Format,
     /// With --format json or csv: a row for each address (as `by address`), with the build id of
     /// its load module and the line that is executed or called from, beside the function's own
-    #[arg(long, conflicts_with = "sets")]
+    #[arg(long, help_heading = "Rows", conflicts_with = "sets")]
     addresses: bool,
 }
 
 /// Views of one profile by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ReportView {
-    /// Calling contexts from the root
+    /// Calling contexts from the root, the call tree
+    #[value(alias = "tree")]
     TopDown,
     /// Functions by cost, and who called them
     Callers,
     /// Functions by cost
     Flat,
+    /// Load modules, and in them files, functions, lines
+    Modules,
+    /// Source files, and in them functions, lines
+    Files,
+    /// Functions, and in them lines
+    Lines,
     /// What a path costs when it is made longer by one function: Hall's tables; see --path
     Tables,
     /// Processes and their threads, and the imbalance of peers: of ranks, or of processes of one
@@ -192,10 +198,11 @@ impl Report {
             "--over and --exclusive are for --view distribution"
         } else if self.exclusive && !self.rows.has_path() {
             "--exclusive is of one function or path, by --path: all that is shown has no own code"
-        } else if self.spread && (is_of_peers || is_tables || self.by.is_some()) {
+        } else if self.spread && (is_of_peers || is_tables || self.places().is_some()) {
             "--spread is for the views top-down, callers and flat"
         } else if self.by.is_some() && self.view != ReportView::Flat {
-            "--by is for --view flat; --refine 'by module' is for every view"
+            "--by is for --view flat; --view modules is the same as --view flat --by module, and \
+             --refine 'by module' is for every view"
         } else if self.addresses && !has_rows {
             "--addresses is for rows of functions with --format json or csv; text shows addresses \
              by --refine 'by address'"
@@ -293,6 +300,17 @@ impl Report {
         written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)
     }
 
+    /// What the tree of places begins with, if rows are places.
+    fn places(&self) -> Option<Grain> {
+        match self.view {
+            ReportView::Modules => Some(Grain::Module),
+            ReportView::Files => Some(Grain::File),
+            ReportView::Lines => Some(Grain::Function),
+            ReportView::Flat => self.by,
+            _ => None,
+        }
+    }
+
     /// What of a profile to report, and which rows.
     ///
     /// # Errors
@@ -310,15 +328,17 @@ impl Report {
             // The list of threads has no rows of functions.
             ReportView::TopDown | ReportView::Threads | ReportView::Distribution => View::TopDown,
             ReportView::Callers => View::Callers,
-            ReportView::Flat if self.by.is_some() => View::Places,
-            ReportView::Flat => View::Flat,
+            _ if self.places().is_some() => View::Places,
+            ReportView::Flat | ReportView::Modules | ReportView::Files | ReportView::Lines => {
+                View::Flat
+            }
             ReportView::Tables => View::Tables,
         };
         let refined = match self.addresses {
             true => refined.then(&Stage::By(Grain::Address))?,
             false => refined,
         };
-        let refined = match self.by {
+        let refined = match self.places() {
             Some(grain) => unwatched(|watch| places(&refined, grain, watch)),
             None => refined,
         };

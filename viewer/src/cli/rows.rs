@@ -15,12 +15,11 @@ pub(super) struct RowChoice {
     /// Turn the order round
     #[arg(long)]
     pub(super) reverse: bool,
-    /// Show the rows below these open ones and no others: 1.3 is the third row below the first;
-    /// `none` opens no row
+    /// Open these rows and no others: 1.3 is the third row below the first row; `none` opens none
     #[arg(long, value_name = "ROWS", value_parser = open_rows)]
     open: Option<OpenRows>,
-    /// With --view tables, and of report distribution: the path, such as `main > solve >> memcpy`,
-    /// or a function; without it, the empty path
+    /// With --view tables (or, of report, distribution): the path, such as `main > solve >>
+    /// memcpy`, or a function [default: the empty path]
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// With --view tables: with any number of calls between path and function

@@ -16,10 +16,10 @@ use crate::report::{Options, suggest};
 use crate::set_files::SetFiles;
 
 const EXAMPLES: &str = "\
-Each line is a part of the cost, why it is listed, and the path that leads there. Parts do not
-overlap, so together they are no more than there is. Reasons: much of the cost in one frame; an
-activation that costs more here than elsewhere, whatever its edge counts are within their bounds;
-cost spread over many callees; locks (@lock); of two profiles, a difference beyond noise.
+Each line is a part of the cost, why it is listed, and the path that leads there. Parts do not \
+overlap, so together they are no more than there is. Reasons: much of the cost in one frame; an \
+activation that costs more here than elsewhere, whatever its edge counts are within their bounds; \
+cost spread over many callees; locks (@lock); of two profiles, a difference beyond noise. \
 In the viewer, `!` shows the same, and Enter leads to the row in the tree.
 
 Examples:

@@ -23,11 +23,11 @@ use crate::views::printable::printable;
 use crate::views::summary::symbols_of;
 
 const EXAMPLES: &str = "\
-Debug symbols are looked for beside each file, in /usr/lib/debug, in the folders of --debug-dir and of
-CSPROF_DEBUG_PATH (separated by colons), and in the cache of debuginfod. Only those of the very build
-that ran are taken (by build id), and names that the profile has are kept where nothing better is
-found, so it may be done on any machine. A file without build id has to be the one that was loaded (by
-inode, size and times, which a copy of it does not have). Samples and counts stay as they are. With
+Debug symbols are looked for beside each file, in /usr/lib/debug, in the folders of --debug-dir and of \
+CSPROF_DEBUG_PATH (separated by colons), and in the cache of debuginfod. Only those of the very build \
+that ran are taken (by build id), and names that the profile has are kept where nothing better is \
+found, so it may be done on any machine. A file without build id has to be the one that was loaded (by \
+inode, size and times, which a copy of it does not have). Samples and counts stay as they are. With \
 CSPROF_CACHE_SIZE, what is read of a file with a build id is remembered; see csprof cache --help.
 
 Examples:

@@ -13,7 +13,7 @@ use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
 use super::memory::{self, Memory};
 use super::notes::NotesFile;
-use super::open::{Compare, ProfileFiles, RunsOptions, applied};
+use super::open::{Compare, ProfileFiles, RunsOptions, applied, joined};
 use super::saved_stages::SavedStages;
 use super::screen;
 use super::settings::Settings;
@@ -46,7 +46,7 @@ Examples:
 pub struct View {
     #[command(flatten)]
     files: ProfileFiles,
-    /// Show two files, or more, as one profile instead of comparing two
+    /// Show two files as one profile instead of comparing them (three or more always are)
     #[arg(long, conflicts_with = "with")]
     merge: bool,
     #[command(flatten)]
@@ -54,9 +54,10 @@ pub struct View {
     /// Compare shares of what each of two files measured instead of amounts
     #[arg(long, conflicts_with = "merge")]
     normalize: bool,
-    /// Begin with this refinement: `through MPI_* | hide module:libomp*`
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    refine: String,
+    /// Begin with this refinement: `through MPI_* | hide module:libomp*`; several are applied one
+    /// after the other
+    #[arg(long, value_name = "TEXT")]
+    refine: Vec<String>,
     #[command(flatten)]
     saved: SavedStages,
     /// Begin with this metric, a sample source such as `realtime`; compare two files by it
@@ -147,7 +148,8 @@ impl View {
             _ => self.files.set_files(),
         };
         let loaded = sets.load();
-        let asked = loaded.parse(&self.refine);
+        let text = joined(&self.refine);
+        let asked = loaded.parse(&text);
         let asked = asked.map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
         let memory = self.memory();
         let left = memory.as_ref().filter(|_| !self.fresh).map(|memory| memory.screen(&profile));
@@ -168,7 +170,7 @@ impl View {
             }
             None => {
                 let (begun, refined) = self.saved.before(asked, &profile, &loaded);
-                let refined = applied(refined, &begun, &self.refine)?;
+                let refined = applied(refined, &begun, &text)?;
                 let stages = Stages::read(&begun.refinement.to_string(), &loaded)?;
                 (refined, stages, begun.left_out)
             }

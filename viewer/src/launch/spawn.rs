@@ -192,6 +192,30 @@ mod tests {
         );
     }
 
+    /// Programs see these variables, so people are told of them.
+    #[test]
+    fn the_documents_name_each_variable_and_option() {
+        let changes = include_str!("../../../docs/what-csprof-changes.md");
+        let settings = Settings {
+            sources: SampleSources::DEFAULT,
+            trampoline: true,
+            epoch_per_load: false,
+            generated: false,
+            memory: None,
+            quiet: false,
+            naming: Naming::default(),
+        };
+        for (name, _) in environment(None, Path::new("/run"), settings, |_| None) {
+            assert!(changes.contains(&format!("`{name}`")), "{name}");
+        }
+        let guide = include_str!("../../../docs/guide.md");
+        let naming = Naming { python: true, node: true, java: true };
+        for (name, value) in naming.environment(|_| None) {
+            let value = value.to_string_lossy();
+            assert!(guide.contains(name) && guide.contains(&*value), "{name}: {value}");
+        }
+    }
+
     #[test]
     fn the_environment_is_the_launch_contract() {
         let settings = Settings {

@@ -21,7 +21,7 @@ use csprof_format::profile::Metric;
 use regex::Regex;
 
 use super::intern::Interner;
-use super::merge::{Agreement, Merger, Renumbered, Unmergeable, measure_the_same};
+use super::merge::{Agreement, Merger, Renumbered, Unmergeable, measure_the_same, sampled_by};
 pub use super::sides::{BASE, Comparison, OTHER, Scale, Scaling, ScalingKind, Side, SideRun};
 pub use super::spread::{LEAST_VARIANCE, Method, Noise};
 use super::{
@@ -200,7 +200,6 @@ const NO_RUN: &str = "each side of a comparison has a run";
 /// Whether runs are of one side: each once, and sampled as the first one.
 fn are_repetitions(runs: &[(String, Profile)], metric: MetricRef) -> Result<(), Unmergeable> {
     let mut known: HashMap<u128, &str> = HashMap::new();
-    let measured = |of: &Metric| format!("{} every {} {}", of.source, of.period, of.unit);
     let first =
         runs.first().and_then(|(name, run)| Some((name, run.metrics().nth(metric.index())?.1)));
     let Some((first_name, first)) = first else { return Ok(()) };
@@ -214,12 +213,12 @@ fn are_repetitions(runs: &[(String, Profile)], metric: MetricRef) -> Result<(), 
             )));
         }
         if !run.metrics().any(|(_, of)| of == first) {
-            let of_run: Vec<String> = run.metrics().map(|(_, of)| measured(of)).collect();
+            let of_run: Vec<String> = run.metrics().map(|(_, of)| sampled_by(of)).collect();
             return Err(Unmergeable(format!(
                 "{name}: was sampled by {}, but {first_name} by {}; runs of one side have the same \
                  source and period",
                 of_run.join(" and "),
-                measured(first),
+                sampled_by(first),
             )));
         }
     }

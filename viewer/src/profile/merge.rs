@@ -251,10 +251,7 @@ impl Merger {
             return Ok(());
         };
         let said = |metrics: &[&Metric]| {
-            let said = |metric: &&Metric| {
-                format!("{} every {} {}", metric.source, metric.period, metric.unit)
-            };
-            metrics.iter().map(said).collect::<Vec<_>>().join(" and ")
+            metrics.iter().map(|metric| sampled_by(metric)).collect::<Vec<_>>().join(" and ")
         };
         if self.agreement == Agreement::SameMetrics {
             let metrics: Vec<&Metric> = part.metrics().collect();
@@ -588,6 +585,15 @@ fn part_accounts(
         unknown[thread.process.index()].threads.push(saved::ThreadAccount::default());
     }
     unknown
+}
+
+/// A source and its period: `cputime every 5 ms`.
+pub(super) fn sampled_by(metric: &Metric) -> String {
+    let units = [(1_000_000, "ms"), (1000, "µs")];
+    let mut units = units.into_iter().filter(|_| metric.is_time() && metric.period > 0);
+    let (ns, unit) =
+        units.find(|(ns, _)| metric.period.is_multiple_of(*ns)).unwrap_or((1, &metric.unit));
+    format!("{} every {} {unit}", metric.source, metric.period / ns)
 }
 
 #[cfg(test)]

@@ -567,6 +567,10 @@ times, rank, process, thread, epoch, node["
 #[test]
 fn parse_errors_say_how_it_is_written() {
     for (text, marked, message) in [
+        ("through a; leaf b", "leaf", "stages are joined by `|`: through a | leaf b"),
+        ("a; leaf b", "leaf", "stages are joined by `|`: a | leaf b"),
+        ("through a, hide b", ",", "stages are joined by `|`: through a | hide b"),
+        ("hide a leaf b", "leaf", "stages are joined by `|`: hide a | leaf b"),
         ("hide a, b", ",", "`|` is expected here; several frames are written {a, b}"),
         ("cut a or b", "or", "`|` is expected here; several frames are written {a, b}"),
         ("through a, b", ",", "`,` stands between frames in braces: {a, b}"),

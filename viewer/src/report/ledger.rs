@@ -95,7 +95,7 @@ impl Said<'_> {
     /// What it gives, with its estimate.
     fn gain(&self, refined: &Refined, form: Form) -> String {
         format!(
-            "gives {} (estimate: {})",
+            "saves {} (estimate: {})",
             of_units(self.line.gain, refined.looked_at(), form),
             self.entry.estimate
         )
@@ -157,7 +157,7 @@ pub fn text(
     }
     writeln!(
         out,
-        "\nTogether they give {} of {}, and have {}% of all; no sample counts twice.",
+        "\nTogether they would save {} of {}, and have {}% of all; no sample counts twice.",
         of_units(ledger.gain, refined.looked_at(), form),
         amount(refined.shown, refined.looked_at(), form),
         percent(ledger.covered, refined.base)
@@ -192,7 +192,7 @@ pub fn markdown(
     if let Some(refinement) = &options.refinement {
         writeln!(out, "Refined: {}\n", code(refinement))?;
     }
-    writeln!(out, "| | cost | gives | path | note | since |\n|---|---|---|---|---|---|")?;
+    writeln!(out, "| | cost | saves | path | note | since |\n|---|---|---|---|---|---|")?;
     let stages = options.refinement.as_deref().unwrap_or_default();
     for said in said(&ledger, notes, refined, stages) {
         let note = match &*said.note.text {

@@ -46,7 +46,7 @@ incl cputime     %  excl %    edges  time/edge       calls  realtime     %  excl
         0 ns     0       .  running                           4.50 s  47.7    47.7  wait
 
 Left out: rows below 1% of every metric (--threshold).
-Edges are returns of activations that any metric sampled, not calls; time/edge is of cputime.
+Edges are returns of calls that a sample of any metric met, not calls; time/edge is of cputime.
 Where no metric has much more than its period for each edge, calls are short and more than
 the edges; where one has well above it, long and about as many.
 "
@@ -188,7 +188,7 @@ no samples lost
 incl cputime  %  excl %    edges  time/edge  calls  realtime    %  excl %  call path
         0 ns  0       .  running                     25.0 ms  100     100  wait
 
-Edges are returns of activations that any metric sampled, not calls; time/edge is of cputime.
+Edges are returns of calls that a sample of any metric met, not calls; time/edge is of cputime.
 Where no metric has much more than its period for each edge, calls are short and more than
 the edges; where one has well above it, long and about as many.
 "

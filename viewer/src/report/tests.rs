@@ -62,7 +62,7 @@ incl time     %  excl %    edges  time/edge     calls  call path
    350 ms   7.0     7.0                                  axpy (inlined)
 
 Left out: rows below 1% (--threshold).
-Edges are returns of sampled activations, not calls. Near one period (5.00 ms) per edge,
+Edges are returns of calls that a sample met, not calls. Near one period (5.00 ms) per edge,
 calls are short and more than the edges; well above it, long and about as many.
 "
     );
@@ -189,7 +189,7 @@ incl time     %  excl %    edges  time/edge     calls  call path
    2.96 s  59.3    59.3      100    29.6 ms  few long    MPI_Send
 
 Percentages are of all that was measured.
-Edges are returns of sampled activations, not calls. Near one period (5.00 ms) per edge,
+Edges are returns of calls that a sample met, not calls. Near one period (5.00 ms) per edge,
 calls are short and more than the edges; well above it, long and about as many.
 "
     );

@@ -367,14 +367,14 @@ impl Text<'_> {
             let per_edge = Column::of(Id::PerEdge, None).heading(&self.basis);
             notes.push(match self.basis.clustered {
                 None if !self.others.is_empty() => format!(
-                    "Edges are returns of activations that any metric sampled, not calls; {per_edge} \
+                    "Edges are returns of calls that a sample of any metric met, not calls; {per_edge} \
                      is of {}.\nWhere no metric has much more than its period for each edge, calls \
                      are short and more than\nthe edges; where one has well above it, long and about \
                      as many.",
                     printable(&looked_at.source),
                 ),
                 None => format!(
-                    "Edges are returns of sampled activations, not calls. Near one period \
+                    "Edges are returns of calls that a sample met, not calls. Near one period \
                      ({period}) per edge,\ncalls are short and more than the edges; well above it, \
                      long and about as many."
                 ),
@@ -383,7 +383,7 @@ impl Text<'_> {
                     let finer =
                         finer.map_or(String::new(), |source| format!(" ({source} sees finer detail)"));
                     format!(
-                        "Edges are returns of sampled activations, not calls. How long calls are is \
+                        "Edges are returns of calls that a sample met, not calls. How long calls are is \
                          not told here:\n{samples} samples came in {signals} signals, several periods \
                          at a time{finer}."
                     )

@@ -72,7 +72,7 @@ fn glossary() -> Vec<Item> {
         pair("inclusive", "cost of a row and of all that it called"),
         pair("exclusive", "cost of its own code: where something can be done. Color is for it"),
         pair("bar", "the numbers that rows are ordered by; the longest has all of the width"),
-        pair("edge", "the return of a call that a sample met; never the number of calls"),
+        pair("edge", "the return of a call that a sample met; at most as many as calls"),
         pair("many short", "calls shorter than the period: call it less often"),
         pair("few long", "calls longer than the period: make it quicker"),
         pair("running", "no return was seen: it runs still, or was left by a jump"),
@@ -186,8 +186,8 @@ fn numbers() -> Vec<Item> {
         ),
         pair(
             "edges",
-            "sampled activations of the function that returned. Never the number of \
-            calls: an activation that no sample met is not counted",
+            "returns of calls that a sample met. Never the number of calls: one that no sample \
+            met is not counted",
         ),
         pair(
             "",
@@ -196,7 +196,7 @@ fn numbers() -> Vec<Item> {
             may be of one function with other rows",
         ),
         pair("", "blank: inlined code never returns; below [partial] returns are not watched"),
-        pair("time/edge", "cost of one sampled activation, of recursive ones the outermost"),
+        pair("time/edge", "cost of one such call, of recursive ones the outermost"),
         pair("calls", "what that says of the calls:"),
     ];
     for verdict in [Verdict::Short, Verdict::Mixed, Verdict::Long, Verdict::Live] {

@@ -60,7 +60,7 @@ fn lines(title: &str, lines: Vec<Line>) -> Vec<Item> {
 }
 
 fn line_item(line: Line) -> Item {
-    warning_if(line.missing, line.key, format!("{}: {}", line.amount, line.text))
+    warning_if(line.missing, &line.amount, line.text)
 }
 
 /// What to say in place of rows where there are no samples; `None` if there are some.
@@ -133,14 +133,19 @@ fn sides(comparison: &Comparison, form: Form) -> Vec<Item> {
 }
 
 fn run(title: &str, run: &RunInfo, form: Form) -> Vec<Item> {
-    let mut items = vec![
-        heading(title),
-        pair("command", command_line(&run.command)),
-        pair("in", String::from_utf8_lossy(&run.directory)),
-        pair("on", [run.host.as_str(), &run.cpu, &run.kernel].join(", ")),
-        pair("took", format!("{}, {}", seconds(run.duration_ns, form), exit(run.exit))),
-        pair("recorded by", format!("csprof {}", run.csprof_version)),
+    let machine = [run.host.as_str(), &run.cpu, &run.kernel];
+    let machine: Vec<_> = machine.into_iter().filter(|fact| !fact.is_empty()).collect();
+    let facts = [
+        ("command", command_line(&run.command)),
+        ("directory", String::from_utf8_lossy(&run.directory).into_owned()),
+        ("exit", exit(run.exit).trim_start_matches("exit ").to_owned()),
+        ("elapsed", seconds(run.duration_ns, form)),
+        ("machine", machine.join(", ")),
+        ("recorded by", format!("csprof {}", run.csprof_version)),
     ];
+    let facts = facts.into_iter().filter(|(_, fact)| !fact.is_empty());
+    let mut items = vec![heading(title)];
+    items.extend(facts.map(|(name, fact)| pair(name, fact)));
     items.extend(run.warnings.iter().map(|text| Item::Warning("warning".to_owned(), text.clone())));
     items
 }
@@ -227,7 +232,7 @@ fn edges(profile: &Profile, summary: &Summary, form: Form) -> Vec<Item> {
         pair("mode", "every-return: an activation counts once, at its return"),
         pair(
             "returns",
-            format!("{}: sampled activations that returned", count(summary.edges, form)),
+            format!("{}: returns of calls that a sample met", count(summary.edges, form)),
         ),
         pair("lost returns", lost),
     ]

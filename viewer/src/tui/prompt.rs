@@ -98,7 +98,7 @@ impl Prompt {
             PromptKind::Command => ":",
             PromptKind::Folder => "folder of sources: ",
             PromptKind::Note => "note: ",
-            PromptKind::Fix => "to be fixed, gives: ",
+            PromptKind::Fix => "to be fixed, saves: ",
         }
     }
 

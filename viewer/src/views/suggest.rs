@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 use super::difference::Difference;
 use super::flat::by_function;
 use super::notes::Notes;
-use super::number::{Form, amount_per, counted, percent};
+use super::number::{Form, amount, amount_per, counted, percent};
 use super::path::Path;
 use super::pattern::chain;
 use super::row::{Cost, Edges, Row, Weight};
@@ -162,13 +162,16 @@ impl Suggestion {
                 };
                 format!("time/edge is {} here, {} elsewhere", each(here), each(elsewhere))
             }
-            Why::Own(own) => {
-                format!("{}% of it in this one frame", percent(own, weight.inclusive))
-            }
+            Why::Own(own) => format!(
+                "own code of this frame, {}% of the path's {}",
+                percent(own, weight.inclusive),
+                amount(weight.inclusive, metric, form)
+            ),
             Why::Spread { callees, largest } => format!(
-                "spread over {}, none above {}% of it",
+                "spread over {}, none above {}% of the path's {}",
                 counted(callees as u64, "callee", form),
-                percent(largest, weight.inclusive)
+                percent(largest, weight.inclusive),
+                amount(weight.inclusive, metric, form)
             ),
             Why::Understood => "understood".to_owned(),
             Why::Differs => {

@@ -288,7 +288,7 @@ pub fn clustered(profile: &Profile) -> Option<(u64, u64)> {
 }
 
 /// The same with the source whose samples they are.
-fn clusters(profile: &Profile) -> Option<(&str, u64, u64)> {
+fn clusters(profile: &Profile) -> Option<(&Metric, u64, u64)> {
     const ENOUGH: u64 = 100;
     let info = &profile.info;
     let of_source = |(number, metric)| {
@@ -298,7 +298,7 @@ fn clusters(profile: &Profile) -> Option<(&str, u64, u64)> {
             (signals.saturating_add(share.signals), samples.saturating_add(share.delivered))
         });
         let metric: &Metric = metric;
-        (metric.source.as_str(), signals, samples)
+        (metric, signals, samples)
     };
     let metrics = info.metrics().enumerate();
     let sources = metrics.filter(|(_, metric)| metric.is_cpu_time()).map(of_source);
@@ -306,19 +306,25 @@ fn clusters(profile: &Profile) -> Option<(&str, u64, u64)> {
     let clustered = sources.filter(|&(_, signals, samples)| {
         samples > ENOUGH && (1..samples / 4 * 3).contains(&signals)
     });
-    let density = |&(_, signals, samples): &(&str, u64, u64)| signals as f64 / samples as f64;
+    let density = |&(_, signals, samples): &(&Metric, u64, u64)| signals as f64 / samples as f64;
     clustered.min_by(|one, other| density(one).total_cmp(&density(other)))
 }
 
 /// What [`clustered`] samples come from, and a source that sees finer detail, if there is one.
 #[must_use]
-pub fn why_clustered(profile: &Profile) -> (&'static str, Option<&'static str>) {
-    let source = clusters(profile).map_or("", |(source, _, _)| source);
-    if source == SourceKind::CpuTime.name() {
-        let why = "the kernel looks at CPU timers at its tick only, and most threads ran for less at a time";
-        (why, Some("-e task-clock"))
-    } else {
-        ("the profiling signal was held up", None)
+pub fn why_clustered(profile: &Profile) -> (String, Option<&'static str>) {
+    match clusters(profile) {
+        Some((metric, signals, samples)) if metric.source == SourceKind::CpuTime.name() => {
+            let asked = 1e9 / metric.period.max(1) as f64;
+            let met = asked * signals as f64 / samples as f64;
+            let why = format!(
+                "the kernel looks at CPU timers at its tick, which met threads {met:.0} times per \
+                 second of CPU time instead of {asked:.0}: it comes less often than that, or \
+                 threads ran for less than a tick"
+            );
+            (why, Some("-e task-clock"))
+        }
+        _ => ("the profiling signal was held up".to_owned(), None),
     }
 }
 

@@ -27,15 +27,15 @@ pub struct Help {
 }
 
 /// A topic: its name, what it is about, and its page.
-type Topic = (&'static str, &'static str, fn() -> String);
+pub(super) type Topic = (&'static str, &'static str, fn() -> String);
 
 /// All topics.
-const TOPICS: [Topic; 3] = [
+pub(super) const TOPICS: [Topic; 3] = [
     ("refine", "the refinement language: grammar, examples, what stages do, pitfalls", refine),
     ("sets", "sets of frames (@mpi): those that csprof has, and your own", sets),
     (
         "coming-from",
-        "for people who know pprof, Firefox Profiler, hpcviewer, Hatchet, perf, KCachegrind",
+        "for people who know perf, gprof, HPCToolkit, pprof, Hatchet, KCachegrind, Firefox Profiler",
         coming_from,
     ),
 ];
@@ -147,8 +147,8 @@ fn wrapped(text: &str, width: usize, indent: &str) -> String {
 }
 
 /// What one types elsewhere, and what to type here: tool, theirs, ours. Where ours begins with
-/// `csprof` or `<`, it is a command or keys.
-pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 6] = [
+/// `csprof` or `<`, it is a command or keys. `docs/coming-from.md` has the same tables.
+pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 7] = [
     (
         "pprof",
         &[
@@ -256,8 +256,21 @@ pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 6] = [
             ("--percent-limit=1", "small incl(time) < 1%"),
             ("--call-graph=caller", "<1>"),
             ("--call-graph=callee", "<2>"),
+            ("perf annotate solve", "csprof report FILE --source solve"),
+            ("… its instructions", "<7> <a>"),
             ("perf diff", "csprof diff A B"),
             ("perf script | stackcollapse", "csprof export FILE --format folded"),
+        ],
+    ),
+    (
+        "gprof",
+        &[
+            ("flat profile", "csprof report FILE --view flat"),
+            (
+                "call graph: callers of memcpy",
+                "csprof report FILE --view tables --path memcpy --upward",
+            ),
+            ("call graph: what solve calls", "csprof report FILE --view tables --path solve"),
         ],
     ),
     (
@@ -270,6 +283,7 @@ pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 6] = [
             ("all callers of memcpy", "callers of memcpy"),
             ("all callees, callee map of solve", "root at solve"),
             ("relative cost or not", "<%>"),
+            ("source and assembly with costs", "<7> <a>"),
         ],
     ),
 ];

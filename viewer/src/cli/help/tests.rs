@@ -104,10 +104,12 @@ fn names_on_the_page_are_found() {
 fn every_translation_works() {
     for (tool, lines) in ELSEWHERE {
         for (theirs, ours) in lines {
-            if let Some(keys) = ours.strip_prefix('<') {
-                let key = keys.trim_end_matches('>');
-                let mut bound = keymap::modes().flat_map(keymap::bindings);
-                assert!(bound.any(|binding| binding.keys.split(' ').any(|k| k == key)), "{ours}");
+            if ours.starts_with('<') {
+                for key in ours.split(' ') {
+                    let key = key.trim_start_matches('<').trim_end_matches('>');
+                    let mut bound = keymap::modes().flat_map(keymap::bindings);
+                    assert!(bound.any(|of| of.keys.split(' ').any(|k| k == key)), "{ours}");
+                }
             } else if ours.starts_with("csprof ") {
                 Cli::try_parse_from(ours.split(' ')).unwrap();
             } else if let Err(error) = tried(ours) {
@@ -115,6 +117,34 @@ fn every_translation_works() {
             }
         }
     }
+}
+
+/// A line of a table of the document as [`ELSEWHERE`] has it.
+fn translation(line: &str) -> Option<(String, String)> {
+    let line = line.replace("\\|", "¦");
+    let mut cells = line.split('|').skip(1).map(|cell| cell.trim().replace('¦', "|"));
+    let (theirs, ours) = (cells.next()?.replace('`', ""), cells.next()?);
+    let keys = |ours: &str| Some(ours.strip_prefix("key `")?.strip_suffix('`')?.to_owned());
+    let ours = match keys(&ours) {
+        Some(keys) => format!("<{}>", keys.replace("`, then `", "> <")),
+        None => ours.replace('`', ""),
+    };
+    Some((theirs, ours))
+}
+
+#[test]
+fn the_document_has_the_same_tables() {
+    let document = include_str!("../../../../docs/coming-from.md");
+    for (tool, lines) in ELSEWHERE {
+        let heading = format!("| {tool} | csprof |");
+        let mut told = document.lines().skip_while(|line| *line != heading).skip(2);
+        for (theirs, ours) in lines {
+            let told = told.next().and_then(translation);
+            assert_eq!(told, Some(((*theirs).to_owned(), (*ours).to_owned())), "{tool}");
+        }
+        assert_eq!(told.next().filter(|line| line.starts_with('|')), None, "{tool}");
+    }
+    assert_eq!(document.matches("| csprof |").count(), ELSEWHERE.len());
 }
 
 #[test]
@@ -134,6 +164,18 @@ fn pages_are_complete_and_fit_a_hundred_columns() {
     assert!(overview(Cli::command()).contains("coming-from"));
     assert!(page("report", Cli::command()).unwrap().contains("--threshold"));
     assert!(page("nonsense", Cli::command()).is_err());
+}
+
+/// Lines are broken for the width of the terminal, so paragraphs are not broken here.
+#[test]
+fn paragraphs_of_help_are_one_line() {
+    let is_prose = |line: &&str| !line.is_empty() && !line.starts_with(' ') && *line != "Examples:";
+    for command in Cli::command().get_subcommands() {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let lines: Vec<_> = text.lines().collect();
+        let broken = lines.windows(2).find(|lines| lines.iter().all(is_prose));
+        assert_eq!(broken, None, "{}", command.get_name());
+    }
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn what_is_equal_is_not_listed() {
 base   old.csprof  1 000 × 5.00 ms of cputime = 5.00 s  outline
 other  new.csprof  1 000 × 5.00 ms of cputime = 5.00 s  outline
 shown + out: base 1 000 + 0 = 1 000 samples, other 1 000 + 0 = 1 000 samples
-difference: no difference
+difference: none
 
 No call path differs by 1% of the total; --threshold 0 shows all.
 "#

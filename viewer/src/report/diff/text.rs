@@ -131,9 +131,9 @@ impl<'t> Text<'t> {
             Scale::Amount | Scale::Samples => "",
         };
         let verdict = match (all.change(), all.is_significant()) {
-            (Change::Same, _) => "no difference".to_owned(),
+            (Change::Same, _) => "none".to_owned(),
             (_, significant) if self.comparison.scaling.is_some() => format!(
-                "{}, {} % of all that other costs, {}: {}",
+                "{}, {}% of all that other costs, {}: {}",
                 all.delta(form),
                 all.share_of_other_text(),
                 all.noise(form),

@@ -106,13 +106,13 @@ fn text_of(profile: &Profile) -> String {
 #[test]
 fn text_gives_reasons_and_remedies() {
     assert_eq!(text_of(&profile()), "\
-command     ./app 'a b'
-directory   /home/u
-exit        killed by signal 9 (SIGKILL)
-elapsed     150 ms
-CPU time    200 ms
-recorded by csprof 0.1.0
-warning     /opt/helper is static and was not profiled
+command       ./app 'a b'
+directory     /home/u
+exit          killed by signal 9 (SIGKILL)
+elapsed       150 ms
+CPU time      200 ms
+recorded by   csprof 0.1.0
+warning       /opt/helper is static and was not profiled
 
 Samples of cputime, one each 5.00 ms
              200  asked for each second and thread
@@ -125,8 +125,8 @@ Samples of cputime, one each 5.00 ms
                3  threads that were not sampled: memory or a timer was refused (see ulimit -i, and the space in /dev/shm), or the program made them by clone(2), unknown to the C library
                5  recorded without their outer callers (18.5%); of these
                5    no-cfi: code without call frame information, and no valid frame pointer to follow
-               9  edges: sampled activations that returned (every-return)
-               3  lost returns: sampled activations left in another way
+               9  edges: returns of calls that a sample met (every-return)
+               3  lost returns: such calls that were left in another way
 
 CPU time
           200 ms  used by all processes of the run

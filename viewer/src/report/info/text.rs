@@ -122,7 +122,7 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
         fact("run", format!("{}: {}", command_line(&info.command), about.join(", ")));
     }
     for (name, value) in facts {
-        writeln!(out, "{name:<12}{value}")?;
+        writeln!(out, "{name:<14}{value}")?;
     }
     Ok(())
 }
@@ -190,12 +190,12 @@ fn samples(
     if let Some(why) = profile.why_no_edges() {
         writeln!(out, "  {:>14}  edge counts: {why}", "off")?;
     } else {
-        line(out, summary.edges, "edges: sampled activations that returned (every-return)")?;
+        line(out, summary.edges, "edges: returns of calls that a sample met (every-return)")?;
         if summary.lost_returns > 0 {
             line(
                 out,
                 summary.lost_returns,
-                "lost returns: sampled activations left in another way",
+                "lost returns: such calls that were left in another way",
             )?;
         }
     }

@@ -114,7 +114,7 @@ fn knowledge(
 
 fn hint(prompt: &Prompt) -> &'static str {
     match prompt.kind {
-        PromptKind::Refine => "through MPI_Send >> memcpy*, hide libomp*, root at f; tab completes",
+        PromptKind::Refine => "through MPI_Send >> memcpy*, hide module:libomp*; tab completes",
         PromptKind::Stage(_) => "nothing here deletes the stage; tab completes",
         PromptKind::Set(_) => "@name = {f, module:libx*, @mpi}; then @name stands for them",
         PromptKind::Group => "the group's name; {a, b} or module:libmpi* groups more than one",

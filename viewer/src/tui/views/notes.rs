@@ -105,7 +105,7 @@ fn state(entry: &Entry, gain: Option<u128>, scene: &Scene) -> String {
         let metric = scene.metric();
         let one = csprof_format::profile::Metric { period: 1, ..metric.clone() };
         let gain = gain.try_into().unwrap_or(u64::MAX);
-        format!("gives {} (estimate: {})", amount(gain, &one, scene.form()), entry.estimate)
+        format!("saves {} (estimate: {})", amount(gain, &one, scene.form()), entry.estimate)
     };
     match (entry.state, entry.estimate) {
         (State::Understood, Estimate::Nothing) => "understood".to_owned(),
@@ -183,7 +183,7 @@ impl View for List {
             }
         }
         if self.notes.list.is_empty() {
-            let text = "nothing was said of a path yet; in the tree, A sets a bookmark, \" takes a \
+            let text = "no bookmarks or notes yet; in the tree, A sets a bookmark, \" takes a \
                         note";
             canvas.text(1, top, text, cells.saturating_sub(2), theme.faint());
         }
@@ -193,7 +193,7 @@ impl View for List {
         let costs = self.costs.as_ref().filter(|costs| costs.all > 0)?;
         let one = csprof_format::profile::Metric { period: 1, ..scene.metric().clone() };
         let all = amount(costs.all.try_into().unwrap_or(u64::MAX), &one, scene.form());
-        Some(Notice::Said(format!("together the ledger gives {all}; no sample counts twice")))
+        Some(Notice::Said(format!("together they would save {all}; no sample counts twice")))
     }
 
     fn scroll(&mut self, lines: isize) {

@@ -212,7 +212,7 @@ pub static DEFINITIONS: [Definition; 43] = [
         unit: Unit::Edges,
         value: |at| Cell::Edges(at.weight().edges),
         order: Order::By("edges"),
-        help: "Edge count: returns that were seen",
+        help: "Returns of calls that a sample met",
         explain: explain::edges,
         width: 9,
         ..COLUMN
@@ -383,7 +383,7 @@ pub static DEFINITIONS: [Definition; 43] = [
         },
         value: |at| at.compared(Cell::Delta),
         order: Order::By("delta"),
-        help: "The greatest difference first, in either direction",
+        help: "OTHER - BASE; with --scaling, OTHER - expected",
         explain: explain::delta,
         tone: Tone::Change,
         ..SIDE
@@ -394,7 +394,7 @@ pub static DEFINITIONS: [Definition; 43] = [
         heading: |of| of.of_side("base"),
         value: |at| at.compared(|difference| Cell::Side(difference, BASE)),
         order: Order::By("base"),
-        help: "The greatest cost in BASE first",
+        help: "Cost in BASE: inclusive; exclusive in the views flat and callers",
         explain: explain::base,
         ..SIDE
     },
@@ -404,7 +404,7 @@ pub static DEFINITIONS: [Definition; 43] = [
         heading: |of| of.of_side("other"),
         value: |at| at.compared(|difference| Cell::Side(difference, OTHER)),
         order: Order::By("other"),
-        help: "The greatest cost in OTHER first",
+        help: "Cost in OTHER, likewise",
         explain: explain::other,
         ..SIDE
     },
@@ -418,7 +418,7 @@ pub static DEFINITIONS: [Definition; 43] = [
         },
         value: |at| at.compared(Cell::Growth),
         order: Order::By("growth"),
-        help: "The greatest growth in percent first; what is new before all",
+        help: "The difference as a share of BASE, or new",
         explain: explain::growth,
         width: 6,
         tone: Tone::Change,
@@ -451,7 +451,7 @@ pub static DEFINITIONS: [Definition; 43] = [
             Cell::EdgesOfBoth { sides, sum: at.weight().edges }
         },
         order: Order::By("edges"),
-        help: "The greatest edge count of both together first",
+        help: "Edge counts: BASE → OTHER",
         explain: explain::edges_of_both,
         width: 13,
         ..SIDE

@@ -199,7 +199,7 @@ pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {
         Edges::None if let Some(why) = why => format!("none: {why}"),
         Edges::None => about.no_edges.to_owned(),
         Edges::Range { low, high } if low == high => {
-            format!("{} sampled activations returned, exactly", count(low, form))
+            format!("{} of calls that a sample met, exactly", counted(low, "return", form))
         }
         Edges::Range { low, high } => format!(
             "between {} and {}: a return is counted where its activation was sampled last; some of \

@@ -64,6 +64,9 @@ impl Parser<'_> {
 
     /// Something follows the pattern of a stage.
     pub(crate) fn more_than_one_pattern(&self) -> ParseError {
+        if let Some(advice) = self.two_stages() {
+            return self.error(advice, &[]);
+        }
         let joins = matches!(self.keyword(0), "and" | "or") || self.is_sign(0, ",");
         if joins || matches!(self.here(), Some(TokenKind::Word { .. })) {
             return self.error("`|` is expected here; several frames are written {a, b}", &[]);
@@ -103,6 +106,21 @@ impl Parser<'_> {
         self.error_at(self.tokens[last].range.clone(), message, &names)
     }
 
+    /// How two stages are joined, if one begins here behind another.
+    fn two_stages(&self) -> Option<String> {
+        let comma = usize::from(self.is_sign(0, ","));
+        let next = self.tokens.get(self.at + comma)?;
+        let word = self.keyword(comma);
+        let before = self.text.get(..self.tokens[self.at].range.start)?.trim_end();
+        // `;` may be of a name.
+        let stage = before.trim_end_matches(';');
+        if stage == before && !beginnings().any(|(name, _)| name.split(' ').next() == Some(word)) {
+            return None;
+        }
+        let then = self.text.get(next.range.start..)?;
+        Some(format!("stages are joined by `|`: {stage} | {then}"))
+    }
+
     /// What a word in this place would begin: a stage, a predicate, or nothing.
     fn begun_by(&self, word: usize) -> Option<&'static str> {
         match word.checked_sub(1).map(|before| &self.tokens[before].kind) {
@@ -119,6 +137,11 @@ impl Parser<'_> {
 
     /// What is said of a sign or word where the grammar has no place for it.
     fn advice(&self) -> Option<String> {
+        let is_alone = self.at.checked_sub(1).and_then(|last| self.begun_by(last)).is_some();
+        let is_separated = self.is_sign(0, ",") || self.text.contains(';');
+        if let Some(advice) = self.two_stages().filter(|_| !is_alone || is_separated) {
+            return Some(advice);
+        }
         match self.here()? {
             TokenKind::Sign(")") => return Some("there is no `(` before this `)`".to_owned()),
             TokenKind::Sign("}") => return Some("there is no `{` before this `}`".to_owned()),
