@@ -223,3 +223,47 @@ fn refusals(workshop: &Workshop) {
     assert_eq!(wrong.status.code(), Some(2));
     assert!(wrong.complained().contains("OLD=NEW"), "{}", wrong.complained());
 }
+
+/// Which of the names of a function was called in a run, and how often it was sampled, changes
+/// nothing: its name depends on the files alone.
+#[test]
+fn two_runs_of_a_program_call_a_function_with_several_names_the_same() {
+    let workshop = Workshop::new("two_runs_of_a_program_call_a_function_the_same");
+    // The calls stay as they are written.
+    workshop
+        .compile("cc -O1 -fno-builtin -D_FORTIFY_SOURCE=0 -U_FORTIFY_SOURCE -o aliases @aliases.c");
+    let runs = [("first", "500"), ("second", "500"), ("first", "50"), ("second", "2000")];
+    let files: Vec<String> = (0..runs.len()).map(|run| format!("{run}.csprof")).collect();
+    for ((argument, rate), file) in runs.iter().zip(&files) {
+        let source = format!("task-clock@{rate}");
+        let recording = workshop.record(&["-e", &source], &["./aliases", argument]);
+        assert!(recording.samples().recorded > 20, "{argument} {rate}");
+        fs::rename(workshop.path("run.csprof"), workshop.path(file)).unwrap();
+    }
+    for (first, second) in [(0, 1), (0, 2), (2, 3), (1, 3)] {
+        let [base, other] = [&*files[first], &files[second]];
+        let arguments = ["diff", base, other, "--format", "json"];
+        let report: Value = serde_json::from_str(&said(&workshop, &arguments)).unwrap();
+        for caller in ["copies", "reads"] {
+            let is_below = |path: &[String]| path[..path.len() - 1].ends_with(&[caller.to_owned()]);
+            let below = rows(&report).into_iter().filter(|(path, _)| is_below(path));
+            // A stub may be sampled in one run alone, but what it leads to has nearly all samples.
+            let is_large = |row: &Value, side: &str| {
+                20 * number(&row[side]["inclusive"]) > number(&report[side]["total"])
+            };
+            let large = below.filter(|(_, row)| is_large(row, "base") || is_large(row, "other"));
+            let changes: Vec<(String, String)> = large
+                .map(|(path, row)| (path.last().unwrap().clone(), row["change"].to_string()))
+                .collect();
+            assert!(!changes.is_empty(), "{caller}: {report}");
+            let has_both = |change: &str| !change.contains("new") && !change.contains("gone");
+            assert!(changes.iter().all(|(_, change)| has_both(change)), "{caller}: {changes:?}");
+        }
+    }
+    // Whoever types one of the names finds it.
+    for name in ["memcpy", "memmove", "strtol", "strtoll"] {
+        for file in &files {
+            said(&workshop, &["report", file, "--refine", &format!("through {name}")]);
+        }
+    }
+}

@@ -35,8 +35,12 @@ pub use model::{
 };
 #[cfg(test)]
 pub(crate) use name::hard_names;
-pub(crate) use name::{BareNames, CloneMarks, NarrowName, OPERATORS, Parts, closed_group, spell};
+pub(crate) use name::{
+    BareNames, CloneMarks, NarrowName, OPERATORS, Parts, closed_group, marked_names,
+    names_in_marks, spell,
+};
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};
+pub(crate) use passage::is_collector;
 pub use shared::Shared;

@@ -50,7 +50,7 @@ impl Passages {
 }
 
 /// Whether a module is the collector, which has a number of its own in each version.
-fn is_collector(path: &str) -> bool {
+pub(crate) fn is_collector(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.starts_with("libcsprof_collector") && name.ends_with(".so")
 }

@@ -1,35 +1,34 @@
-//! Names for functions by what calls them: those that the loader chooses at run time (`memcpy`),
-//! and those with several names.
+//! Functions with several names: which of them a profile shows.
 //!
 //! The C library has `memcpy` several times, for several processors. The symbol `memcpy` is of type
 //! `STT_GNU_IFUNC`: it names a resolver, which the loader calls to learn which of the copies to use
 //! (System V ABI, gABI supplement of GNU, `ifunc`). The copies are local functions, so in a
-//! stripped library they have no name at all, although much time is spent in them. But whoever
-//! called one of them asked for it by name, and the call is on the stack:
+//! stripped library they have no name at all, although much time is spent in them. But the
+//! resolver's instructions name each copy that it may choose, and two resolvers may name one:
 //!
 //! ```text
-//!   samples   main ── return address 0x1182 ──► libc.so.6+0x1598c0       a copy without a name
-//!   program   0x117d: e8 ae fe ff ff            call 0x1030
-//!             0x1030: ff 25 ca 2f 00 00         jmp *0x4000(%rip)        a stub: slot 0x4000
-//!             JUMP_SLOT 0x4000 memcpy                                    a relocation
-//!   library   memcpy  IFUNC                                              so the copy is memcpy
+//!   library   memcpy   IFUNC 0x9be70     0x9beb2: lea 0x15b4c0(%rip),%rdx     one of its copies
+//!             memmove  IFUNC 0x9c590     0x9c5d2: lea 0x15b4c0(%rip),%rdx     the same one
+//!   program   undefined: memcpy, memmove        so 0x15b4c0 is `memcpy [also memmove]`
 //! ```
 //!
-//! Invariant: what is called by another name may have ended in a jump to the function that was
-//! sampled (a tail call), so a function gets only a name that is known to lead to it: one without a
-//! name that of an `STT_GNU_IFUNC` of its own module, because a resolver's choice is reached
-//! directly. Copies may share code: `memcpy` and `memmove` are one function on most processors. It
-//! then has the name by which more than two thirds of its samples were called, or else the best of
-//! them by rank. `__memcpy_chk`, which compilers call where they know a size to check, counts as
-//! `memcpy`.
+//! Invariant: the name depends on the files of the run alone, never on which calls were sampled, or
+//! two runs of a program would have functions that the other has not. Of the names of a function
+//! those count that any module of the profile [imports](super::imports), or that the function's own
+//! module calls by its resolver. The best of them by [rank](symbol_table::Rank) is the function's,
+//! and the others follow in `[also …]`; if nobody imports any, it is the best of all.
+//! `__memcpy_chk`, which compilers call where they know a size to check, counts as `memcpy`.
 //!
-//! Two more kinds of functions are named by their callers:
+//! | function | its names | shown |
+//! |---|---|---|
+//! | exported under several names | all of them; of `open64` and `open`, `open` | `strtol [also strtoll]` |
+//! | a copy with a symbol of its own | those of its resolvers | `tan [clone __tan_fma]` |
+//! | a copy without | the same | `memcpy [also memmove]` |
+//! | without a name, and no resolver names it | those of [calls](super::calls) on the stack | `memcpy` |
 //!
-//! - One that is exported under several names (`strtol` is `strtoll` too) is called what more than
-//!   two thirds of its samples were called by, where headers have made `open64` of `open`, `open`.
-//! - A copy with a name of its own, as debug symbols have it, is `tan [clone __tan_fma]`: what
-//!   stands in those brackets can be left out of a pattern. It is known by its name, `__tan_fma`,
-//!   which begins with that of an `STT_GNU_IFUNC`; where no call is known, that is its function.
+//! Only for the last does it matter what was sampled. It gets no other name than one of an
+//! `STT_GNU_IFUNC` of its own module, because a resolver's choice is reached directly: what is
+//! called by another name may have ended in a jump to the function that was sampled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,104 +36,62 @@ use object::LittleEndian;
 use object::elf;
 
 use super::elf::Elf;
-use super::plt::Callee;
-use super::symbol_table::{self, Function, SymbolTable};
+use super::plt::{Callee, Slots};
+use super::symbol_table::{self, Function, Rank, SymbolTable};
+use crate::profile::CloneMarks;
+use crate::structure::named;
 
-/// What callers may call the functions of a module.
+/// Bytes of a resolver that are looked at: it compares some numbers.
+const LARGEST_RESOLVER: u64 = 16 << 10;
+
+/// Bytes of all resolvers of a module; in a damaged file they may overlap.
+const RESOLVERS: u64 = 4 << 20;
+
+/// Names of one function, and bytes of each. In the C library a function has a dozen at most.
+const MOST_NAMES: usize = 32;
+const LONGEST_NAME: usize = 1 << 10;
+
+/// The functions of a module that are chosen at run time.
 #[derive(Debug, Default)]
 pub(super) struct Chosen {
-    /// The names of functions that are chosen at run time.
+    /// Their names.
     names: BTreeSet<String>,
-    /// The best of their names, by the address of the resolver.
-    by_resolver: BTreeMap<u64, String>,
-    /// The names of each other wanted function that is exported by more than one, by its address.
-    exported: BTreeMap<u64, BTreeSet<String>>,
+    /// Those of one resolver by its address, best first.
+    by_resolver: BTreeMap<u64, Vec<(Rank, String)>>,
+    /// Sizes of resolvers in bytes, by address.
+    sizes: BTreeMap<u64, u64>,
+    /// What the module itself calls.
+    called: BTreeSet<String>,
 }
-
-/// How the calls to a function can name it; see the [module](self).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Callable {
-    /// It has no name. If it was chosen at run time, calls have one.
-    Nameless,
-    /// Others may call it by each of these names.
-    Aliases(BTreeSet<String>),
-    /// It has a name of its own, and looks like a copy for some processors of this function.
-    CopyOf(String),
-}
-
-/// What the words begin with by which glibc and others tell copies for processors apart.
-const COPY_WORDS: [&str; 15] = [
-    "avx",
-    "evex",
-    "sse",
-    "ssse",
-    "erms",
-    "generic",
-    "fma",
-    "unaligned",
-    "aligned",
-    "rtm",
-    "c",
-    "no",
-    "power",
-    "x86",
-    "bmi",
-];
 
 impl Chosen {
-    /// Reads what a module's own file exports; `table` has its functions. Of those that are not
-    /// chosen at run time, only what begins at one of the `wanted` addresses counts: a large
-    /// library exports a hundred thousand of them, and a profile has samples in a few.
-    pub(super) fn read(elf: &Elf<'_>, table: &SymbolTable<'_>, wanted: &BTreeSet<u64>) -> Self {
+    /// Reads the symbols of a module, and through which slots its own file calls resolvers.
+    pub(super) fn read(table: &SymbolTable<'_>, slots: &Slots<'_>) -> Self {
         let mut chosen = Self::default();
-        let Ok(symbols) = elf.dynamic_symbols() else { return chosen };
-        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-        let mut starts = BTreeMap::<u64, Vec<&[u8]>>::new();
-        for symbol in symbols.symbols {
-            let defined = symbol.st_shndx.get(LittleEndian) != elf::SHN_UNDEF;
-            let is_function = matches!(symbol.st_type(), elf::STT_GNU_IFUNC | elf::STT_FUNC);
-            if !is_function || !defined {
-                continue;
-            }
-            let start = symbol.st_value.get(LittleEndian);
-            let is_chosen = symbol.st_type() == elf::STT_GNU_IFUNC;
-            if !is_chosen && !wanted.contains(&start) {
-                continue;
-            }
-            let Some(name) = symbols.name(symbol) else { continue };
-            if !is_chosen {
-                starts.entry(start).or_default().push(name);
-                continue;
-            }
-            chosen.names.insert(text(name));
-            let best = table.find(start).filter(|function| function.start == start);
-            if let Some(best) = best {
-                chosen.by_resolver.insert(start, text(best.name));
+        for symbols in table.tables() {
+            for (index, symbol) in symbols.symbols.iter().enumerate() {
+                let is_defined = symbol.st_shndx.get(LittleEndian) != elf::SHN_UNDEF;
+                if symbol.st_type() != elf::STT_GNU_IFUNC || !is_defined {
+                    continue;
+                }
+                let named = symbol_table::ranked(index, symbols);
+                let named = named.filter(|(name, _)| name.len() <= LONGEST_NAME);
+                let Some((name, rank)) = named else { continue };
+                let (start, size) =
+                    (symbol.st_value.get(LittleEndian), symbol.st_size.get(LittleEndian));
+                let name = String::from_utf8_lossy(name).into_owned();
+                chosen.names.insert(name.clone());
+                // Versions order the aliases of one function; resolvers are several.
+                let rank = rank.without_version();
+                chosen.by_resolver.entry(start).or_default().push((rank, name));
+                let known = chosen.sizes.entry(start).or_default();
+                *known = size.max(*known);
             }
         }
-        starts.retain(|_, names| names.iter().any(|name| *name != names[0]));
-        let of_text = |names: Vec<&[u8]>| names.into_iter().map(text).collect();
-        chosen.exported = starts.into_iter().map(|(at, names)| (at, of_text(names))).collect();
+        chosen.by_resolver.values_mut().for_each(best_first);
+        let called = slots.resolvers().filter_map(|resolver| chosen.of_resolver(resolver));
+        chosen.called = called.map(str::to_owned).collect();
         chosen
-    }
-
-    /// How calls can name a function with this symbol; `None` if only the symbol can.
-    pub(super) fn callable(&self, function: &Function<'_>) -> Option<Callable> {
-        if let Some(names) = self.exported.get(&function.start) {
-            return Some(Callable::Aliases(names.clone()));
-        }
-        if !function.local {
-            return None;
-        }
-        let name = std::str::from_utf8(function.name).ok()?.trim_start_matches('_');
-        // `hash_table_resize` is no copy of `hash`.
-        let names_copy = |end: usize| {
-            let mut words = name[end + 1..].split('_');
-            words.all(|word| COPY_WORDS.iter().any(|known| word.starts_with(known)))
-        };
-        let mut ends = name.match_indices('_').map(|(end, _)| end);
-        let of = ends.rfind(|&end| self.names.contains(&name[..end]) && names_copy(end))?;
-        Some(Callable::CopyOf(name[..of].to_owned()))
     }
 
     /// Whether no function is chosen at run time.
@@ -142,61 +99,213 @@ impl Chosen {
         self.names.is_empty()
     }
 
+    /// Whether the module itself calls a function by this name, through its resolver.
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.called.contains(name)
+    }
+
     /// The name of what was called; `None` if it is not chosen at run time. `inside` tells whether
     /// the call is in this module.
     pub(super) fn name(&self, callee: Callee<'_>, inside: bool) -> Option<&str> {
-        let called = match callee {
-            Callee::Symbol(name) => self.names.get(std::str::from_utf8(name).ok()?)?,
-            Callee::Resolver(address) if inside => self.by_resolver.get(&address)?,
-            Callee::Resolver(_) => return None,
-        };
-        let unchecked = called.strip_prefix("__").and_then(|name| name.strip_suffix("_chk"));
-        Some(unchecked.and_then(|name| self.names.get(name)).unwrap_or(called))
+        match callee {
+            Callee::Symbol(name) => {
+                let name = self.names.get(std::str::from_utf8(name).ok()?)?;
+                Some(self.unchecked(name))
+            }
+            Callee::Resolver(address) if inside => self.of_resolver(address),
+            Callee::Resolver(_) => None,
+        }
+    }
+
+    fn of_resolver(&self, address: u64) -> Option<&str> {
+        let (_, name) = self.by_resolver.get(&address)?.first()?;
+        Some(self.unchecked(name))
+    }
+
+    /// The function of which another one checks the size.
+    fn unchecked<'n>(&'n self, name: &'n str) -> &'n str {
+        let plain = name.strip_prefix("__").and_then(|name| name.strip_suffix("_chk"));
+        plain.and_then(|plain| self.names.get(plain)).map_or(name, String::as_str)
+    }
+}
+
+/// The name of a function that checks the size of what another one is given.
+pub(super) fn checked(name: &str) -> String {
+    format!("__{name}_chk")
+}
+
+/// Brings names in order; those that a damaged file has too many of are left out.
+fn best_first(names: &mut Vec<(Rank, String)>) {
+    names.sort_unstable();
+    names.dedup_by(|later, before| later.1 == before.1);
+    names.truncate(MOST_NAMES);
+}
+
+/// A function with several names, or with one that is not that of its symbol; each best first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Callable {
+    /// It has no name. If it was chosen at run time, calls have one.
+    Nameless,
+    /// It has no symbol, and is chosen by the resolvers of these.
+    Chosen(Vec<String>),
+    /// The same with a symbol of its own.
+    Copy(Vec<String>),
+    /// It is exported by each of these.
+    Aliases(Vec<String>),
+}
+
+/// Which functions of a module have several names.
+#[derive(Debug, Default)]
+pub(super) struct Callables<'c> {
+    chosen: Option<&'c Chosen>,
+    /// The resolvers that name a function, by its address.
+    copies: BTreeMap<u64, BTreeSet<u64>>,
+    /// The names of each wanted function that is exported by more than one, by its address.
+    exported: BTreeMap<u64, Vec<String>>,
+}
+
+impl<'c> Callables<'c> {
+    /// Reads what a module's own file exports, and its resolvers. Of functions that are not chosen
+    /// at run time, only those count that begin at one of the `wanted` addresses: a large library
+    /// exports a hundred thousand of them, and a profile has samples in a few.
+    pub(super) fn read(elf: &Elf<'_>, chosen: &'c Chosen, wanted: &BTreeSet<u64>) -> Self {
+        let mut copies = BTreeMap::<u64, BTreeSet<u64>>::new();
+        let mut rest = RESOLVERS;
+        for (&resolver, &size) in &chosen.sizes {
+            let size = size.min(LARGEST_RESOLVER);
+            let Some(left) = rest.checked_sub(size) else { break };
+            rest = left;
+            let code = elf.code_at(resolver..resolver.saturating_add(size));
+            for copy in named(resolver, code.unwrap_or_default()) {
+                copies.entry(copy).or_default().insert(resolver);
+            }
+        }
+        let mut starts = BTreeMap::<u64, Vec<(Rank, String)>>::new();
+        if let Ok(symbols) = elf.dynamic_symbols() {
+            for (index, symbol) in symbols.symbols.iter().enumerate() {
+                let is_defined = symbol.st_shndx.get(LittleEndian) != elf::SHN_UNDEF;
+                if symbol.st_type() != elf::STT_FUNC || !is_defined {
+                    continue;
+                }
+                let start = symbol.st_value.get(LittleEndian);
+                // Others call it by its own name.
+                copies.remove(&start);
+                if !wanted.contains(&start) {
+                    continue;
+                }
+                let named = symbol_table::ranked(index, &symbols);
+                let named = named.filter(|(name, _)| name.len() <= LONGEST_NAME);
+                let Some((name, rank)) = named else { continue };
+                let name = String::from_utf8_lossy(name).into_owned();
+                starts.entry(start).or_default().push((rank, name));
+            }
+        }
+        starts.values_mut().for_each(best_first);
+        starts.retain(|_, names| names.len() > 1);
+        let texts = |names: Vec<(Rank, String)>| names.into_iter().map(|(_, name)| name).collect();
+        let exported = starts.into_iter().map(|(at, names)| (at, texts(names))).collect();
+        Self { chosen: Some(chosen), copies, exported }
+    }
+
+    /// What a function with this symbol may be called; `None` if only that.
+    pub(super) fn with_symbol(&self, function: &Function<'_>) -> Option<Callable> {
+        if let Some(names) = self.exported.get(&function.start) {
+            return Some(Callable::Aliases(names.clone()));
+        }
+        let names = self.names_of_copy(function.start)?;
+        // `work.avx2` says whose copy it is.
+        let own = str::from_utf8(function.name).ok()?;
+        let whole = |name: &str| CloneMarks::of(name).first.unwrap_or(name.len());
+        let is_marked = names.iter().any(|name| name[..whole(name)] == own[..whole(own)]);
+        (!is_marked).then_some(Callable::Copy(names))
+    }
+
+    /// What a function without a symbol that begins here may be called.
+    pub(super) fn without_symbol(&self, start: u64) -> Callable {
+        self.names_of_copy(start).map_or(Callable::Nameless, Callable::Chosen)
+    }
+
+    fn names_of_copy(&self, start: u64) -> Option<Vec<String>> {
+        let chosen = self.chosen?;
+        let resolvers = self.copies.get(&start)?;
+        let names = resolvers.iter().filter_map(|at| chosen.by_resolver.get(at)).flatten();
+        let mut names: Vec<(Rank, String)> =
+            names.map(|(rank, name)| (*rank, chosen.unchecked(name).to_owned())).collect();
+        names.sort_unstable();
+        let mut seen = BTreeSet::new();
+        let names = names.into_iter().map(|(_, name)| name);
+        let names: Vec<String> =
+            names.filter(|name| seen.insert(name.clone())).take(MOST_NAMES).collect();
+        (!names.is_empty()).then_some(names)
     }
 }
 
 impl Callable {
-    /// How the calls to a function can name it that has two symbols, such as two versions of one
-    /// name.
-    pub(super) fn or(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Aliases(mut names), Self::Aliases(more)) => {
-                names.extend(more);
-                Self::Aliases(names)
-            }
-            (Self::Aliases(names), _) | (_, Self::Aliases(names)) => Self::Aliases(names),
-            (first, _) => first,
+    /// All names.
+    pub(super) fn names(&self) -> &[String] {
+        match self {
+            Self::Nameless => &[],
+            Self::Chosen(names) | Self::Copy(names) | Self::Aliases(names) => names,
         }
     }
 
-    /// The name of what was called, for a function of a module that may be called like that.
-    pub(super) fn name<'a>(
-        &'a self,
-        chosen: &'a Chosen,
-        callee: Callee<'_>,
-        inside: bool,
-    ) -> Option<&'a str> {
-        let Self::Aliases(names) = self else { return chosen.name(callee, inside) };
-        let Callee::Symbol(name) = callee else { return None };
-        let called = names.get(std::str::from_utf8(name).ok()?)?;
-        // What headers make of a name that the program's author wrote.
-        let standard = ["__isoc99_", "__isoc23_"].into_iter().find_map(|c| called.strip_prefix(c));
-        let plain = symbol_table::plain_of(name).and_then(|name| String::from_utf8(name).ok());
-        let written = standard.or(plain.as_deref()).and_then(|name| names.get(name));
-        Some(written.unwrap_or(called))
+    /// What to show instead of its `own` name, if anything: the best of the names by which it
+    /// `is_called`.
+    pub(super) fn shown(&self, own: &str, is_called: impl Fn(&str) -> bool) -> Option<String> {
+        let names = self.names();
+        let best = names.first()?;
+        let written = names.iter().filter(|name| is_called(name)).map(|name| written(name, names));
+        // Programs call `__strdup` where an old header made that of `strdup`.
+        let written: BTreeSet<usize> =
+            written.filter(|&name| reserved(&names[name]) <= reserved(best)).collect();
+        let mut called = written.into_iter().map(|name| names[name].as_str());
+        let first = match (called.next(), self) {
+            (None, Self::Aliases(_)) => return None,
+            (first, _) => first.unwrap_or(best),
+        };
+        let others: Vec<&str> = called.collect();
+        let also = if others.is_empty() {
+            String::new()
+        } else {
+            format!(" [also {}]", others.join(", "))
+        };
+        let clone = match self {
+            Self::Copy(_) => format!(" [clone {own}]"),
+            _ => String::new(),
+        };
+        Some(format!("{first}{also}{clone}"))
     }
+}
+
+/// Of which of the `names` a header makes this one, by number: which the program's author wrote.
+fn written(name: &str, names: &[String]) -> usize {
+    let standard = ["__isoc99_", "__isoc23_"].into_iter().find_map(|c| name.strip_prefix(c));
+    let plain = symbol_table::plain_of(name.as_bytes());
+    let plain = plain.and_then(|name| String::from_utf8(name).ok());
+    let position = |wanted: &str| names.iter().position(|name| name == wanted);
+    standard.or(plain.as_deref()).and_then(position).or_else(|| position(name)).unwrap_or(0)
+}
+
+/// How many underscores a name begins with.
+pub(super) fn reserved(name: &str) -> usize {
+    name.bytes().take_while(|&byte| byte == b'_').count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn texts(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
     #[test]
-    fn only_names_that_are_chosen_at_run_time_count() {
+    fn only_names_that_are_chosen_at_run_time_count_on_the_stack() {
+        let memcpy = (Rank::default(), "memcpy".to_owned());
         let chosen = Chosen {
             names: ["memcpy", "__memcpy_chk", "__strlen_chk"].map(str::to_owned).into(),
-            by_resolver: BTreeMap::from([(0x9be70, "memcpy".to_owned())]),
-            exported: BTreeMap::new(),
+            by_resolver: BTreeMap::from([(0x9be70, vec![memcpy])]),
+            ..Chosen::default()
         };
         let name = |callee| chosen.name(callee, true);
         assert_eq!(name(Callee::Symbol(b"memcpy")), Some("memcpy"));
@@ -210,51 +319,65 @@ mod tests {
     }
 
     #[test]
-    fn a_function_may_be_called_by_each_of_its_names() {
-        let names = ["strtol", "strtoll", "__isoc23_strtol", "open", "open64"].map(str::to_owned);
-        let (aliases, chosen) = (Callable::Aliases(names.into()), Chosen::default());
-        for (called, name) in [
-            ("strtoll", Some("strtoll")),
-            ("__isoc23_strtol", Some("strtol")),
-            ("open64", Some("open")),
-            ("close", None),
+    fn of_the_names_that_are_called_the_best_is_shown_and_the_others_behind_it() {
+        let names = ["strtol", "strtoll", "__isoc23_strtol", "__strtol_internal"];
+        let aliases = Callable::Aliases(texts(&names));
+        let open = Callable::Aliases(texts(&["open", "open64"]));
+        let copy = Callable::Copy(texts(&["memcpy", "memmove"]));
+        let nameless = Callable::Chosen(texts(&["memcpy", "memmove"]));
+        for (callable, called, shown) in [
+            (&aliases, &["strtoll"][..], Some("strtoll")),
+            (&aliases, &["__isoc23_strtol"], Some("strtol")),
+            (&aliases, &["strtoll", "__isoc23_strtol", "strtol"], Some("strtol [also strtoll]")),
+            (&aliases, &["strtoll", "__strtol_internal"], Some("strtoll")),
+            (&aliases, &["__strtol_internal"], None),
+            (&aliases, &[], None),
+            (&open, &["open64"], Some("open")),
+            (&open, &["open64", "open"], Some("open")),
+            (&copy, &["memmove"], Some("memmove [clone own]")),
+            (&copy, &["memmove", "memcpy"], Some("memcpy [also memmove] [clone own]")),
+            (&copy, &[], Some("memcpy [clone own]")),
+            (&nameless, &["memmove"], Some("memmove")),
+            (&nameless, &["memmove", "memcpy"], Some("memcpy [also memmove]")),
+            (&nameless, &[], Some("memcpy")),
+            (&Callable::Nameless, &["memcpy"], None),
         ] {
-            let callee = Callee::Symbol(called.as_bytes());
-            assert_eq!(aliases.name(&chosen, callee, false), name, "{called}");
+            let found = callable.shown("own", |name| called.contains(&name));
+            assert_eq!(found.as_deref(), shown, "{callable:?} {called:?}");
         }
     }
 
     #[test]
-    fn a_function_with_two_symbols_may_be_called_by_the_names_of_both() {
-        let aliases = |names: [&str; 2]| Callable::Aliases(names.map(str::to_owned).into());
-        let both = aliases(["f", "g"]).or(aliases(["f", "h"]));
-        assert_eq!(both, Callable::Aliases(["f", "g", "h"].map(str::to_owned).into()));
-        let copy = || Callable::CopyOf("f".to_owned());
-        assert_eq!(copy().or(aliases(["f", "g"])), aliases(["f", "g"]));
-        assert_eq!(aliases(["f", "g"]).or(copy()), aliases(["f", "g"]));
-        assert_eq!(copy().or(copy()), copy());
-    }
-
-    #[test]
-    fn copies_for_processors_are_known_by_their_names() {
+    fn copies_are_those_that_resolvers_name() {
         let chosen = Chosen {
-            names: ["strcasecmp", "strcasecmp_l", "tan"].map(str::to_owned).into(),
-            exported: BTreeMap::from([(8, ["f", "g"].map(str::to_owned).into())]),
+            names: ["memcpy", "__memcpy_chk", "memmove", "work", "run.ifunc"]
+                .map(str::to_owned)
+                .into(),
+            by_resolver: [(1, "memmove"), (2, "memcpy"), (3, "__memcpy_chk"), (4, "work")]
+                .into_iter()
+                .chain([(5, "run.ifunc")])
+                .map(|(at, name)| (at, vec![(Rank::default(), name.to_owned())]))
+                .collect(),
             ..Chosen::default()
         };
-        let callable = |name: &'static str, start, local| {
-            let range = start..start + 1;
-            let name = name.as_bytes();
-            chosen.callable(&Function { range, start, name, guessed: false, local })
+        let copies = [(10, &[1, 2, 3][..]), (20, &[4]), (30, &[5]), (40, &[6])];
+        let callables = Callables {
+            chosen: Some(&chosen),
+            copies: copies.map(|(at, of)| (at, of.iter().copied().collect())).into(),
+            exported: BTreeMap::from([(50, texts(&["f", "g"]))]),
         };
-        let copy_of = |name: &str| Some(Callable::CopyOf(name.to_owned()));
-        assert_eq!(callable("__tan_fma", 0, true), copy_of("tan"));
-        assert_eq!(callable("__strcasecmp_avx2", 0, true), copy_of("strcasecmp"));
-        assert_eq!(callable("__strcasecmp_l_avx2", 0, true), copy_of("strcasecmp_l"));
-        assert_eq!(callable("__tan_fma", 0, false), None);
-        assert_eq!(callable("__tanh_fma", 0, true), None);
-        assert_eq!(callable("tan", 0, true), None);
-        let aliases = Callable::Aliases(["f", "g"].map(str::to_owned).into());
-        assert_eq!(callable("f", 8, false), Some(aliases));
+        let with = |name: &'static str, start: u64| {
+            let (range, name) = (start..start + 1, name.as_bytes());
+            callables.with_symbol(&Function { range, start, name, guessed: false, local: true })
+        };
+        let both = || texts(&["memcpy", "memmove"]);
+        assert_eq!(with("__memcpy_avx2", 10), Some(Callable::Copy(both())));
+        assert_eq!(callables.without_symbol(10), Callable::Chosen(both()));
+        assert_eq!(with("fast", 20), Some(Callable::Copy(texts(&["work"]))));
+        assert_eq!(with("work.avx2.1", 20), None, "it says whose copy it is");
+        assert_eq!(with("run.arch_x86-64-v3.0", 30), None);
+        assert_eq!(with("tanh_fma", 40), None, "whatever it is called");
+        assert_eq!(callables.without_symbol(60), Callable::Nameless);
+        assert_eq!(with("f", 50), Some(Callable::Aliases(texts(&["f", "g"]))));
     }
 }

@@ -13,7 +13,6 @@ use csprof_format::profile as saved;
 use super::locate::{self, CHANGED, Own, Wanted};
 use super::module::{self, Detail};
 use super::request::FileSource;
-use super::wanted;
 use crate::structure::{Listed, listing};
 
 /// Most bytes of code that are listed.
@@ -43,7 +42,7 @@ pub fn code_of(
     files: &dyn FileSource,
 ) -> Result<Vec<CodeLine>, String> {
     let directory = Path::new(OsStr::from_bytes(&profile.run.directory)).to_owned();
-    let Some(wanted) = wanted(profile, &directory, id) else {
+    let Some(wanted) = locate::wanted(profile, &directory, id) else {
         return Err("code that was generated while the program ran is in no file".to_owned());
     };
     // A damaged file may be too much for a library that reads it.
@@ -116,7 +115,7 @@ fn read(
 #[must_use]
 pub fn written_ns(profile: &saved::Profile, id: ModuleId, files: &dyn FileSource) -> Option<u64> {
     let directory = Path::new(OsStr::from_bytes(&profile.run.directory)).to_owned();
-    let wanted = wanted(profile, &directory, id).filter(Wanted::is_certain)?;
+    let wanted = locate::wanted(profile, &directory, id).filter(Wanted::is_certain)?;
     let own = catch_unwind(AssertUnwindSafe(|| locate::open_own(&wanted, files)));
     match own {
         Ok(Own::Matches(found)) => found.bytes.modified_ns(),

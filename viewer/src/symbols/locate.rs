@@ -23,7 +23,8 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use csprof_format::file_identity::{FileIdentity, copy_name};
-use csprof_format::profile::ModuleFile;
+use csprof_format::ids::ModuleId;
+use csprof_format::profile::{self as saved, ModuleFile};
 
 use super::bytes::FileBytes;
 use super::elf::Elf;
@@ -43,6 +44,24 @@ pub(super) struct Wanted<'a> {
     pub(super) directory: &'a Path,
     /// Start of the run, in nanoseconds since 1970-01-01 UTC.
     pub(super) start_unix_ns: u64,
+}
+
+/// What is known of a module; `directory` is where the program was started. `None` for generated
+/// code, whose names are in no file any more.
+pub(super) fn wanted<'a>(
+    profile: &'a saved::Profile,
+    directory: &'a Path,
+    id: ModuleId,
+) -> Option<Wanted<'a>> {
+    let module = profile.modules.get(id.index())?;
+    let path = profile.strings.get(module.path.index()).map_or("", |text| text);
+    (path != saved::GENERATED_CODE).then_some(Wanted {
+        path,
+        build_id: &module.build_id,
+        files: profile.files_of(id),
+        directory,
+        start_unix_ns: profile.run.start_unix_ns,
+    })
 }
 
 /// A file that was found, with its path for people.

@@ -19,7 +19,7 @@
 //! | `elf` | what is in one file |
 //! | `locate` | which files belong to a module |
 //! | `symbol_table`, `plt`, `extent` | which function owns an address, without DWARF |
-//! | `chosen`, `votes` | what to call functions that the loader chose at run time, like `memcpy` |
+//! | `chosen`, `imports`, `calls`, `naming` | what to call functions with several names, or chosen at run time |
 //! | `machine`, `loops` | which loops an address lies in, and where these are written |
 //! | `tail_calls` | which functions left by a tail call between two frames |
 //! | `dwarf`, `declaration`, `scope` | which functions and lines an address stands for, and where they are declared |
@@ -36,13 +36,14 @@
 //! In a stripped module only exported functions have names. A sample in any other function gets
 //! the name `libfoo.so.1+0x4a30`, which csprof makes of the module's file name and the ELF virtual
 //! address where the function begins according to `.eh_frame`. So the samples of one function are
-//! one row, and two runs of one build can be compared. A function that was chosen at run time
-//! (`STT_GNU_IFUNC`: `memcpy`, `strlen`) is called what its callers called it. Where not even call
+//! one row, and two runs of one build can be compared. A function that is chosen at run time
+//! (`STT_GNU_IFUNC`: `memcpy`, `strlen`) has the name of what is chosen. Where not even call
 //! frame information covers an address (hand-written assembly without it), the frame has no row at
 //! all and views show module and address.
 
 mod bytes;
 pub mod cache;
+mod calls;
 mod chosen;
 pub mod code;
 mod declaration;
@@ -52,6 +53,7 @@ mod dwarf;
 mod elf;
 mod extent;
 pub mod files;
+mod imports;
 mod itanium;
 mod languages;
 mod locate;
@@ -59,6 +61,7 @@ mod loops;
 mod machine;
 mod mapped;
 mod module;
+mod naming;
 mod path;
 mod plt;
 mod reader;
@@ -69,7 +72,6 @@ mod sites;
 mod split;
 mod symbol_table;
 mod tail_calls;
-mod votes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -87,12 +89,11 @@ use csprof_format::address::FrameKind;
 use csprof_format::ids::{FunctionId, ModuleId};
 use csprof_format::profile as saved;
 
-use self::elf::Elf;
-use self::locate::{Own, Wanted};
+use self::locate::{Own, Wanted, wanted};
 use self::module::{Detail, NameSource, ResolvedModule};
+use self::naming::Naming;
 use self::request::FileSource;
 use self::sites::{Place, Strings, Tables};
-use self::votes::{Calls, Votes};
 
 /// Stack of a resolving thread, in bytes. Demangling recurses, within its limits.
 const STACK_SIZE: usize = 16 << 20;
@@ -149,7 +150,13 @@ fn resolve_all(
     let is_first = profile.sites.first.is_empty();
     let mut has_loops = modules_with_loops(profile);
     if is_complete {
-        name_chosen(profile, &directory, &places, &mut resolved, files);
+        let nodes = profile.nodes.parent.iter().enumerate();
+        let calls = nodes.filter_map(|(node, &parent)| {
+            let place = (*places.get(profile.nodes.frame.get(node)?.index())?)?;
+            Some((*profile.nodes.frame.get(parent as usize)?, place))
+        });
+        let naming = Naming { profile, directory: &directory, files };
+        naming.apply(&mut resolved, &places, calls);
     }
 
     let with_files: BTreeSet<_> = profile.files.iter().map(|row| row.module).collect();
@@ -234,67 +241,6 @@ impl NameSource {
     }
 }
 
-/// What is known of a module; `directory` is where the program was started.
-fn wanted<'a>(
-    profile: &'a saved::Profile,
-    directory: &'a Path,
-    id: ModuleId,
-) -> Option<Wanted<'a>> {
-    let module = profile.modules.get(id.index())?;
-    let path = profile.strings.get(module.path.index()).map_or("", |text| text);
-    // Its names are in no file any more.
-    if path == saved::GENERATED_CODE {
-        return None;
-    }
-    Some(Wanted {
-        path,
-        build_id: &module.build_id,
-        files: profile.files_of(id),
-        directory,
-        start_unix_ns: profile.run.start_unix_ns,
-    })
-}
-
-/// Names functions without a name by how they were called; see [`chosen`].
-fn name_chosen(
-    profile: &saved::Profile,
-    directory: &Path,
-    places: &[Option<Place>],
-    resolved: &mut HashMap<ModuleId, ResolvedModule>,
-    files: &dyn FileSource,
-) {
-    let sought = votes::sought(profile, places, resolved);
-    count_votes(profile, directory, sought, resolved, files);
-}
-
-/// Names functions by the calls that were sought.
-fn count_votes(
-    profile: &saved::Profile,
-    directory: &Path,
-    sought: votes::Sought,
-    resolved: &mut HashMap<ModuleId, ResolvedModule>,
-    files: &dyn FileSource,
-) {
-    let mut votes = Votes::default();
-    let mut is_changed = false;
-    for (caller, sought) in sought {
-        let Some(wanted) = wanted(profile, directory, caller) else { continue };
-        let own = catch_unwind(AssertUnwindSafe(|| locate::open_own(&wanted, files)));
-        let Ok(Own::Matches(found)) = own else { continue };
-        // A damaged file costs the names that it could have told. What is odd about it was told
-        // when its own addresses were looked up. What was counted of it before a panic is part of
-        // what there is to count, so then nothing is chosen.
-        let counted = catch_unwind(AssertUnwindSafe(|| {
-            let Ok(elf) = Elf::parse(&found.bytes) else { return };
-            votes.count(caller, &Calls::read(&elf), &sought, resolved);
-        }));
-        is_changed |= counted.is_err() || found.bytes.is_changed();
-    }
-    if !is_changed {
-        votes.apply(resolved);
-    }
-}
-
 /// The modules of which frames lie in loops.
 fn modules_with_loops(profile: &saved::Profile) -> BTreeSet<ModuleId> {
     let frames = profile.structure.in_loops.iter().map(|entry| entry.frame);
@@ -371,8 +317,7 @@ fn look_for_tail_calls(
         Some(one_of) if one_of.len() == 1 => Some((caller, place(one_of.first()?)?)),
         _ => None,
     });
-    let sought = votes::called(profile, called, &resolved);
-    count_votes(profile, directory, sought, &mut resolved, files);
+    Naming { profile, directory, files }.apply(&mut resolved, &[], called);
     let mut names = HashMap::new();
     for (id, starts) in starts {
         let Some(module) = resolved.get(&id) else { continue };

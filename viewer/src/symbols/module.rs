@@ -8,7 +8,7 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chosen::{Callable, Chosen};
+use super::chosen::{Callable, Callables, Chosen};
 use super::demangle::{Demangler, Name};
 use super::dwarf::{Dwarf, Memory, Out, Sections};
 use super::elf::Elf;
@@ -41,12 +41,9 @@ pub(super) enum NameSource {
 pub(super) struct ResolvedModule {
     pub(super) source: NameSource,
     pub(super) sites: ModuleSites,
-    /// Functions that their callers may name, as numbers in [`ModuleSites::functions`].
-    pub(super) callable: BTreeMap<u32, Callable>,
-    /// The same for the outermost function of each address: so what an address tells of a function
-    /// is known apart from what others do.
+    /// Outermost functions with several names.
     pub(super) callable_at: CallableAt,
-    /// What is exported, by which they can be called.
+    /// The functions that are chosen at run time.
     pub(super) chosen: Chosen,
     /// For people.
     pub(super) warnings: Vec<String>,
@@ -62,7 +59,6 @@ impl ResolvedModule {
         Self {
             source: NameSource::Unreadable(reason),
             sites: ModuleSites::default(),
-            callable: BTreeMap::new(),
             callable_at: CallableAt::default(),
             chosen: Chosen::default(),
             warnings,
@@ -72,12 +68,12 @@ impl ResolvedModule {
     }
 }
 
-/// How callers may name the outermost functions of addresses.
+/// The outermost functions of addresses, so far as they have several names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallableAt {
-    /// For each address, what it is found by in `by_key`, if it is there.
+    /// For each address, where the function begins.
     pub(super) keys: Vec<Option<u64>>,
-    /// By where a function begins; one without a name by the address itself.
+    /// What is known of it.
     pub(super) by_key: BTreeMap<u64, Callable>,
 }
 
@@ -85,20 +81,6 @@ impl CallableAt {
     pub(super) fn get(&self, index: usize) -> Option<(u64, &Callable)> {
         let key = self.keys.get(index).copied()??;
         Some((key, self.by_key.get(&key)?))
-    }
-
-    /// By numbers of functions: one of them may have several symbols.
-    pub(super) fn by_function(&self, sites: &ModuleSites) -> BTreeMap<u32, Callable> {
-        let mut keys = BTreeMap::<u32, BTreeMap<u64, &Callable>>::new();
-        for index in 0..self.keys.len() {
-            if let (Some(row), Some((key, names))) = (sites.rows_of(index).first(), self.get(index))
-            {
-                keys.entry(row.function).or_default().insert(key, names);
-            }
-        }
-        let all =
-            |names: BTreeMap<u64, &Callable>| names.into_values().cloned().reduce(Callable::or);
-        keys.into_iter().filter_map(|(function, names)| Some((function, all(names)?))).collect()
     }
 }
 
@@ -151,12 +133,10 @@ pub(super) fn code(
     Ok(apart)
 }
 
-/// By which names functions of a module can be called.
+/// The functions of a module that are chosen at run time.
 pub(super) fn chosen(wanted: &Wanted<'_>, located: &Located) -> Chosen {
     let Ok(opened) = Opened::new(located) else { return Chosen::default() };
-    let symbols = Symbols::new(wanted.path, &opened, &mut Vec::new());
-    let read = |elf| Chosen::read(elf, &symbols.table, &BTreeSet::new());
-    symbols.own.map(read).unwrap_or_default()
+    Symbols::new(wanted.path, &opened, &mut Vec::new()).chosen()
 }
 
 /// Names the addresses of a module, of which `located` are the files.
@@ -206,8 +186,9 @@ pub(super) fn resolve(
     let mut lines = dwarf.as_ref().map(|dwarf| (dwarf, Memory::new(dwarf)));
     let symbol_at = |address| symbols.name(address);
     let mut callable_at = CallableAt::default();
-    // Where functions begin that are called as their symbol is.
+    // Where functions begin that are called as their symbol is, and those without one.
     let mut starts = BTreeSet::new();
+    let mut nameless = BTreeSet::new();
     let limits = match detail {
         Detail::All(limits) => Some(limits),
         Detail::Lines | Detail::Names => None,
@@ -230,8 +211,8 @@ pub(super) fn resolve(
                 let function = Function { name: shown, file: None, line: 0 };
                 let function = sites.functions.id(&function);
                 if let Name::MadeUp(_) = name {
-                    key = Some(address);
-                    callable_at.by_key.insert(address, Callable::Nameless);
+                    key = symbols.extent_start(address);
+                    nameless.extend(key);
                 }
                 sites.rows.push(SiteRow { function, file: None, line: 0 });
             }
@@ -266,27 +247,21 @@ pub(super) fn resolve(
         )
     });
     warnings.extend(explain(wanted, &source));
-    let chosen = opened.own.as_ref().map(|elf| Chosen::read(elf, &symbols.table, &starts));
-    let chosen = chosen.unwrap_or_default();
-    if chosen.is_empty() {
-        callable_at.by_key.clear();
+    let chosen = symbols.chosen();
+    if let Some(elf) = &opened.own {
+        let callables = Callables::read(elf, &chosen, &starts);
+        for start in starts {
+            let owner = symbols.table.find(start);
+            let callable = owner.and_then(|owner| callables.with_symbol(owner));
+            callable_at.by_key.extend(callable.map(|callable| (start, callable)));
+        }
+        if !chosen.is_empty() {
+            let callable = |start| (start, callables.without_symbol(start));
+            callable_at.by_key.extend(nameless.into_iter().map(callable));
+        }
     }
-    for start in starts {
-        let names = symbols.table.find(start).and_then(|owner| chosen.callable(owner));
-        callable_at.by_key.extend(names.map(|names| (start, names)));
-    }
-    let callable = callable_at.by_function(&sites);
     let is_complete = split.get().is_none() && !is_exhausted;
-    ResolvedModule {
-        source,
-        sites,
-        callable,
-        callable_at,
-        chosen,
-        warnings,
-        about_loops,
-        is_complete,
-    }
+    ResolvedModule { source, sites, callable_at, chosen, warnings, about_loops, is_complete }
 }
 
 /// Looks up addresses beside those that are asked for.
@@ -426,6 +401,10 @@ impl<'data, 'a> Symbols<'data, 'a> {
         let stubs = own.map(|elf| plt::stubs(elf, &slots)).unwrap_or_default();
         let base = path.rsplit('/').next().unwrap_or(path);
         Self { base, own, table, ada: OnceCell::new(), slots, stubs, extents: OnceCell::new() }
+    }
+
+    fn chosen(&self) -> Chosen {
+        Chosen::read(&self.table, &self.slots)
     }
 
     /// The code of the module's own file.

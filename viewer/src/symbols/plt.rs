@@ -98,6 +98,14 @@ impl<'data> Slots<'data> {
         })
     }
 
+    /// What chooses the functions of the module itself that it calls so.
+    pub(super) fn resolvers(&self) -> impl Iterator<Item = u64> {
+        self.by_address.values().filter_map(|callee| match callee {
+            Callee::Symbol(_) => None,
+            Callee::Resolver(address) => Some(*address),
+        })
+    }
+
     /// What is called through the slot at this address.
     pub(super) fn at(&self, address: u64) -> Option<Callee<'data>> {
         self.by_address.get(&address).copied()

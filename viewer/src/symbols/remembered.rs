@@ -10,7 +10,8 @@
 //! files was changed just now, and no limit for all of it was reached. (If one is, what is
 //! remembered is not affected by it, so with a cache fewer loops are left out.) The key holds all
 //! that decides what is found: this very csprof, the build id, and each file with its path, inode,
-//! size and times.
+//! size and times. Of a function with several names all are remembered; which are shown depends on
+//! the other modules of a profile, and is decided anew.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -83,7 +84,6 @@ pub(super) fn resolve(
         cache.put(key, module.write());
     }
     (found.sites, found.callable_at) = select(&parts, addresses);
-    found.callable = found.callable_at.by_function(&found.sites);
     found
 }
 
@@ -136,8 +136,9 @@ struct Stored {
 #[derive(Serialize, Deserialize)]
 enum StoredCallable {
     Nameless,
-    Aliases(BTreeSet<String>),
-    CopyOf(String),
+    Chosen(Vec<String>),
+    Copy(Vec<String>),
+    Aliases(Vec<String>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -167,7 +168,6 @@ impl Module {
         let (sites, callable_at) = select(&[self.part()], addresses);
         ResolvedModule {
             source,
-            callable: callable_at.by_function(&sites),
             sites,
             callable_at,
             chosen,
@@ -194,8 +194,9 @@ impl Module {
         let callable = self.callable_at.by_key.iter().map(|(&key, callable)| {
             let callable = match callable.clone() {
                 Callable::Nameless => StoredCallable::Nameless,
+                Callable::Chosen(names) => StoredCallable::Chosen(names),
+                Callable::Copy(names) => StoredCallable::Copy(names),
                 Callable::Aliases(names) => StoredCallable::Aliases(names),
-                Callable::CopyOf(name) => StoredCallable::CopyOf(name),
             };
             (key, callable)
         });
@@ -265,8 +266,9 @@ impl Module {
         let callable = stored.callable.into_iter().map(|(key, callable)| {
             let callable = match callable {
                 StoredCallable::Nameless => Callable::Nameless,
+                StoredCallable::Chosen(names) => Callable::Chosen(names),
+                StoredCallable::Copy(names) => Callable::Copy(names),
                 StoredCallable::Aliases(names) => Callable::Aliases(names),
-                StoredCallable::CopyOf(name) => Callable::CopyOf(name),
             };
             (key, callable)
         });

@@ -4,7 +4,8 @@
 //! own; here they meet in the profile's, in the order of modules and frames, so that one profile
 //! resolves to the same bytes every time.
 
-use std::collections::{BTreeMap, HashMap};
+use core::ops::Range;
+use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -131,9 +132,13 @@ impl ModuleLoops {
 
 /// Of values that lie together for each address, those of address number `index`.
 fn piece<'a, T>(values: &'a [T], ends: &[u32], index: usize) -> &'a [T] {
+    values.get(range(ends, index)).unwrap_or_default()
+}
+
+fn range(ends: &[u32], index: usize) -> Range<usize> {
     let start = index.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |&e| e);
     let end = ends.get(index).map_or(start, |&e| e);
-    values.get(start as usize..end as usize).unwrap_or_default()
+    start as usize..end as usize
 }
 
 impl ModuleSites {
@@ -164,21 +169,18 @@ impl ModuleSites {
         self.strings.values().get(number as usize).map_or("", String::as_str)
     }
 
-    /// Gives functions other names. Functions that are then the same become one.
-    pub(super) fn rename(&mut self, names: &BTreeMap<u32, String>) {
-        let mut functions = Interned::default();
-        let mut renamed = Vec::with_capacity(self.functions.values().len());
-        for (number, function) in (0..).zip(self.functions.values()) {
-            let name = match names.get(&number) {
-                Some(name) => self.strings.id(name.as_str()),
-                None => function.name,
-            };
-            renamed.push(functions.id(&Function { name, ..*function }));
+    /// Gives another name to the outermost functions of some addresses, which are numbered.
+    pub(super) fn rename<'n>(&mut self, names: impl Iterator<Item = (usize, &'n str)>) {
+        for (index, name) in names {
+            let Some(&SiteRow { function, .. }) = self.rows_of(index).first() else { continue };
+            let name = self.strings.id(name);
+            let known = self.functions.values()[function as usize];
+            let renamed = self.functions.id(&Function { name, ..known });
+            let rows = range(&self.ends, index);
+            let rows = self.rows.get_mut(rows).unwrap_or_default().iter_mut();
+            // A function that is inlined in itself is one.
+            rows.filter(|row| row.function == function).for_each(|row| row.function = renamed);
         }
-        for row in &mut self.rows {
-            row.function = renamed[row.function as usize];
-        }
-        self.functions = functions;
     }
 
     /// The rows of address number `index`.

@@ -72,10 +72,10 @@ struct Candidate<'data> {
 /// | `strtol`, `strtoll`, `strtoimax` | `strtol` | the shortest says all that is common to them |
 ///
 /// Before all that, a function symbol beats a bare label, and a name that other files can use a
-/// local one. Where the calling modules are known, the name that they import wins over all others
-/// that the function exports; see [`votes`](super::votes).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
+/// local one. Where modules import names, these win over all others; see
+/// [`chosen`](super::chosen).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Rank {
     untyped: bool,
     local: bool,
     underscores: u8,
@@ -104,6 +104,11 @@ impl Rank {
             weak: raw.st_bind() == elf::STB_WEAK,
             length: u32::try_from(name.len()).unwrap_or(u32::MAX),
         }
+    }
+
+    /// The rank among names of several functions.
+    pub(super) const fn without_version(self) -> Self {
+        Self { version: u64::MAX, ..self }
     }
 }
 
@@ -172,6 +177,24 @@ impl<'data> SymbolTable<'data> {
     }
 }
 
+/// The name of the symbol with this number, without its version, and how good it is.
+pub(super) fn ranked<'data>(
+    index: usize,
+    table: &RawSymbols<'data>,
+) -> Option<(&'data [u8], Rank)> {
+    let raw = table.symbols.get(index)?;
+    let name = table.name(raw)?;
+    // `memcpy@@GLIBC_2.14`; no mangling scheme for functions contains `@`.
+    let (name, version) = match memchr::memchr(b'@', name) {
+        Some(at) => {
+            let hidden = name.get(at + 1) != Some(&b'@');
+            (&name[..at], Some((&name[at..], hidden)))
+        }
+        None => (name, table.version(index)),
+    };
+    Some((name, Rank::new(raw, name, version)))
+}
+
 fn candidate<'data>(
     index: usize,
     table: &RawSymbols<'data>,
@@ -187,15 +210,7 @@ fn candidate<'data>(
     if section == elf::SHN_UNDEF || section == elf::SHN_ABS || section_of(start, code).is_none() {
         return None;
     }
-    let name = table.name(raw)?;
-    // `memcpy@@GLIBC_2.14`; no mangling scheme for functions contains `@`.
-    let (name, version) = match memchr::memchr(b'@', name) {
-        Some(at) => {
-            let hidden = name.get(at + 1) != Some(&b'@');
-            (&name[..at], Some((&name[at..], hidden)))
-        }
-        None => (name, table.version(index)),
-    };
+    let (name, rank) = ranked(index, table)?;
     // Labels of compilers and their plugins: `.L42`, `.annobin_foo.c`. Clang has a function
     // `.omp_outlined.` for the body of a parallel loop.
     let is_label = kind == elf::STT_NOTYPE || name.starts_with(b".annobin");
@@ -206,7 +221,6 @@ fn candidate<'data>(
     if kind == elf::STT_OBJECT && !name.ends_with(b"_info") {
         return None;
     }
-    let rank = Rank::new(raw, name, version);
     Some(Candidate { start, size: raw.st_size.get(LittleEndian), name, rank })
 }
 

@@ -34,13 +34,13 @@ use object::elf::{SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 
 use crate::structure::Target;
 
+use super::calls::{self, LONGEST_CALL, Reach};
 use super::elf::Elf;
 use super::extent::Extents;
 use super::locate::FoundFile;
 use super::machine::{Machine, NameMemo, Reached};
 use super::plt::{self, Callee, Slots, Stub};
 use super::symbol_table::SymbolTable;
-use super::votes::{self, LONGEST_CALL, Reach};
 
 /// Functions that are visited to find a chain.
 const MOST_VISITED: usize = 256;
@@ -249,7 +249,7 @@ impl Search<'_, '_> {
         let module = caller.module?;
         let machine = self.machines.get(&module)?;
         let code = machine.elf.code_at(caller.offset.checked_sub(LONGEST_CALL)?..caller.offset)?;
-        let target = match votes::decode(code, caller.offset)? {
+        let target = match calls::decode(code, caller.offset)? {
             Reach::Code(address) => Target::Code(address),
             Reach::Slot(slot) => Target::Slot(slot),
         };

@@ -86,6 +86,7 @@ fn names_on_the_page_are_found() {
         ("hidden, (anonymous namespace)::hidden", "(anonymous namespace)::hidden(int)"),
         ("write", "__write"),
         ("tan", "tan [clone __tan_fma]"),
+        ("memcpy, memmove", "memcpy [also memmove]"),
         ("List.map, map", "Stdlib.List.map"),
         ("scan", "scan.part.0"),
         ("dgemm", "dgemm_"),

@@ -57,6 +57,31 @@ const INSTRUCTIONS: [&str; 23] = [
     "xop",
 ];
 
+/// What the marks begin with that csprof shows: other names of a function, and its own name behind
+/// that of the function of which it is a copy.
+const SHOWN: [&str; 2] = [" [also ", " [clone "];
+
+/// The names in ` [also memmove] [clone __memmove_avx_unaligned]`, but no marks of compilers.
+pub(crate) fn names_in_marks(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = name;
+    let marks = std::iter::from_fn(move || {
+        let next = SHOWN.iter().filter_map(|mark| Some((rest.find(mark)?, mark.len())));
+        let (at, length) = next.min()?;
+        let inside = &rest[at + length..];
+        let end = inside.find(']').unwrap_or(inside.len());
+        rest = &inside[end..];
+        Some(&inside[..end])
+    });
+    marks.flat_map(|inside| inside.split(", ")).filter(|name| !name.starts_with('.'))
+}
+
+/// The names of a function as it is shown: that before its marks, and those in ` [also …]`.
+pub(crate) fn marked_names(name: &str) -> Vec<&str> {
+    let marks = SHOWN.map(|mark| name.find(mark).unwrap_or(name.len()));
+    let also = &name[marks[0]..marks[1].max(marks[0])];
+    std::iter::once(&name[..marks[0].min(marks[1])]).chain(names_in_marks(also)).collect()
+}
+
 /// Where the marks of a name begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CloneMarks {
@@ -69,7 +94,8 @@ pub(crate) struct CloneMarks {
 impl CloneMarks {
     /// Those of a symbol, or of a name that csprof made of one: ` [clone .cold]`. O(length).
     pub(crate) fn of(name: &str) -> Self {
-        let shown = name.find(" [clone ").filter(|&at| at > 0);
+        let shown = name.match_indices(" [").map(|(at, _)| at).filter(|&at| at > 0);
+        let shown = shown.filter(|&at| SHOWN.iter().any(|mark| name[at..].starts_with(mark))).min();
         let mut marks = Self { first: shown, certain: shown };
         let mut end = name.find(' ').unwrap_or(name.len());
         // Whether a mark may end where the parts looked at so far begin, and whether by a number.
@@ -114,19 +140,39 @@ fn is_mark(word: &str, is_numbered: bool) -> bool {
 }
 
 fn is_for_processors(word: &str) -> bool {
-    let is_lower = word.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'));
-    let has_number = |of| {
-        let rest = word.strip_prefix(of);
+    // Clang writes `arch_x86-64-v3`, gcc `arch_x86_64_v3`.
+    let is_lower = word.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
+    let has_number = |word: &str| {
+        let rest = ["avx", "sse"].iter().find_map(|of| word.strip_prefix(of));
         rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
     };
+    let is_set = |of: &str| INSTRUCTIONS.contains(&of) || has_number(of);
     CHOICES.contains(&word)
-        || INSTRUCTIONS.contains(&word)
-        || is_lower && (word.starts_with("arch_") || has_number("avx") || has_number("sse"))
+        || is_lower && (word.starts_with("arch_") || has_number(word))
+        // One for `target("bmi,bmi2")`.
+        || word.split('_').all(is_set)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::CloneMarks;
+    use super::{CloneMarks, marked_names, names_in_marks};
+
+    #[test]
+    fn names_stand_in_marks() {
+        for (name, shown, inside) in [
+            ("memcpy", &["memcpy"][..], &[][..]),
+            ("memcpy [also memmove]", &["memcpy", "memmove"], &["memmove"]),
+            ("f [also g, h] [clone __f_c]", &["f", "g", "h"], &["g", "h", "__f_c"]),
+            ("tan [clone __tan_fma]", &["tan"], &["__tan_fma"]),
+            ("f() [clone .part.0] [clone .cold]", &["f()"], &[]),
+            ("f [clone x] [also g]", &["f"], &["x", "g"]),
+            ("f [also ", &["f", ""], &[""]),
+            ("", &[""], &[]),
+        ] {
+            assert_eq!(marked_names(name), shown, "{name}");
+            assert_eq!(names_in_marks(name).collect::<Vec<_>>(), inside, "{name}");
+        }
+    }
 
     #[test]
     fn marks_end_where_names_numbers_or_other_marks_do() {
@@ -140,6 +186,18 @@ mod tests {
             ("work.bmi2", ".bmi2", ""),
             ("work.sse4.2", ".sse4.2", ".sse4.2"),
             ("work.arch_x86_64_v3.0", ".arch_x86_64_v3.0", ".arch_x86_64_v3.0"),
+            ("work.arch_x86-64-v3.0", ".arch_x86-64-v3.0", ".arch_x86-64-v3.0"),
+            ("work.bmi_bmi2", ".bmi_bmi2", ""),
+            ("work.popcnt_sse4.2", ".popcnt_sse4.2", ".popcnt_sse4.2"),
+            ("work.avx512f_avx512vl", ".avx512f_avx512vl", ""),
+            ("work.bmi_total", "", ""),
+            ("work.x86-64", "", ""),
+            ("memcpy [also memmove]", " [also memmove]", " [also memmove]"),
+            (
+                "tan [also x] [clone __tan_fma]",
+                " [also x] [clone __tan_fma]",
+                " [also x] [clone __tan_fma]",
+            ),
             ("f.cold [clone .part.0]", ".cold [clone .part.0]", " [clone .part.0]"),
             ("f.cold or g", ".cold or g", ""),
             ("inner.0.isra.1", ".isra.1", ".isra.1"),

@@ -1,7 +1,7 @@
 //! Names of functions in C and Fortran and of languages that write paths with dots, and what else
 //! these are called.
 
-use crate::profile::{CloneMarks, closed_group};
+use crate::profile::{CloneMarks, closed_group, names_in_marks};
 
 /// Dots of a path that part it.
 const MOST_DOTS: usize = 64;
@@ -15,6 +15,7 @@ pub(crate) fn is_of_c(name: &str) -> bool {
 /// `__memcpy_avx512_unaligned_erms`, one of the implementations that glibc chooses from when the
 /// program starts, is `memcpy_avx512_unaligned_erms` and `memcpy`; `scan.part.0`, which the
 /// compiler made of a piece of it, is `scan`; `dgemm_` is `dgemm`, and `__grid_MOD_step` is `step`.
+/// `memcpy [also memmove]` is both.
 /// In a language that `writes_dots`, what looks like a compiler's mark may be the function; where
 /// the language is not known, a word may be both.
 pub(crate) fn c_forms(name: &str, writes_dots: impl Fn() -> bool) -> impl Iterator<Item = &str> {
@@ -42,6 +43,12 @@ pub(crate) fn c_forms(name: &str, writes_dots: impl Fn() -> bool) -> impl Iterat
         .chain(fortran)
         .chain(in_module)
         .chain(parts(name))
+        .chain(in_marks(name))
+}
+
+/// The names that stand in the marks of a name, and without underscores before them.
+pub(crate) fn in_marks(name: &str) -> impl Iterator<Item = &str> {
+    names_in_marks(name).flat_map(|name| [name, name.trim_start_matches('_')])
 }
 
 /// What [`dotted`] gives of a name without what is certainly a compiler's mark.

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::c_names::{c_forms, dotted, is_of_c, parts, spelled};
+use super::c_names::{c_forms, dotted, in_marks, is_of_c, parts, spelled};
 use super::glob::{Glob, GlobPart};
 use super::lists::Lists;
 use super::walk::{Automaton, Walk};
@@ -102,7 +102,7 @@ impl NameTable {
             let public = name.trim_start_matches('_');
             ends.add(public);
             public.split_once("_MOD_").into_iter().for_each(|(_, name)| ends.add(name));
-            parts(name).for_each(|form| ends.add(form));
+            parts(name).chain(in_marks(name)).for_each(|form| ends.add(form));
             // What else is left out of it is left out at the end.
             ends.last = u64::MAX;
         } else {

@@ -18,6 +18,15 @@ fn c_names_match_as_they_were_called() {
         ("memcpy*", "memcpy [clone __memmove_avx_unaligned_erms]"),
         ("*memmove_avx*", "memcpy [clone __memmove_avx_unaligned_erms]"),
         ("tan [clone __tan_fma]", "tan [clone __tan_fma]"),
+        ("__tan_fma", "tan [clone __tan_fma]"),
+        ("tan_f*", "tan [clone __tan_fma]"),
+        ("memmove", "memcpy [also memmove]"),
+        ("memmove", "memcpy [also memmove] [clone __memcpy_avx_unaligned]"),
+        ("memcpy", "memcpy [also memmove] [clone __memcpy_avx_unaligned]"),
+        ("memcpy [also memmove]", "memcpy [also memmove]"),
+        ("PMPI_Send", "MPI_Send [also workforce, PMPI_Send]"),
+        ("work", "work.bmi_bmi2"),
+        ("work", "work.arch_x86-64-v3.0"),
         ("_int_free", "_int_free.isra.0"),
         ("int_free", "_int_free.constprop.0.isra.0"),
         ("dgemm", "dgemm_"),
@@ -29,6 +38,7 @@ fn c_names_match_as_they_were_called() {
     }
     assert!(!matches("Init", "Init_") && !matches("libc", "libc.so.6+0x1234"));
     assert!(!matches("memcpy", "memcpy_s"));
+    assert!(!matches("memmov", "memcpy [also memmove]") && !matches("also", "f [also g]"));
     assert!(!matches("write", "fwrite"));
 }
 
