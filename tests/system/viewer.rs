@@ -151,7 +151,10 @@ fn the_ledger_says_what_was_gained() {
     workshop.compile("cc -O2 -g -o program @figure1.c");
     let recording = workshop.record(&["-e", "task-clock@1000"], &["./program"]);
     let state = workshop.path("state");
-    let variables = [("CSPROF_STATE", state.to_str().unwrap())];
+    let config = workshop.path("config");
+    fs::create_dir(&config).unwrap();
+    let variables =
+        [("CSPROF_STATE", state.to_str().unwrap()), ("XDG_CONFIG_HOME", config.to_str().unwrap())];
     let ledger = |file: &str, format: &str| {
         let mut command = std::process::Command::new(csprof_tests::binary::csprof());
         command.args(["ledger", file, "--format", format]).current_dir(workshop.path(""));
@@ -165,12 +168,30 @@ fn the_ledger_says_what_was_gained() {
     viewer.wait_for(&["[1 Tree]", "main"]);
     viewer.press("/main\rX50%\r");
     viewer.wait_for(&["entered in the ledger"]);
+    viewer.press(":save-refinement hot\r");
+    viewer.wait_for(&["there are no stages to save"]);
+    viewer.press("fhide d\r");
+    viewer.wait_for(&["▸ hide d"]);
+    viewer.press(":save-refinement hot\r");
+    viewer.wait_for(&["@hot is saved in"]);
+    viewer.press(":clear\r");
+    viewer.wait_for(&["all call paths"]);
+    viewer.press(":apply hot\r");
+    viewer.wait_for(&["▸ hide d"]);
+    viewer.press(":clear\r");
+    viewer.wait_for(&["all call paths"]);
     viewer.press("\"too slow\r");
     viewer.wait_for(&["noted", "●"]);
     viewer.press("'");
     viewer.wait_for(&["to be fixed; saves", "too slow"]);
     viewer.press("\x03");
     assert_eq!(viewer.end().0, 0);
+    let saved = fs::read_to_string(config.join("csprof/refinements")).unwrap();
+    assert_eq!(saved, "@hot = hide d\n");
+    let mut command = std::process::Command::new(csprof_tests::binary::csprof());
+    command.args(["report", "run.csprof", "--refine", "@hot"]).current_dir(workshop.path(""));
+    let report = String::from_utf8(command.envs(variables).output().unwrap().stdout).unwrap();
+    assert!(report.contains("refined: hide d\n"), "{report}");
     let own = ledger("run.csprof", "text");
     assert!(own.contains("to be fixed") && !own.contains("before"), "{own}");
     let again =
@@ -184,5 +205,17 @@ fn the_ledger_says_what_was_gained() {
     assert!(longer.status.code().is_some());
     let longer = ledger("longer.csprof", "text");
     assert!(longer.contains("not comparable: "), "{longer}");
+    // A damaged file is told and stays: what it has may be worth something.
+    let file = fs::read_dir(state.join("notes")).unwrap().flatten().map(|entry| entry.path());
+    let file = { file }.find(|path| path.extension().is_some()).unwrap();
+    let whole = fs::read(&file).unwrap();
+    fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let mut command = std::process::Command::new(csprof_tests::binary::csprof());
+    command.args(["ledger", "next.csprof"]).current_dir(workshop.path("")).envs(variables);
+    let output = command.output().unwrap();
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{complaint}");
+    assert!(complaint.contains("notes on this program cannot be read"), "{complaint}");
+    assert_eq!(fs::read(&file).unwrap().len(), whole.len() / 2);
     drop(recording);
 }

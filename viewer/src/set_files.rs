@@ -5,18 +5,26 @@
 //! | `$XDG_CONFIG_HOME/csprof/sets`, or `~/.config/csprof/sets` | all profiles |
 //! | `PROFILE.sets`, beside the profile | this profile; counts more |
 //!
-//! Both are text, written by hand or from the viewer; [`crate::refine::Sets`] describes it. A
+//! Refinements that were saved under a name lie in `refinements` beside the user's sets.
+//!
+//! All are text, written by hand or from the viewer; [`crate::refine::Sets`] describes it. A
 //! recorded profile itself is never changed. A file that cannot be read is a problem like a wrong
 //! line in it: it is told, and nothing stops.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use crate::refine::{FramePattern, Problem, SetText, Sets, defined_in};
+use crate::refine::{FramePattern, Problem, SetText, Sets, defined_in, saved_in};
 use csprof_format::whole_file::{self, Existing};
+
+/// How long another viewer is waited for that saves at the same time, and between two looks.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Files beyond this size are something else.
 const MAX_BYTES: u64 = 1 << 20;
@@ -48,6 +56,7 @@ pub fn config_folder() -> Option<PathBuf> {
 pub struct SetFiles {
     user: Option<PathBuf>,
     beside: Option<PathBuf>,
+    refinements: Option<PathBuf>,
 }
 
 impl SetFiles {
@@ -59,7 +68,8 @@ impl SetFiles {
             name.push(".sets");
             name.into()
         });
-        Self { user: config_folder().map(|folder| folder.join("sets")), beside }
+        let in_config = |name| config_folder().map(|folder: PathBuf| folder.join(name));
+        Self { user: in_config("sets"), beside, refinements: in_config("refinements") }
     }
 
     /// The place of a file; `None` if there can be none.
@@ -74,24 +84,30 @@ impl SetFiles {
     /// The sets of both files. Files that do not exist have none.
     #[must_use]
     pub fn load(&self) -> Sets {
-        let mut texts = Vec::new();
         let mut problems = Vec::new();
-        for path in [&self.user, &self.beside].into_iter().flatten() {
+        let mut text = |path: &Option<PathBuf>| {
+            let path = path.as_ref()?;
             let place = path.display().to_string();
             match text_of(path) {
-                Ok(text) => texts.push((place, text)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Ok(text) => Some((place, text)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 // `PROFILE.sets` where PROFILE is no file either, such as a descriptor.
-                Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
+                Err(error) if error.kind() == io::ErrorKind::NotADirectory => None,
                 Err(error) => {
                     problems.push(Problem { place, name: None, cause: error.to_string() });
+                    None
                 }
             }
-        }
+        };
+        let texts: Vec<_> = [&self.user, &self.beside].into_iter().filter_map(&mut text).collect();
+        let refinements = text(&self.refinements);
         let sources: Vec<_> =
             texts.iter().map(|(place, text)| SetText { place, text: text.as_str() }).collect();
         let mut sets = Sets::read(&sources);
         problems.into_iter().for_each(|problem| sets.add_problem(problem));
+        if let Some((place, text)) = &refinements {
+            sets.read_refinements(SetText { place, text });
+        }
         sets
     }
 
@@ -106,18 +122,44 @@ impl SetFiles {
                 SetFile::Beside => "a profile from standard input has no file beside it",
             })
         })?;
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let old = match text_of(&target) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            other => other?,
-        };
-        if let Some(folder) = target.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let text = defined_in(&old, name, pattern);
-        whole_file::save(&target, Existing::Replaced, |file| file.write_all(text.as_bytes()))?;
-        Ok(path.to_owned())
+        change(path, |old| defined_in(old, name, pattern))
     }
+
+    /// Saves a refinement under a name in the user's file, and leaves all else in it as it is;
+    /// returns the file's place.
+    ///
+    /// # Errors
+    /// If there is no such place, or the file cannot be read or replaced.
+    pub fn save_refinement(&self, name: &str, refinement: &str) -> io::Result<PathBuf> {
+        let path = self.refinements.as_deref().ok_or_else(|| {
+            io::Error::other("neither XDG_CONFIG_HOME nor HOME says where to keep refinements")
+        })?;
+        change(path, |old| saved_in(old, name, refinement))
+    }
+}
+
+/// Changes the text of a file, which may not be there; returns its place.
+fn change(path: &Path, change: impl FnOnce(&str) -> String) -> io::Result<PathBuf> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    // Two viewers may save at once. Ends with the handle; some file systems have no locks.
+    let handle = fs::File::open(folder)?;
+    let end = Instant::now() + PATIENCE;
+    while let Err(TryLockError::WouldBlock) = handle.try_lock() {
+        if Instant::now() >= end {
+            return Err(io::Error::other("another program holds a lock on its folder"));
+        }
+        sleep(PAUSE);
+    }
+    let old = match text_of(&target) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        other => other?,
+    };
+    let text = change(&old);
+    whole_file::save(&target, Existing::Replaced, |file| file.write_all(text.as_bytes()))?;
+    Ok(path.to_owned())
 }
 
 /// Puts a text in the place of a file, whole or not at all. It keeps its permissions; a file that
@@ -155,6 +197,7 @@ mod tests {
         SetFiles {
             user: Some(folder.join("csprof/sets")),
             beside: Some(folder.join("run.csprof.sets")),
+            refinements: Some(folder.join("csprof/refinements")),
         }
     }
 
@@ -179,6 +222,41 @@ mod tests {
         assert_eq!(shown, ["@a = f", "@b = k"]);
         let left: Vec<_> = fs::read_dir(folder.path().join("csprof")).unwrap().collect();
         assert_eq!(left.len(), 1, "{left:?}");
+    }
+
+    #[test]
+    fn what_is_saved_at_once_is_all_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path());
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let files = &files;
+                scope.spawn(move || {
+                    for number in 0..8 {
+                        let name = format!("s{thread}-{number}");
+                        files.save_refinement(&name, "hide f").unwrap();
+                        files.save(SetFile::User, &name, &pattern("f")).unwrap();
+                    }
+                });
+            }
+        });
+        let text = fs::read_to_string(folder.path().join("csprof/refinements")).unwrap();
+        assert_eq!((text.lines().count(), files.load().named().len()), (32, 32));
+    }
+
+    #[test]
+    fn refinements_are_saved_beside_sets() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path());
+        files.save(SetFile::Beside, "a", &pattern("{f, g}")).unwrap();
+        files.save_refinement("hot", "through @a | hide h").unwrap();
+        files.save_refinement("cold", "hide @a").unwrap();
+        files.save_refinement("hot", "through @a").unwrap();
+        let text = fs::read_to_string(folder.path().join("csprof/refinements")).unwrap();
+        assert_eq!(text, "@hot = through @a\n@cold = hide @a\n");
+        let sets = files.load();
+        assert_eq!(sets.problems(), []);
+        assert_eq!(sets.parse("@hot | @cold").unwrap().to_string(), "through @a | hide @a");
     }
 
     #[test]

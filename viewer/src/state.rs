@@ -16,7 +16,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
-use nix::unistd::geteuid;
+use nix::unistd::{getegid, geteuid};
 
 use crate::set_files::{absolute, replace};
 
@@ -76,7 +76,7 @@ impl StateFolder {
     }
 
     /// Folders below one that is there and this user's.
-    fn within(folder: &Path, below: &[&str]) -> Option<Self> {
+    pub(crate) fn within(folder: &Path, below: &[&str]) -> Option<Self> {
         let metadata = fs::metadata(folder).ok()?;
         let is_own = metadata.is_dir() && metadata.uid() == geteuid().as_raw();
         let folders = below.iter().scan(folder.to_owned(), |path, name| {
@@ -170,12 +170,18 @@ impl StateFolder {
             let is_last = place + 1 == self.folders.len();
             let metadata =
                 if is_last { fs::symlink_metadata(folder) } else { fs::metadata(folder) }?;
-            // A group of the user's own may write `~/.local`.
-            let others = if is_last { 0o022 } else { 0o002 };
-            let is_own = metadata.uid() == geteuid().as_raw() && metadata.mode() & others == 0;
-            if !metadata.is_dir() || !is_own {
+            if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
                 return Err(io::Error::other(format!(
-                    "{} is no folder that you alone may write",
+                    "{} is no folder of yours",
+                    folder.display()
+                )));
+            }
+            // Another group may write `~/.local`: what it could put there is not the user's.
+            let is_open_to_group = is_last && metadata.gid() != own_group();
+            let others = if is_open_to_group { 0o022 } else { 0o002 };
+            if metadata.mode() & others != 0 {
+                return Err(io::Error::other(format!(
+                    "others may write in {0}; chmod go-w {0} makes it yours alone",
                     folder.display()
                 )));
             }
@@ -211,6 +217,14 @@ impl StateFolder {
         }
         self.check()
     }
+}
+
+/// The group in which the user is alone, by the custom that it has the user's number; folders that
+/// are made under a umask of 002 may be written by it, and by nobody else. Where there is none, no
+/// group at all: who is in another one is not for csprof to find out.
+fn own_group() -> u32 {
+    let user = geteuid().as_raw();
+    if getegid().as_raw() == user { user } else { u32::MAX }
 }
 
 /// The name of a file for something that is known by this text.
@@ -312,6 +326,23 @@ mod tests {
             fs::set_permissions(&open, before).unwrap();
         }
         assert_eq!(state.read("a").unwrap().as_deref(), Some("1"));
+    }
+
+    /// As with a umask of 002, where each user has a group of that number.
+    #[test]
+    fn a_group_of_the_users_own_may_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFolder::within(folder.path(), &["views"]).unwrap();
+        state.replace("a", "1").unwrap();
+        let own = folder.path().join("views");
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o775)).unwrap();
+        let is_alone = own_group() == fs::metadata(&own).unwrap().gid();
+        assert_eq!(state.read("a").is_ok(), is_alone);
+        // A group of many.
+        if std::os::unix::fs::chown(&own, None, Some(own_group().wrapping_add(7))).is_ok() {
+            let error = state.read("a").unwrap_err().to_string();
+            assert!(error.contains("chmod go-w"), "{error}");
+        }
     }
 
     #[test]

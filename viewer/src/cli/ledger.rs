@@ -25,7 +25,10 @@ what it cost before, what it costs now, and whether the difference is more than 
 Examples:
   csprof ledger run.csprof
   csprof ledger run.csprof --format markdown > ledger.md
-  csprof ledger next.csprof --format json | jq '.entries[] | {path, since}'";
+  csprof ledger next.csprof --format json | jq '.entries[] | {path, since}'
+
+Entries are kept in $XDG_STATE_HOME/csprof/notes, or ~/.local/state/csprof/notes, a file for each
+program. CSPROF_STATE names another folder for csprof, or none where it is empty.";
 
 /// List the paths that are understood or to be fixed, and what that gives
 #[derive(Debug, Args)]
@@ -69,7 +72,11 @@ impl Ledger {
         let sets = files.load();
         let plain = |text: String| sets.parse(&text).map_or(text, |stages| stages.to_string());
         let refinement = refinement.map(plain);
-        let (notes, unreadable) = NotesFile::of(&profile).load();
+        let file = NotesFile::of(&profile);
+        if let Some(why) = file.why_none() {
+            print::message(format_args!("no ledger is kept: {why}"))?;
+        }
+        let (notes, unreadable) = file.load();
         if let Some(cause) = unreadable {
             anyhow::bail!(cause);
         }

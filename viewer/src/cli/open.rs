@@ -198,7 +198,7 @@ pub(super) fn tell_problems(sets: &Sets) -> io::Result<()> {
 #[derive(Debug, Args)]
 pub struct Selection {
     /// Refine the call paths first: `through MPI_* | hide module:libomp*`; several are applied one
-    /// after the other
+    /// after the other, and `@NAME` stands for what `:save-refinement NAME` saved in the viewer
     #[arg(long, value_name = "TEXT")]
     refine: Vec<String>,
     #[command(flatten)]
@@ -234,8 +234,10 @@ impl Selection {
             Some((_, metric)) => refined.looking_at(metric),
             None => refined,
         };
+        // What a name stands for may be another thing tomorrow.
+        let has_name = text.contains('@') && !files.load().refinements().is_empty();
         let shown = match begun.saved {
-            0 => text,
+            0 if !has_name => text,
             _ => begun.refinement.to_string(),
         };
         Ok((refined, Some(shown).filter(|text| !text.trim().is_empty())))

@@ -11,7 +11,7 @@ use clap::{ArgAction, ArgMatches, Args};
 
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
-use super::memory::{self, Memory};
+use super::memory::{self, Memory, Resumed};
 use super::notes::NotesFile;
 use super::open::{Compare, ProfileFiles, RunsOptions, applied, joined};
 use super::saved_stages::SavedStages;
@@ -38,7 +38,10 @@ Examples:
   csprof view rank*.csprof                  shows three or more together
   csprof view --start flame run.csprof      begins with the flame view
   csprof view --fresh run.csprof            as at first, not as it was left
-  csprof view --path-map /build/app=/home/me/app run.csprof  finds source files elsewhere";
+  csprof view --path-map /build/app=/home/me/app run.csprof  finds source files elsewhere
+
+How a profile was left, and bookmarks and notes, are kept in $XDG_STATE_HOME/csprof, or
+~/.local/state/csprof. CSPROF_STATE names another folder, or none where it is empty.";
 
 /// Look at a profile in the terminal
 #[derive(Clone, Debug, Args)]
@@ -54,8 +57,8 @@ pub struct View {
     /// Compare shares of what each of two files measured instead of amounts
     #[arg(long, conflicts_with = "merge")]
     normalize: bool,
-    /// Begin with this refinement: `through MPI_* | hide module:libomp*`; several are applied one
-    /// after the other
+    /// Begin with this refinement: `through MPI_* | hide module:libomp*`, or `@NAME` that was
+    /// saved; several are applied one after the other
     #[arg(long, value_name = "TEXT")]
     refine: Vec<String>,
     #[command(flatten)]
@@ -110,15 +113,6 @@ fn start() -> impl TypedValueParser<Value = ViewId> {
         .map(move |name| ViewId(views.clone().position(|view| view.command == name).unwrap_or(0)))
 }
 
-/// What to say of stages that do not apply any more.
-fn gone_stages(gone: usize) -> Option<String> {
-    match gone {
-        0 => None,
-        1 => Some("a stage does not apply any more and is left out".to_owned()),
-        _ => Some(format!("{gone} stages do not apply any more and are left out")),
-    }
-}
-
 impl View {
     /// Whether the options go together.
     ///
@@ -155,17 +149,17 @@ impl View {
         let left = memory.as_ref().filter(|_| !self.fresh).map(|memory| memory.screen(&profile));
         let (mut screen, mut remark) = match left {
             Some(Ok(screen)) => (screen, None),
-            Some(Err(cause)) => (None, Some(cause.to_owned())),
+            Some(Err(cause)) => (None, Some(cause)),
             None => (None, None),
         };
         let names_stages = self.is_given("refine") || self.is_given("no_saved_stages");
         if let Some(screen) = screen.as_mut().filter(|_| names_stages) {
             screen.stages = None;
         }
-        let resumed = screen.as_ref().and_then(|screen| memory::refined(screen, &profile, &loaded));
+        let resumed = screen.as_ref().and_then(|screen| memory::resumed(screen, &profile, &loaded));
         let (refined, stages, problems) = match resumed {
-            Some((refined, stages, gone)) => {
-                remark = gone_stages(gone);
+            Some(Resumed { refined, stages, unfit }) => {
+                remark = memory::remark(&unfit);
                 (refined, stages, Vec::new())
             }
             None => {

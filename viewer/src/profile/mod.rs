@@ -20,6 +20,7 @@ mod model;
 mod name;
 mod outline;
 mod passage;
+pub mod program_key;
 mod projection;
 mod shared;
 mod sides;

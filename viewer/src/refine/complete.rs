@@ -76,7 +76,9 @@ fn completed(
     if let Some((field, values)) = field {
         candidates.extend(values.into_iter().map(|value| format!("{field}:{value}")));
     } else if let Some(name) = word.strip_prefix('@') {
-        let known = sets.names().filter(|known| known.starts_with(name));
+        let saved = sets.refinements().iter().map(|saved| &*saved.name);
+        let saved = saved.filter(|_| begins_stage_only(before));
+        let known = saved.chain(sets.names()).filter(|known| known.starts_with(name));
         candidates.extend(known.map(|known| format!("@{known}")));
     } else if before.ends_with("incl(") || before.ends_with("excl(") {
         let sources = profile.metrics().map(|(_, metric)| metric.source.as_str());

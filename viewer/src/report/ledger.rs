@@ -7,9 +7,9 @@
 //! ```
 //!
 //! `samples` are inclusive, `null` where the path is not in what is shown; `gain` and what is in
-//! `since` are in `unit`. `since` is `null` for the run in which the entry was made, and
-//! `{"not_comparable": REASON}` where the two do not compare. Gains add up to `gain`, which is no
-//! more than what is shown.
+//! `since` are in `unit`; `gain` is `null` where the estimate is an amount of another metric.
+//! `since` is `null` for the run in which the entry was made, and `{"not_comparable": REASON}`
+//! where the two do not compare. Gains add up to `gain`, which is no more than what is shown.
 
 use std::io::{self, Write};
 
@@ -94,11 +94,12 @@ impl Said<'_> {
 
     /// What it gives, with its estimate.
     fn gain(&self, refined: &Refined, form: Form) -> String {
-        format!(
-            "saves {} (estimate: {})",
-            of_units(self.line.gain, refined.looked_at(), form),
-            self.entry.estimate
-        )
+        let metric = refined.looked_at();
+        let estimate = self.entry.estimate_text(metric);
+        match self.line.gain {
+            Some(gain) => format!("saves {} (estimate: {estimate})", of_units(gain, metric, form)),
+            None => format!("estimate: {estimate}, which is another metric"),
+        }
     }
 
     /// What became of it since.
@@ -144,7 +145,7 @@ pub fn text(
     let stages = options.refinement.as_deref().unwrap_or_default();
     for (said, number) in said(&ledger, notes, refined, stages).zip(1..) {
         write!(out, "{number:>2}. {}: {}", said.state(), said.cost(refined, form))?;
-        if said.entry.state == State::ToFix || said.line.gain > 0 {
+        if said.entry.state == State::ToFix || said.line.gain != Some(0) {
             write!(out, "; {}", said.gain(refined, form))?;
         }
         writeln!(out, "\n    {}", said.path(form))?;
@@ -205,7 +206,7 @@ pub fn markdown(
             "| {} | {} | {} | {} | {note} | {since} |",
             said.state(),
             said.cost(refined, form),
-            of_units(said.line.gain, metric, form),
+            said.line.gain.map_or_else(String::new, |gain| of_units(gain, metric, form)),
             code(&said.path(form)),
         )?;
     }
@@ -222,6 +223,7 @@ pub fn json(
     options: &Options,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    let metric = refined.looked_at();
     let ledger = made(refined, notes);
     let number = |units: u128| u64::try_from(units).unwrap_or(u64::MAX);
     let entry = |said: Said<'_>| {
@@ -245,15 +247,14 @@ pub fn json(
                 State::Understood => "understood",
                 State::ToFix => "to-fix",
             },
-            "estimate": said.entry.estimate.to_string(),
+            "estimate": said.entry.estimate_text(metric),
             "note": said.note.text,
             "path": said.note.names().collect::<Vec<_>>(),
             "samples": said.line.samples,
-            "gain": number(said.line.gain),
+            "gain": said.line.gain.map(number),
             "since": since,
         })
     };
-    let metric = refined.looked_at();
     let stages = options.refinement.as_deref().unwrap_or_default();
     let all = json!({
         "program": notes.program,
@@ -266,4 +267,77 @@ pub fn json(
     });
     serde_json::to_writer_pretty(&mut *out, &all)?;
     writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use csprof_format::profile::Exit;
+
+    use super::*;
+    use crate::profile::from_outline;
+    use crate::views::notes::{Change, Estimate, Then, What};
+    use crate::views::tree::RowId;
+
+    /// The ledger of a run in which `main` has 400 samples, where it had so many in another one.
+    fn printed(before: u64, source: Option<&str>) -> [String; 3] {
+        let mut profile = from_outline("main 390\n  solve 10\n").unwrap();
+        profile.info.run.command = vec![b"./solver".to_vec()];
+        (profile.info.run.exit, profile.info.run.start_unix_ns) = (Exit::Status(0), 9);
+        let refined = Refined::base(&profile);
+        let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+        let main = tree.children(&refined, RowId::ROOT)[0];
+        let path = tree.path(&refined, main);
+        let metric = refined.looked_at();
+        let then = Then {
+            run: "another".to_owned(),
+            command: vec!["./solver".to_owned()],
+            source: source.unwrap_or(&metric.source).to_owned(),
+            unit: metric.unit.clone(),
+            period: metric.period,
+            samples: before,
+            exit: Exit::Status(0),
+            start_unix_ns: 5,
+            is_whole: true,
+            ..Then::default()
+        };
+        let estimate = Estimate::Amount(7 * metric.period);
+        let entry = Some(Entry { state: State::ToFix, estimate, then });
+        let mut notes = Notes::new("solver");
+        let what = What::Entry { before: None, entry };
+        notes.change(&Change { path, what }).unwrap();
+        let options = Options { ascii: true, ..Options::default() };
+        let mut outs = [Vec::new(), Vec::new(), Vec::new()];
+        text(&refined, &notes, &options, &mut outs[0]).unwrap();
+        markdown(&refined, &notes, &options, &mut outs[1]).unwrap();
+        json(&refined, &notes, &options, &mut outs[2]).unwrap();
+        outs.map(|out| String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn a_gain_is_told_with_its_noise() {
+        let [text, markdown, json] = printed(900, None);
+        for out in [&text, &markdown] {
+            assert!(out.contains("more than noise") && out.contains(": -"), "{out}");
+        }
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let since = &json["entries"][0]["since"];
+        let number = |key: &str| since[key].as_i64().unwrap();
+        assert_eq!(number("difference"), number("now") - number("before"));
+        assert_eq!(
+            (number("now") * 9, &since["significant"]),
+            (number("before") * 4, &json!(true))
+        );
+        let [text, ..] = printed(410, None);
+        assert!(text.contains("within noise"), "{text}");
+        let [text, ..] = printed(100, None);
+        assert!(text.contains(": +") && text.contains("more than noise"), "{text}");
+    }
+
+    #[test]
+    fn an_amount_of_another_metric_has_no_gain() {
+        let [text, _, json] = printed(900, Some("another"));
+        assert!(text.contains("of another, which is another metric"), "{text}");
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!((&json["entries"][0]["gain"], &json["gain"]), (&Value::Null, &json!(0)));
+    }
 }

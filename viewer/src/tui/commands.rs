@@ -89,6 +89,8 @@ pub fn name(message: &Message) -> Option<Cow<'static, str>> {
         Message::OpenPrompt(PromptKind::Set(SetFile::User)) => "set",
         Message::OpenPrompt(PromptKind::Set(SetFile::Beside)) => "set-here",
         Message::OpenPrompt(PromptKind::Command) => "commands",
+        Message::OpenPrompt(PromptKind::Apply) => "apply",
+        Message::OpenPrompt(PromptKind::SaveRefinement) => "save-refinement",
         Message::OpenPrompt(PromptKind::Export) => "export",
         Message::OpenPrompt(PromptKind::Folder) => "folder",
         Message::OpenPrompt(PromptKind::Note) => "note",
@@ -180,6 +182,14 @@ static BEFORE: &[Command] = &[
         Message::AddStage("small incl(time) < 0.5%"),
         "rows below 0.5 % as one row for each caller",
     ),
+    command(
+        Message::OpenPrompt(PromptKind::SaveRefinement),
+        "save the stages under a name: save-refinement NAME",
+    ),
+    command(
+        Message::OpenPrompt(PromptKind::Apply),
+        "add the stages that were saved under a name: apply NAME",
+    ),
     command(Message::ListSets, "the sets of frames (@mpi), and what they match here"),
     command(
         Message::OpenPrompt(PromptKind::Set(SetFile::User)),
@@ -226,6 +236,29 @@ const METRIC: &str = "metric ";
 #[must_use]
 pub fn metric_named(text: &str) -> Option<&str> {
     text.strip_prefix(METRIC).map(str::trim)
+}
+
+/// The command that adds a saved refinement, and the one that saves one.
+const APPLY: &str = "apply ";
+const SAVE: &str = "save-refinement";
+
+/// The name of the refinement to be added, if that is what the command is about.
+#[must_use]
+pub fn applied(text: &str) -> Option<&str> {
+    text.strip_prefix(APPLY).map(str::trim)
+}
+
+/// The name under which the stages are to be saved, if that is what the command is about:
+/// `save-refinement NAME`, `save-refinement! NAME` in place of another one.
+#[must_use]
+pub fn saved_as(text: &str) -> Option<&str> {
+    text.strip_prefix(SAVE).filter(|rest| rest.starts_with([' ', '!'])).map(str::trim)
+}
+
+/// The command that adds a saved refinement.
+#[must_use]
+pub fn to_apply(name: &str) -> String {
+    format!("{APPLY}{name}")
 }
 
 /// What begins the command that writes what is on the screen.

@@ -30,6 +30,13 @@ pub enum Effect {
         /// The frames.
         pattern: FramePattern,
     },
+    /// Save stages under a name, and answer with all sets and refinements there are then.
+    SaveRefinement {
+        /// The name, without `@`.
+        name: String,
+        /// The stages.
+        refinement: String,
+    },
     /// Write what this command line gives of the profile; answer with `Message::Exported`.
     Export {
         /// Its words.

@@ -66,7 +66,12 @@ fn noted(model: &Model) -> Vec<Item> {
     if let Some(entry) = &note.entry {
         let text = match entry.state {
             State::Understood => "understood; ! leaves it out".to_owned(),
-            State::ToFix => format!("to be fixed; that would save {} of it", entry.estimate),
+            State::ToFix => {
+                format!(
+                    "to be fixed; that would save {} of it",
+                    entry.estimate_text(model.metric())
+                )
+            }
         };
         items.push(pair("ledger", text));
     }

@@ -307,12 +307,12 @@ pub enum Message {
         /// What to say.
         notice: Notice,
     },
-    /// What is said of call paths now, or why there is nothing new.
+    /// Something was to be said of a call path.
     Noted {
-        /// All that is said.
-        notes: Result<Arc<Notes>, String>,
-        /// What to say.
-        said: &'static str,
+        /// All that is said now, as far as that is known.
+        notes: Option<Arc<Notes>>,
+        /// What to say, or why it could not be kept.
+        said: Result<&'static str, String>,
     },
     /// What was on the screen has been written, or could not be.
     Exported {
@@ -518,6 +518,10 @@ pub enum PromptKind {
     Context(Axis),
     /// The definition of a set of frames, to be saved in a file.
     Set(SetFile),
+    /// The name of a saved refinement, to be added.
+    Apply,
+    /// The name under which the stages are saved.
+    SaveRefinement,
     /// Where to write what is on the screen.
     Export,
     /// A command.

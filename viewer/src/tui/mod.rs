@@ -60,5 +60,5 @@ pub mod views;
 pub mod wire;
 pub mod worker;
 
-pub use run::{Opened, Options, ProfileReader, Writer, run};
+pub use run::{NoteKeeper, Opened, Options, ProfileReader, Writer, run};
 pub use terminal::is_screen;

@@ -272,6 +272,13 @@ static STAGES_KEYS: &[Binding] = &[
     ),
     bind(Refine, "W", Message::StageSave(SetFile::Beside), "the same, for this profile alone"),
     bind(Refine, "f", Message::OpenPrompt(PromptKind::Refine), "add a stage"),
+    bind(Refine, "a", Message::OpenPrompt(PromptKind::Apply), "add stages saved under a name"),
+    bind(
+        Refine,
+        "A",
+        Message::OpenPrompt(PromptKind::SaveRefinement),
+        "save all under a name, as a refinement",
+    ),
     bind(Refine, "u", Message::Undo, "undo"),
     bind(Refine, "<C-r>", Message::Redo, "redo"),
 ];

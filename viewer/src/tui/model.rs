@@ -17,7 +17,7 @@ use crate::sources::Sources;
 use crate::views::Row;
 use crate::views::columns::{Choice, Id};
 use crate::views::hot_path;
-use crate::views::notes::{Note, Notes};
+use crate::views::notes::{Estimate, Note, Notes, State, Then};
 use crate::views::path::Path;
 use crate::views::search::{NamePattern, Search};
 use crate::views::summary::clustered;
@@ -138,8 +138,8 @@ pub struct Model {
     pub count: Option<usize>,
     /// What was said of call paths.
     pub notes: Arc<Notes>,
-    /// The path that a prompt is about.
-    pub noting: Path,
+    /// The path that a prompt is about, as it was when the prompt opened.
+    pub noting: Noting,
     /// What happened.
     pub notice: Option<Notice>,
     /// Number of the last request to the shell.
@@ -158,6 +158,20 @@ impl DerefMut for Model {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.scene
     }
+}
+
+/// What a prompt for a note or an estimate is about. All of it is of the moment at which the prompt
+/// opened: what is shown may change while somebody types.
+#[derive(Clone, Debug, Default)]
+pub struct Noting {
+    /// The path.
+    pub path: Path,
+    /// The text that there was.
+    pub text: String,
+    /// What the entry of the ledger said.
+    pub entered: Option<(State, Estimate)>,
+    /// What was measured.
+    pub then: Then,
 }
 
 /// The row with the focus and what is needed to talk about it.
@@ -210,7 +224,7 @@ impl Model {
             begun: Vec::new(),
             count: None,
             notes: Arc::default(),
-            noting: Path::default(),
+            noting: Noting::default(),
             notice: None,
             ticket: 0,
         };

@@ -90,7 +90,10 @@ impl Prompt {
     pub const fn label(&self) -> &'static str {
         match self.kind {
             PromptKind::Search => "/",
-            PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) => "refine: ",
+            PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) | PromptKind::Apply => {
+                "refine: "
+            }
+            PromptKind::SaveRefinement => "save the stages as: ",
             PromptKind::Stage(_) => "stage: ",
             PromptKind::Set(SetFile::User) => "set: ",
             PromptKind::Set(SetFile::Beside) => "set of this profile: ",

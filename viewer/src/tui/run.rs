@@ -41,7 +41,7 @@ use crate::set_files::SetFiles;
 use crate::sources::Sources;
 use crate::views::columns::Id;
 use crate::views::difference::unrelated;
-use crate::views::notes::{Change, Notes, What};
+use crate::views::notes::{Change, Notes};
 
 /// How the user wants the viewer to be.
 #[derive(Clone, Debug)]
@@ -106,8 +106,8 @@ pub struct Opened<'o> {
     pub sets: &'o SetFiles,
     /// What was said of call paths.
     pub notes: Notes,
-    /// Says something of one; returns all that is said then.
-    pub note: &'o dyn Fn(&Change) -> Result<Notes, String>,
+    /// Says something of one.
+    pub note: &'o NoteKeeper<'o>,
     /// What else is wrong, for people.
     pub problems: &'o [String],
     /// What became of the screen to begin with, for people.
@@ -115,6 +115,10 @@ pub struct Opened<'o> {
     /// Takes the screen as it is left.
     pub left: &'o dyn Fn(&SavedScreen),
 }
+
+/// Says something of a call path; returns all that is said then, as far as that is known, and why
+/// the change could not be kept.
+pub type NoteKeeper<'n> = dyn Fn(&Change) -> (Option<Notes>, Option<String>) + 'n;
 
 /// What a command line of `:repro` or `:export` gives of a profile; an error is for people.
 pub type Writer = Arc<dyn Fn(&Profile, &[String]) -> anyhow::Result<Vec<u8>> + Send + Sync>;
@@ -271,7 +275,7 @@ struct Shell<'r> {
     last_click: Option<(u16, u16, Instant)>,
     print_at_end: Vec<String>,
     set_files: &'r SetFiles,
-    note: &'r dyn Fn(&Change) -> Result<Notes, String>,
+    note: &'r NoteKeeper<'r>,
     /// The signal that ended the viewer.
     ended_by: Option<i32>,
 }
@@ -425,6 +429,14 @@ impl Shell<'_> {
                 let sets = Arc::new(self.set_files.load());
                 return self.update(Message::SetsLoaded { sets, notice });
             }
+            Effect::SaveRefinement { name, refinement } => {
+                let notice = match self.set_files.save_refinement(&name, &refinement) {
+                    Ok(place) => Notice::Said(format!("@{name} is saved in {}", place.display())),
+                    Err(error) => Notice::Failed(format!("@{name} is not saved: {error}")),
+                };
+                let sets = Arc::new(self.set_files.load());
+                return self.update(Message::SetsLoaded { sets, notice });
+            }
             Effect::Export { words, form, target } => {
                 let (write, profile) = (Arc::clone(&self.write), self.model.profile.clone());
                 let read = self.model.files.clone();
@@ -435,15 +447,9 @@ impl Shell<'_> {
                 });
             }
             Effect::Note(change) => {
-                let said = match &change.what {
-                    What::Removed => "nothing is said of this path any more",
-                    What::Bookmark => "a bookmark; ' lists all",
-                    What::Text(_) => "noted; ' lists all",
-                    What::Entry(Some(_)) => "entered in the ledger; ' lists all",
-                    What::Entry(None) => "not in the ledger any more",
-                };
-                let notes = (self.note)(&change).map(Arc::new);
-                return self.update(Message::Noted { notes, said });
+                let (notes, failed) = (self.note)(&change);
+                let said = failed.map_or_else(|| Ok(change.what.said()), Err);
+                return self.update(Message::Noted { notes: notes.map(Arc::new), said });
             }
             Effect::Edit { path, line } => return self.edit(&path, line),
             Effect::Copy(text) => self.screen.copy(&text).context(TERMINAL)?,

@@ -13,6 +13,7 @@ use super::stages::{Stage, Stages};
 use super::view::Memory;
 use super::views::{TABS, VIEWS};
 use crate::profile::Profile;
+use crate::profile::program_key::{program_key, short};
 use crate::views::columns::{Choice, Id, PercentOf};
 
 /// The version of this form. Another one is read as nothing.
@@ -61,15 +62,16 @@ impl About {
             Some(comparison) => comparison.sides.iter().map(|side| &side.run).collect(),
             None => vec![&profile.info.run],
         };
-        let program = |run: &&csprof_format::profile::RunInfo| {
-            run.command.first().map_or_else(String::new, |program| {
-                let file = program.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-                String::from_utf8_lossy(file).into_owned()
-            })
-        };
+        let processes = &profile.info.processes[..];
+        // Those of BASE come first.
+        let of_base = profile.comparison.as_deref().map_or(processes.len(), |comparison| {
+            comparison.first_other.index().min(processes.len())
+        });
+        let (base, other) = processes.split_at(of_base);
+        let program = |(run, processes)| short(&program_key(run, processes)).to_owned();
         Self {
             runs: runs.iter().map(|run| format!("{:032x}", run.id())).collect(),
-            programs: runs.iter().map(program).collect(),
+            programs: runs.iter().copied().zip([base, other]).map(program).collect(),
         }
     }
 }
@@ -120,6 +122,24 @@ impl SavedScreen {
         }
     }
 
+    /// A screen of which no more is known than the stages, for tests.
+    #[cfg(test)]
+    pub(crate) fn begun(profile: &Profile, stages: &[(&str, bool)]) -> Self {
+        let stage = |(text, on): &(&str, bool)| ((*text).to_owned(), *on);
+        Self {
+            version: VERSION,
+            about: About::of(profile),
+            stages: Some(stages.iter().map(stage).collect()),
+            view: None,
+            metric: None,
+            percent_of: PercentOf::default(),
+            columns: None,
+            path_width: None,
+            names: Names::default(),
+            looks: BTreeMap::new(),
+        }
+    }
+
     /// Its text.
     #[must_use]
     pub fn text(&self) -> String {
@@ -137,7 +157,9 @@ impl SavedScreen {
         if read.version != VERSION {
             return Err(Unfit::Unreadable);
         }
-        match read.about.programs == About::of(profile).programs {
+        let about = About::of(profile);
+        // Another csprof may have called the program of this very run otherwise.
+        match read.about.programs == about.programs || read.about.runs == about.runs {
             true => Ok(read),
             false => Err(Unfit::OtherProgram),
         }
@@ -146,7 +168,7 @@ impl SavedScreen {
     /// Whether it was left with this very profile.
     #[must_use]
     pub fn is_of(&self, profile: &Profile) -> bool {
-        self.about == About::of(profile)
+        self.about.runs == About::of(profile).runs
     }
 
     /// The stages as the viewer has them.
@@ -206,5 +228,38 @@ impl SavedScreen {
         choices.extend(others.into_iter().map(|choice| Choice { is_shown: false, ..*choice }));
         let shows_one = |of: &Choice| of.is_shown && !of.is_of_others && of.id != Id::Bar;
         (choices.iter().any(shows_one).then_some(choices), path_width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+
+    /// A file may say anything; on a narrower terminal a column stays beside the path.
+    #[test]
+    fn a_width_that_no_terminal_has_is_left_out() {
+        let profile = from_outline("main 3\n").unwrap();
+        for (kept, shown) in
+            [(None, None), (Some(60), Some(60)), (Some(MOST_CELLS), Some(MOST_CELLS))]
+                .into_iter()
+                .chain([(Some(MOST_CELLS + 1), None), (Some(usize::MAX), None)])
+        {
+            let screen = SavedScreen { path_width: kept, ..SavedScreen::begun(&profile, &[]) };
+            let read = SavedScreen::read(&screen.text(), &profile).unwrap();
+            assert_eq!(read.columns(&[]).1, shown, "{kept:?}");
+        }
+    }
+
+    #[test]
+    fn another_script_of_one_interpreter_is_another_program() {
+        let mut profile = from_outline("main 3\n").unwrap();
+        let command = |words: &[&str]| words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        profile.info.run.command = command(&["python3", "x.py", "1"]);
+        let text = SavedScreen::begun(&profile, &[]).text();
+        profile.info.run.command = command(&["/usr/bin/python3.12", "./x.py", "2"]);
+        assert!(SavedScreen::read(&text, &profile).is_ok());
+        profile.info.run.command = command(&["python3", "y.py", "1"]);
+        assert_eq!(SavedScreen::read(&text, &profile).unwrap_err(), Unfit::OtherProgram);
     }
 }

@@ -27,6 +27,14 @@ pub(super) fn page(model: &Model, rows: Option<&[SetRow]>) -> Page {
         Some(rows) => rows.iter().for_each(|row| here(model, row, &mut items)),
         None => items.push(Item::Text("counting what they match…".to_owned())),
     }
+    if !model.sets.refinements().is_empty() {
+        items.push(Item::Gap);
+        items.push(Item::Heading("Refinements that were saved (:apply NAME)".to_owned()));
+    }
+    for saved in model.sets.refinements() {
+        let text = format!("= {}  ({})", saved.refinement, saved.place);
+        items.push(Item::Pair(format!("@{}", saved.name), text));
+    }
     items.push(Item::Gap);
     items.push(Item::Heading("What the shipped sets stand for".to_owned()));
     for (_, name, definition) in Preset::ALL {

@@ -1,7 +1,9 @@
 //! Bookmarks, notes and the ledger: what a person has said of call paths, and what it would give.
 //!
 //! A path is named by functions and load modules from the root, so what was said of it in one run
-//! is found again in the next run of the program. An entry of the ledger says that a path is
+//! is found again in the next run of the program. Of a function that is inlined at one call and
+//! called at another there are several rows below one row: what is said is about all of them, since
+//! the compiler may decide otherwise in the next build. An entry of the ledger says that a path is
 //! understood, or is to be fixed and what that would give; keeping count of what has been found is
 //! what Bottlenecks does for its user (Ammons, Choi, Gupta and Swamy, ECOOP 2004).
 //!
@@ -13,7 +15,7 @@
 //!
 //! where a share is of what the entries below leave, and everything is all of that.
 
-use csprof_format::profile::Exit;
+use csprof_format::profile::{Exit, Metric};
 use serde::{Deserialize, Serialize};
 
 use super::path::{Path, Step};
@@ -35,10 +37,13 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Named(String, Option<String>, u8);
 
-/// What is said of a call path. With neither text nor entry it is a bookmark.
+/// What is said of a call path: a bookmark, a text, an entry of the ledger, or several of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     path: Vec<Named>,
+    /// Whether the user set a bookmark.
+    #[serde(default)]
+    pub is_bookmarked: bool,
     /// A line of text; may be empty.
     pub text: String,
     /// Its entry in the ledger.
@@ -70,7 +75,7 @@ pub enum State {
 pub enum Estimate {
     /// Nothing.
     Nothing,
-    /// All that it costs.
+    /// The whole cost of the path.
     All,
     /// A share of what it costs, in tenths of a percent, up to 1000.
     Share(u32),
@@ -107,6 +112,9 @@ pub struct Then {
     /// Samples that were lost.
     #[serde(default)]
     pub lost: u64,
+    /// Whether `samples` are those of all rows of the path, called and inlined.
+    #[serde(default)]
+    pub is_whole: bool,
 }
 
 /// All that was said of the paths of a program.
@@ -128,17 +136,47 @@ pub struct Change {
     pub what: What,
 }
 
-/// What is to be said of a path.
+/// What is to be said of a path. What was seen when the user asked for it is told, too: another
+/// viewer may have said something else meanwhile, which is never replaced unseen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Nothing more: all that was said is removed.
-    Removed,
-    /// That it is to be found again.
-    Bookmark,
-    /// This text.
-    Text(String),
-    /// This entry of the ledger, or none any more.
-    Entry(Option<Entry>),
+    /// Nothing more, if this is all that is said.
+    Removed(Box<Note>),
+    /// What was removed, if nothing else was said since.
+    Restored(Box<Note>),
+    /// That it is to be found again, or not any more. Texts and entries stay.
+    Bookmark(bool),
+    /// A text, or none if it is empty.
+    Text {
+        /// The text there was.
+        before: String,
+        /// The new one.
+        text: String,
+    },
+    /// An entry of the ledger, or none.
+    Entry {
+        /// What the entry said that there was.
+        before: Option<(State, Estimate)>,
+        /// The new one.
+        entry: Option<Entry>,
+    },
+}
+
+impl What {
+    /// What to say when it is kept.
+    #[must_use]
+    pub fn said(&self) -> &'static str {
+        match self {
+            Self::Removed(_) => "deleted; u puts it back",
+            Self::Restored(_) => "put back",
+            Self::Bookmark(true) => "a bookmark; ' lists all",
+            Self::Bookmark(false) => "no bookmark any more",
+            Self::Text { text, .. } if text.trim().is_empty() => "no note any more",
+            Self::Text { .. } => "noted; ' lists all",
+            Self::Entry { entry: Some(_), .. } => "entered in the ledger; ' lists all",
+            Self::Entry { entry: None, .. } => "not in the ledger any more",
+        }
+    }
 }
 
 impl Named {
@@ -148,10 +186,63 @@ impl Named {
         Self(key.name().to_owned(), key.module().map(str::to_owned), kind as u8)
     }
 
-    fn step(&self) -> Step {
-        let kind = FrameKind::ALL.get(usize::from(self.2)).copied().unwrap_or(FrameKind::Call);
-        Step::new(FunctionKey::named(&self.0, self.1.as_deref()), kind, FunctionRef::ROOT)
+    fn kind(&self) -> FrameKind {
+        FrameKind::ALL.get(usize::from(self.2)).copied().unwrap_or(FrameKind::Call)
     }
+
+    fn step(&self) -> Step {
+        let key = FunctionKey::named(&self.0, self.1.as_deref());
+        Step::new(key, self.kind(), FunctionRef::ROOT)
+    }
+
+    /// Whether a row is one of those that are meant.
+    fn is(&self, step: &Step) -> bool {
+        let key = step.key();
+        (&*self.0, self.1.as_deref()) == (key.name(), key.module())
+            && way(self.kind()) == way(step.kind())
+    }
+}
+
+/// How a row is there, apart from what a compiler decides: a function that was called, inlined, or
+/// left by a tail call is the same.
+const fn way(kind: FrameKind) -> FrameKind {
+    match kind {
+        FrameKind::Call | FrameKind::Inline | FrameKind::Tail => FrameKind::Call,
+        other => other,
+    }
+}
+
+/// The rows of a path in a tree, of whatever kind; none if it is not there.
+fn rows_of<'p>(
+    path: impl IntoIterator<Item = &'p Step>,
+    refined: &Refined,
+    tree: &mut TopDown,
+) -> Vec<RowId> {
+    let mut rows = vec![RowId::ROOT];
+    for step in path {
+        let mut next = Vec::new();
+        for row in rows {
+            tree.children(refined, row);
+            next.extend(tree.opened_children(row).iter().copied().filter(|&child| {
+                let row = tree.row(child);
+                way(row.kind) == way(step.kind()) && refined.is_function(row.function, step.key())
+            }));
+        }
+        rows = next;
+    }
+    rows
+}
+
+/// Inclusive samples of a path, of whatever kind its rows are.
+#[must_use]
+pub fn samples_of(path: &Path, refined: &Refined, tree: &mut TopDown) -> u64 {
+    sum(&rows_of(&path.0, refined, tree), refined, tree).unwrap_or(0)
+}
+
+/// Inclusive samples of rows of which none lies below another; `None` if there are none.
+fn sum(rows: &[RowId], refined: &Refined, tree: &TopDown) -> Option<u64> {
+    let inclusive = |row: &RowId| tree.row(*row).of(refined.metric).inclusive;
+    (!rows.is_empty()).then(|| rows.iter().map(inclusive).sum())
 }
 
 impl Note {
@@ -169,14 +260,14 @@ impl Note {
     /// Whether it is a note on this path.
     #[must_use]
     pub fn is_on(&self, path: &Path) -> bool {
-        let are_same = |(named, step): (&Named, &Step)| *named == Named::of(step);
-        self.path.len() == path.0.len() && self.path.iter().zip(&path.0).all(are_same)
+        let mut pairs = self.path.iter().zip(&path.0);
+        self.path.len() == path.0.len() && pairs.all(|(named, step)| named.is(step))
     }
 
     /// Whether its path has code without a name, whose address means nothing in another build.
     #[must_use]
     pub fn has_nameless(&self) -> bool {
-        self.path.iter().any(|named| named.step().kind() == FrameKind::Unknown)
+        self.path.iter().any(|named| named.kind() == FrameKind::Unknown)
     }
 
     /// Whether its path ends in a function of this name, as most paths do not.
@@ -185,20 +276,73 @@ impl Note {
         self.path.last().is_some_and(|named| named.0 == name)
     }
 
-    /// The row of its path in a tree, if there is one. A function that is inlined now and was
-    /// called before, or the other way round, is the same.
+    /// The rows of its path in a tree, none of them below another. A function that is inlined now
+    /// and was called before, or the other way round, is the same, and so are several of one name.
     #[must_use]
-    pub fn locate(&self, refined: &Refined, tree: &mut TopDown) -> Option<RowId> {
-        let mut at = RowId::ROOT;
-        for named in &self.path {
-            let step = named.step();
-            let others = FrameKind::ALL.into_iter().filter(|kind| *kind != step.kind());
-            let others = others.map(|kind| Step::new(step.key().clone(), kind, step.number()));
-            let mut ways = std::iter::once(step.clone()).chain(others);
-            at = ways.find_map(|step| tree.child(refined, at, &step))?;
-        }
-        Some(at)
+    pub fn locate(&self, refined: &Refined, tree: &mut TopDown) -> Vec<RowId> {
+        rows_of(&self.path().0, refined, tree)
     }
+
+    /// What its entry in the ledger says, to be compared with what another viewer said.
+    #[must_use]
+    pub fn entered(&self) -> Option<(State, Estimate)> {
+        self.entry.as_ref().map(|entry| (entry.state, entry.estimate))
+    }
+
+    /// Whether nothing is said any more.
+    fn is_empty(&self) -> bool {
+        !self.is_bookmarked && self.text.is_empty() && self.entry.is_none()
+    }
+}
+
+impl Entry {
+    /// What it would give, if that can be said of this metric: an amount of another one cannot.
+    #[must_use]
+    pub fn estimate_in(&self, metric: &Metric) -> Option<Estimate> {
+        let Then { source, unit, .. } = &self.then;
+        let is_of_it = (&**source, &**unit) == (&*metric.source, &*metric.unit);
+        Some(self.estimate).filter(|estimate| is_of_it || !matches!(estimate, Estimate::Amount(_)))
+    }
+
+    /// The estimate as it is typed; an amount of another metric with what it is of.
+    #[must_use]
+    pub fn estimate_text(&self, metric: &Metric) -> String {
+        let text = self.estimate.text(&self.then.unit);
+        match self.estimate_in(metric) {
+            Some(_) => text,
+            None => format!("{text} of {}", self.then.source),
+        }
+    }
+}
+
+impl Note {
+    /// Puts another entry in the place of what there is, or none.
+    fn enter(&mut self, entry: Option<&Entry>) -> Result<(), String> {
+        if let Some(Entry { then, .. }) = entry {
+            let command: usize = then.command.iter().map(String::len).sum();
+            if command.max(then.stages.len()) > MOST_BYTES {
+                return Err(format!(
+                    "the command line or the stages are longer than {MOST_BYTES} bytes"
+                ));
+            }
+        }
+        // What was measured first is what a gain is counted from, unless it was a part of the path.
+        // An amount is of the metric that it was typed for.
+        let kept = self.entry.take().map(|before| before.then).filter(|then| then.is_whole);
+        self.entry = entry.cloned();
+        if let (Some(entry), Some(then)) = (&mut self.entry, kept) {
+            let is_alike = (&then.source, &then.unit) == (&entry.then.source, &entry.then.unit);
+            if is_alike || !matches!(entry.estimate, Estimate::Amount(_)) {
+                entry.then = then;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What to say where another viewer was faster.
+fn changed(what: &str) -> String {
+    format!("another viewer changed {what} meanwhile, and it is shown now as it is; try again")
 }
 
 impl Notes {
@@ -211,7 +355,10 @@ impl Notes {
     /// Reads the text of a file; `None` if it is none of these.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let notes: Self = serde_json::from_str(text).ok()?;
+        let mut notes: Self = serde_json::from_str(text).ok()?;
+        // An earlier csprof did not write it.
+        let is_bookmark = |note: &&mut Note| note.is_empty();
+        notes.list.iter_mut().filter(is_bookmark).for_each(|note| note.is_bookmarked = true);
         (notes.version == VERSION).then_some(notes)
     }
 
@@ -228,68 +375,88 @@ impl Notes {
         self.list.iter().find(|note| note.is_on(path))
     }
 
-    /// Makes a change.
+    /// Makes a change. Nothing has changed where that fails.
     ///
     /// # Errors
-    /// One sentence: there are too many notes, or the path or its names are too long to be kept.
+    /// One sentence: there are too many notes, what is to be said is too long to be kept, or
+    /// something else was said meanwhile.
     pub fn change(&mut self, change: &Change) -> Result<(), String> {
         let Change { path, what } = change;
-        if let What::Entry(Some(Entry { then, .. })) = what {
-            let command: usize = then.command.iter().map(String::len).sum();
-            if command.max(then.stages.len()) > MOST_BYTES {
-                return Err(format!(
-                    "the command line or the stages are longer than {MOST_BYTES} bytes"
-                ));
-            }
-        }
         let at = self.list.iter().position(|note| note.is_on(path));
-        let at = match (at, what) {
-            (None, What::Removed | What::Entry(None)) => return Ok(()),
-            (Some(at), What::Removed) => {
-                self.list.remove(at);
+        let mut note = match at {
+            Some(at) => self.list[at].clone(),
+            None => Note {
+                path: path.0.iter().map(Named::of).collect(),
+                is_bookmarked: false,
+                text: String::new(),
+                entry: None,
+            },
+        };
+        match what {
+            What::Removed(seen) => {
+                match at {
+                    Some(at) if self.list[at] == **seen => drop(self.list.remove(at)),
+                    Some(_) => return Err(changed("what is said of this path")),
+                    None => {}
+                }
                 return Ok(());
             }
-            (Some(at), _) => at,
-            (None, _) => {
-                let is_long = |step: &Step| {
-                    step.key().name().len() + step.key().module().map_or(0, str::len) > MOST_BYTES
-                };
-                if path.0.is_empty() {
-                    return Err("this row is no call path".to_owned());
+            What::Restored(_) if at.is_some() => return Err(changed("what is said of this path")),
+            What::Restored(removed) => note = Note::clone(removed),
+            What::Bookmark(is_set) => note.is_bookmarked = *is_set,
+            What::Text { before, text } => {
+                let text = text.trim();
+                if note.text != *before && note.text != text {
+                    return Err(changed("the note"));
                 }
-                if path.0.len() > MOST_ROWS || path.0.iter().any(is_long) {
-                    return Err(format!(
-                        "the path is too long to be kept: {MOST_ROWS} rows, names of {MOST_BYTES} bytes"
-                    ));
+                if text.chars().count() > MOST_TEXT {
+                    return Err(format!("a note is a line of {MOST_TEXT} characters at most"));
                 }
-                if self.list.len() >= MOST_NOTES {
-                    return Err(format!(
-                        "there are {MOST_NOTES} notes already; d in the list of notes deletes one"
-                    ));
-                }
-                let path = path.0.iter().map(Named::of).collect();
-                self.list.push(Note { path, text: String::new(), entry: None });
-                self.list.len() - 1
+                text.clone_into(&mut note.text);
             }
-        };
-        let note = &mut self.list[at];
-        match what {
-            What::Text(text) => note.text = text.trim().chars().take(MOST_TEXT).collect(),
-            What::Entry(entry) => {
-                // What was measured first is what a gain is counted from.
-                let then = note.entry.take().map(|before| before.then);
-                note.entry.clone_from(entry);
-                if let (Some(entry), Some(then)) = (&mut note.entry, then) {
-                    entry.then = then;
+            What::Entry { before, entry } => {
+                let wanted = entry.as_ref().map(|entry| (entry.state, entry.estimate));
+                if note.entered() != *before && note.entered() != wanted {
+                    return Err(changed("the entry in the ledger"));
                 }
+                note.enter(entry.as_ref())?;
             }
-            What::Removed | What::Bookmark => {}
+        }
+        match at {
+            Some(at) if note.is_empty() => drop(self.list.remove(at)),
+            Some(at) => self.list[at] = note,
+            None if note.is_empty() => {}
+            None => {
+                self.has_room_for(path)?;
+                self.list.push(note);
+            }
         }
         Ok(())
     }
 
-    /// The row of each note in a tree, if there is one.
-    pub fn locate(&self, refined: &Refined, tree: &mut TopDown) -> Vec<Option<RowId>> {
+    /// Whether a note on another path can be kept.
+    fn has_room_for(&self, path: &Path) -> Result<(), String> {
+        let is_long = |step: &Step| {
+            step.key().name().len() + step.key().module().map_or(0, str::len) > MOST_BYTES
+        };
+        if path.0.is_empty() {
+            return Err("this row is no call path".to_owned());
+        }
+        if path.0.len() > MOST_ROWS || path.0.iter().any(is_long) {
+            return Err(format!(
+                "the path is too long to be kept: {MOST_ROWS} rows, names of {MOST_BYTES} bytes"
+            ));
+        }
+        match self.list.len() < MOST_NOTES {
+            true => Ok(()),
+            false => Err(format!(
+                "there are {MOST_NOTES} notes already; d in the list of notes deletes one"
+            )),
+        }
+    }
+
+    /// The rows of each note in a tree.
+    pub fn locate(&self, refined: &Refined, tree: &mut TopDown) -> Vec<Vec<RowId>> {
         self.list.iter().map(|note| note.locate(refined, tree)).collect()
     }
 
@@ -300,32 +467,74 @@ impl Notes {
     }
 }
 
+/// Words in which amounts are typed, largest first, and what each is of the metric's unit.
+const TIMES: &[(&str, u64)] = &[
+    ("min", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1000),
+    ("µs", 1000),
+    ("ns", 1),
+];
+const COUNTS: &[(&str, u64)] =
+    &[("", 1), ("k", 1000), ("K", 1000), ("M", 1_000_000), ("G", 1_000_000_000)];
+
 impl Estimate {
-    /// Reads what a person types: `50%`, `-50%`, `120 ms`, `all`; nothing typed is all.
+    /// Reads what a person types: `50%`, `-50%`, `all`; nothing typed is all; an amount in units of
+    /// the metric: `120 ms` of a time, `5000` of events.
     ///
     /// # Errors
     /// What can be typed.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let text = text.trim().trim_start_matches(['-', '−']).trim();
-        let wrong = || "an estimate is a share (50%), a time (120 ms), all, or nothing".to_owned();
+    pub fn parse(text: &str, unit: &str) -> Result<Self, String> {
+        let typed = text.trim();
+        let text = typed.trim_start_matches(['-', '−']).trim();
+        let is_signed = text.len() < typed.len();
+        let wrong = || {
+            let amount = match unit {
+                "ns" => "a time (120 ms)".to_owned(),
+                unit => format!("a number of {unit} (5000)"),
+            };
+            format!("an estimate is a share (50%), {amount}, all, or nothing")
+        };
         match text {
+            "" if is_signed => return Err(wrong()),
             "" | "all" => return Ok(Self::All),
             "0" | "nothing" => return Ok(Self::Nothing),
             _ => {}
         }
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, unit) = text.split_at(end);
+        let (number, typed) = text.split_at(end);
         let number: f64 = number.parse().map_err(|_| wrong())?;
-        let nanoseconds = match unit.trim() {
-            "%" if number <= 100.0 => return Ok(Self::Share((number * 10.0).round() as u32)),
-            "ns" => 1.0,
-            "us" | "µs" => 1e3,
-            "ms" => 1e6,
-            "s" => 1e9,
-            "min" => 60e9,
-            _ => return Err(wrong()),
+        let typed = typed.trim();
+        if typed == "%" && number <= 100.0 {
+            return Ok(Self::Share((number * 10.0).round() as u32));
+        }
+        // The word for what is counted may stand behind its number.
+        let (units, typed) = match unit {
+            "ns" => (TIMES, typed),
+            unit => (COUNTS, typed.strip_suffix(unit).unwrap_or(typed).trim_end()),
         };
-        Ok(Self::Amount((number * nanoseconds).round() as u64))
+        let known = units.iter().find(|(name, _)| *name == typed);
+        let &(_, each) = known.ok_or_else(wrong)?;
+        Ok(Self::Amount((number * each as f64).round() as u64))
+    }
+
+    /// What is typed for it, where the metric has this unit.
+    #[must_use]
+    pub fn text(self, unit: &str) -> String {
+        match self {
+            Self::Nothing => "nothing".to_owned(),
+            Self::All => "all".to_owned(),
+            Self::Share(tenths) if tenths % 10 == 0 => format!("{}%", tenths / 10),
+            Self::Share(tenths) => format!("{}.{}%", tenths / 10, tenths % 10),
+            Self::Amount(amount) if unit == "ns" => {
+                let whole = |(name, each): &&(&str, u64)| *name != "min" && amount % each == 0;
+                let found = TIMES.iter().find(whole).filter(|_| amount > 0);
+                let &(name, each) = found.unwrap_or(&("ns", 1));
+                format!("{} {name}", amount / each)
+            }
+            Self::Amount(amount) => format!("{amount} {unit}"),
+        }
     }
 
     /// What it wants of so much that is left.
@@ -339,30 +548,15 @@ impl Estimate {
     }
 }
 
-impl std::fmt::Display for Estimate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Nothing => write!(f, "nothing"),
-            Self::All => write!(f, "all"),
-            Self::Share(tenths) if tenths % 10 == 0 => write!(f, "{}%", tenths / 10),
-            Self::Share(tenths) => write!(f, "{}.{}%", tenths / 10, tenths % 10),
-            Self::Amount(ns) => match ns {
-                ns if ns % 1_000_000_000 == 0 => write!(f, "{} s", ns / 1_000_000_000),
-                ns if ns % 1_000_000 == 0 => write!(f, "{} ms", ns / 1_000_000),
-                ns if ns % 1_000 == 0 => write!(f, "{} us", ns / 1_000),
-                ns => write!(f, "{ns} ns"),
-            },
-        }
-    }
-}
-
-/// Which of some rows is the nearest above each. Of several at one row, each is above the next.
+/// Which of some paths is the nearest above each, by their rows. Of several at one row, each is
+/// above the next. What is above one row of a path is above all, since rows of one path differ in
+/// their kinds alone.
 #[must_use]
-pub fn nearest_above(rows: &[Option<RowId>], tree: &TopDown) -> Vec<Option<usize>> {
+pub fn nearest_above(rows: &[Vec<RowId>], tree: &TopDown) -> Vec<Option<usize>> {
     let at =
-        |row: RowId, before: usize| rows[..before].iter().rposition(|other| *other == Some(row));
-    let above = |(place, row): (usize, &Option<RowId>)| {
-        let row = (*row)?;
+        |row: RowId, before: usize| rows[..before].iter().rposition(|others| others.contains(&row));
+    let above = |(place, own): (usize, &Vec<RowId>)| {
+        let &row = own.first()?;
         at(row, place).or_else(|| {
             let mut above = tree.parent(row);
             while let Some(row) = above {
@@ -403,8 +597,9 @@ pub struct Line {
     pub place: usize,
     /// Inclusive samples of its path; `None` where that is not in what is shown.
     pub samples: Option<u64>,
-    /// What it would give beside the others, in units of the metric.
-    pub gain: u128,
+    /// What it would give beside the others, in units of the metric; `None` where its estimate is
+    /// an amount of another one.
+    pub gain: Option<u128>,
 }
 
 /// The ledger of what is shown.
@@ -420,22 +615,26 @@ pub struct Ledger {
 
 /// What the entries of the ledger are worth in what is shown.
 pub fn ledger(notes: &Notes, refined: &Refined, tree: &mut TopDown) -> Ledger {
-    let period = u128::from(refined.looked_at().period);
-    let of =
-        |(place, note): (usize, &Note)| note.entry.as_ref().map(|entry| (place, entry.estimate));
-    let (places, estimates): (Vec<_>, Vec<_>) =
-        notes.list.iter().enumerate().filter_map(of).unzip();
+    let metric = refined.looked_at();
+    let period = u128::from(metric.period);
+    let of = |(place, note): (usize, &Note)| {
+        note.entry.as_ref().map(|entry| (place, entry.estimate_in(metric)))
+    };
+    let (places, wanted): (Vec<_>, Vec<_>) = notes.list.iter().enumerate().filter_map(of).unzip();
     let rows: Vec<_> =
         places.iter().map(|&place| notes.list[place].locate(refined, tree)).collect();
-    let samples: Vec<_> =
-        { rows.iter() }.map(|row| Some(tree.row((*row)?).of(refined.metric).inclusive)).collect();
+    let samples: Vec<_> = rows.iter().map(|rows| sum(rows, refined, tree)).collect();
     let cost: Vec<_> =
         samples.iter().map(|samples| u128::from(samples.unwrap_or(0)) * period).collect();
     let above = nearest_above(&rows, tree);
+    let estimates: Vec<_> = { wanted.iter() }
+        .map(|estimate: &Option<Estimate>| estimate.unwrap_or(Estimate::Nothing))
+        .collect();
     let gains = gains(&above, &cost, &estimates);
     let outermost = samples.iter().zip(&above).filter(|(_, above)| above.is_none());
     let covered = outermost.filter_map(|(samples, _)| *samples).sum();
     let gain = gains.iter().sum();
+    let gains = gains.into_iter().zip(wanted).map(|(gain, wanted)| wanted.map(|_| gain));
     let line = |((place, samples), gain)| Line { place, samples, gain };
     let mut lines: Vec<_> = places.into_iter().zip(samples).zip(gains).map(line).collect();
     lines.sort_by_key(|line| std::cmp::Reverse((line.gain, line.samples)));

@@ -54,6 +54,13 @@ fn compared(then: &Then, samples: Option<u64>, refined: &Refined, stages: &str) 
     if run.start_unix_ns < then.start_unix_ns {
         return no("this run is older than the one in which it was entered".to_owned());
     }
+    if !then.is_whole {
+        return no(
+            "an earlier csprof entered it, which took called and inlined code apart; enter it \
+                   anew"
+                .to_owned(),
+        );
+    }
     if let Some(why) = ended_otherwise(then.exit, run.exit) {
         return no(why.to_owned());
     }
@@ -143,6 +150,7 @@ mod tests {
             period: metric.period,
             samples: 600,
             stages: String::new(),
+            is_whole: true,
             exit: Exit::Status(0),
             start_unix_ns: 5,
             ..Then::default()
@@ -171,6 +179,8 @@ mod tests {
         assert!(why(&lossy, Some(1), "").contains("lost"));
         let later = Then { start_unix_ns: 10, ..then.clone() };
         assert!(why(&later, Some(1), "").contains("older"));
+        let part = Then { is_whole: false, ..then.clone() };
+        assert!(why(&part, Some(1), "").contains("inlined"));
         // Entered in a profile of two runs, of which this is the first.
         let run = format!("{:032x}", profile.info.run.id());
         let merged = Then { runs: 2, run, ..then.clone() };

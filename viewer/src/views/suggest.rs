@@ -120,6 +120,8 @@ pub struct Suggestions {
     pub more: usize,
     /// Whether there were too many rows to look into.
     pub is_cut: bool,
+    /// Entries that are left out for being understood.
+    pub understood: usize,
 }
 
 impl Suggestion {
@@ -229,9 +231,10 @@ pub fn suggestions_besides(
             let size = |row: &Row| u128::from(row.of(refined.metric).inclusive);
             let (found, is_cut) = look(refined, &mut tree, least.into(), size, watch)?;
             let understood = known(notes, refined, &mut tree, &found);
-            let claims = costs(refined, &tree, &found, (least, &understood), watch)?;
+            let (claims, understood) = costs(refined, &tree, &found, (least, &understood), watch)?;
             let rank = |part: &[u64]| u128::from(part[0]);
-            Ok(listed(refined, &tree, &found, claims, most, is_cut, rank))
+            let found = listed(refined, &tree, &found, claims, most, is_cut, rank);
+            Ok(Suggestions { understood, ..found })
         }
     }
 }
@@ -319,18 +322,18 @@ fn parted(
 
 /// Which of the rows that were found are understood.
 fn known(notes: &Notes, refined: &Refined, tree: &mut TopDown, found: &[RowId]) -> Vec<bool> {
-    let rows: Vec<_> = notes.understood().filter_map(|note| note.locate(refined, tree)).collect();
+    let rows: Vec<_> = notes.understood().flat_map(|note| note.locate(refined, tree)).collect();
     found.iter().map(|row| rows.contains(row)).collect()
 }
 
-/// What stands out in one profile.
+/// What stands out in one profile, and how many paths of it are understood.
 fn costs(
     refined: &Refined,
     tree: &TopDown,
     found: &[RowId],
     (least, understood): (u64, &[bool]),
     watch: &Watch<'_>,
-) -> Result<Vec<Option<Claim>>, Cancelled> {
+) -> Result<(Vec<Option<Claim>>, usize), Cancelled> {
     let above = places(tree, found);
     let mut is_within = vec![false; found.len()];
     let locks = refined.frames_of(&FramePattern::Preset(Preset::Lock)).ok();
@@ -375,10 +378,11 @@ fn costs(
         |part| part[0] >= least,
     );
     // It has taken its cost from what is above it.
+    let mut known = 0;
     for claim in &mut claims {
-        claim.take_if(|claim| claim.why == Why::Understood);
+        known += usize::from(claim.take_if(|claim| claim.why == Why::Understood).is_some());
     }
-    Ok(claims)
+    Ok((claims, known))
 }
 
 /// Whether a row stands for something with cost and a name.
@@ -529,5 +533,6 @@ fn listed(
     };
     let mut list: Vec<_> = claims.into_iter().enumerate().filter_map(entry).collect();
     list.sort_by_key(|(rank, _)| Reverse(*rank));
-    Suggestions { list: list.into_iter().map(|(_, entry)| entry).collect(), more, is_cut }
+    let list = list.into_iter().map(|(_, entry)| entry).collect();
+    Suggestions { list, more, is_cut, understood: 0 }
 }

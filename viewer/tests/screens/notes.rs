@@ -16,8 +16,8 @@ use super::{Viewer, solver};
 fn keep(viewer: &mut Viewer, notes: &mut Notes) {
     for effect in std::mem::take(&mut viewer.effects) {
         if let Effect::Note(change) = effect {
-            let kept = notes.change(&change).map(|()| Arc::new(notes.clone()));
-            viewer.send(Message::Noted { notes: kept, said: "kept" });
+            let said = notes.change(&change).map(|()| "kept");
+            viewer.send(Message::Noted { notes: Some(Arc::new(notes.clone())), said });
         }
     }
 }
@@ -54,9 +54,17 @@ fn a_note_is_edited_deleted_and_gone_to() {
     viewer.press("q'd");
     keep(&mut viewer, &mut notes);
     assert_eq!(notes.list.len(), before - 1);
+    // Taken back, and only once.
+    viewer.press("u");
+    keep(&mut viewer, &mut notes);
+    assert_eq!(notes.list.len(), before);
+    assert_eq!(notes.list.last().unwrap().text, "why so often?!");
+    viewer.press("u");
+    assert_eq!(said(&viewer), "no note was deleted since the viewer began");
+    viewer.press("Gd");
+    keep(&mut viewer, &mut notes);
     // What cannot be kept is told, and changes nothing.
-    let failed = Message::Noted { notes: Err("the disk is full".to_owned()), said: "" };
-    viewer.send(failed);
+    viewer.send(Message::Noted { notes: None, said: Err("the disk is full".to_owned()) });
     assert_eq!(said(&viewer), "not kept: the disk is full");
     // An estimate that says nothing stays on the screen with its reason.
     viewer.press("q1X9 h<enter>");
@@ -65,6 +73,48 @@ fn a_note_is_edited_deleted_and_gone_to() {
     viewer.press("<esc>3:bookmark<enter>");
     assert!(said(&viewer).starts_with("rows of the call tree"), "{}", said(&viewer));
     assert!(viewer.effects.is_empty());
+}
+
+/// What is taken back leaves nothing, and a bookmark comes and goes beside a note.
+#[test]
+fn only_what_was_asked_for_stays() {
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    let mut notes = Notes::new("./solver");
+    let mut lists = Vec::new();
+    for keys in
+        ["jU", "U", "X50%<enter>", "X<C-u>none<enter>", "\"why?<enter>", "A", "A", "\"<C-u><enter>"]
+    {
+        viewer.press(keys);
+        keep(&mut viewer, &mut notes);
+        lists.push(notes.list.len());
+    }
+    assert_eq!(lists, [1, 0, 1, 0, 1, 1, 1, 0]);
+}
+
+/// The estimate is of what was shown when it was asked for, whatever arrives meanwhile.
+#[test]
+fn an_estimate_is_of_the_moment_at_which_it_was_asked_for() {
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    let mut notes = Notes::new("./solver");
+    viewer.press("jX50%");
+    let cost = viewer.model.noting.then.samples;
+    assert!(cost > 0);
+    viewer.model.scene.refined.metric = csprof::profile::MetricRef::FIRST;
+    viewer.press("<enter>");
+    keep(&mut viewer, &mut notes);
+    let then = &notes.list[0].entry.as_ref().unwrap().then;
+    assert_eq!((then.samples, &*then.stages), (cost, ""));
+}
+
+/// All that stands out is understood: that is told, and is not the same as nothing.
+#[test]
+fn what_is_understood_is_told_where_nothing_else_stands_out() {
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    let mut notes = Notes::new("./solver");
+    viewer.press("gU");
+    keep(&mut viewer, &mut notes);
+    let screen = picture(viewer.press("!"));
+    assert!(screen.contains("nothing else stands out: 1 path marked as understood"), "{screen}");
 }
 
 fn open(profile: &Profile, left: &str) -> Viewer {

@@ -8,6 +8,7 @@ use csprof::tui::effect::Effect;
 use csprof::tui::message::{Message, Notice};
 use insta::assert_snapshot;
 
+use super::undo::said;
 use super::{Viewer, solver};
 
 fn sets(text: &str) -> Arc<Sets> {
@@ -80,4 +81,39 @@ fn what_is_shown_follows_a_set_that_changes() {
     viewer.send(Message::SetsLoaded { sets: sets(""), notice });
     assert_eq!(viewer.model.refined.shown, 60);
     assert!(matches!(&viewer.model.notice, Some(Notice::Failed(_))));
+}
+
+/// What the viewer would save: name and stages.
+fn saved_stages(viewer: &Viewer) -> Vec<String> {
+    let saves = viewer.effects.iter().filter_map(|effect| match effect {
+        Effect::SaveRefinement { name, refinement } => Some(format!("@{name} = {refinement}")),
+        _ => None,
+    });
+    saves.collect()
+}
+
+#[test]
+fn stages_are_saved_under_a_name_and_applied() {
+    let mut viewer = Viewer::new(&solver(), "80x20");
+    viewer.press(":save-refinement hot<enter>");
+    assert!(said(&viewer).starts_with("there are no stages"), "{}", said(&viewer));
+    viewer.press("fthrough solve | hide poll<enter>:save-refinement mpi<enter>");
+    assert!(said(&viewer).contains("@mpi is a set"), "{}", said(&viewer));
+    viewer.press("FAhot<enter>");
+    assert_eq!(saved_stages(&viewer), ["@hot = through solve | hide poll"]);
+    let mut known = Sets::default();
+    let text = "@hot = through solve | hide poll\n";
+    known.read_refinements(SetText { place: "refinements", text });
+    viewer.model.sets = Arc::new(known);
+    viewer.press("q:clear<enter>:save-refinement hot<enter>");
+    assert!(said(&viewer).contains("saved already"), "{}", said(&viewer));
+    viewer.press(":apply hut<enter>");
+    assert_eq!(said(&viewer), "no refinement @hut; there are @hot");
+    for keys in [":apply hot<enter>", "f@hot<enter>", ":apply<enter>h<tab><enter>"] {
+        viewer.press(keys);
+        assert_eq!(viewer.model.stages.to_string(), "through solve | hide poll", "{keys}");
+        viewer.press(":clear<enter>");
+    }
+    viewer.press("fhide memcpy<enter>:save-refinement! hot<enter>");
+    assert_eq!(saved_stages(&viewer).last().unwrap(), "@hot = hide memcpy");
 }

@@ -214,33 +214,37 @@ pub fn is_definition(text: &str) -> bool {
 /// or added at the end. Everything else stays as it is.
 #[must_use]
 pub fn defined_in(file: &str, name: &str, pattern: &FramePattern) -> String {
-    let definition = format!("@{name} = {pattern}\n");
+    replaced_in(file, name, &format!("@{name} = {pattern}\n"))
+}
+
+/// The text of a file with a definition in place of the last one of this name, or at the end.
+pub(crate) fn replaced_in(file: &str, name: &str, definition: &str) -> String {
     let defines = |text: &str| head(text).is_ok_and(|(known, _)| known == name);
     let mut lines: Vec<&str> = file.split_inclusive('\n').collect();
     let found: Vec<_> = statements(file).into_iter().filter(|s| defines(&s.text)).collect();
     // The last one is the one that counts.
     if let Some(statement) = found.last() {
         let first = statement.line - 1;
-        lines.splice(first..first + statement.lines, [definition.as_str()]);
+        lines.splice(first..first + statement.lines, [definition]);
         return lines.concat();
     }
     let mut text = file.to_owned();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
-    text + &definition
+    text + definition
 }
 
 /// A definition as it stands in a file.
-struct Statement {
+pub(crate) struct Statement {
     /// Its line, from 1.
-    line: usize,
+    pub(crate) line: usize,
     /// How many lines it has.
     lines: usize,
-    text: String,
+    pub(crate) text: String,
 }
 
-fn statements(text: &str) -> Vec<Statement> {
+pub(crate) fn statements(text: &str) -> Vec<Statement> {
     let mut found: Vec<Statement> = Vec::new();
     // Whether a line that begins with white space goes on with what is above.
     let mut goes_on = false;
@@ -264,12 +268,12 @@ fn statements(text: &str) -> Vec<Statement> {
     found
 }
 
-fn is_name_character(character: char) -> bool {
+pub(crate) fn is_name_character(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '-' | '.')
 }
 
 /// The name that a definition gives, and the byte at which the pattern begins.
-fn head(text: &str) -> Result<(String, usize), (std::ops::Range<usize>, &'static str)> {
+pub(crate) fn head(text: &str) -> Result<(String, usize), (std::ops::Range<usize>, &'static str)> {
     let start = text.len() - text.trim_start().len();
     let Some(rest) = text[start..].strip_prefix('@') else {
         return Err((start..text.len(), "a definition is written @name = frames"));

@@ -8,6 +8,7 @@ pub(crate) mod metric_test;
 pub(crate) mod parser;
 pub(crate) mod preset;
 mod print;
+pub(crate) mod saved;
 pub(crate) mod sets;
 pub(crate) mod stage;
 pub(crate) mod syntax;

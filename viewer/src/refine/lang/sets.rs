@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::preset::Preset;
+use super::stage::{Refinement, Stage};
 use super::syntax::NamedSet;
 
 /// What is wrong with a definition.
@@ -31,6 +32,17 @@ impl fmt::Display for Problem {
     }
 }
 
+/// A refinement with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedRefinement {
+    /// The name, without `@`.
+    pub name: String,
+    /// File and line.
+    pub place: String,
+    /// What it stands for.
+    pub refinement: Refinement,
+}
+
 /// The sets that a refinement can name: those of files, then the shipped ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sets {
@@ -41,12 +53,23 @@ pub struct Sets {
     pub(crate) problems: Vec<Problem>,
     /// The first problem of each set that has one.
     pub(crate) broken: HashMap<String, usize>,
+    /// The refinements that were saved, in order of name once all are read.
+    pub(crate) refinements: Vec<SavedRefinement>,
+    /// The problem of each refinement that cannot be used.
+    pub(crate) broken_refinements: HashMap<String, usize>,
 }
 
 /// What a name means.
 pub(crate) enum SetLookup<'s> {
     Shipped(Preset),
     Named(&'s Arc<NamedSet>),
+    Broken(&'s Problem),
+    Unknown,
+}
+
+/// What a name means where stages stand.
+pub(crate) enum RefinementLookup<'s> {
+    Saved(&'s [Stage]),
     Broken(&'s Problem),
     Unknown,
 }
@@ -85,5 +108,21 @@ impl Sets {
         }
         let shipped = Preset::ALL.iter().find(|(_, known, _)| *known == name);
         shipped.map_or(SetLookup::Unknown, |&(preset, ..)| SetLookup::Shipped(preset))
+    }
+
+    /// The refinements that were saved, by name.
+    #[must_use]
+    pub fn refinements(&self) -> &[SavedRefinement] {
+        &self.refinements
+    }
+
+    pub(crate) fn refinement(&self, name: &str) -> RefinementLookup<'_> {
+        if let Some(saved) = self.refinements.iter().find(|saved| saved.name == name) {
+            return RefinementLookup::Saved(&saved.refinement.stages);
+        }
+        match self.broken_refinements.get(name) {
+            Some(&place) => RefinementLookup::Broken(&self.problems[place]),
+            None => RefinementLookup::Unknown,
+        }
     }
 }

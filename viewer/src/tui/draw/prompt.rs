@@ -103,7 +103,7 @@ fn knowledge(
             canvas.text(start, y, theme.glyphs.ellipsis, room, theme.faint());
         }
         Trial::Nothing | Trial::Found(_) | Trial::NotFound => {
-            let mut text = hint(prompt).to_owned();
+            let mut text = hint(model, prompt).to_owned();
             if let Some(more @ 1..) = prompt.completions.len().checked_sub(COMPLETIONS) {
                 text.push_str(&format!(" ({more} more)"));
             }
@@ -112,16 +112,21 @@ fn knowledge(
     }
 }
 
-fn hint(prompt: &Prompt) -> &'static str {
+fn hint(model: &Model, prompt: &Prompt) -> &'static str {
     match prompt.kind {
         PromptKind::Refine => "through MPI_Send >> memcpy*, hide module:libomp*; tab completes",
         PromptKind::Stage(_) => "nothing here deletes the stage; tab completes",
         PromptKind::Set(_) => "@name = {f, module:libx*, @mpi}; then @name stands for them",
         PromptKind::Group => "the group's name; {a, b} or module:libmpi* groups more than one",
         PromptKind::Context(_) => "one of those below, or a pattern such as io-*; tab completes",
+        PromptKind::Apply => "@name of a refinement that was saved; tab completes",
+        PromptKind::SaveRefinement => "a name; name! puts the stages in place of those it has",
         PromptKind::Export => "a file, by its ending, or the clipboard; tab completes",
         PromptKind::Note => "a line about this path; it is kept for the next runs of the program",
-        PromptKind::Fix => "50%, 120 ms, or all, which is meant by nothing; none: not any more",
+        PromptKind::Fix if model.metric().is_time() => {
+            "50%, 120 ms, all (or an empty line); none takes it back"
+        }
+        PromptKind::Fix => "50%, 5000, all (or an empty line); none takes it back",
         PromptKind::Folder => "files are looked for by the ends of their paths below it",
         PromptKind::Command => "enter runs what is marked; tab completes",
         PromptKind::Search => "",

@@ -400,14 +400,14 @@ fn run_command(model: &mut Model, text: &str) -> Effects {
         metric::look_at_named(model, name);
         return Vec::new();
     }
+    if let Some(name) = commands::applied(text) {
+        return failing(model, |model| refinement::apply_saved(model, name));
+    }
+    if let Some(name) = commands::saved_as(text) {
+        return failing(model, |model| refinement::save(model, name));
+    }
     if let Some(target) = commands::export_to(text) {
-        return match export::to(model, target) {
-            Ok(effects) => effects,
-            Err((_, cause)) => {
-                model.notice = Some(Notice::Failed(cause));
-                Vec::new()
-            }
-        };
+        return failing(model, |model| export::to(model, target).map_err(|(_, cause)| cause));
     }
     if let Ok(number) = text.parse() {
         return apply(model, Message::GoTo(number));
@@ -420,6 +420,14 @@ fn run_command(model: &mut Model, text: &str) -> Effects {
             Vec::new()
         }
     }
+}
+
+/// Does something, or says why it cannot be done.
+fn failing(model: &mut Model, what: impl FnOnce(&mut Model) -> Result<Effects, String>) -> Effects {
+    what(model).unwrap_or_else(|cause| {
+        model.notice = Some(Notice::Failed(cause));
+        Vec::new()
+    })
 }
 
 fn copy_path(model: &mut Model) -> Effects {

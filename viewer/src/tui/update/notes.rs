@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::super::effect::Effect;
-use super::super::message::Notice;
-use super::super::model::Model;
+use super::super::message::{Notice, ViewId};
+use super::super::model::{Model, Noting};
 use super::ask::Effects;
-use crate::views::notes::{Change, Entry, Estimate, Notes, State, Then, What};
+use crate::views::notes::{Change, Entry, Estimate, Note, Notes, State, Then, What, samples_of};
 use crate::views::path::Path;
 use crate::views::since::lost;
 
@@ -25,47 +25,42 @@ fn change(path: Path, what: What) -> Effects {
     vec![Effect::Note(Box::new(Change { path, what }))]
 }
 
-/// Sets a bookmark, or removes it if nothing else was said of the path.
+/// Sets a bookmark, or removes it. Nothing else that was said of the path is removed.
 pub(super) fn bookmark(model: &mut Model) -> Effects {
     let Some(path) = path(model) else { return Vec::new() };
-    let what = match model.notes.on(&path) {
-        Some(note) if !note.text.is_empty() || note.entry.is_some() => {
-            let said = "there is a note on this path already; d in the list of notes deletes it";
-            model.notice = Some(Notice::Said(said.to_owned()));
-            return Vec::new();
-        }
-        Some(_) => What::Removed,
-        None => What::Bookmark,
-    };
-    change(path, what)
+    let is_set = model.notes.on(&path).is_some_and(|note| note.is_bookmarked);
+    change(path, What::Bookmark(!is_set))
 }
 
 /// Enters the path as understood, or takes that back.
 pub(super) fn understood(model: &mut Model) -> Effects {
     let Some(path) = path(model) else { return Vec::new() };
-    let before = model.notes.on(&path).and_then(|note| note.entry.as_ref());
+    let before = model.notes.on(&path).and_then(Note::entered);
     let entry = match before {
-        Some(entry) if entry.state == State::Understood => None,
-        _ => match entry(model, State::Understood, Estimate::Nothing) {
-            Ok(entry) => Some(entry),
+        Some((State::Understood, _)) => None,
+        _ => match then(model, &path) {
+            Ok(then) => Some(Entry { state: State::Understood, estimate: Estimate::Nothing, then }),
             Err(failed) => {
                 model.notice = Some(Notice::Failed(failed));
                 return Vec::new();
             }
         },
     };
-    change(path, What::Entry(entry))
+    change(path, What::Entry { before, entry })
 }
 
-/// An entry about the selected row, with what it costs now.
-fn entry(model: &Model, state: State, estimate: Estimate) -> Result<Entry, String> {
+/// What a path costs now.
+pub(super) fn then(model: &mut Model, path: &Path) -> Result<Then, String> {
     if model.comparison().is_some() {
         return Err("the ledger is of one profile; open the one that it is to be about".to_owned());
     }
-    let selected = model.selected().ok_or("no row is selected")?;
+    let shown = &model.scene.refined;
+    let tree = model.views[ViewId::HOME.0].tree_mut(shown);
+    let (table, refined) = tree.ok_or("the call tree is not there yet")?;
+    let samples = samples_of(path, refined, table.tree_mut());
     let metric = model.metric();
     let run = &model.profile.info.run;
-    let then = Then {
+    Ok(Then {
         run: format!("{:032x}", run.id()),
         command: run
             .command
@@ -75,50 +70,44 @@ fn entry(model: &Model, state: State, estimate: Estimate) -> Result<Entry, Strin
         source: metric.source.clone(),
         unit: metric.unit.clone(),
         period: metric.period,
-        samples: selected.row.of(model.refined.metric).inclusive,
+        samples,
         stages: model.shown_stages.to_string(),
         runs: model.profile.info.runs.len(),
         start_unix_ns: run.start_unix_ns,
         exit: run.exit,
         lost: lost(&model.profile),
-    };
-    Ok(Entry { state, estimate, then })
+        is_whole: true,
+    })
 }
 
 /// What was typed at the prompt for a note is to be said of the path.
 pub(super) fn typed(model: &mut Model, text: &str) -> Effects {
-    let path = std::mem::take(&mut model.noting);
-    change(path, What::Text(text.to_owned()))
+    let Noting { path, text: before, .. } = std::mem::take(&mut model.noting);
+    change(path, What::Text { before, text: text.to_owned() })
 }
 
-/// What is wrong with an estimate that is being typed.
-pub(super) fn estimate(text: &str) -> Result<Option<Estimate>, String> {
+/// Reads an estimate that is being typed, or says what is wrong with it.
+pub(super) fn estimate(model: &Model, text: &str) -> Result<Option<Estimate>, String> {
     match text.trim() {
         "none" => Ok(None),
-        text => Estimate::parse(text).map(Some),
+        text => Estimate::parse(text, &model.noting.then.unit).map(Some),
     }
 }
 
 /// What fixing the path would give was typed.
 pub(super) fn to_fix(model: &mut Model, estimate: Option<Estimate>) -> Effects {
-    let path = std::mem::take(&mut model.noting);
-    let entry = estimate.map(|estimate| entry(model, State::ToFix, estimate)).transpose();
-    match entry {
-        Ok(entry) => change(path, What::Entry(entry)),
-        Err(failed) => {
-            model.notice = Some(Notice::Failed(failed));
-            Vec::new()
-        }
-    }
+    let Noting { path, entered, then, .. } = std::mem::take(&mut model.noting);
+    let entry = estimate.map(|estimate| Entry { state: State::ToFix, estimate, then });
+    change(path, What::Entry { before: entered, entry })
 }
 
 /// There are other notes now, or there could not be.
-pub(super) fn noted(model: &mut Model, notes: Result<Arc<Notes>, String>, said: &str) {
-    match notes {
-        Ok(notes) => {
-            model.take_notes(notes);
-            model.notice = Some(Notice::Said(said.to_owned()));
-        }
-        Err(cause) => model.notice = Some(Notice::Failed(format!("not kept: {cause}"))),
+pub(super) fn noted(model: &mut Model, notes: Option<Arc<Notes>>, said: Result<&str, String>) {
+    if let Some(notes) = notes {
+        model.take_notes(notes);
     }
+    model.notice = Some(match said {
+        Ok(said) => Notice::Said(said.to_owned()),
+        Err(cause) => Notice::Failed(format!("not kept: {cause}")),
+    });
 }

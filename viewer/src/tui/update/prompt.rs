@@ -16,7 +16,7 @@ use super::super::table::Rows;
 use super::super::{commands, offers};
 use super::ask::{Effects, ask};
 use super::{notes, refinement, search};
-use crate::refine::{contexts, is_definition};
+use crate::refine::{SavedRefinement, contexts, is_definition};
 use crate::set_files::SetFile;
 use crate::views::number::amount;
 
@@ -46,7 +46,7 @@ pub(super) fn open(model: &mut Model, kind: PromptKind) -> Effects {
             }
             _ => Some(format!("{} = ", axis.name())),
         },
-        PromptKind::Set(_) => Some("@".to_owned()),
+        PromptKind::Set(_) | PromptKind::Apply => Some("@".to_owned()),
         _ => Some(String::new()),
     };
     let Some(text) = text else { return Vec::new() };
@@ -143,6 +143,8 @@ fn ask_for_names(model: &mut Model, prompt: &mut Prompt) -> Effects {
             | PromptKind::Folder
             | PromptKind::Note
             | PromptKind::Fix
+            | PromptKind::Apply
+            | PromptKind::SaveRefinement
     );
     if !is_refinement || model.profile.functions.len() <= NAMES_AT_ONCE {
         return Vec::new();
@@ -187,13 +189,29 @@ fn offer(model: &Model, prompt: &mut Prompt) {
                 let note = format!("{} measured", amount(measured, metric, model.form()));
                 Completion { text: commands::to_look_at(&metric.source), note }
             });
-            let metrics = metrics.filter(|command| command.text.starts_with(text));
-            (0, offered.into_iter().chain(metrics).collect())
+            let saved = model.sets.refinements().iter().filter(|_| !text.is_empty());
+            let saved = saved.map(|saved| Completion {
+                text: commands::to_apply(&saved.name),
+                note: saved.refinement.to_string(),
+            });
+            let others = metrics.chain(saved).filter(|command| command.text.starts_with(text));
+            (0, offered.into_iter().chain(others).collect())
+        }
+        PromptKind::Apply => {
+            let typed = prompt.line.before();
+            let saved = model.sets.refinements().iter();
+            let completion = |saved: &SavedRefinement| Completion {
+                text: format!("@{}", saved.name),
+                note: saved.refinement.to_string(),
+            };
+            (0, saved.map(completion).filter(|one| one.text.starts_with(typed)).collect())
         }
         PromptKind::Export => (0, export::completions(&model.path, prompt.line.before())),
-        PromptKind::Search | PromptKind::Folder | PromptKind::Note | PromptKind::Fix => {
-            (0, Vec::new())
-        }
+        PromptKind::Search
+        | PromptKind::Folder
+        | PromptKind::Note
+        | PromptKind::Fix
+        | PromptKind::SaveRefinement => (0, Vec::new()),
     };
 }
 
@@ -202,7 +220,12 @@ fn try_out(model: &mut Model, prompt: &mut Prompt) -> Effects {
     let text = prompt.line.text().to_owned();
     match meant(prompt) {
         PromptKind::Search => search::typed(model, prompt, &text),
-        PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) | PromptKind::Stage(_) => {
+        PromptKind::Refine
+        | PromptKind::Group
+        | PromptKind::Context(_)
+        | PromptKind::Apply
+        | PromptKind::Stage(_) => {
+            let text = typed_stages(prompt.kind, &text);
             let stages = match stages_with(model, prompt.kind, &text) {
                 Ok(stages) => stages,
                 Err((at, cause)) => {
@@ -238,13 +261,25 @@ fn try_out(model: &mut Model, prompt: &mut Prompt) -> Effects {
             Vec::new()
         }
         PromptKind::Fix => {
-            prompt.trial = match notes::estimate(&text) {
+            prompt.trial = match notes::estimate(model, &text) {
                 Err(cause) => Trial::Wrong { at: 0, cause },
                 Ok(_) => Trial::Nothing,
             };
             Vec::new()
         }
-        PromptKind::Command | PromptKind::Folder | PromptKind::Note => Vec::new(),
+        PromptKind::Command
+        | PromptKind::Folder
+        | PromptKind::Note
+        | PromptKind::SaveRefinement => Vec::new(),
+    }
+}
+
+/// The stages that a line means. `@` alone, with which the prompt for a saved refinement begins,
+/// means none.
+fn typed_stages(kind: PromptKind, text: &str) -> String {
+    match kind {
+        PromptKind::Apply if text.trim() == "@" => String::new(),
+        _ => text.to_owned(),
     }
 }
 
@@ -302,7 +337,7 @@ pub(super) fn accept(model: &mut Model) -> Accepted {
         }
         PromptKind::Command => return Accepted::Command(text),
         PromptKind::Note => notes::typed(model, &text),
-        PromptKind::Fix => match notes::estimate(&text) {
+        PromptKind::Fix => match notes::estimate(model, &text) {
             Ok(estimate) => notes::to_fix(model, estimate),
             Err(cause) => {
                 prompt.trial = Trial::Wrong { at: 0, cause };
@@ -334,7 +369,20 @@ pub(super) fn accept(model: &mut Model) -> Accepted {
                 Vec::new()
             }
         },
-        PromptKind::Refine | PromptKind::Group | PromptKind::Context(_) | PromptKind::Stage(_) => {
+        PromptKind::SaveRefinement => match refinement::save(model, &text) {
+            Ok(effects) => effects,
+            Err(cause) => {
+                prompt.trial = Trial::Wrong { at: 0, cause };
+                model.over.push(Over::Prompt(prompt));
+                Vec::new()
+            }
+        },
+        PromptKind::Refine
+        | PromptKind::Group
+        | PromptKind::Context(_)
+        | PromptKind::Apply
+        | PromptKind::Stage(_) => {
+            let text = typed_stages(prompt.kind, &text);
             match stages_with(model, prompt.kind, &text) {
                 // What is known to be wrong stays on the screen with its mark.
                 _ if matches!(prompt.trial, Trial::Wrong { .. }) => {

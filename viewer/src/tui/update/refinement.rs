@@ -82,6 +82,43 @@ pub(super) fn toggle(model: &mut Model, text: &str) -> Effects {
     change(model, stages)
 }
 
+/// Adds the stages that were saved under a name, with or without `@`.
+pub(super) fn apply_saved(model: &mut Model, name: &str) -> Result<Effects, String> {
+    let name = name.strip_prefix('@').unwrap_or(name);
+    let saved = model.sets.refinements();
+    if saved.iter().all(|saved| saved.name != name) {
+        let mut names: Vec<_> = saved.iter().map(|saved| format!("@{}", saved.name)).collect();
+        let rest = names.split_off(names.len().min(MOST_NAMED)).len();
+        return Err(match names.len() {
+            _ if model.sets.names().any(|set| set == name) => {
+                format!("@{name} is a set of frames; f through @{name}, f hide @{name}")
+            }
+            0 => "no refinement is saved yet; :save-refinement NAME saves the stages".to_owned(),
+            _ if rest > 0 => format!("no refinement @{name}; {} and {rest} more", names.join(", ")),
+            _ => format!("no refinement @{name}; there are {}", names.join(", ")),
+        });
+    }
+    let mut stages = model.stages.clone();
+    let new = language::stages(&format!("@{name}"), &model.sets).map_err(|(_, cause)| cause)?;
+    new.into_iter().for_each(|text| stages.push(text));
+    Ok(change(model, stages))
+}
+
+/// Refinements that a message names.
+const MOST_NAMED: usize = 5;
+
+/// Has the stages that are shown saved under a name; `name!` or `! name` replaces what it has.
+pub(super) fn save(model: &mut Model, name: &str) -> Result<Effects, String> {
+    let name = name.trim();
+    let plain = name.strip_prefix('!').or_else(|| name.strip_suffix('!')).unwrap_or(name);
+    let name = model.sets.free_name(plain, plain != name)?.to_owned();
+    let refinement = model.shown_stages.to_string();
+    if refinement.is_empty() {
+        return Err("there are no stages to save: f adds one".to_owned());
+    }
+    Ok(vec![Effect::SaveRefinement { name, refinement }])
+}
+
 pub(super) fn clear(model: &mut Model) -> Effects {
     change(model, Stages::default())
 }

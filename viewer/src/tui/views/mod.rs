@@ -5,6 +5,7 @@ mod butterfly;
 pub(super) mod callers;
 mod contexts;
 mod distribution;
+mod entries;
 mod flame;
 pub(super) mod flat;
 mod info;

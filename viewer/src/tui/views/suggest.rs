@@ -9,13 +9,13 @@ use super::super::message::{Action, Message};
 use super::super::mode::{
     ALWAYS, Binding, COMMANDS, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
 };
-use super::super::name::{cut, cut_start, paintable};
 use super::super::scene::Scene;
 use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
-use crate::profile::{FunctionKey, MetricRef, short_name};
+use super::entries::{self, Selection};
+use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::views::notes::Notes;
-use crate::views::number::{amount, percent};
+use crate::views::number::{amount, counted, percent};
 use crate::views::path::Path;
 use crate::views::suggest::{MOST, Suggestion, Suggestions, suggestions_besides};
 
@@ -54,13 +54,6 @@ static SHEET: Sheet = Sheet {
     ..OF_ROWS
 };
 
-/// Lines of an entry: what it has and why, and its path.
-const LINES: usize = 2;
-
-/// Cells of the part of an entry, and of its share.
-const PART: usize = 9;
-const SHARE: usize = 7;
-
 #[derive(Clone, Debug, Default)]
 struct Suggest {
     /// The list, once it is made.
@@ -70,33 +63,13 @@ struct Suggest {
     notes: Arc<Notes>,
     /// Tells what is made of other notes from what is made of these.
     version: usize,
-    selected: usize,
+    selected: Selection,
 }
 
 impl Suggest {
     fn list(&self) -> &[Suggestion] {
         self.found.as_ref().map_or(&[], |found| &found.list)
     }
-
-    /// The first entry that is seen on so many lines.
-    fn first_shown(&self, height: usize) -> usize {
-        (self.selected + 1).saturating_sub((height / LINES).max(1))
-    }
-}
-
-/// The path of an entry, its innermost functions at least.
-fn path(scene: &Scene, entry: &Suggestion, cells: usize) -> String {
-    let mut text = String::new();
-    // The end says most, and deep recursion has millions of rows.
-    let first = entry.rows.len().saturating_sub(cells);
-    for row in &entry.rows[first..] {
-        if !text.is_empty() {
-            text.push_str(" > ");
-        }
-        let name = &scene.refined.functions[row.function.index()].name;
-        text.push_str(&cut(&short_name(name), cells, scene.theme.glyphs.ellipsis));
-    }
-    cut_start(&paintable(&text), cells, scene.theme.glyphs.ellipsis).into_owned()
 }
 
 impl View for Suggest {
@@ -109,62 +82,50 @@ impl View for Suggest {
     }
 
     fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
-        let (theme, form) = (scene.theme, scene.form());
-        let (cells, top) = (canvas.width(), lines.start);
-        let line = theme.glyphs.horizontal.repeat(cells);
-        canvas.text(0, top - 1, &line, cells, theme.faint());
-        canvas.text(1, top - 1, &format!(" {} ", ENTRY.title), cells, theme.strong());
-        let first = self.first_shown(lines.len());
-        let starts = lines.clone().step_by(LINES);
-        for ((place, entry), y) in self.list().iter().enumerate().skip(first).zip(starts) {
-            let [part, share] = match scene.comparison() {
+        let form = scene.form();
+        let functions = &scene.refined.functions;
+        let cells = canvas.width();
+        let entry = |entry: &'_ Suggestion| entries::Entry {
+            cost: match scene.comparison() {
                 Some(comparison) => [entry.difference(comparison).delta(form), String::new()],
                 None => [
                     amount(entry.part[0], scene.metric(), form),
                     format!("{}%", percent(entry.part[0], scene.whole_of(None))),
                 ],
-            };
-            canvas.text_right(PART + 1, y, &part, PART, theme.strong());
-            canvas.text_right(PART + SHARE + 1, y, &share, SHARE, theme.text());
-            let start = if share.is_empty() { PART + 3 } else { PART + SHARE + 3 };
-            let room = cells.saturating_sub(start + 1);
-            let reason = theme.plain(&entry.reason(&scene.refined, form)).into_owned();
-            let ellipsis = theme.glyphs.ellipsis;
-            canvas.text(start, y, &cut(&reason, room, ellipsis), room, theme.text());
-            if place == self.selected {
-                canvas.style(0, y, cells, theme.selected());
+            },
+            text: entry.reason(&scene.refined, form),
+            // The end says most, and deep recursion has millions of rows.
+            path: { entry.rows[entry.rows.len().saturating_sub(cells)..].iter() }
+                .map(|row| &*functions[row.function.index()].name)
+                .collect(),
+        };
+        let if_none = match &self.found {
+            Some(Suggestions { understood: 0, .. }) => "nothing stands out".into(),
+            Some(Suggestions { understood, .. }) => {
+                let paths = counted(*understood as u64, "path", form);
+                format!("nothing else stands out: {paths} marked as understood; ' lists the notes")
+                    .into()
             }
-            if y + 1 < lines.end {
-                let room = cells.saturating_sub(4);
-                let path = theme.plain(&path(scene, entry, room)).into_owned();
-                canvas.text(3, y + 1, &path, room, theme.faint());
-            }
-        }
-        if self.list().is_empty() {
-            let text = match self.found {
-                Some(_) => "nothing stands out",
-                None => &*self.instead_of_rows(),
-            };
-            canvas.text(1, top, &theme.plain(text), cells.saturating_sub(2), theme.faint());
-        }
+            None => self.instead_of_rows(),
+        };
+        let entries = self.list().iter().map(entry);
+        entries::draw(canvas, scene, lines, (ENTRY.title, self.selected), entries, &if_none);
     }
 
     fn scroll(&mut self, lines: isize) {
-        let last = self.list().len().saturating_sub(1);
-        self.selected = self.selected.saturating_add_signed(lines).min(last);
+        self.selected.scroll(lines, self.list().len());
     }
 
     fn line_at(&self, line: usize, height: usize) -> Option<usize> {
-        let place = self.first_shown(height) + line / LINES;
-        (place < self.list().len()).then_some(place)
+        self.selected.at(line, height, self.list().len())
     }
 
     fn select_line(&mut self, line: usize) {
-        self.selected = line;
+        self.selected = Selection(line);
     }
 
     fn entered(&mut self, _function: Option<FunctionKey>, _path: Option<Path>, _shown: &Refined) {
-        self.selected = 0;
+        self.selected = Selection(0);
     }
 
     fn noted(&mut self, notes: &Arc<Notes>) {
@@ -197,7 +158,7 @@ impl View for Suggest {
     }
 
     fn act(&mut self, _action: Action, _shown: &Refined) -> Outcome {
-        let path = self.list().get(self.selected).map(|entry| entry.path.clone());
+        let path = self.list().get(self.selected.0).map(|entry| entry.path.clone());
         Outcome { path, ..Outcome::default() }
     }
 

@@ -22,8 +22,10 @@ fn path(refined: &Refined, names: &[&str]) -> Path {
 }
 
 fn entry(state: State, estimate: &str) -> What {
-    let estimate = Estimate::parse(estimate).unwrap();
-    What::Entry(Some(Entry { state, estimate, then: Then::default() }))
+    let estimate = Estimate::parse(estimate, "ns").unwrap();
+    let metric = refined(SOLVER).looked_at().clone();
+    let then = Then { source: metric.source, unit: metric.unit, ..Then::default() };
+    What::Entry { before: None, entry: Some(Entry { state, estimate, then }) }
 }
 
 const SOLVER: &str = "main 10\n  solve 20\n    copy 30\n    wait 5 inline\n  read 35\n";
@@ -49,7 +51,7 @@ fn what_lies_below_another_entry_counts_once() {
     let gains: Vec<_> = ledger
         .lines
         .iter()
-        .map(|line| (line.place, line.samples, line.gain * 2 / period))
+        .map(|line| (line.place, line.samples, line.gain.unwrap() * 2 / period))
         .collect();
     // Of `solve`, half of the 25 that `copy` leaves; of `read`, no more than there is, if that is
     // less than a second.
@@ -65,15 +67,57 @@ fn a_note_is_found_again_in_another_run_whatever_is_inlined_there() {
     let shown = refined(SOLVER);
     let mut notes = Notes::new("solver");
     let wait = path(&shown, &["main", "solve", "wait"]);
-    notes.change(&Change { path: wait.clone(), what: What::Text(" why? ".into()) }).unwrap();
+    notes.change(&Change { path: wait.clone(), what: text("", " why? ") }).unwrap();
     let notes = Notes::read(&notes.text()).unwrap();
     assert_eq!(notes.on(&wait).unwrap().text, "why?");
     let next = refined("other 1\nmain 10\n  solve 20\n    wait 500\n");
     let mut tree = tree(&next);
-    let [Some(row)] = notes.locate(&next, &mut tree)[..] else { panic!("not found") };
+    let [row] = notes.list[0].locate(&next, &mut tree)[..] else { panic!("not found") };
     assert_eq!(tree.row(row).of(next.metric).inclusive, 500);
     let none = refined("main 10\n  wait 20\n");
-    assert_eq!(notes.locate(&none, &mut super::tests::tree(&none)), [None]);
+    assert_eq!(notes.locate(&none, &mut super::tests::tree(&none)), [vec![]]);
+}
+
+/// Where the compiler inlines one call of two, both are the function: a part of it is never
+/// compared with the whole.
+#[test]
+fn what_is_inlined_at_one_call_of_two_counts_whole() {
+    let one = refined("main 10\n  solve 20\n    wait 500\n      poll 7\n");
+    let two = refined(
+        "main 10\n  solve 20\n    wait 300\n      poll 3\n    wait 200 inline\n      poll 4\n",
+    );
+    let wait = path(&one, &["main", "solve", "wait"]);
+    let poll = path(&one, &["main", "solve", "wait", "poll"]);
+    let inlined = Path(
+        wait.0
+            .iter()
+            .map(|step| {
+                let kind =
+                    if step.key().name() == "wait" { FrameKind::Inline } else { step.kind() };
+                Step::new(step.key().clone(), kind, step.number())
+            })
+            .collect(),
+    );
+    let mut notes = Notes::new("solver");
+    for path in [&wait, &poll] {
+        notes.change(&Change { path: path.clone(), what: entry(State::ToFix, "all") }).unwrap();
+    }
+    for shown in [&one, &two] {
+        let mut tree = tree(shown);
+        let ledger = ledger(&notes, shown, &mut tree);
+        let period = u128::from(shown.looked_at().period);
+        let lines: Vec<_> = ledger
+            .lines
+            .iter()
+            .map(|line| (line.samples, line.gain.map(|gain| gain / period)))
+            .collect();
+        assert_eq!(lines, [(Some(507), Some(500)), (Some(7), Some(7))]);
+        assert_eq!(ledger.covered, 507);
+        assert_eq!(samples_of(&wait, shown, &mut tree), 507);
+    }
+    // A note on either is a note on both.
+    notes.change(&Change { path: inlined.clone(), what: text("", "why?") }).unwrap();
+    assert_eq!((notes.list.len(), &*notes.on(&inlined).unwrap().text), (2, "why?"));
 }
 
 #[test]
@@ -82,38 +126,108 @@ fn changes_are_bounded_and_a_bad_file_is_none() {
     let mut notes = Notes::new("solver");
     let on = path(&shown, &["main"]);
     let change = |notes: &mut Notes, what| notes.change(&Change { path: on.clone(), what });
-    change(&mut notes, What::Removed).unwrap();
-    change(&mut notes, What::Entry(None)).unwrap();
+    change(&mut notes, What::Bookmark(false)).unwrap();
+    change(&mut notes, What::Entry { before: None, entry: None }).unwrap();
     assert_eq!(notes.list.len(), 0);
-    change(&mut notes, What::Bookmark).unwrap();
-    change(&mut notes, What::Text("x".repeat(5000))).unwrap();
+    change(&mut notes, What::Bookmark(true)).unwrap();
+    // Nothing is cut off unseen.
+    assert!(change(&mut notes, text("", &"x".repeat(5000))).unwrap_err().contains("1000"));
+    change(&mut notes, text("", &"x".repeat(MOST_TEXT))).unwrap();
     assert_eq!((notes.list.len(), notes.list[0].text.len()), (1, MOST_TEXT));
-    change(&mut notes, What::Removed).unwrap();
+    let all = notes.list[0].clone();
+    change(&mut notes, What::Removed(Box::new(all.clone()))).unwrap();
     assert_eq!(notes.list.len(), 0);
-    assert!(notes.change(&Change { path: Path::default(), what: What::Bookmark }).is_err());
+    change(&mut notes, What::Restored(Box::new(all.clone()))).unwrap();
+    assert_eq!(notes.list.first(), Some(&all));
+    assert!(change(&mut notes, What::Restored(Box::new(all))).is_err());
+    let root = Change { path: Path::default(), what: What::Bookmark(true) };
+    assert!(notes.change(&root).is_err());
     let name = "x".repeat(MOST_BYTES + 1);
     let long = refined(&format!("\"{name}\" 1\n"));
     let long = path(&long, &[&name]);
-    assert!(notes.change(&Change { path: long, what: What::Bookmark }).is_err());
+    assert!(notes.change(&Change { path: long, what: What::Bookmark(true) }).is_err());
     for bad in ["", "{}", "[]", "{\"version\":2,\"program\":\"\",\"list\":[]}", "\u{0}"] {
         assert_eq!(Notes::read(bad), None, "{bad}");
     }
+    // A bookmark of an earlier csprof is one.
+    let old = "{\"version\":1,\"program\":\"a\",\"list\":[{\"path\":[[\"main\",null,0]],\
+               \"text\":\"\",\"entry\":null}]}";
+    assert!(Notes::read(old).unwrap().list[0].is_bookmarked);
+}
+
+fn text(before: &str, text: &str) -> What {
+    What::Text { before: before.to_owned(), text: text.to_owned() }
+}
+
+/// Another viewer is as good as this one.
+#[test]
+fn what_was_said_meanwhile_is_not_replaced_unseen() {
+    let shown = refined(SOLVER);
+    let mut notes = Notes::new("solver");
+    let on = path(&shown, &["main"]);
+    let mut change = |what| {
+        let before = notes.clone();
+        let changed = notes.change(&Change { path: on.clone(), what });
+        assert!(changed.is_ok() || notes == before, "a change that fails changes nothing");
+        changed.map(|()| notes.list.clone())
+    };
+    let entered = |before, what| match what {
+        What::Entry { entry, .. } => What::Entry { before, entry },
+        other => other,
+    };
+    let half = Some((State::ToFix, Estimate::Share(500)));
+    change(entry(State::ToFix, "50%")).unwrap();
+    assert!(change(entry(State::Understood, "nothing")).unwrap_err().contains("meanwhile"));
+    // As good as done.
+    change(entry(State::ToFix, "50%")).unwrap();
+    change(text("", "theirs")).unwrap();
+    assert!(change(text("", "mine")).is_err());
+    change(entered(half, entry(State::ToFix, "all"))).unwrap();
+    assert_eq!(change(What::Bookmark(false)).unwrap()[0].text, "theirs");
 }
 
 #[test]
 fn another_estimate_keeps_what_was_measured_first() {
     let shown = refined(SOLVER);
     let mut notes = Notes::new("solver");
-    let mut enter = |estimate, samples, command: &str| {
-        let then = Then { samples, command: vec![command.to_owned()], ..Then::default() };
-        let what = What::Entry(Some(Entry { state: State::ToFix, estimate, then }));
-        notes.change(&Change { path: path(&shown, &["main"]), what })?;
+    let mut enter = |estimate, samples, command: &str, source: &str| {
+        let (command, source) = (vec![command.to_owned()], source.to_owned());
+        let is_whole = samples != 3;
+        let then = Then { samples, command, source, is_whole, ..Then::default() };
+        let before = notes.list.first().and_then(Note::entered);
+        let entry = Some(Entry { state: State::ToFix, estimate, then });
+        notes.change(&Change {
+            path: path(&shown, &["main"]),
+            what: What::Entry { before, entry },
+        })?;
         let entry = notes.list[0].entry.clone().unwrap();
         Ok::<_, String>((entry.estimate, entry.then.samples))
     };
-    assert_eq!(enter(Estimate::All, 7, "a"), Ok((Estimate::All, 7)));
-    assert_eq!(enter(Estimate::Nothing, 5, "a"), Ok((Estimate::Nothing, 7)));
-    assert!(enter(Estimate::All, 5, &"x".repeat(MOST_BYTES + 1)).is_err());
+    // By an earlier csprof, of a part of the path.
+    assert_eq!(enter(Estimate::Nothing, 3, "a", "x"), Ok((Estimate::Nothing, 3)));
+    assert_eq!(enter(Estimate::All, 7, "a", "x"), Ok((Estimate::All, 7)));
+    assert_eq!(enter(Estimate::Nothing, 5, "a", "x"), Ok((Estimate::Nothing, 7)));
+    assert!(enter(Estimate::All, 5, &"x".repeat(MOST_BYTES + 1), "x").is_err());
+    // An amount is of the metric that it was typed for, so the entry begins anew with another.
+    assert_eq!(enter(Estimate::Share(5), 5, "a", "y"), Ok((Estimate::Share(5), 7)));
+    assert_eq!(enter(Estimate::Amount(5), 9, "a", "y"), Ok((Estimate::Amount(5), 9)));
+}
+
+/// 5 ms of CPU time are not 5 000 000 calls.
+#[test]
+fn an_amount_of_another_metric_gives_nothing_here() {
+    let shown = refined(SOLVER);
+    let mut notes = Notes::new("solver");
+    let then = Then { source: "calls".into(), unit: "calls".into(), ..Then::default() };
+    let enter = |estimate| Some(Entry { state: State::ToFix, estimate, then: then.clone() });
+    let path = path(&shown, &["main"]);
+    let what = What::Entry { before: None, entry: enter(Estimate::Amount(5000)) };
+    notes.change(&Change { path, what }).unwrap();
+    let ledger = ledger(&notes, &shown, &mut tree(&shown));
+    assert_eq!((ledger.lines[0].gain, ledger.gain), (None, 0));
+    let entry = notes.list[0].entry.as_ref().unwrap();
+    assert_eq!(entry.estimate_text(shown.looked_at()), "5000 calls of calls");
+    assert_eq!(enter(Estimate::Share(500)).unwrap().estimate_text(shown.looked_at()), "50%");
 }
 
 #[test]
@@ -128,11 +242,18 @@ fn estimates_are_read_as_they_are_written() {
         ("-1.5s", Estimate::Amount(1_500_000_000)),
         ("20us", Estimate::Amount(20_000)),
     ] {
-        assert_eq!(Estimate::parse(text), Ok(estimate), "{text}");
-        assert_eq!(Estimate::parse(&estimate.to_string()), Ok(estimate), "{text}");
+        assert_eq!(Estimate::parse(text, "ns"), Ok(estimate), "{text}");
+        assert_eq!(Estimate::parse(&estimate.text("ns"), "ns"), Ok(estimate), "{text}");
     }
-    for wrong in ["half", "150%", "5", "1e9 s", "NaN%", "..", "5 h", "%"] {
-        assert!(Estimate::parse(wrong).is_err(), "{wrong}");
+    for (text, amount) in [("5000", 5000), ("5 k", 5000), ("1.5M calls", 1_500_000), ("7calls", 7)]
+    {
+        let estimate = Estimate::Amount(amount);
+        assert_eq!(Estimate::parse(text, "calls"), Ok(estimate), "{text}");
+        assert_eq!(Estimate::parse(&estimate.text("calls"), "calls"), Ok(estimate), "{text}");
+    }
+    assert!(Estimate::parse("120 ms", "calls").unwrap_err().contains("a number of calls"));
+    for wrong in ["half", "150%", "5", "1e9 s", "NaN%", "..", "5 h", "%", "-", "- "] {
+        assert!(Estimate::parse(wrong, "ns").is_err(), "{wrong}");
     }
 }
 

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use super::state::{ParseError, Parser, one_or};
 use crate::refine::lang::lexer::{TokenKind, property};
-use crate::refine::lang::sets::SetLookup;
+use crate::refine::lang::sets::{RefinementLookup, SetLookup};
 use crate::refine::lang::syntax::{Chain, Field, FramePattern, KINDS, Link};
 use crate::refine::pattern::glob::{self, Glob};
 use crate::refine::pattern::nearest::nearest;
 
 /// Sets that are named in a message at most.
 const MOST_SETS: usize = 24;
+
+/// Refinements that are, too.
+const MOST_REFINEMENTS: usize = 5;
 
 /// Sets whose name is compared with one that does not exist.
 const MOST_COMPARED: usize = 1000;
@@ -97,7 +100,24 @@ impl Parser<'_> {
                 SetLookup::Broken(problem) => {
                     Err(self.error(format!("this set cannot be used: {problem}"), &[]))
                 }
+                SetLookup::Unknown
+                    if !matches!(self.sets.refinement(name), RefinementLookup::Unknown) =>
+                {
+                    let message = format!("@{name} is a refinement: it stands alone between `|`");
+                    Err(self.error(message, &[]))
+                }
                 SetLookup::Unknown => {
+                    let saved = self.sets.refinements().iter().map(|saved| &*saved.name);
+                    let compared = self.sets.names().chain(saved).take(MOST_COMPARED);
+                    let meant = nearest(name, compared).into_iter().next();
+                    // Fewer letters are like anything.
+                    let meant = meant.filter(|_| name.chars().count() >= 3);
+                    let is_saved =
+                        |name: &str| self.sets.refinements().iter().any(|saved| saved.name == name);
+                    if let Some(meant) = meant.as_deref().filter(|meant| is_saved(meant)) {
+                        let message = format!("there is no such set, but a refinement @{meant}");
+                        return Err(self.error(message, &[]));
+                    }
                     let mut names: Vec<_> = self
                         .sets
                         .names()
@@ -108,13 +128,20 @@ impl Parser<'_> {
                         names.push("…".to_owned());
                     }
                     let names: Vec<_> = names.iter().map(String::as_str).collect();
-                    let compared = self.sets.names().take(MOST_COMPARED);
-                    let message = match nearest(name, compared).first() {
-                        // Fewer letters are like anything.
-                        Some(meant) if name.chars().count() >= 3 => {
-                            format!("there is no such set, but @{meant} is; sets are")
+                    let mut saved: Vec<_> = { self.sets.refinements().iter() }
+                        .take(MOST_REFINEMENTS)
+                        .map(|saved| format!("@{}", saved.name))
+                        .collect();
+                    if self.sets.refinements().len() > MOST_REFINEMENTS {
+                        saved.push("…".to_owned());
+                    }
+                    let saved = saved.join(", ");
+                    let message = match meant {
+                        None if !saved.is_empty() => {
+                            format!("there is no such set, nor a refinement ({saved}); sets are")
                         }
-                        _ => "there is no such set; sets are".to_owned(),
+                        Some(meant) => format!("there is no such set, but @{meant} is; sets are"),
+                        None => "there is no such set; sets are".to_owned(),
                     };
                     Err(self.error(message, &names))
                 }

@@ -11,7 +11,7 @@ pub(crate) mod state;
 use self::state::{ParseError, Parser};
 use super::lexer::{self, TokenKind};
 use super::preset::Preset;
-use super::sets::Sets;
+use super::sets::{RefinementLookup, Sets};
 use super::stage::{Refinement, STAGES, Stage, StageEntry, StageForm};
 use super::syntax::{Axis, Chain, FramePattern, Grain};
 
@@ -31,10 +31,10 @@ pub(crate) fn refinement(text: &str, sets: &Sets) -> Result<Refinement, ParseErr
     if tokens.is_empty() {
         return Ok(Refinement::default());
     }
-    let mut stages = vec![parser.stage()?];
+    let mut stages = parser.stages()?;
     while parser.at < tokens.len() {
         parser.expect("|")?;
-        stages.push(parser.stage()?);
+        stages.extend(parser.stages()?);
     }
     Ok(Refinement { stages })
 }
@@ -89,6 +89,22 @@ pub(crate) fn pattern_at(text: &str, at: usize, sets: &Sets) -> Result<FramePatt
 }
 
 impl Parser<'_> {
+    /// A stage, or those of a refinement that was saved under a name.
+    fn stages(&mut self) -> Result<Vec<Stage>, ParseError> {
+        let is_alone = self.at + 1 == self.tokens.len() || self.is_sign(1, "|");
+        let name = self.keyword(0).strip_prefix('@').filter(|_| is_alone);
+        let stages = match name.map(|name| self.sets.refinement(name)) {
+            Some(RefinementLookup::Saved(stages)) => stages.to_vec(),
+            Some(RefinementLookup::Broken(problem)) => {
+                let message = format!("this refinement cannot be used: {problem}");
+                return Err(self.error(message, &[]));
+            }
+            Some(RefinementLookup::Unknown) | None => return Ok(vec![self.stage()?]),
+        };
+        self.at += 1;
+        Ok(stages)
+    }
+
     fn stage(&mut self) -> Result<Stage, ParseError> {
         match self.here() {
             Some(TokenKind::Sign("|")) => {
