@@ -57,10 +57,19 @@ fn several_runs_are_judged_by_their_spread() {
 }
 
 fn refusals(workshop: &Workshop, [a1, a2, b1]: [&str; 3]) {
+    let merged = workshop.csprof(&["merge", "-o", "merged.csprof", a1, a2]);
+    assert!(merged.status.success(), "{}", merged.complained());
     let _other_rate = workshop.record(&["-e", "cputime@100"], &["./scaled", "2"]);
     for (arguments, status, cause) in [
         (&["diff", a1, "run.csprof", "--with", b1][..], 1, "was sampled by"),
         (&["diff", a1, a1, "--with", b1], 1, "is the same run as"),
+        (
+            &["diff", "merged.csprof", a1, "--with", b1],
+            1,
+            "is the same run as one in merged.csprof",
+        ),
+        (&["diff", a2, "merged.csprof", "--with", b1], 1, "holds a run of a2.csprof"),
+        (&["diff", a1, a2, "--with", b1, "--fail-above", "1"], 1, "more per run than a1.csprof +1"),
         (&["diff", a1, a2, b1], 2, "--with"),
         (&["diff", a1], 2, "two files are compared"),
         (&["diff", a1, b1, "--scaling", "weak", "--workers", "4"], 2, "4,16"),

@@ -18,7 +18,7 @@ use super::sort::compared_column;
 use crate::export::{FORMATS, format};
 use crate::print;
 use crate::profile::Profile;
-use crate::profile::comparison::{Rename, Scale};
+use crate::profile::comparison::{BASE, OTHER, Rename, Scale};
 use crate::refine::{Grain, Refined, Stage, unwatched};
 use crate::report::Options;
 use crate::report::diff::{csv, json, summary, text, total};
@@ -33,7 +33,8 @@ const EXAMPLES: &str = "\
 Call paths are aligned by function and load module; lines, addresses and versions of libraries do \
 not matter. Each sample stands for its period, so runs of different rates compare; edge counts \
 compare at equal periods only. ±2σ is what sampling alone makes of two equal runs in 95 of 100 \
-cases: 2·√(b + o) samples for b and o of them (Poisson), an upper bound for timers.
+cases: 2·√(b + o) samples for b and o of them (Poisson), an upper bound for timers. Of 0 samples, \
+3.7 may be expected (-ln 0.025), so 0 and o differ by noise up to √(3.7² + 4·o).
 
 With --with, each side has several runs: amounts are means per run, and the noise is the spread \
 between runs: ±95% is the interval in which the true difference is in 95 of 100 cases (Welch's t). \
@@ -41,15 +42,19 @@ Where one side has one run, its spread is taken to be that of the other, or the 
 if that is more. A column of runs takes 72 bytes for each row.
 
 With --scaling, expected is what OTHER should cost on its ranks or threads, and the difference is \
-the loss: beyond what BASE cost (strong), or that times the ratio of their numbers (weak). CPU time \
-of all ranks and threads is compared. --workers gives the numbers where they are not counted right.
+the loss: beyond what BASE cost (strong), or that times the ratio of their numbers (weak). Compared \
+is what the samples of all ranks and threads stand for: CPU time with `cputime`; elapsed time of all \
+threads with `realtime`, whether they run or wait. --workers gives the numbers where they are not \
+counted right. Where --limit leaves rows out, those that lose most are shown.
 
 JSON: {unit, refined, base, other, delta, noise, rows}; base and other are {file, command, source, period, \
 period_unit, lost, total, shown, out, samples: {total, shown, out}}; a row is {depth, function, \
 module, file, line, kind, base, other, delta, noise, change, significant}, with {inclusive, \
-exclusive} in base (with edges), other (with edges), delta and noise. Integers, in unit. With several \
-runs also {low, high, noise_by}, in base and other {runs, deviation}, in rows low and high; with \
---scaling {scaling, workers, expected}, in rows expected and loss_percent.
+exclusive} in base (with edges), other (with edges), delta and noise. Integers, in unit; means of \
+counts have decimals, as many as tell them apart. Edges are null where sides have different periods \
+or numbers of runs. With several runs also {low, high, noise_by}, in base and other {runs, \
+deviation}, in rows low and high; with --scaling {scaling, workers, expected}, in rows expected and \
+loss_percent.
 
 Exit codes: 0 compared, 1 failed or --fail-above, 2 wrong usage.
 
@@ -104,7 +109,8 @@ pub struct Diff {
     /// Show this many levels of the tree
     #[arg(long, help_heading = "Rows", value_name = "N")]
     depth: Option<u32>,
-    /// Show at most this many rows, those that differ most [default: 60 in text, all for machines]
+    /// Show at most this many rows, those that differ most, or with --scaling lose most [default:
+    /// 60 in text, all for machines]
     #[arg(long, help_heading = "Rows", value_name = "N")]
     limit: Option<usize>,
     /// Show rows that differ by at least this share of the total, or have such a row below them
@@ -235,12 +241,16 @@ impl Diff {
         });
         if let Some(most) = above.filter(|_| !all.delta(Form::Ascii).starts_with('-')) {
             let growth = all.growth_with_unit(Form::Ascii);
+            // Of several runs, the first and how many more.
+            let name = |side: usize| &all.comparison().sides[side].name;
             let expected = if self.runs.scaling.is_some() { "expected by " } else { "" };
             print::message(format_args!(
-                "{} costs {} more than {expected}{} ({growth}), and --fail-above allows {most}%",
-                files[1][0].display(),
+                "{} costs {}{} more{} than {expected}{} ({growth}), and --fail-above allows {most}%",
+                name(OTHER),
                 all.delta(Form::Ascii).trim_start_matches('+'),
-                files[0][0].display(),
+                all.unit_behind(),
+                if all.comparison().has_several_runs() { " per run" } else { "" },
+                name(BASE),
             ))?;
             return Ok(ExitCode::FAILURE);
         }

@@ -18,8 +18,8 @@ pub(super) struct RowChoice {
     /// Open these rows and no others: 1.3 is the third row below the first row; `none` opens none
     #[arg(long, value_name = "ROWS", value_parser = open_rows)]
     open: Option<OpenRows>,
-    /// With --view tables (or, of report, distribution): the path, such as `main > solve >>
-    /// memcpy`, or a function [default: the empty path]
+    /// With --view tables: the path, such as `main > solve >> memcpy`, or a function [default: the
+    /// empty path]. With --view distribution: what is spread, the same [default: all that is shown]
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// With --view tables: with any number of calls between path and function

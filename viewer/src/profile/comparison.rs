@@ -21,8 +21,12 @@ use csprof_format::profile::Metric;
 use regex::Regex;
 
 use super::intern::Interner;
-use super::merge::{Agreement, Merger, Renumbered, Unmergeable, measure_the_same, sampled_by};
-pub use super::sides::{BASE, Comparison, OTHER, Scale, Scaling, ScalingKind, Side, SideRun};
+use super::merge::{
+    Agreement, Merger, Renumbered, Unmergeable, measure_the_same, runs_of, sampled_by,
+};
+pub use super::sides::{
+    BASE, Comparison, OTHER, Scale, Scaling, ScalingKind, Side, SideRun, UNSEEN,
+};
 pub use super::spread::{LEAST_VARIANCE, Method, Noise};
 use super::{
     Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, NodesBuilder, Profile,
@@ -199,19 +203,27 @@ const NO_RUN: &str = "each side of a comparison has a run";
 
 /// Whether runs are of one side: each once, and sampled as the first one.
 fn are_repetitions(runs: &[(String, Profile)], metric: MetricRef) -> Result<(), Unmergeable> {
-    let mut known: HashMap<u128, &str> = HashMap::new();
+    let mut known: HashMap<u128, &(String, Profile)> = HashMap::new();
     let first =
         runs.first().and_then(|(name, run)| Some((name, run.metrics().nth(metric.index())?.1)));
     let Some((first_name, first)) = first else { return Ok(()) };
-    for (name, run) in runs {
-        if runs.len() > 1
-            && let Some(same) = known.insert(run.info.run.id(), name)
-        {
+    for of in runs.iter().filter(|_| runs.len() > 1) {
+        let (name, run) = of;
+        // A file that was merged counts as one run, such as all ranks of one job.
+        let ids = runs_of(&run.info);
+        if let Some((same, first)) = ids.iter().find_map(|id| known.get(id)) {
+            let is = match [run, first].map(|run| run.info.runs.is_empty()) {
+                [true, true] => "is the same run as",
+                [true, false] => "is the same run as one in",
+                [false, _] => "holds a run of",
+            };
             return Err(Unmergeable(format!(
-                "{name}: is the same run as {same}; the spread of runs is that of different ones, so \
-                 leave one out"
+                "{name}: {is} {same}; the spread of runs is that of different ones, so leave one out"
             )));
         }
+        known.extend(ids.into_iter().map(|id| (id, of)));
+    }
+    for (name, run) in runs {
         if !run.metrics().any(|(_, of)| of == first) {
             let of_run: Vec<String> = run.metrics().map(|(_, of)| sampled_by(of)).collect();
             return Err(Unmergeable(format!(
@@ -262,7 +274,7 @@ fn describe(name: &str, profile: &Profile, first: ProcessId) -> Side {
     let total = profile.total();
     Side {
         name: name.to_owned(),
-        runs: vec![SideRun { name: name.to_owned(), total, first }],
+        runs: vec![SideRun { name: name.to_owned(), total, parts: info.runs.len().max(1), first }],
         run: info.run.clone(),
         metric: info.metric.clone(),
         total,
@@ -544,6 +556,42 @@ main 4
         assert_eq!(error(one(), Vec::new()), "each side of a comparison has a run");
         // The two sides may be one run, as before.
         assert!(Profile::compared_runs([one(), one()], None, &[]).is_ok());
+    }
+
+    #[test]
+    fn a_run_comes_once_whatever_it_was_merged_with() {
+        let named = |start: u64, name: &str| {
+            let (_, mut run) = runs(&["f 1\n"], 5, start).remove(0);
+            run.info.metric.unit = "ns".to_owned();
+            (name.to_owned(), run)
+        };
+        let merged = |starts: [u64; 2], name: &str| {
+            let mut merger = Merger::new(Agreement::SameMetrics);
+            let mut parts = starts.map(|start| named(start, "part").1);
+            for part in &mut parts {
+                merger.add("part", std::mem::take(&mut part.info)).unwrap();
+            }
+            let (_, mut run) = named(starts[0], name);
+            run.info = merger.finish().into();
+            (name.to_owned(), run)
+        };
+        let compared = |base| Profile::compared_runs([base, vec![named(9, "other")]], None, &[]);
+        let error = |base| compared(base).unwrap_err().to_string();
+        let rest = "; the spread of runs is that of different ones, so leave one out";
+        assert_eq!(
+            error(vec![merged([1, 2], "both"), named(2, "alone")]),
+            format!("alone: is the same run as one in both{rest}")
+        );
+        assert_eq!(
+            error(vec![named(2, "alone"), merged([1, 2], "both")]),
+            format!("both: holds a run of alone{rest}")
+        );
+        assert_eq!(
+            error(vec![merged([1, 2], "12"), merged([2, 3], "23")]),
+            format!("23: holds a run of 12{rest}")
+        );
+        // The ranks of one job, which were recorded apart, are one run.
+        assert!(compared(vec![merged([1, 2], "12"), merged([3, 4], "34")]).is_ok());
     }
 
     #[test]

@@ -24,7 +24,8 @@ use csprof_format::profile::{
     self as saved, FurtherMetric, MergedRun, Metric, ModuleFile, SymbolSource,
 };
 
-use self::runs::{runs_of, together};
+pub(super) use self::runs::runs_of;
+use self::runs::together;
 pub use self::sources::CONFLICT;
 use self::sources::SourcesOfParts;
 pub use self::stages::CommonStages;

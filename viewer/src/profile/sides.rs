@@ -69,6 +69,8 @@ pub struct SideRun {
     pub name: String,
     /// Samples in its trees.
     pub total: u64,
+    /// Runs that its file was merged from, such as ranks that were recorded apart; 1 of no merge.
+    pub parts: usize,
     /// The first process of it; all up to the next run's are of it, too.
     pub first: ProcessId,
 }
@@ -92,6 +94,9 @@ pub struct Side {
 
 /// BASE in [`Comparison::sides`].
 pub const BASE: usize = 0;
+/// The greatest mean of a Poisson count of which 2.5 % are 0, -ln 0.025: what may be where no
+/// sample was met (Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28, 1936).
+pub const UNSEEN: f64 = 3.689;
 /// OTHER in [`Comparison::sides`].
 pub const OTHER: usize = 1;
 
@@ -179,10 +184,24 @@ impl Comparison {
     /// variances of two independent runs add up. Timers are more regular than that, and a row
     /// that has nearly all samples varies less, so this is an upper bound of what sampling
     /// does; what differs between two runs of one program comes on top.
+    ///
+    /// A count of 0 does not say that there is nothing: it counts as [`UNSEEN`], and the two
+    /// distances are put together as Zou and Donner do ("Construction of confidence limits about
+    /// effect measures: a general approach", Statistics in Medicine 27, 2008). Where neither side
+    /// has a sample, nothing differs.
     #[must_use]
     pub fn noise(&self, samples: [u64; 2]) -> f64 {
+        if samples == [0, 0] {
+            return 0.0;
+        }
         let weights = self.weights();
-        let variance = |side: usize| samples[side] as f64 * (weights[side] as f64).powi(2);
+        let variance = |side: usize| {
+            let of_count = match samples[side] {
+                0 => (UNSEEN / 2.0).powi(2),
+                samples => samples as f64,
+            };
+            of_count * (weights[side] as f64).powi(2)
+        };
         2.0 * (variance(BASE) + variance(OTHER)).sqrt()
     }
 }

@@ -305,7 +305,8 @@ pub fn json(
     rows.end()
 }
 
-/// Writes it for spreadsheets: the rows of JSON.
+/// Writes it for spreadsheets: the rows of JSON, each with what the peers are, the process whose
+/// they are, and whether they differ by no more than noise; nothing where JSON has `null`.
 ///
 /// # Errors
 /// Those of `out`.
@@ -315,11 +316,31 @@ pub fn csv(
     options: &Options,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    const HEADS: [&str; 8] = [
+        "peer",
+        "stage",
+        "inclusive",
+        "exclusive",
+        "over",
+        "process",
+        "inclusive_is_noise",
+        "exclusive_is_noise",
+    ];
     let mut table = csv::Writer::from_writer(out);
-    table.write_record(["peer", "stage", "inclusive", "exclusive"]).map_err(of_output)?;
+    table.write_record(HEADS).map_err(of_output)?;
+    let Some(over) = report.over() else { return table.flush() };
+    let process = over.dimension.process.as_deref().unwrap_or_default();
+    let is_noise = [Cost::Inclusive, Cost::Exclusive].map(|cost| {
+        let statistics = report.distribution.statistics(over, refined.metric, cost);
+        let is_known = over.dimension.has_imbalance();
+        if is_known { statistics.is_noise.to_string() } else { String::new() }
+    });
     each(refined, report, options, |of| {
         let [inclusive, exclusive] = [of.inclusive, of.exclusive].map(|cost| cost.to_string());
-        let record = [&*cell(of.peer), &*cell(of.stage), &inclusive, &exclusive];
+        let [of_peer, over] = [&*cell(of.peer), over.dimension.noun()];
+        let [stage, process] = [of.stage, process].map(cell);
+        let record =
+            [of_peer, &*stage, &inclusive, &exclusive, over, &*process, &is_noise[0], &is_noise[1]];
         table.write_record(record).map_err(of_output)
     })?;
     table.flush()
@@ -427,7 +448,13 @@ incl time  % row  rank
         assert_eq!(object["rows"][0], first);
         let csv = written(csv, &Options::default());
         let lines: Vec<_> = csv.lines().collect();
-        assert_eq!(lines[..2], ["peer,stage,inclusive,exclusive", "rank 2,rank = 2,95,5"]);
+        assert_eq!(
+            lines[..2],
+            [
+                "peer,stage,inclusive,exclusive,over,process,inclusive_is_noise,exclusive_is_noise",
+                "rank 2,rank = 2,95,5,rank,,false,true"
+            ]
+        );
         assert_eq!(lines.len(), 5);
     }
 

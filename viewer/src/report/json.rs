@@ -16,7 +16,8 @@
 //! `build_id`, `call_file` and `call_line` follow; with `--spread`, `spread`: inclusive cost of
 //! ranks, processes or threads in their order, of each of eight cells at most the one with most;
 //! `null` where there are no peers, or none has any of it. Who they are stands before the rows:
-//! `"spread": {"over", "process", "peers"}`; `process` is theirs where they are threads.
+//! `"spread": {"over", "process", "others", "peers"}`; `process` is theirs where they are threads,
+//! that with most of them, and `others` how many other processes have several.
 //!
 //! Of a profile of several metrics, all this is about one of them, and there are further keys:
 //! `"metrics": [{"name", "unit", "period", "base", "shown", "out"}]` before the rows, and in each
@@ -64,13 +65,15 @@ pub(super) struct Heading<'r> {
 struct SpreadOver {
     over: &'static str,
     process: Option<String>,
+    others: usize,
     peers: usize,
 }
 
 impl SpreadOver {
     fn of(strips: &Strips) -> Self {
         let process = strips.process().map(str::to_owned);
-        Self { over: strips.noun(), process, peers: strips.peers() }
+        let others = strips.others();
+        Self { over: strips.noun(), process, others, peers: strips.peers() }
     }
 }
 
@@ -150,7 +153,7 @@ impl Serialize for Members<'_> {
     }
 }
 
-struct JsonValue<'r>(Plain<'r>);
+pub(super) struct JsonValue<'r>(pub(super) Plain<'r>);
 
 impl Serialize for JsonValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

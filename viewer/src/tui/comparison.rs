@@ -9,7 +9,7 @@ use super::scene::Scene;
 use super::theme::Theme;
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
 use crate::views::difference::{Change, Difference};
-use crate::views::number::{amount, shares};
+use crate::views::number::{amount_per, shares};
 use crate::views::{Cost, Row};
 
 /// How a difference looks: what is more than noise is strong, and has the mark of its direction.
@@ -29,7 +29,8 @@ pub(super) fn title(scene: &Scene, comparison: &Comparison, cells: usize) -> Str
         let side = &comparison.sides[at];
         let name = side.name.rsplit('/').next().unwrap_or_default();
         let all = match comparison.scale {
-            Scale::Share => amount(side.total, &side.metric, form),
+            // Of one run, as where amounts are compared.
+            Scale::Share => amount_per(side.total, comparison.runs(at), &side.metric, form),
             Scale::Amount | Scale::Samples => totals.amount(at, form),
         };
         (name, all)

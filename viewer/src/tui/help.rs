@@ -81,7 +81,10 @@ fn glossary() -> Vec<Item> {
         pair("12 before a name", "how many frames deep it is, where guides would take all room"),
         pair("peers", "ranks, processes or threads that do the same work at one time"),
         pair("imbalance", "(most - mean) × number of peers: what all wait for the slowest one"),
-        pair("noise", "what differs by so little may differ by sampling alone"),
+        pair(
+            "noise",
+            "how far equal runs differ: by sampling, or as measured between several runs",
+        ),
         pair("spread", "a strip of peers in their order, as high as their cost; D shows more"),
         pair("stage", "one step of a refinement: through, not through, hide, ..."),
         pair("shown + out", "all samples: those on the screen, and those that stages took out"),

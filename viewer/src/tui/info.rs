@@ -113,7 +113,15 @@ fn seconds(ns: u64, form: Form) -> String {
 fn sides(comparison: &Comparison, form: Form) -> Vec<Item> {
     let mut items = Vec::new();
     for (side, name) in comparison.sides.iter().zip(["Base", "Other"]) {
-        items.extend(run(&format!("{name}: {}", side.name), &side.run, form));
+        items.extend(match &side.runs[..] {
+            [first, _, ..] => {
+                let title = format!("{name}: {} runs", side.runs.len());
+                let mut of_first = run(&title, &side.run, form);
+                of_first.insert(1, pair("of the first", &*first.name));
+                of_first
+            }
+            _ => run(&format!("{name}: {}", side.name), &side.run, form),
+        });
         let period = amount(1, &side.metric, form);
         let source = &side.metric.source;
         items.push(pair("source", format!("{source}, one sample for {period}")));

@@ -14,6 +14,9 @@ pub struct Difference<'c> {
     noise: Noise,
 }
 
+/// More decimals than these are for nobody.
+const MOST_DECIMALS: u32 = 6;
+
 /// What became of something from BASE to OTHER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -87,7 +90,28 @@ impl<'c> Difference<'c> {
         Some(self.size_text(self.deviation_of(side)?, form))
     }
 
-    /// The same as an integer in [`unit`](unit()), rounded up.
+    /// How many decimals tell two means apart that differ: of n and of m runs they do by 1 / (n·m)
+    /// at least. Times need none, since a sample stands for many nanoseconds.
+    #[must_use]
+    pub fn decimals(&self) -> u32 {
+        let is_counted = match self.comparison.scale {
+            Scale::Samples => true,
+            Scale::Amount => !self.comparison.sides[OTHER].metric.is_time(),
+            Scale::Share => false,
+        };
+        let [_, fewer] = self.comparison.expected();
+        let parts = [BASE, OTHER].map(|side| u128::from(self.comparison.runs(side)));
+        let parts = parts[BASE].saturating_mul(parts[OTHER]).saturating_mul(fewer);
+        let is_enough = |decimals: &u32| 10_u128.pow(*decimals) >= parts;
+        if is_counted { (0..MOST_DECIMALS).find(is_enough).unwrap_or(MOST_DECIMALS) } else { 0 }
+    }
+
+    /// How many of the integers of `plain_…` are one [`unit`](unit()).
+    fn fractions(&self) -> u128 {
+        10_u128.pow(self.decimals())
+    }
+
+    /// The same as an integer, as [`Self::plain_amount`], rounded up.
     #[must_use]
     pub fn plain_deviation(&self, side: usize) -> Option<u128> {
         Some((self.deviation_of(side)? / self.plain_unit()).ceil() as u128)
@@ -104,12 +128,16 @@ impl<'c> Difference<'c> {
         Some(self.noise.deviations[side]? * unit)
     }
 
-    /// The least and the greatest difference that the noise leaves, as [`Self::plain_delta`].
+    /// The least and the greatest difference that the noise leaves, as [`Self::plain_delta`],
+    /// rounded outward.
     #[must_use]
     pub fn plain_interval(&self) -> [i128; 2] {
-        let noise = i128::try_from(self.plain_noise()).unwrap_or(i128::MAX);
+        let exact = self.comparison.delta(self.samples) as f64;
+        let [low, high] = [exact - self.noise.half_width, exact + self.noise.half_width]
+            .map(|end| end / self.plain_unit());
+        // A difference of rounded amounts may be off by one.
         let delta = self.plain_delta();
-        [delta.saturating_sub(noise), delta.saturating_add(noise)]
+        [delta.min(low.floor() as i128), delta.max(high.ceil() as i128)]
     }
 
     /// The same for people: `+700 ms` and `+780 ms`.
@@ -129,7 +157,7 @@ impl<'c> Difference<'c> {
         self.comparison.delta(self.samples) < 0
     }
 
-    /// What is expected of OTHER as an integer in [`unit`](unit()), rounded.
+    /// What is expected of OTHER as an integer, as [`Self::plain_amount`], rounded.
     #[must_use]
     pub fn plain_expected(&self) -> u128 {
         let [more, fewer] = self.comparison.expected();
@@ -143,6 +171,7 @@ impl<'c> Difference<'c> {
             Scale::Samples => (samples, self.runs()),
             Scale::Share => (samples * 1_000_000, u128::from(sides[BASE].total.max(1))),
         };
+        let sum = sum.saturating_mul(self.fractions());
         let parts = parts.saturating_mul(fewer);
         sum.saturating_mul(more).saturating_add(parts / 2) / parts
     }
@@ -204,13 +233,16 @@ impl<'c> Difference<'c> {
         self.comparison.delta(self.samples).unsigned_abs()
     }
 
-    /// What one side has, as an integer in [`unit`](unit()); of several runs the mean, rounded.
+    /// What one side has, as an integer in [`unit`](unit()), or in so many [decimals] of it; of
+    /// several runs the mean, rounded.
+    ///
+    /// [decimals]: Self::decimals
     #[must_use]
     pub fn plain_amount(&self, side: usize) -> u128 {
         let Comparison { sides, scale, .. } = self.comparison;
         let samples = u128::from(self.samples[side]);
         let runs = u128::from(self.comparison.runs(side));
-        let mean = |sum: u128| (sum + runs / 2) / runs;
+        let mean = |sum: u128| sum.saturating_mul(self.fractions()).saturating_add(runs / 2) / runs;
         match scale {
             Scale::Amount => mean(samples * u128::from(sides[side].metric.period)),
             Scale::Samples => mean(samples),
@@ -239,7 +271,7 @@ impl<'c> Difference<'c> {
     fn plain_unit(&self) -> f64 {
         match self.comparison.scale {
             Scale::Share => self.comparison.unit() / 10_000.0,
-            Scale::Amount | Scale::Samples => self.comparison.unit(),
+            Scale::Amount | Scale::Samples => self.comparison.unit() / self.fractions() as f64,
         }
     }
 
@@ -345,6 +377,16 @@ impl<'c> Difference<'c> {
         if text.starts_with(['+', '-']) { format!("{text}%") } else { text }
     }
 
+    /// What stands behind a difference in a sentence; times and events have their unit.
+    #[must_use]
+    pub const fn unit_behind(&self) -> &'static str {
+        match self.comparison.scale {
+            Scale::Share => " percentage points",
+            Scale::Samples => " samples",
+            Scale::Amount => "",
+        }
+    }
+
     /// A number in units of the comparison's weights, without sign.
     fn size_text(&self, value: f64, form: Form) -> String {
         let value = value / self.comparison.unit();
@@ -352,9 +394,9 @@ impl<'c> Difference<'c> {
         match self.comparison.scale {
             Scale::Share if value < 0.05 && value > 0.0 => "<0.1".to_owned(),
             Scale::Share => format!("{value:.1}"),
-            Scale::Samples => count(value.round() as u64, form),
+            Scale::Samples => number::decimal(value, self.decimals(), form),
             Scale::Amount if metric.is_time() => duration(value, form),
-            Scale::Amount => number::in_unit(value.round() as u64, metric),
+            Scale::Amount => number::in_unit_of(value, self.decimals(), metric, form),
         }
     }
 }
@@ -465,8 +507,8 @@ mod tests {
         let comparison = comparison(300, 448, [5_000_000; 2], Scale::Amount);
         for (samples, expected) in [
             ([300, 448], "1.50 s | 2.24 s | +740 ms | +49.3 | +-273 ms"),
-            ([0, 9], ". | 45.0 ms | +45.0 ms | new | +-30.0 ms"),
-            ([9, 0], "45.0 ms | . | -45.0 ms | gone | +-30.0 ms"),
+            ([0, 9], ". | 45.0 ms | +45.0 ms | new | +-35.2 ms"),
+            ([9, 0], "45.0 ms | . | -45.0 ms | gone | +-35.2 ms"),
             ([16, 16], "80.0 ms | 80.0 ms | . | . | +-56.6 ms"),
             ([10, 125], "50.0 ms | 625 ms | +575 ms | x12.5 | +-116 ms"),
             ([0, 0], ". | . | . | . | ."),
@@ -485,6 +527,77 @@ mod tests {
             texts(&comparison, [10, 40]),
             "50.0 ms | 40.0 ms | -10.0 ms | -20.0 | +-34.1 ms"
         );
+    }
+
+    /// Of so many runs of each side, with totals that do not matter.
+    fn of_runs(runs: [u64; 2], scale: Scale, is_time: bool) -> Comparison {
+        let side = |side: usize| {
+            let run = |number: u64| {
+                let mut run = from_outline("main 100\n").unwrap();
+                run.info.run.start_unix_ns = number + 100 * side as u64;
+                if !is_time {
+                    let metric = &mut run.info.metric;
+                    (metric.source, metric.unit) = ("faults".to_owned(), "faults".to_owned());
+                    metric.period = 1;
+                }
+                (number.to_string(), run)
+            };
+            (0..runs[side]).map(run).collect::<Vec<_>>()
+        };
+        let profile = Profile::compared_runs([side(0), side(1)], None, &[]).unwrap();
+        Comparison { scale, ..*profile.comparison.unwrap() }
+    }
+
+    #[test]
+    fn means_of_counts_have_the_decimals_that_tell_them_apart() {
+        let three = of_runs([3, 3], Scale::Samples, true);
+        let of = Difference::new(&three, [0, 1, 0, 0, 0, 1, 0, 0]);
+        let texts = [of.amount(OTHER, Form::Ascii), of.delta(Form::Ascii)];
+        assert_eq!((of.change(), texts), (Change::New, ["0.3".to_owned(), "+0.3".to_owned()]));
+        assert_eq!((of.plain_amount(OTHER), of.plain_delta(), of.decimals()), (3, 3, 1));
+        let [low, high] = of.plain_interval();
+        assert!((low as f64 / 10.0) < 1.0 / 3.0 - 1.0 && (high as f64 / 10.0) > 1.0 / 3.0 + 1.0);
+        for (runs, decimals) in [([1, 1], 0), ([2, 2], 1), ([4, 4], 2), ([10, 10], 2), ([12, 9], 3)]
+        {
+            let of = of_runs(runs, Scale::Samples, true);
+            let samples = [0; 2].into_iter().chain(vec![0; (runs[0] + runs[1]) as usize]);
+            assert_eq!(Difference::new(&of, samples).decimals(), decimals, "{runs:?}");
+        }
+        let times = of_runs([3, 3], Scale::Amount, true);
+        assert_eq!(Difference::new(&times, [0; 8]).decimals(), 0);
+        let faults = of_runs([2, 2], Scale::Amount, false);
+        let of = Difference::new(&faults, [5, 6, 2, 3, 3, 3]);
+        assert_eq!(
+            [of.amount(0, Form::Ascii), of.delta(Form::Ascii)],
+            ["2.5 faults", "+0.5 faults"]
+        );
+    }
+
+    /// An end of the interval that people and programs see is never within the true one.
+    #[test]
+    fn intervals_hold_what_they_stand_for() {
+        let of = of_runs([3, 2], Scale::Samples, true);
+        for runs in [[1, 0, 2, 5, 7], [9, 9, 8, 9, 9], [0, 0, 1, 0, 0], [4, 4, 4, 4, 4]] {
+            let sums = [runs[..3].iter().sum::<u64>(), runs[3..].iter().sum()];
+            let one = Difference::new(&of, sums.into_iter().chain(runs));
+            let exact = of.delta(sums) as f64 / of.unit();
+            let half = one.noise.half_width / of.unit();
+            let [low, high] = one.plain_interval().map(|end| end as f64 / 10.0);
+            assert!(low <= exact - half && exact + half <= high, "{runs:?}: {low} {high}");
+            assert!((low..=high).contains(&(one.plain_delta() as f64 / 10.0)));
+        }
+    }
+
+    #[test]
+    fn a_side_without_samples_has_noise_of_its_own() {
+        // Of 6 samples of one period that may all be chance, as of the rule of three; not of 7.
+        let equal = comparison(300, 300, [1; 2], Scale::Samples);
+        let is = |of: &Comparison, samples| Difference::new(of, samples).is_significant();
+        assert!(!is(&equal, [0, 6]) && is(&equal, [0, 7]) && is(&equal, [7, 0]));
+        // One sample of BASE would be 10 of OTHER: no 9 of them say that it has fewer.
+        let rates = comparison(30, 300, [10, 1], Scale::Amount);
+        assert!(!is(&rates, [0, 9]) && is(&rates, [0, 60]));
+        assert_eq!(Difference::new(&equal, [0, 0]).noise(Form::Ascii), ".");
     }
 
     #[test]

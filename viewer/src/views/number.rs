@@ -155,6 +155,23 @@ pub fn in_unit(number: u64, metric: &Metric) -> String {
     with_unit(brief(number, Rounding::Nearest), metric)
 }
 
+/// The same of a number that need not be whole: with so many decimals below 1000.
+pub fn in_unit_of(number: f64, decimals: u32, metric: &Metric, form: Form) -> String {
+    match number < 999.5 && decimals > 0 {
+        true => with_unit(decimal(number, decimals, form), metric),
+        false => in_unit(number.round() as u64, metric),
+    }
+}
+
+/// A positive number with so many decimals, and its digits before them in groups of three:
+/// `1 204.7`.
+#[must_use]
+pub fn decimal(number: f64, decimals: u32, form: Form) -> String {
+    let digits = format!("{number:.*}", decimals as usize);
+    let (whole, fraction) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    format!("{}{fraction}", count(whole.parse().unwrap_or(u64::MAX), form))
+}
+
 pub(super) fn with_unit(number: String, metric: &Metric) -> String {
     let unit = printable(&metric.unit);
     // A short one is a symbol.

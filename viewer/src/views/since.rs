@@ -91,7 +91,12 @@ fn compared(then: &Then, samples: Option<u64>, refined: &Refined, stages: &str) 
     };
     let side = |name: &str, metric: Metric| Side {
         name: name.to_owned(),
-        runs: vec![SideRun { name: name.to_owned(), total: 0, first: ProcessId::from_index(0) }],
+        runs: vec![SideRun {
+            name: name.to_owned(),
+            total: 0,
+            parts: 1,
+            first: ProcessId::from_index(0),
+        }],
         run: RunInfo::default(),
         metric,
         total: 0,

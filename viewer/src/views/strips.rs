@@ -5,10 +5,11 @@
 //! one of callers; functions cost one pass over all nodes, together.
 
 use core::mem::take;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::dimension::{Dimension, dimensions};
-use super::number::Form;
+use super::number::{Form, counted};
 use super::row::{OfMetric, Strip};
 use super::statistics::{Moments, together};
 use super::strip::{CELLS, cells};
@@ -77,10 +78,24 @@ impl Strips {
         self.process.as_deref()
     }
 
-    /// Over whom: `4 ranks`, `8 threads of pid 4711 solver`.
+    /// Over whom: `4 ranks`, `8 threads of pid 4711 solver, which has most of them, and none of 2
+    /// other processes with several`.
     #[must_use]
     pub fn whose(&self, form: Form) -> String {
-        self.dimension.whose(form)
+        let whose = self.dimension.whose(form);
+        match self.dimension.others {
+            0 => whose,
+            others => format!(
+                "{whose}, which has most of them, and none of {} with several",
+                counted(others as u64, "other process", form)
+            ),
+        }
+    }
+
+    /// How many other processes have such peers, too.
+    #[must_use]
+    pub const fn others(&self) -> usize {
+        self.dimension.others
     }
 
     /// How many peers there are.
@@ -115,8 +130,9 @@ impl Strips {
         refined: &Refined,
         nodes: impl Iterator<Item = u32>,
     ) -> Arc<Strip> {
-        let metrics = self.metrics.len();
-        let mut of_peers = vec![0; metrics * self.peers()];
+        // Of the peers that have some: a row of few nodes takes no room for thousands of others.
+        let mut of_peers: BTreeMap<usize, Box<[u64]>> = BTreeMap::new();
+        let mut of_last: Option<(usize, Box<[u64]>)> = None;
         let mut stream = 0;
         for node in nodes {
             // Nodes come mostly in order.
@@ -128,15 +144,21 @@ impl Strips {
                 stream = self.ends.partition_point(|&end| end <= node);
             }
             let Some(peer) = self.dimension.of_stream(stream) else { continue };
-            for (place, &metric) in self.metrics.iter().enumerate() {
-                of_peers[peer * metrics + place] += refined.of_metric(node as usize, metric).0;
+            // Mostly it is the peer of the node before.
+            if of_last.as_ref().is_none_or(|(last, _)| *last != peer) {
+                let none = || vec![0; self.metrics.len()].into();
+                let sums = of_peers.remove(&peer).unwrap_or_else(none);
+                of_peers.extend(of_last.replace((peer, sums)));
+            }
+            let sums = of_last.iter_mut().flat_map(|(_, sums)| sums.iter_mut());
+            for (sum, &metric) in sums.zip(&self.metrics) {
+                *sum += refined.of_metric(node as usize, metric).0;
             }
         }
-        let mut sums = vec![Sums::default(); metrics];
-        for (peer, of_peer) in of_peers.chunks(metrics).enumerate() {
-            for (sums, &samples) in
-                sums.iter_mut().zip(of_peer).filter(|(_, samples)| **samples > 0)
-            {
+        of_peers.extend(of_last);
+        let mut sums = vec![Sums::default(); self.metrics.len()];
+        for (peer, of_peer) in of_peers {
+            for (sums, &samples) in sums.iter_mut().zip(&of_peer).filter(|(_, of)| **of > 0) {
                 self.add(sums, peer, samples);
             }
         }

@@ -41,6 +41,14 @@ fn a_row_over_ranks() {
     insta::assert_snapshot!("wide", screen(&ranks(300), "120x24", "jDl"));
 }
 
+/// Processes are no rows, so theirs is that of all that is shown.
+#[test]
+fn the_page_of_processes_has_that_of_all() {
+    let mut viewer = Viewer::new(&ranks(4), "80x24");
+    let shown = viewer.press("PD").screen();
+    assert!(shown.contains("all that is shown") && shown.contains("rank 2"), "{shown}");
+}
+
 #[test]
 fn ascii() {
     let mut viewer = Viewer::with_theme(&ranks(100), "80x24", Theme::new(false, true));

@@ -61,6 +61,23 @@ fn what_is_new_or_gone_is_gone_to() {
 }
 
 #[test]
+fn pages_of_text_are_not_searched_for_paths_that_are_new() {
+    for keys in ["4:next-new<enter>", "4:next-gone<enter>", "7:next-new<enter>"] {
+        let profile = compared();
+        let mut viewer = Viewer::new(&profile, "80x24");
+        viewer.press(keys);
+        assert!(viewer.model.search.is_none(), "{keys}");
+    }
+}
+
+#[test]
+fn the_page_of_information_says_which_run_it_tells_of() {
+    let shown = screen(&compared(), "80x40", "4");
+    assert!(shown.contains("Base: 2 runs") && shown.contains("Other: 3 runs"), "{shown}");
+    assert!(shown.contains("of the first     runs/before1.csprof"), "{shown}");
+}
+
+#[test]
 fn command_line_that_compares_the_same_runs() {
     let shown = screen(&compared(), "120x24", ":repro<enter>");
     let files = "csprof diff runs/before1.csprof runs/before2.csprof --with runs/after3.csprof \

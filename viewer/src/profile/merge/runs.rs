@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use csprof_format::profile::{self as saved, Exit, MergedRun, RunInfo};
 
 /// The runs that a profile holds, by their ids.
-pub(super) fn runs_of(part: &saved::Profile) -> Vec<u128> {
+pub(in crate::profile) fn runs_of(part: &saved::Profile) -> Vec<u128> {
     match &part.runs[..] {
         [] => vec![part.run.id()],
         runs => runs.iter().map(|run| run.info.id()).collect(),

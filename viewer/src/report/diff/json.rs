@@ -15,27 +15,29 @@
 //!
 //! `refined` is the refinement, with the stages that the profiles were saved with, if there is one.
 //! Costs are integers in `unit`: `ns` or whatever the metric has, `samples`, or `ppm`, millionths
-//! of what the side measured. `total = shown + out`, exactly in `samples` and in amounts.
+//! of what the side measured; means of counts have decimals, as many as tell two of them apart.
+//! `total = shown + out`, exactly in `samples` and in amounts.
 //! `delta` is OTHER minus BASE, and `noise` two standard deviations of it by sampling, rounded up.
 //! `change` and `significant` are about exclusive cost in views of functions and their callers, and
 //! about inclusive cost in the others. Of several runs costs are means per run, rounded, `samples`
-//! and `edges` those of all runs, and `noise` is half the interval from `low` to `high`, in which
-//! the true difference is in 95 of 100 cases; `noise_by` is `welch`, or `one-sided` where one side
-//! has a single run. `expected` is what OTHER should cost, and `delta` then OTHER minus that.
+//! and `edges` those of all runs, and `noise` is half the interval from `low` to `high`, both
+//! rounded outward, in which the true difference is in 95 of 100 cases; `runs` are {"file",
+//! "samples", "shown"}, the latter after the refinement; `noise_by` is `welch`, or `one-sided`
+//! where one side has a single run. `expected` is what OTHER should cost, and `delta` then OTHER minus that.
 //! Where callers of deep recursion are too many,
 //! `"not_looked_into"` before the rows says at how many rows they were left out. `edges` is as in
-//! `csprof report`, and `null` where periods differ.
+//! `csprof report`, and `null` where periods or numbers of runs differ.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use super::super::for_machines::ForMachines;
-use super::super::json::{JsonRow, JsonRows};
-use super::{Options, comparison, total};
+use super::super::json::{JsonRow, JsonRows, JsonValue};
+use super::{Options, comparison, shown_of_runs_of, total};
 use crate::profile::comparison::{BASE, Method, OTHER};
 use crate::refine::Refined;
-use crate::views::columns::Basis;
+use crate::views::columns::{Basis, Plain};
 use crate::views::difference::{Difference, unit};
 use crate::views::printable::command_line;
 
@@ -46,12 +48,12 @@ struct Heading<'r> {
     refined: Option<&'r str>,
     base: JsonSide<'r>,
     other: JsonSide<'r>,
-    delta: i128,
-    noise: u128,
+    delta: JsonValue<'r>,
+    noise: JsonValue<'r>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    low: Option<i128>,
+    low: Option<JsonValue<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    high: Option<i128>,
+    high: Option<JsonValue<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_by: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +61,7 @@ struct Heading<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     workers: Option<[u32; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    expected: Option<u128>,
+    expected: Option<JsonValue<'r>>,
     #[serde(skip_serializing_if = "is_none")]
     not_looked_into: usize,
 }
@@ -78,12 +80,12 @@ struct JsonSide<'r> {
     period: u64,
     period_unit: &'r str,
     lost: u64,
-    total: u128,
-    shown: u128,
-    out: u128,
+    total: JsonValue<'r>,
+    shown: JsonValue<'r>,
+    out: JsonValue<'r>,
     samples: Samples,
     #[serde(skip_serializing_if = "Option::is_none")]
-    deviation: Option<u128>,
+    deviation: Option<JsonValue<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     runs: Vec<Run<'r>>,
 }
@@ -92,6 +94,7 @@ struct JsonSide<'r> {
 struct Run<'r> {
     file: &'r str,
     samples: u64,
+    shown: u64,
 }
 
 #[derive(Serialize)]
@@ -109,10 +112,12 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let comparison = comparison(refined);
     let shown = total(refined);
     let all = Difference::new(comparison, comparison.sides.each_ref().map(|side| side.total));
+    let value = |number: i128| JsonValue(Plain::of_difference(&shown, number));
+    let natural = |number: u128| JsonValue(Plain::of_difference(&shown, number));
     let side = |side: usize| {
         let of = &comparison.sides[side];
         let [total_samples, shown_samples] = [all, shown].map(|of| of.samples()[side]);
-        let [total, shown] = [all, shown].map(|of| of.plain_amount(side));
+        let [total, shown_amount] = [all, shown].map(|of| of.plain_amount(side));
         JsonSide {
             file: &of.name,
             command: command_line(&of.run.command),
@@ -120,19 +125,23 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
             period: of.metric.period,
             period_unit: &of.metric.unit,
             lost: of.lost,
-            total,
-            shown,
-            out: total - shown,
+            total: natural(total),
+            shown: natural(shown_amount),
+            out: natural(total - shown_amount),
             samples: Samples {
                 total: total_samples,
                 shown: shown_samples,
                 out: total_samples - shown_samples,
             },
-            deviation: self::total(refined).plain_deviation(side),
+            deviation: shown.plain_deviation(side).map(natural),
             runs: match &of.runs[..] {
                 [_] => Vec::new(),
                 runs => {
-                    runs.iter().map(|run| Run { file: &run.name, samples: run.total }).collect()
+                    let shown = shown_of_runs_of(refined, side);
+                    let each = runs.iter().zip(shown);
+                    let each =
+                        each.map(|(run, shown)| Run { file: &run.name, samples: run.total, shown });
+                    each.collect()
                 }
             },
         }
@@ -144,10 +153,10 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
         refined: options.refinement.as_deref(),
         base: side(BASE),
         other: side(OTHER),
-        delta: shown.plain_delta(),
-        noise: shown.plain_noise(),
-        low: several.then_some(low),
-        high: several.then_some(high),
+        delta: value(shown.plain_delta()),
+        noise: natural(shown.plain_noise()),
+        low: several.then(|| value(low)),
+        high: several.then(|| value(high)),
         noise_by: match shown.method() {
             Method::Sampling => None,
             Method::Welch(_) => Some("welch"),
@@ -155,7 +164,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
         },
         scaling: comparison.scaling.map(|scaling| scaling.kind.name()),
         workers: comparison.scaling.map(|scaling| scaling.workers),
-        expected: comparison.scaling.map(|_| shown.plain_expected()),
+        expected: comparison.scaling.map(|_| natural(shown.plain_expected())),
         not_looked_into: rows.not_looked_into(),
     };
     let mut written = JsonRows::begin(&heading, out)?;

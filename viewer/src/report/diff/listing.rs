@@ -1,6 +1,7 @@
 //! Which rows the report of a comparison has.
 //!
-//! A row matters as much as the row that differs most at or below it. What a row or anything below
+//! A row matters as much as the row that differs most at or below it; of a scaling loss, as the one
+//! that loses most, so that gains come after all losses. What a row or anything below
 //! it can differ by at most is what the side with more has there, so only what is large enough is
 //! looked into.
 
@@ -9,13 +10,14 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::super::listing::{Limits, Listing, choose, opened};
 use super::{Options, comparison};
+use crate::profile::comparison::Comparison;
 use crate::refine::{Refined, unwatched};
 use crate::views::callers::Callers;
 use crate::views::hall::ListedRows;
 use crate::views::number::{Form, counted};
 use crate::views::top_down::TopDown;
 use crate::views::tree::{Direction, RowId, RowTree};
-use crate::views::{View, shown_of_sides};
+use crate::views::{View, Weight, shown_of_sides};
 
 /// Least difference of a row, in units of the comparison's weights. Rounded up, so that a share of
 /// more than nothing leaves out what is equal.
@@ -48,9 +50,18 @@ fn most_made(refined: &Refined) -> usize {
     refined.node_count().saturating_mul(4).max(4_000_000)
 }
 
-/// How many rows there may be before nothing further is looked into: each takes some 370 bytes, and
-/// deep recursion has millions of rows that may all differ.
-const MOST_ROWS: usize = 1_000_000;
+/// Memory for rows before nothing further is looked into: deep recursion has millions of rows that
+/// may all differ. 1 000 000 rows of one run of each side.
+const MOST_MEMORY: usize = 370_000_000;
+
+/// How many rows have room in it: each takes some 370 bytes, and more for the runs of a side.
+fn most_rows(refined: &Refined) -> usize {
+    let runs: usize = match comparison(refined).has_several_runs() {
+        true => comparison(refined).sides.iter().map(|side| side.runs.len()).sum(),
+        false => 0,
+    };
+    MOST_MEMORY / (370 + runs * size_of::<Weight>())
+}
 
 /// Chooses the rows of a view.
 #[must_use]
@@ -78,6 +89,27 @@ pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
     }
 }
 
+/// How much a row matters, of it and of what is below it.
+#[derive(Clone, Copy)]
+struct Matter {
+    /// Which rows come first where not all have a place: those that differ most, or lose most.
+    rank: i128,
+    /// The greatest difference in either direction.
+    size: u128,
+}
+
+impl Matter {
+    fn of(comparison: &Comparison, samples: [u64; 2]) -> Self {
+        let delta = comparison.delta(samples);
+        let rank = if comparison.scaling.is_some() { delta } else { delta.saturating_abs() };
+        Self { rank, size: delta.unsigned_abs() }
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self { rank: self.rank.max(other.rank), size: self.size.max(other.size) }
+    }
+}
+
 fn list_tree<D: Direction>(
     refined: &Refined,
     tree: &mut RowTree<D>,
@@ -86,7 +118,7 @@ fn list_tree<D: Direction>(
     most_made: usize,
 ) -> Listing {
     let levels = if options.view == View::Flat { 1 } else { limits.levels };
-    let least = least(refined, limits);
+    let (least, most_rows) = (least(refined, limits), most_rows(refined));
     tree.set_sort(options.sort(refined));
     let open = options.open.as_ref().map(|places| opened(refined, tree, places));
     // Rows in an order in which every row comes after the row above it.
@@ -99,7 +131,7 @@ fn list_tree<D: Direction>(
         if !tree.row(row).has_children {
             continue;
         }
-        if tree.made() > most_made || tree.rows() > MOST_ROWS {
+        if tree.made() > most_made || tree.rows() > most_rows {
             not_looked_into += 1;
             continue;
         }
@@ -121,24 +153,23 @@ fn list_tree<D: Direction>(
         }
     }
 
-    let delta = |row: RowId| {
-        comparison(refined).delta(options.view.cost().of_sides(tree.row(row))).unsigned_abs()
-    };
-    let mut matters: HashMap<RowId, u128> = HashMap::with_capacity(found.len());
+    let of_row =
+        |row: RowId| Matter::of(comparison(refined), options.view.cost().of_sides(tree.row(row)));
+    let mut matters: HashMap<RowId, Matter> = HashMap::with_capacity(found.len());
     for &row in found.iter().rev() {
-        let own = delta(row).max(matters.get(&row).copied().unwrap_or(0));
+        let own = of_row(row);
+        let own = matters.get(&row).map_or(own, |below| below.or(own));
         matters.insert(row, own);
         if let Some(parent) = tree.parent(row) {
-            let above = matters.entry(parent).or_insert(0);
-            *above = (*above).max(own);
+            matters.entry(parent).and_modify(|above| *above = above.or(own)).or_insert(own);
         }
     }
 
     // A row matters no more than the row above it.
-    let chosen = choose(limits.rows, u128::MAX, |row| {
+    let chosen = choose(limits.rows, i128::MAX, |row| {
         let children = tree.opened_children(row).iter();
         let wanted = children.filter_map(|child| Some((*matters.get(child)?, *child)));
-        wanted.filter(|(matters, _)| *matters >= least).collect()
+        wanted.filter(|(of, _)| of.size >= least).map(|(of, child)| (of.rank, child)).collect()
     });
     let mut listing = Listing::new(tree, &chosen, options.view, |_| true, |_| false);
     // Closed rows may be below rows that have no place.
@@ -149,8 +180,54 @@ fn list_tree<D: Direction>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::listing::Line;
     use super::*;
+    use crate::profile::comparison::{Scaling, ScalingKind};
     use crate::profile::{Profile, from_outline};
+
+    #[test]
+    fn where_few_rows_have_a_place_losses_come_before_gains() {
+        let outline = |text: &str| from_outline(text).unwrap();
+        let base = outline("main 1\n  gain 500\n  more 100\n  even 100\n");
+        let other = outline("main 1\n  gain 10\n  more 180\n  even 100\n    deep 90\n");
+        let mut profile = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+        let kind = ScalingKind::Strong;
+        let scaling = Some(Scaling { kind, workers: [1, 4] });
+        profile.comparison.as_mut().unwrap().scaling = scaling;
+        let refined = Refined::base(&profile);
+        for (view, limit, expected) in [
+            (View::TopDown, 3, &["main", "even", "deep"][..]),
+            (View::Flat, 2, &["deep", "more"]),
+            (View::Flat, 5, &["deep", "more", "main", "even", "gain"]),
+        ] {
+            let options = Options { view, limit: Some(limit), ..Options::default() };
+            let listing = list(&refined, &options, Limits::for_machines(&options));
+            let name = |line: &Line| refined.functions[line.row.function.index()].name.to_string();
+            let mut names: Vec<String> = listing.lines.iter().map(name).collect();
+            if limit == 5 {
+                // What neither lost nor won is in no order here.
+                names[2..4].sort_by_key(|name| name == "even");
+            }
+            assert_eq!(names, expected, "{view:?}");
+        }
+    }
+
+    /// A row of many runs is larger.
+    #[test]
+    fn memory_for_rows_counts_the_runs() {
+        let of_runs = |runs: u64| {
+            let run = |number: u64| {
+                let mut run = from_outline("main 1\n").unwrap();
+                run.info.run.start_unix_ns = number;
+                (format!("run{number}"), run)
+            };
+            let side = |first: u64| (first..first + runs).map(run).collect::<Vec<_>>();
+            let sides = [side(0), side(100)];
+            most_rows(&Refined::base(&Profile::compared_runs(sides, None, &[]).unwrap()))
+        };
+        assert_eq!(of_runs(1), 1_000_000);
+        assert!(of_runs(50) < 1_000_000 / 15, "{}", of_runs(50));
+    }
 
     /// The callers of a recursive function are the square of its depth.
     #[test]

@@ -46,6 +46,15 @@ fn noise_by(comparison: &Comparison) -> Option<&'static str> {
     }
 }
 
+/// Samples of each run of a side that are shown.
+fn shown_of_runs_of(refined: &Refined, side: usize) -> Vec<u64> {
+    let [base, other] = [BASE, OTHER].map(|side| comparison(refined).sides[side].runs.len());
+    let (first, runs) = if side == BASE { (0, base) } else { (base, other) };
+    // Those of the two sides come before.
+    let of_runs = crate::views::shown_of_runs(refined);
+    of_runs.into_iter().skip(2 + first).take(runs).collect()
+}
+
 /// The difference of all that is shown.
 #[must_use]
 pub fn total<'r>(refined: &'r Refined) -> Difference<'r> {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::super::text::path_of;
 use super::{Options, comparison, noise_by, total};
-use crate::profile::comparison::{BASE, Method, OTHER, Scaling};
+use crate::profile::comparison::{BASE, Method, OTHER, Scale, Scaling};
 use crate::refine::{Refined, unwatched};
 use crate::views::difference::{Change, Difference, unrelated};
 use crate::views::number::Form;
@@ -29,8 +29,9 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let verdict = match (all.change(), all.is_significant()) {
         (Change::Same, _) => "no difference".to_owned(),
         (_, is_significant) => format!(
-            "{} ({}), {} by {}: {}",
+            "{}{} ({}), {} by {}: {}",
             all.delta(form),
+            all.unit_behind(),
             all.growth_with_unit(form),
             all.noise(form),
             match all.method() {
@@ -47,6 +48,11 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
         |of: &Difference<'_>| if is_scaled { of.expected(form) } else { of.amount(BASE, form) };
     let [before, after] = if is_scaled { ["expected", "measured"] } else { ["before", "after"] };
     let source = code(&comparison.sides[BASE].metric.source);
+    let source = match comparison.scale {
+        Scale::Amount => source,
+        Scale::Samples => format!("Samples of {source}"),
+        Scale::Share => format!("{source} in % of all"),
+    };
     let before_all = base(&all);
     writeln!(out, "**{source}: {before_all} {before}, {other} {after}**: {verdict}\n")?;
     if let Some(Scaling { kind, workers: [base, other] }) = comparison.scaling {
@@ -93,8 +99,12 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
             "Noise is that of sampling, two standard deviations; runs may vary by more.".to_owned()
         }
         Some(by) => format!(
-            "Amounts are means of {} runs before and {} after; noise is half the interval in which \
+            "{} of {} runs before and {} after; noise is half the interval in which \
              the true difference is in 95 of 100 cases, by {by}.",
+            match comparison.scale {
+                Scale::Share => "Shares are",
+                Scale::Amount | Scale::Samples => "Amounts are means",
+            },
             comparison.runs(BASE),
             comparison.runs(OTHER)
         ),

@@ -49,14 +49,14 @@ difference: -500 ms (-10.0%), ±436 ms: more than noise
 
      base   other        Δ     Δ%       ±2σ  call path
 ▼  5.00 s  4.50 s  -500 ms  -10.0   ±436 ms  main
-▼  420 ms       .  -420 ms   gone  ±91.7 ms   log
+▼  420 ms       .  -420 ms   gone  ±93.5 ms   log
 ▼  1.60 s  1.21 s  -390 ms  -24.4   ±237 ms   solve
 ▼  1.50 s  750 ms  -750 ms  -50.0   ±212 ms    dot
-▲       .  350 ms  +350 ms    new  ±83.7 ms    axpy (inlined)
+▲       .  350 ms  +350 ms    new  ±85.7 ms    axpy (inlined)
    2.97 s  3.28 s  +310 ms  +10.4   ±354 ms   exchange
    2.96 s  3.27 s  +310 ms  +10.5   ±353 ms    MPI_Send
 
-▲ ▼ mark what is more than ±2σ, the noise of sampling; runs may vary by more.
+▲ ▼ mark what differs by more than ±2σ, the noise of sampling; runs may vary by more.
 "#
     );
 }
@@ -75,12 +75,12 @@ difference: -500 ms (-10.0%), +-436 ms: more than noise
 
    excl base  excl other    delta  delta%      +-2sd     edges  function
 -     1.50 s      750 ms  -750 ms   -50.0   +-212 ms  250->130  dot
--     420 ms           .  -420 ms    gone  +-91.7 ms      3->.  log
-+          .      350 ms  +350 ms     new  +-83.7 ms            axpy (inlined)
+-     420 ms           .  -420 ms    gone  +-93.5 ms      3->.  log
++          .      350 ms  +350 ms     new  +-85.7 ms            axpy (inlined)
       2.96 s      3.27 s  +310 ms   +10.5   +-353 ms  100->200  MPI_Send
 
 Left out: 3 rows with smaller differences (--threshold).
-+ - mark what is more than +-2sd, the noise of sampling; runs may vary by more.
++ - mark what differs by more than +-2sd, the noise of sampling; runs may vary by more.
 "#
     );
 }
@@ -106,7 +106,7 @@ difference: -5.1 percentage points (-16.0%), ±5.0: more than noise
 ▼    30.0     16.7  -13.3  -44.4  ±4.4    dot
 ▲       .      7.8   +7.8    new  ±1.9    axpy (inlined)
 
-▲ ▼ mark what is more than ±2σ, the noise of sampling; runs may vary by more.
+▲ ▼ mark what differs by more than ±2σ, the noise of sampling; runs may vary by more.
 "#
     );
 }
@@ -142,11 +142,11 @@ sampled differently: times are compared, and edge counts are not
 shown + out: base 10 + 0 = 10 samples, other 55 + 0 = 55 samples
 difference: +5.00 ms (+10.0%), ±34.9 ms: within noise
 
-      base    other         Δ     Δ%       ±2σ  call path
-   50.0 ms  55.0 ms  +5.00 ms  +10.0  ±34.9 ms  main
-▲        .  5.00 ms  +5.00 ms    new  ±4.47 ms   f
+   base    other         Δ     Δ%       ±2σ  call path
+50.0 ms  55.0 ms  +5.00 ms  +10.0  ±34.9 ms  main
+      .  5.00 ms  +5.00 ms    new  ±19.0 ms   f
 
-▲ ▼ mark what is more than ±2σ, the noise of sampling; runs may vary by more.
+▲ ▼ mark what differs by more than ±2σ, the noise of sampling; runs may vary by more.
 "#
     );
 }
@@ -167,6 +167,74 @@ No call path differs by 1% of the total; --threshold 0 shows all.
     );
 }
 
+/// Runs of each side, with the samples of `f` and of `g`.
+fn several(sides: [&[[u64; 2]]; 2]) -> Profile {
+    let mut start = 0;
+    let sides = sides.map(|runs| {
+        let run = |[f, g]: &[u64; 2]| {
+            let mut run = from_outline(&format!("f {f}\ng {g}\n")).unwrap();
+            start += 1;
+            run.info.run.start_unix_ns = start;
+            (format!("run{start}"), run)
+        };
+        runs.iter().map(run).collect::<Vec<_>>()
+    });
+    Profile::compared_runs(sides, None, &[]).unwrap()
+}
+
+#[test]
+fn means_of_samples_are_no_whole_numbers() {
+    let mut profile = several([&[[9, 0], [9, 0]], &[[9, 0], [9, 1], [8, 0]]]);
+    profile.comparison.as_mut().unwrap().scale = Scale::Samples;
+    let refined = Refined::base(&profile);
+    let options = Options { threshold: Some(0.0), ..Options::default() };
+    let text = text_of(&refined, &options);
+    assert!(text.contains("       9.0  mean"), "{text}");
+    assert!(text.contains("new  ±") && text.contains("+0.3"), "{text}");
+    assert!(!text.contains("ms  run1"), "runs are listed in samples: {text}");
+    assert!(text.contains("difference: none"), "{text}");
+    let mut out = Vec::new();
+    csv::write(&refined, &options, &mut out).unwrap();
+    let csv = String::from_utf8(out).unwrap();
+    let of_g = csv.lines().find(|line| line.starts_with("0,g")).unwrap();
+    assert!(of_g.starts_with("0,g,,,,call,0,0,0.3,0.3,0.3,0.3,"), "{of_g}");
+    let mut out = Vec::new();
+    json::write(&refined, &options, &mut out).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(json["rows"][1]["delta"]["inclusive"], 0.3, "{json}");
+    assert_eq!((&json["base"]["shown"], &json["delta"]), (&9.0.into(), &0.0.into()), "{json}");
+}
+
+/// What is listed of runs is what their mean is of.
+#[test]
+fn runs_are_listed_in_what_is_compared_and_shown() {
+    let profile = several([&[[8, 2], [6, 4]], &[[5, 5], [5, 15]]]);
+    let refined = crate::refine::apply(&profile, &crate::refine::parse("f").unwrap()).unwrap();
+    let text = text_of(&refined, &Options::default());
+    assert!(text.contains("40.0 ms  run1") && text.contains("25.0 ms  run4"), "{text}");
+    let mut profile = profile;
+    profile.comparison.as_mut().unwrap().scale = Scale::Share;
+    let refined = crate::refine::apply(&profile, &crate::refine::parse("f").unwrap()).unwrap();
+    let text = text_of(&refined, &Options::default());
+    assert!(text.contains("80.0 %  run1") && text.contains("25.0 %  run4"), "{text}");
+    assert!(text.contains("Shares are of all runs together"), "{text}");
+    let mut out = Vec::new();
+    super::summary::write(&refined, &Options::default(), &mut out).unwrap();
+    let summary = String::from_utf8(out).unwrap();
+    assert!(summary.starts_with("**`cputime` in % of all: 70.0 before, 33.3 after**"), "{summary}");
+    assert!(summary.contains("-36.7 percentage points ("), "{summary}");
+}
+
+#[test]
+fn a_loss_is_no_share_of_a_run_without_samples() {
+    let mut profile = compared("main 1\n  f 9\n", "", &[]);
+    let kind = crate::profile::comparison::ScalingKind::Strong;
+    let scaling = crate::profile::comparison::Scaling { kind, workers: [1, 2] };
+    profile.comparison.as_mut().unwrap().scaling = Some(scaling);
+    let text = text_of(&Refined::base(&profile), &Options::default());
+    assert!(text.contains("\nloss: -50.0 ms, ±"), "{text}");
+}
+
 #[test]
 fn functions_that_were_renamed_are_one_row() {
     let profile = compared("main 1\n  parse 9\n", "main 1\n  read 10\n", &["parse=read"]);
@@ -185,7 +253,7 @@ fn json() {
         String::from_utf8(out).unwrap(),
         r#"{"unit":"ns","base":{"file":"old.csprof","command":"outline","source":"cputime","period":5000000,"period_unit":"ns","lost":0,"total":5000000000,"shown":5000000000,"out":0,"samples":{"total":1000,"shown":1000,"out":0}},"other":{"file":"new.csprof","command":"outline","source":"cputime","period":5000000,"period_unit":"ns","lost":0,"total":4500000000,"shown":4500000000,"out":0,"samples":{"total":900,"shown":900,"out":0}},"delta":-500000000,"noise":435889895,"rows":[
 {"depth":0,"function":"main","module":null,"file":null,"line":null,"kind":"call","base":{"inclusive":5000000000,"exclusive":10000000,"edges":0},"other":{"inclusive":4500000000,"exclusive":10000000,"edges":0},"delta":{"inclusive":-500000000,"exclusive":0},"noise":{"inclusive":435889895,"exclusive":20000000},"change":"less","significant":true},
-{"depth":1,"function":"log","module":null,"file":null,"line":null,"kind":"call","base":{"inclusive":420000000,"exclusive":420000000,"edges":3},"other":{"inclusive":0,"exclusive":0,"edges":null},"delta":{"inclusive":-420000000,"exclusive":-420000000},"noise":{"inclusive":91651514,"exclusive":91651514},"change":"gone","significant":true}
+{"depth":1,"function":"log","module":null,"file":null,"line":null,"kind":"call","base":{"inclusive":420000000,"exclusive":420000000,"edges":3},"other":{"inclusive":0,"exclusive":0,"edges":null},"delta":{"inclusive":-420000000,"exclusive":-420000000},"noise":{"inclusive":93489134,"exclusive":93489134},"change":"gone","significant":true}
 ]}
 "#
     );
@@ -200,7 +268,7 @@ fn csv() {
         String::from_utf8(out).unwrap(),
         r#"depth,function,module,file,line,kind,base_inclusive,base_exclusive,other_inclusive,other_exclusive,delta_inclusive,delta_exclusive,noise_inclusive,noise_exclusive,change,significant
 0,f,,,,call,15000000,15000000,5000000,5000000,-10000000,-10000000,20000000,20000000,less,false
-0,g,,,,call,0,0,10000000,10000000,10000000,10000000,14142136,14142136,new,false
+0,g,,,,call,0,0,10000000,10000000,10000000,10000000,23242591,23242591,new,false
 "#
     );
 }

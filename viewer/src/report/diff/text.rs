@@ -9,14 +9,14 @@ use super::super::listing::{LeftOut, Limits, Line, Listing};
 use super::super::text::{cut, name_of};
 use super::super::title;
 use super::listing::{list, unexplored};
-use super::{Options, comparison, noise_by, total};
+use super::{Options, comparison, noise_by, shown_of_runs_of, total};
 use crate::profile::FrameKind;
-use crate::profile::comparison::{BASE, Comparison, OTHER, Scale, Scaling, ScalingKind};
+use crate::profile::comparison::{BASE, Comparison, OTHER, Scale, Scaling, ScalingKind, SideRun};
 use crate::refine::Refined;
 use crate::views::View;
 use crate::views::columns::Basis;
 use crate::views::difference::{Change, Difference, unrelated};
-use crate::views::number::{Form, amount, count, counted};
+use crate::views::number::{Form, amount, count, counted, percent};
 use crate::views::printable::{command_line, printable};
 use crate::views::shown_of_sides;
 
@@ -126,16 +126,16 @@ impl<'t> Text<'t> {
         };
         writeln!(out, "shown + out: base {}, other {}", account(BASE), account(OTHER))?;
         let all = total(self.refined);
-        let unit = match self.comparison.scale {
-            Scale::Share => " percentage points",
-            Scale::Amount | Scale::Samples => "",
-        };
+        let unit = all.unit_behind();
         let verdict = match (all.change(), all.is_significant()) {
             (Change::Same, _) => "none".to_owned(),
             (_, significant) if self.comparison.scaling.is_some() => format!(
-                "{}, {}% of all that other costs, {}: {}",
+                "{}{unit}{}, {}: {}",
                 all.delta(form),
-                all.share_of_other_text(),
+                all.share_of_other().map_or_else(String::new, |_| format!(
+                    ", {}% of all that other costs",
+                    all.share_of_other_text()
+                )),
                 all.noise(form),
                 if significant { "more than noise" } else { "within noise" }
             ),
@@ -157,9 +157,19 @@ impl<'t> Text<'t> {
         if of.runs.len() < 2 {
             return Ok(());
         }
-        for run in of.runs.iter().take(MOST_RUNS) {
-            let amount = amount(run.total, &of.metric, self.form);
-            writeln!(out, "         {amount:>9}  {}", printable(&run.name))?;
+        // In what the sides are compared in, and of what is shown: what the mean below is of.
+        let amount = |run: &SideRun, shown: u64| match self.comparison.scale {
+            Scale::Amount => amount(shown, &of.metric, self.form),
+            Scale::Samples => count(shown, self.form),
+            Scale::Share => format!("{} %", percent(shown, run.total)),
+        };
+        for (run, shown) in of.runs.iter().zip(shown_of_runs_of(self.refined, side)).take(MOST_RUNS)
+        {
+            let merged = match run.parts {
+                1 => String::new(),
+                parts => format!(", {parts} merged runs that count as one"),
+            };
+            writeln!(out, "         {:>9}  {}{merged}", amount(run, shown), printable(&run.name))?;
         }
         match of.runs.len().saturating_sub(MOST_RUNS) {
             0 => {}
@@ -245,7 +255,11 @@ impl<'t> Text<'t> {
         if left_out > 0 && !listing.lines.is_empty() {
             let rows = counted(left_out as u64, "row", form);
             let limit = if listing.lines.len() >= self.limits.rows { ", --limit" } else { "" };
-            notes.push(format!("Left out: {rows} with smaller differences (--threshold{limit})."));
+            let what = match self.comparison.scaling {
+                Some(_) if !limit.is_empty() => "that lose less",
+                _ => "with smaller differences",
+            };
+            notes.push(format!("Left out: {rows} {what} (--threshold{limit})."));
         }
         if listing.left_out.deeper {
             notes.push("Left out: what is below the last level (--depth).".to_owned());
@@ -258,12 +272,17 @@ impl<'t> Text<'t> {
             };
             notes.push(match noise_by(self.comparison) {
                 None => format!(
-                    "{marks} mark what is more than {noise}, the noise of sampling; runs may vary by \
-                     more."
+                    "{marks} mark what differs by more than {noise}, the noise of sampling; runs may \
+                     vary by more."
                 ),
                 Some(by) => format!(
-                    "{marks} mark what is more than {interval}. Amounts are means per run.\nThe true \
-                     difference is within {interval} in 95 of 100 cases, by {by}."
+                    "{marks} mark what differs by more than the noise beside it, so hardly by chance. \
+                     {}.\nOf 100 such intervals, difference {interval}, 95 \
+                     hold the true difference, by {by}.",
+                    match self.comparison.scale {
+                        Scale::Share => "Shares are of all runs together",
+                        Scale::Amount | Scale::Samples => "Amounts are means per run",
+                    },
                 ),
             });
         }

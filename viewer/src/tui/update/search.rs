@@ -47,6 +47,14 @@ pub(super) fn for_one_sided(model: &mut Model, new: bool) -> Effects {
         model.notice = Some(Notice::Said(said.to_owned()));
         return Vec::new();
     }
+    // Elsewhere it would be text to search for.
+    if model.page().is_some()
+        || model.rows().is_none() && model.view().selected_path(&model.scene.refined).is_none()
+    {
+        let said = "paths that are new or gone are found in views of rows: 1, 2 and 3";
+        model.notice = Some(Notice::Said(said.to_owned()));
+        return Vec::new();
+    }
     let text = if new { IS_NEW } else { IS_GONE };
     if model.search.as_ref().is_none_or(|search| search.text() != text) {
         model.search_for(NamePattern::new(text));

@@ -41,7 +41,6 @@ pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
 
 /// The row that is selected, for a view about it, and what people call it.
 fn row(model: &Model) -> Option<(Subject, String)> {
-    let (rows, selected) = (model.rows()?, model.selected()?);
     let (view, of_rows) = (model.view(), model.of_rows());
     // Deep recursion has millions of rows, and a name may be as long.
     let named = |steps: &[Step], arrow: &str| {
@@ -57,6 +56,11 @@ fn row(model: &Model) -> Option<(Subject, String)> {
         let name = named(&path.0[first..], " > ");
         return Some((Subject::Path(path), name));
     }
+    let Some(rows) = model.rows() else {
+        // Of processes and other pages: what all of them are about.
+        return Some((Subject::Path(Path::default()), "all that is shown".to_owned()));
+    };
+    let selected = model.selected()?;
     if !model.sheet().is_of_whole_rows {
         return None;
     }

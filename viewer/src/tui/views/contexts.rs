@@ -43,6 +43,7 @@ static MODE: Mode = Mode {
         Keys::Of(HELP),
         Keys::Of(OWN),
         Keys::Views,
+        Keys::ViewsOver,
         Keys::Of(LEAVE),
         Keys::Of(ALWAYS),
     ]],

@@ -106,6 +106,17 @@ pub enum Plain<'r> {
     Naturals(&'r [u64], u128),
 }
 
+impl Plain<'_> {
+    /// A number that a difference has as an integer, in its decimals.
+    pub fn of_difference(difference: &Difference<'_>, number: impl TryInto<i128>) -> Self {
+        let number = number.try_into().unwrap_or(i128::MAX);
+        match difference.decimals() {
+            0 => Self::Integer(number),
+            decimals => Self::Real(number as f64 / 10_f64.powi(decimals as i32)),
+        }
+    }
+}
+
 impl<'r> Cell<'r> {
     /// The text of the cell.
     #[must_use]
@@ -159,15 +170,21 @@ impl<'r> Cell<'r> {
                 }
                 _ => Plain::Nothing,
             },
-            Self::Side(difference, side) => Plain::Natural(difference.plain_amount(side)),
-            Self::Delta(difference) => Plain::Integer(difference.plain_delta()),
+            Self::Side(difference, side) => {
+                Plain::of_difference(&difference, difference.plain_amount(side))
+            }
+            Self::Delta(difference) => Plain::of_difference(&difference, difference.plain_delta()),
             Self::Growth(difference) => difference.growth().map_or(Plain::Nothing, Plain::Real),
-            Self::Noise(difference) => Plain::Natural(difference.plain_noise()),
-            Self::Expected(difference) => Plain::Natural(difference.plain_expected()),
+            Self::Noise(difference) => Plain::of_difference(&difference, difference.plain_noise()),
+            Self::Expected(difference) => {
+                Plain::of_difference(&difference, difference.plain_expected())
+            }
             Self::LossShare(difference) => {
                 difference.share_of_other().map_or(Plain::Nothing, Plain::Real)
             }
-            Self::End(difference, end) => Plain::Integer(difference.plain_interval()[end]),
+            Self::End(difference, end) => {
+                Plain::of_difference(&difference, difference.plain_interval()[end])
+            }
             Self::Strip { of, metric, measure } => {
                 Plain::Naturals(&of.parts, measure.of(1, metric))
             }
@@ -223,9 +240,9 @@ impl<'r> Cell<'r> {
             (Self::Edges(_), Plain::Bounds(low, high)) if low == high => Some(high as f64),
             (Self::EdgesOfBoth { sum, .. }, _) => Self::Edges(*sum).length(),
             (Self::Delta(_), Plain::Integer(delta)) => Some(delta.unsigned_abs() as f64),
-            (Self::Side(..) | Self::Cost { .. } | Self::Count(_), Plain::Natural(n)) => {
-                Some(n as f64)
-            }
+            (Self::Side(..), Plain::Integer(n)) => Some(n as f64),
+            (Self::Delta(_) | Self::Side(..), Plain::Real(n)) => Some(n.abs()),
+            (Self::Cost { .. } | Self::Count(_), Plain::Natural(n)) => Some(n as f64),
             (Self::Share { part, .. }, _) => Some(*part as f64),
             _ => None,
         }

@@ -296,6 +296,11 @@ fn side(at: &At<'_>, side: usize, label: &str) -> Explanation {
     let [period, amount] = [1, samples].map(|samples| amount(samples, &of.metric, form));
     let samples = count(samples, form);
     let text = match (of.runs.len(), difference.deviation(side, form)) {
+        (runs @ 2.., Some(deviation)) if difference.comparison().scale == Scale::Share => format!(
+            "{samples} of {} samples in {runs} runs: {} %, standard deviation {deviation}",
+            count(of.total, form),
+            difference.amount(side, form),
+        ),
         (runs @ 2.., Some(deviation)) => format!(
             "{samples} samples × {period} in {runs} runs: mean {}, standard deviation {deviation}",
             difference.amount(side, form),
@@ -327,7 +332,10 @@ pub(super) fn expected(at: &At<'_>, _: About) -> Explanation {
 /// The scaling loss as a share.
 pub(super) fn loss_share(at: &At<'_>, _: About) -> Explanation {
     let Some(difference) = at.difference() else { return Vec::new() };
-    let text = format!("{} % of all that other costs", difference.share_of_other_text());
+    let text = match difference.share_of_other() {
+        None => "other has no sample, so there is nothing to be a share of".to_owned(),
+        Some(_) => format!("{} % of all that other costs", difference.share_of_other_text()),
+    };
     vec![pair("loss%", text)]
 }
 
@@ -383,7 +391,13 @@ pub(super) fn noise(at: &At<'_>, _: About) -> Explanation {
                 "{noise}: chance moves {base} and {other} samples by about their square roots, and \
                  the difference of equal runs by less than this in 95 of 100 cases",
             );
-            return vec![pair("noise", text)];
+            let mut texts = vec![pair("noise", text)];
+            if difference.samples().contains(&0) {
+                let unseen = "no sample does not say that there is nothing: up to 3.7 may be \
+                              expected there, and none is met in 1 of 40 cases";
+                texts.push(pair("", unseen));
+            }
+            return texts;
         }
         Method::Welch(freedom) => {
             format!("{noise} by the spread between runs: Welch's t, {}", freedom_of(freedom))
@@ -446,7 +460,7 @@ pub(super) fn spread(at: &At<'_>, _: About) -> Explanation {
     let noise = if of.is_noise { "; they may differ by sampling noise alone" } else { "" };
     let mut whose = counted(peers as u64, noun, form);
     if let Some(process) = &strip.process {
-        whose.push_str(&format!(" of {process} (of no other process)"));
+        whose.push_str(&format!(" of {process}, which has most of them (of no other process)"));
     }
     vec![pair(
         &heading(at),
