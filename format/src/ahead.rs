@@ -81,9 +81,11 @@ impl Ahead {
     }
 }
 
-/// Whether a block is one that threads decode.
+/// Whether a block is one that threads decode. What the reader passes over is none.
 fn is_ahead(block: &Block<'_>) -> bool {
-    block.header.kind == BlockKind::Nodes as u16 && block.decoded() <= MOST_DECODED
+    block.header.kind == BlockKind::Nodes as u16
+        && BlockKind::Nodes.is_known(block.header.version)
+        && block.decoded() <= MOST_DECODED
 }
 
 fn decode(block: &Block<'_>, buffer: &mut Vec<u8>) -> Result<Decoded, ErrorKind> {

@@ -71,9 +71,17 @@ fn a_profile_of_many_nodes_comes_back_equal() {
     }
     let whole = bytes(&profile);
     assert_eq!(read::read(&whole).unwrap(), profile);
-    // Damage is told of the first block that has it, as if one had been decoded after the other.
+    // A block of nodes of a later version that may be passed over takes no other's place.
     let of_nodes = |part: &Part| part.kind() == 12;
     let first = Parts::of(&whole).blocks.iter().position(of_nodes).unwrap();
+    let mut parts = Parts::of(&whole);
+    let mut later = parts.blocks[first + 3].clone();
+    // Its version, and the flag of what must be understood.
+    (later.header[0x06], later.header[0x0a]) = (7, 0);
+    parts.blocks.insert(first + 3, later);
+    parts.renumber();
+    assert_eq!(read::read(&parts.join()).unwrap().nodes, profile.nodes);
+    // Damage is told of the first block that has it, as if one had been decoded after the other.
     for (block, other) in [(first + 9, first + 9), (first + 4, first + 5)] {
         let mut parts = Parts::of(&whole);
         for block in [block, other] {

@@ -27,7 +27,7 @@ Examples:
   csprof ledger run.csprof --format markdown > ledger.md
   csprof ledger next.csprof --format json | jq '.entries[] | {path, since}'
 
-Entries are kept in $XDG_STATE_HOME/csprof/notes, or ~/.local/state/csprof/notes, a file for each
+Entries are kept in $XDG_STATE_HOME/csprof/notes, or ~/.local/state/csprof/notes, a file for each \
 program. CSPROF_STATE names another folder for csprof, or none where it is empty.";
 
 /// List the paths that are understood or to be fixed, and what that gives

@@ -40,7 +40,7 @@ Examples:
   csprof view --fresh run.csprof            as at first, not as it was left
   csprof view --path-map /build/app=/home/me/app run.csprof  finds source files elsewhere
 
-How a profile was left, and bookmarks and notes, are kept in $XDG_STATE_HOME/csprof, or
+How a profile was left, and bookmarks and notes, are kept in $XDG_STATE_HOME/csprof, or \
 ~/.local/state/csprof. CSPROF_STATE names another folder, or none where it is empty.";
 
 /// Look at a profile in the terminal

@@ -277,8 +277,7 @@ impl<'t> Text<'t> {
                 ),
                 Some(by) => format!(
                     "{marks} mark what differs by more than the noise beside it, so hardly by chance. \
-                     {}.\nOf 100 such intervals, difference {interval}, 95 \
-                     hold the true difference, by {by}.",
+                     {}.\nOf 100 such intervals ({interval}), 95 hold the true difference, by {by}.",
                     match self.comparison.scale {
                         Scale::Share => "Shares are of all runs together",
                         Scale::Amount | Scale::Samples => "Amounts are means per run",
