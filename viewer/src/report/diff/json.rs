@@ -23,10 +23,10 @@
 //! and `edges` those of all runs, and `noise` is half the interval from `low` to `high`, both
 //! rounded outward, in which the true difference is in 95 of 100 cases; `runs` are {"file",
 //! "samples", "shown"}, the latter after the refinement; `noise_by` is `welch`, or `one-sided`
-//! where one side has a single run. `expected` is what OTHER should cost, and `delta` then OTHER minus that.
-//! Where callers of deep recursion are too many,
-//! `"not_looked_into"` before the rows says at how many rows they were left out. `edges` is as in
-//! `csprof report`, and `null` where periods or numbers of runs differ.
+//! where one side has a single run. `expected` is what OTHER should cost, and `delta` then OTHER
+//! minus that. Where callers of deep recursion are too many, `"not_looked_into"` before the rows
+//! says at how many rows they were left out. `edges` is as in `csprof report`, and `null` where
+//! periods or numbers of runs differ.
 
 use std::io::{self, Write};
 
