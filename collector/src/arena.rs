@@ -17,8 +17,9 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_SUFFIX, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC,
-    ExtentHeader, ExtentKind, FIRST_SEGMENT_NODES, FLAG_TRAMPOLINE, LEFT_OUT_NAME, LeftOut,
-    MAX_SEGMENTS, SourceRecord, ThreadRecord, locate, segment_nodes,
+    ExtentHeader, ExtentKind, FIRST_SEGMENT_NODES, FIRST_TIMES_EXTENT, FLAG_TIMES, FLAG_TRAMPOLINE,
+    LEFT_OUT_NAME, LeftOut, MAX_SEGMENTS, MAX_TIMES_EXTENT, SourceRecord, ThreadRecord, TimeRecord,
+    locate, segment_nodes,
 };
 use csprof_format::launch::{SampleSources, SourceKind};
 use csprof_format::loss::LossReason;
@@ -34,6 +35,8 @@ pub struct Arena {
     path: CString,
     header: NonNull<ArenaHeader>,
     room: Room,
+    /// Bytes that extents of times have taken.
+    times: AtomicU64,
 }
 
 /// How much an arena may take.
@@ -41,6 +44,8 @@ pub struct Arena {
 pub struct Room {
     /// Most bytes of its own.
     pub most: u64,
+    /// Most of them for the times of samples; 0 if none are kept.
+    pub times: u64,
     /// Bytes that stay free on its file system, whoever takes the rest: all processes of the run
     /// share one, and others need it, too.
     pub leave: u64,
@@ -103,7 +108,8 @@ impl Arena {
             parent_pid: sys::parent_pid(),
             forked: u32::from(forked),
             source_count: sources.iter().count() as u32,
-            flags: if trampoline { FLAG_TRAMPOLINE } else { 0 },
+            flags: if trampoline { FLAG_TRAMPOLINE } else { 0 }
+                | if room.times > 0 { FLAG_TIMES } else { 0 },
             start_unix_ns: sys::now_ns(Clock::Realtime),
             start_ns,
             end_ns: 0,
@@ -134,7 +140,7 @@ impl Arena {
             header.write(value);
             (&raw mut (*header.as_ptr()).magic).write_volatile(ARENA_MAGIC);
         }
-        Ok(Self { file, folder, path, header, room })
+        Ok(Self { file, folder, path, header, room, times: AtomicU64::new(0) })
     }
 
     /// Backs and maps a new extent of at least `size` bytes and writes its header.
@@ -186,6 +192,27 @@ impl Arena {
             (&raw mut (*header.as_ptr()).magic).write_volatile(EXTENT_MAGIC);
         }
         Ok(start)
+    }
+
+    /// Whether the times of samples are kept.
+    #[must_use]
+    pub const fn keeps_times(&self) -> bool {
+        self.room.times > 0
+    }
+
+    /// An extent for times of a thread's samples, if there is room: for all that is left of it,
+    /// nodes come first. Signal side.
+    fn times_extent(&self, owner: u32, number: u32, size: u64) -> Result<NonNull<u8>, Errno> {
+        /// Of what is left on the file system, times take one part of so many.
+        const PART: u64 = 16;
+        let most = self.room.times.min(self.room.most / 2);
+        // Relaxed: a sum that nothing else depends on.
+        if self.times.fetch_add(size, Ordering::Relaxed).saturating_add(size) > most {
+            // Stays: there is no room for smaller ones, either.
+            return Err(Errno(libc::ENOSPC));
+        }
+        self.room.has(&self.file, size.saturating_mul(PART))?;
+        self.extent(ExtentKind::Times, owner, number, size as usize)
     }
 
     /// A thread index of its own.
@@ -488,6 +515,57 @@ pub struct ThreadArena {
     /// loss.
     refusals: u32,
     wait: u32,
+    /// Where the times of samples go; `None` if they are not kept, or there is no room for more.
+    times: Option<Times>,
+}
+
+/// The extent that takes the times of a thread's samples.
+struct Times {
+    /// The extent, if there is one yet, and its size in bytes.
+    extent: Option<(NonNull<u8>, usize)>,
+    /// Extents before it.
+    number: u32,
+    /// Bytes of the extent that are used, the header included.
+    used: usize,
+}
+
+impl Times {
+    /// Unmaps the extent; the file keeps it.
+    fn unmap(&mut self) {
+        if let Some((start, size)) = self.extent.take() {
+            // SAFETY: the whole mapping of one extent, to which nobody else has a pointer.
+            unsafe { sys::unmap(start, size) };
+        }
+    }
+
+    /// Adds a record; `None` if there is no room for it.
+    fn add(&mut self, arena: &Arena, owner: u32, record: TimeRecord) -> Option<()> {
+        let room = self.extent.map_or(0, |(_, size)| size - self.used);
+        if room < size_of::<TimeRecord>() {
+            let size = match self.extent {
+                Some((_, size)) => (size as u64 * 2).min(MAX_TIMES_EXTENT),
+                None => FIRST_TIMES_EXTENT,
+            };
+            let number = self.number + u32::from(self.extent.is_some());
+            let start = arena.times_extent(owner, number, size).ok()?;
+            self.unmap();
+            self.extent = Some((start, size as usize));
+            self.number = number;
+            self.used = size_of::<ExtentHeader>();
+        }
+        let (start, _) = self.extent?;
+        // SAFETY: inside the mapped extent, behind what is used; header and records are multiples
+        // of eight bytes long, so it is aligned.
+        unsafe { start.add(self.used).cast::<TimeRecord>().write(record) };
+        self.used += size_of::<TimeRecord>();
+        let committed = (self.used - size_of::<ExtentHeader>()) as u64;
+        let header = start.cast::<ExtentHeader>();
+        // SAFETY: the extent begins with its header. Release: publishes the record to a reader of
+        // the growing file.
+        unsafe { AtomicU64::from_ptr(&raw mut (*header.as_ptr()).committed) }
+            .store(committed, Ordering::Release);
+        Some(())
+    }
 }
 
 impl ThreadArena {
@@ -502,7 +580,10 @@ impl ThreadArena {
         let record = unsafe { start.add(size_of::<ExtentHeader>()) }.cast::<ThreadRecord>();
         // SAFETY: as above.
         segments[0] = unsafe { start.add(HEAD) }.cast::<Node>().as_ptr();
-        let mut this = Self { arena, record, index, segments, next_node: 1, refusals: 0, wait: 0 };
+        let times = Times { extent: None, number: 0, used: 0 };
+        let times = arena.keeps_times().then_some(times);
+        let (next_node, refusals, wait) = (1, 0, 0);
+        let mut this = Self { arena, record, index, segments, next_node, refusals, wait, times };
         let record = this.record_mut();
         record.tid = tid;
         record.index = index;
@@ -523,6 +604,34 @@ impl ThreadArena {
         // SAFETY: mapped as long as `self` lives, zero-initialized, written by this thread only;
         // other processes may read stale counts, which are still true ones.
         unsafe { self.record.as_mut() }
+    }
+
+    /// Notes when samples are added to a node, which gets them next. Signal side.
+    #[inline]
+    pub fn note_time(&mut self, node: u32, samples: u64) {
+        if self.times.is_some() {
+            self.add_time(node, samples);
+        }
+    }
+
+    #[cold]
+    fn add_time(&mut self, node: u32, samples: u64) {
+        // By a system call: a program may have forbidden itself the instruction by which the vdso
+        // tells the time (PR_SET_TSC), and one that restricts its system calls is not sampled.
+        let time_ns = sys::now_ns(Clock::Monotonic);
+        let samples = samples.min(u32::MAX.into()) as u32;
+        let record = TimeRecord { time_ns, node, samples };
+        let Some(times) = &mut self.times else { return };
+        if times.add(self.arena, self.index, record).is_none() {
+            self.forget_times();
+        }
+    }
+
+    /// No further times are kept; those that are in the file stay.
+    fn forget_times(&mut self) {
+        if let Some(mut times) = self.times.take() {
+            times.unmap();
+        }
     }
 
     /// The process's arena.
@@ -560,6 +669,7 @@ impl ThreadArena {
 
     /// After a fork, in the child: what is still counted here is not the parent's any more.
     pub fn detach(&mut self) {
+        self.forget_times();
         for (segment, first) in (0..).zip(self.segments) {
             if let Some((start, size)) = extent_of(segment, first) {
                 // SAFETY: the whole mapping of one extent. Zeros are a valid record and valid
@@ -571,6 +681,7 @@ impl ThreadArena {
 
     /// Unmaps everything, in the child of a fork where nobody counts here any more.
     pub fn leave(&mut self) {
+        self.forget_times();
         for (segment, first) in (0..).zip(&mut self.segments) {
             let first = core::mem::replace(first, core::ptr::null());
             if let Some((start, size)) = extent_of(segment, first) {
@@ -584,6 +695,7 @@ impl ThreadArena {
     /// Unmaps everything; the file keeps it, but for whole pages of nodes that were never taken:
     /// programs start threads by the hundred thousand.
     pub fn release(&mut self) {
+        self.forget_times();
         let (last, place) = locate(self.next_node - 1);
         for (segment, first) in (0..).zip(&mut self.segments) {
             let first = core::mem::replace(first, core::ptr::null());

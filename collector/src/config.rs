@@ -28,6 +28,8 @@ pub struct Config {
     pub generated: bool,
     /// Most bytes that the arena may take.
     pub memory: u64,
+    /// Most bytes that the times of samples may take; 0 if none are kept.
+    pub times: u64,
     /// Whether messages stay off standard error.
     pub quiet: bool,
 }
@@ -44,9 +46,9 @@ impl Config {
         let sources = launch_variable(launch::SOURCE)
             .and_then(|text| SampleSources::parse(text.to_str().ok()?))
             .unwrap_or(SampleSources::DEFAULT);
-        let memory = launch_variable(launch::MEMORY)
-            .and_then(|text| text.to_str().ok()?.parse().ok())
-            .unwrap_or(u64::MAX);
+        let bytes = |name| launch_variable(name)?.to_str().ok()?.parse().ok();
+        let memory = bytes(launch::MEMORY).unwrap_or(u64::MAX);
+        let times = bytes(launch::TIMES).unwrap_or(0);
         let mut link = run_dir.to_bytes().to_vec();
         link.push(b'/');
         link.extend_from_slice(launch::SHARES.as_bytes());
@@ -58,6 +60,7 @@ impl Config {
             spill_dir: spill_dir.filter(|path| !path.is_empty()),
             leave,
             memory,
+            times,
             run_dir,
             sources,
             trampoline: !flag(launch::NO_TRAMPOLINE),

@@ -101,9 +101,9 @@ pub fn enter(
     trampoline: bool,
     forked: bool,
 ) -> Result<(), sys::Errno> {
-    let Config { sources, memory, leave, .. } = config;
+    let Config { sources, memory, times, leave, .. } = config;
     let create = |folder, leave, is_last| {
-        let room = Room { most: memory, leave, is_last };
+        let room = Room { most: memory, times, leave, is_last };
         Arena::create(folder, sources, trampoline, forked, room)
     };
     let arena = create(folder, leave[0], config.spill_dir.is_none()).or_else(|refused| {

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         ("files.csprof", sample::of_files()),
         ("stages.csprof", sample::of_stages()),
         ("sources.csprof", sample::of_sources()),
+        ("times.csprof", sample::of_times()),
     ];
     for (name, profile) in profiles {
         if let Err(error) = write::save_new(&profile, &Path::new(&folder).join(name)) {

@@ -11,6 +11,7 @@
 //! 0x1000  Extent: Log      | ExtentHeader | LogRecord LogRecord …
 //! 0x….    Extent: Thread   | ExtentHeader | ThreadRecord | Node Node … (segment 0)
 //! 0x….    Extent: Nodes    | ExtentHeader | Node Node …               (segment k > 0)
+//! 0x….    Extent: Times    | ExtentHeader | TimeRecord TimeRecord …   (only if asked for)
 //! ```
 //!
 //! The nodes of a thread are numbered from 0 across its segments, as [`locate`] has it.
@@ -30,7 +31,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 8;
+pub const ARENA_VERSION: u32 = 9;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -128,6 +129,9 @@ pub const FLAG_TRAMPOLINE: u32 = 1;
 /// [`ArenaHeader::flags`]: the process went through exec; another arena continues its story.
 pub const FLAG_EXECED: u32 = 2;
 
+/// [`ArenaHeader::flags`]: the times of samples are kept, as far as there is room.
+pub const FLAG_TIMES: u32 = 4;
+
 const _: () = assert!(size_of::<ArenaHeader>() == 672);
 
 /// Room for reasons in [`ArenaHeader::left_out`].
@@ -224,6 +228,8 @@ pub enum ExtentKind {
     Thread = 2,
     /// A further segment of a thread's nodes.
     Nodes = 3,
+    /// When samples of a thread were taken.
+    Times = 4,
 }
 
 impl ExtentKind {
@@ -234,6 +240,7 @@ impl ExtentKind {
             1 => Self::Log,
             2 => Self::Thread,
             3 => Self::Nodes,
+            4 => Self::Times,
             _ => return None,
         })
     }
@@ -249,11 +256,11 @@ pub struct ExtentHeader {
     pub kind: u32,
     /// Bytes in the extent, this header included; a multiple of [`EXTENT_ALIGN`].
     pub size: u64,
-    /// Thread index, for [`ExtentKind::Thread`] and [`ExtentKind::Nodes`].
+    /// Thread index, for all kinds but [`ExtentKind::Log`].
     pub owner: u32,
-    /// Segment number, for nodes.
+    /// Segment number, for nodes; for times, which of the thread's extents of them it is, from 0.
     pub segment: u32,
-    /// Payload bytes that are valid, for [`ExtentKind::Log`]. Atomic.
+    /// Payload bytes that are valid, for [`ExtentKind::Log`] and [`ExtentKind::Times`]. Atomic.
     pub committed: u64,
 }
 
@@ -402,6 +409,29 @@ pub struct Node {
 }
 
 const _: () = assert!(size_of::<Node>() == 40);
+
+/// When samples were added to a node. Those of a thread are in the order in which they were taken.
+///
+/// It is written before the node's samples are counted: of a process that was killed in between,
+/// the last one is of no sample. Of samples that found no room here the nodes tell alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct TimeRecord {
+    /// `CLOCK_MONOTONIC`.
+    pub time_ns: u64,
+    /// The node.
+    pub node: u32,
+    /// Samples that were added; of more than there is room for, as many as there is.
+    pub samples: u32,
+}
+
+const _: () = assert!(size_of::<TimeRecord>() == 16);
+
+/// Bytes of a thread's first extent of times, the header included. Each further one is twice as
+/// large as the one before, up to [`MAX_TIMES_EXTENT`]: programs start threads by the thousand.
+pub const FIRST_TIMES_EXTENT: u64 = EXTENT_ALIGN;
+/// Bytes of the largest extents of times.
+pub const MAX_TIMES_EXTENT: u64 = 64 << 10;
 
 /// The segment that holds node `index` and the node's place in it.
 ///

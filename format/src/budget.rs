@@ -13,7 +13,7 @@ use crate::ids::FrameId;
 use crate::kind::BlockKind;
 use crate::profile::{
     Account, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, ModuleFile, Process, Profile,
-    SourceFile, TailCall, Thread, Tree,
+    SampleTime, SourceFile, TailCall, Thread, Tree,
 };
 use crate::violation::{Fault, Violation};
 
@@ -58,6 +58,10 @@ const SHARE: u64 = size_of::<(u32, u64)>() as u64 / 2;
 /// The same for source files, of which a module takes one byte or more, and a stretch two: their
 /// vectors grow by doubling while they are read.
 const SOURCE: u64 = 2 * size_of::<u32>() as u64;
+
+/// Bytes that the time of a sample takes: as it is read; while it is checked, or by its node later,
+/// and ordered by that.
+const TIME: u64 = 2 * size_of::<SampleTime>() as u64;
 
 /// Memory that is still allowed.
 #[derive(Clone, Debug)]
@@ -119,6 +123,7 @@ impl Budget {
             BlockKind::Files => size_of::<ModuleFile>(),
             BlockKind::Stages => size_of::<String>(),
             BlockKind::Sources => size_of::<SourceFile>(),
+            BlockKind::Times => TIME as usize,
         };
         let decoded = u64::from(decoded);
         let contents = match kind {
@@ -130,7 +135,8 @@ impl Budget {
             | BlockKind::Nodes
             | BlockKind::Loops
             | BlockKind::InLoops
-            | BlockKind::Files => 0,
+            | BlockKind::Files
+            | BlockKind::Times => 0,
             BlockKind::Strings => decoded,
             // Text, modules of a byte or more, and stretches of two.
             BlockKind::Sources => decoded.saturating_mul(SOURCE),

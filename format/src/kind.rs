@@ -73,6 +73,8 @@ kinds! {
     Stages = 19, "stage", "stages";
     /// Lines of source files.
     Sources = 20, "source file", "source files";
+    /// When samples were taken.
+    Times = 21, "time", "times of samples";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -96,7 +98,8 @@ impl BlockKind {
         // Without names and lines, a profile still shows modules and offsets; without the runs
         // that were merged, all that they measured; accounts only explain, the program's
         // structure only adds rows, files only serve to find more names, without its stages a
-        // profile shows all frames, and source files may be on the reader's machine.
+        // profile shows all frames, source files may be on the reader's machine, and nodes have
+        // all samples whenever they were taken.
         !matches!(
             self,
             Self::Functions
@@ -109,6 +112,7 @@ impl BlockKind {
                 | Self::Files
                 | Self::Stages
                 | Self::Sources
+                | Self::Times
         )
     }
 }

@@ -23,6 +23,9 @@ pub const GENERATED: &str = "CSPROF_GENERATED";
 /// Most bytes that each process may take for its arena, in decimal; without it, no limit but the
 /// file system's.
 pub const MEMORY: &str = "CSPROF_MEMORY";
+/// Most bytes that each process may take for the times of its samples, in decimal; without it, no
+/// times are kept.
+pub const TIMES: &str = "CSPROF_TIMES";
 /// `1` keeps the collector's one-line messages off standard error.
 pub const QUIET: &str = "CSPROF_QUIET";
 /// The dynamic loader's list of libraries to load first; the collector is its first entry.

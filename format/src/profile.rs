@@ -23,6 +23,7 @@ use crate::address::FrameKind;
 use crate::file_identity::FileIdentity;
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 pub use crate::source_file::{SourceDoubt, SourceFile, Stretch};
+pub use crate::times::SampleTime;
 
 /// Most metrics that a profile may have.
 pub const MAX_METRICS: usize = 16;
@@ -84,12 +85,33 @@ pub struct Profile {
     /// Lines of source files, in ascending order of path, digest and number of lines, none of all
     /// three twice. Mostly empty.
     pub sources: Vec<SourceFile>,
+    /// When samples were taken, if that was asked for: tree by tree, ordered by
+    /// [place](SampleTime::place) in each, none of one place twice. A node has at least as many
+    /// samples of a metric as there are here; of the others it is not known.
+    pub times: Vec<SampleTime>,
 }
 
 impl Profile {
     /// All metrics, the first one first.
     pub fn metrics(&self) -> impl Iterator<Item = &Metric> {
         core::iter::once(&self.metric).chain(self.further.iter().map(|further| &further.metric))
+    }
+
+    /// The samples of a node that a metric has, by its number among [all](Self::metrics); the first
+    /// one has what no other has. 0 where there is no such node or metric.
+    #[must_use]
+    pub fn samples_of(&self, node: u32, metric: usize) -> u64 {
+        let of = |further: &FurtherMetric| {
+            let found = further.samples.binary_search_by_key(&node, |&(node, _)| node);
+            found.map_or(0, |place| further.samples[place].1)
+        };
+        match metric.checked_sub(1) {
+            Some(number) => self.further.get(number).map_or(0, of),
+            None => {
+                let all = self.nodes.samples.get(node as usize).copied().unwrap_or(0);
+                self.further.iter().map(of).fold(all, u64::saturating_sub)
+            }
+        }
     }
 
     /// The part of a thread's counts that a metric has, by its number among [all](Self::metrics).

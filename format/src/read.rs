@@ -21,8 +21,8 @@ use crate::header::{FILE_HEADER, FileHeader, MAGIC};
 use crate::kind::BlockKind;
 use crate::profile::{FurtherMetric, Metric, Profile, Structure, Thread, ThreadShare};
 use crate::sections::{
-    End, FrameColumns, FunctionColumns, SiteColumns, Sparse, StringColumns, TreeColumns,
-    append_shares,
+    End, FrameColumns, FunctionColumns, SiteColumns, Sparse, StringColumns, TimeColumns,
+    TreeColumns, append_shares,
 };
 use crate::validate::validate;
 
@@ -318,6 +318,9 @@ impl Reader {
             BlockKind::Files => rows(payload, &mut profile.files),
             BlockKind::Stages => rows(payload, &mut profile.stages),
             BlockKind::Sources => rows(payload, &mut profile.sources),
+            BlockKind::Times => {
+                decode::<TimeColumns>(payload)?.append(&mut profile.times, &profile.trees)
+            }
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -389,6 +392,7 @@ impl Reader {
             BlockKind::Files => profile.files.len(),
             BlockKind::Stages => profile.stages.len(),
             BlockKind::Sources => profile.sources.len(),
+            BlockKind::Times => profile.times.len(),
         }
     }
 

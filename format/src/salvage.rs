@@ -18,7 +18,7 @@ use crate::loss::LossReason;
 use crate::profile::{Nodes, Profile, Sites, Structure, SymbolSource, ThreadShare};
 use crate::read::{Reader, load, scan};
 use crate::validate::{self, validate};
-use crate::version::{MINOR_OF_SOURCES, MINOR_OF_STRUCTURE};
+use crate::version::{MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_TIMES};
 
 /// Stands for text that was lost.
 const LOST: &str = "[lost]";
@@ -44,6 +44,8 @@ pub struct Salvaged {
     pub lost_stages: bool,
     /// Whether source files were dropped.
     pub lost_sources: bool,
+    /// Whether times of samples were dropped, or may have been where the file is cut off.
+    pub lost_times: bool,
     /// Whether more source files may have stood where the file is cut off.
     pub may_lack_sources: bool,
 }
@@ -67,6 +69,7 @@ impl fmt::Display for Salvaged {
         })?;
         f.write_str(if self.lost_stages { ", the stages to begin with" } else { "" })?;
         f.write_str(if self.lost_sources { ", lines of source files" } else { "" })?;
+        f.write_str(if self.lost_times { ", times of samples" } else { "" })?;
         f.write_str(" are lost")?;
         let is_unsure = self.may_lack_sources && !self.lost_sources;
         f.write_str(if is_unsure { ", lines of source files may be" } else { "" })?;
@@ -85,12 +88,14 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     // A file says whether it has any.
     let had_structure = scan.header.minor >= MINOR_OF_STRUCTURE;
     let had_sources = scan.header.minor >= MINOR_OF_SOURCES;
+    let had_times = scan.header.minor >= MINOR_OF_TIMES;
     let mut reader = Reader::new(scan.header, bytes.len());
     let mut damage = None;
     let mut closed = Vec::new();
     let mut blocks = 0;
     let mut lost_stages = false;
     let mut lost_sources = false;
+    let mut lost_times = false;
     for (index, block) in scan.blocks.iter().enumerate() {
         let kind = BlockKind::from_u16(block.header.kind);
         if kind.is_some_and(|kind| closed.contains(&kind)) {
@@ -105,6 +110,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         damage.get_or_insert_with(|| scan.error_in(index, error));
         lost_stages |= kind == Some(BlockKind::Stages);
         lost_sources |= kind == Some(BlockKind::Sources);
+        lost_times |= kind == Some(BlockKind::Times);
         reader.cut(before.0, before.1);
         match kind {
             Some(kind @ (BlockKind::Strings | BlockKind::Nodes)) => closed.push(kind),
@@ -120,6 +126,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
                 | BlockKind::Files
                 | BlockKind::Stages
                 | BlockKind::Sources
+                | BlockKind::Times
                 | BlockKind::End,
             )
             | None => {}
@@ -167,6 +174,12 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         Some(_) => (repair_symbols(&mut profile) || symbols_lost, repair_trees(&mut profile)),
         None => (false, 0),
     };
+    // Of nodes that are gone there are none.
+    lost_times |= is_cut && had_times;
+    if damage.is_some() && validate::times(&profile).is_err() {
+        lost_times = true;
+        profile.times.clear();
+    }
     // A part of it would say of other frames that they are in no loop.
     let structure_lost = is_cut || strings_lost || closed.contains(&BlockKind::Loops);
     let is_wrong = damage.is_some() && validate::structure(&profile).is_err();
@@ -187,6 +200,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         lost_structure,
         lost_stages,
         lost_sources,
+        lost_times,
         may_lack_sources,
     };
     if salvaged.damage.is_some() {

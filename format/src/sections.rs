@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::FrameKind;
 use crate::error::{ErrorKind, Layout};
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, StringId, ThreadId};
-use crate::profile::{Frame, Function, FurtherMetric, Nodes, Profile, Sites, Tree};
+use crate::profile::{Frame, Function, FurtherMetric, Nodes, Profile, SampleTime, Sites, Tree};
 
 /// Elements of a column that go into one block: half a megabyte of nodes.
 pub(crate) const COLUMN_ELEMENTS: usize = 1 << 16;
@@ -102,6 +102,23 @@ pub(crate) struct Sparse {
     gap: Vec<u32>,
     /// Values, none of them zero.
     value: Vec<u64>,
+}
+
+/// See [`SampleTime`]: `tree` and `rows` have one entry for each tree, the other columns one for
+/// each row.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct TimeColumns {
+    /// Trees that have rows in the block, in order.
+    tree: Vec<u32>,
+    /// How many rows each of them has; at least one.
+    rows: Vec<u32>,
+    /// Microseconds since the row before; since the start of the run for the first of each tree.
+    after: Vec<u64>,
+    /// Number of the node in its tree.
+    node: Vec<u32>,
+    metric: Sparse,
+    /// Samples but the first.
+    more: Sparse,
 }
 
 /// The last block.
@@ -333,6 +350,82 @@ impl SiteColumns {
         sites.file.extend(self.file.into_iter().map(Maybe::id));
         sites.line.extend(self.line);
         Ok(self.rows.len())
+    }
+}
+
+impl TimeColumns {
+    /// The columns of some rows, which are those of trees in order.
+    pub(crate) fn new(times: &[SampleTime], trees: &[Tree]) -> Self {
+        let mut columns = Self::default();
+        let mut before = (u32::MAX, 0, 0);
+        for row in times {
+            let after = trees.partition_point(|tree| tree.first_node <= row.node);
+            // Validated, so there is one.
+            let number = after.saturating_sub(1) as u32;
+            if number == before.0 {
+                columns.rows.last_mut().into_iter().for_each(|rows| *rows += 1);
+            } else {
+                let first = trees.get(number as usize).map_or(0, |tree| tree.first_node);
+                before = (number, first, 0);
+                columns.tree.push(number);
+                columns.rows.push(1);
+            }
+            columns.after.push(row.time_us.saturating_sub(before.2));
+            columns.node.push(row.node.saturating_sub(before.1));
+            before.2 = row.time_us;
+        }
+        let metric: Vec<u64> = times.iter().map(|row| row.metric.into()).collect();
+        let more = times.iter().map(|row| u64::from(row.samples.saturating_sub(1)));
+        columns.metric = Sparse::from_column(&metric);
+        columns.more = Sparse::from_column(&more.collect::<Vec<_>>());
+        columns
+    }
+
+    pub(crate) fn append(
+        self,
+        times: &mut Vec<SampleTime>,
+        trees: &[Tree],
+    ) -> Result<usize, ErrorKind> {
+        let Self { tree, rows, after, node, metric, more } = self;
+        let count = after.len();
+        columns("rows", rows.len(), tree.len())?;
+        columns("node", node.len(), count)?;
+        let sparse = |column| ErrorKind::Layout(Layout::Sparse { column });
+        let [metric, more] = [(metric, "metric"), (more, "samples")].map(|(column, name)| {
+            let mut values = Vec::new();
+            let whole = column.extend(&mut values, count).ok_or(sparse(name));
+            whole.map(|()| values)
+        });
+        let (metric, more) = (metric?, more?);
+        let odd = |column| ErrorKind::Layout(Layout::Columns { column });
+        let mut row = 0;
+        let mut before = None;
+        for (number, rows) in tree.into_iter().zip(rows) {
+            let tree = trees.get(number as usize).filter(|_| before < Some(number) && rows > 0);
+            let tree = tree.ok_or(odd("tree"))?;
+            before = Some(number);
+            let mut time_us = 0_u64;
+            for _ in 0..rows {
+                let (Some(&after), Some(&node)) = (after.get(row), node.get(row)) else {
+                    return Err(odd("rows"));
+                };
+                let (metric, samples) = (u8::try_from(metric[row]), u32::try_from(more[row]));
+                let samples = samples.ok().and_then(|more| more.checked_add(1));
+                time_us = time_us.checked_add(after).ok_or(odd("after"))?;
+                times.push(SampleTime {
+                    time_us,
+                    node: Some(node)
+                        .filter(|&node| node < tree.node_count)
+                        .and_then(|node| tree.first_node.checked_add(node))
+                        .ok_or(odd("node"))?,
+                    metric: metric.map_err(|_| odd("metric"))?,
+                    samples: samples.ok_or(odd("samples"))?,
+                });
+                row += 1;
+            }
+        }
+        columns("rows", row, count)?;
+        Ok(count)
     }
 }
 

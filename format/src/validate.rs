@@ -2,14 +2,15 @@
 //!
 //! Run before a profile is written and after one is read, so that everything behind the reader
 //! may index tables by ids and add up columns without asking. Linear in the size of the profile;
-//! nothing is allocated and nothing recurses.
+//! nothing is allocated and nothing recurses, but that the times of a tree's samples are put in
+//! order of their nodes.
 
 use crate::address::FrameKind;
 use crate::ids::{ModuleId, StringId, ThreadId};
 use crate::kind::BlockKind;
 use crate::profile::{
-    Frame, FurtherMetric, MAX_METRICS, MAX_STAGE, MAX_STAGES, MAX_TAIL_CALLS, Profile, Structure,
-    SymbolSource, Thread,
+    Frame, FurtherMetric, MAX_METRICS, MAX_STAGE, MAX_STAGES, MAX_TAIL_CALLS, Profile, SampleTime,
+    Structure, SymbolSource, Thread,
 };
 pub use crate::violation::{Fault, Violation};
 
@@ -31,7 +32,8 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
     structure(profile)?;
     files(profile)?;
     stages(profile)?;
-    sources(profile)
+    sources(profile)?;
+    times(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -528,6 +530,53 @@ pub(crate) fn sources(profile: &Profile) -> Result<(), Violation> {
             continue;
         };
         return Err(broken(check.table, check.element, fault));
+    }
+    Ok(())
+}
+
+/// Times are tree by tree and in order, and of no more samples than nodes have.
+pub(crate) fn times(profile: &Profile) -> Result<(), Violation> {
+    let mut start = 0;
+    let mut before = None;
+    while let Some(first) = profile.times.get(start) {
+        let after = profile.trees.partition_point(|tree| tree.first_node <= first.node);
+        let tree = after.checked_sub(1).map(|number| (number, profile.trees[number]));
+        let check = Checker { table: BlockKind::Times, element: start };
+        check.names("node", first.node, &profile.nodes.samples)?;
+        let Some((number, tree)) = tree.filter(|(number, _)| before < Some(*number)) else {
+            return Err(broken(check.table, check.element, Fault::Order));
+        };
+        before = Some(number);
+        let nodes = tree.first_node..tree.first_node.saturating_add(tree.node_count);
+        let rest = profile.times.get(start..).unwrap_or_default();
+        let count = rest.iter().take_while(|row| nodes.contains(&row.node)).count();
+        times_of_tree(profile, start, rest.get(..count).unwrap_or_default())?;
+        start += count;
+    }
+    Ok(())
+}
+
+/// The same of the rows of one tree, of which the first is `start`.
+fn times_of_tree(profile: &Profile, start: usize, rows: &[SampleTime]) -> Result<(), Violation> {
+    let bad = |row: usize, fault| Err(broken(BlockKind::Times, start + row, fault));
+    for (number, row) in rows.iter().enumerate() {
+        if number > 0 && rows[number - 1].place() >= row.place() {
+            return bad(number, Fault::Order);
+        }
+        if row.samples == 0 || usize::from(row.metric) > profile.further.len() {
+            return bad(number, Fault::Times);
+        }
+    }
+    let mut by_node: Vec<(u32, u8, u32)> =
+        rows.iter().map(|row| (row.node, row.metric, row.samples)).collect();
+    by_node.sort_unstable();
+    for of_node in by_node.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        let (node, metric, _) = of_node[0];
+        let sum: u64 = of_node.iter().map(|&(_, _, samples)| u64::from(samples)).sum();
+        if sum > profile.samples_of(node, metric.into()) {
+            let is_it = |row: &SampleTime| (row.node, row.metric) == (node, metric);
+            return bad(rows.iter().position(is_it).unwrap_or(0), Fault::Times);
+        }
     }
     Ok(())
 }

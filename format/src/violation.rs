@@ -47,6 +47,8 @@ pub enum Fault {
     Shares,
     /// Samples of further metrics are not in order of nodes, are none, or are more than the node's.
     ShareOfNode,
+    /// It is a time of no sample, or of more samples than its node has.
+    Times,
     /// Elements of one process are not together, or not in order.
     Order,
     /// A mapping has no addresses.
@@ -220,6 +222,7 @@ impl fmt::Display for Violation {
             Fault::Source => {
                 f.write_str("has modules or stretches of lines out of order, or lines without text")
             }
+            Fault::Times => f.write_str("is of no sample, or of more samples than its node has"),
             Fault::EmptyTree => f.write_str("has no nodes"),
             Fault::Range { found, expected } => {
                 write!(f, "begins at node {found}, but the tree before it ends at {expected}")

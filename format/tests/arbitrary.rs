@@ -5,8 +5,8 @@ use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
     Account, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping,
-    MergedRun, Metric, Module, ModuleFile, Origin, Process, Profile, RunInfo, Sites, SourceDoubt,
-    SourceFile, SymbolSource, TailCall, Thread, ThreadAccount, ThreadShare, Tree,
+    MergedRun, Metric, Module, ModuleFile, Origin, Process, Profile, RunInfo, SampleTime, Sites,
+    SourceDoubt, SourceFile, SymbolSource, TailCall, Thread, ThreadAccount, ThreadShare, Tree,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -115,6 +115,7 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
                 profile.stages.push("s".repeat(choices.below(8)));
             }
             sources(&mut profile, &mut choices);
+            times(&mut profile, &mut choices);
             profile
         })
 }
@@ -365,6 +366,25 @@ fn sources(profile: &mut Profile, choices: &mut Choices) {
     }
     profile.sources.sort_by_key(|file| (file.path, file.digest, file.lines));
     profile.sources.dedup_by_key(|file| (file.path, file.digest, file.lines));
+}
+
+/// Times of some samples of each node, metric by metric.
+fn times(profile: &mut Profile, choices: &mut Choices) {
+    for tree in &profile.trees {
+        let mut rows = Vec::new();
+        for node in tree.first_node..tree.first_node + tree.node_count {
+            for metric in 0..=profile.further.len() {
+                let left = profile.samples_of(node, metric).min(u32::MAX.into());
+                if left > 0 && choices.below(3) == 0 {
+                    let samples = 1 + (choices.number() % left) as u32;
+                    let (time_us, metric) = (choices.number(), metric as u8);
+                    rows.push(SampleTime { time_us, node, metric, samples });
+                }
+            }
+        }
+        rows.sort_by_key(SampleTime::place);
+        profile.times.extend(rows);
+    }
 }
 
 /// Loops and tail calls of half of the profiles.

@@ -101,6 +101,7 @@ fn example() -> Profile {
         files: Vec::new(),
         stages: Vec::new(),
         sources: Vec::new(),
+        times: Vec::new(),
     }
 }
 
@@ -182,7 +183,9 @@ fn reasons_are_those_of_the_code() {
 #[test]
 fn arena_records_have_the_stated_layout() {
     use core::mem::offset_of;
-    use csprof_format::arena::{ArenaHeader, ExtentHeader, LogRecordHeader, Node, ThreadRecord};
+    use csprof_format::arena::{
+        ArenaHeader, ExtentHeader, LogRecordHeader, Node, ThreadRecord, TimeRecord,
+    };
     macro_rules! fields {
         ($type:ident: $($field:ident),*) => {
             vec![$((format!("{:#04x}", offset_of!($type, $field)), stringify!($field).to_owned())),*]
@@ -209,5 +212,6 @@ fn arena_records_have_the_stated_layout() {
             losses, partial, cpu_before_ns, late, further)
     );
     assert_eq!(rows("### Node"), fields!(Node: key, parent, child, left, right, samples, edges));
+    assert_eq!(rows("### Time record"), fields!(TimeRecord: time_ns, node, samples));
     assert_eq!(rows("### Log record"), fields!(LogRecordHeader: kind, length, time_ns));
 }

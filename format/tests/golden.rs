@@ -63,6 +63,14 @@ fn version_1_5() {
     assert_eq!(file[0x0a], 5);
 }
 
+#[test]
+fn version_1_6() {
+    let file = golden("v1/times.csprof");
+    let profile = read::read(&file).expect("version 1.6 is readable");
+    assert_eq!(profile, sample::of_times());
+    assert_eq!(file[0x0a], 6);
+}
+
 /// Of one metric, the payloads are still those of version 1.0, bit for bit.
 #[test]
 fn one_metric_is_written_as_ever() {

@@ -17,6 +17,7 @@ mod sample;
 mod saved;
 mod sources;
 mod surgery;
+mod times;
 
 use csprof_format::profile::Profile;
 

@@ -131,6 +131,21 @@ fn lost_sources_cost_nothing_else() {
 }
 
 #[test]
+fn lost_times_cost_nothing_else() {
+    let whole = sample::of_times();
+    let salvaged = damaged_of(&whole, 21);
+    assert!(salvaged.profile.times.is_empty());
+    assert!(salvaged.to_string().contains("times of samples are lost"), "{salvaged}");
+    assert_eq!((salvaged.lost_samples, salvaged.lost_symbols), (0, false));
+    let elsewhere = damaged_of(&whole, 10);
+    assert_eq!(elsewhere.profile.times, whole.times);
+    assert!(!elsewhere.to_string().contains("times"), "{elsewhere}");
+    // Of nodes that are gone there are none.
+    let nodeless = damaged_of(&whole, 12);
+    assert!(nodeless.profile.times.is_empty() && nodeless.lost_times);
+}
+
+#[test]
 fn lost_strings_are_said_to_be_lost() {
     let salvaged = damaged(3);
     assert_eq!(salvaged.lost_samples, 0);

@@ -6,8 +6,8 @@ use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, Stri
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
     Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping, Metric,
-    Module, ModuleFile, Nodes, Origin, Process, Profile, RunInfo, Sites, SourceDoubt, SourceFile,
-    Stretch, Structure, SymbolSource, TailCall, Thread, ThreadShare, Tree,
+    Module, ModuleFile, Nodes, Origin, Process, Profile, RunInfo, SampleTime, Sites, SourceDoubt,
+    SourceFile, Stretch, Structure, SymbolSource, TailCall, Thread, ThreadShare, Tree,
 };
 
 /// The same of two metrics: some of the samples are of elapsed time.
@@ -101,6 +101,20 @@ pub(crate) fn of_sources() -> Profile {
         },
     ];
     Profile { sources, ..profile }
+}
+
+/// The same with times of some of its samples, in two of its trees.
+pub(crate) fn of_times() -> Profile {
+    let time = |time_us, node, samples| SampleTime { time_us, node, metric: 0, samples };
+    let times = vec![
+        time(0, 4, 1),
+        time(5_000, 4, 139),
+        time(5_000, 6, 2),
+        time(75_000, 6, 1),
+        time(9, 14, 69_999),
+        time(1 << 40, 14, 1),
+    ];
+    Profile { times, ..profile() }
 }
 
 /// Figure 1 of the ICS'05 paper in spirit: `a` and `b` share the cost of `c`, which inlines `d`.
@@ -304,6 +318,7 @@ pub(crate) fn profile() -> Profile {
         files: Vec::new(),
         stages: Vec::new(),
         sources: Vec::new(),
+        times: Vec::new(),
     }
 }
 

@@ -28,6 +28,8 @@ mod sources;
 mod stacks;
 /// Who worked: threads, with what they block.
 mod threads;
+/// When samples were taken.
+mod times;
 
 // How programs end, and what else they own.
 

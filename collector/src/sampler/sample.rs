@@ -67,6 +67,7 @@ impl Sampler {
         if is_trampoline_code(registers.ip) {
             let place = (registers.ip, registers.sp());
             let node = self.returning(place, kind, metric)?;
+            self.arena.note_time(node, weight);
             cct::add_samples(&self.arena, node, weight);
             self.arena.record_mut().reused_paths += 1;
             return Ok(());
@@ -115,6 +116,7 @@ impl Sampler {
             node = cct::child(arena, node, frame.key).ok_or(LossReason::ArenaFull)?;
             frame.node = node;
         }
+        arena.note_time(node, weight);
         cct::add_samples(arena, node, weight);
         let depth = walked.frames().len();
         let record = arena.record_mut();

@@ -143,6 +143,18 @@ pub struct Sampling {
     /// as there is. What finds no room is counted as lost (arena-full)
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     memory: Option<u64>,
+    /// Keep when each sample was taken, so that the viewer shows when a cost was paid: D spreads it
+    /// over time, and the stage `during` selects of it. At most SIZE for each process, 64M without
+    /// it: four million samples
+    #[arg(
+        long,
+        value_name = "SIZE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "64M",
+        value_parser = memory_size
+    )]
+    times: Option<u64>,
     /// Begin an epoch whenever a library is loaded, not only when its addresses were in use before
     #[arg(long)]
     epoch_per_load: bool,
@@ -173,6 +185,7 @@ impl Sampling {
             epoch_per_load: self.epoch_per_load,
             generated: self.generated,
             memory: self.memory,
+            times: self.times,
             quiet,
             naming: Naming::default(),
         })

@@ -18,6 +18,7 @@ use crate::profile::Profile;
 use crate::refine::{Axis, Grain, Refined, Stage, unwatched};
 use crate::report::{self, Options, contexts, distribution};
 use crate::set_files::SetFiles;
+use crate::views::dimension::TIME;
 use crate::views::places::places;
 use crate::views::sets::set_rows;
 use crate::views::{Cost, Sort, View};
@@ -68,9 +69,10 @@ pub struct Report {
     percent: Whole,
     #[command(flatten, next_help_heading = "Rows")]
     rows: RowChoice,
-    /// With --view distribution: over these peers [default: ranks, else processes, threads, epochs]
+    /// With --view distribution: over these peers [default: ranks, else processes, threads, epochs,
+    /// time]
     #[arg(long, help_heading = "Rows", value_parser = over(), value_name = "PEERS")]
-    over: Option<Axis>,
+    over: Option<String>,
     /// With --view distribution: exclusive cost
     #[arg(long, help_heading = "Rows")]
     exclusive: bool,
@@ -122,17 +124,15 @@ enum ReportView {
     /// Processes and their threads, and the imbalance of peers: of ranks, or of processes of one
     /// program, and of threads that do the same work
     Threads,
-    /// How the cost of a function or path is spread over ranks, processes, threads or epochs; see
-    /// --path
+    /// How the cost of a function or path is spread over ranks, processes, threads, epochs or
+    /// time; see --path
     Distribution,
 }
 
 /// What `--over` names.
-fn over() -> impl TypedValueParser<Value = Axis> {
-    PossibleValuesParser::new(Axis::ALL.map(|(_, name)| name)).map(|name| {
-        let named = Axis::ALL.iter().find(|(_, other)| *other == name);
-        named.map_or(Axis::Rank, |(axis, _)| *axis)
-    })
+fn over() -> impl TypedValueParser<Value = String> {
+    let names = Axis::ALL.iter().map(|&(_, name)| name).chain([TIME]);
+    PossibleValuesParser::new(names.collect::<Vec<_>>())
 }
 
 /// What `--by` names.
@@ -290,7 +290,7 @@ impl Report {
         };
         let cost = if self.exclusive { Cost::Exclusive } else { Cost::Inclusive };
         let path = self.rows.path(files)?;
-        let report = distribution::Report::new(&refined, path, self.over, cost);
+        let report = distribution::Report::new(&refined, path, self.over.as_deref(), cost);
         let report = report.map_err(WrongUsage)?;
         let written = match self.format {
             Format::Text => distribution::text(&refined, &report, &options, out),

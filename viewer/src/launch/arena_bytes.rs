@@ -2,9 +2,9 @@
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind, LEFT_OUT_NAME,
-    LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS, ThreadRecord, epoch_reason, locate,
-    segment_nodes,
+    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind, FLAG_TIMES,
+    LEFT_OUT_NAME, LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS, ThreadRecord,
+    epoch_reason, locate, segment_nodes,
 };
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::launch::MAX_SOURCES;
@@ -176,6 +176,20 @@ impl ArenaBytes {
             self.extent(kind, index, segment, 0, &payload);
             payload.clear();
         }
+        self
+    }
+
+    /// Adds times of a thread's samples in this extent of them: time, node, samples.
+    pub(super) fn times(mut self, thread: u32, number: u32, rows: &[(u64, u32, u32)]) -> Self {
+        self.bytes[28..32].copy_from_slice(&FLAG_TIMES.to_le_bytes());
+        let mut payload = Vec::new();
+        for &(time_ns, node, samples) in rows {
+            payload.extend(time_ns.to_le_bytes());
+            payload.extend(node.to_le_bytes());
+            payload.extend(samples.to_le_bytes());
+        }
+        let committed = payload.len() as u64;
+        self.extent(ExtentKind::Times, thread, number, committed, &payload);
         self
     }
 

@@ -15,8 +15,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use csprof_format::address::FrameKey;
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,
-    LogRecord, MAX_SEGMENTS, Node, REASON_SLOTS, ShareRecord, SourceRecord, ThreadRecord, locate,
-    segment_nodes,
+    LogRecord, MAX_SEGMENTS, Node, REASON_SLOTS, ShareRecord, SourceRecord, ThreadRecord,
+    TimeRecord, locate, segment_nodes,
 };
 
 /// What one process left, or has written so far.
@@ -41,6 +41,8 @@ pub struct ArenaThread {
     pub bytes: u64,
     /// Its nodes; number 0 is never used. Shorter than `record.node_count` if the end is missing.
     pub nodes: Vec<ArenaNode>,
+    /// When samples of them were taken, in order.
+    pub times: Vec<TimeRecord>,
 }
 
 /// A node of a calling context tree, as far as it matters outside the process: the search tree
@@ -135,17 +137,20 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
                 }
                 read_at(file, extent.payload_offset(), &mut bytes)?;
                 let record = thread_record(&bytes);
-                let thread = || ArenaThread { record, bytes: 0, nodes: Vec::new() };
+                let thread =
+                    || ArenaThread { record, bytes: 0, nodes: Vec::new(), times: Vec::new() };
                 threads.entry(extent.owner).or_insert_with(thread);
             }
-            ExtentKind::Nodes => {}
+            ExtentKind::Nodes | ExtentKind::Times => {}
         }
     }
     let mut owned: BTreeMap<u32, Vec<&Extent>> = BTreeMap::new();
     for extent in extents.iter().filter(|extent| extent.kind != ExtentKind::Log) {
         owned.entry(extent.owner).or_default().push(extent);
     }
-    for (owner, extents) in owned {
+    for (owner, mut extents) in owned {
+        let is_of_times = |extent: &mut &Extent| extent.kind == ExtentKind::Times;
+        let mut times: Vec<&Extent> = extents.extract_if(.., is_of_times).collect();
         let Some(thread) = threads.get_mut(&owner) else {
             // A thread whose record itself is cut off has been told of.
             if extents.iter().any(|extent| extent.kind == ExtentKind::Nodes) {
@@ -164,6 +169,8 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
                 thread.record.node_count, thread.record.tid
             ));
         }
+        times.sort_by_key(|extent| extent.segment);
+        thread.times = read_times(file, &times, &mut budget)?;
     }
     log.sort_by_key(|(place, _, _)| *place);
     Ok(Arena {
@@ -280,7 +287,7 @@ fn segments_of(extents: &[&Extent]) -> [Option<(u64, u64)>; MAX_SEGMENTS] {
     let mut segments = [None; MAX_SEGMENTS];
     for extent in extents {
         let (segment, skipped) = match extent.kind {
-            ExtentKind::Log => continue,
+            ExtentKind::Log | ExtentKind::Times => continue,
             ExtentKind::Thread => (0, size_of::<ThreadRecord>() as u64),
             ExtentKind::Nodes => (extent.segment as usize, 0),
         };
@@ -322,6 +329,26 @@ fn read_nodes(
         nodes.resize(nodes.len() + missing as usize, ArenaNode::default());
     }
     Ok(nodes)
+}
+
+/// The times in the extents of a thread, in their order.
+fn read_times(
+    file: &mut (impl Read + Seek),
+    extents: &[&Extent],
+    budget: &mut u64,
+) -> io::Result<Vec<TimeRecord>> {
+    let mut times = Vec::new();
+    for extent in extents {
+        let length = extent.committed.min(extent.payload()).min(*budget);
+        *budget -= length;
+        let mut bytes = vec![0; length as usize];
+        read_at(file, extent.payload_offset(), &mut bytes)?;
+        times.extend(bytes.chunks_exact(size_of::<TimeRecord>()).map(|bytes| {
+            let mut fields = Fields(bytes);
+            TimeRecord { time_ns: fields.u64(), node: fields.u32(), samples: fields.u32() }
+        }));
+    }
+    Ok(times)
 }
 
 fn decode_nodes(

@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    FLAG_EXECED, FLAG_TRAMPOLINE, LeftOut, LoadRecord, LogRecord, epoch_reason,
+    FLAG_EXECED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord, LogRecord, TimeRecord,
+    epoch_reason,
 };
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
@@ -21,7 +22,7 @@ use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
     Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, Module, ModuleFile, Origin,
-    Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree,
+    Process, Profile, RunInfo, SampleTime, SymbolSource, Thread, ThreadAccount, Tree,
 };
 
 use super::arena_read::{Arena, ArenaThread};
@@ -57,6 +58,7 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
     let mut gathering = Gathering {
         profile,
         metrics,
+        timed: [0; 2],
         run_start_ns: run.start_ns,
         strings: HashMap::new(),
         modules: HashMap::new(),
@@ -78,6 +80,7 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         gathering.process(arena, earlier, &family(&arenas[..=number]), files);
     }
     gathering.finish_generated();
+    gathering.finish_times();
     let mut profile = gathering.profile;
     if run.naming.python {
         python::save_stage(&mut profile);
@@ -94,6 +97,8 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
 struct Gathering {
     profile: Profile,
     metrics: Metrics,
+    /// Samples of which times were to be kept, and those of which they are.
+    timed: [u64; 2],
     run_start_ns: u64,
     strings: HashMap<String, StringId>,
     modules: HashMap<ModuleKey, ModuleId>,
@@ -235,8 +240,15 @@ impl Gathering {
             } else {
                 LossReason::Unreadable
             };
+            let before = self.profile.times.len();
             let unplaced = self.thread(id, thread, &placed, &load_maps, first_epoch, missing);
             unreadable += if missing == LossReason::Unreadable { unplaced } else { 0 };
+            if header.flags & FLAG_TIMES != 0 {
+                let timed = self.profile.times[before..].iter().map(|row| u64::from(row.samples));
+                let recorded = self.profile.threads.last().map_or(0, |thread| thread.recorded);
+                self.timed[0] = self.timed[0].saturating_add(recorded);
+                self.timed[1] = self.timed[1].saturating_add(timed.sum());
+            }
         }
         if unreadable > 0 {
             self.profile.run.warnings.push(format!(
@@ -290,11 +302,13 @@ impl Gathering {
         let name_length = record.name.iter().position(|&byte| byte == 0).unwrap_or(16);
 
         let mut by_metric = ByMetric::default();
+        let mut numbers = Numbers::of(thread);
         for (position, number) in load_maps.epochs.keys().enumerate() {
             let Some(nodes) = placed.by_epoch.get(number) else { continue };
             let epoch = EpochId::from_index(first_epoch + position);
-            self.tree(id, epoch, thread, nodes, &mut by_metric);
+            self.tree(id, epoch, thread, nodes, &mut by_metric, &mut numbers);
         }
+        self.times(thread, &numbers);
         let recorded = sum(&by_metric);
 
         let mut losses = record.losses[..LossReason::COUNT].to_vec();
@@ -327,6 +341,52 @@ impl Gathering {
         unreadable
     }
 
+    /// Adds when the samples of a thread were taken, whose nodes have these numbers now. No node
+    /// has times of more samples than it has.
+    fn times(&mut self, thread: &ArenaThread, numbers: &Numbers) {
+        if thread.times.is_empty() {
+            return;
+        }
+        let mut left: Vec<u64> = thread.nodes.iter().map(|node| node.samples).collect();
+        let row = |record: &TimeRecord| {
+            let place = record.node as usize;
+            let node = numbers.0.get(place).copied().filter(|&node| node != Numbers::NONE)?;
+            let samples = left[place].min(record.samples.into());
+            left[place] -= samples;
+            let source = thread.nodes[place].key.map_or(0, FrameKey::metric);
+            // A profile has few metrics; samples were 32 bits wide.
+            let (metric, samples) = (self.metrics.of_source(source) as u8, samples as u32);
+            let time_us = self.since_start(record.time_ns) / 1000;
+            (samples > 0).then_some(SampleTime { time_us, node, metric, samples })
+        };
+        let mut rows: Vec<SampleTime> = thread.times.iter().filter_map(row).collect();
+        // Trees of epochs stand one after the other, in order of their nodes.
+        let trees = &self.profile.trees;
+        let tree = |node| trees.partition_point(|tree| tree.first_node <= node);
+        rows.sort_by_cached_key(|row| (tree(row.node), row.place()));
+        rows.dedup_by(|next, row| {
+            let both = next.samples.checked_add(row.samples);
+            let is_same = next.place() == row.place() && both.is_some();
+            row.samples = both.filter(|_| is_same).unwrap_or(row.samples);
+            is_same
+        });
+        // More than 32 bits of one place are no profile's.
+        rows.dedup_by_key(|row| row.place());
+        self.profile.times.append(&mut rows);
+    }
+
+    /// Says of how many samples the times are not kept.
+    fn finish_times(&mut self) {
+        let [all, timed] = self.timed;
+        if timed < all {
+            self.profile.run.warnings.push(format!(
+                "{} of {all} samples have no time: there was no room for more (--times=SIZE makes \
+                 some)",
+                all - timed
+            ));
+        }
+    }
+
     /// Adds the tree of a thread in an epoch, in pre-order, and its samples to `recorded`.
     ///
     /// The children of a node are ordered by module and offset, so that two runs of a program give
@@ -339,6 +399,7 @@ impl Gathering {
         arena: &ArenaThread,
         members: &[u32],
         recorded: &mut ByMetric,
+        numbers: &mut Numbers,
     ) {
         let frames: Vec<FrameId> = {
             let mut seen: HashMap<FrameKey, FrameId> = HashMap::new();
@@ -384,6 +445,9 @@ impl Gathering {
             }
             for (sum, samples) in recorded.iter_mut().zip(samples) {
                 *sum = sum.saturating_add(samples);
+            }
+            for &place in group {
+                numbers.enter(members[place as usize], id);
             }
             for &place in group.iter().rev() {
                 let groups = children.below(place as usize).chunk_by(is_same).rev();
@@ -569,6 +633,27 @@ impl Gathering {
     /// A `CLOCK_MONOTONIC` of the arena as time since the start of the run; 0 stays 0 (unknown).
     fn since_start(&self, time_ns: u64) -> u64 {
         time_ns.saturating_sub(self.run_start_ns)
+    }
+}
+
+/// The number that each node of a thread's arena has in the profile, where its samples have times.
+struct Numbers(Vec<u32>);
+
+impl Numbers {
+    const NONE: u32 = u32::MAX;
+
+    fn of(thread: &ArenaThread) -> Self {
+        Self(if thread.times.is_empty() {
+            Vec::new()
+        } else {
+            vec![Self::NONE; thread.nodes.len()]
+        })
+    }
+
+    fn enter(&mut self, node: u32, number: u32) {
+        if let Some(entry) = self.0.get_mut(node as usize) {
+            *entry = number;
+        }
     }
 }
 

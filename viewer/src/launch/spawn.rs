@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::inherited::Inherited;
 use csprof_format::launch::{
     EPOCH_PER_LOAD, GENERATED, LD_PRELOAD, MEMORY, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE,
-    SampleSources,
+    SampleSources, TIMES,
 };
 
 /// How the collector is to work.
@@ -28,6 +28,8 @@ pub struct Settings {
     pub generated: bool,
     /// Most bytes of shared memory for each process; `None` for as much as there is.
     pub memory: Option<u64>,
+    /// Most bytes of it for the times of samples; `None` if they are not kept.
+    pub times: Option<u64>,
     /// Whether the collector keeps its messages to itself.
     pub quiet: bool,
     /// Which runtimes are told to name the code that they generate.
@@ -113,7 +115,7 @@ fn environment(
     arenas: &Path,
     settings: Settings,
     given: impl Fn(&str) -> Option<OsString>,
-) -> [(&'static str, Option<OsString>); 9] {
+) -> [(&'static str, Option<OsString>); 10] {
     let flag = |is_set: bool| is_set.then(|| OsString::from("1"));
     [
         (LD_PRELOAD, preload_list(collector, given(LD_PRELOAD))),
@@ -124,6 +126,7 @@ fn environment(
         (EPOCH_PER_LOAD, flag(settings.epoch_per_load)),
         (GENERATED, flag(settings.generated)),
         (MEMORY, settings.memory.map(|bytes| bytes.to_string().into())),
+        (TIMES, settings.times.map(|bytes| bytes.to_string().into())),
         (QUIET, flag(settings.quiet)),
     ]
 }
@@ -202,6 +205,7 @@ mod tests {
             epoch_per_load: false,
             generated: false,
             memory: None,
+            times: None,
             quiet: false,
             naming: Naming::default(),
         };
@@ -224,6 +228,7 @@ mod tests {
             epoch_per_load: false,
             generated: true,
             memory: Some(1 << 20),
+            times: Some(1 << 19),
             quiet: true,
             naming: Naming::default(),
         };
@@ -247,6 +252,7 @@ mod tests {
                 "CSPROF_EPOCH_PER_LOAD unset",
                 "CSPROF_GENERATED=1",
                 "CSPROF_MEMORY=1048576",
+                "CSPROF_TIMES=524288",
                 "CSPROF_QUIET=1",
             ]
         );

@@ -7,7 +7,7 @@ use csprof_format::arena::{ArenaHeader, ExtentHeader, LogRecord};
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
-use csprof_format::profile::{Origin, Profile, RunInfo};
+use csprof_format::profile::{Origin, Profile, RunInfo, SampleTime};
 use csprof_format::validate::validate;
 
 use super::arena_bytes::{ArenaBytes, NodeRow, ThreadRow, call, epoch, leaf, load, root};
@@ -442,7 +442,7 @@ fn what_is_no_arena_is_told_apart() {
     assert_eq!(verdict(&[b'x'; 4096]), "it does not begin like an arena");
     let mut other = small().bytes;
     other[8] = 1;
-    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 8");
+    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 9");
 }
 
 #[test]
@@ -532,4 +532,34 @@ fn two_files_of_one_path_are_two_modules() {
     assert_eq!(files, [(0, 1), (1, 2)]);
     let modules: Vec<_> = profile.frames.iter().filter_map(|frame| frame.module).collect();
     assert_eq!(modules.len(), 2, "a frame is in one of them");
+}
+
+/// When samples were taken is known of the nodes of the profile, in order; and of no sample that a
+/// node does not have, whatever the arena says.
+#[test]
+fn times_are_those_of_samples() {
+    let times = |profile: &Profile| {
+        let row = |row: &SampleTime| {
+            let frame = profile.frames[profile.nodes.frame[row.node as usize].index()];
+            (row.time_us, frame.offset, row.samples)
+        };
+        profile.times.iter().map(row).collect::<Vec<_>>()
+    };
+    let none = gathered(vec![arena(&small())]);
+    assert_eq!((times(&none), none.run.warnings), (Vec::new(), Vec::new()));
+    // The run began at 400. The second extent comes first in the file.
+    let later = [(9_400, 3, 1), (9_401, 5, 1), (7_400, 6, 1)];
+    let bytes =
+        small().times(0, 1, &later).times(0, 0, &[(1_400, 3, 1), (5_400, 5, 2), (5_400, 3, 1)]);
+    let whole = gathered(vec![arena(&bytes)]);
+    let expected =
+        [(1, 0x20, 1), (5, 0x10, 2), (5, 0x20, 1), (7, 0x9000, 1), (9, 0x10, 1), (9, 0x20, 1)];
+    assert_eq!(times(&whole), expected);
+    assert!(whole.run.warnings[0].starts_with("1 of 8 samples have no time"));
+    // More than there are, of a node without samples, and of none.
+    let bytes = small().times(0, 0, &[(1_400, 3, 9), (2_400, 3, 1), (2_400, 2, 1), (2_400, 77, 1)]);
+    assert_eq!(times(&gathered(vec![arena(&bytes)])), [(1, 0x20, 3)]);
+    // Before the run, and twice in one microsecond.
+    let bytes = small().times(0, 0, &[(3, 3, 1), (1_500, 5, 1), (1_600, 5, 2)]);
+    assert_eq!(times(&gathered(vec![arena(&bytes)])), [(0, 0x20, 1), (1, 0x10, 3)]);
 }

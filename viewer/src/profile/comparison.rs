@@ -163,6 +163,7 @@ impl Profile {
                 frames: Shared::default(),
                 nodes: Nodes::default(),
                 streams: Shared::default(),
+                times: Shared::default(),
                 comparison: Some(Box::new(Comparison {
                     sides: [base, other],
                     first_other,

@@ -35,6 +35,10 @@ pub trait Count:
     #[must_use]
     fn only_if(self, condition: bool) -> Self;
 
+    /// The count, or this number if it is less.
+    #[must_use]
+    fn at_most(self, most: u64) -> Self;
+
     /// The sum, or the greatest count, for what may add up to more than there is: upper bounds.
     #[must_use]
     fn up_to_most(self, other: Self) -> Self;
@@ -48,6 +52,10 @@ impl Count for u32 {
         self * Self::from(condition)
     }
 
+    fn at_most(self, most: u64) -> Self {
+        Self::try_from(most).map_or(self, |most| self.min(most))
+    }
+
     fn up_to_most(self, other: Self) -> Self {
         self.saturating_add(other).min(Self::MAX - 1)
     }
@@ -59,6 +67,10 @@ impl Count for u64 {
 
     fn only_if(self, condition: bool) -> Self {
         self * Self::from(condition)
+    }
+
+    fn at_most(self, most: u64) -> Self {
+        self.min(most)
     }
 
     fn up_to_most(self, other: Self) -> Self {

@@ -23,7 +23,7 @@ use csprof_format::profile as saved;
 use super::intern::Interner;
 use super::model::{address, module_name, text};
 use super::passage::{Passages, is_behind};
-use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream};
+use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream, Times};
 
 /// Calls of the collector's, one below the other, that are left out: it has a few.
 const MAX_PASSED: u8 = 16;
@@ -44,6 +44,7 @@ impl Profile {
     pub fn from_saved(mut saved: saved::Profile) -> Self {
         let trees = std::mem::take(&mut saved.trees);
         let machine = std::mem::take(&mut saved.nodes);
+        let times = std::mem::take(&mut saved.times);
         let mut structure = std::mem::take(&mut saved.structure);
         let passages = Passages::of(&saved);
         let further = saved.further.iter_mut();
@@ -51,6 +52,7 @@ impl Profile {
         let further = further.map(Iterator::peekable).collect();
         let expansion = Expansion::of(&mut saved, &structure);
         let mut forest = Forest::new(machine, further, passages, &structure, expansion);
+        forest.holders.resize(if times.is_empty() { 0 } else { forest.machine.len() }, 0);
         let mut streams = Vec::with_capacity(trees.len());
         for tree in &trees {
             let first = node_count(&forest.nodes);
@@ -67,7 +69,9 @@ impl Profile {
                 nodes: first..node_count(&forest.nodes),
             });
         }
-        let Forest { nodes, interner, .. } = forest;
+        let Forest { nodes, interner, holders, .. } = forest;
+        let holder = |node: u32| holders.get(node as usize).copied().unwrap_or(0);
+        let times = Times::loaded(&saved, &times, holder);
         // They are nodes now, and name functions of a table that is empty.
         structure.tail_calls.clear();
         saved.structure = structure;
@@ -77,6 +81,7 @@ impl Profile {
             frames: interner.frames.into(),
             nodes: nodes.finish(),
             streams: streams.into(),
+            times: times.into(),
             comparison: None,
         }
     }
@@ -96,6 +101,8 @@ struct Forest<'a> {
     /// The frame of each function that left by a tail call.
     left: HashMap<FunctionId, FrameRef>,
     nodes: NodesBuilder,
+    /// The node that has the samples of each machine node; empty where nobody asks.
+    holders: Vec<u32>,
     /// How many machine nodes, up to this one, only pass a call on; at most [`MAX_PASSED`].
     passed: Vec<u8>,
     /// The parents of those.
@@ -117,6 +124,7 @@ impl<'a> Forest<'a> {
         let nodes = NodesBuilder::new(further.len());
         Self {
             further,
+            holders: Vec::new(),
             passed: vec![0; machine.len()],
             parent_of_passed: HashMap::new(),
             back: machine.len() + MOST_BACK,
@@ -185,6 +193,9 @@ impl<'a> Forest<'a> {
 
     /// Gives a node that has the samples of a machine node what further metrics have of them.
     fn share(&mut self, machine: usize, node: u32) {
+        if let Some(holder) = self.holders.get_mut(machine) {
+            *holder = node;
+        }
         // Of a made-up file, some of the node's samples may have been left out.
         let mut rest = self.nodes.samples.at(node as usize);
         for (left, column) in self.further.iter_mut().zip(&mut self.nodes.further) {

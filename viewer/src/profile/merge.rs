@@ -11,6 +11,7 @@
 mod runs;
 mod sources;
 mod stages;
+mod times;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -169,6 +170,7 @@ impl Merger {
         self.runs(name, &part);
         self.stages.add(name, &part);
         self.further(&part);
+        let metrics = self.metric_numbers(&part);
         let strings: Vec<_> = part.strings.iter().map(|text| self.string(text)).collect();
         let mut numbers: HashMap<StringId, usize> = HashMap::new();
         let modules: Vec<_> = part
@@ -185,7 +187,7 @@ impl Merger {
         self.files(&part, &modules);
         self.sources.add(&part.sources, &strings, &modules);
         let frames = self.frames_of(&part, &strings, &modules);
-        self.trees(part, &modules, &frames);
+        self.trees(part, &modules, &frames, &metrics);
         Ok(Renumbered { strings, modules, frames })
     }
 
@@ -201,6 +203,7 @@ impl Merger {
         } else {
             merged.run = together(&merged.runs);
         }
+        merged.run.warnings.extend(times::several_clocks(&merged));
         merged.stages = stages.common();
         merged.run.warnings.extend(stages.left_out());
         merged.run.warnings.extend(sources.conflict(&merged.strings));
@@ -313,6 +316,13 @@ impl Merger {
                 None => into.samples.extend(first_samples(part).into_iter().map(moved)),
             }
         }
+    }
+
+    /// The number that each metric of a part has among the merged ones.
+    fn metric_numbers(&self, part: &saved::Profile) -> Vec<u8> {
+        let place = |metric| self.merged.metrics().position(|of| of == metric).unwrap_or(0);
+        // There are few.
+        part.metrics().map(|metric| place(metric) as u8).collect()
     }
 
     fn string(&mut self, text: &Arc<str>) -> StringId {
@@ -462,7 +472,13 @@ impl Merger {
     }
 
     /// Appends processes, threads, epochs, trees and nodes.
-    fn trees(&mut self, part: saved::Profile, modules: &[ModuleId], frames: &[FrameId]) {
+    fn trees(
+        &mut self,
+        part: saved::Profile,
+        modules: &[ModuleId],
+        frames: &[FrameId],
+        metrics: &[u8],
+    ) {
         let merged = &mut self.merged;
         let start = part.run.start_unix_ns;
         // Times count from the earliest start of all.
@@ -473,12 +489,20 @@ impl Merger {
             let earlier = merged.run.start_unix_ns - start;
             merged.run.start_unix_ns = start;
             shift(&mut merged.processes, &mut merged.threads, &mut merged.epochs, earlier);
+            times::shift(&mut merged.times, earlier);
             0
         } else {
             start - merged.run.start_unix_ns
         };
         let saved::Profile {
-            mut processes, mut threads, mut epochs, trees, nodes, accounts, ..
+            mut processes,
+            mut threads,
+            mut epochs,
+            trees,
+            nodes,
+            accounts,
+            times,
+            ..
         } = part;
         shift(&mut processes, &mut threads, &mut epochs, later);
 
@@ -511,6 +535,9 @@ impl Merger {
         merged.nodes.frame.extend(nodes.frame.into_iter().map(|frame| frames[frame.index()]));
         merged.nodes.samples.extend(nodes.samples);
         merged.nodes.edges.extend(nodes.edges);
+        if self.agreement == Agreement::SameMetrics {
+            times::add(&mut merged.times, times, later, first_node, metrics);
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod projection;
 mod shared;
 mod sides;
 mod spread;
+mod times;
 
 pub use builder::NodesBuilder;
 pub use column::Column;
@@ -45,3 +46,4 @@ pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};
 pub(crate) use passage::is_collector;
 pub use shared::Shared;
+pub use times::{TimedSamples, Times, Window};

@@ -11,6 +11,7 @@ use super::column::Column;
 use super::counts::{Count, Counts};
 use super::shared::Shared;
 use super::sides::Comparison;
+use super::times::Times;
 
 /// A profile, loaded and expanded. Clones share all tables and columns: a clone costs a few
 /// pointers and what is said of the sides of a comparison, and what holds one needs no other owner.
@@ -28,6 +29,8 @@ pub struct Profile {
     pub nodes: Nodes,
     /// One for each thread and epoch, ordered by first node; together they cover all nodes but 0.
     pub streams: Shared<Vec<Stream>>,
+    /// When samples were taken, where that was kept.
+    pub times: Shared<Times>,
     /// What is compared with what, where two profiles were loaded to be compared; see there.
     pub comparison: Option<Box<Comparison>>,
 }

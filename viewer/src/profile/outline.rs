@@ -35,6 +35,7 @@ use super::builder::NodesBuilder;
 use super::counts::CountsBuilder;
 use super::intern::Interner;
 use super::model::{Frame, FrameKind, Function, Profile, Stream};
+use super::times::Times;
 
 /// The metric of samples of which nothing else is said.
 const FIRST_METRIC: &str = "cputime";
@@ -355,6 +356,7 @@ impl Builder {
             frames: self.interner.frames.into(),
             nodes: self.nodes.finish(),
             streams: self.streams.into(),
+            times: Times::default().into(),
             comparison: None,
         }
     }

@@ -224,6 +224,7 @@ fn operands(stage: &StageEntry, before: &str, previous: &str) -> Option<Vec<&'st
     match stage.form {
         StageForm::Axis(_) if previous == last => Some(names_of(&Axis::ALL)),
         StageForm::Test(_) if previous == last => Some(quantities_and_sides()),
+        StageForm::Period(_) if previous == last => Some(vec!["..50%", "50%.."]),
         StageForm::Grain(_) if is_grain(before) => Some(names_of(&Grain::ALL)),
         StageForm::Place(_) if before.trim_end().ends_with(stage.words) => Some(vec!["last"]),
         _ => None,

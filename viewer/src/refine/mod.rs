@@ -62,6 +62,7 @@ pub use self::lang::metric_test::{Metric, MetricTest, Quantity, Sides, Unit, Val
 pub use self::lang::parser::parse;
 pub use self::lang::parser::state::ParseError;
 pub(crate) use self::lang::parser::state::marks;
+pub use self::lang::period::Period;
 pub use self::lang::preset::Preset;
 pub use self::lang::saved::saved_in;
 pub use self::lang::sets::{Problem, SavedRefinement, Sets};

@@ -492,7 +492,7 @@ trough MPI_*
 ^^^^^^
 `trough` is no stage, `through` is; stages are: through, not, under, in, leaf, depth, times, rank, process, \
 thread, epoch, node[, hide, stop at, cut, group, root at, collapse, collapse-run, fold, by, \
-callers of, split, small, where"
+callers of, split, during, small, where"
     );
     assert_eq!(
         parse_error("hide a | group b MPI"),
@@ -525,6 +525,10 @@ hide @mpii
      ^^^^^
 there is no such set, but @mpi is; sets are: @mpi, @openmp, @alloc, @memcpy, @lock, @io, \
 @rust-std, @cxx-std, @libc, @user, @start, @python"
+    );
+    assert_eq!(
+        parse_error("during 5s"),
+        "during 5s\n       ^^\na part of the run is expected here: 2.5s..4s, ..10s, 90%.."
     );
     assert_eq!(
         parse_error("rank in 3..1"),

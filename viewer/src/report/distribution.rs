@@ -12,8 +12,8 @@
 //! `path` is `null` for all that is shown, and `over` where there are no two peers of any kind.
 //! `noise` is `[low, high]`, what each of so many equal peers would have by sampling; `is_noise` is
 //! false also where each is within it, but all together differ by more. They and `imbalance` are
-//! `null` for epochs. Threads and epochs are those of `process`; `others` says how many other
-//! processes have such, too. Rows are the peers, the one with most first.
+//! `null` for epochs and slices of time. Threads and epochs are those of `process`; `others` says
+//! how many other processes have such, too. Rows are the peers, the one with most first.
 
 use core::cmp::Reverse;
 use std::io::{self, Write};
@@ -27,8 +27,9 @@ use super::json::{Heading, JsonRows, heading};
 use super::listing::Limits;
 use super::text::{account_for, cut, dots};
 use super::{Measure, Options};
-use crate::refine::{Axis, Chain, Refined, Stopped, Watch};
+use crate::refine::{Chain, Refined, Stopped, Watch};
 use crate::views::Cost;
+use crate::views::dimension::TIME;
 use crate::views::distribution::{Distribution, Over, Subject};
 use crate::views::number::{Form, counted, percent};
 use crate::views::path::Path;
@@ -58,6 +59,9 @@ pub struct Report {
 pub const NO_PEERS: &str = "There is nothing to compare: one rank or process, one thread and one \
                             epoch, or none that do the same work at one time.";
 
+/// Why there are no slices of time.
+const NO_TIMES: &str = "it is not known when samples were taken: csprof record --times keeps it";
+
 impl Report {
     /// That of a path, or of all that is shown, over peers of this kind, or of the first there is.
     ///
@@ -67,7 +71,7 @@ impl Report {
     pub fn new(
         refined: &Refined,
         path: Option<Chain>,
-        over: Option<Axis>,
+        over: Option<&str>,
         cost: Cost,
     ) -> Result<Self, String> {
         let subject = path.clone().map_or_else(|| Subject::Path(Path::default()), Subject::Chain);
@@ -77,17 +81,18 @@ impl Report {
             Err(Stopped::Refused(error)) => return Err(error.to_string()),
             Err(Stopped::Cancelled) => unreachable!("nobody can end it"),
         };
-        let axes = distribution.over.iter().map(|over| over.dimension.axis);
+        let names = || distribution.over.iter().map(|over| over.dimension.name());
         let dimension = match over {
             None => Some(0),
-            Some(axis) => axes.clone().position(|other| other == axis),
+            Some(name) => names().position(|other| other == name),
         };
         match dimension {
             Some(dimension) => Ok(Self { path, distribution, dimension, cost }),
             None => {
-                let nouns = distribution.over.iter().map(|over| over.dimension.noun());
-                let nouns: Vec<_> = nouns.collect();
+                let nouns: Vec<_> = names().collect();
+                let wants_time = over == Some(TIME);
                 Err(match nouns.is_empty() {
+                    _ if wants_time => NO_TIMES.to_owned(),
                     true => NO_PEERS.to_owned(),
                     false => {
                         format!(
@@ -148,6 +153,7 @@ pub fn text(
     let statistics = distribution.statistics(over, number, cost);
     let elsewhere = match whole.saturating_sub(statistics.spread.sum) {
         0 => String::new(),
+        samples if dimension.axis.is_none() => format!("; {} without a time", amount(samples)),
         samples => format!("; {} in other processes and in no peers", amount(samples)),
     };
     writeln!(out, "over {}{elsewhere}", dimension.whose(form))?;
@@ -192,7 +198,7 @@ pub fn text(
         writeln!(out, "{} {more} more (--limit)", dots(form))?;
     }
     let others = distribution.over.iter().filter(|other| other.dimension != *dimension);
-    let others: Vec<_> = others.map(|other| other.dimension.noun()).collect();
+    let others: Vec<_> = others.map(|other| other.dimension.name()).collect();
     if !others.is_empty() {
         writeln!(out)?;
         writeln!(out, "--over {} shows the same over others.", others.join(", --over "))?;
@@ -292,7 +298,7 @@ pub fn json(
     let object = Object {
         heading: heading(refined, options, None),
         path: report.path.as_ref().map(ToString::to_string),
-        over: over.map(|over| over.dimension.noun()),
+        over: over.map(|over| over.dimension.name()),
         process: over.and_then(|over| over.dimension.process.as_deref()),
         others: over.map_or(0, |over| over.dimension.others),
         peers: over.map_or(0, |over| over.dimension.peers.len()),
@@ -337,7 +343,7 @@ pub fn csv(
     });
     each(refined, report, options, |of| {
         let [inclusive, exclusive] = [of.inclusive, of.exclusive].map(|cost| cost.to_string());
-        let [of_peer, over] = [&*cell(of.peer), over.dimension.noun()];
+        let [of_peer, over] = [&*cell(of.peer), over.dimension.name()];
         let [stage, process] = [of.stage, process].map(cell);
         let record =
             [of_peer, &*stage, &inclusive, &exclusive, over, &*process, &is_noise[0], &is_noise[1]];
@@ -385,7 +391,7 @@ mod tests {
         profile
     }
 
-    fn report(path: &str, over: Option<Axis>) -> Result<Report, String> {
+    fn report(path: &str, over: Option<&str>) -> Result<Report, String> {
         let stage = parse(path).unwrap().stages.pop();
         let path = match stage {
             Some(crate::refine::Stage::Where(crate::refine::Predicate::Through(path))) => path,
@@ -461,7 +467,7 @@ incl time  % row  rank
     #[test]
     fn what_is_not_there_is_told() {
         assert_eq!(
-            report("wait", Some(Axis::Thread)).unwrap_err(),
+            report("wait", Some("thread")).unwrap_err(),
             "there are no two peers of this kind; possible: rank"
         );
         assert_eq!(report("nix", None).unwrap_err(), "no function matches nix");

@@ -4,7 +4,8 @@
 //! a wrapper shell, a helper thread) is in none. Threads are peers within their process, so theirs
 //! is a dimension of one process. Epochs of one process follow one another in time: nobody waits
 //! there, and they are of different length, so they have a distribution and no imbalance. Those of
-//! another process have nothing to do with them, whatever their numbers.
+//! another process have nothing to do with them, whatever their numbers. So do slices of time, of
+//! which each sample may be of another, whatever its node.
 //!
 //! Of two profiles that are compared there is none: their processes do not wait for each other.
 
@@ -16,8 +17,12 @@ use super::contexts::Stages;
 use super::number::{Form, counted};
 use super::peers::Peers;
 use super::printable::printable;
+use super::slices::Slices;
 use crate::profile::{Stream, program};
-use crate::refine::{Axis, Refined};
+use crate::refine::{Axis, Period, Refined};
+
+/// What slices of time are called on command lines.
+pub const TIME: &str = "time";
 
 /// Most characters of a program's or a thread's name.
 const LONGEST_NAME: usize = 60;
@@ -25,8 +30,8 @@ const LONGEST_NAME: usize = 60;
 /// Peers, and which of them each part of the forest is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dimension {
-    /// What the peers are.
-    pub axis: Axis,
+    /// What the peers are; `None` for slices of time.
+    pub axis: Option<Axis>,
     /// The process whose threads or epochs they are: `rank 3, pid 4711 solver`.
     pub process: Option<String>,
     /// How many other processes have threads that are peers, or several epochs.
@@ -35,6 +40,8 @@ pub struct Dimension {
     pub peers: Vec<Peer>,
     /// Of each stream of the forest, the peer whose it is, by its place.
     of_stream: Vec<Option<u32>>,
+    /// The slices of time, if they are that.
+    slices: Option<Slices>,
 }
 
 /// One of them.
@@ -51,11 +58,24 @@ impl Dimension {
     #[must_use]
     pub const fn noun(&self) -> &'static str {
         match self.axis {
-            Axis::Rank => "rank",
-            Axis::Process => "process",
-            Axis::Thread => "thread",
-            Axis::Epoch => "epoch",
+            Some(Axis::Rank) => "rank",
+            Some(Axis::Process) => "process",
+            Some(Axis::Thread) => "thread",
+            Some(Axis::Epoch) => "epoch",
+            None => "time slice",
         }
+    }
+
+    /// What it is called on command lines.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        if self.axis.is_none() { TIME } else { self.noun() }
+    }
+
+    /// The slices of time, if its peers are that.
+    #[must_use]
+    pub fn slices(&self) -> Option<&Slices> {
+        self.slices.as_ref()
     }
 
     /// How many they are, and whose: `4 ranks`, `8 threads of pid 4711 solver`.
@@ -71,7 +91,7 @@ impl Dimension {
     /// Whether they wait for each other, so that there is an imbalance.
     #[must_use]
     pub const fn has_imbalance(&self) -> bool {
-        !matches!(self.axis, Axis::Epoch)
+        !matches!(self.axis, Some(Axis::Epoch) | None)
     }
 
     /// The place of the peer whose a stream is; `None` if it is of no peer.
@@ -81,11 +101,13 @@ impl Dimension {
     }
 
     fn new(axis: Axis, peers: Vec<Peer>, of_stream: Vec<Option<u32>>) -> Self {
-        Self { axis, process: None, others: 0, peers, of_stream }
+        let axis = Some(axis);
+        Self { axis, process: None, others: 0, peers, of_stream, slices: None }
     }
 }
 
-/// The dimensions that have two peers or more: ranks, or else processes; threads; epochs. Of the
+/// The dimensions that have two peers or more: ranks, or else processes; threads; epochs; slices of
+/// time. Of the
 /// processes that have threads or epochs to compare, `weight` says whose these are: the
 /// greatest, of equal ones the first. O(nodes).
 #[must_use]
@@ -99,6 +121,7 @@ pub fn dimensions(refined: &Refined, weight: impl Fn(ProcessId) -> u64) -> Vec<D
         of_processes(refined, &peers, &stages),
         of_threads(refined, &peers, &stages, &weight),
         of_epochs(refined, &stages, &weight),
+        of_time(refined),
     ];
     found.into_iter().flatten().filter(|of| of.peers.len() > 1).collect()
 }
@@ -184,6 +207,19 @@ fn of_epochs(
     let of_stream = refined.streams.iter().map(of_stream).collect();
     let dimension = Dimension::new(Axis::Epoch, places.keys().map(peer).collect(), of_stream);
     Some(Dimension { process: Some(process_label(refined, process)), others, ..dimension })
+}
+
+/// Slices of what is left of the run, where it is known when samples were taken.
+fn of_time(refined: &Refined) -> Option<Dimension> {
+    let slices = Slices::of(refined)?;
+    let peer = |slice: usize| {
+        let (from_ns, to_ns) = slices.bounds(slice);
+        let period = Period::between(from_ns, to_ns);
+        Peer { label: period.to_string(), stage: format!("during {period}") }
+    };
+    let peers = (0..slices.count()).map(peer).collect();
+    let of_stream = vec![None; refined.streams.len()];
+    Some(Dimension { axis: None, process: None, others: 0, peers, of_stream, slices: Some(slices) })
 }
 
 /// `rank 3, pid 4711 solver`

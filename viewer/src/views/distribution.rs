@@ -1,4 +1,5 @@
-//! The distribution of one row: how its cost is spread over ranks, processes, threads, epochs.
+//! The distribution of one row: how its cost is spread over ranks, processes, threads, epochs,
+//! slices of time.
 //!
 //! Every node belongs to one stream, the nodes of a thread in an epoch, and inclusive sums are
 //! there already. So a row of the call tree costs its own nodes, and no pass over what is below it;
@@ -12,6 +13,7 @@ use csprof_format::ids::ProcessId;
 use super::dimension::{Dimension, dimensions};
 use super::path::Path;
 use super::row::Cost;
+use super::slices::{Part, Slices, in_slices};
 use super::statistics::{Statistics, together};
 use super::top_down::TopDown;
 use super::tree::RowId;
@@ -129,7 +131,15 @@ impl Distribution {
         let mut streams = vec![Samples::default(); refined.streams.len() * metrics.len()];
         let ends: Vec<u32> = refined.streams.iter().map(|stream| stream.nodes.end).collect();
         let mut row = vec![Samples::default(); metrics.len()];
+        let slices = Slices::of(refined);
+        // Which nodes' samples are the row's, where these are looked at one by one.
+        let mut ours =
+            vec![Part::default(); if slices.is_some() { refined.node_count() } else { 0 }];
         let is_there = nodes(refined, subject, watch, |node, [is_outermost, has_own]| {
+            if let Some(part) = ours.get_mut(node as usize) {
+                part.inclusive |= is_outermost;
+                part.exclusive |= has_own;
+            }
             let stream = ends.partition_point(|&end| end <= node);
             for (place, &metric) in metrics.iter().enumerate() {
                 let (inclusive, exclusive) = refined.own_of_metric(node as usize, metric);
@@ -154,7 +164,26 @@ impl Distribution {
             }
         }
         let weight = |process: ProcessId| of_process.get(process.index()).copied().unwrap_or(0);
+        let mut of_slices = Vec::new();
+        if let Some(slices) = &slices {
+            of_slices = vec![vec![Samples::default(); slices.count()]; metrics.len()];
+            let ours = with_below(refined, ours, watch).map_err(|Cancelled| Stopped::Cancelled)?;
+            let add = |part: Part, slice: usize, metric: usize, samples: u64| {
+                let of_slice = of_slices.get_mut(metric).and_then(|of| of.get_mut(slice));
+                if let Some(of_slice) = of_slice {
+                    *of_slice += Samples {
+                        inclusive: if part.inclusive { samples } else { 0 },
+                        exclusive: if part.exclusive { samples } else { 0 },
+                    };
+                }
+            };
+            in_slices(refined, slices, &ours, watch, add)
+                .map_err(|Cancelled| Stopped::Cancelled)?;
+        }
         let over = dimensions(refined, weight).into_iter().map(|dimension| {
+            if dimension.slices().is_some() {
+                return Over { dimension, of_peers: std::mem::take(&mut of_slices) };
+            }
             let none = vec![Samples::default(); dimension.peers.len()];
             let mut of_peers = vec![none; metrics.len()];
             for stream in 0..refined.streams.len() {
@@ -182,6 +211,35 @@ impl Distribution {
         let together = self.together.get(metric.index()).copied().unwrap_or(1.0);
         Statistics::of(&over.parts(metric, cost), together)
     }
+}
+
+/// With what is below the nodes of a row. Where callers stand below what they call, what is a
+/// function's own lies there, too.
+fn with_below(
+    refined: &Refined,
+    mut parts: Vec<Part>,
+    watch: &Watch<'_>,
+) -> Result<Vec<Part>, Cancelled> {
+    // Whether what is below a node is its own as well.
+    let is_turned = |node: usize| refined.own(node, 1_u64, 0) == 1;
+    let mut below = vec![Part::default(); parts.len()];
+    watch.forward(0..parts.len(), |nodes| {
+        for node in nodes {
+            let above =
+                if node == 0 { Part::default() } else { below[refined.parent[node] as usize] };
+            let own = parts[node];
+            below[node] = Part {
+                inclusive: own.inclusive || above.inclusive,
+                exclusive: own.exclusive && is_turned(node) || above.exclusive,
+            };
+            let has_own = own.exclusive && refined.own(node, 1_u64, 1) == 1;
+            parts[node] = Part {
+                inclusive: below[node].inclusive,
+                exclusive: has_own || below[node].exclusive,
+            };
+        }
+    })?;
+    Ok(parts)
 }
 
 /// Calls `visit` for the nodes of a row, with whether their inclusive samples count, since no other
@@ -268,8 +326,10 @@ fn outermost(
 
 #[cfg(test)]
 mod tests {
+    use csprof_format::profile::SampleTime;
+
     use super::*;
-    use crate::profile::{Profile, from_outline};
+    use crate::profile::{Profile, Times, from_outline};
     use crate::refine::{Axis, apply, parse, unwatched};
     use crate::views::Sort;
     use crate::views::callers::Callers;
@@ -350,6 +410,64 @@ main 7
         }
     }
 
+    /// Every sample of some node at a time of its own.
+    fn timed(mut profile: Profile) -> Profile {
+        let mut rows = Vec::new();
+        for node in 1..profile.nodes.len() as u32 {
+            for (metric, _) in profile.metrics() {
+                for number in 0..profile.nodes.of_metric(node as usize, metric) {
+                    let time_us = (u64::from(node) * 7919 + number * 104_729) % 1_000_000;
+                    rows.push(SampleTime { time_us, node, metric: metric.0, samples: 1 });
+                }
+            }
+        }
+        profile.times = Times::loaded(&profile.info, &rows, |node| node).into();
+        profile
+    }
+
+    /// The slices of a row have all that it has, and each leads to its own samples.
+    #[test]
+    fn slices_of_time_have_all_of_a_row() {
+        let profile = timed(from_outline(RANKS).unwrap());
+        for stage in [
+            "",
+            "hide main",
+            "callers of *solve*",
+            "callers of main | callers of *",
+            "split rank",
+            "split rank | hide *",
+            "by module",
+            "fold main",
+            "during 200ms..60%",
+        ] {
+            let refined = apply(&profile, &parse(stage).unwrap()).unwrap();
+            let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+            for row in paths(&mut tree, &refined, 9) {
+                let path = tree.path(&refined, row);
+                let of = distribution(&refined, &Subject::Path(path)).unwrap();
+                let over = of.over.iter().find(|over| over.dimension.axis.is_none()).unwrap();
+                for cost in [Cost::Inclusive, Cost::Exclusive] {
+                    let parts = over.parts(MetricRef::FIRST, cost);
+                    let sum = parts.iter().sum::<u64>();
+                    assert_eq!(sum, of.samples(MetricRef::FIRST, cost), "{stage}: {cost:?}");
+                }
+                if row == RowId::ROOT {
+                    let parts = over.parts(MetricRef::FIRST, Cost::Inclusive);
+                    for (peer, part) in over.dimension.peers.iter().zip(parts) {
+                        let stages = parse(&peer.stage).unwrap().stages;
+                        assert_eq!(refined.then(&stages[0]).unwrap().shown, part, "{}", peer.stage);
+                    }
+                }
+            }
+        }
+        assert!(of_time(&Refined::base(&from_outline(RANKS).unwrap())).is_none());
+    }
+
+    fn of_time(refined: &Refined) -> Option<Over> {
+        let of = distribution(refined, &Subject::Path(Path::default()))?;
+        of.over.into_iter().find(|over| over.dimension.axis.is_none())
+    }
+
     /// Where all threads are peers, nothing of the row is elsewhere.
     #[test]
     fn threads_have_all_of_a_row() {
@@ -371,7 +489,8 @@ start 1
         for row in flat(&refined, Sort::default()) {
             let pattern = crate::views::pattern::pattern(&refined, &row).unwrap();
             let of = distribution(&refined, &Subject::Chain(Chain::of(pattern))).unwrap();
-            let over = of.over.iter().find(|over| over.dimension.axis == Axis::Thread).unwrap();
+            let over =
+                of.over.iter().find(|over| over.dimension.axis == Some(Axis::Thread)).unwrap();
             for (cost, all) in
                 [(Cost::Inclusive, row.first().inclusive), (Cost::Exclusive, row.first().exclusive)]
             {
@@ -402,7 +521,7 @@ start 1
                 let Ok(refined) = apply(&profile, &parse(stage).unwrap()) else { continue };
                 let (_, imbalance) = unwatched(|watch| contexts(&refined, watch));
                 let of = distribution(&refined, &Subject::Path(Path::default())).unwrap();
-                let over = of.over.iter().find(|over| over.dimension.axis == Axis::Rank);
+                let over = of.over.iter().find(|over| over.dimension.axis == Some(Axis::Rank));
                 let spread =
                     over.map(|over| of.statistics(over, MetricRef::FIRST, Cost::Inclusive).spread);
                 assert_eq!(spread, (imbalance.spread.peers > 1).then_some(imbalance.spread));
@@ -425,7 +544,11 @@ start 1
             .map(|over| (over.dimension.axis, over.parts(MetricRef::FIRST, Cost::Inclusive)));
         assert_eq!(
             parts.collect::<Vec<_>>(),
-            [(Axis::Rank, vec![0, 1, 0]), (Axis::Thread, vec![0, 0]), (Axis::Epoch, vec![1, 0])]
+            [
+                (Some(Axis::Rank), vec![0, 1, 0]),
+                (Some(Axis::Thread), vec![0, 0]),
+                (Some(Axis::Epoch), vec![1, 0])
+            ]
         );
         let gone = Subject::Callers(Path::default());
         assert!(distribution(&refined, &gone).is_none());
@@ -438,7 +561,7 @@ start 1
                        # rank=1 thread=2 epoch=0\nmain 7\n# rank=1 thread=2 epoch=1\nmain 9\n";
         let profile = from_outline(outline).unwrap();
         let of = distribution(&Refined::base(&profile), &Subject::Path(Path::default())).unwrap();
-        let over = of.over.iter().find(|over| over.dimension.axis == Axis::Epoch).unwrap();
+        let over = of.over.iter().find(|over| over.dimension.axis == Some(Axis::Epoch)).unwrap();
         assert_eq!(over.parts(MetricRef::FIRST, Cost::Inclusive), [30, 40]);
         assert!(over.dimension.process.is_some());
         assert_eq!(over.dimension.others, 1);

@@ -34,6 +34,7 @@ mod row;
 pub mod search;
 pub mod sets;
 pub mod since;
+pub mod slices;
 pub mod sort;
 pub mod source;
 pub mod statistics;

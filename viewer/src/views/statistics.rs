@@ -93,7 +93,7 @@ impl Statistics {
         match () {
             () if self.spread.sum == 0 => "no peer has any of this cost".to_owned(),
             () if !has_imbalance => {
-                "epochs follow one another and differ in length: there is no imbalance".to_owned()
+                "these follow one another and do not wait: there is no imbalance".to_owned()
             }
             () if self.is_noise => {
                 format!("may be sampling noise alone: equal peers would have {low} to {high} each")

@@ -14,12 +14,13 @@ use super::row::{OfMetric, Strip};
 use super::statistics::{Moments, together};
 use super::strip::{CELLS, cells};
 use crate::profile::MetricRef;
-use crate::refine::{Cancelled, Refined, Watch, depth_first};
+use crate::refine::{Axis, Cancelled, Refined, Watch, depth_first};
 
 /// Makes strips of the rows of one forest.
 #[derive(Debug)]
 pub struct Strips {
     dimension: Dimension,
+    axis: Axis,
     /// The cell of each peer.
     cell_of: Vec<u8>,
     /// The process whose threads they are, where they are threads.
@@ -59,6 +60,7 @@ impl Strips {
         Some(Arc::new(Self {
             cell_of: cells.flat_map(|(cell, peers)| peers.map(move |_| cell)).collect(),
             process: dimension.process.as_deref().map(Arc::from),
+            axis: dimension.axis?,
             dimension,
             together: metrics.iter().map(|&metric| together(refined, metric)).collect(),
             metrics,
@@ -119,7 +121,7 @@ impl Strips {
             is_noise: sums.moments.is_within_noise(self.peers(), together),
         };
         let of_metrics = sums.iter().zip(&self.together).map(of_metric).collect();
-        let of = (self.dimension.axis, self.peers());
+        let of = (self.axis, self.peers());
         Arc::new(Strip { of, process: self.process.clone(), of_metrics })
     }
 
@@ -331,7 +333,7 @@ mod tests {
             let path = tree.path(refined, row);
             let of = Distribution::new(refined, &subject(path), &Watch::none()).unwrap().unwrap();
             let strip = tree.row(row).spread.clone().unwrap();
-            assert_eq!(strip.of.0, of.over[0].dimension.axis);
+            assert_eq!(Some(strip.of.0), of.over[0].dimension.axis);
             for (metric, _) in refined.profile.metrics() {
                 let parts = of.over[0].parts(metric, Cost::Inclusive);
                 let Some(found) = strip.of(metric) else {

@@ -178,3 +178,14 @@ fn the_column_leaves_the_order_of_the_flat_view() {
     let after = order(&viewer);
     assert!(after.0 > after.1, "{}", viewer.screen());
 }
+
+/// When a cost was paid: the slices of the row, and the one with most alone.
+#[test]
+fn a_row_over_time() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/phases.csprof");
+    let profile = csprof_format::read::open(std::path::Path::new(file)).unwrap();
+    let profile = Profile::from_saved(profile);
+    insta::assert_snapshot!(screen(&profile, "80x24", "/second<enter>D"));
+    insta::assert_snapshot!("explained_slice", screen(&profile, "80x24", "/second<enter>D="));
+    insta::assert_snapshot!("one_slice", screen(&profile, "80x24", "/second<enter>D<enter>"));
+}

@@ -7,6 +7,7 @@ use super::Session;
 
 const GUIDE: &str = include_str!("../../../docs/guide.md");
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/exchange.csprof");
+const PHASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/phases.csprof");
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/workloads");
 
 /// What stands between backquotes in a cell.
@@ -48,7 +49,9 @@ fn the_keys_of_the_guide_do_their_jobs() {
         command.args(["view", "exchange.csprof", "--path-map", &map]);
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("exchange.csprof");
-        std::fs::copy(PROFILE, &file).unwrap();
+        // It is known of one profile when its samples were taken.
+        let profile = if job.contains("time") { PHASES } else { PROFILE };
+        std::fs::copy(profile, &file).unwrap();
         let first = "shown 100% + out 0% = 100%";
         let mut viewer = Session::start_command(command, "xterm-256color", (folder, file), first);
         let before = viewer.emulator.screen().contents();

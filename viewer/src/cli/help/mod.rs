@@ -85,7 +85,7 @@ fn page(name: &str, mut command: Command) -> Result<String> {
 }
 
 /// What people want, and the refinement that shows it.
-pub(super) const INTENTS: [(&str, &str); 27] = [
+pub(super) const INTENTS: [(&str, &str); 28] = [
     ("paths through any MPI call", "through MPI_*"),
     ("memcpy somewhere below MPI_Send", "through MPI_Send >> memcpy*"),
     ("what solve calls directly", "through solve > dgemm_"),
@@ -108,6 +108,7 @@ pub(super) const INTENTS: [(&str, &str); 27] = [
     ("what is called in a loop", "by loop | through loop:solve.c:18"),
     ("ranks beside each other", "split rank"),
     ("one rank, some threads", "rank in 0 and thread = main*"),
+    ("the last tenth of the run (record --times)", "during 90%.."),
     ("rows above 5 % only", "node[incl(time) >= 5%]"),
     ("small rows as one", "small incl(time) < 0.5%"),
     ("rows that wait (record -e cputime -e realtime)", "node[incl(realtime) >= 5%]"),

@@ -1,8 +1,9 @@
 use clap::{CommandFactory as _, Parser as _};
+use csprof_format::profile::SampleTime;
 
 use super::*;
 use crate::cli::Cli;
-use crate::profile::from_outline;
+use crate::profile::{Times, from_outline};
 use crate::refine::{SetText, Sets, apply, is_definition};
 use crate::tui::keymap;
 
@@ -34,6 +35,18 @@ fn tried(text: &str) -> Result<(u64, u64), String> {
     for (process, name) in profile.info.processes.iter_mut().zip(["solver", "helper"]) {
         process.command = vec![name.into()];
     }
+    // A sample of each node, one after the other.
+    let row = |node: u32| {
+        let time_us = u64::from(node) * 1000;
+        (profile.nodes.samples.at(node as usize) > 0).then_some(SampleTime {
+            time_us,
+            node,
+            metric: 0,
+            samples: 1,
+        })
+    };
+    let rows: Vec<_> = (1..profile.nodes.len() as u32).filter_map(row).collect();
+    profile.times = Times::loaded(&profile.info, &rows, |node| node).into();
     let refinement = Sets::default().parse(text).map_err(|error| error.to_string())?;
     let refined = apply(&profile, &refinement).map_err(|error| error.to_string())?;
     assert_eq!(refined.shown + refined.out, refined.base);

@@ -1,7 +1,7 @@
 //! Merging small saved profiles: what stays apart, what is stored once, what is refused.
 
 use csprof_format::address::FrameKind;
-use csprof_format::profile::{Exit, RunInfo};
+use csprof_format::profile::{Exit, RunInfo, SampleTime};
 use csprof_format::{read, write};
 use nix::time::{ClockId, clock_gettime};
 use proptest::prelude::*;
@@ -507,4 +507,37 @@ fn sources_of_all_parts_are_kept() {
     // What one part has of its run, another may have from elsewhere.
     let (sources, _) = merged(&|other| other.sources[0].is_of_run = false);
     assert!(golden.sources[0].is_of_run && !sources[0].is_of_run);
+}
+
+/// Times of both runs count from the start of the earlier one; nodes and metrics keep theirs.
+#[test]
+fn times_of_samples_are_moved_to_one_clock() {
+    let timed = |rank, start, times: &[(u64, u32)]| {
+        let nodes = [(0, 1, 3, 0), (1, 2, 2, 0)];
+        let row = |&(time_us, node)| SampleTime { time_us, node, metric: 0, samples: 1 };
+        let times = times.iter().map(row).collect();
+        saved::Profile { times, ..run(rank, start, &nodes) }
+    };
+    let one = timed(0, 9_000_000, &[(0, 1), (0, 2), (7, 1)]);
+    let earlier = timed(1, 5_000_000, &[(1, 2)]);
+    let merge = |parts: [saved::Profile; 2], agreement| {
+        let mut merger = Merger::new(agreement);
+        for (number, part) in parts.into_iter().enumerate() {
+            merger.add(&number.to_string(), part).unwrap();
+        }
+        merger.finish()
+    };
+    let times = |merged: &saved::Profile| {
+        merged.times.iter().map(|row| (row.time_us, row.node)).collect::<Vec<_>>()
+    };
+    let merged = merge([one.clone(), earlier.clone()], Agreement::SameMetrics);
+    csprof_format::validate::validate(&merged).unwrap();
+    assert_eq!(times(&merged), [(4_000, 1), (4_000, 2), (4_007, 1), (1, 5)]);
+    let mut elsewhere = one.clone();
+    elsewhere.run.host = "there".into();
+    let merged = merge([earlier.clone(), elsewhere], Agreement::SameMetrics);
+    assert_eq!(times(&merged), [(1, 2), (4_000, 4), (4_000, 5), (4_007, 4)]);
+    assert!(merged.run.warnings.iter().any(|said| said.contains("by the clocks of")));
+    // What is compared has two clocks.
+    assert_eq!(times(&merge([one, earlier], Agreement::Nothing)), []);
 }

@@ -46,6 +46,8 @@ pub enum Cause {
         /// Why.
         why: &'static str,
     },
+    /// It asks for a part of the run, and it is not known when samples were taken.
+    NoTimes,
     /// It asks for loops, and there are none.
     NoLoops(Loopless),
     /// Its names would take more memory than should be spent on them.
@@ -122,6 +124,12 @@ impl fmt::Display for RefineError {
             Cause::NoLoops(Loopless::Stages) => write!(
                 f,
                 "no loops are shown for `{}`; put the stage `by loop` before it",
+                self.part
+            ),
+            Cause::NoTimes => write!(
+                f,
+                "`{}` asks when samples were taken, which this profile does not know; csprof \
+                 record --times keeps it, and a comparison has two clocks",
                 self.part
             ),
             Cause::TooManyNames => write!(

@@ -13,6 +13,7 @@ pub(crate) mod outline;
 pub(crate) mod procedures;
 pub(crate) mod recorded;
 pub(crate) mod refined;
+pub(crate) mod timing;
 pub(crate) mod walk;
 pub(crate) mod weights;
 pub(crate) mod workspace;

@@ -10,10 +10,11 @@ use super::costs::{Costs, in_width};
 use super::lazy::Lazy;
 use super::name_order;
 use super::procedures::Procedures;
+use super::timing::Timing;
 use super::workspace::{Table, Workspace};
 use crate::profile::{
     Column, Count, Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, MetricRef,
-    NodesBuilder, Profile, Stream,
+    NodesBuilder, Profile, Stream, TimedSamples, Window,
 };
 use crate::refine::lang::syntax::Predicate;
 use crate::refine::pattern::names::Names;
@@ -64,6 +65,8 @@ pub struct Refined {
     /// What the stages selected by, for [`Refined::kept`].
     pub(crate) selected_by: Vec<Predicate>,
     pub(crate) costs: Costs,
+    /// Where the samples are that have a time; nowhere in forests that views make.
+    pub(crate) timing: Timing,
     /// Samples shown in each column of weights, where nodes do not add up to them.
     pub(crate) shown_by_column: Option<Arc<[u64]>>,
     /// The children of every node.
@@ -131,6 +134,7 @@ impl Refined {
             parent: profile.nodes.parent.clone(),
             frame: profile.nodes.frame.clone(),
             costs,
+            timing: Timing::of(profile),
             streams: profile.streams.to_vec().into(),
             outcomes: Vec::new(),
             base: total,
@@ -165,6 +169,7 @@ impl Refined {
             functions,
             frames: Table::made(frames),
             costs: Costs::without_edges(of_metrics),
+            timing: Timing::default(),
             parent: nodes.parent.into(),
             frame: nodes.frame.into(),
             streams: streams.into(),
@@ -287,6 +292,29 @@ impl Refined {
 
     fn kind(&self, node: usize) -> FrameKind {
         self.frames[self.frame[node].index()].kind
+    }
+
+    /// Whether any sample has a time, as far as this forest says where it is.
+    #[must_use]
+    pub fn has_times(&self) -> bool {
+        !self.timing.is_empty()
+    }
+
+    /// What the stages left of the run.
+    #[must_use]
+    pub fn window(&self) -> Window {
+        self.timing.window()
+    }
+
+    /// Samples that are shown and have a time, and the node that each is on.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = (u32, &TimedSamples)> {
+        self.timing.shown(&self.profile)
+    }
+
+    /// How many of such samples are shown, and are of a part of the run.
+    #[must_use]
+    pub(crate) fn within(&self, row: &TimedSamples, part: Window) -> u64 {
+        self.timing.within(&self.profile, row, part)
     }
 
     /// Memory of the columns of all nodes, in bytes, and what of it is the profile's. Where samples

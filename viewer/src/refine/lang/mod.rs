@@ -6,6 +6,7 @@ pub(crate) mod keywords;
 pub(crate) mod lexer;
 pub(crate) mod metric_test;
 pub(crate) mod parser;
+pub(crate) mod period;
 pub(crate) mod preset;
 mod print;
 pub(crate) mod saved;

@@ -24,6 +24,7 @@ impl Display for Stage {
             Operand::Named(pattern, name) => write!(f, "{words} {pattern} as {}", group_name(name)),
             Operand::Grain(grain) => write!(f, "{words} {}", grain.name()),
             Operand::Axis(axis) => write!(f, "{words} {}", axis.name()),
+            Operand::Period(period) => write!(f, "{words} {period}"),
             Operand::Test(test) => write!(f, "{words} {test}"),
         }
     }

@@ -4,6 +4,7 @@
 //! each other; they name no stage themselves but `where`.
 
 use super::metric_test::MetricTest;
+use super::period::Period;
 use super::syntax::{Axis, FramePattern, Grain, Predicate};
 
 /// Stages, applied in order.
@@ -52,6 +53,8 @@ pub enum Stage {
     CallersOf(FramePattern),
     /// A row for each value of this part of the context, above everything.
     Split(Axis),
+    /// Keeps what was sampled in a part of the run.
+    During(Period),
     /// Rows that pass the test become one row for each parent, with all that is below them.
     Small(MetricTest),
 }
@@ -80,6 +83,8 @@ pub(crate) enum StageForm {
     Grain(fn(Grain) -> Stage),
     /// `split rank`
     Axis(fn(Axis) -> Stage),
+    /// `during 2s..4s`
+    Period(fn(Period) -> Stage),
     /// `small incl(time) < 0.5%`
     Test(fn(MetricTest) -> Stage),
 }
@@ -99,6 +104,8 @@ pub(crate) enum Operand<'s> {
     Grain(Grain),
     /// As [`StageForm::Axis`].
     Axis(Axis),
+    /// As [`StageForm::Period`].
+    Period(&'s Period),
     /// As [`StageForm::Test`].
     Test(&'s MetricTest),
 }
@@ -108,7 +115,7 @@ const fn entry(words: &'static str, form: StageForm, help: &'static str) -> Stag
 }
 
 /// All stages but predicates, in the order of help.
-pub(crate) const STAGES: [StageEntry; 12] = [
+pub(crate) const STAGES: [StageEntry; 13] = [
     entry("hide", StageForm::Frames(Stage::Hide), "delete frames, keep their cost"),
     entry("stop at", StageForm::Frames(Stage::StopAt), "end paths at a frame"),
     entry("cut", StageForm::Frames(Stage::Cut), "delete a frame and all below it, keep the cost"),
@@ -145,6 +152,11 @@ pub(crate) const STAGES: [StageEntry; 12] = [
         "a row for each rank, process, thread or epoch: split rank",
     ),
     entry(
+        "during",
+        StageForm::Period(Stage::During),
+        "what was sampled in a part of the run: during 2s..4s, during 90%..",
+    ),
+    entry(
         "small",
         StageForm::Test(Stage::Small),
         "rows that pass a test become one: small incl(time) < 0.5%",
@@ -167,6 +179,7 @@ impl Stage {
             Self::By(grain) => ("by", Operand::Grain(*grain)),
             Self::CallersOf(pattern) => ("callers of", Operand::Frames(pattern)),
             Self::Split(axis) => ("split", Operand::Axis(*axis)),
+            Self::During(period) => ("during", Operand::Period(period)),
             Self::Small(test) => ("small", Operand::Test(test)),
         }
     }
@@ -179,7 +192,7 @@ impl Stage {
                 Some(pattern)
             }
             Operand::Predicate(predicate) => predicate.pattern(),
-            Operand::Grain(_) | Operand::Axis(_) | Operand::Test(_) => None,
+            Operand::Grain(_) | Operand::Axis(_) | Operand::Period(_) | Operand::Test(_) => None,
         }
     }
 }
@@ -202,6 +215,7 @@ impl Stage {
             | Self::By(_)
             | Self::CallersOf(_)
             | Self::Split(_)
+            | Self::During(_)
             | Self::Small(_) => false,
         }
     }

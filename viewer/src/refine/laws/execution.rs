@@ -1,12 +1,13 @@
 //! A made-up program that calls, returns and is sampled.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use csprof_format::profile::SampleTime;
 use proptest::prelude::*;
 
-use crate::profile::{FrameKind, Profile, from_outline};
+use crate::profile::{FrameKind, Profile, Times, from_outline};
 
 /// One step of a thread: some returns, some calls, some samples of one metric.
 #[derive(Clone, Debug)]
@@ -40,6 +41,9 @@ pub(crate) struct Execution {
     trees: BTreeMap<(usize, usize), Tree>,
     /// How many metrics were measured.
     metrics: usize,
+    /// When samples were added to a node, as far as that is known: thread, epoch, node; time in
+    /// microseconds, metric, how many.
+    times: Vec<(usize, usize, Vec<Key>, u64, usize, u64)>,
     /// Whether returns were counted at all: not without the trampoline.
     pub(crate) has_edges: bool,
 }
@@ -74,6 +78,8 @@ pub(crate) struct Sample {
     pub(crate) weight: u64,
     /// Whose they are.
     pub(crate) metric: usize,
+    /// When they were taken, in microseconds, if that is known.
+    pub(crate) time_us: Option<u64>,
     /// Whether `callers of` turned the path around: edges are then those of the match.
     pub(crate) inverted: bool,
     /// Whether callers stand below callees.
@@ -224,10 +230,11 @@ impl Execution {
             samples: Vec::new(),
             returned: BTreeSet::new(),
             trees: BTreeMap::new(),
+            times: Vec::new(),
             metrics,
             has_edges: true,
         };
-        for step in steps {
+        for (number, step) in (0..).zip(steps) {
             let thread = &mut threads[step.thread];
             thread.epoch += usize::from(step.enters_epoch);
             for _ in 0..step.returns {
@@ -254,7 +261,9 @@ impl Execution {
                 });
             }
             if step.samples > 0 && !thread.stack.is_empty() {
-                run.sample(step, thread);
+                // Half a period after the other; every seventh is not known.
+                let time_us = (number % 7 != 6).then_some(number * 2_500);
+                run.sample(step, time_us, thread);
             }
         }
         run.samples.sort_by_key(|sample| sample.thread);
@@ -276,7 +285,7 @@ impl Execution {
 
     /// Adds samples to the node of the present stack, or of its innermost frames, and remembers
     /// where the activations met are to be counted.
-    fn sample(&mut self, step: &Step, thread: &mut Thread) {
+    fn sample(&mut self, step: &Step, time_us: Option<u64>, thread: &mut Thread) {
         let tree = self.trees.entry((step.thread, thread.epoch)).or_default();
         let mut keys = thread.keys();
         let mut path: Vec<Activation> = thread.stack.iter().map(Slot::activation).collect();
@@ -306,6 +315,10 @@ impl Execution {
         for end in 1..=keys.len() {
             tree.entry(keys[..end].to_vec()).or_default();
         }
+        if let Some(time_us) = time_us {
+            let place = (step.thread, thread.epoch, keys.clone());
+            self.times.push((place.0, place.1, place.2, time_us, step.metric, step.samples));
+        }
         tree.entry(keys).or_default().0[step.metric] += step.samples;
         self.samples.push(Sample {
             thread: step.thread,
@@ -313,9 +326,15 @@ impl Execution {
             path,
             weight: step.samples,
             metric: step.metric,
+            time_us,
             inverted: false,
             turned: false,
         });
+    }
+
+    /// Whether it is known of any sample when it was taken.
+    pub(crate) fn has_times(&self) -> bool {
+        !self.times.is_empty()
     }
 
     /// How many metrics its profile has: without samples nothing says that there are further ones.
@@ -349,10 +368,12 @@ impl Execution {
     /// returns, each on the node where the activation was met last.
     pub(crate) fn profile(&self) -> Profile {
         let mut text = String::new();
+        // By thread, epoch and path.
+        let mut nodes: HashMap<(usize, usize, &[Key]), u32> = HashMap::new();
+        let none = Tree::new();
         for thread in 0..Self::THREADS {
             let epochs = self.trees.range((thread, 0)..(thread + 1, 0));
             let mut epochs: Vec<_> = epochs.map(|(&(_, epoch), tree)| (epoch, tree)).collect();
-            let none = Tree::new();
             // The first epoch is there, whoever was sampled in it.
             if epochs.first().is_none_or(|&(first, _)| first > 0) {
                 epochs.insert(0, (0, &none));
@@ -361,11 +382,21 @@ impl Execution {
                 let _ = writeln!(text, "# thread={thread} epoch={epoch} name=t{thread}");
                 for (path, &(samples, edges)) in tree {
                     self.write_node(path, samples, edges, &mut text);
+                    let node = u32::try_from(nodes.len()).unwrap() + 1;
+                    nodes.insert((thread, epoch, path), node);
                 }
             }
         }
         let mut profile = from_outline(&text).unwrap();
         profile.info.run.trampoline = self.has_edges;
+        let rows = self.times.iter().map(|(thread, epoch, keys, time_us, metric, samples)| {
+            let node = nodes[&(*thread, *epoch, &keys[..])];
+            let (metric, samples) = (*metric as u8, u32::try_from(*samples).unwrap());
+            SampleTime { time_us: *time_us, node, metric, samples }
+        });
+        let rows: Vec<SampleTime> = rows.collect();
+        let times = Times::loaded(&profile.info, &rows, |node| node);
+        profile.times = times.into();
         profile
     }
 

@@ -6,8 +6,8 @@ use proptest::sample::select;
 use super::execution::NAMES;
 use crate::refine::lang::syntax::KINDS;
 use crate::refine::{
-    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Metric, MetricTest, Predicate,
-    Preset, Quantity, SetText, Sets, Sides, Stage, Unit, Value, Whole,
+    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Metric, MetricTest, Period,
+    Predicate, Preset, Quantity, SetText, Sets, Sides, Stage, Unit, Value, Whole,
 };
 
 /// Patterns over the functions of the executions.
@@ -115,7 +115,21 @@ fn path_stages_of(predicate: BoxedStrategy<Predicate>) -> impl Strategy<Value = 
         1 => patterns().prop_map(Stage::CallersOf),
         1 => select(vec![Axis::Thread, Axis::Rank, Axis::Epoch]).prop_map(Stage::Split),
         1 => select(vec![Grain::Line, Grain::File]).prop_map(Stage::By),
+        1 => periods().prop_map(Stage::During),
     ]
+}
+
+/// Parts of runs of a tenth of a second.
+fn periods() -> impl Strategy<Value = Period> {
+    let value = |unit: Unit| {
+        let digits = prop_oneof![0_u64..100, (0_u64..20).prop_map(|n| 5 * n)];
+        digits.prop_map(move |digits| Value { negative: false, digits, decimals: 0, unit })
+    };
+    let value = select(vec![Unit::Milliseconds, Unit::Percent(Whole::Base)]).prop_flat_map(value);
+    let end = || prop::option::weighted(0.7, value.clone());
+    (end(), end())
+        .prop_filter("one of them at least", |(from, to)| from.is_some() || to.is_some())
+        .prop_map(|(from, to)| Period { from, to })
 }
 
 /// Tests that some rows of an execution pass and others do not.
@@ -319,6 +333,7 @@ pub(super) fn any_stages() -> impl Strategy<Value = Stage> {
         1 => axis.prop_map(Stage::Split),
         1 => select(vec![Grain::Line, Grain::File]).prop_map(Stage::By),
         1 => any_metric_tests().prop_map(Stage::Small),
+        1 => periods().prop_map(Stage::During),
     ]
 }
 
@@ -412,6 +427,8 @@ pub(super) fn texts() -> impl Strategy<Value = String> {
         "of view",
         "split",
         "small",
+        "during",
+        "..2.5s",
         "process",
     ]);
     prop_oneof![

@@ -178,6 +178,7 @@ impl Recorded {
                         let (epoch, inverted) = (stream.epoch.index(), false);
                         let turned = false;
                         samples.push(Sample {
+                            time_us: None,
                             thread,
                             epoch,
                             path,
@@ -232,6 +233,7 @@ impl Recorded {
 
     fn world(&self) -> World<'_> {
         World {
+            end_ns: None,
             base: reference::totals(&self.samples),
             metrics: self.profile.metrics().count(),
             period: self.profile.info.metric.period,

@@ -8,8 +8,8 @@ use super::execution::{Activation, Execution, METRICS, MODULES, NAMES, SOURCES, 
 use super::{Cost, Path};
 use crate::profile::FrameKind;
 use crate::refine::{
-    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Metric, MetricTest, Predicate,
-    Preset, Quantity, Stage, Unit, Whole,
+    Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Metric, MetricTest, Period,
+    Predicate, Preset, Quantity, Stage, Unit, Whole,
 };
 
 /// The source file of whatever has a line.
@@ -32,6 +32,8 @@ pub(crate) struct World<'w> {
     pub(super) execution: Option<&'w Execution>,
     /// What `split` calls threads, where it is not by their number.
     pub(super) labels: BTreeMap<(&'static str, usize), String>,
+    /// When the run ended, in nanoseconds, if it is known when samples were taken.
+    pub(super) end_ns: Option<u64>,
     /// What `by module` calls functions; modules themselves among them.
     pub(super) modules: BTreeMap<String, String>,
 }
@@ -49,6 +51,7 @@ impl<'w> World<'w> {
             epochs: execution.epochs(),
             execution: Some(execution),
             labels: BTreeMap::new(),
+            end_ns: execution.has_times().then(|| execution.profile().times.end_ns()),
             modules,
         }
     }
@@ -316,7 +319,8 @@ pub(crate) fn is_refused(stage: &Stage, samples: &[Sample], world: &World<'_>) -
         Some(Metric::Source(name)) => !SOURCES[..world.metrics].contains(&name.as_str()),
         _ => test.is_of_edges() && !world.has_edges(),
     };
-    has_unmatched_part(stage, samples, world) || tests(stage).iter().any(is_unknown)
+    let lacks_times = matches!(stage, Stage::During(_)) && world.end_ns.is_none();
+    lacks_times || has_unmatched_part(stage, samples, world) || tests(stage).iter().any(is_unknown)
 }
 
 /// Whether a pattern in a stage means no frame of these samples, or a number no epoch.
@@ -366,7 +370,9 @@ pub(super) fn pattern_of(stage: &Stage) -> Option<&FramePattern> {
         | Stage::CollapseRun(pattern)
         | Stage::CallersOf(pattern)
         | Stage::Fold(pattern) => Some(pattern),
-        Stage::Where(_) | Stage::By(_) | Stage::Split(_) | Stage::Small(_) => None,
+        Stage::Where(_) | Stage::By(_) | Stage::Split(_) | Stage::During(_) | Stage::Small(_) => {
+            None
+        }
     }
 }
 
@@ -374,7 +380,9 @@ pub(super) fn pattern_of(stage: &Stage) -> Option<&FramePattern> {
 /// of its lines and epochs it is of, and no sample is taken out below it.
 pub(super) fn keeps_edges(stage: &Stage) -> bool {
     match stage {
-        Stage::Where(_) | Stage::Fold(_) | Stage::RootAt { last: true, .. } => false,
+        Stage::Where(_) | Stage::During(_) | Stage::Fold(_) | Stage::RootAt { last: true, .. } => {
+            false
+        }
         // These part the lines of one function, or the epochs of one activation.
         Stage::By(Grain::Line) | Stage::Split(Axis::Epoch) => false,
         _ => !pattern_of(stage).is_some_and(asks_for_lines),
@@ -392,6 +400,9 @@ pub(super) fn asks_for_lines(pattern: &FramePattern) -> bool {
 }
 
 pub(crate) fn apply(stage: &Stage, samples: Vec<Sample>, world: &World<'_>) -> Vec<Sample> {
+    if let Stage::During(period) = stage {
+        return samples.into_iter().flat_map(|sample| during(period, &sample, world)).collect();
+    }
     let rows = (!tests(stage).is_empty()).then(|| Rows::of(&samples, world));
     samples
         .into_iter()
@@ -402,6 +413,20 @@ pub(crate) fn apply(stage: &Stage, samples: Vec<Sample>, world: &World<'_>) -> V
             Some(sample)
         })
         .collect()
+}
+
+/// Of some samples those that are of a part of the run, each by itself. Of elapsed time they came
+/// one period after the other.
+fn during(period: &Period, sample: &Sample, world: &World<'_>) -> Vec<Sample> {
+    let window = period.window(world.end_ns.unwrap_or(0));
+    let apart_us = if SOURCES[sample.metric] == "realtime" { world.period / 1000 } else { 0 };
+    let one = |number: u64| {
+        let time_us = sample.time_us?.saturating_sub(number * apart_us);
+        let time_ns = time_us * 1000;
+        let is_in = time_ns >= window.from_ns && window.to_ns.is_none_or(|to| time_ns < to);
+        is_in.then(|| Sample { time_us: Some(time_us), weight: 1, ..sample.clone() })
+    };
+    (0..sample.weight).filter_map(one).collect()
 }
 
 /// What a stage does to the last frame of a sample.
@@ -552,6 +577,7 @@ fn rewrite(
             let frame = Activation { name, kind, counted: None, line: 0 };
             [&path[..contexts], &[frame], &path[contexts..]].concat()
         }
+        Stage::During(_) => unreachable!("it is of samples, not of paths"),
         Stage::Small(test) => {
             let rows = rows.unwrap();
             let passes = |end: &usize| rows.pass(test, &path[..*end]);

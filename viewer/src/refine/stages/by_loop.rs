@@ -65,6 +65,7 @@ impl Transform for ByLoop {
         refined.parent = Column::made(parent, &workspace.nodes);
         refined.frame = Column::made(frame, &workspace.frames);
         let moved = in_width!(&mut refined.costs, costs => grow(costs, &growth, watch))?;
+        refined.timing.follow(|node| Some(growth.innermost(node as usize)));
         let streams: Vec<Stream> = refined.streams.iter().map(|s| growth.stream(s)).collect();
         refined.streams = streams.into();
         Ok(Step { refined, moved, effect: Effect::None })

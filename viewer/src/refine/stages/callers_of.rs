@@ -16,6 +16,7 @@ use crate::refine::forest::lazy::Lazy;
 use crate::refine::forest::procedures::is_called;
 use crate::refine::forest::recorded::{Effect, Recorded};
 use crate::refine::forest::refined::Refined;
+use crate::refine::forest::timing::Timing;
 use crate::refine::forest::workspace::Table;
 use crate::refine::lang::stage::Stage;
 use crate::refine::lang::syntax::FramePattern;
@@ -46,7 +47,7 @@ impl CallersOf<'_> {
         refined.find_edges();
         let mut streams = refined.streams.to_vec();
         let (alike, frames) = alike(&refined.frames);
-        let (parent, frame) = in_width!(&mut refined.costs, costs => {
+        let (parent, frame, ends) = in_width!(&mut refined.costs, costs => {
             let old = Old {
                 parent: &refined.parent,
                 frame: &refined.frame,
@@ -76,10 +77,12 @@ impl CallersOf<'_> {
                 }
                 stream.nodes = start..node_number(forest.parent.len());
             }
-            let (parent, frame, grown) = forest.finish(watch)?;
+            let ends = std::mem::take(&mut forest.ends);
+            let (parent, frame, grown) = forest.finish(&ends, watch)?;
             *costs = grown;
-            (parent, frame)
+            (parent, frame, ends)
         });
+        follow(&mut refined.timing, &refined.parent, &ends);
         refined.parent = Column::made(parent, &refined.workspace.nodes);
         refined.frame = Column::made(frame, &refined.workspace.frames);
         refined.frames = frames;
@@ -154,6 +157,23 @@ fn matches(
         all.push(found);
     }
     Ok(all)
+}
+
+/// What is at a match or below it goes to the node on which the match ends; the rest is taken out.
+fn follow(timing: &mut Timing, parent: &[u32], ends: &[(u32, u32)]) {
+    if timing.is_empty() {
+        return;
+    }
+    let mut end = vec![0; parent.len()];
+    for &(matched, node) in ends {
+        end[matched as usize] = node;
+    }
+    for node in 1..parent.len() {
+        if end[node] == 0 {
+            end[node] = end[parent[node] as usize];
+        }
+    }
+    timing.follow(|node| Some(end[node as usize]).filter(|&end| end != 0));
 }
 
 /// For each frame the first one that differs from it by the address alone. And the frames, of which
@@ -343,7 +363,7 @@ impl<'r, C: Count> Forest<'r, C> {
     }
 
     /// The forest when it is whole.
-    fn finish(mut self, watch: &Watch<'_>) -> Result<Grown<C>, Cancelled> {
+    fn finish(mut self, ends: &[(u32, u32)], watch: &Watch<'_>) -> Result<Grown<C>, Cancelled> {
         let is_exact = self.low == self.high;
         self.parent.shrink_to_fit();
         self.frame.shrink_to_fit();
@@ -356,7 +376,7 @@ impl<'r, C: Count> Forest<'r, C> {
         let samples = |old: &SampleColumns<C>| {
             let mut exclusive = home.empty(self.parent.len());
             exclusive.resize(self.parent.len(), C::default());
-            for &(matched, node) in &self.ends {
+            for &(matched, node) in ends {
                 exclusive[node as usize] += old.inclusive[matched as usize];
             }
             let mut inclusive = home.copy_of(&exclusive);

@@ -83,6 +83,11 @@ pub(crate) fn delete(
         let moved = samples.map(|samples| move_up(samples, home, &parent, &gone, watch));
         moved.collect::<Result<Moved, _>>()
     })?;
+    refined.timing.follow(|node| match parent[node as usize] {
+        // A holder keeps what is its own.
+        target if target != 0 && gone.contains(node as usize) => Some(target),
+        _ => Some(node),
+    });
     if !holders.is_empty() {
         let mut frame = std::mem::take(&mut refined.frame).take(&workspace.frames);
         for holder in holders {

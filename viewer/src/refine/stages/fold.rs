@@ -26,6 +26,10 @@ impl Transform for Fold<'_> {
             let moved = samples.map(|samples| move_up(samples, home, &parent, &folded, watch));
             moved.collect::<Result<Moved, _>>()
         })?;
+        refined.timing.follow(|node| match folded.contains(node as usize) {
+            true => Some(parent[node as usize]),
+            false => Some(node),
+        });
         refined.parent = Column::made(parent, &home);
         Ok(Step { refined, moved, effect: effect.max(Effect::TakesOut) })
     }

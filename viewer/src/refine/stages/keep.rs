@@ -14,6 +14,7 @@ pub(crate) fn keep(
     watch: &Watch<'_>,
 ) -> Result<Refined, Cancelled> {
     in_width!(&mut refined.costs, costs => keep_in(costs, &refined.parent, kept, watch))?;
+    refined.timing.follow(|node| kept.contains(node as usize).then_some(node));
     Ok(refined)
 }
 

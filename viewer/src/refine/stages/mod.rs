@@ -10,6 +10,7 @@ mod collapse;
 mod collapse_run;
 mod cut;
 mod delete;
+mod during;
 mod filter;
 mod fold;
 mod group;
@@ -42,6 +43,7 @@ pub(crate) fn transform(stage: &Stage) -> Box<dyn Transform + '_> {
         Stage::By(grain) => Box::new(by::By(*grain)),
         Stage::CallersOf(pattern) => Box::new(callers_of::CallersOf(pattern)),
         Stage::Split(axis) => Box::new(split::Split(*axis)),
+        Stage::During(period) => Box::new(during::During(*period)),
         Stage::Small(test) => Box::new(small::Small(test)),
     }
 }

@@ -14,6 +14,7 @@ use crate::refine::forest::costs::{CostsOf, SampleColumns, in_width};
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::recorded::Effect;
 use crate::refine::forest::refined::Refined;
+use crate::refine::forest::timing::Timing;
 use crate::refine::lang::syntax::Axis;
 use crate::refine::select::contexts::Contexts;
 use crate::refine::watch::{Cancelled, Watch};
@@ -77,6 +78,8 @@ impl Transform for Split {
             costs => add_costs(costs, &refined.frame, &added, &below, watch)
         )?;
         let frames: Vec<FrameRef> = added.iter().map(|put| put.frame).collect();
+        let old_nodes = (&old[..], &refined.frame[..]);
+        follow(&mut refined.timing, &added, &refined.streams, old_nodes);
         refined.frame = with(&refined.frame, &added, &frames, &workspace.frames, watch)?;
         refined.streams = streams.into();
         let effect = if axis == Axis::Epoch { Effect::Parts } else { Effect::None };
@@ -90,6 +93,30 @@ impl Transform for Split {
     fn passes(&self, metrics: usize) -> usize {
         2 + 2 * metrics
     }
+}
+
+/// Samples stay on their nodes, which have other numbers, but for those that [`add_samples`] moves.
+fn follow(
+    timing: &mut Timing,
+    added: &[Added],
+    streams: &[Stream],
+    (parent, frame): (&[u32], &[FrameRef]),
+) {
+    timing.follow(|node| {
+        let number = streams.partition_point(|stream| stream.nodes.end <= node);
+        let Some(put) = added.get(number) else { return Some(node) };
+        let by = node_number(number);
+        let new = node_number(put.before) + by;
+        let above = parent[node as usize];
+        let is_holder = above == put.above && frame[node as usize] == FrameRef::ROOT;
+        let is_earlier = put.above != 0 && node == put.above;
+        let is_after = node as usize >= put.before;
+        Some(if (is_after && is_holder) || is_earlier {
+            new
+        } else {
+            node + by + u32::from(is_after)
+        })
+    });
 }
 
 /// The costs with those of the nodes that are put in.

@@ -30,7 +30,7 @@ use crate::views::{Cost, Row};
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Distribution",
     command: "distribution",
-    help: "this row over ranks, processes, threads, epochs",
+    help: "this row over ranks, processes, threads, epochs, time",
     modes: &[&MODE],
     new: |scene| Box::new(Distributed { metric: scene.refined.metric, ..Distributed::default() }),
 };
@@ -65,7 +65,7 @@ static OWN: &[Binding] = &[
         Group::Numbers,
         "d",
         Message::Own(NEXT_DIMENSION),
-        "over the next dimension: ranks or processes, threads, epochs",
+        "over the next dimension: ranks or processes, threads, epochs, time",
     ),
     bind(Group::Numbers, "i", Message::Own(NEXT_COST), "inclusive cost, or exclusive"),
     bind(Group::Numbers, "s", Message::SortNext, "the worst first, or in their order"),
@@ -330,7 +330,11 @@ impl View for Distributed {
             pair("cost", format!("{samples} = {part}")),
             pair(
                 "% row",
-                "share of the whole row, including processes that are not peers".to_owned(),
+                match over.dimension.axis {
+                    Some(_) => "share of the whole row, including processes that are not peers",
+                    None => "share of the whole row, including samples without a time",
+                }
+                .to_owned(),
             ),
         ];
         let mean = Measure::Source.real(shown.statistics.mean(), scene.metric(), form);
@@ -488,7 +492,7 @@ impl View for Distributed {
                 );
             }
         };
-        let mut words = ["--view", "distribution", "--over", over.dimension.noun()].to_vec();
+        let mut words = ["--view", "distribution", "--over", over.dimension.name()].to_vec();
         words.extend(path.as_deref().into_iter().flat_map(|path| ["--path", path]));
         words.extend((self.cost == Cost::Exclusive).then_some("--exclusive"));
         let limit = over.dimension.peers.len().to_string();

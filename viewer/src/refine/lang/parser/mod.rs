@@ -10,6 +10,7 @@ pub(crate) mod state;
 
 use self::state::{ParseError, Parser};
 use super::lexer::{self, TokenKind};
+use super::period::Period;
 use super::preset::Preset;
 use super::sets::{RefinementLookup, Sets};
 use super::stage::{Refinement, STAGES, Stage, StageEntry, StageForm};
@@ -147,7 +148,9 @@ impl Parser<'_> {
             && match stage.form {
                 StageForm::Frames(_) | StageForm::Place(_) | StageForm::Named(_) => true,
                 StageForm::Grain(_) => !next.is_empty(),
-                StageForm::Axis(_) | StageForm::Test(_) => !matches!(next, "" | "and" | "or"),
+                StageForm::Axis(_) | StageForm::Test(_) | StageForm::Period(_) => {
+                    !matches!(next, "" | "and" | "or")
+                }
             }
     }
 
@@ -179,6 +182,14 @@ impl Parser<'_> {
             StageForm::Axis(stage) => {
                 let word = self.keyword(0).to_owned();
                 stage(self.one_of(&word, &Axis::ALL, "samples can be split by")?)
+            }
+            StageForm::Period(stage) => {
+                let Some(period) = Period::read(self.keyword(0)) else {
+                    let known = ["2.5s..4s", "..10s", "90%.."];
+                    return Err(self.error("a part of the run is expected here", &known));
+                };
+                self.at += 1;
+                stage(period)
             }
             StageForm::Test(stage) => stage(self.metric_test()?),
         })

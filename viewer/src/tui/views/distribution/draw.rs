@@ -143,10 +143,11 @@ impl Distributed {
         let elsewhere = distribution.samples(self.metric, self.cost).saturating_sub(sum);
         if elsewhere > 0 {
             let amount = amount(elsewhere, scene.metric(), form);
-            text.push_str(&format!("; {amount} in others"));
+            let place = if over.dimension.axis.is_none() { "without a time" } else { "in others" };
+            text.push_str(&format!("; {amount} {place}"));
         }
-        let nouns = distribution.over.iter().map(|other| other.dimension.noun());
-        let others: Vec<_> = nouns.filter(|noun| *noun != over.dimension.noun()).collect();
+        let names = distribution.over.iter().map(|other| other.dimension.name());
+        let others: Vec<_> = names.filter(|name| *name != over.dimension.name()).collect();
         if !others.is_empty() {
             text.push_str(&format!(" (d: {})", others.join(", ")));
         }
