@@ -15,6 +15,7 @@
 //! Each side is of one metric; of several, one is [chosen](Profile::compared_by).
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use csprof_format::ids::{EpochId, ModuleId, ProcessId, ThreadId};
 use csprof_format::profile::Metric;
@@ -24,6 +25,7 @@ use super::intern::Interner;
 use super::merge::{
     Agreement, Merger, Renumbered, Unmergeable, measure_the_same, runs_of, sampled_by,
 };
+use super::name::{ShownName, marked};
 pub use super::sides::{
     BASE, Comparison, OTHER, Scale, Scaling, ScalingKind, Side, SideRun, UNSEEN,
 };
@@ -172,6 +174,7 @@ impl Profile {
                 })),
             },
             interner: Interner::new(),
+            others: HashMap::new(),
             nodes: NodesBuilder::new(0),
         };
         union.align_modules(first_other);
@@ -180,7 +183,12 @@ impl Profile {
             union.add(run, &ids, first);
             ends.push(union.nodes.len());
         }
-        let Union { mut profile, interner, nodes, .. } = union;
+        let Union { mut profile, mut interner, others, nodes, .. } = union;
+        for (function, others) in others {
+            let name = &mut interner.functions[function.index()].name;
+            let (first, own) = ShownName::of(name).key();
+            *name = marked(first, &others, own).into();
+        }
         profile.nodes = nodes.finish();
         if !has_edges {
             profile.nodes.edges = std::iter::repeat_n(0, profile.nodes.len()).collect();
@@ -199,6 +207,9 @@ impl Profile {
         Ok(Self { functions: interner.functions.into(), frames: interner.frames.into(), ..profile })
     }
 }
+
+/// Other names of a function that are shown; a profile has 31 at most.
+const MOST_OTHERS: usize = 64;
 
 const NO_RUN: &str = "each side of a comparison has a run";
 
@@ -306,6 +317,8 @@ struct Union<'r> {
     renames: &'r [Rename],
     profile: Profile,
     interner: Interner,
+    /// Names of functions beside the one that is compared.
+    others: HashMap<FunctionRef, Vec<String>>,
     nodes: NodesBuilder,
 }
 
@@ -385,6 +398,12 @@ impl Union<'_> {
         let (module, of_several) = own
             .and_then(|module| self.modules.get(&module))
             .map_or((None, own.is_none()), |&(module, several)| (Some(module), several));
+        let shown = ShownName::of(&function.name);
+        let (first, own) = shown.key();
+        let compared: Arc<str> = match shown.also().next() {
+            Some(_) => marked(first, &[], own).into(),
+            None => Arc::clone(&function.name),
+        };
         let name = match (nameless && of_several, module) {
             (true, Some(module)) => {
                 let path = self.profile.module_path(module);
@@ -392,12 +411,21 @@ impl Union<'_> {
             }
             (true, None) => "[code outside all modules]".into(),
             (false, _) => {
-                let renamed = self.renames.iter().find_map(|rule| rule.apply(&function.name));
-                renamed.map_or_else(|| function.name.clone(), Into::into)
+                let renamed = self.renames.iter().find_map(|rule| rule.apply(&compared));
+                renamed.map_or(compared, Into::into)
             }
         };
         let file = function.file.map(|id| ids.strings[id.index()]);
-        self.interner.function(Function { name, module, file, line: function.line })
+        let number = self.interner.function(Function { name, module, file, line: function.line });
+        if shown.also().next().is_some() {
+            let known = self.others.entry(number).or_default();
+            for other in shown.also().take(MOST_OTHERS) {
+                if known.len() < MOST_OTHERS && !known.iter().any(|known| known == other) {
+                    known.push(other.to_owned());
+                }
+            }
+        }
+        number
     }
 }
 
@@ -456,6 +484,33 @@ main 4
             to_outline(&profile),
             "# thread=0 epoch=0\nread_list 1\n# thread=0 epoch=0\nread_list 2\n"
         );
+        assert_eq!(profile.function_of(1), profile.function_of(2));
+    }
+
+    /// Versions of a program may import other names of a library's functions.
+    #[test]
+    fn functions_of_which_one_side_has_more_names_are_one() {
+        let profile = compared(
+            "\"memcpy [also memmove]\" 1\n  f 1\n",
+            "\"memcpy [also memmove, mempcpy]\" 2\n  f 2\n",
+            &[],
+        );
+        assert_eq!(
+            to_outline(&profile),
+            "\
+# thread=0 epoch=0
+\"memcpy [also memmove, mempcpy]\" 1
+  f 1
+# thread=0 epoch=0
+\"memcpy [also memmove, mempcpy]\" 2
+  f 2
+"
+        );
+        let profile = compared("\"tan [clone t]\" 1\n", "\"tan [also x] [clone t]\" 2\n", &[]);
+        assert_eq!(profile.function_of(1), profile.function_of(2));
+        let name = &profile.functions[profile.function_of(2).index()].name;
+        assert_eq!(&**name, "tan [also x] [clone t]");
+        let profile = compared("old 1\n", "\"new [also x]\" 2\n", &["old=new"]);
         assert_eq!(profile.function_of(1), profile.function_of(2));
     }
 

@@ -38,8 +38,8 @@ pub use model::{
 #[cfg(test)]
 pub(crate) use name::hard_names;
 pub(crate) use name::{
-    BareNames, CloneMarks, NarrowName, OPERATORS, Parts, closed_group, marked_names,
-    names_in_marks, spell,
+    BareNames, CloneMarks, NarrowName, OPERATORS, Parts, ShownName, begins_mark, closed_group,
+    is_same_name, marked, spell,
 };
 pub use name::{base_name, short_name};
 pub(crate) use outline::quoted;

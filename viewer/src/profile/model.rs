@@ -9,6 +9,7 @@ use csprof_format::profile as saved;
 
 use super::column::Column;
 use super::counts::{Count, Counts};
+use super::name::is_same_name;
 use super::shared::Shared;
 use super::sides::Comparison;
 use super::times::Times;
@@ -237,10 +238,12 @@ impl FunctionKey {
         self.module.as_deref()
     }
 
-    /// Whether it is that of a function, in whichever profile.
+    /// Whether it is that of a function, in whichever profile; what a profile tells of its other
+    /// names does not count.
     #[must_use]
     pub fn is(&self, profile: &Profile, function: &Function) -> bool {
-        let has_name = Arc::ptr_eq(&self.name, &function.name) || self.name == function.name;
+        let has_name =
+            Arc::ptr_eq(&self.name, &function.name) || is_same_name(&self.name, &function.name);
         let module = || function.module.map(|module| profile.module_path(module));
         has_name && self.module.as_deref() == module().filter(|path| !path.is_empty())
     }

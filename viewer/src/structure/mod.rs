@@ -15,7 +15,7 @@
 //! | `graph` | makes the blocks of a function |
 //! | `nest` | finds the loops of a graph, and which lies in which |
 //! | `listing` | instructions as text |
-//! | `named` | which addresses instructions name |
+//! | `returned` | which addresses of functions code may return |
 //!
 //! Invariants: no bytes make it panic, and what it takes in time and memory is in proportion to the
 //! bytes, or it says [`TooLarge`]. An indirect jump that is not understood leads nowhere, and is
@@ -28,8 +28,8 @@ mod code;
 mod graph;
 mod landing_pads;
 mod listing;
-mod named;
 mod nest;
+mod returned;
 mod sweep;
 mod tables;
 #[cfg(test)]
@@ -40,7 +40,7 @@ use core::ops::Range;
 pub use self::code::{Leave, Memory, Target, TooLarge};
 pub use self::landing_pads::{LandingPad, landing_pads};
 pub use self::listing::{Listed, listing};
-pub use self::named::named;
+pub use self::returned::returned;
 
 use self::blocks::Blocks;
 use self::graph::{Builder, Found, MOST_BLOCKS};

@@ -8,6 +8,7 @@ use csprof_format::ids::{FrameId, ModuleId};
 use csprof_format::profile as saved;
 
 use super::chosen::{Callable, reserved};
+use super::demangle::demangle;
 use super::elf::Elf;
 use super::module::ResolvedModule;
 use super::plt::{self, Callee, Slots, Stub};
@@ -125,9 +126,9 @@ impl Called {
     /// The name that a reader looks for: the one with the fewest underscores before it, the
     /// shortest, and the first in the alphabet. Which most samples were called by does not count:
     /// that may be another one in the next run.
-    pub(super) fn best(&self, function: FunctionOf) -> Option<&str> {
+    pub(super) fn best(&self, function: FunctionOf) -> Option<String> {
         let names = self.0.get(&function)?.iter().map(String::as_str);
-        names.min_by_key(|name| (reserved(name), name.len()))
+        names.min_by_key(|name| (reserved(name), name.len())).map(demangle)
     }
 }
 
@@ -141,7 +142,7 @@ mod tests {
         let best = |names: &[&str]| {
             let names = names.iter().map(|&name| name.to_owned()).collect();
             let called = Called(BTreeMap::from([(function, names)]));
-            called.best(function).map(str::to_owned)
+            called.best(function)
         };
         assert_eq!(best(&["memmove", "memcpy", "mempcpy"]).as_deref(), Some("memcpy"));
         assert_eq!(best(&["__stpcpy", "stpcpy"]).as_deref(), Some("stpcpy"));

@@ -4,7 +4,8 @@
 //! `STT_GNU_IFUNC`: it names a resolver, which the loader calls to learn which of the copies to use
 //! (System V ABI, gABI supplement of GNU, `ifunc`). The copies are local functions, so in a
 //! stripped library they have no name at all, although much time is spent in them. But the
-//! resolver's instructions name each copy that it may choose, and two resolvers may name one:
+//! resolver's instructions [load](crate::structure::returned) each copy that it may return, and two
+//! resolvers may return one:
 //!
 //! ```text
 //!   library   memcpy   IFUNC 0x9be70     0x9beb2: lea 0x15b4c0(%rip),%rdx     one of its copies
@@ -14,9 +15,9 @@
 //!
 //! Invariant: the name depends on the files of the run alone, never on which calls were sampled, or
 //! two runs of a program would have functions that the other has not. Of the names of a function
-//! those count that any module of the profile [imports](super::imports), or that the function's own
-//! module calls by its resolver. The best of them by [rank](symbol_table::Rank) is the function's,
-//! and the others follow in `[also …]`; if nobody imports any, it is the best of all.
+//! those count that any module of the profile [imports](super::imports), or that are called inside
+//! the function's own module, by a resolver. The best of them by [rank](symbol_table::Rank) is the
+//! function's, and the others follow in `[also …]`; if none counts, it is the best of all.
 //! `__memcpy_chk`, which compilers call where they know a size to check, counts as `memcpy`.
 //!
 //! | function | its names | shown |
@@ -34,12 +35,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use object::LittleEndian;
 use object::elf;
+use serde::{Deserialize, Serialize};
 
+use super::demangle::demangle;
 use super::elf::Elf;
 use super::plt::{Callee, Slots};
 use super::symbol_table::{self, Function, Rank, SymbolTable};
-use crate::profile::CloneMarks;
-use crate::structure::named;
+use crate::profile::{CloneMarks, marked};
+use crate::structure::returned;
 
 /// Bytes of a resolver that are looked at: it compares some numbers.
 const LARGEST_RESOLVER: u64 = 16 << 10;
@@ -47,8 +50,10 @@ const LARGEST_RESOLVER: u64 = 16 << 10;
 /// Bytes of all resolvers of a module; in a damaged file they may overlap.
 const RESOLVERS: u64 = 4 << 20;
 
-/// Names of one function, and bytes of each. In the C library a function has a dozen at most.
-const MOST_NAMES: usize = 32;
+/// Names of one function that are compared with what is imported, those that are shown, and bytes
+/// of each. In the C library a function has a dozen at most.
+const MOST_NAMES: usize = 1 << 10;
+const MOST_SHOWN: usize = 32;
 const LONGEST_NAME: usize = 1 << 10;
 
 /// The functions of a module that are chosen at run time.
@@ -60,8 +65,8 @@ pub(super) struct Chosen {
     by_resolver: BTreeMap<u64, Vec<(Rank, String)>>,
     /// Sizes of resolvers in bytes, by address.
     sizes: BTreeMap<u64, u64>,
-    /// What the module itself calls.
-    called: BTreeSet<String>,
+    /// What is called inside the module by their resolvers.
+    called_inside: BTreeSet<String>,
 }
 
 impl Chosen {
@@ -90,7 +95,7 @@ impl Chosen {
         }
         chosen.by_resolver.values_mut().for_each(best_first);
         let called = slots.resolvers().filter_map(|resolver| chosen.of_resolver(resolver));
-        chosen.called = called.map(str::to_owned).collect();
+        chosen.called_inside = called.map(str::to_owned).collect();
         chosen
     }
 
@@ -100,8 +105,8 @@ impl Chosen {
     }
 
     /// Whether the module itself calls a function by this name, through its resolver.
-    pub(super) fn is_called(&self, name: &str) -> bool {
-        self.called.contains(name)
+    pub(super) fn is_called_inside(&self, name: &str) -> bool {
+        self.called_inside.contains(name)
     }
 
     /// The name of what was called; `None` if it is not chosen at run time. `inside` tells whether
@@ -130,7 +135,7 @@ impl Chosen {
 }
 
 /// The name of a function that checks the size of what another one is given.
-pub(super) fn checked(name: &str) -> String {
+pub(super) fn with_check(name: &str) -> String {
     format!("__{name}_chk")
 }
 
@@ -142,7 +147,7 @@ fn best_first(names: &mut Vec<(Rank, String)>) {
 }
 
 /// A function with several names, or with one that is not that of its symbol; each best first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Callable {
     /// It has no name. If it was chosen at run time, calls have one.
     Nameless,
@@ -155,10 +160,10 @@ pub(super) enum Callable {
 }
 
 /// Which functions of a module have several names.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Callables<'c> {
-    chosen: Option<&'c Chosen>,
-    /// The resolvers that name a function, by its address.
+    chosen: &'c Chosen,
+    /// The resolvers that may return a function, by its address.
     copies: BTreeMap<u64, BTreeSet<u64>>,
     /// The names of each wanted function that is exported by more than one, by its address.
     exported: BTreeMap<u64, Vec<String>>,
@@ -173,10 +178,10 @@ impl<'c> Callables<'c> {
         let mut rest = RESOLVERS;
         for (&resolver, &size) in &chosen.sizes {
             let size = size.min(LARGEST_RESOLVER);
-            let Some(left) = rest.checked_sub(size) else { break };
+            let Some(left) = rest.checked_sub(size) else { continue };
             rest = left;
             let code = elf.code_at(resolver..resolver.saturating_add(size));
-            for copy in named(resolver, code.unwrap_or_default()) {
+            for copy in returned(resolver, code.unwrap_or_default(), elf.is_fixed()) {
                 copies.entry(copy).or_default().insert(resolver);
             }
         }
@@ -204,7 +209,7 @@ impl<'c> Callables<'c> {
         starts.retain(|_, names| names.len() > 1);
         let texts = |names: Vec<(Rank, String)>| names.into_iter().map(|(_, name)| name).collect();
         let exported = starts.into_iter().map(|(at, names)| (at, texts(names))).collect();
-        Self { chosen: Some(chosen), copies, exported }
+        Self { chosen, copies, exported }
     }
 
     /// What a function with this symbol may be called; `None` if only that.
@@ -226,7 +231,7 @@ impl<'c> Callables<'c> {
     }
 
     fn names_of_copy(&self, start: u64) -> Option<Vec<String>> {
-        let chosen = self.chosen?;
+        let chosen = self.chosen;
         let resolvers = self.copies.get(&start)?;
         let names = resolvers.iter().filter_map(|at| chosen.by_resolver.get(at)).flatten();
         let mut names: Vec<(Rank, String)> =
@@ -249,31 +254,25 @@ impl Callable {
         }
     }
 
-    /// What to show instead of its `own` name, if anything: the best of the names by which it
-    /// `is_called`.
-    pub(super) fn shown(&self, own: &str, is_called: impl Fn(&str) -> bool) -> Option<String> {
+    /// What to show instead of its `own` name, if anything: the best of its names that count,
+    /// which are imported or called inside.
+    pub(super) fn shown(&self, own: &str, counts: impl Fn(&str) -> bool) -> Option<String> {
         let names = self.names();
         let best = names.first()?;
-        let written = names.iter().filter(|name| is_called(name)).map(|name| written(name, names));
+        let written = names.iter().filter(|name| counts(name)).map(|name| written(name, names));
         // Programs call `__strdup` where an old header made that of `strdup`.
         let written: BTreeSet<usize> =
             written.filter(|&name| reserved(&names[name]) <= reserved(best)).collect();
-        let mut called = written.into_iter().map(|name| names[name].as_str());
+        let mut called = written.into_iter().map(|name| demangle(&names[name]));
         let first = match (called.next(), self) {
             (None, Self::Aliases(_)) => return None,
-            (first, _) => first.unwrap_or(best),
+            (first, _) => first.unwrap_or_else(|| demangle(best)),
         };
-        let others: Vec<&str> = called.collect();
-        let also = if others.is_empty() {
-            String::new()
-        } else {
-            format!(" [also {}]", others.join(", "))
-        };
-        let clone = match self {
-            Self::Copy(_) => format!(" [clone {own}]"),
-            _ => String::new(),
-        };
-        Some(format!("{first}{also}{clone}"))
+        // Constructors of C++ have several symbols.
+        let mut seen = BTreeSet::from([first.clone()]);
+        let others = called.filter(|name| seen.insert(name.clone())).take(MOST_SHOWN - 1);
+        let own = matches!(self, Self::Copy(_)).then_some(own);
+        Some(marked(&first, &others.collect::<Vec<_>>(), own))
     }
 }
 
@@ -362,7 +361,7 @@ mod tests {
         };
         let copies = [(10, &[1, 2, 3][..]), (20, &[4]), (30, &[5]), (40, &[6])];
         let callables = Callables {
-            chosen: Some(&chosen),
+            chosen: &chosen,
             copies: copies.map(|(at, of)| (at, of.iter().copied().collect())).into(),
             exported: BTreeMap::from([(50, texts(&["f", "g"]))]),
         };

@@ -62,7 +62,7 @@ impl Demangler {
 }
 
 /// The name to show for `mangled`: itself if it is not mangled or cannot be demangled.
-fn demangle(mangled: &str) -> String {
+pub(super) fn demangle(mangled: &str) -> String {
     if mangled.len() > INPUT_LIMIT {
         return mangled.to_owned();
     }

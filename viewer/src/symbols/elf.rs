@@ -128,6 +128,11 @@ impl<'data> Elf<'data> {
         })
     }
 
+    /// Whether the file is loaded at the very addresses that it names.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.file.elf_header().e_type.get(LittleEndian) == elf::ET_EXEC
+    }
+
     /// Whether the file has a full symbol table, not only the one for dynamic linking.
     pub(super) fn has_symbol_table(&self) -> bool {
         !self.file.elf_symbol_table().is_empty()

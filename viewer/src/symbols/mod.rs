@@ -37,7 +37,7 @@
 //! the name `libfoo.so.1+0x4a30`, which csprof makes of the module's file name and the ELF virtual
 //! address where the function begins according to `.eh_frame`. So the samples of one function are
 //! one row, and two runs of one build can be compared. A function that is chosen at run time
-//! (`STT_GNU_IFUNC`: `memcpy`, `strlen`) has the name of what is chosen. Where not even call
+//! (`STT_GNU_IFUNC`: `memcpy`, `strlen`) has the name by which it is called. Where not even call
 //! frame information covers an address (hand-written assembly without it), the frame has no row at
 //! all and views show module and address.
 

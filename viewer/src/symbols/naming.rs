@@ -8,14 +8,15 @@ use csprof_format::ids::{FrameId, ModuleId};
 use csprof_format::profile as saved;
 
 use super::calls::{self, Called, Calls, Sought};
-use super::chosen::{Callable, checked};
+use super::chosen::{Callable, with_check};
+use super::demangle::demangle;
 use super::elf::Elf;
 use super::imports::Imports;
 use super::locate::{self, Own};
 use super::module::ResolvedModule;
 use super::request::FileSource;
 use super::sites::Place;
-use crate::profile::marked_names;
+use crate::profile::ShownName;
 
 /// The profile whose functions are named, and the files that say how.
 #[derive(Clone, Copy)]
@@ -43,8 +44,8 @@ impl<'n> Naming<'n> {
             return;
         }
         let names: Vec<&String> = callables().flat_map(Callable::names).collect();
-        let with_check: Vec<String> = names.iter().map(|name| checked(name)).collect();
-        let all = names.into_iter().chain(&with_check);
+        let checked: Vec<String> = names.iter().map(|name| with_check(name)).collect();
+        let all = names.into_iter().chain(&checked);
         let sought: HashSet<&[u8]> = all.map(String::as_bytes).collect();
         let imports = if sought.is_empty() {
             Imports::default()
@@ -61,21 +62,22 @@ impl<'n> Naming<'n> {
                 let Some(row) = module.sites.rows_of(index).first() else { continue };
                 let own = module.sites.name_of(row.function);
                 names.entry(start).or_insert_with(|| match callable {
-                    Callable::Nameless => called.best((id, start)).map(str::to_owned),
+                    Callable::Nameless => called.best((id, start)),
                     _ => {
-                        let known = before.get(&(id, start)).map(|name| marked_names(name));
+                        let known = before.get(&(id, start)).map(|name| ShownName::of(name));
                         let known = known.filter(|known| {
-                            known.first().is_some_and(|&first| {
-                                callable.names().iter().any(|name| name == first)
-                            })
+                            callable.names().iter().any(|name| demangle(name) == known.first)
                         });
                         callable.shown(own, |name| match &known {
-                            Some(known) => known.contains(&name),
+                            Some(known) => {
+                                let name = demangle(name);
+                                known.called().any(|known| known == name)
+                            }
                             None => {
                                 let is_copy = !matches!(callable, Callable::Aliases(_));
                                 imports.has(name)
-                                    || is_copy && imports.has(&checked(name))
-                                    || module.chosen.is_called(name)
+                                    || is_copy && imports.has(&with_check(name))
+                                    || module.chosen.is_called_inside(name)
                             }
                         })
                     }

@@ -128,17 +128,9 @@ struct Stored {
     loops: Option<StoredLoops>,
     /// For each address.
     callable_keys: Vec<Option<u64>>,
-    callable: Vec<(u64, StoredCallable)>,
+    callable: Vec<(u64, Callable)>,
     has_chosen: bool,
     warnings: Vec<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-enum StoredCallable {
-    Nameless,
-    Chosen(Vec<String>),
-    Copy(Vec<String>),
-    Aliases(Vec<String>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -191,15 +183,8 @@ impl Module {
                 .collect(),
             around: indices.clone().map(|index| loops.around(index).to_vec()).collect(),
         });
-        let callable = self.callable_at.by_key.iter().map(|(&key, callable)| {
-            let callable = match callable.clone() {
-                Callable::Nameless => StoredCallable::Nameless,
-                Callable::Chosen(names) => StoredCallable::Chosen(names),
-                Callable::Copy(names) => StoredCallable::Copy(names),
-                Callable::Aliases(names) => StoredCallable::Aliases(names),
-            };
-            (key, callable)
-        });
+        let callable = &self.callable_at.by_key;
+        let callable = callable.iter().map(|(&key, callable)| (key, callable.clone()));
         let stored = Stored {
             addresses: self.addresses.clone(),
             strings: sites.strings.values().to_vec(),
@@ -263,19 +248,13 @@ impl Module {
             }
             sites.loops = Some(loops);
         }
-        let callable = stored.callable.into_iter().map(|(key, callable)| {
-            let callable = match callable {
-                StoredCallable::Nameless => Callable::Nameless,
-                StoredCallable::Chosen(names) => Callable::Chosen(names),
-                StoredCallable::Copy(names) => Callable::Copy(names),
-                StoredCallable::Aliases(names) => Callable::Aliases(names),
-            };
-            (key, callable)
-        });
         Some(Self {
             addresses: stored.addresses,
             sites,
-            callable_at: CallableAt { keys: stored.callable_keys, by_key: callable.collect() },
+            callable_at: CallableAt {
+                keys: stored.callable_keys,
+                by_key: stored.callable.into_iter().collect(),
+            },
             has_chosen: stored.has_chosen,
             warnings: stored.warnings,
         })

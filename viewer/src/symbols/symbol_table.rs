@@ -72,7 +72,7 @@ struct Candidate<'data> {
 /// | `strtol`, `strtoll`, `strtoimax` | `strtol` | the shortest says all that is common to them |
 ///
 /// Before all that, a function symbol beats a bare label, and a name that other files can use a
-/// local one. Where modules import names, these win over all others; see
+/// local one. Which of the names are compared depends on what modules import; see
 /// [`chosen`](super::chosen).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {

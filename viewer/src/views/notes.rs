@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::path::{Path, Step};
 use super::top_down::TopDown;
 use super::tree::RowId;
-use crate::profile::{FrameKind, FunctionKey, FunctionRef};
+use crate::profile::{FrameKind, FunctionKey, FunctionRef, is_same_name};
 use crate::refine::Refined;
 
 /// Most notes of a program, rows of a path, and bytes of a text.
@@ -198,7 +198,8 @@ impl Named {
     /// Whether a row is one of those that are meant.
     fn is(&self, step: &Step) -> bool {
         let key = step.key();
-        (&*self.0, self.1.as_deref()) == (key.name(), key.module())
+        is_same_name(&self.0, key.name())
+            && self.1.as_deref() == key.module()
             && way(self.kind()) == way(step.kind())
     }
 }
@@ -273,7 +274,7 @@ impl Note {
     /// Whether its path ends in a function of this name, as most paths do not.
     #[must_use]
     pub fn may_end_in(&self, name: &str) -> bool {
-        self.path.last().is_some_and(|named| named.0 == name)
+        self.path.last().is_some_and(|named| is_same_name(&named.0, name))
     }
 
     /// The rows of its path in a tree, none of them below another. A function that is inlined now

@@ -205,6 +205,100 @@ fn a_copy_is_called_what_is_imported_of_the_names_of_its_resolvers() {
     }
 }
 
+/// What a resolver gives to a function that it calls is no copy, nor is a number that is an address
+/// only by chance.
+#[test]
+fn only_what_a_resolver_may_return_is_a_copy() {
+    let shop = Workshop::new();
+    let source = "
+        #include <stdlib.h>
+        static int first(int x) { __asm__ volatile (\"nop\"); return x + 1; }
+        static int second(int x) { __asm__ volatile (\"nop\"); return x + 2; }
+        static int compare(const void *a, const void *b) { return *(int *)a - *(int *)b; }
+        static void init(void) { __asm__ volatile (\"nop\"); }
+        int numbers[2];
+        __attribute__((noinline)) static void once(int *done, void (*call)(void)) {
+            if (!*done) call();
+            __asm__ volatile (\"\" : : \"r\" (call) : \"memory\");
+        }
+        static int (*choose(void))(int) {
+            int (*found)(int) = first;
+            once(numbers, init);
+            qsort(numbers, 2, sizeof(int), compare);
+            if (numbers[0]) found = second;
+            return found;
+        }
+        int work(int x) __attribute__((ifunc(\"choose\")));
+        int calls(int x) { return work(x); }";
+    for flags in [&["-O0"][..], &["-O1"], &["-O2", "-fno-inline"]] {
+        let flags = [flags, &["-shared", "-fPIC"]].concat();
+        let Some(path) = shop.compile("gcc", "libhelped.so", source, &flags) else { return };
+        let library = Binary::open(&path);
+        let symbols = ["first", "second", "compare", "init"];
+        let addresses = symbols.map(|symbol| library.address(symbol));
+        let mut sorted = addresses;
+        sorted.sort_unstable();
+        let resolved = Resolved::pcs(&library, &sorted);
+        let names = resolved.names();
+        let names = addresses.map(|at| names[sorted.binary_search(&at).unwrap()]);
+        let expected = ["work [clone first]", "work [clone second]", "compare", "init"];
+        assert_eq!(names, expected, "{flags:?}");
+    }
+}
+
+/// In a library a number is no address.
+#[test]
+fn numbers_in_resolvers_are_addresses_where_code_is_not_moved() {
+    let shop = Workshop::new();
+    let source = |number: u64| {
+        format!(
+            "static int quick(int x) {{ __asm__ volatile (\"nop\"); return x + 1; }}
+            int other(int x) {{ __asm__ volatile (\"nop\"); return x + 2; }}
+            static int hidden(int x) {{ __asm__ volatile (\"nop\"); return x + 3; }}
+            long sink;
+            static int (*choose(void))(int) {{
+                long value;
+                __asm__ volatile (\"mov ${number:#x}, %%eax\" : \"=a\" (value));
+                __asm__ volatile (\"\" : : \"a\" (value));
+                return value == 1 ? (void *)value : quick;
+            }}
+            int work(int x) __attribute__((ifunc(\"choose\")));
+            int calls(int x) {{ return work(x) + hidden(x) + other(x); }}"
+        )
+    };
+    let flags = ["-O1", "-fno-inline", "-shared", "-fPIC"];
+    let Some(path) = shop.compile("gcc", "libnumber.so", &source(0x1000), &flags) else { return };
+    // The same size, so the same place.
+    let hidden = Binary::open(&path).address("hidden");
+    let path = shop.compile("gcc", "libnumber.so", &source(hidden), &flags).unwrap();
+    let library = Binary::open(&path);
+    assert_eq!(library.address("hidden"), hidden);
+    let mut sorted = [hidden, library.address("quick")];
+    sorted.sort_unstable();
+    let resolved = Resolved::pcs(&library, &sorted);
+    let mut names = resolved.names();
+    names.sort_unstable();
+    assert_eq!(names, ["hidden", "work [clone quick]"]);
+}
+
+/// Symbols of C++ are shown as it writes names.
+#[test]
+fn copies_in_a_stripped_library_of_another_language_have_its_names() {
+    let shop = Workshop::new();
+    let source = "
+        __attribute__((target_clones(\"default\", \"bmi2\"))) long work(long x) {
+            __asm__ volatile (\"nop\");
+            return x * 3;
+        }
+        long calls(long x) { return work(x) + 1; }";
+    let flags = ["-O1", "-shared", "-fPIC"];
+    let Some(path) = shop.compile("g++", "libclones.so", source, &flags) else { return };
+    let copy = Binary::open(&path).address("_Z4workl.bmi2");
+    let Some(_) = run("strip", &[&path], "") else { return };
+    let resolved = Resolved::pcs(&Binary::open(&path), &[copy]);
+    assert_eq!(resolved.names(), ["work(long)"]);
+}
+
 /// A program's own functions that are chosen at run time are in no table for others. What compilers
 /// make of `target_clones` has names that say whose copies they are.
 #[test]

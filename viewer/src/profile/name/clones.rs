@@ -59,27 +59,89 @@ const INSTRUCTIONS: [&str; 23] = [
 
 /// What the marks begin with that csprof shows: other names of a function, and its own name behind
 /// that of the function of which it is a copy.
-const SHOWN: [&str; 2] = [" [also ", " [clone "];
+const ALSO: &str = " [also ";
+const CLONE: &str = " [clone ";
 
-/// The names in ` [also memmove] [clone __memmove_avx_unaligned]`, but no marks of compilers.
-pub(crate) fn names_in_marks(name: &str) -> impl Iterator<Item = &str> {
-    let mut rest = name;
-    let marks = std::iter::from_fn(move || {
-        let next = SHOWN.iter().filter_map(|mark| Some((rest.find(mark)?, mark.len())));
-        let (at, length) = next.min()?;
-        let inside = &rest[at + length..];
-        let end = inside.find(']').unwrap_or(inside.len());
-        rest = &inside[end..];
-        Some(&inside[..end])
-    });
-    marks.flat_map(|inside| inside.split(", ")).filter(|name| !name.starts_with('.'))
+/// Whether a text begins with a mark.
+pub(crate) fn begins_mark(text: &str) -> bool {
+    [ALSO, CLONE].iter().any(|mark| text.starts_with(mark))
 }
 
-/// The names of a function as it is shown: that before its marks, and those in ` [also …]`.
-pub(crate) fn marked_names(name: &str) -> Vec<&str> {
-    let marks = SHOWN.map(|mark| name.find(mark).unwrap_or(name.len()));
-    let also = &name[marks[0]..marks[1].max(marks[0])];
-    std::iter::once(&name[..marks[0].min(marks[1])]).chain(names_in_marks(also)).collect()
+/// A name with the marks of csprof: `first [also other, another] [clone own]`.
+pub(crate) fn marked(first: &str, others: &[String], own: Option<&str>) -> String {
+    let mut name = first.to_owned();
+    if !others.is_empty() {
+        name.extend([ALSO, &others.join(", "), "]"]);
+    }
+    if let Some(own) = own {
+        name.extend([CLONE, own, "]"]);
+    }
+    name
+}
+
+/// The parts of a name that [`marked`] may have made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ShownName<'n> {
+    /// What stands before the marks.
+    pub(crate) first: &'n str,
+    also: &'n str,
+    /// The symbol of a copy.
+    pub(crate) own: Option<&'n str>,
+}
+
+impl<'n> ShownName<'n> {
+    /// The parts of a name. A compiler's mark, `[clone .cold]`, belongs to what it stands behind.
+    /// O(length).
+    pub(crate) fn of(name: &'n str) -> Self {
+        let split = |name: &'n str, mark: &str| {
+            let (before, inside) = name.strip_suffix(']')?.rsplit_once(mark)?;
+            let is_mark = !before.is_empty() && !inside.is_empty() && !inside.starts_with('.');
+            is_mark.then_some((before, inside))
+        };
+        let (rest, own) = split(name, CLONE).map_or((name, None), |(rest, own)| (rest, Some(own)));
+        let (first, also) = split(rest, ALSO).unwrap_or((rest, ""));
+        Self { first, also, own }
+    }
+
+    /// What it is called in two profiles of which one tells more of its other names.
+    pub(crate) const fn key(self) -> (&'n str, Option<&'n str>) {
+        (self.first, self.own)
+    }
+
+    /// The names in `[also …]`. A comma in brackets is one of arguments.
+    pub(crate) fn also(self) -> impl Iterator<Item = &'n str> {
+        let mut rest = Some(self.also).filter(|also| !also.is_empty());
+        std::iter::from_fn(move || {
+            let names = rest?;
+            let mut depth = 0_usize;
+            let end = names.bytes().zip(0..).find_map(|(byte, at)| {
+                match byte {
+                    b'(' | b'[' | b'{' | b'<' => depth += 1,
+                    b')' | b']' | b'}' | b'>' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                (depth == 0 && names.as_bytes()[at..].starts_with(b", ")).then_some(at)
+            });
+            rest = end.map(|end| &names[end + 2..]);
+            Some(&names[..end.unwrap_or(names.len())])
+        })
+    }
+
+    /// The names by which it is called.
+    pub(crate) fn called(self) -> impl Iterator<Item = &'n str> {
+        std::iter::once(self.first).chain(self.also())
+    }
+
+    /// The names in its marks.
+    pub(crate) fn in_marks(self) -> impl Iterator<Item = &'n str> {
+        self.also().chain(self.own)
+    }
+}
+
+/// Whether two names are of one function, of which one may have more names behind it.
+pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
+    let has_marks = one.ends_with(']') || other.ends_with(']');
+    one == other || has_marks && ShownName::of(one).key() == ShownName::of(other).key()
 }
 
 /// Where the marks of a name begin.
@@ -94,8 +156,8 @@ pub(crate) struct CloneMarks {
 impl CloneMarks {
     /// Those of a symbol, or of a name that csprof made of one: ` [clone .cold]`. O(length).
     pub(crate) fn of(name: &str) -> Self {
-        let shown = name.match_indices(" [").map(|(at, _)| at).filter(|&at| at > 0);
-        let shown = shown.filter(|&at| SHOWN.iter().any(|mark| name[at..].starts_with(mark))).min();
+        let mut shown = name.match_indices(" [").map(|(at, _)| at).filter(|&at| at > 0);
+        let shown = shown.find(|&at| begins_mark(&name[at..]));
         let mut marks = Self { first: shown, certain: shown };
         let mut end = name.find(' ').unwrap_or(name.len());
         // Whether a mark may end where the parts looked at so far begin, and whether by a number.
@@ -155,22 +217,64 @@ fn is_for_processors(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CloneMarks, marked_names, names_in_marks};
+    use super::{CloneMarks, ShownName, is_same_name, marked};
 
     #[test]
     fn names_stand_in_marks() {
-        for (name, shown, inside) in [
+        for (name, called, inside) in [
             ("memcpy", &["memcpy"][..], &[][..]),
             ("memcpy [also memmove]", &["memcpy", "memmove"], &["memmove"]),
             ("f [also g, h] [clone __f_c]", &["f", "g", "h"], &["g", "h", "__f_c"]),
             ("tan [clone __tan_fma]", &["tan"], &["__tan_fma"]),
-            ("f() [clone .part.0] [clone .cold]", &["f()"], &[]),
-            ("f [clone x] [also g]", &["f"], &["x", "g"]),
-            ("f [also ", &["f", ""], &[""]),
-            ("", &[""], &[]),
+            (
+                "f(int, A<int, B>) [also g(int, B<(1, 2)>), h(int)] [clone k(int)]",
+                &["f(int, A<int, B>)", "g(int, B<(1, 2)>)", "h(int)"],
+                &["g(int, B<(1, 2)>)", "h(int)", "k(int)"],
+            ),
         ] {
-            assert_eq!(marked_names(name), shown, "{name}");
-            assert_eq!(names_in_marks(name).collect::<Vec<_>>(), inside, "{name}");
+            let shown = ShownName::of(name);
+            assert_eq!(shown.called().collect::<Vec<_>>(), called, "{name}");
+            assert_eq!(shown.in_marks().collect::<Vec<_>>(), inside, "{name}");
+            let also: Vec<String> = shown.also().map(str::to_owned).collect();
+            assert_eq!(marked(shown.first, &also, shown.own), name);
+        }
+        // Marks of compilers, and what only looks so.
+        for name in [
+            "f() [clone .part.0] [clone .cold]",
+            "f [also ",
+            "f [also ]",
+            "f [also g] h",
+            " [also g]",
+            "f[abi:cxx11]",
+            "",
+        ] {
+            assert_eq!(ShownName::of(name), ShownName { first: name, ..ShownName::default() });
+        }
+    }
+
+    #[test]
+    fn a_name_of_a_megabyte_is_read_once() {
+        let name = format!("f{} [also g]", " [also ]".repeat(1 << 17));
+        assert_eq!(ShownName::of(&name).also().collect::<Vec<_>>(), ["g"]);
+        let name = format!("f [also {}g]", "(, ".repeat(1 << 17));
+        assert_eq!(ShownName::of(&name).also().count(), 1);
+        let name = format!("f [also {}g]", "g, ".repeat(1 << 17));
+        assert_eq!(ShownName::of(&name).also().count(), (1 << 17) + 1);
+    }
+
+    #[test]
+    fn other_names_make_no_other_function() {
+        for (one, other, is) in [
+            ("memcpy", "memcpy [also memmove]", true),
+            ("memcpy [also mempcpy]", "memcpy [also memmove]", true),
+            ("tan [also x] [clone t]", "tan [clone t]", true),
+            ("tan [clone s]", "tan [clone t]", false),
+            ("tan", "tan [clone t]", false),
+            ("f() [clone .cold]", "f()", false),
+            ("memmove", "memcpy [also memmove]", false),
+        ] {
+            assert_eq!(is_same_name(one, other), is, "{one} {other}");
+            assert_eq!(is_same_name(other, one), is, "{other} {one}");
         }
     }
 

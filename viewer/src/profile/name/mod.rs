@@ -14,7 +14,7 @@ mod versions;
 use std::borrow::Cow;
 
 pub(crate) use bare::BareNames;
-pub(crate) use clones::{CloneMarks, marked_names, names_in_marks};
+pub(crate) use clones::{CloneMarks, ShownName, begins_mark, is_same_name, marked};
 pub(crate) use narrow::NarrowName;
 use scan::scan;
 pub(crate) use scan::{OPERATORS, Parts, closed_group};

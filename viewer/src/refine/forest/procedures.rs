@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 
 use super::children::node_number;
 use super::workspace::Table;
-use crate::profile::{Frame, FrameKind, Function, Profile};
+use crate::profile::{Frame, FrameKind, Function, Profile, ShownName};
 
 /// Whether frames of this kind are called and return.
 pub(crate) fn is_called(kind: FrameKind) -> bool {
@@ -49,10 +49,22 @@ impl Procedures {
         let cold = Finder::new(".cold");
         let is_cold = |function: &Function| cold.find(function.name.as_bytes()).is_some();
         if profile.functions.iter().any(is_cold) {
+            // Those that are shown by another name than that of the symbol.
+            let mut shown = HashMap::new();
+            for function in profile.functions.iter().filter(|f| f.name.ends_with(']')) {
+                let name = ShownName::of(&function.name);
+                let symbols = name.own.map_or_else(|| name.called().collect(), |own| vec![own]);
+                let symbols = symbols.into_iter().filter(|symbol| **symbol != *function.name);
+                let names = symbols.map(|symbol| ((function.module, symbol), &*function.name));
+                shown.extend(names);
+            }
             let names = profile.functions.iter().zip(0..);
             let mut whole: HashMap<_, u32> = HashMap::new();
             for (function, number) in names {
-                let name = without_cold(&function.name);
+                let own = without_cold(&function.name);
+                let is_part = own.len() < function.name.len();
+                let name = shown.get(&(function.module, own)).filter(|_| is_part);
+                let name = name.map_or(own, |name| name);
                 first[number as usize] = match whole.entry((function.module, name)) {
                     _ if first[number as usize] != number => continue,
                     Entry::Occupied(known) => *known.get(),
@@ -116,6 +128,46 @@ impl Procedures {
 
 /// The name of the function that a part was split off.
 fn without_cold(name: &str) -> &str {
+    let shown = ShownName::of(name);
+    if shown.key() != (name, None) {
+        return name;
+    }
     let ends = [" [clone .cold", " (.cold", ".cold"].into_iter().filter_map(|mark| name.find(mark));
     ends.min().map_or(name, |end| &name[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+
+    #[test]
+    fn a_part_is_of_the_function_whose_symbol_it_has() {
+        for (whole, part, is) in [
+            ("work", "work.cold", true),
+            ("work [also workforce]", "work.cold", true),
+            ("force [also work]", "work.cold", true),
+            ("f [clone g]", "g.cold", true),
+            ("f [also h] [clone g]", "g.cold", true),
+            ("work(long) [also force(int, int)]", "work(long) [clone .cold]", true),
+            ("f [clone g]", "f.cold", false),
+            ("f [clone g]", "f [clone h]", false),
+            ("work [also workforce]", "workforce", false),
+            ("work [also x.cold]", "work", false),
+        ] {
+            for pair in [[whole, part], [part, whole]] {
+                let outline = format!("{:?} 1\n{:?} 1\nother.cold 1\n", pair[0], pair[1]);
+                let profile = from_outline(&outline).unwrap();
+                let procedures = Procedures::of(&profile);
+                let number = |name: &str| {
+                    let found = profile
+                        .frames
+                        .iter()
+                        .find(|frame| *profile.functions[frame.function.index()].name == *name);
+                    procedures.number(found.unwrap())
+                };
+                assert_eq!(number(whole) == number(part), is, "{pair:?}");
+            }
+        }
+    }
 }

@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use super::keywords::is_keyword;
-use crate::profile::{OPERATORS, closed_group};
+use crate::profile::{OPERATORS, begins_mark, closed_group};
 
 /// A word or sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -233,12 +233,11 @@ fn part_of_name(text: &str, start: usize, at: usize) -> Option<usize> {
         Some('<' | '(') if is_name() => group(),
         Some('!') if rest.starts_with("!(") && is_name() => group_of(text, at + 1),
         Some('{') if before.ends_with("::") => group(),
+        Some(' ') if begins_mark(rest) && (before.contains(')') || is_name()) => {
+            group_of(text, at + 1)
+        }
         // What stands behind arguments.
         Some(' ') if before.contains(')') => {
-            if let Some(clone) = rest.strip_prefix(" [clone ") {
-                let end = clone.find(']')?;
-                return Some(at + rest.len() - clone.len() + end + 1);
-            }
             let after = rest.strip_prefix(" const").filter(|_| before.ends_with(')'))?;
             let ends = after.chars().next().is_none_or(is_sign);
             ends.then_some(at + rest.len() - after.len())
@@ -338,6 +337,9 @@ mod tests {
             "std::map<ns::Key, int>::operator[](ns::Key&&)",
             "ns::Matrix<double>::row(unsigned long) const",
             "simplify(llvm::Value*, unsigned int) [clone .llvm] [clone .166716]",
+            "memcpy [also memmove]",
+            "memcpy [also memmove, __memcpy_chk] [clone __memmove_avx_unaligned_erms]",
+            "work(long) [also operator[](int, A<int>)] [clone f[abi:cxx11]]",
             "std::function<int (int)>::operator()(int) const",
             "(anonymous namespace)::work(int)",
             "lld::(anonymous namespace)::write<(Kind)1>",

@@ -1,7 +1,7 @@
 //! Names of functions in C and Fortran and of languages that write paths with dots, and what else
 //! these are called.
 
-use crate::profile::{CloneMarks, closed_group, names_in_marks};
+use crate::profile::{CloneMarks, ShownName, closed_group};
 
 /// Dots of a path that part it.
 const MOST_DOTS: usize = 64;
@@ -48,7 +48,7 @@ pub(crate) fn c_forms(name: &str, writes_dots: impl Fn() -> bool) -> impl Iterat
 
 /// The names that stand in the marks of a name, and without underscores before them.
 pub(crate) fn in_marks(name: &str) -> impl Iterator<Item = &str> {
-    names_in_marks(name).flat_map(|name| [name, name.trim_start_matches('_')])
+    ShownName::of(name).in_marks().flat_map(|name| [name, name.trim_start_matches('_')])
 }
 
 /// What [`dotted`] gives of a name without what is certainly a compiler's mark.

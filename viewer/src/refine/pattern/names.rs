@@ -14,7 +14,7 @@ use super::glob::{Glob, GlobPart};
 use super::lists::Lists;
 use super::walk::{Automaton, Walk};
 use super::words::Words;
-use crate::profile::{BareNames, Profile, short_name, spell};
+use crate::profile::{BareNames, Profile, ShownName, short_name, spell};
 
 /// What is known of the profile's functions by name, shared by all forests made of the profile.
 #[derive(Clone, Debug, Default)]
@@ -137,6 +137,11 @@ impl NameTable {
         glob: &NameGlob,
         writes_dots: impl Fn() -> bool,
     ) -> bool {
+        let shown = ShownName::of(name);
+        if shown.in_marks().next().is_some() && !is_of_c(name) {
+            let has = |name| glob.glob.matches(name) || glob.matches_unknown(name, &writes_dots);
+            return std::iter::once(name).chain(shown.called()).chain(shown.own).any(has);
+        }
         if self.ends.get(number).is_some_and(|ends| !ends.may_match(&glob.ends))
             || !self.may_begin(number, name, glob)
         {

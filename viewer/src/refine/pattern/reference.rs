@@ -3,7 +3,7 @@
 use super::c_names::{c_forms, dotted, is_of_c, spelled};
 use super::glob::{Glob, GlobPart};
 use super::lists::{Lists, list_end};
-use crate::profile::{Parts, closed_group, short_name, spell};
+use crate::profile::{Parts, ShownName, closed_group, short_name, spell};
 
 /// Whether a glob matches a name in one of its forms, of a language that may write paths with dots.
 pub(crate) fn matches(text: &str, name: &str, writes_dots: bool) -> bool {
@@ -13,6 +13,12 @@ pub(crate) fn matches(text: &str, name: &str, writes_dots: bool) -> bool {
     }
     if name.starts_with('[') {
         return false;
+    }
+    let shown = ShownName::of(name);
+    if !is_of_c(name)
+        && shown.called().chain(shown.own).any(|of| of != name && matches(text, of, writes_dots))
+    {
+        return true;
     }
     if is_of_c(name) {
         return c_forms(name, || writes_dots).any(|form| glob.matches(form));

@@ -9,7 +9,7 @@ use std::borrow::Borrow;
 use csprof_format::profile::GENERATED_CODE;
 
 use super::suggest;
-use crate::profile::{Frame, FrameKind, Function, FunctionRef, Profile};
+use crate::profile::{Frame, FrameKind, Function, FunctionRef, Profile, ShownName, is_same_name};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::error::{Cause, Loopless, Unmatched};
 use crate::refine::forest::refined::Refined;
@@ -177,7 +177,10 @@ impl<'r> Matcher<'r> {
                 Ok(regex) => by_name(&|_, name| regex.is_match(name)),
                 Err(_) => Bits::none(functions.len()),
             },
-            FramePattern::Exact(wanted) => by_name(&|_, name| name == wanted),
+            FramePattern::Exact(wanted) => by_name(&|_, name| {
+                // What stands in the marks depends on what else is in the profile.
+                is_same_name(name, wanted) || ShownName::of(name).first == wanted
+            }),
             FramePattern::Field(Field::Module, glob) => {
                 let glob = Glob::new(glob);
                 let modules = &self.refined.profile.info.modules;

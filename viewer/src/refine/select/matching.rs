@@ -149,4 +149,25 @@ mod tests {
         let meant = Refined::base(&profile).matching(&FramePattern::Exact("f".to_owned()));
         assert_eq!((meant.functions.len(), meant.samples), (1, 7));
     }
+
+    /// Which other names stand behind a name is not the same in every profile.
+    #[test]
+    fn a_name_in_quotes_is_what_stands_before_the_marks() {
+        let outline = "\"memcpy [also memmove]\" 1\n\"tan [clone s]\" 2\n\"tan [clone t]\" 4\n\
+                       \"f() [clone .cold]\" 8\nmemcpyx 16\n";
+        let profile = from_outline(outline).unwrap();
+        for (name, samples) in [
+            ("memcpy", 1),
+            ("memcpy [also mempcpy]", 1),
+            ("memmove", 0),
+            ("tan", 6),
+            ("tan [clone t]", 4),
+            ("tan [also x] [clone t]", 4),
+            ("f()", 0),
+            ("f() [clone .cold]", 8),
+        ] {
+            let meant = Refined::base(&profile).matching(&FramePattern::Exact(name.to_owned()));
+            assert_eq!(meant.samples, samples, "{name}");
+        }
+    }
 }

@@ -80,6 +80,23 @@ fn a_note_is_found_again_in_another_run_whatever_is_inlined_there() {
 
 /// Where the compiler inlines one call of two, both are the function: a part of it is never
 /// compared with the whole.
+/// Of a library's function more names may be known in the next run, or none beside the first.
+#[test]
+fn a_note_is_found_again_whatever_other_names_its_functions_have() {
+    let outlines = ["main 1\n  \"copy [also move]\" 2\n    f 4\n", "main 1\n  copy 2\n    f 4\n"];
+    let names = [["main", "copy [also move]", "f"], ["main", "copy", "f"]];
+    for (from, to) in [(0, 1), (1, 0)] {
+        let shown = refined(outlines[from]);
+        let mut notes = Notes::new("solver");
+        let what = text("", "why?");
+        notes.change(&Change { path: path(&shown, &names[from]), what }).unwrap();
+        let now = refined(outlines[to]);
+        let mut tree = tree(&now);
+        assert_eq!(notes.list[0].locate(&now, &mut tree).len(), 1);
+        assert!(notes.list[0].is_on(&path(&now, &names[to])));
+    }
+}
+
 #[test]
 fn what_is_inlined_at_one_call_of_two_counts_whole() {
     let one = refined("main 10\n  solve 20\n    wait 500\n      poll 7\n");
