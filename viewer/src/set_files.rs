@@ -81,6 +81,12 @@ impl SetFiles {
         }
     }
 
+    /// The place of the user's refinements; `None` if there can be none.
+    #[must_use]
+    pub fn refinements(&self) -> Option<&Path> {
+        self.refinements.as_deref()
+    }
+
     /// The sets of both files. Files that do not exist have none.
     #[must_use]
     pub fn load(&self) -> Sets {
@@ -122,24 +128,47 @@ impl SetFiles {
                 SetFile::Beside => "a profile from standard input has no file beside it",
             })
         })?;
-        change(path, |old| defined_in(old, name, pattern))
+        change(path, |old| {
+            // Another viewer may have saved a refinement since this one read them.
+            self.load().free_set_name(name)?;
+            Ok(defined_in(old, name, pattern))
+        })
     }
 
-    /// Saves a refinement under a name in the user's file, and leaves all else in it as it is;
-    /// returns the file's place.
+    /// Saves a refinement under a name in the user's file, where the name is free or what it has is
+    /// to be replaced, and leaves all else in it as it is; returns the file's place.
     ///
     /// # Errors
-    /// If there is no such place, or the file cannot be read or replaced.
-    pub fn save_refinement(&self, name: &str, refinement: &str) -> io::Result<PathBuf> {
+    /// If there is no such place, the file cannot be read or replaced, the name is another's, or
+    /// the refinement names a set that only this profile has.
+    pub fn save_refinement(
+        &self,
+        name: &str,
+        refinement: &str,
+        replaces: bool,
+    ) -> io::Result<PathBuf> {
         let path = self.refinements.as_deref().ok_or_else(|| {
             io::Error::other("neither XDG_CONFIG_HOME nor HOME says where to keep refinements")
         })?;
-        change(path, |old| saved_in(old, name, refinement))
+        change(path, |old| {
+            // Another viewer may have taken the name since this one read them.
+            self.load().free_name(name, replaces)?;
+            let for_all = Self { beside: None, ..self.clone() }.load();
+            for_all.parse(refinement).map_err(|error| {
+                match error.text.get(error.range.clone()) {
+                    Some(set) if set.starts_with('@') => {
+                        format!("{set} is a set of this profile alone")
+                    }
+                    _ => error.in_one_line(),
+                }
+            })?;
+            Ok(saved_in(old, name, refinement))
+        })
     }
 }
 
 /// Changes the text of a file, which may not be there; returns its place.
-fn change(path: &Path, change: impl FnOnce(&str) -> String) -> io::Result<PathBuf> {
+fn change(path: &Path, change: impl FnOnce(&str) -> Result<String, String>) -> io::Result<PathBuf> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -157,7 +186,7 @@ fn change(path: &Path, change: impl FnOnce(&str) -> String) -> io::Result<PathBu
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         other => other?,
     };
-    let text = change(&old);
+    let text = change(&old).map_err(io::Error::other)?;
     whole_file::save(&target, Existing::Replaced, |file| file.write_all(text.as_bytes()))?;
     Ok(path.to_owned())
 }
@@ -234,8 +263,8 @@ mod tests {
                 scope.spawn(move || {
                     for number in 0..8 {
                         let name = format!("s{thread}-{number}");
-                        files.save_refinement(&name, "hide f").unwrap();
-                        files.save(SetFile::User, &name, &pattern("f")).unwrap();
+                        files.save_refinement(&name, "hide f", false).unwrap();
+                        files.save(SetFile::User, &format!("{name}-set"), &pattern("f")).unwrap();
                     }
                 });
             }
@@ -249,14 +278,47 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files = files(folder.path());
         files.save(SetFile::Beside, "a", &pattern("{f, g}")).unwrap();
-        files.save_refinement("hot", "through @a | hide h").unwrap();
-        files.save_refinement("cold", "hide @a").unwrap();
-        files.save_refinement("hot", "through @a").unwrap();
+        files.save(SetFile::User, "a", &pattern("f")).unwrap();
+        files.save_refinement("hot", "through @a | hide h", false).unwrap();
+        files.save_refinement("cold", "hide @a", false).unwrap();
+        files.save_refinement("hot", "through @a", true).unwrap();
         let text = fs::read_to_string(folder.path().join("csprof/refinements")).unwrap();
         assert_eq!(text, "@hot = through @a\n@cold = hide @a\n");
         let sets = files.load();
         assert_eq!(sets.problems(), []);
         assert_eq!(sets.parse("@hot | @cold").unwrap().to_string(), "through @a | hide @a");
+    }
+
+    /// Two viewers that read the files before either of them saved.
+    #[test]
+    fn a_name_is_one_thing_and_not_replaced_unseen() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path());
+        let error = |saved: io::Result<PathBuf>| saved.unwrap_err().to_string();
+        files.save_refinement("hot", "hide f", false).unwrap();
+        let again = error(files.save_refinement("hot", "hide g", false));
+        assert!(again.contains("saved already"), "{again}");
+        for file in [SetFile::User, SetFile::Beside] {
+            let set = error(files.save(file, "hot", &pattern("f")));
+            assert!(set.contains("a refinement"), "{set}");
+        }
+        files.save(SetFile::User, "quiet", &pattern("f")).unwrap();
+        let set = error(files.save_refinement("quiet", "hide g", true));
+        assert!(set.contains("set of frames already"), "{set}");
+        assert_eq!(files.load().parse("@hot").unwrap().to_string(), "hide f");
+        assert_eq!(files.load().problems(), []);
+    }
+
+    /// The file of refinements is for all profiles.
+    #[test]
+    fn a_refinement_of_all_profiles_names_no_set_of_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path());
+        files.save(SetFile::Beside, "here", &pattern("f")).unwrap();
+        let error = files.save_refinement("hot", "hide @here", false).unwrap_err().to_string();
+        assert_eq!(error, "@here is a set of this profile alone");
+        files.save(SetFile::User, "here", &pattern("g")).unwrap();
+        files.save_refinement("hot", "hide @here", false).unwrap();
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::saved_stages::SavedStages;
 use crate::print;
 use crate::profile::Profile;
 use crate::refine::Refinement;
-use crate::report::info::{self, SetPlace};
+use crate::report::info::{self, Places, RefinementPlace, SetPlace};
 use crate::set_files::{SetFile, SetFiles};
 
 const EXAMPLES: &str = "\
@@ -76,10 +76,11 @@ impl Info {
         appearance: Appearance,
         out: &mut impl Write,
     ) -> Result<()> {
-        let sets = set_places(&self.file.set_files());
+        let files = self.file.set_files();
+        let places = Places { sets: set_places(&files), refinements: refinement_place(&files) };
         let written = match self.format {
-            Format::Text => info::text::write(profile, &sets, appearance.ascii, out),
-            Format::Json => info::json::write(profile, &sets, out),
+            Format::Text => info::text::write(profile, &places, appearance.ascii, out),
+            Format::Json => info::json::write(profile, &places, out),
         };
         written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)
     }
@@ -91,12 +92,8 @@ fn set_places(files: &SetFiles) -> Vec<SetPlace> {
     let places = [(SetFile::User, "all profiles"), (SetFile::Beside, "this profile")];
     let place = |(file, is_for)| {
         let file = files.path(file)?.display().to_string();
-        // Places are written `file:line`, or `file` where it cannot be read.
-        let is_of = |place: &str| {
-            place.strip_prefix(&file).is_some_and(|line| line.is_empty() || line.starts_with(':'))
-        };
-        let named = sets.named().iter().filter(|set| is_of(set.place()));
-        let problems = sets.problems().iter().filter(|problem| is_of(&problem.place));
+        let named = sets.named().iter().filter(|set| is_in(set.place(), &file));
+        let problems = sets.problems().iter().filter(|problem| is_in(&problem.place, &file));
         Some(SetPlace {
             sets: named.map(|set| set.name().to_owned()).collect(),
             problems: problems.map(ToString::to_string).collect(),
@@ -105,4 +102,21 @@ fn set_places(files: &SetFiles) -> Vec<SetPlace> {
         })
     };
     places.into_iter().filter_map(place).collect()
+}
+
+/// The file of refinements, and what is in it.
+fn refinement_place(files: &SetFiles) -> Option<RefinementPlace> {
+    let sets = files.load();
+    let file = files.refinements()?.display().to_string();
+    let problems = sets.problems().iter().filter(|problem| is_in(&problem.place, &file));
+    Some(RefinementPlace {
+        refinements: sets.refinements().iter().map(|saved| saved.name.clone()).collect(),
+        problems: problems.map(ToString::to_string).collect(),
+        file,
+    })
+}
+
+/// Whether a place is of a file: `file:line`, or `file` where it cannot be read.
+fn is_in(place: &str, file: &str) -> bool {
+    place.strip_prefix(file).is_some_and(|line| line.is_empty() || line.starts_with(':'))
 }

@@ -30,7 +30,7 @@ Examples:
 Entries are kept in $XDG_STATE_HOME/csprof/notes, or ~/.local/state/csprof/notes, a file for each \
 program. CSPROF_STATE names another folder for csprof, or none where it is empty.";
 
-/// List the paths that are understood or to be fixed, and what that gives
+/// List the paths that are understood or to be fixed, and what that saves
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Ledger {
@@ -73,7 +73,8 @@ impl Ledger {
         let plain = |text: String| sets.parse(&text).map_or(text, |stages| stages.to_string());
         let refinement = refinement.map(plain);
         let file = NotesFile::of(&profile);
-        if let Some(why) = file.why_none() {
+        let why_none = file.why_none();
+        if let Some(why) = why_none {
             print::message(format_args!("no ledger is kept: {why}"))?;
         }
         let (notes, unreadable) = file.load();
@@ -86,7 +87,7 @@ impl Ledger {
             Format::Json => print::Escaping::Json,
         });
         let written = match self.format {
-            Format::Text => ledger::text(&refined, &notes, &options, &mut out),
+            Format::Text => ledger::text(&refined, &notes, why_none.is_none(), &options, &mut out),
             Format::Markdown => ledger::markdown(&refined, &notes, &options, &mut out),
             Format::Json => ledger::json(&refined, &notes, &options, &mut out),
         };

@@ -165,7 +165,9 @@ mod tests {
             |before: &str, text: &str| What::Text { before: before.into(), text: text.into() };
         say(&file, &path, text("", "theirs")).unwrap();
         // This viewer still sees the bookmark alone.
-        assert!(say(&file, &path, text("", "mine")).unwrap_err().contains("meanwhile"));
+        assert!(
+            say(&file, &path, text("", "mine")).unwrap_err().contains("another viewer changed it")
+        );
         assert!(say(&file, &path, What::Removed(Box::new(seen))).is_err());
         let left = say(&file, &path, What::Bookmark(false)).unwrap();
         assert_eq!(left.list[0].text, "theirs");

@@ -6,15 +6,20 @@
 //! |---|---|
 //! | `./solver big`, `xz -9 file` | `/folder/solver`, `xz` |
 //! | an interpreter: `python3 -X dev x.py 5` | its script, `/folder/x.py`, as for `./x.py` |
-//! | … of a module or of code: `python3 -m http.server`, `sh -c TEXT` | `python -m http.server`, `sh -c TEXT` |
+//! | … of a module: `python3 -m app` | `python -m app (in /folder)` |
+//! | … of code: `sh -c TEXT` | `sh -c TEXT (in /folder)` |
 //! | a launcher: `mpirun -n 4 ./solver big` | what it ran: the program of the words `./solver big` |
 //!
 //! What a launcher ran is told by the processes of the run: one of them had the last words of the
-//! command line as its own. Where none had, as with a program that could not be profiled, the whole
-//! command line is the program: then two runs may be told apart that are of one program, and never
-//! the other way round.
+//! command line as its own. Where none had, as with a program that could not be profiled, and where
+//! an interpreter has an option that is not known, the whole command line and its folder are the
+//! program: then two runs may be told apart that are of one program, and never the other way round.
+
+mod interpreter;
 
 use std::path::{Component, Path, PathBuf};
+
+use interpreter::{Runs, runs};
 
 use csprof_format::profile::{Process, RunInfo};
 
@@ -49,53 +54,6 @@ const LAUNCHERS: &[&str] = &[
     "xvfb-run",
 ];
 
-/// A program that runs a script.
-struct Interpreter {
-    /// Its names without a version.
-    names: &'static [&'static str],
-    /// Options behind which code stands.
-    code: &'static [&'static str],
-    /// Options behind which the name of a module stands.
-    module: &'static [&'static str],
-    /// Options behind which a word of theirs stands.
-    with_word: &'static [&'static str],
-}
-
-const INTERPRETERS: &[Interpreter] = &[
-    Interpreter {
-        names: &["python", "pypy"],
-        code: &["-c"],
-        module: &["-m"],
-        with_word: &["-W", "-X", "--check-hash-based-pycs"],
-    },
-    Interpreter {
-        names: &["sh", "bash", "dash", "ksh", "zsh"],
-        code: &["-c"],
-        module: &[],
-        with_word: &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"],
-    },
-    Interpreter { names: &["perl"], code: &["-e", "-E"], module: &[], with_word: &["-I"] },
-    Interpreter { names: &["ruby"], code: &["-e"], module: &[], with_word: &["-I", "-r", "-C"] },
-    Interpreter {
-        names: &["node", "nodejs"],
-        code: &["-e", "-p", "--eval", "--print"],
-        module: &[],
-        with_word: &["-r", "--require", "--import", "--loader"],
-    },
-    Interpreter {
-        names: &["java"],
-        code: &[],
-        module: &["-jar", "-m", "--module"],
-        with_word: &["-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules"],
-    },
-    Interpreter { names: &["php"], code: &["-r"], module: &[], with_word: &["-c", "-d"] },
-    Interpreter { names: &["lua", "luajit"], code: &["-e"], module: &[], with_word: &["-l"] },
-    Interpreter { names: &["Rscript"], code: &["-e"], module: &[], with_word: &[] },
-    Interpreter { names: &["julia"], code: &["-e", "-E"], module: &[], with_word: &["-J", "-L"] },
-    Interpreter { names: &["guile"], code: &["-c"], module: &[], with_word: &["-l", "-L", "-e"] },
-    Interpreter { names: &["tclsh", "wish"], code: &[], module: &[], with_word: &[] },
-];
-
 /// Most characters of code, or of a command line, that are part of what a program is called; of the
 /// rest a number stands for it.
 const LONGEST: usize = 200;
@@ -117,19 +75,24 @@ pub fn started(run: &RunInfo) -> String {
     words.first().map_or_else(String::new, |word| found_in_path(word, Path::new(&*directory)))
 }
 
-/// What people call a program: of a file, its name.
+/// What people call a program: of a file its name, of a text what stands before its folder.
 #[must_use]
 pub fn short(program: &str) -> &str {
-    if program.starts_with('/') { file_name(program) } else { program }
+    if program.starts_with('/') { file_name(program) } else { without_folder(program) }
 }
 
 /// Whether a command line may be of a program, of which nothing else is known: it names it.
 #[must_use]
 pub fn may_be_of(command: &[String], program: &str) -> bool {
-    let name = short(program);
-    let joined = bounded(&command.join(" "));
-    let names = |word: &String| file_name(word) == name || program.ends_with(&*bounded(word));
-    joined == program || command.iter().any(names)
+    let text = without_folder(program);
+    let names = |word: &String| {
+        let word = bounded(word);
+        let is_file = program.starts_with('/') && file_name(&word) == file_name(program);
+        is_file
+            || text.strip_suffix(&*word).is_some_and(|rest| rest.is_empty() || rest.ends_with(' '))
+    };
+    bounded(&command.join(" ")) == text
+        || command.iter().any(|word| !word.is_empty() && names(word))
 }
 
 fn texts(words: &[Vec<u8>]) -> Vec<String> {
@@ -138,13 +101,13 @@ fn texts(words: &[Vec<u8>]) -> Vec<String> {
 
 fn known_by(words: &[String], directory: &Path, processes: &[Vec<String>]) -> String {
     let Some(first) = words.first() else { return String::new() };
-    let name = file_name(first);
-    if let Some((name, interpreter)) = interpreter(name) {
-        return script(name, interpreter, &words[1..], directory)
-            .unwrap_or_else(|| found_in_path(first, directory));
-    }
-    if !LAUNCHERS.contains(&name) {
-        return found_in_path(first, directory);
+    match runs(words) {
+        Some(Runs::Script(place)) => return in_folder(&words[place], directory),
+        Some(Runs::Text(text)) => return with_folder(&text, directory),
+        Some(Runs::Input) => return found_in_path(first, directory),
+        Some(Runs::Unknown) => return with_folder(&words.join(" "), directory),
+        None if !LAUNCHERS.contains(&file_name(first)) => return found_in_path(first, directory),
+        None => {}
     }
     // Several programs at once: `mpirun -n 1 ./a : -n 3 ./b`.
     let is_one = !words.iter().any(|word| word == ":");
@@ -152,72 +115,18 @@ fn known_by(words: &[String], directory: &Path, processes: &[Vec<String>]) -> St
     let run = ends.find(|end| processes.iter().any(|process| is_run_of(process, end)));
     match run {
         Some(words) => known_by(words, directory, processes),
-        None => bounded(&words.join(" ")),
+        None => with_folder(&words.join(" "), directory),
     }
 }
 
 /// Whether a process ran these words: as they are, found in a folder, or by the interpreter that a
-/// script names in its first line.
+/// script names in its first line. The launcher has them as well, behind words of its own.
 fn is_run_of(process: &[String], words: &[String]) -> bool {
     let [program, arguments @ ..] = words else { return false };
     let Some(at) = process.len().checked_sub(words.len()) else { return false };
-    // `#!/usr/bin/env -S python3 -u` is as much as there is before the script.
-    let is_near = at == 0 || at <= 4 && program.contains('/');
-    is_near && file_name(&process[at]) == file_name(program) && process[at + 1..] == *arguments
-}
-
-/// An interpreter by the name of its file, which may end in a version.
-fn interpreter(name: &str) -> Option<(&'static str, &'static Interpreter)> {
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    INTERPRETERS.iter().find_map(|interpreter| {
-        let name = interpreter.names.iter().find(|known| **known == plain)?;
-        Some((*name, interpreter))
-    })
-}
-
-/// What an interpreter runs; `None` if that is not in its words, such as what it reads from
-/// standard input.
-fn script(
-    name: &str,
-    interpreter: &Interpreter,
-    words: &[String],
-    directory: &Path,
-) -> Option<String> {
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let is_of = |options: &[&str]| options.contains(&&**word);
-        match &**word {
-            "-" => return None,
-            "--" => return words.next().map(|script| in_folder(script, directory)),
-            "-jar" => return words.next().map(|script| in_folder(script, directory)),
-            _ if is_code(word, interpreter.code) => {
-                return words.next().map(|code| format!("{name} -c {}", bounded(code)));
-            }
-            _ if is_of(interpreter.module) => {
-                return words.next().map(|module| format!("{name} -m {module}"));
-            }
-            _ if is_of(interpreter.with_word) => drop(words.next()),
-            option if option.starts_with(['-', '+']) => {}
-            // The name of a class, not a file.
-            class if name == "java" && !class.ends_with(".java") => {
-                return Some(format!("java {class}"));
-            }
-            script => return Some(in_folder(script, directory)),
-        }
-    }
-    None
-}
-
-/// Whether code stands behind this option: `-c`, and `-xc` and `-lne` with others before it.
-fn is_code(word: &str, options: &[&str]) -> bool {
-    let short = word.strip_prefix('-').filter(|letters| {
-        letters.bytes().all(|letter| letter.is_ascii_alphabetic())
-            && !letters.starts_with(['I', 'M', 'm', 'W', 'X'])
-    });
-    options.iter().any(|option| {
-        let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
-        word == *option || letter.zip(short).is_some_and(|(letter, all)| all.ends_with(letter))
-    })
+    (at == 0 || program.contains('/') && runs(process) == Some(Runs::Script(at)))
+        && file_name(&process[at]) == file_name(program)
+        && process[at + 1..] == *arguments
 }
 
 fn file_name(path: &str) -> &str {
@@ -240,6 +149,24 @@ fn in_folder(file: &str, directory: &Path) -> String {
         }
     }
     plain.to_string_lossy().into_owned()
+}
+
+/// A text that may mean something else in another folder: files are named from there, and modules
+/// and classes are looked for in it.
+fn with_folder(text: &str, directory: &Path) -> String {
+    let text = bounded(text);
+    match directory.as_os_str().is_empty() {
+        true => text,
+        false => format!("{text}{FOLDER}{})", directory.display()),
+    }
+}
+
+/// What stands between a text and its folder.
+const FOLDER: &str = " (in ";
+
+fn without_folder(program: &str) -> &str {
+    let text = program.strip_suffix(')').and_then(|program| program.rsplit_once(FOLDER));
+    text.filter(|(_, folder)| folder.starts_with('/')).map_or(program, |(text, _)| text)
 }
 
 /// A text, or its beginning and a number for all of it.
@@ -292,16 +219,39 @@ mod tests {
             ("/usr/bin/python3.11 -X dev -B ./x.py 7", "/home/me/x.py"),
             ("./x.py 5", "/home/me/x.py"),
             ("python3 y.py", "/home/me/y.py"),
-            ("python3 -m http.server 80", "python -m http.server"),
-            ("python3.12 -c 'print(1)'", "python -c print(1)"),
-            ("sh -c './a | ./b'", "sh -c ./a | ./b"),
-            ("bash -xc true", "bash -c true"),
+            ("python3 -m http.server 80", "python -m http.server (in /home/me)"),
+            ("python3 -Im timeit x", "python -m timeit (in /home/me)"),
+            ("python3 -Wdefault -bmapp", "python -m app (in /home/me)"),
+            ("python3.12 -c 'print(1)'", "python -c print(1) (in /home/me)"),
+            ("sh -c './a | ./b'", "sh -c ./a | ./b (in /home/me)"),
+            ("bash -xc true", "bash -c true (in /home/me)"),
+            ("sh -ce ./a", "sh -c ./a (in /home/me)"),
             ("bash -o pipefail run.sh 5", "/home/me/run.sh"),
-            ("perl -lne print file", "perl -c print"),
+            ("bash -euo pipefail t.sh", "/home/me/t.sh"),
+            ("bash -euo pipefail -c true", "bash -c true (in /home/me)"),
+            ("bash --norc +x t.sh -c 5", "/home/me/t.sh"),
+            ("perl -lne print file", "perl -lne print (in /home/me)"),
+            ("perl -e a -e b file", "perl -e a -e b (in /home/me)"),
+            ("perl -i.bak -0777 -F: -CSDne 's/a/b/' file", "perl -CSDne s/a/b/ (in /home/me)"),
             ("perl -MList::Util -I lib x.pl", "/home/me/x.pl"),
+            ("ruby -rdate x.rb", "/home/me/x.rb"),
+            ("ruby -r date -W2 x.rb", "/home/me/x.rb"),
             ("node --require a.js b.js", "/home/me/b.js"),
-            ("java -Xmx1g -cp a.jar:b.jar org.Main 5", "java org.Main"),
+            ("node --perf-basic-prof --max-old-space-size=4096 b.js", "/home/me/b.js"),
+            ("node --eval=f()", "node --eval= f() (in /home/me)"),
+            ("java -Xmx1g -cp a.jar:b.jar org.Main 5", "java org.Main (in /home/me)"),
             ("java -jar ../app.jar", "/home/app.jar"),
+            ("java --add-opens java.base/java.lang=ALL-UNNAMED -jar a.jar", "/home/me/a.jar"),
+            ("java -m app/org.Main 5", "java -m app/org.Main (in /home/me)"),
+            ("php -d a=1 -f x.php", "/home/me/x.php"),
+            ("lua -e N=5 x.lua", "/home/me/x.lua"),
+            ("lua -e N=5", "lua -e N=5 (in /home/me)"),
+            ("Rscript --vanilla x.R", "/home/me/x.R"),
+            ("tclsh x.tcl 5", "/home/me/x.tcl"),
+            // What stands behind an option that is not known may be its word.
+            ("node --new-option x y.js", "node --new-option x y.js (in /home/me)"),
+            ("python3 -Z x y.py", "python3 -Z x y.py (in /home/me)"),
+            ("java @options Main", "java @options Main (in /home/me)"),
             ("python3", "python3"),
             ("python3 -", "python3"),
             ("/usr/bin/python3", "/usr/bin/python3"),
@@ -322,9 +272,33 @@ mod tests {
         assert_eq!(of("timeout 5 ./x.py 5", &["/usr/bin/python3 ./x.py 5"]), "/home/me/x.py");
         assert_eq!(of("nice -n 5 xz file", &["xz file"]), "xz");
         // Which of them is not known, or there are several.
-        assert_eq!(of("timeout 5 ./static", &[]), "timeout 5 ./static");
+        assert_eq!(of("timeout 5 ./static", &[]), "timeout 5 ./static (in /home/me)");
         let several = "mpirun ./a : ./b";
-        assert_eq!(of(several, &["./a", "./b"]), several);
+        assert_eq!(of(several, &["./a", "./b"]), "mpirun ./a : ./b (in /home/me)");
+        // The launcher is a process, too, and files among its words are not what was run.
+        for launcher in [
+            "env LD_LIBRARY_PATH=/opt/lib ./a",
+            "time -o /tmp/tm ./a",
+            "mpirun --hostfile /x/hosts ./a",
+            "strace -o /t ./a",
+        ] {
+            assert_eq!(of(launcher, &[launcher, "./a"]), "/home/me/a", "{launcher}");
+            let interpreted = format!("/usr/bin/python3 {launcher}");
+            assert_eq!(of(launcher, &[&interpreted, "./a"]), "/home/me/a", "{launcher}");
+            assert_eq!(of(launcher, &[launcher]), format!("{launcher} (in /home/me)"));
+        }
+    }
+
+    #[test]
+    fn people_read_no_folder() {
+        for (program, name) in [
+            ("/home/me/x.py", "x.py"),
+            ("xz", "xz"),
+            ("sh -c ./a (in /home/me)", "sh -c ./a"),
+            ("sh -c f (in a)", "sh -c f (in a)"),
+        ] {
+            assert_eq!(short(program), name);
+        }
     }
 
     #[test]
@@ -334,6 +308,11 @@ mod tests {
         assert!(!may_be_of(&words("python3 y.py 5"), "/home/me/x.py"));
         assert!(may_be_of(&words("sh -c true"), "sh -c true"));
         assert!(!may_be_of(&words("sh -c false"), "sh -c true"));
-        assert!(may_be_of(&words("timeout 5 ./static"), "timeout 5 ./static"));
+        assert!(may_be_of(&words("timeout 5 ./static"), "timeout 5 ./static (in /home/me)"));
+        assert!(may_be_of(&words("python3 -m app"), "python -m app (in /home/me)"));
+        // The end of another name, and no name at all.
+        assert!(!may_be_of(&words("python3 run.py"), "/home/me/other_run.py"));
+        assert!(!may_be_of(&words("python3 pp"), "python -m app (in /home/me)"));
+        assert!(!may_be_of(&["sh".to_owned(), String::new()], "/home/me/x.py"));
     }
 }

@@ -571,8 +571,16 @@ times, rank, process, thread, epoch, node["
 #[test]
 fn parse_errors_say_how_it_is_written() {
     for (text, marked, message) in [
-        ("through a; leaf b", "leaf", "stages are joined by `|`: through a | leaf b"),
-        ("a; leaf b", "leaf", "stages are joined by `|`: a | leaf b"),
+        ("through a; leaf b", ";", "stages are joined by `|`: through a | leaf b"),
+        ("a; leaf b", ";", "stages are joined by `|`: a | leaf b"),
+        ("; hide f", ";", "stages are joined by `|`: hide f"),
+        ("hide f;hide g", ";", "stages are joined by `|`: hide f | hide g"),
+        ("split rank; by file", ";", "stages are joined by `|`: split rank | by file"),
+        (
+            "node[incl(time) > 5%]; hide f; ;by file;",
+            ";",
+            "stages are joined by `|`: node[incl(time) > 5%] | hide f | by file",
+        ),
         ("through a, hide b", ",", "stages are joined by `|`: through a | hide b"),
         ("hide a leaf b", "leaf", "stages are joined by `|`: hide a | leaf b"),
         ("hide a, b", ",", "`|` is expected here; several frames are written {a, b}"),

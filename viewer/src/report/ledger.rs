@@ -92,7 +92,7 @@ impl Said<'_> {
         }
     }
 
-    /// What it gives, with its estimate.
+    /// What it saves, with its estimate.
     fn gain(&self, refined: &Refined, form: Form) -> String {
         let metric = refined.looked_at();
         let estimate = self.entry.estimate_text(metric);
@@ -124,13 +124,14 @@ impl Said<'_> {
     }
 }
 
-/// Writes the ledger for people.
+/// Writes the ledger for people; `is_kept` says whether there can be one.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn text(
     refined: &Refined,
     notes: &Notes,
+    is_kept: bool,
     options: &Options,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -140,7 +141,8 @@ pub fn text(
     }
     let ledger = made(refined, notes);
     if ledger.lines.is_empty() {
-        return writeln!(out, "The ledger is empty; in csprof view, U and X enter a path.");
+        let how = if is_kept { "; in csprof view, U and X enter a path" } else { "" };
+        return writeln!(out, "The ledger is empty{how}.");
     }
     let stages = options.refinement.as_deref().unwrap_or_default();
     for (said, number) in said(&ledger, notes, refined, stages).zip(1..) {
@@ -170,6 +172,16 @@ fn code(text: &str) -> String {
     format!("`{}`", printable(text).replace('`', "'").replace('|', "\\|"))
 }
 
+/// A program for a heading: of code, the beginning.
+fn heading(program: &str, form: Form) -> String {
+    const MOST: usize = 80;
+    let dots = if form == Form::Unicode { "…" } else { ".." };
+    match program.char_indices().nth(MOST) {
+        Some((end, _)) if !program.starts_with('/') => format!("{}{dots}", &program[..end]),
+        _ => program.to_owned(),
+    }
+}
+
 /// Writes the ledger for an issue or a pull request.
 ///
 /// # Errors
@@ -185,8 +197,8 @@ pub fn markdown(
     let metric = refined.looked_at();
     writeln!(
         out,
-        "**Ledger of {}**: {} of {} to be gained; no sample counts twice.\n",
-        code(&notes.program),
+        "**Ledger of {}**: together they would save {} of {}; no sample counts twice.\n",
+        code(&heading(&notes.program, form)),
         of_units(ledger.gain, metric, form),
         amount(refined.shown, metric, form)
     )?;
@@ -307,7 +319,7 @@ mod tests {
         notes.change(&Change { path, what }).unwrap();
         let options = Options { ascii: true, ..Options::default() };
         let mut outs = [Vec::new(), Vec::new(), Vec::new()];
-        text(&refined, &notes, &options, &mut outs[0]).unwrap();
+        text(&refined, &notes, true, &options, &mut outs[0]).unwrap();
         markdown(&refined, &notes, &options, &mut outs[1]).unwrap();
         json(&refined, &notes, &options, &mut outs[2]).unwrap();
         outs.map(|out| String::from_utf8(out).unwrap())
@@ -331,6 +343,31 @@ mod tests {
         assert!(text.contains("within noise"), "{text}");
         let [text, ..] = printed(100, None);
         assert!(text.contains(": +") && text.contains("more than noise"), "{text}");
+    }
+
+    #[test]
+    fn a_heading_has_the_beginning_of_code() {
+        let code = format!("perl -e {}", "x".repeat(300));
+        let shown = heading(&code, Form::Unicode);
+        assert!(shown.starts_with("perl -e xx") && shown.chars().count() == 81, "{shown}");
+        assert_eq!(heading("xz", Form::Unicode), "xz");
+        let path = format!("/{}", "x".repeat(100));
+        assert_eq!(heading(&path, Form::Unicode), path);
+    }
+
+    /// What enters a path is told where that can be kept.
+    #[test]
+    fn an_empty_ledger_is_told() {
+        let profile = from_outline("main 3\n").unwrap();
+        let refined = Refined::base(&profile);
+        for (is_kept, end) in
+            [(true, "empty; in csprof view, U and X enter a path.\n"), (false, "empty.\n")]
+        {
+            let mut out = Vec::new();
+            text(&refined, &Notes::new("a"), is_kept, &Options::default(), &mut out).unwrap();
+            let out = String::from_utf8(out).unwrap();
+            assert!(out.ends_with(end), "{out}");
+        }
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum Effect {
         name: String,
         /// The stages.
         refinement: String,
+        /// Whether those that the name has are to be replaced.
+        replaces: bool,
     },
     /// Write what this command line gives of the profile; answer with `Message::Exported`.
     Export {

@@ -22,6 +22,7 @@ pub(super) fn definition(
     sets: &Sets,
 ) -> Result<(String, FramePattern, String), (usize, String)> {
     let (name, pattern) = sets.parse_definition(text).map_err(at_and_cause)?;
+    sets.free_set_name(&name).map_err(|cause| (0, cause))?;
     let through = Stage::Where(Predicate::Through(Chain::of(pattern.clone()))).to_string();
     Ok((name, pattern, through))
 }

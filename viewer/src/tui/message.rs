@@ -530,7 +530,7 @@ pub enum PromptKind {
     Folder,
     /// A line of text about a call path.
     Note,
-    /// What fixing a call path would give.
+    /// What fixing a call path would save.
     Fix,
 }
 

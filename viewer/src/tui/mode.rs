@@ -277,7 +277,7 @@ static STAGES_KEYS: &[Binding] = &[
         Refine,
         "A",
         Message::OpenPrompt(PromptKind::SaveRefinement),
-        "save all under a name, as a refinement",
+        "save those that are on under a name, as a refinement",
     ),
     bind(Refine, "u", Message::Undo, "undo"),
     bind(Refine, "<C-r>", Message::Redo, "redo"),

@@ -429,8 +429,9 @@ impl Shell<'_> {
                 let sets = Arc::new(self.set_files.load());
                 return self.update(Message::SetsLoaded { sets, notice });
             }
-            Effect::SaveRefinement { name, refinement } => {
-                let notice = match self.set_files.save_refinement(&name, &refinement) {
+            Effect::SaveRefinement { name, refinement, replaces } => {
+                let saved = self.set_files.save_refinement(&name, &refinement, replaces);
+                let notice = match saved {
                     Ok(place) => Notice::Said(format!("@{name} is saved in {}", place.display())),
                     Err(error) => Notice::Failed(format!("@{name} is not saved: {error}")),
                 };

@@ -1,10 +1,10 @@
-//! Bookmarks, notes and the ledger: what a person has said of call paths, and what it would give.
+//! Bookmarks, notes and the ledger: what a person has said of call paths, and what it would save.
 //!
 //! A path is named by functions and load modules from the root, so what was said of it in one run
 //! is found again in the next run of the program. Of a function that is inlined at one call and
 //! called at another there are several rows below one row: what is said is about all of them, since
 //! the compiler may decide otherwise in the next build. An entry of the ledger says that a path is
-//! understood, or is to be fixed and what that would give; keeping count of what has been found is
+//! understood, or is to be fixed and what that would save; keeping count of what has been found is
 //! what Bottlenecks does for its user (Ammons, Choi, Gupta and Swamy, ECOOP 2004).
 //!
 //! The estimates never add up to more than there is. With the entries below an entry counted first,
@@ -55,7 +55,7 @@ pub struct Note {
 pub struct Entry {
     /// What is to become of the path.
     pub state: State,
-    /// What that would give.
+    /// What that would save.
     pub estimate: Estimate,
     /// What was measured when it was entered.
     pub then: Then,
@@ -70,7 +70,7 @@ pub enum State {
     ToFix,
 }
 
-/// What a path would give.
+/// What a path would save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Estimate {
     /// Nothing.
@@ -297,7 +297,7 @@ impl Note {
 }
 
 impl Entry {
-    /// What it would give, if that can be said of this metric: an amount of another one cannot.
+    /// What it would save, if that can be said of this metric: an amount of another one cannot.
     #[must_use]
     pub fn estimate_in(&self, metric: &Metric) -> Option<Estimate> {
         let Then { source, unit, .. } = &self.then;
@@ -341,10 +341,8 @@ impl Note {
     }
 }
 
-/// What to say where another viewer was faster.
-fn changed(what: &str) -> String {
-    format!("another viewer changed {what} meanwhile, and it is shown now as it is; try again")
-}
+/// What to say where another viewer was faster. With what stands before it, it fits 80 columns.
+const CHANGED: &str = "another viewer changed it; shown as it is now, try again";
 
 impl Notes {
     /// Those of a program of which nothing has been said.
@@ -397,18 +395,18 @@ impl Notes {
             What::Removed(seen) => {
                 match at {
                     Some(at) if self.list[at] == **seen => drop(self.list.remove(at)),
-                    Some(_) => return Err(changed("what is said of this path")),
+                    Some(_) => return Err(CHANGED.to_owned()),
                     None => {}
                 }
                 return Ok(());
             }
-            What::Restored(_) if at.is_some() => return Err(changed("what is said of this path")),
+            What::Restored(_) if at.is_some() => return Err(CHANGED.to_owned()),
             What::Restored(removed) => note = Note::clone(removed),
             What::Bookmark(is_set) => note.is_bookmarked = *is_set,
             What::Text { before, text } => {
                 let text = text.trim();
                 if note.text != *before && note.text != text {
-                    return Err(changed("the note"));
+                    return Err(CHANGED.to_owned());
                 }
                 if text.chars().count() > MOST_TEXT {
                     return Err(format!("a note is a line of {MOST_TEXT} characters at most"));
@@ -418,7 +416,7 @@ impl Notes {
             What::Entry { before, entry } => {
                 let wanted = entry.as_ref().map(|entry| (entry.state, entry.estimate));
                 if note.entered() != *before && note.entered() != wanted {
-                    return Err(changed("the entry in the ledger"));
+                    return Err(CHANGED.to_owned());
                 }
                 note.enter(entry.as_ref())?;
             }
@@ -572,7 +570,7 @@ pub fn nearest_above(rows: &[Vec<RowId>], tree: &TopDown) -> Vec<Option<usize>> 
     rows.iter().enumerate().map(above).collect()
 }
 
-/// What each entry gives without what entries below it give: their sum is no more than what the
+/// What each entry saves without what entries below it save: their sum is no more than what the
 /// outermost ones cost. `above` is the nearest entry above each, `cost` what each costs, which is
 /// no less than what those below it cost that are in none of each other.
 #[must_use]
@@ -598,7 +596,7 @@ pub struct Line {
     pub place: usize,
     /// Inclusive samples of its path; `None` where that is not in what is shown.
     pub samples: Option<u64>,
-    /// What it would give beside the others, in units of the metric; `None` where its estimate is
+    /// What it would save beside the others, in units of the metric; `None` where its estimate is
     /// an amount of another one.
     pub gain: Option<u128>,
 }
@@ -608,7 +606,7 @@ pub struct Line {
 pub struct Ledger {
     /// The entries, in order of their gains, the greatest first.
     pub lines: Vec<Line>,
-    /// What they would give together, in units of the metric.
+    /// What they would save together, in units of the metric.
     pub gain: u128,
     /// Samples of all their paths, each once.
     pub covered: u64,

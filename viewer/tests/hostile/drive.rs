@@ -51,8 +51,8 @@ pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'sta
     assert_eq!(profile.total(), total, "samples are neither made nor lost");
     note_size(&profile);
     step("info");
-    text(|out| report::info::text::write(&profile, &[], false, out));
-    json(|out| report::info::json::write(&profile, &[], out));
+    text(|out| report::info::text::write(&profile, &Default::default(), false, out));
+    json(|out| report::info::json::write(&profile, &Default::default(), out));
     for (metric, _) in profile.metrics() {
         reports(&profile, metric, step);
     }

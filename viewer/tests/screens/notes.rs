@@ -7,7 +7,7 @@ use csprof::tui::effect::Effect;
 use csprof::tui::message::{Message, ViewId};
 use csprof::tui::saved_screen::{SavedScreen, Unfit};
 use csprof::tui::update::resume;
-use csprof::views::notes::Notes;
+use csprof::views::notes::{Change, Notes, What};
 
 use super::undo::{picture, said};
 use super::{Viewer, solver};
@@ -73,6 +73,46 @@ fn a_note_is_edited_deleted_and_gone_to() {
     viewer.press("<esc>3:bookmark<enter>");
     assert!(said(&viewer).starts_with("rows of the call tree"), "{}", said(&viewer));
     assert!(viewer.effects.is_empty());
+}
+
+/// A note that was not deleted, or could not be put back, is not lost.
+#[test]
+fn what_was_deleted_is_there_until_it_is_put_back() {
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    let mut notes = Notes::new("./solver");
+    viewer.press("jA");
+    keep(&mut viewer, &mut notes);
+    // Not deleted: another viewer took a note of the path.
+    let other = |notes: &mut Notes, text: &str| {
+        let path = notes.list[0].path();
+        let before = notes.list[0].text.clone();
+        notes.change(&Change { path, what: What::Text { before, text: text.to_owned() } }).unwrap();
+    };
+    other(&mut notes, "theirs");
+    viewer.press("'d");
+    keep(&mut viewer, &mut notes);
+    let cause = "not kept: another viewer changed it; shown as it is now, try again";
+    assert_eq!(said(&viewer), cause);
+    assert!(viewer.screen().contains("try again"), "{}", viewer.screen());
+    viewer.press("u");
+    assert_eq!(said(&viewer), "no note was deleted since the viewer began");
+    viewer.press("d");
+    keep(&mut viewer, &mut notes);
+    assert!(notes.list.is_empty());
+    // Not put back: there is a bookmark on the path again.
+    let mut taken = notes.clone();
+    viewer.press("u");
+    let path = match &viewer.effects[..] {
+        [Effect::Note(change)] => change.path.clone(),
+        effects => panic!("{effects:?}"),
+    };
+    taken.change(&Change { path: path.clone(), what: What::Bookmark(true) }).unwrap();
+    keep(&mut viewer, &mut taken);
+    assert_eq!(said(&viewer), cause);
+    taken.change(&Change { path, what: What::Bookmark(false) }).unwrap();
+    viewer.press("u");
+    keep(&mut viewer, &mut taken);
+    assert_eq!((said(&viewer), &*taken.list[0].text), ("kept".to_owned(), "theirs"));
 }
 
 /// What is taken back leaves nothing, and a bookmark comes and goes beside a note.

@@ -86,7 +86,10 @@ fn what_is_shown_follows_a_set_that_changes() {
 /// What the viewer would save: name and stages.
 fn saved_stages(viewer: &Viewer) -> Vec<String> {
     let saves = viewer.effects.iter().filter_map(|effect| match effect {
-        Effect::SaveRefinement { name, refinement } => Some(format!("@{name} = {refinement}")),
+        Effect::SaveRefinement { name, refinement, replaces } => {
+            let sign = if *replaces { "!" } else { "" };
+            Some(format!("@{name}{sign} = {refinement}"))
+        }
         _ => None,
     });
     saves.collect()
@@ -105,7 +108,10 @@ fn stages_are_saved_under_a_name_and_applied() {
     let text = "@hot = through solve | hide poll\n";
     known.read_refinements(SetText { place: "refinements", text });
     viewer.model.sets = Arc::new(known);
-    viewer.press("q:clear<enter>:save-refinement hot<enter>");
+    // A set of that name would break it.
+    viewer.press("q:set<enter>hot = poll<enter>");
+    assert!(viewer.screen().contains("@hot is a refinement already"), "{}", viewer.screen());
+    viewer.press("<esc>:clear<enter>:save-refinement hot<enter>");
     assert!(said(&viewer).contains("saved already"), "{}", said(&viewer));
     viewer.press(":apply hut<enter>");
     assert_eq!(said(&viewer), "no refinement @hut; there are @hot");
@@ -115,5 +121,5 @@ fn stages_are_saved_under_a_name_and_applied() {
         viewer.press(":clear<enter>");
     }
     viewer.press("fhide memcpy<enter>:save-refinement! hot<enter>");
-    assert_eq!(saved_stages(&viewer).last().unwrap(), "@hot = hide memcpy");
+    assert_eq!(saved_stages(&viewer).last().unwrap(), "@hot! = hide memcpy");
 }

@@ -16,11 +16,20 @@ use super::stage::Refinement;
 /// Stages that a name may stand for: those of a refinement that names others double quickly.
 pub(crate) const MOST_STAGES: usize = 200;
 
+/// Stages of all refinements of a file.
+const MOST_STAGES_OF_FILE: usize = 20_000;
+
 impl Sets {
     /// Reads refinements that may name the sets there are.
     pub fn read_refinements(&mut self, source: SetText<'_>) {
+        let mut stages = 0;
         for found in statements(source.text) {
             let place = format!("{}:{}", source.place, found.line);
+            if stages > MOST_STAGES_OF_FILE {
+                let cause = "what begins here is not read: it is too much with what stands above";
+                self.problems.push(Problem { place, name: None, cause: cause.to_owned() });
+                break;
+            }
             let (name, read) = match head(&found.text) {
                 Ok((name, at)) => {
                     let read = self.saved(&name, &found.text[at..]);
@@ -30,6 +39,7 @@ impl Sets {
             };
             match (name, read) {
                 (Some(name), Ok(refinement)) => {
+                    stages += refinement.stages.len();
                     self.broken_refinements.remove(&name);
                     if let Some(before) = self.refinements.iter().find(|of| of.name == name) {
                         let cause = format!("replaces {}", before.place);
@@ -56,11 +66,11 @@ impl Sets {
         if !matches!(self.find(name), SetLookup::Unknown) {
             return Err("this is the name of a set of frames, too".to_owned());
         }
-        let refinement = parser::refinement(text, self).map_err(|error| error.in_one_line())?;
-        match refinement.stages.len() {
-            0 => Err("it has no stages".to_owned()),
-            1..=MOST_STAGES => Ok(refinement),
-            stages => Err(format!("these are {stages} stages; {MOST_STAGES} are the most")),
+        let refinement = parser::refinement_up_to(text, self, MOST_STAGES);
+        let refinement = refinement.map_err(|error| error.in_one_line())?;
+        match refinement.stages.is_empty() {
+            true => Err("it has no stages".to_owned()),
+            false => Ok(refinement),
         }
     }
 
@@ -85,6 +95,21 @@ impl Sets {
         match is_there && !replaces {
             true => Err(format!("@{name} is saved already; `{name}!` puts this in its place")),
             false => Ok(name),
+        }
+    }
+
+    /// Whether a set of frames can be defined under this name: a refinement of the same name could
+    /// not be used any more.
+    ///
+    /// # Errors
+    /// One sentence for people.
+    pub fn free_set_name(&self, name: &str) -> Result<(), String> {
+        let is_new = matches!(self.find(name), SetLookup::Unknown);
+        match self.refinement(name) {
+            RefinementLookup::Saved(_) | RefinementLookup::Broken(_) if is_new => {
+                Err(format!("@{name} is a refinement already; choose another name"))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -149,7 +174,32 @@ mod tests {
             text.push_str(&format!("@n{number} = @n{0} | @n{0}\n", number - 1));
         }
         let sets = read(&text);
-        assert!(sets.problems()[0].cause.contains("the most"), "{:?}", sets.problems());
+        assert!(sets.problems()[0].cause.contains("more than 200"), "{:?}", sets.problems());
+        // Names are not written out beyond that: this would be 13 million stages.
+        let mut text = "@n = ".to_owned() + &"hide a | ".repeat(199) + "hide a\n@m = ";
+        text += &["@n"; 65_536].join("|");
+        let began = std::time::Instant::now();
+        assert!(read(&text).problems()[0].cause.contains("more than 200"));
+        assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn names_are_read_until_they_are_too_much() {
+        let mut text = "@m = ".to_owned() + &"hide a | ".repeat(199) + "hide a\n";
+        (0..1000).for_each(|number| text += &format!("@n{number} = @m\n"));
+        let sets = read(&text);
+        assert_eq!(sets.refinements().len(), MOST_STAGES_OF_FILE / MOST_STAGES + 1);
+        let problems: Vec<_> = sets.problems().iter().map(ToString::to_string).collect();
+        assert!(problems[0].starts_with("refinements:102: what begins here"), "{problems:?}");
+        assert_eq!(problems.len(), 1);
+    }
+
+    #[test]
+    fn a_set_takes_no_name_of_a_refinement() {
+        let sets = read("@hot = hide x\n@bad = hide\n");
+        for (name, is_free) in [("hot", false), ("bad", false), ("mine", true), ("new", true)] {
+            assert_eq!(sets.free_set_name(name).is_ok(), is_free, "{name}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use csprof_format::profile::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{SetPlace, epoch_reason, text};
+use super::{Places, epoch_reason, text};
 use crate::profile::{MetricRef, Profile};
 use crate::views::costs::{CpuTime, ElapsedTime, Memory, threads};
 use crate::views::names::nameless_of_each;
@@ -36,7 +36,7 @@ macro_rules! object {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(profile: &Profile, sets: &[SetPlace], out: &mut impl Write) -> io::Result<()> {
+pub fn write(profile: &Profile, places: &Places, out: &mut impl Write) -> io::Result<()> {
     let info = &profile.info;
     let run = &info.run;
     let summary = Summary::of(profile);
@@ -98,7 +98,9 @@ pub fn write(profile: &Profile, sets: &[SetPlace], out: &mut impl Write) -> io::
         // Why there are no samples, where there are none.
         no_samples_because: why_no_samples(profile, Form::Unicode),
         // The files of sets of frames, with the sets that count from each.
-        sets: sets,
+        sets: &places.sets,
+        // The file of refinements that were saved; `null` where there can be none.
+        refinements: &places.refinements,
     };
     serde_json::to_writer_pretty(&mut *out, &value)?;
     writeln!(out)

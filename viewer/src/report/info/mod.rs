@@ -10,7 +10,7 @@ pub mod text;
 #[cfg(test)]
 mod tests;
 
-pub use sets::SetPlace;
+pub use sets::{Places, RefinementPlace, SetPlace};
 
 use csprof_format::profile::EpochReason;
 

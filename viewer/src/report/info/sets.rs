@@ -1,4 +1,5 @@
-//! Which sets of frames a refinement of the profile can name, and where they are kept.
+//! Which sets of frames and saved refinements a refinement of the profile can name, and where they
+//! are kept.
 
 use std::io::{self, Write};
 
@@ -21,19 +22,47 @@ pub struct SetPlace {
     pub problems: Vec<String>,
 }
 
-pub(super) fn text(places: &[SetPlace], out: &mut impl Write) -> io::Result<()> {
+/// The file of refinements that were saved under names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RefinementPlace {
+    /// The file, whether it is there or not.
+    pub file: String,
+    /// Their names, without `@`.
+    pub refinements: Vec<String>,
+    /// What is wrong with it.
+    pub problems: Vec<String>,
+}
+
+/// What a refinement of the profile can name comes from here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The files of sets.
+    pub sets: Vec<SetPlace>,
+    /// The file of refinements; `None` if there can be none.
+    pub refinements: Option<RefinementPlace>,
+}
+
+pub(super) fn text(places: &Places, out: &mut impl Write) -> io::Result<()> {
     let names = |names: &mut dyn Iterator<Item = &str>| {
         names.map(|name| format!("@{}", printable(name))).collect::<Vec<_>>().join(", ")
     };
     writeln!(out, "\nSets of frames (csprof help sets)")?;
     writeln!(out, "  shipped: {}", names(&mut Preset::ALL.iter().map(|&(_, name, _)| name)))?;
-    for place in places {
-        let sets = match names(&mut place.sets.iter().map(String::as_str)) {
+    let sets = places
+        .sets
+        .iter()
+        .map(|place| (format!("for {}", place.is_for), &place.file, &place.sets, &place.problems));
+    let refinements = places.refinements.iter().map(|place| {
+        let RefinementPlace { file, refinements, problems } = place;
+        ("saved refinements".to_owned(), file, refinements, problems)
+    });
+    for (what, file, named, problems) in sets.chain(refinements) {
+        let named = match names(&mut named.iter().map(String::as_str)) {
             none if none.is_empty() => "none".to_owned(),
-            sets => sets,
+            named => named,
         };
-        writeln!(out, "  for {}: {sets}  ({})", place.is_for, printable(&place.file))?;
-        for problem in &place.problems {
+        writeln!(out, "  {what}: {named}  ({})", printable(file))?;
+        for problem in problems {
             writeln!(out, "      {}", printable(problem))?;
         }
     }

@@ -8,7 +8,7 @@ use csprof_format::profile::{
 };
 use serde_json::{Value, json};
 
-use super::{SetPlace, text};
+use super::{Places, RefinementPlace, SetPlace, text};
 use crate::profile::{Profile, from_outline};
 use crate::views::summary::Summary;
 
@@ -86,7 +86,7 @@ main 2
 }
 
 /// A file with a set and a mistake, and one that is not there.
-fn sets() -> [SetPlace; 2] {
+fn places() -> Places {
     let user = SetPlace {
         file: "/home/u/.config/csprof/sets".to_owned(),
         is_for: "all profiles",
@@ -94,12 +94,18 @@ fn sets() -> [SetPlace; 2] {
         problems: vec!["/home/u/.config/csprof/sets:3: a frame is missing here".to_owned()],
     };
     let file = "app.csprof.sets".to_owned();
-    [user, SetPlace { file, is_for: "this profile", sets: Vec::new(), problems: Vec::new() }]
+    let beside = SetPlace { file, is_for: "this profile", sets: Vec::new(), problems: Vec::new() };
+    let refinements = RefinementPlace {
+        file: "/home/u/.config/csprof/refinements".to_owned(),
+        refinements: vec!["hot".to_owned()],
+        problems: vec!["/home/u/.config/csprof/refinements:2: @b: no stages".to_owned()],
+    };
+    Places { sets: vec![user, beside], refinements: Some(refinements) }
 }
 
 fn text_of(profile: &Profile) -> String {
     let mut out = Vec::new();
-    text::write(profile, &sets(), true, &mut out).unwrap();
+    text::write(profile, &places(), true, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -161,6 +167,8 @@ Sets of frames (csprof help sets)
   for all profiles: @solver, @wait  (/home/u/.config/csprof/sets)
       /home/u/.config/csprof/sets:3: a frame is missing here
   for this profile: none  (app.csprof.sets)
+  saved refinements: @hot  (/home/u/.config/csprof/refinements)
+      /home/u/.config/csprof/refinements:2: @b: no stages
 ");
 }
 
@@ -169,7 +177,7 @@ fn without_the_trampoline_there_are_no_edge_counts() {
     let mut profile = profile();
     profile.info.run.trampoline = false;
     let mut out = Vec::new();
-    super::json::write(&profile, &sets(), &mut out).unwrap();
+    super::json::write(&profile, &places(), &mut out).unwrap();
     let info: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(info["edges"], json!({"total": null, "lost_returns": null, "mode": "off"}));
 }
@@ -177,7 +185,7 @@ fn without_the_trampoline_there_are_no_edge_counts() {
 #[test]
 fn json_keeps_its_keys_and_adds_up() {
     let mut out = Vec::new();
-    super::json::write(&profile(), &sets(), &mut out).unwrap();
+    super::json::write(&profile(), &places(), &mut out).unwrap();
     let info: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(info["command"], json!(["./app", "a b"]));
     assert_eq!((&info["exit"], &info["signal"]), (&json!(137), &json!(9)));
@@ -222,6 +230,7 @@ fn json_keeps_its_keys_and_adds_up() {
     );
     assert_eq!(info["modules"][1]["symbols"], json!("exports"));
     assert_eq!(info["sets"][0]["sets"], json!(["solver", "wait"]));
+    assert_eq!(info["refinements"]["refinements"], json!(["hot"]));
     assert_eq!(
         info["sets"][1],
         json!({"file": "app.csprof.sets", "for": "this profile", "sets": [], "problems": []})
@@ -288,7 +297,7 @@ Samples of all sources together
 #[test]
 fn json_lists_all_sources() {
     let mut out = Vec::new();
-    super::json::write(&of_two_sources(), &sets(), &mut out).unwrap();
+    super::json::write(&of_two_sources(), &places(), &mut out).unwrap();
     let info: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(
         info["sources"],

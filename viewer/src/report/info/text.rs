@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::profile::{Exit, Origin, Process, Thread};
 
-use super::{SetPlace, epoch_reason, sets, text};
+use super::{Places, epoch_reason, sets, text};
 use crate::profile::Profile;
 use crate::views::cost_lines::{self, Line};
 use crate::views::costs::CpuTime;
@@ -27,13 +27,13 @@ const PROCESSES_LISTED: usize = 40;
 /// Load modules that the text lists for one epoch or for lack of symbols.
 const MODULES_LISTED: usize = 20;
 
-/// Writes the information for people, and which sets of frames there are.
+/// Writes the information for people, and which sets of frames and saved refinements there are.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(
     profile: &Profile,
-    sets: &[SetPlace],
+    places: &Places,
     ascii: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -61,7 +61,7 @@ pub fn write(
         writeln!(out, "\nand {more}, without samples, losses or messages{used}")?;
     }
     symbols(profile, form, out)?;
-    sets::text(sets, out)
+    sets::text(places, out)
 }
 
 /// Leaves the processes with most samples, the first one among them. Returns how many are left out,

@@ -94,7 +94,7 @@ pub(super) fn estimate(model: &Model, text: &str) -> Result<Option<Estimate>, St
     }
 }
 
-/// What fixing the path would give was typed.
+/// What fixing the path would save was typed.
 pub(super) fn to_fix(model: &mut Model, estimate: Option<Estimate>) -> Effects {
     let Noting { path, entered, then, .. } = std::mem::take(&mut model.noting);
     let entry = estimate.map(|estimate| Entry { state: State::ToFix, estimate, then });

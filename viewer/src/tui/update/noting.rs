@@ -1,4 +1,4 @@
-//! The prompts for a note on a call path, and for what fixing it would give.
+//! The prompts for a note on a call path, and for what fixing it would save.
 
 use super::super::message::{Notice, PromptKind};
 use super::super::model::{Model, Noting};
@@ -7,7 +7,7 @@ use super::{notes, prompt};
 use crate::views::notes::{State, Then};
 use crate::views::path::Path;
 
-/// Opens the prompt for a note on the selected row, or for what fixing it would give.
+/// Opens the prompt for a note on the selected row, or for what fixing it would save.
 pub(super) fn open(model: &mut Model, kind: PromptKind) -> Effects {
     match notes::path(model) {
         Some(path) => edit(model, kind, path),

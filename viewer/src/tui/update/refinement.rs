@@ -111,12 +111,13 @@ const MOST_NAMED: usize = 5;
 pub(super) fn save(model: &mut Model, name: &str) -> Result<Effects, String> {
     let name = name.trim();
     let plain = name.strip_prefix('!').or_else(|| name.strip_suffix('!')).unwrap_or(name);
-    let name = model.sets.free_name(plain, plain != name)?.to_owned();
+    let replaces = plain != name;
+    let name = model.sets.free_name(plain, replaces)?.to_owned();
     let refinement = model.shown_stages.to_string();
     if refinement.is_empty() {
         return Err("there are no stages to save: f adds one".to_owned());
     }
-    Ok(vec![Effect::SaveRefinement { name, refinement }])
+    Ok(vec![Effect::SaveRefinement { name, refinement, replaces }])
 }
 
 pub(super) fn clear(model: &mut Model) -> Effects {

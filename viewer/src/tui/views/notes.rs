@@ -74,7 +74,7 @@ static SHEET: Sheet = Sheet {
 struct Costs {
     /// Samples of each path, and of both sides of a comparison; `None` where it is not shown.
     samples: Vec<Option<(u64, [u64; 2])>>,
-    /// What each gives, in units of the metric, where it is in the ledger.
+    /// What each saves, in units of the metric, where it is in the ledger.
     gains: Vec<Option<u128>>,
     all: u128,
 }
@@ -89,11 +89,13 @@ struct List {
     selected: Selection,
     /// What was deleted here, the last one at the end.
     deleted: Vec<Note>,
+    /// What is being deleted or put back; whether it was, the next notes tell.
+    asked: Option<What>,
 }
 
-/// What the ledger says of a path, with what it gives beside the others.
+/// What the ledger says of a path, with what it saves beside the others.
 fn state(entry: &Entry, gain: Option<u128>, scene: &Scene) -> String {
-    let gives = || {
+    let saves = || {
         // Of a comparison there is nothing to be gained.
         let metric = scene.metric();
         let estimate = entry.estimate_text(metric);
@@ -104,8 +106,8 @@ fn state(entry: &Entry, gain: Option<u128>, scene: &Scene) -> String {
     };
     match (entry.state, entry.estimate) {
         (State::Understood, Estimate::Nothing) => "understood".to_owned(),
-        (State::Understood, _) => format!("understood; {}", gives()),
-        (State::ToFix, _) => format!("to be fixed; {}", gives()),
+        (State::Understood, _) => format!("understood; {}", saves()),
+        (State::ToFix, _) => format!("to be fixed; {}", saves()),
     }
 }
 
@@ -178,6 +180,15 @@ impl View for List {
 
     fn noted(&mut self, notes: &Arc<Notes>) {
         (self.notes, self.costs) = (Arc::clone(notes), None);
+        match self.asked.take() {
+            Some(What::Removed(note)) if notes.on(&note.path()).is_none() => {
+                self.deleted.push(*note);
+            }
+            Some(What::Restored(note)) if notes.on(&note.path()) == Some(&*note) => {
+                self.deleted.pop();
+            }
+            _ => {}
+        }
         self.version += 1;
         self.scroll(0);
     }
@@ -233,15 +244,15 @@ impl View for List {
     }
 
     fn act(&mut self, action: Action, _shown: &Refined) -> Outcome {
-        let note = |path, what| Outcome {
-            note: Some(Box::new(Change { path, what })),
-            ..Outcome::default()
+        let mut note = |path, what: What| {
+            self.asked = Some(what.clone());
+            Outcome { note: Some(Box::new(Change { path, what })), ..Outcome::default() }
         };
         if action == RESTORE {
-            let Some(deleted) = self.deleted.pop() else {
+            let Some(deleted) = self.deleted.last() else {
                 return Outcome::said("no note was deleted since the viewer began");
             };
-            return note(deleted.path(), What::Restored(Box::new(deleted)));
+            return note(deleted.path(), What::Restored(Box::new(deleted.clone())));
         }
         let Some(selected) = self.notes.list.get(self.selected.0) else {
             return Outcome::default();
@@ -250,10 +261,7 @@ impl View for List {
         let is_shown =
             |costs: &Costs| costs.samples.get(self.selected.0).is_some_and(Option::is_some);
         match action {
-            DELETE => {
-                self.deleted.push(selected.clone());
-                note(path, What::Removed(Box::new(selected.clone())))
-            }
+            DELETE => note(path, What::Removed(Box::new(selected.clone()))),
             EDIT => Outcome { ask: Some((PromptKind::Note, path)), ..Outcome::default() },
             _ if self.costs.as_ref().is_some_and(|costs| !is_shown(costs)) => {
                 Outcome::failed("this path is not in what is shown")

@@ -194,7 +194,11 @@ fn what_was_said_meanwhile_is_not_replaced_unseen() {
     };
     let half = Some((State::ToFix, Estimate::Share(500)));
     change(entry(State::ToFix, "50%")).unwrap();
-    assert!(change(entry(State::Understood, "nothing")).unwrap_err().contains("meanwhile"));
+    assert!(
+        change(entry(State::Understood, "nothing"))
+            .unwrap_err()
+            .contains("another viewer changed it")
+    );
     // As good as done.
     change(entry(State::ToFix, "50%")).unwrap();
     change(text("", "theirs")).unwrap();

@@ -3,7 +3,8 @@
 
 use super::state::{ParseError, Parser};
 use crate::refine::lang::keywords::{PREDICATES, beginnings, is_keyword};
-use crate::refine::lang::lexer::TokenKind;
+use crate::refine::lang::lexer::{Token, TokenKind};
+use crate::refine::lang::sets::Sets;
 use crate::refine::pattern::nearest::nearest;
 
 /// What other tools call it, or people.
@@ -48,6 +49,37 @@ fn usage(word: &str) -> Option<&'static str> {
         "small" => "`small incl(time) < 0.5%`",
         "callers" => "`callers of f`",
         _ => return None,
+    })
+}
+
+/// What is said of a wrong text that would be right with `|` in the place of `;`, which may be of a
+/// name.
+pub(super) fn joined_by_semicolons(
+    text: &str,
+    tokens: &[Token],
+    sets: &Sets,
+) -> Option<ParseError> {
+    let words = tokens.iter().filter(|token| matches!(token.kind, TokenKind::Word { .. }));
+    let signs = words.flat_map(|token| {
+        let word = text.get(token.range.clone()).unwrap_or("");
+        word.match_indices(';').map(|(at, _)| token.range.start + at)
+    });
+    let signs: Vec<_> = signs.collect();
+    let first = *signs.first()?;
+    let mut stages = Vec::new();
+    let mut at = 0;
+    for end in signs.into_iter().chain([text.len()]) {
+        stages.push(text.get(at..end)?.trim());
+        at = end + 1;
+    }
+    stages.retain(|stage| !stage.is_empty());
+    let joined = stages.join(" | ");
+    let refinement = super::refinement(&joined, sets).ok()?;
+    (!refinement.stages.is_empty()).then(|| ParseError {
+        text: text.to_owned(),
+        range: first..first + 1,
+        message: format!("stages are joined by `|`: {joined}"),
+        suggestions: Vec::new(),
     })
 }
 
@@ -111,10 +143,8 @@ impl Parser<'_> {
         let comma = usize::from(self.is_sign(0, ","));
         let next = self.tokens.get(self.at + comma)?;
         let word = self.keyword(comma);
-        let before = self.text.get(..self.tokens[self.at].range.start)?.trim_end();
-        // `;` may be of a name.
-        let stage = before.trim_end_matches(';');
-        if stage == before && !beginnings().any(|(name, _)| name.split(' ').next() == Some(word)) {
+        let stage = self.text.get(..self.tokens[self.at].range.start)?.trim_end();
+        if !beginnings().any(|(name, _)| name.split(' ').next() == Some(word)) {
             return None;
         }
         let then = self.text.get(next.range.start..)?;
@@ -138,7 +168,7 @@ impl Parser<'_> {
     /// What is said of a sign or word where the grammar has no place for it.
     fn advice(&self) -> Option<String> {
         let is_alone = self.at.checked_sub(1).and_then(|last| self.begun_by(last)).is_some();
-        let is_separated = self.is_sign(0, ",") || self.text.contains(';');
+        let is_separated = self.is_sign(0, ",");
         if let Some(advice) = self.two_stages().filter(|_| !is_alone || is_separated) {
             return Some(advice);
         }

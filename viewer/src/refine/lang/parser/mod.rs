@@ -27,17 +27,21 @@ pub fn parse(text: &str) -> Result<Refinement, ParseError> {
 
 /// Reads a refinement that may name these sets.
 pub(crate) fn refinement(text: &str, sets: &Sets) -> Result<Refinement, ParseError> {
+    refinement_up_to(text, sets, usize::MAX)
+}
+
+/// The same of so many stages at most.
+pub(crate) fn refinement_up_to(
+    text: &str,
+    sets: &Sets,
+    most: usize,
+) -> Result<Refinement, ParseError> {
     let tokens = lexer::tokens(text).map_err(|error| ParseError::of_lexer(text, error))?;
     let mut parser = Parser { text, tokens: &tokens, sets, at: 0, nesting: 0 };
-    if tokens.is_empty() {
-        return Ok(Refinement::default());
+    match parser.all_stages(most) {
+        Err(error) => Err(advice::joined_by_semicolons(text, &tokens, sets).unwrap_or(error)),
+        stages => Ok(Refinement { stages: stages? }),
     }
-    let mut stages = parser.stages()?;
-    while parser.at < tokens.len() {
-        parser.expect("|")?;
-        stages.extend(parser.stages()?);
-    }
-    Ok(Refinement { stages })
 }
 
 /// Reads a chain without ends: the path of a table. Nothing is the empty path.
@@ -90,6 +94,23 @@ pub(crate) fn pattern_at(text: &str, at: usize, sets: &Sets) -> Result<FramePatt
 }
 
 impl Parser<'_> {
+    /// The stages of a whole text, or of none.
+    fn all_stages(&mut self, most: usize) -> Result<Vec<Stage>, ParseError> {
+        let mut stages = Vec::new();
+        while self.at < self.tokens.len() {
+            if self.at > 0 {
+                self.expect("|")?;
+            }
+            let at = self.at;
+            stages.extend(self.stages()?);
+            if stages.len() > most {
+                self.at = at;
+                return Err(self.error(format!("these are more than {most} stages"), &[]));
+            }
+        }
+        Ok(stages)
+    }
+
     /// A stage, or those of a refinement that was saved under a name.
     fn stages(&mut self) -> Result<Vec<Stage>, ParseError> {
         let is_alone = self.at + 1 == self.tokens.len() || self.is_sign(1, "|");
