@@ -2,8 +2,8 @@
 //!
 //! `$XDG_STATE_HOME/csprof`, or `~/.local/state/csprof`; `CSPROF_STATE` names another one, an
 //! absolute path, or none where it is empty. Nothing depends on these files: where there is no such
-//! folder, or it is another user's, nothing is kept, and a file that cannot be read is as good as
-//! none.
+//! folder, or it is another user's, nothing is kept. What becomes of a file that cannot be read:
+//! screens are then as at first, and notes are not changed, since they cannot be made again.
 //!
 //! Files are replaced whole, so that two viewers at once never see half of one. Only the user can
 //! read them: names of functions and command lines may be nobody else's business.

@@ -622,3 +622,35 @@ fn the_viewer_begins_as_configured_and_takes_the_mouse() {
     let (status, _) = session.end();
     assert!(status.success());
 }
+
+/// Another program may hold the lock of the notes: the screen does not wait for it, and what could
+/// not be kept is told, whatever was typed meanwhile.
+#[test]
+fn a_lock_on_the_notes_does_not_hold_up_the_screen() {
+    let saved = saved();
+    let folder = saved.0.path().join("state/notes");
+    std::fs::create_dir_all(&folder).unwrap();
+    for folder in [&folder, folder.parent().unwrap()] {
+        let own = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(folder, own).unwrap();
+    }
+    let lock = std::fs::File::create(folder.join(".lock")).unwrap();
+    lock.lock().unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_csprof"));
+    command.args(["view", "solver.csprof"]);
+    command.env("CSPROF_STATE", folder.parent().unwrap());
+    let first = "shown 100% + out 0% = 100%";
+    let mut viewer = Session::start_command(command, "xterm-256color", saved, first);
+    viewer.press("jA3j");
+    viewer.wait_for("[3 Flat]");
+    let told = "another program holds its .lock";
+    assert!(!viewer.emulator.screen().contents().contains(told), "the screen waited");
+    viewer.wait_for(told);
+    // Once more: it is waited for at the end, and told there.
+    viewer.press("1A");
+    viewer.wait_until("bookmark", |screen| screen.contents().contains('●'));
+    viewer.press("q");
+    let (status, left) = viewer.end();
+    assert!(!status.success() && left.contains(told), "{left}");
+    drop(lock);
+}

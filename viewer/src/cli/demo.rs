@@ -24,6 +24,7 @@ use crate::refine::Refined;
 use crate::set_files::SetFiles;
 use crate::sources::Sources;
 use crate::tui::stages::Stages;
+use crate::views::notes::Change;
 use crate::{demo, launch, print, report, tui};
 
 const EXAMPLES: &str = "\
@@ -65,6 +66,7 @@ impl Demo {
             let files = std::slice::from_ref(&name);
             let (profile, name) = (&profile, name.as_str());
             let notes = NotesFile::of(profile);
+            let keeper = notes.clone();
             let opened = tui::Opened {
                 profile,
                 name,
@@ -75,7 +77,7 @@ impl Demo {
                 sources: &Sources::default(),
                 sets: &sets,
                 notes: notes.load().0,
-                note: &|change| notes.change(change),
+                note: Arc::new(move |change: &Change| keeper.change(change)),
                 problems: &[],
                 remark: None,
                 left: &|_| {},

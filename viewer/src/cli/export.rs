@@ -98,6 +98,7 @@ impl Export {
         let files = self.files.set_files();
         // All that can fail but output does so before a file is made.
         let write = self.prepare(&profile, &files)?;
+        // Standard output may be a file, or appended to: it is written to, never replaced.
         let is_file = |path: &&Path| !["-", "/dev/stdout"].map(Path::new).contains(path);
         match self.output.as_deref().filter(is_file) {
             Some(path) => {

@@ -28,6 +28,7 @@ use crate::tui::stages::Stages;
 use crate::tui::views::{TABS, VIEWS};
 use crate::tui::{Opened, Options, ProfileReader, run};
 use crate::views::columns::Id;
+use crate::views::notes::Change;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -209,7 +210,7 @@ impl View {
             sources,
             sets,
             notes,
-            note: &|change| notes_file.change(change),
+            note: Arc::new(move |change: &Change| notes_file.change(change)),
             problems,
             remark,
             left,
@@ -236,18 +237,27 @@ impl View {
 
     /// The place for how these files are left, opened in this way.
     fn memory(&self) -> Option<Memory> {
+        let files: Vec<PathBuf> = self.all_files().cloned().collect();
+        self.remember.then(|| Memory::of(&files, &self.way()))?
+    }
+
+    /// In which way the files are opened, as far as screens differ by it. Screens are kept under
+    /// it, so it stays as it is from one csprof to the next.
+    fn way(&self) -> String {
         let way = match (self.is_compared(), self.normalize, self.runs.scaling) {
             (false, ..) => "shown".to_owned(),
             (true, true, None) => "shares".to_owned(),
             (true, false, None) => "compared".to_owned(),
-            (true, _, Some(scaling)) => format!("{scaling:?}"),
+            (true, _, Some(scaling)) => scaling.name().to_owned(),
         };
-        let way = match self.runs.with.len() {
+        let way = match self.runs.workers {
+            None => way,
+            Some([base, other]) => format!("{way} {base},{other}"),
+        };
+        match self.runs.with.len() {
             0 => way,
             with => format!("{way} with {with}"),
-        };
-        let files: Vec<PathBuf> = self.all_files().cloned().collect();
-        self.remember.then(|| Memory::of(&files, &way))?
+        }
     }
 
     /// The profile, or the comparison.
@@ -273,5 +283,32 @@ impl View {
         let files = &self.files.files[..];
         let sides = if with.is_empty() { files.split_at(1).into() } else { [files, with] };
         Compare { metric, scale, scaling, workers, ..usual }.open(sides)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        view: View,
+    }
+
+    fn way(line: &str) -> String {
+        let words = format!("csprof {line}");
+        Line::try_parse_from(words.split(' ')).unwrap().view.way()
+    }
+
+    #[test]
+    fn what_is_shown_otherwise_is_kept_otherwise() {
+        assert_eq!(way("a.csprof"), "shown");
+        assert_eq!(way("a.csprof b.csprof --normalize"), "shares");
+        assert_eq!(way("a.csprof b.csprof --scaling strong"), "strong");
+        assert_eq!(way("a.csprof b.csprof --scaling strong --workers 2,8"), "strong 2,8");
+        assert_eq!(way("a.csprof b.csprof --with c.csprof"), "compared with 1");
     }
 }

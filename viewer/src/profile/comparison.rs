@@ -21,6 +21,7 @@ use csprof_format::ids::{EpochId, ModuleId, ProcessId, ThreadId};
 use csprof_format::profile::Metric;
 use regex::Regex;
 
+pub use super::deviation::{LEAST_VARIANCE, Method, Noise};
 use super::intern::Interner;
 use super::merge::{
     Agreement, Merger, Renumbered, Unmergeable, measure_the_same, runs_of, sampled_by,
@@ -29,7 +30,6 @@ use super::name::{ShownName, marked};
 pub use super::sides::{
     BASE, Comparison, OTHER, Scale, Scaling, ScalingKind, Side, SideRun, UNSEEN,
 };
-pub use super::spread::{LEAST_VARIANCE, Method, Noise};
 use super::{
     Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, NodesBuilder, Profile,
     Shared, Stream,
@@ -281,8 +281,6 @@ fn metrics_of(
 /// A run of which this is the first process, as a side.
 fn describe(name: &str, profile: &Profile, first: ProcessId) -> Side {
     let info = &profile.info;
-    let of_processes = info.processes.iter().flat_map(|process| &process.losses);
-    let of_threads = info.threads.iter().flat_map(|thread| &thread.losses);
     let total = profile.total();
     Side {
         name: name.to_owned(),
@@ -290,7 +288,7 @@ fn describe(name: &str, profile: &Profile, first: ProcessId) -> Side {
         run: info.run.clone(),
         metric: info.metric.clone(),
         total,
-        lost: of_processes.chain(of_threads).fold(0, |sum, &lost| sum.saturating_add(lost)),
+        lost: profile.lost(),
     }
 }
 

@@ -13,6 +13,7 @@ mod builder;
 mod column;
 pub mod comparison;
 mod counts;
+mod deviation;
 mod intern;
 mod load;
 pub mod merge;
@@ -24,7 +25,6 @@ pub mod program_key;
 mod projection;
 mod shared;
 mod sides;
-mod spread;
 mod times;
 
 pub use builder::NodesBuilder;

@@ -43,6 +43,14 @@ impl Profile {
         self.nodes.samples.iter().sum()
     }
 
+    /// Samples that were lost, of processes and threads.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        let of_processes = self.info.processes.iter().flat_map(|process| &process.losses);
+        let of_threads = self.info.threads.iter().flat_map(|thread| &thread.losses);
+        of_processes.chain(of_threads).fold(0, |sum, &lost| sum.saturating_add(lost))
+    }
+
     /// All metrics, the first one first; at least one.
     pub fn metrics(&self) -> impl Iterator<Item = (MetricRef, &saved::Metric)> {
         (0..).map(MetricRef).zip(self.info.metrics())

@@ -63,7 +63,7 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let percent_of = PercentOf::shown(options.percent_of_shown);
     let basis = Basis { measure, percent_of, form, ..Basis::new(refined) };
     let (list, of_processes) = unwatched(|watch| contexts(refined, watch));
-    let of_threads = list.iter().any(|of| of.spread(refined.metric).unwrap_or_default().peers > 1);
+    let of_threads = list.iter().any(|of| of.balance(refined.metric).unwrap_or_default().peers > 1);
     let processes = list.iter().filter(|context| context.thread.is_none()).count();
     let mut programs = programs(refined, &list);
     // Where each process has a program of its own, the list is the same.
@@ -110,7 +110,7 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     }
     let whose = of_processes.whose(form);
     if let Some(whose) = &whose {
-        let imbalance = measure.text(of_processes.spread.imbalance(), refined.looked_at(), form);
+        let imbalance = measure.text(of_processes.balance.imbalance(), refined.looked_at(), form);
         writeln!(out, "Imbalance of the {whose}: {imbalance}.")?;
     }
     if whose.is_none() && !of_threads {
@@ -146,8 +146,8 @@ pub fn json(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let measure = options.measure.unwrap_or_default();
     let (list, of_processes) = unwatched(|watch| all_contexts(refined, watch));
     let (rows, _) = wanted(refined, list, Limits::for_machines(options));
-    let imbalance = measure.of(of_processes.spread.imbalance(), refined.looked_at());
-    let heading = heading(refined, options, Some((imbalance, of_processes.spread.peers)));
+    let imbalance = measure.of(of_processes.balance.imbalance(), refined.looked_at());
+    let heading = heading(refined, options, Some((imbalance, of_processes.balance.peers)));
     let basis = Basis { measure, ..Basis::new(refined) };
     let columns = basis.of_contexts_for_machines();
     let mut written = json::JsonRows::begin(&heading, out)?;

@@ -13,7 +13,8 @@
 //! `noise` is `[low, high]`, what each of so many equal peers would have by sampling; `is_noise` is
 //! false also where each is within it, but all together differ by more. They and `imbalance` are
 //! `null` for epochs and slices of time. Threads and epochs are those of `process`; `others` says
-//! how many other processes have such, too. Rows are the peers, the one with most first.
+//! how many other processes have such, too. `peer` and `process` have names as they are, not cut as
+//! for people. Rows are the peers, the one with most first.
 
 use core::cmp::Reverse;
 use std::io::{self, Write};
@@ -30,7 +31,7 @@ use super::{Measure, Options};
 use crate::refine::{Chain, Refined, Stopped, Watch};
 use crate::views::Cost;
 use crate::views::dimension::TIME;
-use crate::views::distribution::{Distribution, Over, Subject};
+use crate::views::distribution::{Distribution, NO_PEERS, Over, Subject};
 use crate::views::number::{Form, counted, percent};
 use crate::views::path::Path;
 use crate::views::printable::printable;
@@ -54,10 +55,6 @@ pub struct Report {
     /// The cost that text is about, and by which peers are ordered.
     cost: Cost,
 }
-
-/// Why there is no dimension to report.
-pub const NO_PEERS: &str = "There is nothing to compare: one rank or process, one thread and one \
-                            epoch, or none that do the same work at one time.";
 
 /// Why there are no slices of time.
 const NO_TIMES: &str = "it is not known when samples were taken: csprof record --times keeps it";
@@ -151,7 +148,7 @@ pub fn text(
     let dimension = &over.dimension;
     let parts = over.parts(number, cost);
     let statistics = distribution.statistics(over, number, cost);
-    let elsewhere = match whole.saturating_sub(statistics.spread.sum) {
+    let elsewhere = match whole.saturating_sub(statistics.balance.sum) {
         0 => String::new(),
         samples if dimension.axis.is_none() => format!("; {} without a time", amount(samples)),
         samples => format!("; {} in other processes and in no peers", amount(samples)),
@@ -169,13 +166,9 @@ pub fn text(
     writeln!(out, "{}", statistics.verdict(has_imbalance, measure, (metric, form)))?;
     writeln!(out)?;
     writeln!(out, "{}", strip::text(&strip::greatest(&parts, CELLS), form))?;
-    let longest = strip::cells(parts.len(), CELLS).map(|cell| cell.len()).max().unwrap_or(1);
-    if longest > 1 {
-        let most = counted(longest as u64, dimension.noun(), form);
-        writeln!(
-            out,
-            "each character stands for up to {most} in their order and shows the largest"
-        )?;
+    let of_cells = (parts.len(), CELLS);
+    if let Some(said) = strip::what_each_shows("character", of_cells, dimension.noun(), form) {
+        writeln!(out, "{said}")?;
     }
     writeln!(out)?;
     let heads =
@@ -184,7 +177,7 @@ pub fn text(
     let order = report.order(&parts, whole, options);
     let limit = Limits::for_text(options).rows;
     for &peer in order.iter().take(limit) {
-        let label = cut(&dimension.peers[peer].label, LONGEST, form);
+        let label = cut(&dimension.peers[peer].label.text, LONGEST, form);
         lines.push((vec![amount(parts[peer]), percent(parts[peer], whole)], label));
     }
     let aligned = Aligned::of_numbers(2, lines.iter().map(|(cells, _)| cells));
@@ -255,13 +248,13 @@ impl JsonStatistics {
         let real = |samples: f64| samples * whole(1) as f64;
         let has_imbalance = over.dimension.has_imbalance();
         Self {
-            sum: whole(statistics.spread.sum),
+            sum: whole(statistics.balance.sum),
             min: whole(statistics.least),
             median: real(statistics.median_twice as f64 / 2.0),
             mean: real(statistics.mean()),
-            max: whole(statistics.spread.most),
+            max: whole(statistics.balance.most),
             standard_deviation: real(statistics.deviation),
-            imbalance: has_imbalance.then(|| whole(statistics.spread.imbalance())),
+            imbalance: has_imbalance.then(|| whole(statistics.balance.imbalance())),
             noise: has_imbalance.then(|| statistics.noise.map(real)),
             is_noise: has_imbalance.then_some(statistics.is_noise),
         }
@@ -299,7 +292,7 @@ pub fn json(
         heading: heading(refined, options, None),
         path: report.path.as_ref().map(ToString::to_string),
         over: over.map(|over| over.dimension.name()),
-        process: over.and_then(|over| over.dimension.process.as_deref()),
+        process: over.and_then(|over| Some(&*over.dimension.process.as_ref()?.raw)),
         others: over.map_or(0, |over| over.dimension.others),
         peers: over.map_or(0, |over| over.dimension.peers.len()),
         row: Costs { inclusive: of(Cost::Inclusive), exclusive: of(Cost::Exclusive) },
@@ -335,7 +328,7 @@ pub fn csv(
     let mut table = csv::Writer::from_writer(out);
     table.write_record(HEADS).map_err(of_output)?;
     let Some(over) = report.over() else { return table.flush() };
-    let process = over.dimension.process.as_deref().unwrap_or_default();
+    let process = over.dimension.process.as_ref().map_or("", |process| &process.raw);
     let is_noise = [Cost::Inclusive, Cost::Exclusive].map(|cost| {
         let statistics = report.distribution.statistics(over, refined.metric, cost);
         let is_known = over.dimension.has_imbalance();
@@ -370,7 +363,7 @@ fn each<'r>(
         let [inclusive, exclusive] =
             [0, 1].map(|cost: usize| measure.of(costs[cost][peer], metric));
         let known = &over.dimension.peers[peer];
-        write(JsonPeer { peer: &known.label, stage: &known.stage, inclusive, exclusive })
+        write(JsonPeer { peer: &known.label.raw, stage: &known.stage, inclusive, exclusive })
     })
 }
 
@@ -442,10 +435,10 @@ incl time  % row  rank
         assert_eq!(object["path"], "wait");
         let expected: serde_json::Value = serde_json::json!({
             "sum": 170, "min": 25, "median": 25.0, "mean": 42.5, "max": 95, "imbalance": 210,
-            "standard_deviation": (4.0_f64 * 42.5 * 42.5).sqrt(), "noise": 0, "is_noise": false,
+            "is_noise": false,
         });
-        for key in ["sum", "min", "median", "mean", "max", "imbalance", "is_noise"] {
-            assert_eq!(object["inclusive"][key], expected[key], "{key}");
+        for (key, expected) in expected.as_object().unwrap() {
+            assert_eq!(object["inclusive"][key], *expected, "{key}");
         }
         assert_eq!(object["row"], serde_json::json!({"inclusive": 173, "exclusive": 23}));
         let first = serde_json::json!({
@@ -462,6 +455,34 @@ incl time  % row  rank
             ]
         );
         assert_eq!(lines.len(), 5);
+    }
+
+    /// Names are as the program gave them, as in the other forms for machines: whole, and without
+    /// what people see in place of control characters.
+    #[test]
+    fn machines_get_names_as_they_are() {
+        let name = format!("w\u{1b}[31m{}", "x".repeat(90));
+        let outline = "# rank=0 thread=1 epoch=0\nrun 5\n# rank=0 thread=2 epoch=0\nrun 5\n";
+        let mut profile = from_outline(outline).unwrap();
+        profile.info.processes[0].rank = None;
+        let (pid, tid) = (profile.info.processes[0].pid, profile.info.threads[0].tid);
+        profile.info.processes[0].command = vec![name.clone().into_bytes()];
+        profile.info.threads.iter_mut().for_each(|of| of.name = name.clone().into_bytes());
+        let refined = Refined::base(&profile);
+        let report = Report::new(&refined, None, Some("thread"), Cost::Inclusive).unwrap();
+        let written = |write: fn(&Refined, &Report, &Options, &mut Vec<u8>) -> io::Result<()>| {
+            let mut out = Vec::new();
+            write(&refined, &report, &Options::default(), &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let object: serde_json::Value = serde_json::from_str(&written(json)).unwrap();
+        assert_eq!(object["process"], format!("pid {pid} {name}"));
+        assert_eq!(object["rows"][0]["peer"], format!("{tid} {name}"));
+        // A cell of CSV has no control character, in any report.
+        let in_cell = format!("\n{tid} {},", printable(&name));
+        assert!(written(csv).contains(&in_cell), "{}", written(csv));
+        let text = written(super::text);
+        assert!(!text.contains('\u{1b}') && !text.contains(&name[8..]), "{text}");
     }
 
     #[test]

@@ -13,7 +13,6 @@
 
 use std::io::{self, Write};
 
-use csprof_format::profile::Metric;
 use serde_json::{Value, json};
 
 use super::Options;
@@ -22,7 +21,7 @@ use crate::profile::short_name;
 use crate::refine::{Refined, unwatched};
 use crate::views::difference::Difference;
 use crate::views::notes::{Entry, Ledger, Line, Note, Notes, State, ledger};
-use crate::views::number::{Form, amount, percent};
+use crate::views::number::{Form, amount, amount_of_units, percent};
 use crate::views::printable::printable;
 use crate::views::since::{Since, since};
 use crate::views::top_down::TopDown;
@@ -58,12 +57,6 @@ fn said<'l>(
     })
 }
 
-/// An amount in units of a metric.
-fn of_units(units: u128, metric: &Metric, form: Form) -> String {
-    let one = Metric { period: 1, ..metric.clone() };
-    amount(u64::try_from(units).unwrap_or(u64::MAX), &one, form)
-}
-
 impl Said<'_> {
     fn state(&self) -> &'static str {
         match self.entry.state {
@@ -97,7 +90,9 @@ impl Said<'_> {
         let metric = refined.looked_at();
         let estimate = self.entry.estimate_text(metric);
         match self.line.gain {
-            Some(gain) => format!("saves {} (estimate: {estimate})", of_units(gain, metric, form)),
+            Some(gain) => {
+                format!("saves {} (estimate: {estimate})", amount_of_units(gain, metric, form))
+            }
             None => format!("estimate: {estimate}, which is another metric"),
         }
     }
@@ -161,7 +156,7 @@ pub fn text(
     writeln!(
         out,
         "\nTogether they would save {} of {}, and have {}% of all; no sample counts twice.",
-        of_units(ledger.gain, refined.looked_at(), form),
+        amount_of_units(ledger.gain, refined.looked_at(), form),
         amount(refined.shown, refined.looked_at(), form),
         percent(ledger.covered, refined.base)
     )
@@ -199,7 +194,7 @@ pub fn markdown(
         out,
         "**Ledger of {}**: together they would save {} of {}; no sample counts twice.\n",
         code(&heading(&notes.program, form)),
-        of_units(ledger.gain, metric, form),
+        amount_of_units(ledger.gain, metric, form),
         amount(refined.shown, metric, form)
     )?;
     if let Some(refinement) = &options.refinement {
@@ -218,7 +213,7 @@ pub fn markdown(
             "| {} | {} | {} | {} | {note} | {since} |",
             said.state(),
             said.cost(refined, form),
-            said.line.gain.map_or_else(String::new, |gain| of_units(gain, metric, form)),
+            said.line.gain.map_or_else(String::new, |gain| amount_of_units(gain, metric, form)),
             code(&said.path(form)),
         )?;
     }

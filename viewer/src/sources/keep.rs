@@ -64,9 +64,7 @@ pub enum When {
 /// What became of the files whose functions have samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keeping {
-    /// Files of which all lines, or those of sampled functions, are kept now.
-    pub files: usize,
-    /// Those of them of which no lines were kept before, by their recorded paths.
+    /// Files of which lines are kept now and no lines were kept before, by their recorded paths.
     pub added: Vec<String>,
     /// Files that are not here.
     pub missing: usize,
@@ -176,7 +174,6 @@ pub fn keep(
         if file.text.is_empty() && !is_whole {
             continue;
         }
-        keeping.files += 1;
         if before.is_none() {
             keeping.added.push(recorded.to_owned());
         }

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use anyhow::bail;
 
 use super::arrivals::{Arrival, OnDrop};
-use super::message::{Message, Notice};
+use super::message::{Message, Notice, not_kept};
 use crate::print;
 
 /// Threads that read or write files, which may be on a disk that is far away. The answer of each is
@@ -16,12 +16,14 @@ pub(super) struct Beside {
     told: Sender<Arrival>,
     /// Those that write.
     writing: Vec<JoinHandle<()>>,
+    /// The last one of those that write one after the other.
+    in_turn: Option<JoinHandle<()>>,
 }
 
 impl Beside {
     /// None yet; answers go to the first, and that there is one to the second.
     pub(super) const fn new(answer: Sender<Message>, told: Sender<Arrival>) -> Self {
-        Self { answer, told, writing: Vec::new() }
+        Self { answer, told, writing: Vec::new(), in_turn: None }
     }
 
     /// Reads something. Nobody waits for it at the end.
@@ -33,6 +35,16 @@ impl Beside {
     pub(super) fn write(&mut self, work: impl FnOnce() -> Message + Send + 'static) {
         self.writing.retain(|writing| !writing.is_finished());
         self.writing.push(self.start(work));
+    }
+
+    /// The same, when all of these that were asked for before have ended.
+    pub(super) fn write_in_turn(&mut self, work: impl FnOnce() -> Message + Send + 'static) {
+        let before = self.in_turn.take();
+        self.in_turn = Some(self.start(move || {
+            // A panic was told.
+            before.into_iter().for_each(|before| drop(before.join()));
+            work()
+        }));
     }
 
     fn start(&self, work: impl FnOnce() -> Message + Send + 'static) -> JoinHandle<()> {
@@ -54,11 +66,12 @@ impl Beside {
     ///
     /// The error says what was not written.
     pub(super) fn finish(self, answers: &Receiver<Message>) -> anyhow::Result<()> {
-        if self.writing.iter().any(|writing| !writing.is_finished()) {
+        let writing: Vec<_> = self.writing.into_iter().chain(self.in_turn).collect();
+        if writing.iter().any(|writing| !writing.is_finished()) {
             print::message("waiting until all is written; Ctrl-C gives up")?;
         }
         // A panic was told.
-        self.writing.into_iter().for_each(|writing| drop(writing.join()));
+        writing.into_iter().for_each(|writing| drop(writing.join()));
         let mut failed = Vec::new();
         for message in answers.try_iter() {
             match message {
@@ -66,6 +79,7 @@ impl Beside {
                 Message::Exported { copied: Some(_), .. } => {
                     failed.push("nothing was copied: the viewer had ended".to_owned());
                 }
+                Message::Noted { said: Err(why), .. } => failed.push(not_kept(&why)),
                 _ => {}
             }
         }

@@ -440,6 +440,12 @@ impl Message {
     }
 }
 
+/// What to say of a change of notes that was refused.
+#[must_use]
+pub fn not_kept(cause: &str) -> String {
+    format!("not kept: {cause}")
+}
+
 /// One of the views, by its place among them; the digits choose them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ViewId(pub usize);

@@ -136,8 +136,12 @@ pub struct Model {
     pub begun: Vec<Key>,
     /// How often the next key is meant, as far as it was typed.
     pub count: Option<usize>,
-    /// What was said of call paths.
+    /// What was said of call paths, also what is still being kept.
     pub notes: Arc<Notes>,
+    /// What is known to be kept of that.
+    pub kept_notes: Arc<Notes>,
+    /// How many changes of it are still being kept.
+    pub notes_under_way: usize,
     /// The path that a prompt is about, as it was when the prompt opened.
     pub noting: Noting,
     /// What happened.
@@ -224,6 +228,8 @@ impl Model {
             begun: Vec::new(),
             count: None,
             notes: Arc::default(),
+            kept_notes: Arc::default(),
+            notes_under_way: 0,
             noting: Noting::default(),
             notice: None,
             ticket: 0,
@@ -244,9 +250,15 @@ impl Model {
         self.views.iter_mut().for_each(|view| view.look_in(sources));
     }
 
-    /// This was said of call paths.
+    /// This was said of call paths, and is kept.
     pub fn take_notes(&mut self, notes: Arc<Notes>) {
-        self.views.iter_mut().for_each(|view| view.noted(&notes));
+        self.kept_notes = Arc::clone(&notes);
+        self.show_notes(notes, true);
+    }
+
+    /// This is said of call paths, with changes that may yet be refused unless they `are_kept`.
+    pub(super) fn show_notes(&mut self, notes: Arc<Notes>, are_kept: bool) {
+        self.views.iter_mut().for_each(|view| view.noted(&notes, are_kept));
         self.notes = notes;
     }
 
@@ -256,7 +268,9 @@ impl Model {
         let row = rows.row(line);
         let name = self.name(row.function);
         // Most rows have none, and paths may be long.
-        let mut may_be = self.notes.list.iter().filter(|note| note.may_end_in(name)).peekable();
+        let depth = rows.depth(line);
+        let may_be = self.notes.list.iter().filter(|note| note.may_be_of(name, depth));
+        let mut may_be = may_be.peekable();
         if self.seen() != ViewId::HOME || may_be.peek().is_none() {
             return None;
         }
@@ -307,7 +321,7 @@ impl Model {
         if !is_alike {
             self.scene.refined = forest.refined.clone();
             self.views = views::all(&self.scene);
-            self.take_notes(Arc::clone(&self.notes));
+            self.show_notes(Arc::clone(&self.notes), self.notes_under_way == 0);
             self.history = History::default();
             self.choices = None;
         }

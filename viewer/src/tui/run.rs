@@ -107,7 +107,7 @@ pub struct Opened<'o> {
     /// What was said of call paths.
     pub notes: Notes,
     /// Says something of one.
-    pub note: &'o NoteKeeper<'o>,
+    pub note: NoteKeeper,
     /// What else is wrong, for people.
     pub problems: &'o [String],
     /// What became of the screen to begin with, for people.
@@ -118,7 +118,7 @@ pub struct Opened<'o> {
 
 /// Says something of a call path; returns all that is said then, as far as that is known, and why
 /// the change could not be kept.
-pub type NoteKeeper<'n> = dyn Fn(&Change) -> (Option<Notes>, Option<String>) + 'n;
+pub type NoteKeeper = Arc<dyn Fn(&Change) -> (Option<Notes>, Option<String>) + Send + Sync>;
 
 /// What a command line of `:repro` or `:export` gives of a profile; an error is for people.
 pub type Writer = Arc<dyn Fn(&Profile, &[String]) -> anyhow::Result<Vec<u8>> + Send + Sync>;
@@ -201,7 +201,7 @@ pub fn run(
             drop(sender.send(Arrival::Answered));
         });
     };
-    let outcome = beside(work, &requests, || {
+    let shown = beside(work, &requests, || {
         if let Some(screen) = &options.resumed {
             for effect in resume(&mut shell.model, screen) {
                 shell.perform(effect)?;
@@ -215,15 +215,15 @@ pub fn run(
         })?;
         shell.run()
     });
-    if outcome.is_ok() {
+    if shown.is_ok() {
         (opened.left)(&SavedScreen::of(&mut shell.model));
     }
     let Shell { screen, print_at_end, files, answers, ended_by, .. } = shell;
     drop(screen);
-    let mut outcome = outcome;
-    if ended_by.is_none() && outcome.is_ok() {
-        outcome = files.finish(&answers);
-    }
+    let outcome = match ended_by {
+        None => shown.and_then(|()| files.finish(&answers)),
+        Some(_) => shown,
+    };
     for line in print_at_end {
         print::line(&line).context("standard output: cannot be written")?;
     }
@@ -275,7 +275,7 @@ struct Shell<'r> {
     last_click: Option<(u16, u16, Instant)>,
     print_at_end: Vec<String>,
     set_files: &'r SetFiles,
-    note: &'r NoteKeeper<'r>,
+    note: NoteKeeper,
     /// The signal that ended the viewer.
     ended_by: Option<i32>,
 }
@@ -288,8 +288,13 @@ impl Shell<'_> {
             let Ok(arrival) = self.arrivals.recv() else { return Ok(()) };
             let mut next = Some(arrival);
             while let Some(arrival) = next {
+                let is_answer = matches!(arrival, Arrival::Answered);
                 if self.take_in(arrival)? == Flow::End {
                     return Ok(());
+                }
+                // A key after it would wipe a refusal that nobody has seen.
+                if is_answer && matches!(self.model.notice, Some(Notice::Failed(_))) {
+                    break;
                 }
                 next = self.arrivals.try_recv().ok();
             }
@@ -448,9 +453,13 @@ impl Shell<'_> {
                 });
             }
             Effect::Note(change) => {
-                let (notes, failed) = (self.note)(&change);
-                let said = failed.map_or_else(|| Ok(change.what.said()), Err);
-                return self.update(Message::Noted { notes: notes.map(Arc::new), said });
+                let note = Arc::clone(&self.note);
+                // It waits for other viewers, and for the disk.
+                self.files.write_in_turn(move || {
+                    let (notes, failed) = note(&change);
+                    let said = failed.map_or_else(|| Ok(change.what.said()), Err);
+                    Message::Noted { notes: notes.map(Arc::new), said }
+                });
             }
             Effect::Edit { path, line } => return self.edit(&path, line),
             Effect::Copy(text) => self.screen.copy(&text).context(TERMINAL)?,

@@ -192,6 +192,8 @@ pub trait Rows {
     fn open_places(&self) -> Vec<Vec<usize>>;
     /// The functions from the root to a line's row.
     fn path(&self, refined: &Refined, line: Line) -> Path;
+    /// How many rows that path has.
+    fn depth(&self, line: Line) -> usize;
     /// The rows from the root's child to a line's row.
     fn rows_to(&self, line: Line) -> Vec<&Row>;
     /// The lines whose row's function is wanted, those that cost most first.
@@ -619,6 +621,10 @@ impl<D: Direction> Rows for Table<D> {
 
     fn path(&self, refined: &Refined, line: Line) -> Path {
         self.tree.path(refined, line.row)
+    }
+
+    fn depth(&self, line: Line) -> usize {
+        self.tree.depth(line.row) as usize
     }
 
     fn open_places(&self) -> Vec<Vec<usize>> {

@@ -357,8 +357,9 @@ pub trait View: Debug {
     /// Source files are looked for there.
     fn look_in(&mut self, _sources: &Sources) {}
 
-    /// This is what was said of call paths.
-    fn noted(&mut self, _notes: &Arc<Notes>) {}
+    /// This is what was said of call paths, with changes that may yet be refused unless they
+    /// `are_kept`.
+    fn noted(&mut self, _notes: &Arc<Notes>, _are_kept: bool) {}
 
     // What is kept of it.
 

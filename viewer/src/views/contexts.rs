@@ -41,20 +41,20 @@ pub struct Context {
     /// Whether it is one of the peers that an imbalance is of.
     pub is_peer: bool,
     /// How each metric is spread over the threads of a process; empty for a thread.
-    pub spreads: Vec<Spread>,
+    pub balances: Vec<Balance>,
 }
 
 impl Context {
     /// How a metric is spread over the threads; `None` for a thread.
     #[must_use]
-    pub fn spread(&self, metric: MetricRef) -> Option<Spread> {
-        self.spreads.get(metric.index()).copied()
+    pub fn balance(&self, metric: MetricRef) -> Option<Balance> {
+        self.balances.get(metric.index()).copied()
     }
 }
 
 /// How samples are spread over peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spread {
+pub struct Balance {
     /// How many peers there are.
     pub peers: u64,
     /// Samples of the one with most.
@@ -63,7 +63,7 @@ pub struct Spread {
     pub sum: u64,
 }
 
-impl Spread {
+impl Balance {
     /// That of these samples of each.
     #[must_use]
     pub fn of(parts: &[u64]) -> Self {
@@ -82,7 +82,7 @@ impl Spread {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imbalance {
     /// How the metric that is looked at is spread over them.
-    pub spread: Spread,
+    pub balance: Balance,
     /// Whether they are ranks, not processes.
     pub ranks: bool,
 }
@@ -92,7 +92,7 @@ impl Imbalance {
     #[must_use]
     pub fn whose(&self, form: Form) -> Option<String> {
         let one = if self.ranks { "rank" } else { "process" };
-        (self.spread.peers > 1).then(|| counted(self.spread.peers, one, form))
+        (self.balance.peers > 1).then(|| counted(self.balance.peers, one, form))
     }
 }
 
@@ -187,9 +187,9 @@ pub fn all_contexts(
             Some(false) => "base: ",
             Some(true) => "other: ",
         };
-        let spread = |metric: usize| {
+        let balance = |metric: usize| {
             let of_peers = threads.iter().filter(|(thread, _)| peers.is_peer(**thread));
-            Spread::of(&of_peers.map(|(_, sums)| sums[metric]).collect::<Vec<_>>())
+            Balance::of(&of_peers.map(|(_, sums)| sums[metric]).collect::<Vec<_>>())
         };
         if let Some(peer) = peers.of_process(process) {
             *of_peers.entry(peer).or_default() += sums[looked_at];
@@ -205,7 +205,7 @@ pub fn all_contexts(
             run: run(process),
             threads: threads.len(),
             is_peer: peers.of_process(process).is_some(),
-            spreads: (0..metrics.len()).map(spread).collect(),
+            balances: (0..metrics.len()).map(balance).collect(),
         });
         let mut threads: Vec<_> = threads.into_iter().collect();
         threads.sort_by_key(|(thread, sums)| (Reverse(sums[looked_at]), *thread));
@@ -222,12 +222,12 @@ pub fn all_contexts(
                 run: run(process),
                 threads: 0,
                 is_peer: peers.is_peer(thread),
-                spreads: Vec::new(),
+                balances: Vec::new(),
             });
         }
     }
     let of_peers: Vec<u64> = of_peers.into_values().collect();
-    Ok((list, Imbalance { spread: Spread::of(&of_peers), ranks: peers.ranks }))
+    Ok((list, Imbalance { balance: Balance::of(&of_peers), ranks: peers.ranks }))
 }
 
 /// What is no function and has these samples of each metric.
@@ -378,10 +378,10 @@ main 5
             refined.shown
         );
         let line = |c: &Context| {
-            let imbalance = c.spread(refined.metric).unwrap_or_default().imbalance();
+            let imbalance = c.balance(refined.metric).unwrap_or_default().imbalance();
             format!("{} {imbalance} {}", c.row.of(refined.metric).inclusive, c.stage)
         };
-        (list.iter().map(line).collect(), imbalance.spread.imbalance(), imbalance.spread.peers)
+        (list.iter().map(line).collect(), imbalance.balance.imbalance(), imbalance.balance.peers)
     }
 
     #[test]
@@ -435,13 +435,13 @@ main 25 realtime:20
         for (metric, expected) in [(0, "15 5 2, 10 0 0, 5 0 0"), (1, "50 10 2, 30 0 0, 20 0 0")] {
             let refined = Refined::base(&profile).looking_at(MetricRef(metric));
             let (list, _) = contexts(&refined, &Watch::none()).unwrap();
-            let imbalance = |spread: Spread| spread.imbalance();
+            let imbalance = |balance: Balance| balance.imbalance();
             let row = |c: &Context| {
-                let imbalance = c.spread(refined.metric).map_or(0, imbalance);
+                let imbalance = c.balance(refined.metric).map_or(0, imbalance);
                 format!("{} {imbalance} {}", c.row.of(refined.metric).inclusive, c.threads)
             };
             assert_eq!(list.iter().map(row).collect::<Vec<_>>().join(", "), expected);
-            let of_each = [0, 1].map(|other| list[0].spread(MetricRef(other)).map(imbalance));
+            let of_each = [0, 1].map(|other| list[0].balance(MetricRef(other)).map(imbalance));
             assert_eq!(of_each, [Some(5), Some(10)]);
             let programs = programs(&refined, &list);
             let of_each = [0, 1].map(|other| programs[0].row.of(MetricRef(other)).inclusive);
@@ -455,7 +455,7 @@ main 25 realtime:20
         for (parts, expected) in
             [(&[][..], 0), (&[7], 0), (&[7, 7, 7], 0), (&[1, 4, 1], 6), (&[0, 10], 10)]
         {
-            assert_eq!(Spread::of(parts).imbalance(), expected, "{parts:?}");
+            assert_eq!(Balance::of(parts).imbalance(), expected, "{parts:?}");
         }
     }
 }

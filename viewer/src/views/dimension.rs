@@ -24,7 +24,7 @@ use crate::refine::{Axis, Period, Refined};
 /// What slices of time are called on command lines.
 pub const TIME: &str = "time";
 
-/// Most characters of a program's or a thread's name.
+/// Most characters of a program's or a thread's name, for people.
 const LONGEST_NAME: usize = 60;
 
 /// Peers, and which of them each part of the forest is of.
@@ -33,7 +33,7 @@ pub struct Dimension {
     /// What the peers are; `None` for slices of time.
     pub axis: Option<Axis>,
     /// The process whose threads or epochs they are: `rank 3, pid 4711 solver`.
-    pub process: Option<String>,
+    pub process: Option<Label>,
     /// How many other processes have threads that are peers, or several epochs.
     pub others: usize,
     /// The peers, in the order of their numbers; at least two.
@@ -47,10 +47,28 @@ pub struct Dimension {
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// What people call it: `rank 3`, `4712 worker`.
-    pub label: String,
+    /// What it is called: `rank 3`, `4712 worker`.
+    pub label: Label,
     /// The refinement to it.
     pub stage: String,
+}
+
+/// What a peer, or the process of peers, is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// For people: nothing in it is a control character, and long names are cut.
+    pub text: String,
+    /// For machines: with the name as the program gave it.
+    pub raw: String,
+}
+
+impl Label {
+    /// Numbers, and the name behind them, which may be empty.
+    fn new(numbers: &str, name: &str) -> Self {
+        let join = |name: &str| format!("{numbers} {name}").trim_end().to_owned();
+        let short: String = name.chars().take(LONGEST_NAME).collect();
+        Self { text: join(&printable(&short)), raw: join(name) }
+    }
 }
 
 impl Dimension {
@@ -83,7 +101,7 @@ impl Dimension {
     pub fn whose(&self, form: Form) -> String {
         let count = counted(self.peers.len() as u64, self.noun(), form);
         match &self.process {
-            Some(process) => format!("{count} of {process}"),
+            Some(process) => format!("{count} of {}", process.text),
             None => count,
         }
     }
@@ -134,7 +152,10 @@ fn of_processes(refined: &Refined, peers: &Peers, stages: &Stages<'_>) -> Option
     let numbered: BTreeMap<u32, ProcessId> = numbered.collect();
     let places: BTreeMap<u32, u32> = numbered.keys().copied().zip(0..).collect();
     let list = numbered.iter().map(|(number, &process)| match peers.ranks {
-        true => Peer { label: format!("rank {number}"), stage: format!("rank = {number}") },
+        true => Peer {
+            label: Label::new(&format!("rank {number}"), ""),
+            stage: format!("rank = {number}"),
+        },
         false => Peer { label: process_label(refined, process), stage: stages.process(process) },
     });
     let of_stream = |stream: &Stream| places.get(&peers.of_process(stream.process)?).copied();
@@ -161,8 +182,7 @@ fn of_threads(
     let places: BTreeMap<ThreadId, u32> = list.iter().copied().zip(0..).collect();
     let peer = |thread: &ThreadId| {
         let known = &threads[thread.index()];
-        let name = short(&String::from_utf8_lossy(&known.name));
-        let label = format!("{} {name}", known.tid).trim_end().to_owned();
+        let label = Label::new(&known.tid.to_string(), &String::from_utf8_lossy(&known.name));
         Peer { label, stage: stages.thread(*thread) }
     };
     let of_stream = refined.streams.iter().map(|stream| places.get(&stream.thread).copied());
@@ -198,7 +218,7 @@ fn of_epochs(
             true => format!("epoch = {number}"),
             false => format!("{} and epoch = {number}", stages.process(process)),
         };
-        Peer { label: format!("epoch {number}"), stage }
+        Peer { label: Label::new(&format!("epoch {number}"), ""), stage }
     };
     let of_stream = |stream: &Stream| {
         let stream = Some(stream).filter(|stream| stream.process == process)?;
@@ -215,7 +235,7 @@ fn of_time(refined: &Refined) -> Option<Dimension> {
     let peer = |slice: usize| {
         let (from_ns, to_ns) = slices.bounds(slice);
         let period = Period::between(from_ns, to_ns);
-        Peer { label: period.to_string(), stage: format!("during {period}") }
+        Peer { label: Label::new(&period.to_string(), ""), stage: format!("during {period}") }
     };
     let peers = (0..slices.count()).map(peer).collect();
     let of_stream = vec![None; refined.streams.len()];
@@ -223,13 +243,8 @@ fn of_time(refined: &Refined) -> Option<Dimension> {
 }
 
 /// `rank 3, pid 4711 solver`
-fn process_label(refined: &Refined, process: ProcessId) -> String {
+fn process_label(refined: &Refined, process: ProcessId) -> Label {
     let known = &refined.profile.info.processes[process.index()];
     let rank = known.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
-    format!("{rank}pid {} {}", known.pid, short(&program(known))).trim_end().to_owned()
-}
-
-/// A name from a file, cut where it is longer than people read.
-fn short(name: &str) -> String {
-    printable(&name.chars().take(LONGEST_NAME).collect::<String>()).into_owned()
+    Label::new(&format!("{rank}pid {}", known.pid), &program(known))
 }

@@ -14,11 +14,27 @@ use super::dimension::{Dimension, dimensions};
 use super::path::Path;
 use super::row::Cost;
 use super::slices::{Part, Slices, in_slices};
-use super::statistics::{Statistics, together};
+use super::statistics::{Statistics, samples_per_signal};
 use super::top_down::TopDown;
 use super::tree::RowId;
 use crate::profile::{FrameKind, FunctionRef, MetricRef};
 use crate::refine::{Cancelled, Chain, Refined, Stopped, Watch, depth_first, in_width};
+
+/// Why there is no dimension.
+pub const NO_PEERS: &str = "there is nothing to compare: one rank or process, one thread and one \
+                            epoch, or none that do the same work at one time";
+
+/// What the distribution is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// The row of the call tree at a path; all that is shown at the empty one.
+    Path(Path),
+    /// A function, and from there outward the callers along which it was called; the last one may
+    /// be the root, where paths begin with the one before.
+    Callers(Path),
+    /// Wherever a path in the refinement language ends.
+    Chain(Chain),
+}
 
 impl Subject {
     /// Whether it is the same row: several may have functions of one key, and their numbers tell.
@@ -32,18 +48,6 @@ impl Subject {
                 _ => true,
             }
     }
-}
-
-/// What the distribution is of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// The row of the call tree at a path; all that is shown at the empty one.
-    Path(Path),
-    /// A function, and from there outward the callers along which it was called; the last one may
-    /// be the root, where paths begin with the one before.
-    Callers(Path),
-    /// Wherever a path in the refinement language ends.
-    Chain(Chain),
 }
 
 /// Samples of one metric.
@@ -80,8 +84,8 @@ pub struct Distribution {
     pub row: Vec<Samples>,
     /// Over whom.
     pub over: Vec<Over>,
-    /// How many samples of each metric come together.
-    together: Vec<f64>,
+    /// Samples per signal, of each metric.
+    per_signal: Vec<f64>,
 }
 
 /// How it is spread over the peers of one dimension.
@@ -195,8 +199,9 @@ impl Distribution {
             Over { dimension, of_peers }
         });
         let over = over.collect();
-        let together = metrics.iter().map(|&metric| together(refined, metric)).collect();
-        Ok(Some(Self { row, over, together }))
+        let per_signal =
+            metrics.iter().map(|&metric| samples_per_signal(refined, metric)).collect();
+        Ok(Some(Self { row, over, per_signal }))
     }
 
     /// What the row has.
@@ -208,8 +213,8 @@ impl Distribution {
     /// The statistics of one dimension. O(peers × log peers).
     #[must_use]
     pub fn statistics(&self, over: &Over, metric: MetricRef, cost: Cost) -> Statistics {
-        let together = self.together.get(metric.index()).copied().unwrap_or(1.0);
-        Statistics::of(&over.parts(metric, cost), together)
+        let per_signal = self.per_signal.get(metric.index()).copied().unwrap_or(1.0);
+        Statistics::of(&over.parts(metric, cost), per_signal)
     }
 }
 
@@ -523,8 +528,8 @@ start 1
                 let of = distribution(&refined, &Subject::Path(Path::default())).unwrap();
                 let over = of.over.iter().find(|over| over.dimension.axis == Some(Axis::Rank));
                 let spread =
-                    over.map(|over| of.statistics(over, MetricRef::FIRST, Cost::Inclusive).spread);
-                assert_eq!(spread, (imbalance.spread.peers > 1).then_some(imbalance.spread));
+                    over.map(|over| of.statistics(over, MetricRef::FIRST, Cost::Inclusive).balance);
+                assert_eq!(spread, (imbalance.balance.peers > 1).then_some(imbalance.balance));
             }
         }
     }

@@ -271,10 +271,12 @@ impl Note {
         self.path.iter().any(|named| named.kind() == FrameKind::Unknown)
     }
 
-    /// Whether its path ends in a function of this name, as most paths do not.
+    /// Whether its path has so many rows and ends in a function of this name, as most paths do not.
+    /// Of a recursion, rows of all depths have the name.
     #[must_use]
-    pub fn may_end_in(&self, name: &str) -> bool {
-        self.path.last().is_some_and(|named| is_same_name(&named.0, name))
+    pub fn may_be_of(&self, name: &str, depth: usize) -> bool {
+        let last = self.path.last().filter(|_| self.path.len() == depth);
+        last.is_some_and(|named| is_same_name(&named.0, name))
     }
 
     /// The rows of its path in a tree, none of them below another. A function that is inlined now

@@ -66,6 +66,13 @@ pub fn count(n: u64, form: Form) -> String {
     text
 }
 
+/// So many units of a metric, not samples, as an amount for people.
+#[must_use]
+pub fn amount_of_units(units: u128, metric: &Metric, form: Form) -> String {
+    let one = Metric { period: 1, ..metric.clone() };
+    amount(u64::try_from(units).unwrap_or(u64::MAX), &one, form)
+}
+
 /// Where a number that is cut short goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {

@@ -328,7 +328,7 @@ mod tests {
     fn imbalance(profile: &Profile, refinement: &str) -> (u64, u64) {
         let refined = apply(profile, &parse(refinement).unwrap()).unwrap();
         let (_, imbalance) = unwatched(|watch| contexts(&refined, watch));
-        (imbalance.spread.imbalance(), imbalance.spread.peers)
+        (imbalance.balance.imbalance(), imbalance.balance.peers)
     }
 
     /// What mpirun starts: a shell for each rank, which starts the solver, and a helper thread.
@@ -370,8 +370,8 @@ solve 104
         assert_eq!(imbalance(&profile, "through MPI_*"), (10, 2));
         let (list, _) = unwatched(|watch| contexts(&Refined::base(&profile), watch));
         let threads =
-            list.iter().filter(|c| c.thread.is_none()).filter_map(|c: &Context| c.spreads.first());
-        assert_eq!(threads.map(|spread| spread.peers).max(), Some(0), "{list:?}");
+            list.iter().filter(|c| c.thread.is_none()).filter_map(|c: &Context| c.balances.first());
+        assert_eq!(threads.map(|balance| balance.peers).max(), Some(0), "{list:?}");
         assert_eq!(list.iter().filter(|context| context.is_peer).count(), 4);
     }
 

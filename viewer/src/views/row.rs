@@ -46,7 +46,7 @@ pub struct Row {
     /// What it has in each column of the forest.
     pub weights: Weights,
     /// How its inclusive cost is spread over peers, where that was asked for.
-    pub spread: Option<Arc<Strip>>,
+    pub strip: Option<Arc<Strip>>,
 }
 
 /// What a row has in one column: samples of one metric, and edges, on one part of the forest.
@@ -87,12 +87,12 @@ pub struct Strip {
     /// The process whose threads they are, where they are threads.
     pub process: Option<Arc<str>>,
     /// What there is of each metric.
-    pub of_metrics: Box<[OfMetric]>,
+    pub of_metrics: Box<[StripOfMetric]>,
 }
 
 /// The same of one metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OfMetric {
+pub struct StripOfMetric {
     /// The samples of each cell: of the one of its peers with most.
     pub parts: Box<[u64]>,
     /// Whether peers that cost the same could differ as much by sampling alone.
@@ -103,7 +103,7 @@ impl Strip {
     /// What there is of a metric; `None` where no peer has any of it: what the row has is of
     /// others.
     #[must_use]
-    pub fn of(&self, metric: MetricRef) -> Option<&OfMetric> {
+    pub fn of(&self, metric: MetricRef) -> Option<&StripOfMetric> {
         let of = self.of_metrics.get(metric.index())?;
         of.parts.iter().any(|&part| part > 0).then_some(of)
     }
@@ -155,7 +155,7 @@ impl Row {
             frame: None,
             has_children: false,
             weights: Weights::default(),
-            spread: None,
+            strip: None,
         }
     }
 

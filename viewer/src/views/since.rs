@@ -5,7 +5,6 @@ use csprof_format::ids::ProcessId;
 use csprof_format::profile::{Exit, Metric, RunInfo};
 
 use super::notes::{Entry, Note, Then};
-use crate::profile::Profile;
 use crate::profile::comparison::{Comparison, Scale, Side, SideRun};
 use crate::refine::Refined;
 
@@ -64,7 +63,7 @@ fn compared(then: &Then, samples: Option<u64>, refined: &Refined, stages: &str) 
     if let Some(why) = ended_otherwise(then.exit, run.exit) {
         return no(why.to_owned());
     }
-    if then.lost > 0 || lost(&refined.profile) > 0 {
+    if then.lost > 0 || refined.profile.lost() > 0 {
         return no("samples were lost in one of the two runs".to_owned());
     }
     let metric = refined.looked_at();
@@ -110,14 +109,6 @@ fn compared(then: &Then, samples: Option<u64>, refined: &Refined, stages: &str) 
         scaling: None,
     };
     Since::Compared(Box::new(comparison), [then.samples, samples])
-}
-
-/// Samples of a profile that were lost.
-#[must_use]
-pub fn lost(profile: &Profile) -> u64 {
-    let of_processes = profile.info.processes.iter().flat_map(|process| &process.losses);
-    let of_threads = profile.info.threads.iter().flat_map(|thread| &thread.losses);
-    of_processes.chain(of_threads).fold(0, |sum, &lost| sum.saturating_add(lost))
 }
 
 /// Why two runs that ended in these ways may not have done the same.

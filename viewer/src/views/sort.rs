@@ -42,7 +42,7 @@ impl Sort {
         self.order(refined, |place| &rows[place], &mut places);
         let taken = |row: &mut Row| Row {
             weights: mem::take(&mut row.weights),
-            spread: row.spread.take(),
+            strip: row.strip.take(),
             ..*row
         };
         *rows = places.into_iter().map(|place| taken(&mut rows[place])).collect();

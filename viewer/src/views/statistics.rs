@@ -12,7 +12,7 @@
 
 use csprof_format::profile::Metric;
 
-use super::contexts::Spread;
+use super::contexts::Balance;
 use super::measure::Measure;
 use super::number::Form;
 use super::summary::clustered;
@@ -23,7 +23,7 @@ use crate::refine::Refined;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics {
     /// How many peers there are, what they have together, and what the one with most has.
-    pub spread: Spread,
+    pub balance: Balance,
     /// What the one with least has.
     pub least: u64,
     /// Twice the median: of an even number of peers it may be a half.
@@ -40,8 +40,8 @@ pub struct Statistics {
 impl Statistics {
     /// Of peers with these samples, so many of which come together. O(peers × log peers).
     #[must_use]
-    pub fn of(parts: &[u64], together: f64) -> Self {
-        let spread = Spread::of(parts);
+    pub fn of(parts: &[u64], per_signal: f64) -> Self {
+        let balance = Balance::of(parts);
         let mut sorted = parts.to_vec();
         sorted.sort_unstable();
         let middle = |place: usize| sorted.get(place).copied().unwrap_or(0);
@@ -49,23 +49,21 @@ impl Statistics {
         let before = if sorted.len().is_multiple_of(2) { half.saturating_sub(1) } else { half };
         let squares: f64 = parts.iter().map(|&part| (part as f64 - mean).powi(2)).sum();
         Self {
-            spread,
+            balance,
             least: middle(0),
             median_twice: middle(before).saturating_add(middle(half)),
             deviation: (squares / parts.len().max(1) as f64).sqrt(),
-            noise: bounds(parts.len(), mean, together),
-            is_noise: is_within_noise(parts, together),
+            noise: bounds(parts.len(), mean, per_signal),
+            is_noise: is_within_noise(parts, per_signal),
         }
     }
 
     /// The mean.
     #[must_use]
     pub fn mean(&self) -> f64 {
-        self.spread.sum as f64 / self.spread.peers.max(1) as f64
+        self.balance.sum as f64 / self.balance.peers.max(1) as f64
     }
-}
 
-impl Statistics {
     /// Names and numbers of samples, as far as they mean something: the imbalance of those that
     /// wait for each other.
     #[must_use]
@@ -74,11 +72,11 @@ impl Statistics {
             ("min", self.least as f64),
             ("median", self.median_twice as f64 / 2.0),
             ("mean", self.mean()),
-            ("max", self.spread.most as f64),
+            ("max", self.balance.most as f64),
             ("std dev", self.deviation),
         ];
         if has_imbalance {
-            facts.push(("imbalance", self.spread.imbalance() as f64));
+            facts.push(("imbalance", self.balance.imbalance() as f64));
         }
         facts
     }
@@ -89,9 +87,9 @@ impl Statistics {
         let (metric, form) = of;
         let [low, high] = self.noise.map(|samples| measure.real(samples, metric, form));
         let are_within =
-            self.noise[0] <= self.least as f64 && self.spread.most as f64 <= self.noise[1];
+            self.noise[0] <= self.least as f64 && self.balance.most as f64 <= self.noise[1];
         match () {
-            () if self.spread.sum == 0 => "no peer has any of this cost".to_owned(),
+            () if self.balance.sum == 0 => "no peer has any of this cost".to_owned(),
             () if !has_imbalance => {
                 "these follow one another and do not wait: there is no imbalance".to_owned()
             }
@@ -112,7 +110,7 @@ fn mean(parts: &[u64]) -> f64 {
 
 /// How many samples of a metric come with one signal: 1, or more where these are clustered.
 #[must_use]
-pub fn together(refined: &Refined, metric: MetricRef) -> f64 {
+pub fn samples_per_signal(refined: &Refined, metric: MetricRef) -> f64 {
     let is_cpu_time = Metric::is_cpu_time(refined.source_of(metric));
     match clustered(&refined.profile).filter(|_| is_cpu_time) {
         Some((signals, samples)) => samples as f64 / signals.max(1) as f64,
@@ -121,8 +119,8 @@ pub fn together(refined: &Refined, metric: MetricRef) -> f64 {
 }
 
 /// Within which samples each of so many equal peers is by sampling alone, with this mean.
-fn bounds(peers: usize, mean: f64, together: f64) -> [f64; 2] {
-    let mean = mean / together;
+fn bounds(peers: usize, mean: f64, per_signal: f64) -> [f64; 2] {
+    let mean = mean / per_signal;
     let [low, high] = if peers == 2 {
         // Half of 2 √(a + b), the difference at which two runs are told apart.
         let half = (2.0 * mean).sqrt();
@@ -133,16 +131,16 @@ fn bounds(peers: usize, mean: f64, together: f64) -> [f64; 2] {
         let root = (mean + 0.375).sqrt();
         [(root - far).max(0.0), root + far].map(|root| root.powi(2) - 0.375)
     };
-    [low.max(0.0), high].map(|count| count * together)
+    [low.max(0.0), high].map(|count| count * per_signal)
 }
 
 /// Whether sampling alone could make these counts of peers that are equal. So many samples come
 /// together.
 #[must_use]
-pub fn is_within_noise(parts: &[u64], together: f64) -> bool {
+pub fn is_within_noise(parts: &[u64], per_signal: f64) -> bool {
     let mut moments = Moments::default();
     parts.iter().for_each(|&part| moments.add(part));
-    moments.is_within_noise(parts.len(), together)
+    moments.is_within_noise(parts.len(), per_signal)
 }
 
 /// What tells noise from more, added up count by count. Peers with nothing need not be added.
@@ -165,19 +163,19 @@ impl Moments {
     }
 
     /// Whether sampling alone could make such counts of so many equal peers.
-    pub(super) fn is_within_noise(&self, peers: usize, together: f64) -> bool {
+    pub(super) fn is_within_noise(&self, peers: usize, per_signal: f64) -> bool {
         let count = peers as f64;
-        let mean = self.sum as f64 / count / together;
+        let mean = self.sum as f64 / count / per_signal;
         if self.sum == 0 {
             return true;
         }
         let least = if self.added < peers { 0 } else { self.least };
-        let [low, high] = bounds(peers, self.sum as f64 / count, together);
+        let [low, high] = bounds(peers, self.sum as f64 / count, per_signal);
         let are_within = low <= least as f64 && self.most as f64 <= high;
         if peers == 2 {
             return are_within;
         }
-        let squares = (self.squares / together.powi(2) - count * mean.powi(2)) / mean;
+        let squares = (self.squares / per_signal.powi(2) - count * mean.powi(2)) / mean;
         let freedom = count - 1.0;
         are_within && squares <= freedom + 2.0 * (freedom * (2.0 + 1.0 / mean)).sqrt()
     }
@@ -191,9 +189,9 @@ mod tests {
     fn numbers_of_few_peers() {
         let of = |parts: &[u64]| Statistics::of(parts, 1.0);
         let four = of(&[2, 4, 4, 10]);
-        assert_eq!((four.least, four.spread.most, four.median_twice), (2, 10, 8));
+        assert_eq!((four.least, four.balance.most, four.median_twice), (2, 10, 8));
         assert_eq!((four.mean(), four.deviation), (5.0, 3.0));
-        assert_eq!(four.spread.imbalance(), 20);
+        assert_eq!(four.balance.imbalance(), 20);
         assert_eq!(of(&[1, 4]).median_twice, 5);
         assert_eq!(of(&[7, 1, 5]).median_twice, 10);
         assert_eq!(of(&[]).median_twice, 0);

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use super::number::Form;
+use super::number::{Form, counted};
 
 /// Cells of the column `spread`.
 pub const CELLS: usize = 8;
@@ -24,6 +24,20 @@ pub fn cells(numbers: usize, cells: usize) -> impl Iterator<Item = Range<usize>>
 pub fn greatest(parts: &[u64], in_cells: usize) -> Vec<u64> {
     let of = |cell: Range<usize>| parts[cell].iter().copied().max().unwrap_or(0);
     cells(parts.len(), in_cells).map(of).collect()
+}
+
+/// What each cell of a strip shows, where it stands for several of so many peers in so many cells;
+/// `None` where each is one.
+#[must_use]
+pub fn what_each_shows(
+    cell: &str,
+    (peers, in_cells): (usize, usize),
+    noun: &str,
+    form: Form,
+) -> Option<String> {
+    let longest = cells(peers, in_cells).map(|cell| cell.len()).max().filter(|most| *most > 1)?;
+    let most = counted(longest as u64, noun, form);
+    Some(format!("each {cell} stands for up to {most} in their order and shows the largest"))
 }
 
 /// The character of a part: of nothing a dot; else its height, rounded up, where the whole has the

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::dimension::{Dimension, dimensions};
 use super::number::{Form, counted};
-use super::row::{OfMetric, Strip};
-use super::statistics::{Moments, together};
+use super::row::{Strip, StripOfMetric};
+use super::statistics::{Moments, samples_per_signal};
 use super::strip::{CELLS, cells};
 use crate::profile::MetricRef;
 use crate::refine::{Axis, Cancelled, Refined, Watch, depth_first};
@@ -26,8 +26,8 @@ pub struct Strips {
     /// The process whose threads they are, where they are threads.
     process: Option<Arc<str>>,
     metrics: Vec<MetricRef>,
-    /// Samples that come together, of each metric.
-    together: Vec<f64>,
+    /// Samples per signal, of each metric.
+    per_signal: Vec<f64>,
     /// Where each stream ends, in nodes.
     ends: Vec<u32>,
 }
@@ -59,10 +59,10 @@ impl Strips {
         let cells = (0u8..).zip(cells(dimension.peers.len(), CELLS));
         Some(Arc::new(Self {
             cell_of: cells.flat_map(|(cell, peers)| peers.map(move |_| cell)).collect(),
-            process: dimension.process.as_deref().map(Arc::from),
+            process: dimension.process.as_ref().map(|process| Arc::from(&*process.text)),
             axis: dimension.axis?,
             dimension,
-            together: metrics.iter().map(|&metric| together(refined, metric)).collect(),
+            per_signal: metrics.iter().map(|&metric| samples_per_signal(refined, metric)).collect(),
             metrics,
             ends: refined.streams.iter().map(|stream| stream.nodes.end).collect(),
         }))
@@ -116,11 +116,11 @@ impl Strips {
     /// The strip of a row: one sum for each metric. Peers that were not added have nothing.
     fn strip(&self, sums: &[Sums]) -> Arc<Strip> {
         let cells = CELLS.min(self.peers());
-        let of_metric = |(sums, &together): (&Sums, &f64)| OfMetric {
+        let of_metric = |(sums, &per_signal): (&Sums, &f64)| StripOfMetric {
             parts: sums.cells[..cells].into(),
-            is_noise: sums.moments.is_within_noise(self.peers(), together),
+            is_noise: sums.moments.is_within_noise(self.peers(), per_signal),
         };
-        let of_metrics = sums.iter().zip(&self.together).map(of_metric).collect();
+        let of_metrics = sums.iter().zip(&self.per_signal).map(of_metric).collect();
         let of = (self.axis, self.peers());
         Arc::new(Strip { of, process: self.process.clone(), of_metrics })
     }
@@ -332,7 +332,7 @@ mod tests {
             tree.fill_strip(refined, row);
             let path = tree.path(refined, row);
             let of = Distribution::new(refined, &subject(path), &Watch::none()).unwrap().unwrap();
-            let strip = tree.row(row).spread.clone().unwrap();
+            let strip = tree.row(row).strip.clone().unwrap();
             assert_eq!(Some(strip.of.0), of.over[0].dimension.axis);
             for (metric, _) in refined.profile.metrics() {
                 let parts = of.over[0].parts(metric, Cost::Inclusive);
@@ -389,7 +389,7 @@ other 9
         for row in tree.children(&refined, RowId::ROOT).to_vec() {
             tree.fill_strip(&refined, row);
             let row = tree.row(row);
-            let strip = row.spread.as_ref().unwrap();
+            let strip = row.strip.as_ref().unwrap();
             assert!(strip.process.is_some() && strip.of.0 == crate::refine::Axis::Thread);
             let is_of_peers = *refined.functions[row.function.index()].name == *"start";
             assert_eq!(strip.of(refined.metric).is_some(), is_of_peers);

@@ -69,7 +69,7 @@ pub enum Why {
     /// So many samples are its own.
     Own(u64),
     /// So many callees have its cost, the costliest so much of it.
-    Spread {
+    ManyCallees {
         /// Callees with samples.
         callees: usize,
         /// Samples of the costliest.
@@ -89,7 +89,7 @@ impl Why {
             Self::Lock => "lock",
             Self::Dear { .. } => "context",
             Self::Own(_) => "own",
-            Self::Spread { .. } => "spread",
+            Self::ManyCallees { .. } => "spread",
             Self::Differs => "difference",
             Self::Understood => "understood",
         }
@@ -169,7 +169,7 @@ impl Suggestion {
                 percent(own, weight.inclusive),
                 amount(weight.inclusive, metric, form)
             ),
-            Why::Spread { callees, largest } => format!(
+            Why::ManyCallees { callees, largest } => format!(
                 "spread over {}, none above {}% of the path's {}",
                 counted(callees as u64, "callee", form),
                 percent(largest, weight.inclusive),
@@ -339,7 +339,7 @@ fn costs(
     let locks = refined.frames_of(&FramePattern::Preset(Preset::Lock)).ok();
     let dear = Dear::new(refined, watch)?;
     let mut is_below_lock = vec![false; found.len()];
-    let mut is_spread = vec![false; found.len()];
+    let mut has_many = vec![false; found.len()];
     let large = least.max(refined.shown.saturating_mul(LEAST_OF_SPREAD).div_ceil(100));
     let mut claims = Vec::with_capacity(found.len());
     for (place, &id) in found.iter().enumerate() {
@@ -347,8 +347,8 @@ fn costs(
         let is_above = above[place].is_some_and(|above| is_below_lock[above]);
         let is_lock = is_function(row.kind) && is_of(refined, tree, id, locks.as_ref());
         is_below_lock[place] = is_above || is_lock;
-        is_spread[place] = above[place].is_some_and(|above| is_spread[above]);
-        let least = if is_spread[place] { large } else { least };
+        has_many[place] = above[place].is_some_and(|above| has_many[above]);
+        let least = if has_many[place] { large } else { least };
         is_within[place] = above[place].is_some_and(|at| is_within[at] || understood[at]);
         let why = match () {
             () if is_within[place] => None,
@@ -359,10 +359,10 @@ fn costs(
                 let weight = row.of(refined.metric);
                 dear.reason(refined, tree, id)
                     .or_else(|| (weight.exclusive >= least).then_some(Why::Own(weight.exclusive)))
-                    .or_else(|| spread(refined, tree, id, least))
+                    .or_else(|| many_callees(refined, tree, id, least))
             }
         };
-        is_spread[place] |= matches!(why, Some(Why::Spread { .. }));
+        has_many[place] |= matches!(why, Some(Why::ManyCallees { .. }));
         claims.push(why.map(|why| Claim { why, part: Vec::new() }));
     }
     parted(
@@ -397,7 +397,7 @@ fn is_of(refined: &Refined, tree: &TopDown, id: RowId, frames: Option<&FrameSet>
 }
 
 /// Cost that many callees have, none of them much.
-fn spread(refined: &Refined, tree: &TopDown, id: RowId, least: u64) -> Option<Why> {
+fn many_callees(refined: &Refined, tree: &TopDown, id: RowId, least: u64) -> Option<Why> {
     let inclusive = |id: &RowId| tree.row(*id).of(refined.metric).inclusive;
     let children = tree.opened_children(id).iter().map(inclusive).filter(|&samples| samples > 0);
     let (callees, largest, sum) =
@@ -405,8 +405,8 @@ fn spread(refined: &Refined, tree: &TopDown, id: RowId, least: u64) -> Option<Wh
             (callees + 1, samples.max(largest), sum.saturating_add(samples))
         });
     let whole = inclusive(&id);
-    let is_spread = callees >= MANY && largest <= whole / 5 && sum >= whole / 2 && sum >= 2 * least;
-    is_spread.then_some(Why::Spread { callees, largest })
+    let has_many = callees >= MANY && largest <= whole / 5 && sum >= whole / 2 && sum >= 2 * least;
+    has_many.then_some(Why::ManyCallees { callees, largest })
 }
 
 /// What activations cost in all paths of their function, for those that cost more in one.

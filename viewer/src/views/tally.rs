@@ -277,7 +277,7 @@ fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, 
             kind: kind.unwrap_or(FrameKind::Inline),
             has_children: entry.kinds & CALLED != 0,
             weights: weights(refined, &sums, refined.knows_outermost()),
-            spread: None,
+            strip: None,
         }
     };
     let mut found = tallies[0].entries.iter().enumerate();

@@ -208,7 +208,7 @@ impl<D: Direction> RowTree<D> {
     /// Makes the strip of a row, if it has none and strips are wanted. Costs its members.
     pub fn fill_strip(&mut self, refined: &Refined, id: RowId) {
         let (Some(strips), entry) = (&self.strips, &self.entries[id.index()]) else { return };
-        if entry.row.spread.is_some() || entry.members.is_empty() || id == RowId::ROOT {
+        if entry.row.strip.is_some() || entry.members.is_empty() || id == RowId::ROOT {
             return;
         }
         let mut until = Until::default();
@@ -216,7 +216,7 @@ impl<D: Direction> RowTree<D> {
         let addends = members.map(|&member| self.direction.addend(refined, member, &mut until));
         let outermost = addends.filter(|addend| addend.is_outermost);
         let strip = strips.of_nodes(refined, outermost.map(|addend| addend.node));
-        self.entries[id.index()].row.spread = Some(strip);
+        self.entries[id.index()].row.strip = Some(strip);
     }
 
     /// What a row shows.

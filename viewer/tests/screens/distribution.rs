@@ -179,6 +179,15 @@ fn the_column_leaves_the_order_of_the_flat_view() {
     assert!(after.0 > after.1, "{}", viewer.screen());
 }
 
+/// The sum of both sides is the cost of neither, so a comparison has none here.
+#[test]
+fn a_comparison_has_no_cost_of_both_sides() {
+    let mut viewer = Viewer::new(&super::compare::compared(), "80x24");
+    let screen = viewer.press("jD").screen();
+    let line = screen.lines().find(|line| line.trim_start().starts_with("of ")).unwrap();
+    assert!(!line.contains('%') && !line.contains(" s "), "{line}");
+}
+
 /// When a cost was paid: the slices of the row, and the one with most alone.
 #[test]
 fn a_row_over_time() {

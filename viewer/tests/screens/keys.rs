@@ -101,10 +101,16 @@ fn the_help_says_what_is_not_as_elsewhere() {
     assert_snapshot!(screen(&solver(), "80x30", "?/Not as<enter>zz"));
 }
 
-/// Every key of every mode, pressed in each view: it is no unknown key where its mode says that it
-/// is one, and the screen can be painted.
+/// Every key of every mode, pressed in each view, on a narrow, a usual and a wide screen: it is no
+/// unknown key where its mode says that it is one, and the screen can be painted.
 #[test]
 fn every_key_of_every_mode_can_be_pressed() {
+    for size in ["40x24", "80x24", "120x24"] {
+        press_every_key(size);
+    }
+}
+
+fn press_every_key(size: &str) {
     let profile = solver();
     let ways = [
         "1",
@@ -130,13 +136,13 @@ fn every_key_of_every_mode_can_be_pressed() {
     ];
     let mut seen = Vec::new();
     for way in ways {
-        let mut viewer = Viewer::new(&profile, "80x24");
+        let mut viewer = Viewer::new(&profile, size);
         viewer.press("j").press(way);
         let mode = viewer.model.mode();
         seen.push(mode.title);
         for binding in bindings(mode) {
             for keys in binding.keys() {
-                let mut viewer = Viewer::new(&profile, "80x24");
+                let mut viewer = Viewer::new(&profile, size);
                 viewer.press("j").press(way);
                 for (place, key) in keys.iter().enumerate() {
                     let message = viewer.model.message(*key);
@@ -145,7 +151,7 @@ fn every_key_of_every_mode_can_be_pressed() {
                         Some(Message::Begun(_)) if !is_last => {}
                         Some(Message::Unbound(_) | Message::Typed(_) | Message::Begun(_))
                         | None => {
-                            panic!("{keys:?} of {}: {message:?}", mode.title)
+                            panic!("{keys:?} of {} at {size}: {message:?}", mode.title)
                         }
                         Some(message) => assert_eq!(
                             std::mem::discriminant(message),
@@ -154,7 +160,7 @@ fn every_key_of_every_mode_can_be_pressed() {
                     }
                     viewer.send(message.unwrap());
                 }
-                assert_eq!(viewer.screen().lines().count(), 24);
+                assert_eq!(viewer.screen().lines().count(), 24, "{size}");
             }
         }
     }

@@ -7,7 +7,7 @@ use csprof::tui::effect::Effect;
 use csprof::tui::message::{Message, ViewId};
 use csprof::tui::saved_screen::{SavedScreen, Unfit};
 use csprof::tui::update::resume;
-use csprof::views::notes::{Change, Notes, What};
+use csprof::views::notes::{Change, Notes, State, What};
 
 use super::undo::{picture, said};
 use super::{Viewer, solver};
@@ -113,6 +113,55 @@ fn what_was_deleted_is_there_until_it_is_put_back() {
     viewer.press("u");
     keep(&mut viewer, &mut taken);
     assert_eq!((said(&viewer), &*taken.list[0].text), ("kept".to_owned(), "theirs"));
+}
+
+/// What is said is kept beside the screen: the next key sees it before that has been done, and a
+/// refusal takes it back.
+#[test]
+fn keys_do_not_wait_until_notes_are_kept() {
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    viewer.press("jAAA");
+    let asked: Vec<_> = std::mem::take(&mut viewer.effects);
+    let asked = asked.into_iter().map(|effect| match effect {
+        Effect::Note(change) => change,
+        other => panic!("{other:?}"),
+    });
+    let asked: Vec<_> = asked.collect();
+    let bookmarks = [true, false, true].map(What::Bookmark);
+    assert!(asked.iter().map(|change| &change.what).eq(&bookmarks), "{asked:?}");
+    assert_eq!(viewer.model.notes.list.len(), 1);
+    // The first two are kept; what was asked for since stays.
+    let mut notes = Notes::new("./solver");
+    for change in &asked[..2] {
+        let said = notes.change(change).map(|()| "kept");
+        viewer.send(Message::Noted { notes: Some(Arc::new(notes.clone())), said });
+        assert_eq!(viewer.model.notes.list.len(), 1);
+    }
+    viewer.send(Message::Noted { notes: None, said: Err("the disk is full".to_owned()) });
+    assert_eq!(viewer.model.notes.list.len(), 0);
+    assert_eq!(said(&viewer), "not kept: the disk is full");
+    // Whatever else is kept, the refusal is told until a key.
+    viewer.send(Message::Noted { notes: Some(Arc::new(notes)), said: Ok("kept") });
+    assert_eq!(said(&viewer), "not kept: the disk is full");
+    viewer.press("j");
+    assert_eq!(viewer.model.notice, None);
+}
+
+/// Boxes of the flame view are paths as rows of the tree are, and take notes by the same keys.
+#[test]
+fn boxes_take_notes() {
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    let mut notes = Notes::new("./solver");
+    for keys in ["6jjA", "\"why?<enter>", "X50%<enter>"] {
+        viewer.press(keys);
+        keep(&mut viewer, &mut notes);
+    }
+    assert_eq!(notes.list.len(), 1, "{}", viewer.screen());
+    let note = &notes.list[0];
+    assert!(note.is_bookmarked && note.text == "why?" && note.entry.is_some(), "{note:?}");
+    viewer.press("U");
+    keep(&mut viewer, &mut notes);
+    assert_eq!(notes.list[0].entry.as_ref().unwrap().state, State::Understood);
 }
 
 /// What is taken back leaves nothing, and a bookmark comes and goes beside a note.

@@ -1,10 +1,11 @@
-//! The picture in the README: the screen as SVG, in the colors that xterm has.
+//! The pictures in the README and the guide: the screen as SVG, in the colors that xterm has.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
 use csprof::profile::Profile;
+use csprof::sources::Sources;
 use csprof::tui::theme::Theme;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
@@ -12,7 +13,13 @@ use ratatui::style::{Color, Modifier};
 use super::Viewer;
 
 const PROFILE: &str = "tests/fixtures/exchange.csprof";
-const PICTURE: &str = "../docs/screen.svg";
+
+/// Files in `docs`, and the keys that lead to what they show.
+const PICTURES: [(&str, &str); 3] = [
+    ("screen.svg", "fthrough MPI_*<enter>fthrough memcpy<enter>H"),
+    ("flame.svg", "6H"),
+    ("source.svg", "/exchange<enter>7"),
+];
 
 /// A cell, in pixels.
 const WIDTH: usize = 8;
@@ -23,16 +30,22 @@ const INK: &str = "#000000";
 
 /// `INSTA_UPDATE=always` paints it anew, as it does for the other screens.
 #[test]
-fn the_readme_shows_what_the_viewer_paints() {
+fn the_documents_show_what_the_viewer_paints() {
     let saved = csprof_format::read::open(Path::new(PROFILE)).unwrap();
     let profile = Profile::from_saved(saved);
-    let mut viewer = Viewer::named("exchange.csprof", &profile, "96x20", Theme::new(true, false));
-    viewer.press("fthrough MPI_*<enter>fthrough memcpy<enter>H");
-    let picture = svg(viewer.terminal().backend().buffer());
-    if env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
-        fs::write(PICTURE, &picture).unwrap();
+    for (file, keys) in PICTURES {
+        let theme = Theme::new(true, false);
+        let mut viewer = Viewer::named("exchange.csprof", &profile, "96x20", theme);
+        viewer.model.look_in(&Sources::new(vec!["/exchange=../tests/workloads".parse().unwrap()]));
+        viewer.press(keys);
+        let picture = svg(viewer.terminal().backend().buffer());
+        let file = format!("../docs/{file}");
+        if env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+            fs::write(&file, &picture).unwrap();
+        }
+        let painted = fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(painted, picture, "{file}:\n{}", viewer.screen());
     }
-    assert_eq!(fs::read_to_string(PICTURE).unwrap(), picture, "{}", viewer.screen());
 }
 
 fn svg(buffer: &Buffer) -> String {
@@ -55,11 +68,14 @@ fn svg(buffer: &Buffer) -> String {
 
 /// Cells of one look that follow each other.
 fn paint(svg: &mut String, line: usize, column: usize, run: &[Cell]) {
-    let (color, modifier) = look(&run[0]);
+    let (color, behind, modifier) = look(&run[0]);
     let (x, y) = (column * WIDTH, line * HEIGHT);
-    let (mut ink, mut paper) = (hex(color), PAPER);
+    let paper = if behind == Color::Reset { PAPER } else { hex(behind) };
+    let (mut ink, mut paper) = (hex(color), paper);
     if modifier.contains(Modifier::REVERSED) {
         (ink, paper) = (paper, ink);
+    }
+    if paper != PAPER {
         let width = run.len() * WIDTH;
         writeln!(
             svg,
@@ -100,13 +116,23 @@ fn paint(svg: &mut String, line: usize, column: usize, run: &[Cell]) {
     }
 }
 
-fn look(cell: &Cell) -> (Color, Modifier) {
-    (cell.fg, cell.modifier)
+/// Ink, paper and style.
+fn look(cell: &Cell) -> (Color, Color, Modifier) {
+    (cell.fg, cell.bg, cell.modifier)
 }
 
 fn hex(color: Color) -> &'static str {
     match color {
         Color::Reset => INK,
+        // The ink on boxes, and what boxes are filled with.
+        Color::Black => INK,
+        Color::Gray => "#e5e5e5",
+        Color::Yellow => "#cdcd00",
+        Color::Green => "#00cd00",
+        Color::Cyan => "#00cdcd",
+        Color::LightYellow => "#ffff00",
+        Color::LightGreen => "#00ff00",
+        Color::LightCyan => "#00ffff",
         Color::Red => "#cd0000",
         Color::Magenta => "#a000a0",
         other => panic!("{other} is not a color of the theme"),

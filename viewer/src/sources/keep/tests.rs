@@ -34,12 +34,12 @@ fn small_files_are_whole_and_large_ones_have_what_was_sampled() {
     let long = std::mem::replace(&mut own.sites.line, short);
     fs::write(&path, lines(500)).unwrap();
     let added = vec![path.to_str().unwrap().to_owned()];
-    let first = Keeping { files: 1, added, ..Keeping::default() };
+    let first = Keeping { added, ..Keeping::default() };
     assert_eq!(kept(&mut own, 1 << 20), first);
     assert_eq!((own.sources[0].text.as_str(), own.sources[0].lines), (&*lines(500), 500));
     // Again, nothing changes; nor does what another version would bring.
     let before = own.sources.clone();
-    assert_eq!(kept(&mut own, 0), Keeping { files: 1, ..Keeping::default() });
+    assert_eq!(kept(&mut own, 0), Keeping::default());
     assert_eq!(own.sources, before);
     fs::write(&path, lines(501)).unwrap();
     assert_eq!(kept(&mut own, 1 << 20), Keeping { other_versions: 1, ..Keeping::default() });
@@ -49,7 +49,7 @@ fn small_files_are_whole_and_large_ones_have_what_was_sampled() {
     own.sources.clear();
     own.sites.line = long;
     let cut = kept(&mut own, 64 << 10);
-    assert_eq!((cut.files, cut.unfit.len()), (1, 1));
+    assert_eq!((cut.added.len(), cut.unfit.len()), (1, 1));
     let file = &own.sources[0];
     let numbers: Vec<u32> = file.numbered().map(|(number, _)| number).collect();
     assert_eq!((file.stretches.len(), numbers[0]), (2, 1));
@@ -59,7 +59,7 @@ fn small_files_are_whole_and_large_ones_have_what_was_sampled() {
     );
     assert!(file.numbered().all(|(number, line)| line == format!("l{number}")));
     // With more room there are more of them.
-    assert_eq!(kept(&mut own, 8 << 20), Keeping { files: 1, ..Keeping::default() });
+    assert_eq!(kept(&mut own, 8 << 20), Keeping::default());
     assert_eq!(own.sources[0].kept(), 70_030);
     own.sources.clear();
     assert_eq!(kept(&mut own, 5).unfit.len(), 1);
@@ -68,7 +68,7 @@ fn small_files_are_whole_and_large_ones_have_what_was_sampled() {
     let all = lines(70_030).len() as u64;
     assert_eq!(kept(&mut own, all).unfit, [""; 0]);
     let before = own.sources.clone();
-    assert_eq!(kept(&mut own, all), Keeping { files: 1, ..Keeping::default() });
+    assert_eq!(kept(&mut own, all), Keeping::default());
     assert_eq!(own.sources, before);
     // Of one file 1 MiB is kept, however much room there is.
     own.sources.clear();
@@ -112,7 +112,7 @@ fn only_source_is_kept() {
         ("none.c", 0, 1, 0, 0),
     ] {
         let mut own = profile(&at(name));
-        let expected = Keeping { files, missing, no_source, other_versions, ..Keeping::default() };
+        let expected = Keeping { missing, no_source, other_versions, ..Keeping::default() };
         let keeping = kept(&mut own, 8 << 20);
         assert_eq!(keeping.added.len(), files, "{name}");
         assert_eq!(Keeping { added: Vec::new(), ..keeping }, expected, "{name}");

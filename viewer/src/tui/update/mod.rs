@@ -9,8 +9,8 @@ mod export;
 mod metric;
 mod mouse;
 mod moving;
+mod note_prompt;
 mod notes;
-mod noting;
 mod prompt;
 mod refinement;
 mod repro;
@@ -248,7 +248,7 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::SearchOneSided { new } => return search::for_one_sided(model, new),
 
         Message::OpenPrompt(kind @ (PromptKind::Note | PromptKind::Fix)) => {
-            return noting::open(model, kind);
+            return note_prompt::open(model, kind);
         }
         Message::OpenPrompt(kind) => return prompt::open(model, kind),
         Message::Recall { older } => return prompt::recall(model, older),

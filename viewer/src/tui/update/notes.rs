@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use super::super::effect::Effect;
-use super::super::message::{Notice, ViewId};
+use super::super::message::{Notice, ViewId, not_kept};
 use super::super::model::{Model, Noting};
 use super::ask::Effects;
 use crate::views::notes::{Change, Entry, Estimate, Note, Notes, State, Then, What, samples_of};
 use crate::views::path::Path;
-use crate::views::since::lost;
 
 /// The path of the selected row, where rows are paths.
 pub(super) fn path(model: &mut Model) -> Option<Path> {
@@ -21,15 +20,27 @@ pub(super) fn path(model: &mut Model) -> Option<Path> {
     path
 }
 
-fn change(path: Path, what: What) -> Effects {
-    vec![Effect::Note(Box::new(Change { path, what }))]
+/// Changes what is said. That is shown at once, so that the next key sees it, and is kept beside
+/// the screen.
+pub(super) fn change(model: &mut Model, change: Box<Change>) -> Effects {
+    let mut notes = Notes::clone(&model.notes);
+    // What cannot be changed is refused by whoever keeps it.
+    if notes.change(&change).is_ok() {
+        model.show_notes(Arc::new(notes), false);
+    }
+    model.notes_under_way += 1;
+    vec![Effect::Note(change)]
+}
+
+fn say(model: &mut Model, path: Path, what: What) -> Effects {
+    change(model, Box::new(Change { path, what }))
 }
 
 /// Sets a bookmark, or removes it. Nothing else that was said of the path is removed.
 pub(super) fn bookmark(model: &mut Model) -> Effects {
     let Some(path) = path(model) else { return Vec::new() };
     let is_set = model.notes.on(&path).is_some_and(|note| note.is_bookmarked);
-    change(path, What::Bookmark(!is_set))
+    say(model, path, What::Bookmark(!is_set))
 }
 
 /// Enters the path as understood, or takes that back.
@@ -46,7 +57,7 @@ pub(super) fn understood(model: &mut Model) -> Effects {
             }
         },
     };
-    change(path, What::Entry { before, entry })
+    say(model, path, What::Entry { before, entry })
 }
 
 /// What a path costs now.
@@ -75,7 +86,7 @@ pub(super) fn then(model: &mut Model, path: &Path) -> Result<Then, String> {
         runs: model.profile.info.runs.len(),
         start_unix_ns: run.start_unix_ns,
         exit: run.exit,
-        lost: lost(&model.profile),
+        lost: model.profile.lost(),
         is_whole: true,
     })
 }
@@ -83,7 +94,7 @@ pub(super) fn then(model: &mut Model, path: &Path) -> Result<Then, String> {
 /// What was typed at the prompt for a note is to be said of the path.
 pub(super) fn typed(model: &mut Model, text: &str) -> Effects {
     let Noting { path, text: before, .. } = std::mem::take(&mut model.noting);
-    change(path, What::Text { before, text: text.to_owned() })
+    say(model, path, What::Text { before, text: text.to_owned() })
 }
 
 /// Reads an estimate that is being typed, or says what is wrong with it.
@@ -98,16 +109,21 @@ pub(super) fn estimate(model: &Model, text: &str) -> Result<Option<Estimate>, St
 pub(super) fn to_fix(model: &mut Model, estimate: Option<Estimate>) -> Effects {
     let Noting { path, entered, then, .. } = std::mem::take(&mut model.noting);
     let entry = estimate.map(|estimate| Entry { state: State::ToFix, estimate, then });
-    change(path, What::Entry { before: entered, entry })
+    say(model, path, What::Entry { before: entered, entry })
 }
 
 /// There are other notes now, or there could not be.
 pub(super) fn noted(model: &mut Model, notes: Option<Arc<Notes>>, said: Result<&str, String>) {
-    if let Some(notes) = notes {
-        model.take_notes(notes);
+    model.notes_under_way = model.notes_under_way.saturating_sub(1);
+    model.kept_notes = notes.unwrap_or_else(|| Arc::clone(&model.kept_notes));
+    // Changes that were asked for since are not in it yet.
+    if model.notes_under_way == 0 {
+        model.show_notes(Arc::clone(&model.kept_notes), true);
     }
-    model.notice = Some(match said {
-        Ok(said) => Notice::Said(said.to_owned()),
-        Err(cause) => Notice::Failed(format!("not kept: {cause}")),
-    });
+    match said {
+        // A refusal is told until a key after it.
+        Ok(_) if matches!(model.notice, Some(Notice::Failed(_))) => {}
+        Ok(said) => model.notice = Some(Notice::Said(said.to_owned())),
+        Err(cause) => model.notice = Some(Notice::Failed(not_kept(&cause))),
+    }
 }

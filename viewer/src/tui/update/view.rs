@@ -7,7 +7,7 @@ use super::super::model::{Model, Over};
 use super::super::view::Outcome;
 use super::super::views::TABS;
 use super::ask::{Effects, ask};
-use super::{noting, refinement};
+use super::{note_prompt, notes, refinement};
 use crate::profile::{FunctionRef, short_name};
 use crate::views::distribution::Subject;
 use crate::views::path::{Path, Step};
@@ -72,9 +72,11 @@ fn row(model: &Model) -> Option<(Subject, String)> {
     Some((Subject::Callers(path), name))
 }
 
-/// Most frames of a path that are named, and characters of a name.
-const LONGEST_NAME: usize = 200;
+/// Most frames of a path that are named.
 const MOST_NAMES: usize = 64;
+
+/// Most characters of such a name.
+const LONGEST_NAME: usize = 200;
 
 /// Leaves the views that lie over another one, for one that may be among them.
 fn leave_over(model: &mut Model, next: Option<ViewId>) -> Effects {
@@ -116,9 +118,9 @@ pub(super) fn act(model: &mut Model, action: Action) -> Effects {
     model.forget_found();
     model.notice = notice;
     effects.extend(edit.map(|(path, line)| Effect::Edit { path, line }));
-    effects.extend(note.map(Effect::Note));
+    effects.extend(note.map(|change| notes::change(model, change)).unwrap_or_default());
     if let Some((kind, path)) = ask {
-        effects.extend(noting::edit(model, kind, path));
+        effects.extend(note_prompt::edit(model, kind, path));
     }
     effects.extend(stage.into_iter().flat_map(|stage| refinement::add(model, stage)));
     effects

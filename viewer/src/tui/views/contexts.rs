@@ -279,7 +279,7 @@ impl View for Contexts {
     fn told(&self, scene: &Scene) -> Option<Notice> {
         let (_, imbalance) = self.list.as_ref()?;
         let whose = imbalance.whose(scene.form())?;
-        let all = amount(imbalance.spread.imbalance(), scene.metric(), scene.form());
+        let all = amount(imbalance.balance.imbalance(), scene.metric(), scene.form());
         Some(Notice::Said(format!("{all} imbalance of the {whose}, (most - mean) × number")))
     }
 

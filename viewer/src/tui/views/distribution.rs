@@ -283,7 +283,7 @@ impl View for Distributed {
         let Some((shown, over)) = self.shown.as_ref().zip(self.over()) else {
             return (Vec::new(), None);
         };
-        let label = |place: &usize| &over.dimension.peers[shown.order[*place]].label;
+        let label = |place: &usize| &over.dimension.peers[shown.order[*place]].label.text;
         let found = (0..shown.order.len()).filter(|place| pattern.is_in(label(place)));
         let mut found: Vec<usize> = found.collect();
         found.sort_by_key(|place| Reverse(shown.parts[shown.order[*place]]));
@@ -367,7 +367,7 @@ impl View for Distributed {
             ));
         }
         texts.push(pair("stage", known.stage.clone()));
-        Some((known.label.clone(), texts))
+        Some((known.label.text.clone(), texts))
     }
 
     fn entered_row(&mut self, row: Option<(Subject, String)>, shown: &Refined) {

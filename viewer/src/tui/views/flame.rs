@@ -16,8 +16,8 @@ use super::super::language::row_stage;
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message, RowStage};
 use super::super::mode::{
-    Binding, COPY, FIND, FRAME, Group, Keys, Mode, NUMBERS, REFINE, REFINE_BY_ROW, SEARCH, STEPS,
-    bind,
+    Binding, COPY, FIND, FRAME, Group, Keys, Mode, NOTES, NUMBERS, REFINE, REFINE_BY_ROW, SEARCH,
+    STEPS, bind,
 };
 use super::super::name::{shorten, width};
 use super::super::scene::Scene;
@@ -56,7 +56,7 @@ static MODE: Mode = Mode {
             Keys::Of(REFINE),
             Keys::Of(REFINE_BY_ROW),
         ],
-        &[Keys::Of(STEPS), Keys::Of(NUMBERS), Keys::Of(COPY)],
+        &[Keys::Of(NOTES), Keys::Of(STEPS), Keys::Of(NUMBERS), Keys::Of(COPY)],
         FRAME,
     ],
 };

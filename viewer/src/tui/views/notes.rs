@@ -16,7 +16,7 @@ use crate::refine::{Refined, Watch};
 use crate::views::Cost;
 use crate::views::difference::Difference;
 use crate::views::notes::{Change, Entry, Estimate, Note, Notes, State, What, ledger};
-use crate::views::number::{amount, percent};
+use crate::views::number::{amount, amount_of_units, percent};
 use crate::views::path::Path;
 use crate::views::top_down::TopDown;
 use crate::views::tree::RowId;
@@ -89,8 +89,8 @@ struct List {
     selected: Selection,
     /// What was deleted here, the last one at the end.
     deleted: Vec<Note>,
-    /// What is being deleted or put back; whether it was, the next notes tell.
-    asked: Option<What>,
+    /// What is being deleted or put back; whether it was, the notes tell that are kept then.
+    asked: Vec<What>,
 }
 
 /// What the ledger says of a path, with what it saves beside the others.
@@ -100,9 +100,8 @@ fn state(entry: &Entry, gain: Option<u128>, scene: &Scene) -> String {
         let metric = scene.metric();
         let estimate = entry.estimate_text(metric);
         let Some(gain) = gain else { return format!("estimate: {estimate}") };
-        let one = csprof_format::profile::Metric { period: 1, ..metric.clone() };
-        let gain = gain.try_into().unwrap_or(u64::MAX);
-        format!("saves {} (estimate: {estimate})", amount(gain, &one, scene.form()))
+        let gain = amount_of_units(gain, metric, scene.form());
+        format!("saves {gain} (estimate: {estimate})")
     };
     match (entry.state, entry.estimate) {
         (State::Understood, Estimate::Nothing) => "understood".to_owned(),
@@ -157,8 +156,7 @@ impl View for List {
 
     fn told(&self, scene: &Scene) -> Option<Notice> {
         let costs = self.costs.as_ref().filter(|costs| costs.all > 0)?;
-        let one = csprof_format::profile::Metric { period: 1, ..scene.metric().clone() };
-        let all = amount(costs.all.try_into().unwrap_or(u64::MAX), &one, scene.form());
+        let all = amount_of_units(costs.all, scene.metric(), scene.form());
         Some(Notice::Said(format!("together they would save {all}; no sample counts twice")))
     }
 
@@ -178,16 +176,17 @@ impl View for List {
         self.selected = Selection(line);
     }
 
-    fn noted(&mut self, notes: &Arc<Notes>) {
+    fn noted(&mut self, notes: &Arc<Notes>, are_kept: bool) {
         (self.notes, self.costs) = (Arc::clone(notes), None);
-        match self.asked.take() {
-            Some(What::Removed(note)) if notes.on(&note.path()).is_none() => {
-                self.deleted.push(*note);
+        let asked = if are_kept { std::mem::take(&mut self.asked) } else { Vec::new() };
+        for what in asked {
+            match what {
+                What::Removed(note) if notes.on(&note.path()).is_none() => self.deleted.push(*note),
+                What::Restored(note) if notes.on(&note.path()) == Some(&*note) => {
+                    self.deleted.retain(|deleted| *deleted != *note);
+                }
+                _ => {}
             }
-            Some(What::Restored(note)) if notes.on(&note.path()) == Some(&*note) => {
-                self.deleted.pop();
-            }
-            _ => {}
         }
         self.version += 1;
         self.scroll(0);
@@ -245,7 +244,7 @@ impl View for List {
 
     fn act(&mut self, action: Action, _shown: &Refined) -> Outcome {
         let mut note = |path, what: What| {
-            self.asked = Some(what.clone());
+            self.asked.push(what.clone());
             Outcome { note: Some(Box::new(Change { path, what })), ..Outcome::default() }
         };
         if action == RESTORE {

@@ -22,7 +22,7 @@ pub(super) static ENTRY: ViewEntry = ViewEntry {
     command: "tree",
     help: "call tree",
     modes: &[&MODE],
-    new: |_| Box::new(Tree { rows: LazyTable::MISSING, spread: Spread::default() }),
+    new: |_| Box::new(Tree { rows: LazyTable::MISSING, strips: StripState::default() }),
 };
 
 static MODE: Mode = Mode {
@@ -78,12 +78,12 @@ static SHEET: Sheet = Sheet {
 #[derive(Clone, Debug)]
 struct Tree {
     rows: LazyTable<Downward>,
-    spread: Spread,
+    strips: StripState,
 }
 
 /// Whether rows have strips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Spread {
+enum StripState {
     /// Nobody looks at them.
     #[default]
     Hidden,
@@ -131,10 +131,10 @@ impl View for Tree {
         const NEARLY_ALL: u32 = 95;
         if let (Some(OfTree(strips)), Some(table)) = (made.take(), &mut self.rows.table) {
             table.tree_mut().set_strips(strips);
-            self.spread = Spread::Made;
+            self.strips = StripState::Made;
         }
         let Some(tree) = made.take::<TopDown>() else { return };
-        self.spread = Spread::Hidden;
+        self.strips = StripState::Hidden;
         let table = first_table(tree, shown, SHEET.cost).folding(shown);
         if self.rows.take(table, shown) {
             return;
@@ -156,15 +156,15 @@ impl View for Tree {
     }
 
     fn show_spread(&mut self, is_shown: bool, _shown: &Refined) {
-        self.spread = match (is_shown, self.spread) {
-            (true, Spread::Hidden) => Spread::Missing,
-            (false, Spread::Missing) => Spread::Hidden,
+        self.strips = match (is_shown, self.strips) {
+            (true, StripState::Hidden) => StripState::Missing,
+            (false, StripState::Missing) => StripState::Hidden,
             (_, spread) => spread,
         };
     }
 
     fn wanted(&self) -> Option<Wanted> {
-        (self.spread == Spread::Missing).then(|| {
+        (self.strips == StripState::Missing).then(|| {
             Wanted::new("spread", String::new(), |refined, _| {
                 Ok(Made::default().with(OfTree(Strips::of(refined))))
             })

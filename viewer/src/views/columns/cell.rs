@@ -9,7 +9,7 @@ use crate::profile::comparison::{BASE, OTHER};
 use crate::views::difference::{self, Difference};
 use crate::views::measure::Measure;
 use crate::views::number::{Form, count, edges, hex, percent};
-use crate::views::row::{Edges, OfMetric, Weight};
+use crate::views::row::{Edges, StripOfMetric, Weight};
 use crate::views::strip;
 use crate::views::verdict::per_edge;
 
@@ -75,7 +75,7 @@ pub enum Cell<'r> {
     /// How samples of a metric are spread over peers, in this measure.
     Strip {
         /// The samples of each cell.
-        of: &'r OfMetric,
+        of: &'r StripOfMetric,
         /// What they stand for.
         metric: &'r Metric,
         /// What the numbers count.

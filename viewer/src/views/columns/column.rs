@@ -12,7 +12,7 @@ use crate::views::contexts::Context;
 use crate::views::difference::Difference;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Cost, OfMetric, Row, Strip, Weight};
+use crate::views::row::{Cost, Row, Strip, StripOfMetric, Weight};
 use crate::views::summary::clustered;
 
 /// Which column.
@@ -545,8 +545,8 @@ impl<'r> At<'r> {
     }
 
     /// How what the row has of it is spread over peers, where that was asked for.
-    pub(super) fn spread(&self) -> Option<(&'r Strip, &'r OfMetric)> {
-        let strip = self.row.spread.as_deref()?;
+    pub(super) fn spread(&self) -> Option<(&'r Strip, &'r StripOfMetric)> {
+        let strip = self.row.strip.as_deref()?;
         Some((strip, strip.of(self.number())?))
     }
 

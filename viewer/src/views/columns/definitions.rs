@@ -1,4 +1,4 @@
-//! The columns there are, one entry for each, and which of them each medium has.
+//! The columns there are, one entry for each.
 
 use std::borrow::Cow;
 
@@ -15,134 +15,6 @@ use crate::views::printable::printable;
 use crate::views::row::{Cost, Edges};
 use crate::views::strip::CELLS;
 use crate::views::verdict;
-
-/// Which metrics have a column on a screen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
-    /// The one that is looked at.
-    LookedAt,
-    /// Each of the others.
-    Others,
-}
-
-/// On a screen, in the order of what matters most.
-pub(super) const SCREEN: [(Whose, Id); 11] = [
-    (Whose::LookedAt, Id::Inclusive),
-    (Whose::LookedAt, Id::Bar),
-    (Whose::LookedAt, Id::Percent),
-    (Whose::LookedAt, Id::ExclusivePercent),
-    (Whose::Others, Id::Inclusive),
-    (Whose::LookedAt, Id::Edges),
-    (Whose::LookedAt, Id::Calls),
-    (Whose::LookedAt, Id::PerEdge),
-    (Whose::Others, Id::Percent),
-    (Whose::LookedAt, Id::Exclusive),
-    (Whose::LookedAt, Id::Samples),
-];
-
-/// Of lines of a source file and of instructions, beside these, in the order of what matters most.
-pub(super) const LINES: [(Whose, Id); 7] = [
-    (Whose::LookedAt, Id::Inclusive),
-    (Whose::LookedAt, Id::ExclusivePercent),
-    (Whose::LookedAt, Id::Edges),
-    (Whose::Others, Id::Inclusive),
-    (Whose::LookedAt, Id::Exclusive),
-    (Whose::LookedAt, Id::Percent),
-    (Whose::LookedAt, Id::Samples),
-];
-
-/// The same of a comparison.
-pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
-
-/// On a page, from left to right; each other metric then has those of one metric.
-pub(super) const PAGE: [Id; 6] =
-    [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls];
-
-/// For machines, in their order; of several metrics, each has those of one metric.
-pub(super) const MACHINE: [Id; 9] = [
-    Id::Function,
-    Id::Module,
-    Id::File,
-    Id::Line,
-    Id::Kind,
-    Id::Inclusive,
-    Id::Exclusive,
-    Id::Edges,
-    Id::Address,
-];
-
-/// The same of addresses, behind those.
-pub(super) const OF_ADDRESSES: [Id; 3] = [Id::BuildId, Id::CallFile, Id::CallLine];
-
-/// Of a comparison, on a page, from left to right.
-pub(super) const COMPARED: [Id; 6] =
-    [Id::Base, Id::Other, Id::Delta, Id::Growth, Id::Noise, Id::EdgesOfBoth];
-
-/// The same of runs on different numbers of ranks or threads.
-pub(super) const SCALED: [Id; 7] =
-    [Id::Base, Id::Expected, Id::Other, Id::Delta, Id::LossShare, Id::Noise, Id::EdgesOfBoth];
-
-/// The same on a screen, in the order of what matters most.
-pub(super) const SCALED_SCREEN: [Id; 8] = [
-    Id::Expected,
-    Id::Other,
-    Id::Delta,
-    Id::LossShare,
-    Id::Bar,
-    Id::Noise,
-    Id::Base,
-    Id::EdgesOfBoth,
-];
-
-/// Of a comparison on a screen, in the order of what matters most.
-pub(super) const COMPARED_SCREEN: [Id; 7] =
-    [Id::Base, Id::Other, Id::Delta, Id::Growth, Id::Bar, Id::Noise, Id::EdgesOfBoth];
-
-/// Of a comparison, for machines, and about which cost, if not about that of the view.
-pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 25] = [
-    (Id::Function, None),
-    (Id::Module, None),
-    (Id::File, None),
-    (Id::Line, None),
-    (Id::Kind, None),
-    (Id::Base, Some(Cost::Inclusive)),
-    (Id::Base, Some(Cost::Exclusive)),
-    (Id::BaseEdges, None),
-    (Id::Other, Some(Cost::Inclusive)),
-    (Id::Other, Some(Cost::Exclusive)),
-    (Id::OtherEdges, None),
-    (Id::Delta, Some(Cost::Inclusive)),
-    (Id::Delta, Some(Cost::Exclusive)),
-    (Id::Noise, Some(Cost::Inclusive)),
-    (Id::Noise, Some(Cost::Exclusive)),
-    (Id::Change, None),
-    (Id::Significant, None),
-    (Id::Low, Some(Cost::Inclusive)),
-    (Id::Low, Some(Cost::Exclusive)),
-    (Id::High, Some(Cost::Inclusive)),
-    (Id::High, Some(Cost::Exclusive)),
-    (Id::Expected, Some(Cost::Inclusive)),
-    (Id::Expected, Some(Cost::Exclusive)),
-    (Id::LossShare, Some(Cost::Inclusive)),
-    (Id::LossShare, Some(Cost::Exclusive)),
-];
-
-/// Of processes and threads, on a screen and on a page, from left to right; then come the first of
-/// them for each other metric.
-pub(super) const CONTEXTS: [Id; 3] = [Id::Part, Id::Percent, Id::Imbalance];
-
-/// Of processes and threads, for machines; of several metrics, each has those of one metric.
-pub(super) const CONTEXTS_MACHINE: [Id; 9] = [
-    Id::ContextKind,
-    Id::Name,
-    Id::Rank,
-    Id::Pid,
-    Id::Tid,
-    Id::Stage,
-    Id::Part,
-    Id::Imbalance,
-    Id::Peer,
-];
 
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
 pub static DEFINITIONS: [Definition; 43] = [
@@ -569,8 +441,8 @@ pub static DEFINITIONS: [Definition; 43] = [
         key: "imbalance",
         unit: Unit::Cost,
         value: |at| {
-            let spread = at.context.and_then(|context| context.spread(at.number()));
-            spread.map_or(Cell::Nothing, |spread| at.cost(spread.imbalance()))
+            let balance = at.context.and_then(|context| context.balance(at.number()));
+            balance.map_or(Cell::Nothing, |balance| at.cost(balance.imbalance()))
         },
         zero: Zero::Blank,
         help: "What its threads together wait for the one with most, if they wait for each other",

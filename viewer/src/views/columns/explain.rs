@@ -172,16 +172,16 @@ fn cost_of_part(at: &At<'_>, samples: u64) -> String {
 }
 
 pub(super) fn imbalance(at: &At<'_>, _: About) -> Explanation {
-    let spread = at.context.and_then(|context| context.spread(at.number()));
-    let Some(spread) = spread.filter(|spread| spread.peers > 1) else { return Vec::new() };
-    let [most, sum] = [spread.most, spread.sum].map(|samples| count(samples, at.basis.form));
+    let balance = at.context.and_then(|context| context.balance(at.number()));
+    let Some(balance) = balance.filter(|balance| balance.peers > 1) else { return Vec::new() };
+    let [most, sum] = [balance.most, balance.sum].map(|samples| count(samples, at.basis.form));
     let text = format!(
         "most of a thread × number of threads - all of them: {most} × {} - {sum}; what the \
          threads that do the same work would wait together for the one with most, if they \
          wait for each other",
-        spread.peers
+        balance.peers
     );
-    vec![pair("imbalance", cost_of_part(at, spread.imbalance())), pair("", text)]
+    vec![pair("imbalance", cost_of_part(at, balance.imbalance())), pair("", text)]
 }
 
 pub(super) fn exclusive(at: &At<'_>, about: About) -> Explanation {

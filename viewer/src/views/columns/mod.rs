@@ -1,14 +1,15 @@
 //! The registry of columns: whatever the terminal, text, CSV, JSON and `diff` say of a row, and by
 //! what `--sort` orders rows.
 //!
-//! A column is one entry of [`DEFINITIONS`]; the lists above it say which columns each medium has,
-//! from left to right. A new column is a name in [`Id`], an entry and its place in lists. What is
-//! shown is a [`Column`]: an entry, and the metric or the cost that it is about.
+//! A column is one entry of [`DEFINITIONS`]; the lists in `lists.rs` say which columns each medium
+//! has. A new column is a name in [`Id`], an entry and its place in lists. What is shown is a
+//! [`Column`]: an entry, and the metric or the cost that it is about.
 
 mod cell;
 mod column;
 mod definitions;
 mod explain;
+mod lists;
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,7 @@ pub use column::{
 };
 pub use definitions::DEFINITIONS;
 
-use self::definitions::Whose;
+use self::lists::Whose;
 use super::row::Cost;
 use crate::profile::MetricRef;
 
@@ -41,10 +42,10 @@ impl Basis<'_> {
         let lines = if self.is_compared() { Lines::OfBoth } else { Lines::Functions };
         let shown: Vec<_> = match lines {
             Lines::OfBoth if self.is_scaled() => {
-                definitions::SCALED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec()
+                lists::SCALED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec()
             }
-            Lines::OfBoth => definitions::COMPARED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec(),
-            _ => definitions::SCREEN.to_vec(),
+            Lines::OfBoth => lists::COMPARED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec(),
+            _ => lists::SCREEN.to_vec(),
         };
         // The name is what the rows are.
         let is_name = |id: Id| matches!(id, Id::Function | Id::FunctionOfBoth);
@@ -98,10 +99,10 @@ impl Basis<'_> {
     #[must_use]
     pub fn of_lines(&self) -> Vec<Column> {
         if self.is_compared() {
-            let compared = definitions::COMPARED_LINES;
+            let compared = lists::COMPARED_LINES;
             return compared.map(|id| Column::comparing(id, Cost::Inclusive)).to_vec();
         }
-        self.of_whose(&definitions::LINES)
+        self.of_whose(&lists::LINES)
     }
 
     /// Each of these columns, those of others for each other metric.
@@ -119,13 +120,13 @@ impl Basis<'_> {
     #[must_use]
     pub fn on_page(&self, cost: Cost) -> Vec<Column> {
         if self.is_scaled() {
-            return definitions::SCALED.map(|id| Column::comparing(id, cost)).to_vec();
+            return lists::SCALED.map(|id| Column::comparing(id, cost)).to_vec();
         }
         if self.is_compared() {
-            return definitions::COMPARED.map(|id| Column::comparing(id, cost)).to_vec();
+            return lists::COMPARED.map(|id| Column::comparing(id, cost)).to_vec();
         }
-        let of_each = |metric| of_metric(&definitions::PAGE, metric);
-        let looked_at = definitions::PAGE.map(|id| Column::of(id, None));
+        let of_each = |metric| of_metric(&lists::PAGE, metric);
+        let looked_at = lists::PAGE.map(|id| Column::of(id, None));
         let spread = self.spread.then_some(Column::of(Id::Spread, None));
         let looked_at = looked_at.into_iter().chain(spread);
         looked_at.chain(self.others().flat_map(of_each)).collect()
@@ -153,29 +154,29 @@ impl Basis<'_> {
     #[must_use]
     pub fn for_machines(&self, cost: Cost) -> [Vec<Column>; 2] {
         if self.is_compared() {
-            let columns = definitions::COMPARED_MACHINE.iter().filter(|(id, _)| self.has(*id));
+            let columns = lists::COMPARED_MACHINE.iter().filter(|(id, _)| self.has(*id));
             let columns =
                 columns.map(|&(id, of)| Column { id, metric: None, cost: of.unwrap_or(cost) });
             return [columns.collect(), Vec::new()];
         }
-        let of_addresses = if self.addresses { &definitions::OF_ADDRESSES[..] } else { &[] };
+        let of_addresses = if self.addresses { &lists::OF_ADDRESSES[..] } else { &[] };
         let spread = if self.spread { &[Id::Spread][..] } else { &[] };
-        self.with_metrics(&[&definitions::MACHINE[..], of_addresses, spread].concat())
+        self.with_metrics(&[&lists::MACHINE[..], of_addresses, spread].concat())
     }
 
     /// The columns of processes and threads, from left to right.
     #[must_use]
     pub fn of_contexts(&self) -> Vec<Column> {
         let further = if self.medium == Medium::Screen { 1 } else { 2 };
-        let of_each = |metric| of_metric(&definitions::CONTEXTS[..further], metric);
-        let looked_at = definitions::CONTEXTS.map(|id| Column::of(id, None));
+        let of_each = |metric| of_metric(&lists::CONTEXTS[..further], metric);
+        let looked_at = lists::CONTEXTS.map(|id| Column::of(id, None));
         looked_at.into_iter().chain(self.others().flat_map(of_each)).collect()
     }
 
     /// The same for machines.
     #[must_use]
     pub fn of_contexts_for_machines(&self) -> [Vec<Column>; 2] {
-        self.with_metrics(&definitions::CONTEXTS_MACHINE)
+        self.with_metrics(&lists::CONTEXTS_MACHINE)
     }
 
     /// These columns, and those of each metric where there are several.

@@ -34,6 +34,18 @@ fn refined(outline: &str) -> Refined {
     Refined::base(&from_outline(outline).unwrap())
 }
 
+/// In a recursion all rows have the name of a note, and to compare paths costs as much as they are
+/// long.
+#[test]
+fn only_rows_of_its_depth_may_be_those_of_a_note() {
+    let shown = refined("walk\n  walk\n    walk 9\n");
+    let mut notes = Notes::new("walker");
+    let path = path(&shown, &["walk", "walk"]);
+    notes.change(&Change { path, what: What::Bookmark(true) }).unwrap();
+    let may_be = [1, 2, 3].map(|depth| notes.list[0].may_be_of("walk", depth));
+    assert_eq!(may_be, [false, true, false]);
+}
+
 #[test]
 fn what_lies_below_another_entry_counts_once() {
     let shown = refined(SOLVER);

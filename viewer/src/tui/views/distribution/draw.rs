@@ -9,10 +9,10 @@ use super::super::super::scene::Scene;
 use super::{COST, Distributed, ENTRY, FACT, SHARE, Shown};
 use crate::tui::view::View;
 use crate::views::Cost;
-use crate::views::distribution::Subject;
+use crate::views::distribution::{NO_PEERS, Subject};
 use crate::views::measure::Measure;
-use crate::views::number::{amount, counted, percent};
-use crate::views::strip::{cells, character, greatest};
+use crate::views::number::{amount, percent};
+use crate::views::strip::{character, greatest, what_each_shows};
 
 impl Distributed {
     /// Paints all of it on these lines, and the heading on the line above.
@@ -52,13 +52,13 @@ impl Distributed {
         canvas.text_right(cost_end, top - 1, &format!(" {cost}{of_cost}"), COST, theme.strong());
         canvas.text_right(share_end, top - 1, " % row", SHARE, theme.strong());
         let whole = self.distribution().map_or(0, |of| of.samples(self.metric, self.cost));
-        let most = shown.statistics.spread.most;
+        let most = shown.statistics.balance.most;
         let listed = shown.order.iter().enumerate().skip(self.scroll);
         for ((place, &peer), y) in listed.zip(first..lines.end) {
             let part = shown.parts[peer];
             let heat = theme.heat(part, scene.whole_of(None));
             let room = bar_start.saturating_sub(2);
-            let label = cut(&over.dimension.peers[peer].label, room, glyphs.ellipsis);
+            let label = cut(&over.dimension.peers[peer].label.text, room, glyphs.ellipsis);
             canvas.text(1, y, &label, room, theme.text());
             if let Some(found) = scene.search.as_ref().and_then(|search| search.place_in(&label)) {
                 let before = width(&label[..found.start]);
@@ -96,9 +96,7 @@ impl Distributed {
                  of each run shows its distribution"
                     .into()
             }
-            Some(_) => "there is nothing to compare: one rank or process, one thread and one \
-                        epoch, or none that do the same work at one time"
-                .into(),
+            Some(_) => NO_PEERS.into(),
         }
     }
 
@@ -106,7 +104,11 @@ impl Distributed {
     fn draw_subject(&self, canvas: &mut Canvas<'_>, scene: &Scene, y: usize) {
         let theme = scene.theme;
         let end = canvas.width().saturating_sub(1);
-        let samples = self.distribution().map(|of| of.samples(self.metric, self.cost));
+        // Of a comparison the sum of both sides and all runs is the cost of neither.
+        let samples = match scene.comparison() {
+            Some(_) => None,
+            None => self.distribution().map(|of| of.samples(self.metric, self.cost)),
+        };
         let cost = samples.map_or_else(String::new, |samples| {
             let all = percent(samples, scene.whole_of(None));
             format!("{}  {all} %", amount(samples, scene.metric(), scene.form()))
@@ -139,7 +141,7 @@ impl Distributed {
         };
         let form = scene.form();
         let mut text = format!("over {}", over.dimension.whose(form));
-        let sum = self.shown.as_ref().map_or(0, |shown| shown.statistics.spread.sum);
+        let sum = self.shown.as_ref().map_or(0, |shown| shown.statistics.balance.sum);
         let elsewhere = distribution.samples(self.metric, self.cost).saturating_sub(sum);
         if elsewhere > 0 {
             let amount = amount(elsewhere, scene.metric(), form);
@@ -160,14 +162,8 @@ impl Distributed {
             return String::new();
         };
         let (peers, noun) = (shown.parts.len(), over.dimension.noun());
-        let longest = cells(peers, self.strip_width()).map(|cell| cell.len()).max().unwrap_or(1);
-        match longest {
-            1 => format!("each cell is one {noun}, in their order"),
-            _ => {
-                let most = counted(longest as u64, noun, scene.form());
-                format!("each cell stands for up to {most} in their order and shows the largest")
-            }
-        }
+        what_each_shows("cell", (peers, self.strip_width()), noun, scene.form())
+            .unwrap_or_else(|| format!("each cell is one {noun}, in their order"))
     }
 
     fn draw_above(&self, canvas: &mut Canvas<'_>, scene: &Scene, shown: &Shown, top: usize) {
@@ -211,7 +207,7 @@ impl Distributed {
 
     fn draw_strip(&self, canvas: &mut Canvas<'_>, scene: &Scene, shown: &Shown, y: usize) {
         let theme = scene.theme;
-        let most = shown.statistics.spread.most;
+        let most = shown.statistics.balance.most;
         let parts = greatest(&shown.parts, self.strip_width());
         for (cell, part) in parts.into_iter().enumerate() {
             let text = character(part, most, scene.form()).to_string();
