@@ -4,7 +4,6 @@
 use super::state::{ParseError, Parser};
 use crate::refine::lang::keywords::{PREDICATES, beginnings, is_keyword};
 use crate::refine::lang::lexer::{Token, TokenKind};
-use crate::refine::lang::sets::Sets;
 use crate::refine::pattern::nearest::nearest;
 
 /// What other tools call it, or people.
@@ -52,13 +51,9 @@ fn usage(word: &str) -> Option<&'static str> {
     })
 }
 
-/// What is said of a wrong text that would be right with `|` in the place of `;`, which may be of a
-/// name.
-pub(super) fn joined_by_semicolons(
-    text: &str,
-    tokens: &[Token],
-    sets: &Sets,
-) -> Option<ParseError> {
+/// A text with `|` in the place of `;`, which may be of a name, and what is said of it if that is
+/// right.
+pub(super) fn joined_by_semicolons(text: &str, tokens: &[Token]) -> Option<(String, ParseError)> {
     let words = tokens.iter().filter(|token| matches!(token.kind, TokenKind::Word { .. }));
     let signs = words.flat_map(|token| {
         let word = text.get(token.range.clone()).unwrap_or("");
@@ -74,13 +69,13 @@ pub(super) fn joined_by_semicolons(
     }
     stages.retain(|stage| !stage.is_empty());
     let joined = stages.join(" | ");
-    let refinement = super::refinement(&joined, sets).ok()?;
-    (!refinement.stages.is_empty()).then(|| ParseError {
+    let error = ParseError {
         text: text.to_owned(),
         range: first..first + 1,
         message: format!("stages are joined by `|`: {joined}"),
         suggestions: Vec::new(),
-    })
+    };
+    (!joined.is_empty()).then_some((joined, error))
 }
 
 impl Parser<'_> {

@@ -39,7 +39,10 @@ pub(crate) fn refinement_up_to(
     let tokens = lexer::tokens(text).map_err(|error| ParseError::of_lexer(text, error))?;
     let mut parser = Parser { text, tokens: &tokens, sets, at: 0, nesting: 0 };
     match parser.all_stages(most) {
-        Err(error) => Err(advice::joined_by_semicolons(text, &tokens, sets).unwrap_or(error)),
+        Err(error) => Err(match advice::joined_by_semicolons(text, &tokens) {
+            Some((joined, advice)) if refinement(&joined, sets).is_ok() => advice,
+            _ => error,
+        }),
         stages => Ok(Refinement { stages: stages? }),
     }
 }
