@@ -28,6 +28,10 @@ use crate::cct::{Node, NodeStore};
 use crate::sys::{self, Clock, Errno, File, FileNumber, Folder};
 use crate::{allocator, config};
 
+mod room;
+
+pub use room::Room;
+
 /// The arena file of this process.
 pub struct Arena {
     file: File,
@@ -37,29 +41,6 @@ pub struct Arena {
     room: Room,
     /// Bytes that extents of times have taken.
     times: AtomicU64,
-}
-
-/// How much an arena may take.
-#[derive(Clone, Copy, Debug)]
-pub struct Room {
-    /// Most bytes of its own.
-    pub most: u64,
-    /// Most of them for the times of samples; 0 if none are kept.
-    pub times: u64,
-    /// Bytes that stay free on its file system, whoever takes the rest: all processes of the run
-    /// share one, and others need it, too.
-    pub leave: u64,
-    /// Whether there is no other folder to try.
-    pub is_last: bool,
-}
-
-impl Room {
-    /// Whether `size` bytes more may be taken of the file's file system.
-    fn has(self, file: &File, size: u64) -> Result<(), Errno> {
-        let is_left = |free: u64| free >= self.leave.saturating_add(size);
-        let has = self.leave == 0 || file.free_bytes().is_none_or(is_left);
-        if has { Ok(()) } else { Err(Errno(libc::ENOSPC)) }
-    }
 }
 
 // SAFETY: shared fields of the header are reached through atomics only; the file number is
@@ -203,16 +184,20 @@ impl Arena {
     /// An extent for times of a thread's samples, if there is room: for all that is left of it,
     /// nodes come first. Signal side.
     fn times_extent(&self, owner: u32, number: u32, size: u64) -> Result<NonNull<u8>, Errno> {
-        /// Of what is left on the file system, times take one part of so many.
-        const PART: u64 = 16;
-        let most = self.room.times.min(self.room.most / 2);
-        // Relaxed: a sum that nothing else depends on.
-        if self.times.fetch_add(size, Ordering::Relaxed).saturating_add(size) > most {
-            // Stays: there is no room for smaller ones, either.
-            return Err(Errno(libc::ENOSPC));
-        }
-        self.room.has(&self.file, size.saturating_mul(PART))?;
-        self.extent(ExtentKind::Times, owner, number, size as usize)
+        let free = self.file.free_bytes();
+        let more = |taken: u64| {
+            let has = self.room.has_for_times(taken, size, free);
+            has.then(|| taken.saturating_add(size))
+        };
+        // Relaxed: a sum that nothing else depends on. What is refused is not in it: there may be
+        // room for a smaller one.
+        self.times
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .map_err(|_| Errno(libc::ENOSPC))?;
+        let start = self.extent(ExtentKind::Times, owner, number, size as usize);
+        start.inspect_err(|_| {
+            self.times.fetch_sub(size, Ordering::Relaxed);
+        })
     }
 
     /// A thread index of its own.
@@ -619,6 +604,10 @@ impl ThreadArena {
         // By a system call: a program may have forbidden itself the instruction by which the vdso
         // tells the time (PR_SET_TSC), and one that restricts its system calls is not sampled.
         let time_ns = sys::now_ns(Clock::Monotonic);
+        if time_ns == 0 {
+            // The kernel refused: better no time than a wrong one.
+            return;
+        }
         let samples = samples.min(u32::MAX.into()) as u32;
         let record = TimeRecord { time_ns, node, samples };
         let Some(times) = &mut self.times else { return };

@@ -145,7 +145,8 @@ pub struct Sampling {
     memory: Option<u64>,
     /// Keep when each sample was taken, so that the viewer shows when a cost was paid: D spreads it
     /// over time, and the stage `during` selects of it. At most SIZE for each process, 64M without
-    /// it: four million samples
+    /// it, which is four million samples of few threads (each takes 4 KiB at least); nor more than
+    /// half of --memory and a sixteenth of what is free of shared memory
     #[arg(
         long,
         value_name = "SIZE",

@@ -21,7 +21,7 @@ use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, Stri
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, Module, ModuleFile, Origin,
+    Account, Epoch, EpochReason, Exit, Frame, Function, GENERATED_CODE, Module, ModuleFile, Origin,
     Process, Profile, RunInfo, SampleTime, SymbolSource, Thread, ThreadAccount, Tree,
 };
 
@@ -59,6 +59,7 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         profile,
         metrics,
         timed: [0; 2],
+        has_other_clock: false,
         run_start_ns: run.start_ns,
         strings: HashMap::new(),
         modules: HashMap::new(),
@@ -99,6 +100,8 @@ struct Gathering {
     metrics: Metrics,
     /// Samples of which times were to be kept, and those of which they are.
     timed: [u64; 2],
+    /// Whether some of these were before their process began, or behind the end of the run.
+    has_other_clock: bool,
     run_start_ns: u64,
     strings: HashMap<String, StringId>,
     modules: HashMap<ModuleKey, ModuleId>,
@@ -308,7 +311,7 @@ impl Gathering {
             let epoch = EpochId::from_index(first_epoch + position);
             self.tree(id, epoch, thread, nodes, &mut by_metric, &mut numbers);
         }
-        self.times(thread, &numbers);
+        self.times(thread, process, &numbers);
         let recorded = sum(&by_metric);
 
         let mut losses = record.losses[..LossReason::COUNT].to_vec();
@@ -342,14 +345,26 @@ impl Gathering {
     }
 
     /// Adds when the samples of a thread were taken, whose nodes have these numbers now. No node
-    /// has times of more samples than it has.
-    fn times(&mut self, thread: &ArenaThread, numbers: &Numbers) {
+    /// has times of more samples than it has. What comes before its process began, or behind the
+    /// end of the run, is no time: in a time namespace the clock is another.
+    fn times(&mut self, thread: &ArenaThread, process: ProcessId, numbers: &Numbers) {
         if thread.times.is_empty() {
             return;
         }
+        let start_ns = self.profile.processes[process.index()].start_ns;
+        let RunInfo { duration_ns, exit, .. } = self.profile.run;
+        // The end of a salvaged run is the last that was heard of it.
+        let end_ns = if duration_ns == 0 || exit == Exit::Unknown { u64::MAX } else { duration_ns };
+        let is_known =
+            |time_ns: u64| (start_ns..=end_ns).contains(&time_ns.saturating_sub(self.run_start_ns));
+        let is_of_run = |time_ns: u64| time_ns >= self.run_start_ns && is_known(time_ns);
+        self.has_other_clock |= thread.times.iter().any(|record| !is_of_run(record.time_ns));
         let mut left: Vec<u64> = thread.nodes.iter().map(|node| node.samples).collect();
         let row = |record: &TimeRecord| {
             let place = record.node as usize;
+            if !is_of_run(record.time_ns) {
+                return None;
+            }
             let node = numbers.0.get(place).copied().filter(|&node| node != Numbers::NONE)?;
             let samples = left[place].min(record.samples.into());
             left[place] -= samples;
@@ -379,11 +394,16 @@ impl Gathering {
     fn finish_times(&mut self) {
         let [all, timed] = self.timed;
         if timed < all {
-            self.profile.run.warnings.push(format!(
-                "{} of {all} samples have no time: there was no room for more (--times=SIZE makes \
-                 some)",
-                all - timed
-            ));
+            let why = if self.has_other_clock {
+                "some came by a clock that is not the run's, as in a time namespace"
+            } else {
+                "there was no room for more (at most --times=SIZE, half of --memory, and a \
+                 sixteenth of what is free of shared memory)"
+            };
+            self.profile
+                .run
+                .warnings
+                .push(format!("{} of {all} samples have no time: {why}", all - timed));
         }
     }
 

@@ -559,7 +559,10 @@ fn times_are_those_of_samples() {
     // More than there are, of a node without samples, and of none.
     let bytes = small().times(0, 0, &[(1_400, 3, 9), (2_400, 3, 1), (2_400, 2, 1), (2_400, 77, 1)]);
     assert_eq!(times(&gathered(vec![arena(&bytes)])), [(1, 0x20, 3)]);
-    // Before the run, and twice in one microsecond.
-    let bytes = small().times(0, 0, &[(3, 3, 1), (1_500, 5, 1), (1_600, 5, 2)]);
-    assert_eq!(times(&gathered(vec![arena(&bytes)])), [(0, 0x20, 1), (1, 0x10, 3)]);
+    // Before the run and before its process, which are none, and twice in one microsecond.
+    let bytes =
+        small().times(0, 0, &[(0, 3, 1), (3, 3, 1), (499, 3, 1), (1_500, 5, 1), (1_600, 5, 2)]);
+    let foreign = gathered(vec![arena(&bytes)]);
+    assert_eq!(times(&foreign), [(1, 0x10, 3)]);
+    assert!(foreign.run.warnings[0].ends_with("as in a time namespace"));
 }

@@ -12,9 +12,12 @@
 //! `path` is `null` for all that is shown, and `over` where there are no two peers of any kind.
 //! `noise` is `[low, high]`, what each of so many equal peers would have by sampling; `is_noise` is
 //! false also where each is within it, but all together differ by more. They and `imbalance` are
-//! `null` for epochs and slices of time. Threads and epochs are those of `process`; `others` says
-//! how many other processes have such, too. `peer` and `process` have names as they are, not cut as
-//! for people. Rows are the peers, the one with most first.
+//! `null` for epochs and slices of time. `min`, `median`, `mean`, `max` and `standard_deviation`
+//! are `null`, too, where samples of the row have no time: `sum` is of those that have one. Threads
+//! and epochs are those of `process`; `others` says how many other processes have such, too. `peer`
+//! and `process` have names as they are, not cut as for people. Rows are the peers, the one with
+//! most first; slices of time are in their order, and their costs `null` where nothing but samples
+//! without a time may be in them.
 
 use core::cmp::Reverse;
 use std::io::{self, Write};
@@ -31,7 +34,7 @@ use super::{Measure, Options};
 use crate::refine::{Chain, Refined, Stopped, Watch};
 use crate::views::Cost;
 use crate::views::dimension::TIME;
-use crate::views::distribution::{Distribution, NO_PEERS, Over, Subject};
+use crate::views::distribution::{Distribution, LACKS_TIMES, NO_PEERS, Over, Subject, UNKNOWN};
 use crate::views::number::{Form, counted, percent};
 use crate::views::path::Path;
 use crate::views::printable::printable;
@@ -56,8 +59,10 @@ pub struct Report {
     cost: Cost,
 }
 
-/// Why there are no slices of time.
+/// Why there are no slices of time: times were not kept, or of nothing here, or all is one slice.
 const NO_TIMES: &str = "it is not known when samples were taken: csprof record --times keeps it";
+const NONE_HAS_TIME: &str = "times were kept, but of no sample that is shown";
+const ONE_SLICE: &str = "what is left of the run is one time slice or none";
 
 impl Report {
     /// That of a path, or of all that is shown, over peers of this kind, or of the first there is.
@@ -89,7 +94,9 @@ impl Report {
                 let nouns: Vec<_> = names().collect();
                 let wants_time = over == Some(TIME);
                 Err(match nouns.is_empty() {
-                    _ if wants_time => NO_TIMES.to_owned(),
+                    _ if wants_time && !refined.profile.times.are_kept() => NO_TIMES.to_owned(),
+                    _ if wants_time && !refined.has_times() => NONE_HAS_TIME.to_owned(),
+                    _ if wants_time => ONE_SLICE.to_owned(),
                     true => NO_PEERS.to_owned(),
                     false => {
                         format!(
@@ -106,13 +113,16 @@ impl Report {
         self.distribution.over.get(self.dimension)
     }
 
-    /// The places of the peers that are wanted, the one with most first: no peer is small unless
-    /// the person says what share of the row is.
+    /// The places of the peers that are wanted, the one with most first, of slices in order: no
+    /// peer is small unless the person says what share of the row is.
     fn order(&self, parts: &[u64], whole: u64, options: &Options) -> Vec<usize> {
         let least = options.threshold.unwrap_or(0.0) / 100.0 * whole as f64;
         let is_wanted = |peer: &usize| parts[*peer] as f64 >= least;
         let mut order: Vec<usize> = (0..parts.len()).filter(is_wanted).collect();
-        order.sort_by_key(|&peer| Reverse(parts[peer]));
+        // Time has an order that says more.
+        if self.over().is_some_and(|over| over.dimension.axis.is_some()) {
+            order.sort_by_key(|&peer| Reverse(parts[peer]));
+        }
         order
     }
 }
@@ -159,13 +169,24 @@ pub fn text(
         writeln!(out, "{others} with several {} not shown", dimension.noun())?;
     }
     let has_imbalance = dimension.has_imbalance();
-    let facts = statistics.facts(has_imbalance).into_iter();
-    let facts =
-        facts.map(|(name, samples)| format!("{name} {}", measure.real(samples, metric, form)));
-    writeln!(out, "{}", facts.collect::<Vec<_>>().join(", "))?;
-    writeln!(out, "{}", statistics.verdict(has_imbalance, measure, (metric, form)))?;
+    let lacks_times = distribution.lacks_times(over, number, cost);
+    if lacks_times {
+        writeln!(out, "{LACKS_TIMES}")?;
+    } else {
+        let facts = statistics.facts(has_imbalance).into_iter();
+        let facts =
+            facts.map(|(name, samples)| format!("{name} {}", measure.real(samples, metric, form)));
+        writeln!(out, "{}", facts.collect::<Vec<_>>().join(", "))?;
+        writeln!(out, "{}", statistics.verdict(has_imbalance, measure, (metric, form)))?;
+    }
     writeln!(out)?;
-    writeln!(out, "{}", strip::text(&strip::greatest(&parts, CELLS), form))?;
+    let cells = strip::greatest(&parts, CELLS);
+    let most = statistics.balance.most;
+    let cells = cells.into_iter().map(|part| match part {
+        0 if lacks_times => UNKNOWN,
+        part => strip::character(part, most, form),
+    });
+    writeln!(out, "{}", cells.collect::<String>())?;
     let of_cells = (parts.len(), CELLS);
     if let Some(said) = strip::what_each_shows("character", of_cells, dimension.noun(), form) {
         writeln!(out, "{said}")?;
@@ -178,7 +199,11 @@ pub fn text(
     let limit = Limits::for_text(options).rows;
     for &peer in order.iter().take(limit) {
         let label = cut(&dimension.peers[peer].label.text, LONGEST, form);
-        lines.push((vec![amount(parts[peer]), percent(parts[peer], whole)], label));
+        let numbers = match parts[peer] {
+            0 if lacks_times => [UNKNOWN.to_string(), UNKNOWN.to_string()],
+            part => [amount(part), percent(part, whole)],
+        };
+        lines.push((numbers.to_vec(), label));
     }
     let aligned = Aligned::of_numbers(2, lines.iter().map(|(cells, _)| cells));
     lines.iter().try_for_each(|(cells, label)| aligned.write(cells, label, out))?;
@@ -232,28 +257,34 @@ struct Costs {
 #[derive(Serialize)]
 struct JsonStatistics {
     sum: u128,
-    min: u128,
-    median: f64,
-    mean: f64,
-    max: u128,
-    standard_deviation: f64,
+    min: Option<u128>,
+    median: Option<f64>,
+    mean: Option<f64>,
+    max: Option<u128>,
+    standard_deviation: Option<f64>,
     imbalance: Option<u128>,
     noise: Option<[f64; 2]>,
     is_noise: Option<bool>,
 }
 
 impl JsonStatistics {
-    fn of(statistics: Statistics, over: &Over, measure: Measure, metric: &Metric) -> Self {
+    fn of(
+        statistics: Statistics,
+        over: &Over,
+        is_all: bool,
+        measure: Measure,
+        metric: &Metric,
+    ) -> Self {
         let whole = |samples: u64| measure.of(samples, metric);
         let real = |samples: f64| samples * whole(1) as f64;
         let has_imbalance = over.dimension.has_imbalance();
         Self {
             sum: whole(statistics.balance.sum),
-            min: whole(statistics.least),
-            median: real(statistics.median_twice as f64 / 2.0),
-            mean: real(statistics.mean()),
-            max: whole(statistics.balance.most),
-            standard_deviation: real(statistics.deviation),
+            min: is_all.then(|| whole(statistics.least)),
+            median: is_all.then(|| real(statistics.median_twice as f64 / 2.0)),
+            mean: is_all.then(|| real(statistics.mean())),
+            max: is_all.then(|| whole(statistics.balance.most)),
+            standard_deviation: is_all.then(|| real(statistics.deviation)),
             imbalance: has_imbalance.then(|| whole(statistics.balance.imbalance())),
             noise: has_imbalance.then(|| statistics.noise.map(real)),
             is_noise: has_imbalance.then_some(statistics.is_noise),
@@ -265,8 +296,8 @@ impl JsonStatistics {
 struct JsonPeer<'r> {
     peer: &'r str,
     stage: &'r str,
-    inclusive: u128,
-    exclusive: u128,
+    inclusive: Option<u128>,
+    exclusive: Option<u128>,
 }
 
 /// Writes it for scripts.
@@ -286,7 +317,8 @@ pub fn json(
     let statistics = |cost: Cost| {
         let over = over?;
         let statistics = report.distribution.statistics(over, number, cost);
-        Some(JsonStatistics::of(statistics, over, measure, metric))
+        let is_all = !report.distribution.lacks_times(over, number, cost);
+        Some(JsonStatistics::of(statistics, over, is_all, measure, metric))
     };
     let object = Object {
         heading: heading(refined, options, None),
@@ -335,7 +367,8 @@ pub fn csv(
         if is_known { statistics.is_noise.to_string() } else { String::new() }
     });
     each(refined, report, options, |of| {
-        let [inclusive, exclusive] = [of.inclusive, of.exclusive].map(|cost| cost.to_string());
+        let text = |cost: Option<u128>| cost.map_or_else(String::new, |cost| cost.to_string());
+        let [inclusive, exclusive] = [of.inclusive, of.exclusive].map(text);
         let [of_peer, over] = [&*cell(of.peer), over.dimension.name()];
         let [stage, process] = [of.stage, process].map(cell);
         let record =
@@ -356,12 +389,17 @@ fn each<'r>(
     let measure = options.measure.unwrap_or_default();
     let (metric, number) = (refined.looked_at(), refined.metric);
     let costs = [Cost::Inclusive, Cost::Exclusive].map(|cost| over.parts(number, cost));
+    // Of a slice without samples, others may have been taken in it.
+    let lacks_times = [Cost::Inclusive, Cost::Exclusive]
+        .map(|cost| report.distribution.lacks_times(over, number, cost));
     let whole = report.distribution.samples(number, report.cost);
     let order = report.order(&over.parts(number, report.cost), whole, options);
     let limit = Limits::for_machines(options).rows;
     order.into_iter().take(limit).try_for_each(|peer| {
-        let [inclusive, exclusive] =
-            [0, 1].map(|cost: usize| measure.of(costs[cost][peer], metric));
+        let [inclusive, exclusive] = [0, 1].map(|cost: usize| {
+            let samples = costs[cost][peer];
+            (samples > 0 || !lacks_times[cost]).then(|| measure.of(samples, metric))
+        });
         let known = &over.dimension.peers[peer];
         write(JsonPeer { peer: &known.label.raw, stage: &known.stage, inclusive, exclusive })
     })

@@ -77,6 +77,13 @@ impl AddAssign for Samples {
     }
 }
 
+/// Stands in place of statistics where samples of a row have no time.
+pub const LACKS_TIMES: &str = "samples without a time may be of any slice, mostly of late ones: a \
+                               slice has at least what is shown (?: unknown)";
+
+/// Stands for a slice of which no sample is known where some have no time.
+pub const UNKNOWN: char = '?';
+
 /// How the cost of a row is spread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
@@ -208,6 +215,14 @@ impl Distribution {
     #[must_use]
     pub fn samples(&self, metric: MetricRef, cost: Cost) -> u64 {
         self.row.get(metric.index()).map_or(0, |samples| samples.of(cost))
+    }
+
+    /// Whether these are slices of time, and samples of the row have no time: so what a slice has
+    /// is a least.
+    #[must_use]
+    pub fn lacks_times(&self, over: &Over, metric: MetricRef, cost: Cost) -> bool {
+        let timed: u64 = over.parts(metric, cost).into_iter().sum();
+        over.dimension.axis.is_none() && timed < self.samples(metric, cost)
     }
 
     /// The statistics of one dimension. O(peers × log peers).

@@ -128,8 +128,8 @@ impl fmt::Display for RefineError {
             ),
             Cause::NoTimes => write!(
                 f,
-                "`{}` asks when samples were taken, which this profile does not know; csprof \
-                 record --times keeps it, and a comparison has two clocks",
+                "`{}` asks when samples were taken, of which this profile has no times; csprof \
+                 record --times keeps them, and a comparison has two clocks",
                 self.part
             ),
             Cause::TooManyNames => write!(

@@ -15,7 +15,7 @@ pub struct Period {
 }
 
 impl Period {
-    /// Reads one; `None` if it is none.
+    /// Reads one; `None` if it is none, or if nothing can be in it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let (from, to) = text.split_once("..")?;
@@ -25,7 +25,25 @@ impl Period {
             text => Value::read(text).filter(is_time).map(Some),
         };
         let (from, to) = (end(from)?, end(to)?);
-        (from.is_some() || to.is_some()).then_some(Self { from, to })
+        let period = Self { from, to };
+        ((from.is_some() || to.is_some()) && !period.is_empty()).then_some(period)
+    }
+
+    /// Whether it is none of any run. Of a time and a share, that depends on the run.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let is_share = |value: Value| matches!(value.unit, Unit::Percent(_));
+        let scaled = |value: Value, other: Value| {
+            let of_unit = if is_share(value) { 1 } else { value.unit.nanoseconds() };
+            u128::from(value.digits) * of_unit * 10_u128.pow(other.decimals)
+        };
+        match (self.from, self.to) {
+            (_, Some(to)) if to.digits == 0 => true,
+            (Some(from), Some(to)) => {
+                is_share(from) == is_share(to) && scaled(from, to) >= scaled(to, from)
+            }
+            _ => false,
+        }
     }
 
     /// From a time to another, in nanoseconds.
@@ -96,6 +114,13 @@ mod tests {
         for wrong in ["", "..", "2s", "2..4", "2s...4s", "-1s..", "2h..", "2s..4s..5s"] {
             assert_eq!(Period::read(wrong), None, "{wrong}");
         }
+        // Nothing is in these.
+        for wrong in ["4s..2s", "50%..25%", "..0s", "..0%", "2s..2000ms", "1.5%..1.25%", "5%..0s"] {
+            assert_eq!(Period::read(wrong), None, "{wrong}");
+        }
+        for right in ["4s..25%", "50%..2s", "1999ms..2s", "0%..0.5%"] {
+            assert!(Period::read(right).is_some(), "{right}");
+        }
     }
 
     #[test]
@@ -103,7 +128,7 @@ mod tests {
         for (from, to, text) in [
             (0, 2_500_000_000, "0s..2.5s"),
             (1_000_001, 1_234_567_891_000, "1.000001ms..1234.567891s"),
-            (999_999_999_999, 1, "999999.999999ms..0.000001ms"),
+            (1, 999_999_999_999, "0.000001ms..999999.999999ms"),
         ] {
             let period = Period::between(from, to);
             let window = Window { from_ns: from, to_ns: Some(to) };

@@ -130,6 +130,7 @@ fn periods() -> impl Strategy<Value = Period> {
     (end(), end())
         .prop_filter("one of them at least", |(from, to)| from.is_some() || to.is_some())
         .prop_map(|(from, to)| Period { from, to })
+        .prop_filter("something may be in it", |period| !period.is_empty())
 }
 
 /// Tests that some rows of an execution pass and others do not.

@@ -159,6 +159,7 @@ struct Distributed {
     cost: Cost,
     /// The place of the dimension.
     dimension: usize,
+    /// Not in the usual order: of slices of time their own, of others the one with most first.
     by_number: bool,
     reversed: bool,
     selected: usize,
@@ -180,8 +181,22 @@ impl Distributed {
         self.distribution()?.over.get(self.dimension)
     }
 
+    /// Whether slices have what is shown at least, since samples of the row have no time.
+    fn lacks_times(&self) -> bool {
+        let shown = self.distribution().zip(self.over());
+        shown.is_some_and(|(of, over)| of.lacks_times(over, self.metric, self.cost))
+    }
+
+    /// Whether the list is in the order of the peers; that of time is, until it is sorted.
+    fn is_in_order(&self) -> bool {
+        self.by_number != self.over().is_some_and(|over| over.dimension.axis.is_none())
+    }
+
     /// How many facts there are.
     fn facts(&self) -> usize {
+        if self.lacks_times() {
+            return 0;
+        }
         self.over().map_or(0, |over| if over.dimension.has_imbalance() { 6 } else { 5 })
     }
 
@@ -191,7 +206,8 @@ impl Distributed {
             let parts = over.parts(self.metric, self.cost);
             let statistics = distribution.statistics(over, self.metric, self.cost);
             let mut order: Vec<usize> = (0..parts.len()).collect();
-            if !self.by_number {
+            let is_time = over.dimension.axis.is_none();
+            if self.by_number == is_time {
                 // Stable: of equal ones the first.
                 order.sort_by_key(|&peer| Reverse(parts[peer]));
             }
@@ -470,7 +486,7 @@ impl View for Distributed {
             return Repro::None("csprof diff has no distribution; csprof report of each run has");
         }
         if self.by_number || self.reversed {
-            return Repro::None("csprof report lists the one with most first; s goes back to that");
+            return Repro::None("csprof report has the usual order alone; s goes back to that");
         }
         let (Some((subject, _)), Some(over)) = (&self.subject, self.over()) else {
             return Repro::None("nothing is shown");

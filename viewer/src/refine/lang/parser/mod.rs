@@ -210,7 +210,7 @@ impl Parser<'_> {
             StageForm::Period(stage) => {
                 let Some(period) = Period::read(self.keyword(0)) else {
                     let known = ["2.5s..4s", "..10s", "90%.."];
-                    return Err(self.error("a part of the run is expected here", &known));
+                    return Err(self.error("a part of the run is expected here, FROM..TO in s, ms, us, ns or %, FROM before TO", &known));
                 };
                 self.at += 1;
                 stage(period)

@@ -9,7 +9,7 @@ use super::super::super::scene::Scene;
 use super::{COST, Distributed, ENTRY, FACT, SHARE, Shown};
 use crate::tui::view::View;
 use crate::views::Cost;
-use crate::views::distribution::{NO_PEERS, Subject};
+use crate::views::distribution::{LACKS_TIMES, NO_PEERS, Subject, UNKNOWN};
 use crate::views::measure::Measure;
 use crate::views::number::{amount, percent};
 use crate::views::strip::{character, greatest, what_each_shows};
@@ -39,8 +39,9 @@ impl Distributed {
         let share_end = cost_end - COST;
         let bar = across / 5;
         let bar_start = share_end.saturating_sub(SHARE + bar);
+        let is_in_order = self.is_in_order();
         let mark = if self.reversed { glyphs.ascending } else { glyphs.descending };
-        let [of_number, of_cost] = match self.by_number {
+        let [of_number, of_cost] = match is_in_order {
             true => [format!(" {} {mark} ", over.dimension.noun()), String::new()],
             false => [String::new(), mark.to_owned()],
         };
@@ -53,6 +54,7 @@ impl Distributed {
         canvas.text_right(share_end, top - 1, " % row", SHARE, theme.strong());
         let whole = self.distribution().map_or(0, |of| of.samples(self.metric, self.cost));
         let most = shown.statistics.balance.most;
+        let lacks_times = self.lacks_times();
         let listed = shown.order.iter().enumerate().skip(self.scroll);
         for ((place, &peer), y) in listed.zip(first..lines.end) {
             let part = shown.parts[peer];
@@ -66,8 +68,11 @@ impl Distributed {
             }
             let length = glyphs.bar(part as f64 / most as f64, bar);
             canvas.text(bar_start, y, &length, bar, heat);
-            canvas.text_right(share_end, y, &percent(part, whole), SHARE, theme.text());
-            let cost = amount(part, scene.metric(), scene.form());
+            let [share, cost] = match part {
+                0 if lacks_times => [UNKNOWN.to_string(), UNKNOWN.to_string()],
+                _ => [percent(part, whole), amount(part, scene.metric(), scene.form())],
+            };
+            canvas.text_right(share_end, y, &share, SHARE, theme.text());
             canvas.text_right(cost_end, y, &cost, COST, heat);
             if place == self.selected {
                 canvas.restyle(0, y, across, theme.selected());
@@ -187,8 +192,12 @@ impl Distributed {
             }
             y += self.above.facts;
         }
-        let verdict =
-            shown.statistics.verdict(has_imbalance, Measure::Source, (scene.metric(), form));
+        let verdict = match self.lacks_times() {
+            true => LACKS_TIMES.to_owned(),
+            false => {
+                shown.statistics.verdict(has_imbalance, Measure::Source, (scene.metric(), form))
+            }
+        };
         let style = match has_imbalance && shown.statistics.is_noise {
             true => theme.faint(),
             false => theme.text(),
@@ -208,9 +217,14 @@ impl Distributed {
     fn draw_strip(&self, canvas: &mut Canvas<'_>, scene: &Scene, shown: &Shown, y: usize) {
         let theme = scene.theme;
         let most = shown.statistics.balance.most;
+        let lacks_times = self.lacks_times();
         let parts = greatest(&shown.parts, self.strip_width());
         for (cell, part) in parts.into_iter().enumerate() {
-            let text = character(part, most, scene.form()).to_string();
+            let text = match part {
+                0 if lacks_times => UNKNOWN,
+                _ => character(part, most, scene.form()),
+            };
+            let text = text.to_string();
             canvas.text(1 + cell, y, &text, 1, theme.heat(part, scene.whole_of(None)));
         }
         if let Some(cell) = self.cell() {
