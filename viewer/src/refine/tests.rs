@@ -528,7 +528,8 @@ there is no such set, but @mpi is; sets are: @mpi, @openmp, @alloc, @memcpy, @lo
     );
     assert_eq!(
         parse_error("during 5s"),
-        "during 5s\n       ^^\na part of the run is expected here: 2.5s..4s, ..10s, 90%.."
+        "during 5s\n       ^^\na part of the run is expected here, FROM..TO in s, ms, us, ns or %, \
+         FROM before TO: 2.5s..4s, ..10s, 90%.."
     );
     assert_eq!(
         parse_error("rank in 3..1"),

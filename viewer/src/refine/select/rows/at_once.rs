@@ -142,8 +142,8 @@ impl Rows {
         watch: &Watch<'_>,
     ) -> Result<Column<C>, Cancelled> {
         self.each_other(watch, |row, node| {
-            let count = counts[node];
-            counts[row] += count;
+            // Upper bounds of edges may add up to more than there are.
+            counts[row] = counts[row].up_to_most(counts[node]);
         })?;
         Ok(Column::made(counts, home))
     }
