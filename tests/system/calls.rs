@@ -92,7 +92,7 @@ fn are_counted_by_path() {
         let text = recording.output(&["report"]);
         assert!(text.contains("calls"), "{text}");
         let info = recording.output(&["info"]);
-        assert!(!info.contains("ns of"), "{info}");
+        assert!(!info.contains(" ns of"), "{info}");
     }
 }
 
