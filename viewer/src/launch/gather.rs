@@ -9,20 +9,21 @@
 //! [`LossReason::Unreadable`] and a warning says so; what a process was about to record when it
 //! was killed, as [`LossReason::CutShort`]. Nothing is left out silently.
 
+mod times;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    FLAG_EXECED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord, LogRecord, TimeRecord,
-    epoch_reason,
+    FLAG_EXECED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord, LogRecord, epoch_reason,
 };
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Exit, Frame, Function, GENERATED_CODE, Module, ModuleFile, Origin,
-    Process, Profile, RunInfo, SampleTime, SymbolSource, Thread, ThreadAccount, Tree,
+    Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, Module, ModuleFile, Origin,
+    Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree,
 };
 
 use super::arena_read::{Arena, ArenaThread};
@@ -59,7 +60,7 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         profile,
         metrics,
         timed: [0; 2],
-        has_other_clock: false,
+        of_other_clock: 0,
         run_start_ns: run.start_ns,
         strings: HashMap::new(),
         modules: HashMap::new(),
@@ -100,8 +101,8 @@ struct Gathering {
     metrics: Metrics,
     /// Samples of which times were to be kept, and those of which they are.
     timed: [u64; 2],
-    /// Whether some of these were before their process began, or behind the end of the run.
-    has_other_clock: bool,
+    /// Samples with a time before their process began, or behind the end of the run.
+    of_other_clock: u64,
     run_start_ns: u64,
     strings: HashMap<String, StringId>,
     modules: HashMap<ModuleKey, ModuleId>,
@@ -342,69 +343,6 @@ impl Gathering {
             end_ns: self.since_start(record.end_ns),
         });
         unreadable
-    }
-
-    /// Adds when the samples of a thread were taken, whose nodes have these numbers now. No node
-    /// has times of more samples than it has. What comes before its process began, or behind the
-    /// end of the run, is no time: in a time namespace the clock is another.
-    fn times(&mut self, thread: &ArenaThread, process: ProcessId, numbers: &Numbers) {
-        if thread.times.is_empty() {
-            return;
-        }
-        let start_ns = self.profile.processes[process.index()].start_ns;
-        let RunInfo { duration_ns, exit, .. } = self.profile.run;
-        // The end of a salvaged run is the last that was heard of it.
-        let end_ns = if duration_ns == 0 || exit == Exit::Unknown { u64::MAX } else { duration_ns };
-        let is_known =
-            |time_ns: u64| (start_ns..=end_ns).contains(&time_ns.saturating_sub(self.run_start_ns));
-        let is_of_run = |time_ns: u64| time_ns >= self.run_start_ns && is_known(time_ns);
-        self.has_other_clock |= thread.times.iter().any(|record| !is_of_run(record.time_ns));
-        let mut left: Vec<u64> = thread.nodes.iter().map(|node| node.samples).collect();
-        let row = |record: &TimeRecord| {
-            let place = record.node as usize;
-            if !is_of_run(record.time_ns) {
-                return None;
-            }
-            let node = numbers.0.get(place).copied().filter(|&node| node != Numbers::NONE)?;
-            let samples = left[place].min(record.samples.into());
-            left[place] -= samples;
-            let source = thread.nodes[place].key.map_or(0, FrameKey::metric);
-            // A profile has few metrics; samples were 32 bits wide.
-            let (metric, samples) = (self.metrics.of_source(source) as u8, samples as u32);
-            let time_us = self.since_start(record.time_ns) / 1000;
-            (samples > 0).then_some(SampleTime { time_us, node, metric, samples })
-        };
-        let mut rows: Vec<SampleTime> = thread.times.iter().filter_map(row).collect();
-        // Trees of epochs stand one after the other, in order of their nodes.
-        let trees = &self.profile.trees;
-        let tree = |node| trees.partition_point(|tree| tree.first_node <= node);
-        rows.sort_by_cached_key(|row| (tree(row.node), row.place()));
-        rows.dedup_by(|next, row| {
-            let both = next.samples.checked_add(row.samples);
-            let is_same = next.place() == row.place() && both.is_some();
-            row.samples = both.filter(|_| is_same).unwrap_or(row.samples);
-            is_same
-        });
-        // More than 32 bits of one place are no profile's.
-        rows.dedup_by_key(|row| row.place());
-        self.profile.times.append(&mut rows);
-    }
-
-    /// Says of how many samples the times are not kept.
-    fn finish_times(&mut self) {
-        let [all, timed] = self.timed;
-        if timed < all {
-            let why = if self.has_other_clock {
-                "some came by a clock that is not the run's, as in a time namespace"
-            } else {
-                "there was no room for more (at most --times=SIZE, half of --memory, and a \
-                 sixteenth of what is free of shared memory)"
-            };
-            self.profile
-                .run
-                .warnings
-                .push(format!("{} of {all} samples have no time: {why}", all - timed));
-        }
     }
 
     /// Adds the tree of a thread in an epoch, in pre-order, and its samples to `recorded`.

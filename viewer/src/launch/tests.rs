@@ -564,5 +564,7 @@ fn times_are_those_of_samples() {
         small().times(0, 0, &[(0, 3, 1), (3, 3, 1), (499, 3, 1), (1_500, 5, 1), (1_600, 5, 2)]);
     let foreign = gathered(vec![arena(&bytes)]);
     assert_eq!(times(&foreign), [(1, 0x10, 3)]);
-    assert!(foreign.run.warnings[0].ends_with("as in a time namespace"));
+    let warning = &foreign.run.warnings[0];
+    assert!(warning.starts_with("5 of 8 samples have no time: 3 came by a clock"), "{warning}");
+    assert!(warning.contains("; for 2 there was no room"), "{warning}");
 }

@@ -236,6 +236,12 @@ mod tests {
             ("perl -MList::Util -I lib x.pl", "/home/me/x.pl"),
             ("ruby -rdate x.rb", "/home/me/x.rb"),
             ("ruby -r date -W2 x.rb", "/home/me/x.rb"),
+            // It would be looked for in that folder.
+            ("ruby -C a x.rb", "ruby -C a x.rb (in /home/me)"),
+            ("node -pe 6*7", "node -pe 6*7 (in /home/me)"),
+            ("node -e f()", "node -e f() (in /home/me)"),
+            ("php -R f();", "php -R f(); (in /home/me)"),
+            ("php -S localhost:80 -t a", "php -S localhost:80 -t a (in /home/me)"),
             ("node --require a.js b.js", "/home/me/b.js"),
             ("node --perf-basic-prof --max-old-space-size=4096 b.js", "/home/me/b.js"),
             ("node --eval=f()", "node --eval= f() (in /home/me)"),

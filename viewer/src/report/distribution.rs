@@ -60,7 +60,8 @@ pub struct Report {
 }
 
 /// Why there are no slices of time: times were not kept, or of nothing here, or all is one slice.
-const NO_TIMES: &str = "it is not known when samples were taken: csprof record --times keeps it";
+const NO_TIMES: &str = "no sample has a time: csprof record --times keeps when each was taken; if it \
+                        did, csprof info says why there are none";
 const NONE_HAS_TIME: &str = "times were kept, but of no sample that is shown";
 const ONE_SLICE: &str = "what is left of the run is one time slice or none";
 
@@ -113,17 +114,27 @@ impl Report {
         self.distribution.over.get(self.dimension)
     }
 
-    /// The places of the peers that are wanted, the one with most first, of slices in order: no
-    /// peer is small unless the person says what share of the row is.
-    fn order(&self, parts: &[u64], whole: u64, options: &Options) -> Vec<usize> {
+    /// The places of the peers that are wanted, so many of them at most, and how many more there
+    /// are. The one with most comes first, but slices are in order. No peer is small unless the
+    /// person says what share of the row is.
+    fn order(
+        &self,
+        parts: &[u64],
+        whole: u64,
+        options: &Options,
+        limit: usize,
+    ) -> (Vec<usize>, usize) {
         let least = options.threshold.unwrap_or(0.0) / 100.0 * whole as f64;
         let is_wanted = |peer: &usize| parts[*peer] as f64 >= least;
         let mut order: Vec<usize> = (0..parts.len()).filter(is_wanted).collect();
+        order.sort_by_key(|&peer| Reverse(parts[peer]));
+        let more = order.len().saturating_sub(limit);
+        order.truncate(limit);
         // Time has an order that says more.
-        if self.over().is_some_and(|over| over.dimension.axis.is_some()) {
-            order.sort_by_key(|&peer| Reverse(parts[peer]));
+        if self.over().is_some_and(|over| over.dimension.axis.is_none()) {
+            order.sort_unstable();
         }
-        order
+        (order, more)
     }
 }
 
@@ -195,9 +206,9 @@ pub fn text(
     let heads =
         [format!("{} {}", &cost.name()[..4], heading_of(measure, metric)), "% row".to_owned()];
     let mut lines = vec![(heads.to_vec(), dimension.noun().to_owned())];
-    let order = report.order(&parts, whole, options);
     let limit = Limits::for_text(options).rows;
-    for &peer in order.iter().take(limit) {
+    let (order, more) = report.order(&parts, whole, options, limit);
+    for &peer in &order {
         let label = cut(&dimension.peers[peer].label.text, LONGEST, form);
         let numbers = match parts[peer] {
             0 if lacks_times => [UNKNOWN.to_string(), UNKNOWN.to_string()],
@@ -207,11 +218,12 @@ pub fn text(
     }
     let aligned = Aligned::of_numbers(2, lines.iter().map(|(cells, _)| cells));
     lines.iter().try_for_each(|(cells, label)| aligned.write(cells, label, out))?;
-    if order.len() < parts.len() {
-        let more = counted((parts.len() - order.len()) as u64, "row", form);
-        writeln!(out, "{} {more} more (--threshold)", dots(form))?;
+    let small = parts.len() - order.len() - more;
+    if small > 0 {
+        let small = counted(small as u64, "row", form);
+        writeln!(out, "{} {small} more (--threshold)", dots(form))?;
     }
-    if let Some(more @ 1..) = order.len().checked_sub(limit) {
+    if more > 0 {
         let more = counted(more as u64, "row", form);
         writeln!(out, "{} {more} more (--limit)", dots(form))?;
     }
@@ -393,9 +405,9 @@ fn each<'r>(
     let lacks_times = [Cost::Inclusive, Cost::Exclusive]
         .map(|cost| report.distribution.lacks_times(over, number, cost));
     let whole = report.distribution.samples(number, report.cost);
-    let order = report.order(&over.parts(number, report.cost), whole, options);
     let limit = Limits::for_machines(options).rows;
-    order.into_iter().take(limit).try_for_each(|peer| {
+    let (order, _) = report.order(&over.parts(number, report.cost), whole, options, limit);
+    order.into_iter().try_for_each(|peer| {
         let [inclusive, exclusive] = [0, 1].map(|cost: usize| {
             let samples = costs[cost][peer];
             (samples > 0 || !lacks_times[cost]).then(|| measure.of(samples, metric))

@@ -2,12 +2,18 @@
 
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
 use super::arrivals::{Arrival, OnDrop};
 use super::message::{Message, Notice, not_kept};
 use crate::print;
+
+/// How long a viewer that must end waits for its notes: longer than these wait for a lock.
+const MOMENT: Duration = Duration::from_secs(3);
+/// Between two looks at whether they are written.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Threads that read or write files, which may be on a disk that is far away. The answer of each is
 /// a message.
@@ -60,6 +66,16 @@ impl Beside {
             drop(answer.send(work()));
             drop(told.send(Arrival::Answered));
         })
+    }
+
+    /// Waits a moment for what is written in turn, where the viewer must end: it is small.
+    pub(super) fn finish_soon(self) {
+        let end = Instant::now() + MOMENT;
+        while self.in_turn.as_ref().is_some_and(|writing| !writing.is_finished())
+            && Instant::now() < end
+        {
+            thread::sleep(PAUSE);
+        }
     }
 
     /// Waits for what was to be written before the user left.

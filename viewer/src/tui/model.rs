@@ -8,6 +8,7 @@ mod keys;
 mod metric;
 mod screen;
 
+use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::sources::Sources;
 use crate::views::Row;
 use crate::views::columns::{Choice, Id};
 use crate::views::hot_path;
-use crate::views::notes::{Estimate, Note, Notes, State, Then};
+use crate::views::notes::{Change, Estimate, Note, Notes, State, Then};
 use crate::views::path::Path;
 use crate::views::search::{NamePattern, Search};
 use crate::views::summary::clustered;
@@ -140,8 +141,8 @@ pub struct Model {
     pub notes: Arc<Notes>,
     /// What is known to be kept of that.
     pub kept_notes: Arc<Notes>,
-    /// How many changes of it are still being kept.
-    pub notes_under_way: usize,
+    /// Changes of it that are still being kept, in the order in which they were asked for.
+    pub notes_under_way: VecDeque<Change>,
     /// The path that a prompt is about, as it was when the prompt opened.
     pub noting: Noting,
     /// What happened.
@@ -229,7 +230,7 @@ impl Model {
             count: None,
             notes: Arc::default(),
             kept_notes: Arc::default(),
-            notes_under_way: 0,
+            notes_under_way: VecDeque::new(),
             noting: Noting::default(),
             notice: None,
             ticket: 0,
@@ -253,12 +254,12 @@ impl Model {
     /// This was said of call paths, and is kept.
     pub fn take_notes(&mut self, notes: Arc<Notes>) {
         self.kept_notes = Arc::clone(&notes);
-        self.show_notes(notes, true);
+        self.show_notes(notes);
     }
 
-    /// This is said of call paths, with changes that may yet be refused unless they `are_kept`.
-    pub(super) fn show_notes(&mut self, notes: Arc<Notes>, are_kept: bool) {
-        self.views.iter_mut().for_each(|view| view.noted(&notes, are_kept));
+    /// This is said of call paths, with changes that may yet be refused.
+    pub(super) fn show_notes(&mut self, notes: Arc<Notes>) {
+        self.views.iter_mut().for_each(|view| view.noted(&notes));
         self.notes = notes;
     }
 
@@ -321,7 +322,7 @@ impl Model {
         if !is_alike {
             self.scene.refined = forest.refined.clone();
             self.views = views::all(&self.scene);
-            self.show_notes(Arc::clone(&self.notes), self.notes_under_way == 0);
+            self.show_notes(Arc::clone(&self.notes));
             self.history = History::default();
             self.choices = None;
         }

@@ -220,9 +220,12 @@ pub fn run(
     }
     let Shell { screen, print_at_end, files, answers, ended_by, .. } = shell;
     drop(screen);
-    let outcome = match ended_by {
-        None => shown.and_then(|()| files.finish(&answers)),
-        Some(_) => shown,
+    let outcome = match shown {
+        Ok(()) if ended_by.is_none() => files.finish(&answers),
+        shown => {
+            files.finish_soon();
+            shown
+        }
     };
     for line in print_at_end {
         print::line(&line).context("standard output: cannot be written")?;

@@ -357,9 +357,12 @@ pub trait View: Debug {
     /// Source files are looked for there.
     fn look_in(&mut self, _sources: &Sources) {}
 
-    /// This is what was said of call paths, with changes that may yet be refused unless they
-    /// `are_kept`.
-    fn noted(&mut self, _notes: &Arc<Notes>, _are_kept: bool) {}
+    /// This is what was said of call paths, with changes that may yet be refused.
+    fn noted(&mut self, _notes: &Arc<Notes>) {}
+
+    /// A change of what was said of a call path is kept, or was refused; in the order in which
+    /// changes were asked for.
+    fn answered(&mut self, _change: &Change, _is_kept: bool) {}
 
     // What is kept of it.
 

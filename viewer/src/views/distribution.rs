@@ -78,8 +78,8 @@ impl AddAssign for Samples {
 }
 
 /// Stands in place of statistics where samples of a row have no time.
-pub const LACKS_TIMES: &str = "samples without a time may be of any slice, mostly of late ones: a \
-                               slice has at least what is shown (?: unknown)";
+pub const LACKS_TIMES: &str = "samples without a time may be of any slice: a slice has at least \
+                               what is shown (?: unknown)";
 
 /// Stands for a slice of which no sample is known where some have no time.
 pub const UNKNOWN: char = '?';
@@ -221,8 +221,8 @@ impl Distribution {
     /// is a least.
     #[must_use]
     pub fn lacks_times(&self, over: &Over, metric: MetricRef, cost: Cost) -> bool {
-        let timed: u64 = over.parts(metric, cost).into_iter().sum();
-        over.dimension.axis.is_none() && timed < self.samples(metric, cost)
+        let timed = || over.parts(metric, cost).into_iter().sum::<u64>();
+        over.dimension.axis.is_none() && timed() < self.samples(metric, cost)
     }
 
     /// The statistics of one dimension. O(peers × log peers).

@@ -115,6 +115,39 @@ fn what_was_deleted_is_there_until_it_is_put_back() {
     assert_eq!((said(&viewer), &*taken.list[0].text), ("kept".to_owned(), "theirs"));
 }
 
+/// Keys do not wait until notes are kept, so `u` knows what is being deleted and put back.
+#[test]
+fn what_is_being_deleted_can_be_put_back() {
+    let (mut viewer, mut notes) = noted("80x24");
+    let all = notes.clone();
+    viewer.press("'dduu");
+    assert_eq!(viewer.effects.len(), 4);
+    keep(&mut viewer, &mut notes);
+    let sorted = |notes: &Notes| {
+        let mut list = notes.list.clone();
+        list.sort_by_key(|note| format!("{note:?}"));
+        list
+    };
+    assert_eq!((sorted(&notes), said(&viewer)), (sorted(&all), "kept".to_owned()));
+    viewer.press("u");
+    assert_eq!(said(&viewer), "no note was deleted since the viewer began");
+    // A note that was deleted is not forgotten because its path has a bookmark meanwhile.
+    viewer.press("gd");
+    let deleted = match &viewer.effects[..] {
+        [Effect::Note(change)] => change.clone(),
+        effects => panic!("{effects:?}"),
+    };
+    viewer.effects.clear();
+    let kept = notes.change(&deleted).map(|()| "kept");
+    let bookmark = Change { path: deleted.path.clone(), what: What::Bookmark(true) };
+    notes.change(&bookmark).unwrap();
+    viewer.send(Message::Noted { notes: Some(Arc::new(notes.clone())), said: kept });
+    notes.change(&Change { what: What::Bookmark(false), ..bookmark }).unwrap();
+    viewer.press("u");
+    keep(&mut viewer, &mut notes);
+    assert_eq!(sorted(&notes), sorted(&all));
+}
+
 /// What is said is kept beside the screen: the next key sees it before that has been done, and a
 /// refusal takes it back.
 #[test]

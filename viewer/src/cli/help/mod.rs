@@ -255,6 +255,7 @@ pub(super) const ELSEWHERE: [(&str, &[(&str, &str)]); 7] = [
             ("--comms=io-1", "thread = io-1"),
             ("--tid=70", "thread = 70"),
             ("--percent-limit=1", "small incl(time) < 1%"),
+            ("--time=50%-100%", "during 50%.."),
             ("--call-graph=caller", "<1>"),
             ("--call-graph=callee", "<2>"),
             ("perf annotate solve", "csprof report FILE --source solve"),

@@ -102,7 +102,7 @@ const INTERPRETERS: &[Interpreter] = &[
         flags: "acdhlnpsSUvwy",
         rest: "FiKTWx",
         some: &[('0', DIGITS)],
-        word: "CEIrX",
+        word: "EIr",
         code: "e",
         long_word: &["--disable", "--enable", "--encoding", "--external-encoding"],
         long: &["--jit", "--rjit", "--yjit", "--verbose"],
@@ -113,8 +113,7 @@ const INTERPRETERS: &[Interpreter] = &[
         names: &["node", "nodejs"],
         flags: "chiv",
         word: "rC",
-        code: "ep",
-        long_code: &["--eval", "--print"],
+        long_code: &["--eval", "--print", "-e", "-p", "-pe"],
         long_word: &["--conditions", "--env-file", "--import", "--loader", "--require"],
         long: &[
             "--cpu-prof",
@@ -162,9 +161,9 @@ const INTERPRETERS: &[Interpreter] = &[
     Interpreter {
         names: &["php"],
         flags: "aCehHilmnqsvw",
-        word: "cdBEFgRStz",
-        code: "r",
-        file: "f",
+        word: "cdz",
+        code: "BERr",
+        file: "Ff",
         ..NONE
     },
     Interpreter {

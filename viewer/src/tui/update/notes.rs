@@ -26,9 +26,9 @@ pub(super) fn change(model: &mut Model, change: Box<Change>) -> Effects {
     let mut notes = Notes::clone(&model.notes);
     // What cannot be changed is refused by whoever keeps it.
     if notes.change(&change).is_ok() {
-        model.show_notes(Arc::new(notes), false);
+        model.show_notes(Arc::new(notes));
     }
-    model.notes_under_way += 1;
+    model.notes_under_way.push_back(Change::clone(&change));
     vec![Effect::Note(change)]
 }
 
@@ -114,11 +114,13 @@ pub(super) fn to_fix(model: &mut Model, estimate: Option<Estimate>) -> Effects {
 
 /// There are other notes now, or there could not be.
 pub(super) fn noted(model: &mut Model, notes: Option<Arc<Notes>>, said: Result<&str, String>) {
-    model.notes_under_way = model.notes_under_way.saturating_sub(1);
+    if let Some(change) = model.notes_under_way.pop_front() {
+        model.views.iter_mut().for_each(|view| view.answered(&change, said.is_ok()));
+    }
     model.kept_notes = notes.unwrap_or_else(|| Arc::clone(&model.kept_notes));
     // Changes that were asked for since are not in it yet.
-    if model.notes_under_way == 0 {
-        model.show_notes(Arc::clone(&model.kept_notes), true);
+    if model.notes_under_way.is_empty() && model.notes != model.kept_notes {
+        model.show_notes(Arc::clone(&model.kept_notes));
     }
     match said {
         // A refusal is told until a key after it.

@@ -89,8 +89,20 @@ struct List {
     selected: Selection,
     /// What was deleted here, the last one at the end.
     deleted: Vec<Note>,
-    /// What is being deleted or put back; whether it was, the notes tell that are kept then.
+    /// What is being deleted or put back, in this order.
     asked: Vec<What>,
+}
+
+/// Notes that were deleted and not put back, when one more was deleted or put back.
+fn apply(deleted: &mut Vec<Note>, what: &What) {
+    match what {
+        What::Removed(note) => deleted.push(Note::clone(note)),
+        What::Restored(note) => {
+            let place = deleted.iter().rposition(|deleted| *deleted == **note);
+            place.map(|place| deleted.remove(place));
+        }
+        _ => {}
+    }
 }
 
 /// What the ledger says of a path, with what it saves beside the others.
@@ -111,6 +123,12 @@ fn state(entry: &Entry, gain: Option<u128>, scene: &Scene) -> String {
 }
 
 impl List {
+    /// Asks for a change, whose answer is told by [`View::answered`].
+    fn change(&mut self, path: Path, what: What) -> Outcome {
+        self.asked.push(what.clone());
+        Outcome { note: Some(Box::new(Change { path, what })), ..Outcome::default() }
+    }
+
     /// What is shown of a note, by its place.
     fn entry<'n>(&self, place: usize, note: &'n Note, scene: &Scene) -> entries::Entry<'n> {
         let (theme, form) = (scene.theme, scene.form());
@@ -176,20 +194,19 @@ impl View for List {
         self.selected = Selection(line);
     }
 
-    fn noted(&mut self, notes: &Arc<Notes>, are_kept: bool) {
+    fn noted(&mut self, notes: &Arc<Notes>) {
         (self.notes, self.costs) = (Arc::clone(notes), None);
-        let asked = if are_kept { std::mem::take(&mut self.asked) } else { Vec::new() };
-        for what in asked {
-            match what {
-                What::Removed(note) if notes.on(&note.path()).is_none() => self.deleted.push(*note),
-                What::Restored(note) if notes.on(&note.path()) == Some(&*note) => {
-                    self.deleted.retain(|deleted| *deleted != *note);
-                }
-                _ => {}
-            }
-        }
         self.version += 1;
         self.scroll(0);
+    }
+
+    fn answered(&mut self, change: &Change, is_kept: bool) {
+        if let Some(place) = self.asked.iter().position(|what| *what == change.what) {
+            let what = self.asked.remove(place);
+            if is_kept {
+                apply(&mut self.deleted, &what);
+            }
+        }
     }
 
     fn entered(&mut self, _function: Option<FunctionKey>, _path: Option<Path>, _shown: &Refined) {
@@ -243,15 +260,14 @@ impl View for List {
     }
 
     fn act(&mut self, action: Action, _shown: &Refined) -> Outcome {
-        let mut note = |path, what: What| {
-            self.asked.push(what.clone());
-            Outcome { note: Some(Box::new(Change { path, what })), ..Outcome::default() }
-        };
         if action == RESTORE {
-            let Some(deleted) = self.deleted.last() else {
+            // As it will be when what was asked for has been done.
+            let mut deleted = self.deleted.clone();
+            self.asked.iter().for_each(|what| apply(&mut deleted, what));
+            let Some(last) = deleted.pop() else {
                 return Outcome::said("no note was deleted since the viewer began");
             };
-            return note(deleted.path(), What::Restored(Box::new(deleted.clone())));
+            return self.change(last.path(), What::Restored(Box::new(last)));
         }
         let Some(selected) = self.notes.list.get(self.selected.0) else {
             return Outcome::default();
@@ -260,7 +276,10 @@ impl View for List {
         let is_shown =
             |costs: &Costs| costs.samples.get(self.selected.0).is_some_and(Option::is_some);
         match action {
-            DELETE => note(path, What::Removed(Box::new(selected.clone()))),
+            DELETE => {
+                let removed = What::Removed(Box::new(selected.clone()));
+                self.change(path, removed)
+            }
             EDIT => Outcome { ask: Some((PromptKind::Note, path)), ..Outcome::default() },
             _ if self.costs.as_ref().is_some_and(|costs| !is_shown(costs)) => {
                 Outcome::failed("this path is not in what is shown")

@@ -128,7 +128,7 @@ impl View for Suggest {
         self.selected = Selection(0);
     }
 
-    fn noted(&mut self, notes: &Arc<Notes>, _are_kept: bool) {
+    fn noted(&mut self, notes: &Arc<Notes>) {
         (self.notes, self.found) = (Arc::clone(notes), None);
         self.version += 1;
     }

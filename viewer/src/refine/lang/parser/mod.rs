@@ -40,7 +40,7 @@ pub(crate) fn refinement_up_to(
     let mut parser = Parser { text, tokens: &tokens, sets, at: 0, nesting: 0 };
     match parser.all_stages(most) {
         Err(error) => Err(match advice::joined_by_semicolons(text, &tokens) {
-            Some((joined, advice)) if refinement(&joined, sets).is_ok() => advice,
+            Some((joined, advice)) if refinement_up_to(&joined, sets, most).is_ok() => advice,
             _ => error,
         }),
         stages => Ok(Refinement { stages: stages? }),
