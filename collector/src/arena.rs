@@ -108,11 +108,7 @@ impl Arena {
             private_bytes: 0,
             returned: 0,
             sources: core::array::from_fn(|number| {
-                sources.get(number).map_or(SourceRecord::default(), |source| SourceRecord {
-                    period: source.period,
-                    kind: source.kind as u32,
-                    dropped: 0,
-                })
+                sources.get(number).map_or(SourceRecord::NONE, SourceRecord::of)
             }),
         };
         // SAFETY: a fresh page, large enough (asserted in format) and page-aligned, that nobody

@@ -11,7 +11,9 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use csprof_format::arena::LogRecord;
-use csprof_format::launch::{MAX_SOURCES, Properties, SampleSource, SampleSources, SourceKind};
+use csprof_format::launch::{
+    Detail, MAX_SOURCES, Properties, SampleSource, SampleSources, SourceKind,
+};
 
 use crate::arch::PAGE_SIZE;
 use crate::arena::{Arena, LogExtent, Room};
@@ -146,7 +148,10 @@ impl Process {
         let packed = self.sources.get(number)?.load(Ordering::Relaxed);
         let kind = ((packed >> KIND_SHIFT) as u32).checked_sub(1)?;
         let period = packed & ((1 << KIND_SHIFT) - 1);
-        Some(SampleSource { kind: SourceKind::from_index(kind)?, period })
+        let kind = SourceKind::from_index(kind)?;
+        // What it fell back to has none.
+        let asked = self.config.sources.get(number).filter(|asked| asked.kind == kind);
+        Some(SampleSource { kind, period, detail: asked.map_or(Detail::None, |of| of.detail) })
     }
 
     /// Whether one is in use that is like this.
@@ -167,7 +172,7 @@ impl Process {
         // Without one, another thread was first.
         let Some(kind) = refused.kind.properties().instead else { return Some(refused) };
         let is_used = self.sources().any(|(_, source)| source.kind == kind);
-        let instead = SampleSource { kind, period: refused.period };
+        let instead = SampleSource::of(kind).every(refused.period);
         let instead = (!is_used).then_some(instead);
         self.sources[number].store(instead.map_or(0, pack), Ordering::Relaxed);
         self.arena.set_source(number, instead.map(|source| source.kind));

@@ -25,13 +25,13 @@ mod log;
 
 pub use self::log::{LoadRecord, LogRecord, LogRecordHeader, TAIL, epoch_reason};
 use crate::address::FrameKey;
-use crate::launch::MAX_SOURCES;
+use crate::launch::{Detail, KernelEvent, LABEL_BYTES, MAX_SOURCES, SampleSource};
 use crate::loss::{LossReason, PartialReason};
 
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 9;
+pub const ARENA_VERSION: u32 = 10;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -113,7 +113,7 @@ pub struct ArenaHeader {
 }
 
 /// A sample source of the process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct SourceRecord {
     /// Its period, in its unit.
@@ -122,6 +122,34 @@ pub struct SourceRecord {
     pub kind: u32,
     /// 1 if the kernel refused it, and what it would fall back to is another of the sources.
     pub dropped: u32,
+    /// Its [`Label`](crate::launch::Label), padded with zeros; all zeros if its kind has none.
+    pub label: [u8; LABEL_BYTES],
+    /// Of an event, how long threads had it in all, in nanoseconds. Atomic.
+    pub enabled_ns: u64,
+    /// Of that, how long the processor counted it: less where events take turns. Atomic.
+    pub running_ns: u64,
+}
+
+impl SourceRecord {
+    /// Where there is no source.
+    pub const NONE: Self = Self {
+        period: 0,
+        kind: 0,
+        dropped: 0,
+        label: [0; LABEL_BYTES],
+        enabled_ns: 0,
+        running_ns: 0,
+    };
+
+    /// That of a source which is in use.
+    #[must_use]
+    pub fn of(source: SampleSource) -> Self {
+        let label = match source.detail {
+            Detail::None => [0; LABEL_BYTES],
+            Detail::Label(label) | Detail::Event(KernelEvent { label, .. }) => *label.bytes(),
+        };
+        Self { period: source.period, kind: source.kind as u32, label, ..Self::NONE }
+    }
 }
 
 /// [`ArenaHeader::flags`]: return addresses are replaced, so edge counts exist.
@@ -132,7 +160,7 @@ pub const FLAG_EXECED: u32 = 2;
 /// [`ArenaHeader::flags`]: the times of samples are kept, as far as there is room.
 pub const FLAG_TIMES: u32 = 4;
 
-const _: () = assert!(size_of::<ArenaHeader>() == 672);
+const _: () = assert!(size_of::<ArenaHeader>() == 1696);
 
 /// Room for reasons in [`ArenaHeader::left_out`].
 pub const LEFT_OUT_SLOTS: usize = 8;

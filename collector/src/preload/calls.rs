@@ -15,12 +15,14 @@ use super::stub;
 use super::view::sampled;
 use crate::arch::{self, Call};
 use crate::sampling::call::on_call;
-use crate::sources::CALLS_COUNT;
+use crate::sources::{YIELDS_COUNT, metric_of};
 
 /// Counts one call of `yields`. Returns where to jump.
 extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_void {
-    if sampled() {
-        on_call(SourceKind::Yields, 1, || call.caller_registers());
+    if sampled()
+        && let Some(metric) = metric_of(SourceKind::Yields)
+    {
+        on_call(metric, 1, || call.caller_registers());
     }
     stub::target(real)
 }
@@ -29,5 +31,5 @@ arch::stub! {
     /// sched_yield(2). Unless such a source is in use, nothing but its flag is looked at.
     #[unsafe(no_mangle)]
     {}
-    jump sched_yield = slots::sched_yield, CALLS_COUNT, count_yield
+    jump sched_yield = slots::sched_yield, YIELDS_COUNT, count_yield
 }

@@ -1,13 +1,11 @@
 //! What a thread counts for a synchronous source: calls, or amounts that calls are given.
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// One count of one thread, which a handler of the program may interrupt and use, too.
 // Relaxed throughout: one thread, and its handlers.
 #[derive(Debug)]
 pub struct Counter {
-    /// Number of the source's metric.
-    metric: AtomicUsize,
     /// In the unit of the source; 0 as long as nothing is counted.
     period: AtomicU64,
     counted: AtomicU64,
@@ -17,13 +15,11 @@ impl Counter {
     /// One that does not count.
     #[must_use]
     pub const fn off() -> Self {
-        let [period, counted] = [AtomicU64::new(0), AtomicU64::new(0)];
-        Self { metric: AtomicUsize::new(0), period, counted }
+        Self { period: AtomicU64::new(0), counted: AtomicU64::new(0) }
     }
 
-    /// Counts from now on, for the metric with this number. So much of a period has passed.
-    pub fn begin(&self, metric: usize, period: u64, passed: u64) {
-        self.metric.store(metric, Ordering::Relaxed);
+    /// Counts from now on. So much of a period has passed.
+    pub fn begin(&self, period: u64, passed: u64) {
         self.counted.store(passed, Ordering::Relaxed);
         self.period.store(period, Ordering::Relaxed);
     }
@@ -40,12 +36,6 @@ impl Counter {
         let before = self.counted.fetch_add(amount, Ordering::Relaxed);
         (before + amount) / period - before / period
     }
-
-    /// Number of the source's metric.
-    #[must_use]
-    pub fn metric(&self) -> usize {
-        self.metric.load(Ordering::Relaxed)
-    }
 }
 
 #[cfg(test)]
@@ -56,11 +46,11 @@ mod tests {
     fn periods_are_told_once() {
         let counter = Counter::off();
         assert_eq!(counter.add(7), 0);
-        counter.begin(1, 3, 0);
+        counter.begin(3, 0);
         assert_eq!([1, 1, 1, 1, 2, 7, 1].map(|amount| counter.add(amount)), [0, 0, 1, 0, 1, 2, 0]);
-        counter.begin(1, 3, 2);
+        counter.begin(3, 2);
         assert_eq!([1, 1, 1, 1].map(|amount| counter.add(amount)), [1, 0, 0, 1]);
-        counter.begin(1, 1, 0);
+        counter.begin(1, 0);
         assert_eq!([1, 5, 1].map(|amount| counter.add(amount)), [1, 5, 1]);
     }
 }

@@ -5,7 +5,7 @@
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
-use csprof_format::launch::SourceKind;
+use csprof_format::launch::MAX_SOURCES;
 
 use super::counter::Counter;
 use super::suspect::Suspect;
@@ -27,8 +27,8 @@ pub struct Shared {
     pub in_handler: AtomicBool,
     /// What may be an unwinder, and at work.
     pub suspect: Suspect,
-    /// What synchronous sources count, by number of their kind.
-    counters: [Counter; SourceKind::COUNT],
+    /// What synchronous sources count, by number of their metric.
+    counters: [Counter; MAX_SOURCES],
     /// Calls of functions with no signal blocked that are under way: more than one if a handler of
     /// the program came in between.
     users: AtomicU32,
@@ -72,7 +72,7 @@ impl Shared {
             lost_returns,
             in_handler: AtomicBool::new(false),
             suspect: Suspect::none(),
-            counters: [const { Counter::off() }; SourceKind::COUNT],
+            counters: [const { Counter::off() }; MAX_SOURCES],
             users: AtomicU32::new(0),
         }
     }
@@ -89,11 +89,11 @@ impl Shared {
         unsafe { trampoline::current().cast::<Self>().as_ref() }
     }
 
-    /// What a synchronous source of this kind counts.
+    /// What the synchronous source of this metric counts.
     #[must_use]
     #[inline]
-    pub const fn counter(&self, kind: SourceKind) -> &Counter {
-        &self.counters[kind as usize]
+    pub fn counter(&self, metric: usize) -> Option<&Counter> {
+        self.counters.get(metric)
     }
 
     /// Whether code that a handler of the program has interrupted may go on with it, or with the

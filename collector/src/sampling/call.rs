@@ -20,7 +20,6 @@
 use core::sync::atomic::Ordering;
 
 use csprof_format::address::FrameKind;
-use csprof_format::launch::SourceKind;
 use csprof_format::loss::LossReason;
 
 use crate::arch;
@@ -32,17 +31,16 @@ use crate::sealed::{SAMPLES_OF_CALLS, sealed};
 use crate::sys::{self, Mask};
 use crate::thread::{self, handler_stack};
 
-/// Counts a call for the sources of this kind: `amount` in their unit, 1 where they count calls.
+/// Counts a call for the source of this metric: `amount` in its unit, 1 where it counts calls.
 /// Samples it if a period ends with it. `registers` are those of the caller, behind the call.
 ///
 /// Async-signal-safe. `errno` stays as it is; system calls are made only for a sample.
 #[inline]
-pub fn on_call(kind: SourceKind, amount: u64, registers: impl FnOnce() -> Registers) {
+pub fn on_call(metric: usize, amount: u64, registers: impl FnOnce() -> Registers) {
     let Some(shared) = Shared::here() else { return };
-    let counter = shared.counter(kind);
-    let weight = counter.add(amount);
+    let weight = shared.counter(metric).map_or(0, |counter| counter.add(amount));
     if weight > 0 {
-        let (metric, registers) = (counter.metric(), registers());
+        let registers = registers();
         sample(&mut DueSample { shared: &shared, metric, weight, registers, reading: None });
     }
 }

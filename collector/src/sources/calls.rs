@@ -1,22 +1,58 @@
-//! Calls that the program makes: a wrapper counts them, and the last one of a period is sampled by
-//! the thread that makes it, before it is passed on. No kernel object stands behind it, and no
-//! signal.
+//! Calls that the program makes: a wrapper counts them, or the amounts that they are about, and the
+//! thread that makes the one with which a period ends takes a sample. No kernel object stands
+//! behind it, and no signal.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use csprof_format::launch::SampleSource;
+use csprof_format::launch::{Detail, SampleSource, SourceKind};
 
 use super::due::random_below;
+use crate::process;
 use crate::sampler::Shared;
 
-/// Whether a source of this kind was ever in use: else wrappers leave calls alone.
-pub static CALLS_COUNT: AtomicBool = AtomicBool::new(false);
+/// Whether calls of sched_yield(2) are counted: else their wrapper does not look at them. So for
+/// each of these flags, which only ever become true.
+pub static YIELDS_COUNT: AtomicBool = AtomicBool::new(false);
+/// Whether amounts that the program names are counted.
+pub static RESOURCES_COUNT: AtomicBool = AtomicBool::new(false);
+
+/// One more than the metric of the source of each kind that is in use, by number of the kind; 0
+/// where there is none. Where a kind has labels, that of the first.
+static METRICS: [AtomicU8; SourceKind::COUNT] = [const { AtomicU8::new(0) }; SourceKind::COUNT];
+
+/// What the wrappers of a kind look at first.
+const fn flag(kind: SourceKind) -> &'static AtomicBool {
+    match kind {
+        SourceKind::Resource => &RESOURCES_COUNT,
+        _ => &YIELDS_COUNT,
+    }
+}
+
+/// The metric of the source of this kind, if one is in use. Either side.
+#[must_use]
+#[inline]
+pub fn metric_of(kind: SourceKind) -> Option<usize> {
+    // Relaxed, here and below: each thread has set it itself, or sees it early or late.
+    Some(usize::from(METRICS[kind as usize].load(Ordering::Relaxed).checked_sub(1)?))
+}
+
+/// The metric of the resource that the program calls by this name, if it is a source. Either side.
+#[must_use]
+pub fn metric_of_resource(name: &[u8]) -> Option<usize> {
+    let mut sources = process::current()?.sources();
+    sources.find_map(|(metric, source)| match source.detail {
+        Detail::Label(label) if label.as_str().as_bytes() == name => Some(metric),
+        _ => None,
+    })
+}
 
 /// The calling thread counts the calls of this source from now on. Setup side.
 pub(super) fn begin(source: SampleSource, metric: usize) {
-    if let Some(shared) = Shared::here() {
-        // The first period has begun before: as a source of time.
-        shared.counter(source.kind).begin(metric, source.period, random_below(source.period));
-        CALLS_COUNT.store(true, Ordering::Relaxed);
-    }
+    let Some(shared) = Shared::here() else { return };
+    let Some(counter) = shared.counter(metric) else { return };
+    // The first period has begun before: as a source of time.
+    counter.begin(source.period, random_below(source.period));
+    let place = &METRICS[source.kind as usize];
+    let _ = place.compare_exchange(0, metric as u8 + 1, Ordering::Relaxed, Ordering::Relaxed);
+    flag(source.kind).store(true, Ordering::Relaxed);
 }

@@ -30,7 +30,7 @@ use csprof_format::launch::{SampleSource, SourceKind, Trigger, Unit};
 use crate::messages::{self, Warning};
 use crate::process::Process;
 
-pub use calls::CALLS_COUNT;
+pub use calls::{RESOURCES_COUNT, YIELDS_COUNT, metric_of, metric_of_resource};
 use object::Object;
 pub use pace::Pace;
 use posix_timer::PosixTimer;
@@ -135,7 +135,7 @@ impl Source {
                 // With one source, it is clear which.
                 let by = match process.sources().count() {
                     1 => String::new(),
-                    _ => format!(" by {}", source.kind.name()),
+                    _ => format!(" by {}", source.name()),
                 };
                 messages::warn_once(
                     Warning::SourceRefused,

@@ -92,8 +92,8 @@ fn take_pending(signal: i32) -> Option<libc::siginfo_t> {
 /// signal that is sent to a thread while one waits there is merged with it (signal(7)), and who
 /// waits for it would be given them.
 pub fn drop_samples(signal: i32, is_sample: impl Fn(&libc::siginfo_t) -> bool) {
-    // Each source may have one, and there is one of a kind; and then one of the program's.
-    const MOST: usize = csprof_format::launch::SourceKind::SENDERS + 1;
+    // Each source may have one; and then one of the program's.
+    const MOST: usize = csprof_format::launch::MAX_SOURCES + 1;
     let mut others = [None; MOST];
     for other in &mut others {
         match take_pending(signal) {

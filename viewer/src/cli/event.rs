@@ -4,7 +4,7 @@
 //! with `ns`, `us`, `ms` or `s` is the time between two samples. Of a source that counts calls, the
 //! number is that of calls from one sample to the next.
 
-use csprof_format::launch::{MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind, Unit};
+use csprof_format::launch::{Details, MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind, Unit};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -24,14 +24,17 @@ pub(super) fn parse(text: &str) -> Result<SampleSource, String> {
         Some((name, amount)) => (name, Some(amount)),
         None => (text, None),
     };
-    let kind = SourceKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-        let offered = SourceKind::ALL.into_iter().filter(|kind| kind.properties().is_offered);
-        let names = offered.map(SourceKind::name).collect::<Vec<_>>().join(", ");
-        format!("there is no sample source `{name}`; there are {names}")
-    })?;
+    let kind = SourceKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == name && kind.properties().details == Details::None)
+        .ok_or_else(|| {
+            let offered = SourceKind::ALL.into_iter().filter(|kind| kind.properties().is_offered);
+            let names = offered.map(SourceKind::name).collect::<Vec<_>>().join(", ");
+            format!("there is no sample source `{name}`; there are {names}")
+        })?;
     match kind.properties().unit {
         Unit::Nanoseconds => timed(kind, amount),
-        Unit::Calls => counted(kind, amount),
+        Unit::Calls | Unit::Bytes | Unit::Events | Unit::Units => counted(kind, amount),
     }
 }
 
@@ -44,7 +47,7 @@ fn counted(kind: SourceKind, amount: Option<&str>) -> Result<SampleSource, Strin
         let (least, most) = (periods.start(), periods.end());
         format!("`{amount}` is not a number of calls from {least} to {most}")
     })?;
-    Ok(SampleSource { kind, period })
+    Ok(SampleSource::of(kind).every(period))
 }
 
 /// A source of time.
@@ -61,7 +64,7 @@ fn timed(kind: SourceKind, amount: Option<&str>) -> Result<SampleSource, String>
             1_000_000_000 / MIN_PERIOD,
         ));
     }
-    Ok(SampleSource { kind, period: period_ns.round() as u64 })
+    Ok(SampleSource::of(kind).every(period_ns.round() as u64))
 }
 
 fn period_ns(amount: &str) -> Result<f64, String> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use csprof_format::launch::{SampleSource, SampleSources};
+use csprof_format::launch::{MAX_SOURCES, Refused, SampleSource, SampleSources};
 use csprof_format::profile::{self as saved, Exit, GENERATED_CODE};
 use csprof_format::write;
 use nix::sys::signal::Signal;
@@ -174,11 +174,14 @@ impl Sampling {
     pub(super) fn settings(&self, quiet: bool) -> Result<Settings> {
         let mut sources = self.event.iter().copied();
         let first = sources.next().unwrap_or(SampleSource::DEFAULT);
-        let sources = SampleSources::one(first).and(sources).map_err(|twice| {
-            let name = twice.name();
-            WrongUsage(format!(
-                "-e {name} was given twice; each source can be sampled once per run"
-            ))
+        let sources = SampleSources::one(first).and(sources).map_err(|refused| {
+            WrongUsage(match refused {
+                Refused::Twice(source) => format!(
+                    "-e {} was given twice; each source can be sampled once per run",
+                    source.name()
+                ),
+                Refused::TooMany => format!("a run can have {MAX_SOURCES} sources; leave one out"),
+            })
         })?;
         Ok(Settings {
             sources,

@@ -3,8 +3,8 @@
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind, FLAG_TIMES,
-    LEFT_OUT_NAME, LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS, ThreadRecord,
-    epoch_reason, locate, segment_nodes,
+    LEFT_OUT_NAME, LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS, SourceRecord,
+    ThreadRecord, epoch_reason, locate, segment_nodes,
 };
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::launch::MAX_SOURCES;
@@ -89,7 +89,9 @@ impl ArenaBytes {
     /// Gives the process these sources, each with kind, period, and whether it was dropped.
     pub(super) fn sources(mut self, sources: &[(u32, u64, bool)]) -> Self {
         self.bytes[24..28].copy_from_slice(&(sources.len() as u32).to_le_bytes());
-        for (place, &(kind, period, dropped)) in (416..).step_by(16).zip(sources) {
+        for (place, &(kind, period, dropped)) in
+            (416..).step_by(size_of::<SourceRecord>()).zip(sources)
+        {
             self.bytes[place..place + 8].copy_from_slice(&period.to_le_bytes());
             self.bytes[place + 8..place + 12].copy_from_slice(&kind.to_le_bytes());
             self.bytes[place + 12..place + 16].copy_from_slice(&u32::from(dropped).to_le_bytes());

@@ -435,6 +435,9 @@ fn arena_header(bytes: &[u8]) -> ArenaHeader {
             period: fields.u64(),
             kind: fields.u32(),
             dropped: fields.u32(),
+            label: fields.array(),
+            enabled_ns: fields.u64(),
+            running_ns: fields.u64(),
         }),
     }
 }

@@ -5,7 +5,9 @@
 //! dropped where that kind was asked for anyway.
 
 use csprof_format::arena::{ArenaHeader, ThreadRecord};
-use csprof_format::launch::{MAX_SOURCES, SampleSource, SampleSources, SourceKind};
+use csprof_format::launch::{
+    Detail, Details, KernelEvent, Label, MAX_SOURCES, SampleSource, SampleSources, SourceKind,
+};
 use csprof_format::profile::{FurtherMetric, Metric, Profile, ThreadShare};
 
 use super::arena_read::Arena;
@@ -19,7 +21,18 @@ pub(super) fn sources_of(header: &ArenaHeader) -> Option<SampleSources> {
 pub(super) fn asked_of(header: &ArenaHeader, number: usize) -> Option<SampleSource> {
     let source = header.sources.get(number).filter(|_| number < header.source_count as usize)?;
     let kind = SourceKind::from_index(source.kind)?;
-    (source.period > 0).then_some(SampleSource { kind, period: source.period })
+    let label = || Label::from_bytes(&source.label);
+    let detail = match kind.properties().details {
+        Details::None => Detail::None,
+        Details::Label => Detail::Label(label()?),
+        // What the kernel was asked for is known by its label.
+        Details::Event => {
+            let label = label()?;
+            let (pmu, config, kernel, precise) = (0, [0; 3], false, 0);
+            Detail::Event(KernelEvent { label, pmu, config, kernel, precise })
+        }
+    };
+    (source.period > 0).then_some(SampleSource { kind, period: source.period, detail })
 }
 
 /// The metrics of a run.
@@ -37,7 +50,7 @@ impl Metrics {
     /// replaced in all of them), else those that were asked for, and a warning.
     pub(super) fn of(asked: SampleSources, arenas: &[Arena], warnings: &mut Vec<String>) -> Self {
         let used = all_agreed(asked, arenas).unwrap_or_else(|| {
-            let names: Vec<&str> = asked.iter().map(|source| source.kind.name()).collect();
+            let names: Vec<String> = asked.iter().map(|source| source.name().to_owned()).collect();
             let same = match names.len() {
                 1 => "one sample source and period",
                 _ => "the same sample sources and periods",
@@ -58,8 +71,8 @@ impl Metrics {
     /// Enters them into a profile that has no threads yet.
     pub(super) fn enter(&self, profile: &mut Profile) {
         let mut metrics = self.sources.iter().map(|source| Metric {
-            source: source.kind.name().into(),
-            unit: source.kind.properties().unit.name().into(),
+            source: source.name().into(),
+            unit: unit_of(source).into(),
             period: source.period,
         });
         profile.metric = metrics.next().unwrap_or_default();
@@ -106,6 +119,20 @@ impl Metrics {
         first.partial = partial.min(first.recorded);
         shares
     }
+}
+
+/// What a metric is an amount of. Events with a name in the plural are called by it.
+fn unit_of(source: &SampleSource) -> &str {
+    match &source.detail {
+        Detail::Event(event) if is_plural(event.label.as_str()) => event.label.as_str(),
+        _ => source.kind.properties().unit.name(),
+    }
+}
+
+/// Whether an event's name is a noun in the plural, such as `page-faults`: not a unit's with terms,
+/// nor one with a modifier behind a colon.
+fn is_plural(name: &str) -> bool {
+    name.ends_with('s') && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
 }
 
 /// The sources in use, with the numbers under which they were asked for; `None` if the processes do
@@ -218,10 +245,10 @@ mod tests {
             .metrics()
             .map(|metric| format!("{}:{}", metric.source, metric.period))
             .collect();
-        metrics.join(",")
+        metrics.join(" ")
     }
 
-    const ASKED: &str = "cputime:5000000,realtime:2000000,task-clock:1000000";
+    const ASKED: &str = "cputime:5000000 realtime:2000000 task-clock:1000000";
 
     #[test]
     fn samples_of_all_sources_at_a_place_are_one_node() {
@@ -266,7 +293,7 @@ mod tests {
             })
         };
         let profile = gathered(ASKED, &[dropped(7), dropped(8)]);
-        assert_eq!(metrics(&profile), "cputime:5000000,realtime:2000000");
+        assert_eq!(metrics(&profile), "cputime:5000000 realtime:2000000");
         assert!(profile.run.warnings.is_empty(), "{:?}", profile.run.warnings);
         // Where others have it, it stays.
         let profile = gathered(ASKED, &[dropped(7), process(8)]);
@@ -286,9 +313,9 @@ mod tests {
             nodes: &[(root(0), 0, 0, 0), (leaf_of(1, 0x10), 1, 2, 0), (leaf_of(2, 0x10), 1, 3, 0)],
             ..ThreadRow::default()
         });
-        let asked = "task-clock:1000000,cputime:5000000,realtime:2000000";
+        let asked = "task-clock:1000000 cputime:5000000 realtime:2000000";
         let profile = gathered(asked, &[arena]);
-        assert_eq!(metrics(&profile), "cputime:5000000,realtime:2000000");
+        assert_eq!(metrics(&profile), "cputime:5000000 realtime:2000000");
         assert_eq!((profile.nodes.samples[1], &profile.further[0].samples[..]), (5, &[(1, 3)][..]));
         assert_eq!(profile.share(ThreadId::from_index(0), 0).delivered, 2);
     }
@@ -297,8 +324,8 @@ mod tests {
     fn a_replaced_source_is_what_it_was_replaced_by() {
         let kinds = [(CpuTime as u32, 1_000_000, false), KINDS[1]];
         let arena = ArenaBytes::new(7, 500, 9500).sources(&kinds);
-        let profile = gathered("task-clock:1000000,realtime:2000000", &[arena]);
-        assert_eq!(metrics(&profile), "cputime:1000000,realtime:2000000");
+        let profile = gathered("task-clock:1000000 realtime:2000000", &[arena]);
+        assert_eq!(metrics(&profile), "cputime:1000000 realtime:2000000");
         assert!(profile.run.warnings.is_empty(), "{:?}", profile.run.warnings);
     }
 
@@ -320,8 +347,8 @@ mod tests {
                 ],
                 ..ThreadRow::default()
             });
-            let profile = gathered("cputime:5000000,realtime:2000000", &[arena]);
-            assert_eq!(metrics(&profile), "cputime:5000000,realtime:2000000");
+            let profile = gathered("cputime:5000000 realtime:2000000", &[arena]);
+            assert_eq!(metrics(&profile), "cputime:5000000 realtime:2000000");
             assert_eq!((profile.run.warnings.len(), profile.nodes.total_samples()), (1, 6));
         }
         let none = ArenaBytes::new(7, 500, 9500).sources(&[(0, 5_000_000, true)]);

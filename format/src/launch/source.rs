@@ -1,0 +1,495 @@
+//! Sample sources: what triggers samples, and what one of them is in particular.
+
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+
+use super::event::{KernelEvent, Label};
+
+/// Which clock or event triggers samples. What one is in particular, its [`Properties`] say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SourceKind {
+    /// CPU time of the thread, by a POSIX timer on `CLOCK_THREAD_CPUTIME_ID`.
+    CpuTime = 0,
+    /// CPU time of the thread, by the kernel's software event `task-clock` (perf_event_open).
+    TaskClock = 1,
+    /// Elapsed time, by a POSIX timer on `CLOCK_MONOTONIC`; sees blocked threads.
+    Realtime = 2,
+    /// Calls of sched_yield(2), by a wrapper.
+    Yields = 3,
+    /// A [`KernelEvent`], by perf_event_open(2).
+    Event = 4,
+    /// Amounts that the program counts itself (`csprof_count`), by name.
+    Resource = 5,
+}
+
+/// What a source is. Nothing else tells sources apart, but for the collector's file that opens
+/// those of one [`Trigger`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// The name used on the command line, in the environment and in files.
+    pub name: &'static str,
+    /// What a period is an amount of.
+    pub unit: Unit,
+    /// The period if none is asked for.
+    pub default_period: u64,
+    /// What triggers its samples.
+    pub trigger: Trigger,
+    /// What tells sources of this kind apart.
+    pub details: Details,
+    /// Whether it counts while the thread waits.
+    pub counts_waits: bool,
+    /// Whether a sample may come in the middle of a wait, which ends by it.
+    pub interrupts_waits: Interrupts,
+    /// What is sampled where the kernel refuses it, with the same period.
+    pub instead: Option<SourceKind>,
+    /// Whether help and errors name it.
+    pub is_offered: bool,
+}
+
+/// What a source counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Time.
+    Nanoseconds,
+    /// Calls of a function.
+    Calls,
+    /// Memory, or what is read or written.
+    Bytes,
+    /// What a counter of the kernel's or the processor's counts.
+    Events,
+    /// What the program counts, of which csprof knows the name alone.
+    Units,
+}
+
+impl Unit {
+    /// The name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Calls => "calls",
+            Self::Bytes => "bytes",
+            Self::Events => "events",
+            Self::Units => "units",
+        }
+    }
+
+    /// The periods that a source of this unit may have.
+    #[must_use]
+    pub const fn periods(self) -> RangeInclusive<u64> {
+        match self {
+            Self::Nanoseconds => MIN_PERIOD..=MAX_PERIOD,
+            Self::Calls | Self::Bytes | Self::Events | Self::Units => 1..=MAX_PERIOD,
+        }
+    }
+}
+
+/// What tells sources of one kind apart; see [`Detail`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Details {
+    /// Nothing: a run has one of the kind.
+    None,
+    /// A [`Label`].
+    Label,
+    /// A [`KernelEvent`].
+    Event,
+}
+
+/// What triggers the samples of a source, and when they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// A timer: SIGPROF, at the kernel's tick where it is on CPU time.
+    Timer,
+    /// An event of the kernel's: SIGTRAP if the program lends it, else SIGPROF.
+    Event,
+    /// A call that the program makes: synchronous, without a signal.
+    Call,
+}
+
+/// When the samples of a source end waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupts {
+    /// At no time.
+    Never,
+    /// Where they come by SIGPROF.
+    BySigprof,
+    /// Wherever they meet one.
+    Always,
+}
+
+const CPU_TIME: Properties = Properties {
+    name: "cputime",
+    unit: Unit::Nanoseconds,
+    default_period: 5_000_000,
+    trigger: Trigger::Timer,
+    details: Details::None,
+    counts_waits: false,
+    interrupts_waits: Interrupts::Never,
+    instead: None,
+    is_offered: true,
+};
+
+const TASK_CLOCK: Properties = Properties {
+    name: "task-clock",
+    unit: Unit::Nanoseconds,
+    default_period: 1_000_000,
+    trigger: Trigger::Event,
+    details: Details::None,
+    counts_waits: false,
+    interrupts_waits: Interrupts::BySigprof,
+    instead: Some(SourceKind::CpuTime),
+    is_offered: true,
+};
+
+const REALTIME: Properties = Properties {
+    name: "realtime",
+    unit: Unit::Nanoseconds,
+    default_period: 5_000_000,
+    trigger: Trigger::Timer,
+    details: Details::None,
+    counts_waits: true,
+    interrupts_waits: Interrupts::Always,
+    instead: None,
+    is_offered: true,
+};
+
+const YIELDS: Properties = Properties {
+    name: "yields",
+    unit: Unit::Calls,
+    default_period: 1_000,
+    trigger: Trigger::Call,
+    details: Details::None,
+    counts_waits: false,
+    interrupts_waits: Interrupts::Never,
+    instead: None,
+    is_offered: false,
+};
+
+const EVENT: Properties = Properties {
+    name: "event",
+    unit: Unit::Events,
+    default_period: 1_000_000,
+    trigger: Trigger::Event,
+    details: Details::Event,
+    counts_waits: false,
+    interrupts_waits: Interrupts::BySigprof,
+    instead: None,
+    is_offered: false,
+};
+
+const RESOURCE: Properties = Properties {
+    name: "resource",
+    unit: Unit::Units,
+    default_period: 1_000,
+    trigger: Trigger::Call,
+    details: Details::Label,
+    counts_waits: false,
+    interrupts_waits: Interrupts::Never,
+    instead: None,
+    is_offered: false,
+};
+
+impl SourceKind {
+    /// How many there are.
+    pub const COUNT: usize = 6;
+
+    /// All sources, by number, which is the order in which help lists those that are offered.
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::CpuTime, Self::TaskClock, Self::Realtime, Self::Yields, Self::Event, Self::Resource];
+
+    /// What it is.
+    #[must_use]
+    #[inline]
+    pub const fn properties(self) -> &'static Properties {
+        match self {
+            Self::CpuTime => &CPU_TIME,
+            Self::TaskClock => &TASK_CLOCK,
+            Self::Realtime => &REALTIME,
+            Self::Yields => &YIELDS,
+            Self::Event => &EVENT,
+            Self::Resource => &RESOURCE,
+        }
+    }
+
+    /// The name used on the command line, in the environment and in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.properties().name
+    }
+
+    /// The source with this number, if there is one.
+    #[must_use]
+    pub fn from_index(index: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u32 == index)
+    }
+}
+
+/// What a source is beyond its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Nothing: its kind is all that is known of it.
+    None,
+    /// What the program calls it.
+    Label(Label),
+    /// What the kernel counts.
+    Event(KernelEvent),
+}
+
+/// A sample source and its period.
+///
+/// In the environment: `cputime:5000000`, the name and the period in the source's unit; behind a
+/// further colon its [`Detail`], where the kind has one: `resource:1000:rows`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleSource {
+    /// What is measured.
+    pub kind: SourceKind,
+    /// What one sample stands for, in the unit of the source: one of its [`Unit::periods`].
+    pub period: u64,
+    /// What tells it from others of its kind.
+    pub detail: Detail,
+}
+
+/// Shortest period of time: 100 000 samples per second.
+pub const MIN_PERIOD: u64 = 10_000;
+/// Longest period, in any unit: of time, one sample in ten seconds.
+pub const MAX_PERIOD: u64 = 10_000_000_000;
+
+impl SampleSource {
+    /// The default of `csprof record`: CPU time, 200 samples per second and thread.
+    pub const DEFAULT: Self = Self::of(SourceKind::CpuTime);
+
+    /// With the period that is taken where none is asked for.
+    #[must_use]
+    pub const fn of(kind: SourceKind) -> Self {
+        Self { kind, period: kind.properties().default_period, detail: Detail::None }
+    }
+
+    /// The same with another period.
+    #[must_use]
+    pub const fn every(self, period: u64) -> Self {
+        Self { period, ..self }
+    }
+
+    /// Its name in files: that of its kind, or what its user calls it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match &self.detail {
+            Detail::None => self.kind.name(),
+            Detail::Label(label) | Detail::Event(KernelEvent { label, .. }) => label.as_str(),
+        }
+    }
+
+    /// Whether both measure the same, at whatever period.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.detail == other.detail
+    }
+
+    /// The time that so many samples stand for, in nanoseconds; `None` if it is not time that is
+    /// sampled.
+    #[must_use]
+    #[inline]
+    pub const fn time_ns(self, samples: u64) -> Option<u64> {
+        match self.kind.properties().unit {
+            Unit::Nanoseconds => Some(samples.saturating_mul(self.period)),
+            Unit::Calls | Unit::Bytes | Unit::Events | Unit::Units => None,
+        }
+    }
+
+    /// Reads the form used in the environment. `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, ':');
+        let name = parts.next()?;
+        let kind = SourceKind::ALL.into_iter().find(|kind| kind.name() == name)?;
+        let properties = kind.properties();
+        let period = parts.next()?.parse().ok()?;
+        let detail = match (properties.details, parts.next()) {
+            (Details::None, None) => Detail::None,
+            (Details::Label, Some(text)) => Detail::Label(Label::new(text)?),
+            (Details::Event, Some(text)) => Detail::Event(KernelEvent::parse(text)?),
+            (Details::None, Some(_)) | (Details::Label | Details::Event, None) => return None,
+        };
+        properties.unit.periods().contains(&period).then_some(Self { kind, period, detail })
+    }
+}
+
+impl core::fmt::Display for SampleSource {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}:{}", self.kind.name(), self.period)?;
+        match &self.detail {
+            Detail::None => Ok(()),
+            Detail::Label(label) => write!(f, ":{}", label.as_str()),
+            Detail::Event(event) => write!(f, ":{event}"),
+        }
+    }
+}
+
+/// Most sources of a run: what an [arena](crate::arena) has room for.
+pub const MAX_SOURCES: usize = 16;
+
+/// Why a source cannot be added to those of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is one of them already.
+    Twice(SampleSource),
+    /// There are [`MAX_SOURCES`].
+    TooMany,
+}
+
+/// The sources of a run, of which no two [are the same](SampleSource::is_same). Their numbers, from 0, are those of the run's
+/// metrics.
+///
+/// In the environment: `cputime:5000000 realtime:5000000`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleSources {
+    first: SampleSource,
+    further: [Option<SampleSource>; MAX_SOURCES - 1],
+}
+
+impl SampleSources {
+    /// The default of `csprof record`.
+    pub const DEFAULT: Self = Self::one(SampleSource::DEFAULT);
+
+    /// A single source.
+    #[must_use]
+    pub const fn one(source: SampleSource) -> Self {
+        Self { first: source, further: [None; MAX_SOURCES - 1] }
+    }
+
+    /// With further ones, in this order.
+    ///
+    /// # Errors
+    ///
+    /// For the first one that there is no place for.
+    pub fn and(mut self, further: impl IntoIterator<Item = SampleSource>) -> Result<Self, Refused> {
+        for source in further {
+            if self.iter().any(|other| other.is_same(&source)) {
+                return Err(Refused::Twice(source));
+            }
+            let place = self.further.iter_mut().find(|place| place.is_none());
+            *place.ok_or(Refused::TooMany)? = Some(source);
+        }
+        Ok(self)
+    }
+
+    /// Reads the form used in the environment. `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let sources: Option<Vec<_>> = text.split(' ').map(SampleSource::parse).collect();
+        let sources = sources?;
+        let (&first, further) = sources.split_first()?;
+        Self::one(first).and(further.iter().copied()).ok()
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = SampleSource> {
+        let further = self.further.into_iter().flatten();
+        core::iter::once(self.first).chain(further)
+    }
+
+    /// The one with this number.
+    #[must_use]
+    pub fn get(&self, number: usize) -> Option<SampleSource> {
+        match number.checked_sub(1) {
+            None => Some(self.first),
+            Some(further) => self.further.get(further).copied().flatten(),
+        }
+    }
+
+    /// Whether there is one of this kind.
+    #[must_use]
+    pub fn has(&self, kind: SourceKind) -> bool {
+        self.iter().any(|source| source.kind == kind)
+    }
+}
+
+impl core::fmt::Display for SampleSources {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}", self.first)?;
+        self.further.iter().flatten().try_for_each(|source| write!(f, " {source}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_survives_the_environment() {
+        for kind in SourceKind::ALL {
+            let detail = match kind.properties().details {
+                Details::None => Detail::None,
+                Details::Label => Detail::Label(Label::new("rows:read").unwrap()),
+                Details::Event => {
+                    Detail::Event(KernelEvent::parse("4.3c.0.0.0.0:cpu/event=0x3c/").unwrap())
+                }
+            };
+            let source = SampleSource { kind, period: 1_000_000, detail };
+            assert_eq!(SampleSource::parse(&source.to_string()), Some(source));
+            assert_eq!(SourceKind::from_index(kind as u32), Some(kind));
+        }
+    }
+
+    #[test]
+    fn several_sources_survive_the_environment_in_their_order() {
+        for text in [
+            "cputime:5000000",
+            "realtime:5000000 cputime:5000000",
+            "task-clock:1000000 realtime:5000000 cputime:10000000000",
+            "resource:1:rows resource:1:files event:7:1.2.0.0.0.0:page-faults",
+        ] {
+            let sources = SampleSources::parse(text).expect(text);
+            assert_eq!(sources.to_string(), text);
+            assert_eq!(sources.get(0), sources.iter().next());
+            assert_eq!(sources.get(sources.iter().count()), None);
+        }
+        for text in [
+            "",
+            "cputime:5000000 ",
+            "cputime:5000000 cputime:1000000",
+            "resource:1:rows resource:2:rows",
+        ] {
+            assert_eq!(SampleSources::parse(text), None, "{text}");
+        }
+        let mut named = (0..).map(|n| SampleSource::parse(&format!("resource:1:r{n}")).unwrap());
+        let first = SampleSources::one(named.next().unwrap());
+        assert!(first.and(named.by_ref().take(MAX_SOURCES - 1)).is_ok());
+        assert_eq!(first.and(named.take(MAX_SOURCES)), Err(Refused::TooMany));
+    }
+
+    #[test]
+    fn nonsense_is_no_source() {
+        for text in [
+            "",
+            "cputime",
+            "cputime:",
+            "cputime:0",
+            "sundial:5000000",
+            "cputime:-1",
+            "cputime:5000000:x",
+            "resource:1",
+            "resource:1:",
+            "event:1:cycles",
+        ] {
+            assert_eq!(SampleSource::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn calls_are_no_time() {
+        let each = SampleSource::parse("yields:1").unwrap();
+        assert_eq!((each.kind, each.period), (SourceKind::Yields, 1));
+        assert_eq!(each.time_ns(7), None);
+        assert_eq!(SampleSource::parse("yields:0"), None);
+        assert_eq!(SampleSource::parse("cputime:1"), None);
+    }
+
+    #[test]
+    fn sources_are_listed_by_number() {
+        for (number, kind) in SourceKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number);
+        }
+    }
+}
