@@ -1,10 +1,12 @@
-//! `-e SOURCE[@RATE|@PERIOD]`: what to sample, and how often.
+//! `-e SOURCE[@AMOUNT]`: what to sample, and how often.
 //!
-//! A bare number, or one with `Hz` or `kHz`, is a rate in samples per second and thread; a number
-//! with `ns`, `us`, `ms` or `s` is the time between two samples. Of a source that counts calls, the
-//! number is that of calls from one sample to the next.
+//! Of a source of time, a bare number, or one with `Hz` or `kHz`, is a rate in samples per second
+//! and thread; a number with `ns`, `us`, `ms` or `s` is the time between two samples. Of any other
+//! source, the number is how much of it is counted from one sample to the next.
 
-use csprof_format::launch::{Details, MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind, Unit};
+use csprof_format::launch::{
+    Detail, Details, Label, MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind, Unit,
+};
 
 const SECOND_NS: f64 = 1e9;
 
@@ -13,58 +15,92 @@ const PERIOD_UNITS: [(&str, f64); 5] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", SECOND_NS)];
 /// Units of a rate, in samples per second.
 const RATE_UNITS: [(&str, f64); 3] = [("", 1.0), ("hz", 1.0), ("khz", 1e3)];
+/// What a number of bytes, and one of anything else, may end with.
+const BYTE_UNITS: [(&str, u64); 4] = [("", 1), ("k", 1 << 10), ("m", 1 << 20), ("g", 1 << 30)];
+const COUNT_UNITS: [(&str, u64); 4] =
+    [("", 1), ("k", 1_000), ("m", 1_000_000), ("g", 1_000_000_000)];
+
+/// What one `-e` asks for: a source, or all that go by one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Asked(pub(super) Vec<SampleSource>);
 
 /// Reads the argument of `-e`.
 ///
 /// # Errors
 ///
 /// A sentence that says what would be right.
-pub(super) fn parse(text: &str) -> Result<SampleSource, String> {
+pub(super) fn parse(text: &str) -> Result<Asked, String> {
     let (name, amount) = match text.split_once('@') {
         Some((name, amount)) => (name, Some(amount)),
         None => (text, None),
     };
-    let kind = SourceKind::ALL
-        .into_iter()
-        .find(|kind| kind.name() == name && kind.properties().details == Details::None)
-        .ok_or_else(|| {
-            let offered = SourceKind::ALL.into_iter().filter(|kind| kind.properties().is_offered);
-            let names = offered.map(SourceKind::name).collect::<Vec<_>>().join(", ");
-            format!("there is no sample source `{name}`; there are {names}")
+    let source = named(name)?;
+    let period = match amount {
+        Some(amount) => period(source.kind.properties().unit, amount)?,
+        None => source.period,
+    };
+    Ok(Asked(vec![source.every(period)]))
+}
+
+/// The source of this name, with the period that it has where none is asked for.
+fn named(name: &str) -> Result<SampleSource, String> {
+    let is_it =
+        |kind: &SourceKind| kind.name() == name && kind.properties().details == Details::None;
+    if let Some(kind) = SourceKind::ALL.into_iter().find(is_it) {
+        return Ok(SampleSource::of(kind));
+    }
+    if let Some(label) = name.strip_prefix("resource:") {
+        let label = Label::new(label).ok_or_else(|| {
+            format!("`{label}` is no name of a resource: 1 to 48 graphic characters of ASCII")
         })?;
-    match kind.properties().unit {
-        Unit::Nanoseconds => timed(kind, amount),
-        Unit::Calls | Unit::Bytes | Unit::Events | Unit::Units => counted(kind, amount),
+        let detail = Detail::Label(label);
+        return Ok(SampleSource { detail, ..SampleSource::of(SourceKind::Resource) });
+    }
+    let offered = SourceKind::ALL.into_iter().filter(|kind| kind.properties().is_offered);
+    let names = offered.map(SourceKind::name).collect::<Vec<_>>().join(", ");
+    Err(format!("there is no sample source `{name}`; there are {names}"))
+}
+
+/// The period that an amount asks for, in the unit of its source.
+fn period(unit: Unit, amount: &str) -> Result<u64, String> {
+    match unit {
+        Unit::Nanoseconds => timed(amount),
+        Unit::Bytes => counted(unit, "bytes (512K; units K M G)", BYTE_UNITS, amount),
+        Unit::Calls => counted(unit, "calls", COUNT_UNITS, amount),
+        Unit::Events => counted(unit, "events", COUNT_UNITS, amount),
+        Unit::Units => counted(unit, "units", COUNT_UNITS, amount),
     }
 }
 
-/// A source of calls: the amount is how many of them make a period.
-fn counted(kind: SourceKind, amount: Option<&str>) -> Result<SampleSource, String> {
-    let Some(amount) = amount else { return Ok(SampleSource::of(kind)) };
-    let periods = kind.properties().unit.periods();
-    let period = amount.parse().ok().filter(|period| periods.contains(period));
-    let period = period.ok_or_else(|| {
+/// A source that counts: how much makes a period.
+fn counted(
+    unit: Unit,
+    what: &str,
+    multiples: [(&str, u64); 4],
+    amount: &str,
+) -> Result<u64, String> {
+    let digits = amount.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let ending = amount[digits.len()..].to_ascii_lowercase();
+    let multiple = multiples.iter().find(|(name, _)| *name == ending).map(|&(_, each)| each);
+    let period = multiple.and_then(|each| digits.parse::<u64>().ok()?.checked_mul(each));
+    let periods = unit.periods();
+    period.filter(|period| periods.contains(period)).ok_or_else(|| {
         let (least, most) = (periods.start(), periods.end());
-        format!("`{amount}` is not a number of calls from {least} to {most}")
-    })?;
-    Ok(SampleSource::of(kind).every(period))
+        format!("`{amount}` is not a number of {what} from {least} to {most}")
+    })
 }
 
-/// A source of time.
-fn timed(kind: SourceKind, amount: Option<&str>) -> Result<SampleSource, String> {
-    let period_ns = match amount {
-        Some(amount) => period_ns(amount)?,
-        None => kind.properties().default_period as f64,
-    };
+/// A source of time: a rate, or the time from one sample to the next.
+fn timed(amount: &str) -> Result<u64, String> {
+    let period_ns = period_ns(amount)?;
     if !(MIN_PERIOD as f64..=MAX_PERIOD as f64).contains(&period_ns) {
         return Err(format!(
-            "`{}` is out of range: from one sample every {} s to {} samples per second",
-            amount.unwrap_or_default(),
+            "`{amount}` is out of range: from one sample every {} s to {} samples per second",
             MAX_PERIOD / 1_000_000_000,
             1_000_000_000 / MIN_PERIOD,
         ));
     }
-    Ok(SampleSource::of(kind).every(period_ns.round() as u64))
+    Ok(period_ns.round() as u64)
 }
 
 fn period_ns(amount: &str) -> Result<f64, String> {
@@ -107,8 +143,12 @@ mod tests {
             ("cputime@10000ns", "cputime:10000"),
             ("yields", "yields:1000"),
             ("yields@1", "yields:1"),
+            ("yields@2k", "yields:2000"),
+            ("resource:rows", "resource:1000:rows"),
+            ("resource:rows:read@3M", "resource:3000000:rows:read"),
         ] {
-            assert_eq!(parse(text).map(|source| source.to_string()), Ok(expected.into()), "{text}");
+            let asked = parse(text).map(|Asked(sources)| sources[0].to_string());
+            assert_eq!(asked, Ok(expected.into()), "{text}");
         }
     }
 

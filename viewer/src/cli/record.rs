@@ -13,6 +13,7 @@ use csprof_format::profile::{self as saved, Exit, GENERATED_CODE};
 use csprof_format::write;
 use nix::sys::signal::Signal;
 
+use super::event::Asked;
 use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{KeepSources, keep_sources, saved_at_least_without};
 use super::progress::Progress;
@@ -135,7 +136,7 @@ pub struct Sampling {
     /// is over, and none if the program is killed meanwhile. Of several sources, each is a metric
     /// of the profile, and the first is the one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
-    event: Vec<SampleSource>,
+    event: Vec<Asked>,
     /// Do not replace return addresses: no edge counts, and deep stacks cost more
     #[arg(long)]
     no_trampoline: bool,
@@ -172,7 +173,7 @@ impl Sampling {
     ///
     /// [`WrongUsage`] if a source was given twice.
     pub(super) fn settings(&self, quiet: bool) -> Result<Settings> {
-        let mut sources = self.event.iter().copied();
+        let mut sources = self.event.iter().flat_map(|Asked(sources)| sources).copied();
         let first = sources.next().unwrap_or(SampleSource::DEFAULT);
         let sources = SampleSources::one(first).and(sources).map_err(|refused| {
             WrongUsage(match refused {
