@@ -35,7 +35,7 @@ use crate::refine::{Chain, Refined, Stopped, Watch};
 use crate::views::Cost;
 use crate::views::dimension::TIME;
 use crate::views::distribution::{Distribution, LACKS_TIMES, NO_PEERS, Over, Subject, UNKNOWN};
-use crate::views::number::{Form, counted, percent};
+use crate::views::number::{counted, percent};
 use crate::views::path::Path;
 use crate::views::printable::printable;
 use crate::views::statistics::Statistics;
@@ -148,7 +148,7 @@ pub fn text(
     options: &Options,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     if !account_for(refined, options, form, out)? {
         return Ok(());
     }

@@ -30,8 +30,6 @@ pub enum Item {
     Pair(String, String),
     /// The same, to be aware of.
     Warning(String, String),
-    /// Text that is not wrapped but cut.
-    Verbatim(String),
     /// An empty line.
     Gap,
 }
@@ -140,7 +138,7 @@ impl Page {
     #[must_use]
     pub fn find(&self, pattern: &NamePattern) -> Vec<usize> {
         let is_found = |item: &Item| match item {
-            Item::Heading(text) | Item::Text(text) | Item::Verbatim(text) => pattern.is_in(text),
+            Item::Heading(text) | Item::Text(text) => pattern.is_in(text),
             Item::Pair(name, text) | Item::Warning(name, text) => {
                 pattern.is_in(name) || pattern.is_in(text)
             }
@@ -199,9 +197,6 @@ impl Page {
                         lines.push(line(format!(" {part}"), String::new(), Look::Text));
                     }
                 }
-                Item::Verbatim(text) => {
-                    lines.push(line(format!(" {}", paintable(text)), String::new(), Look::Text));
-                }
                 Item::Gap => lines.push(line(String::new(), String::new(), Look::Text)),
                 Item::Pair(name, text) | Item::Warning(name, text) => {
                     let look =
@@ -238,9 +233,7 @@ impl Page {
         let columns = self.columns(width);
         let all = self.height(width);
         if !self.title.is_empty() {
-            let line = theme.glyphs.horizontal.repeat(width);
-            canvas.text(0, title_line, &line, width, theme.faint());
-            canvas.text(1, title_line, &format!(" {} ", self.title), width - 2, theme.strong());
+            canvas.titled_rule(title_line, &self.title);
         }
         if all > height {
             let last = (self.scroll + height).min(all);

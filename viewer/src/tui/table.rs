@@ -254,12 +254,6 @@ impl<D: Direction> Table<D> {
         &mut self.tree
     }
 
-    /// The tree alone.
-    #[must_use]
-    pub fn into_tree(self) -> RowTree<D> {
-        self.tree
-    }
-
     /// Puts the tree of another refinement in the place of this one's. What was open and selected
     /// stays so as far as it is still there.
     pub fn replace(&mut self, from: &Refined, tree: RowTree<D>, refined: &Refined) {

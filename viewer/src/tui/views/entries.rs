@@ -60,9 +60,7 @@ pub(super) fn draw<'e>(
     let theme = scene.theme;
     let (cells, top) = (canvas.width(), lines.start);
     let ellipsis = theme.glyphs.ellipsis;
-    let line = theme.glyphs.horizontal.repeat(cells);
-    canvas.text(0, top - 1, &line, cells, theme.faint());
-    canvas.text(1, top - 1, &format!(" {title} "), cells, theme.strong());
+    canvas.titled_rule(top - 1, title);
     let first = selection.first_shown(lines.len());
     let mut is_empty = first == 0;
     for ((place, entry), y) in entries.enumerate().skip(first).zip(lines.clone().step_by(LINES)) {

@@ -20,9 +20,7 @@ impl Distributed {
         let theme = scene.theme;
         let glyphs = theme.glyphs;
         let (across, top) = (canvas.width(), lines.start);
-        let line = glyphs.horizontal.repeat(across);
-        canvas.text(0, top - 1, &line, across, theme.faint());
-        canvas.text(1, top - 1, &format!(" {} ", ENTRY.title), across, theme.strong());
+        canvas.titled_rule(top - 1, ENTRY.title);
         self.draw_subject(canvas, scene, top);
         let (Some(shown), Some(over)) = (&self.shown, self.over()) else {
             let text = self.why_empty(scene);

@@ -54,8 +54,7 @@ impl SourceView {
         y: usize,
     ) {
         let (theme, cells) = (scene.theme, canvas.width());
-        let line = theme.glyphs.horizontal.repeat(cells);
-        canvas.text(0, y, &line, cells, theme.faint());
+        canvas.rule(y);
         let Some(shown) = &self.shown else { return };
         let mut x = 1;
         if let Some(file) = &self.file
