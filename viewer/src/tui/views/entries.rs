@@ -38,7 +38,7 @@ impl Selection {
 }
 
 /// What is shown of an entry.
-pub(super) struct Entry<'e> {
+pub(super) struct PathEntry<'e> {
     /// What it costs, and its share, which may be empty.
     pub(super) cost: [String; 2],
     /// What is said of it.
@@ -54,7 +54,7 @@ pub(super) fn draw<'e>(
     scene: &Scene,
     lines: Range<usize>,
     (title, selection): (&str, Selection),
-    entries: impl Iterator<Item = Entry<'e>>,
+    entries: impl Iterator<Item = PathEntry<'e>>,
     if_none: &str,
 ) {
     let theme = scene.theme;
