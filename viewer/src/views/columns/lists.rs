@@ -1,5 +1,5 @@
-//! Which columns there are, and which of them each medium has, from left to right or in the order of
-//! what matters most.
+//! Which columns there are, and which of them each medium has, from left to right or in the order
+//! of what matters most.
 
 use serde::{Deserialize, Serialize};
 
