@@ -1,6 +1,6 @@
 //! The parts of the csprof viewer. In the order of its layers, lower ones first: print, profile,
-//! structure, symbols, refine, set_files, state, sources, views, then report, export and tui side
-//! by side, then launch and cli. No part names one of a layer above its own.
+//! structure, symbols, refine, set_files, state, sources, views, report, export, tui, launch, cli.
+//! No part names one of a layer above its own.
 
 pub mod cli;
 pub mod demo;

@@ -21,13 +21,12 @@ use super::source_paths::SourcePaths;
 use crate::profile::comparison::Scale;
 use crate::profile::{MetricRef, Profile};
 use crate::set_files::SetFiles;
-use crate::tui::columns::NAMES;
 use crate::tui::message::ViewId;
 use crate::tui::saved_screen::SavedScreen;
 use crate::tui::stages::Stages;
 use crate::tui::views::{TABS, VIEWS};
 use crate::tui::{Opened, Options, ProfileReader, run};
-use crate::views::columns::Id;
+use crate::views::columns::{Id, NAMES};
 use crate::views::notes::Change;
 
 const EXAMPLES: &str = "\

@@ -15,7 +15,7 @@ use crate::refine::{Refined, unwatched};
 use crate::views::Cost;
 use crate::views::columns::{AnyRow, Basis, Column, Id, PercentOf};
 use crate::views::contexts::{Context, all_contexts, contexts, programs};
-use crate::views::number::{Form, counted};
+use crate::views::number::counted;
 use crate::views::printable::printable;
 
 /// The rows that are wanted, in the order of the list, and how many are left out for being small,
@@ -55,7 +55,7 @@ fn wanted(refined: &Refined, list: Vec<Context>, limits: Limits) -> (Vec<Context
 /// # Errors
 /// Those of `out`.
 pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     if !account_for(refined, options, form, out)? {
         return Ok(());
     }

@@ -31,13 +31,7 @@ pub(super) fn cell(text: &str) -> Cow<'_, str> {
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let measure = options.measure.unwrap_or_default();
-    let basis = Basis {
-        measure,
-        addresses: options.addresses,
-        spread: options.spread,
-        ..Basis::new(refined)
-    };
+    let basis = options.basis_for_machines(refined);
     let columns = basis.for_machines(options.view.cost()).concat();
     let mut rows = CsvRows::begin(&basis, &columns, out)?;
     ForMachines::new(refined, options).each(|row, depth| rows.write(row, depth))?;

@@ -34,8 +34,8 @@ use super::{Measure, Options};
 use crate::refine::{Chain, Refined, Stopped, Watch};
 use crate::views::Cost;
 use crate::views::dimension::TIME;
-use crate::views::distribution::{Distribution, LACKS_TIMES, NO_PEERS, Over, Subject, UNKNOWN};
-use crate::views::number::{Form, counted, percent};
+use crate::views::distribution::{Distribution, LACKS_TIMES, NO_PEERS, Over, RowSubject, UNKNOWN};
+use crate::views::number::{counted, percent};
 use crate::views::path::Path;
 use crate::views::printable::printable;
 use crate::views::statistics::Statistics;
@@ -77,7 +77,8 @@ impl Report {
         over: Option<&str>,
         cost: Cost,
     ) -> Result<Self, String> {
-        let subject = path.clone().map_or_else(|| Subject::Path(Path::default()), Subject::Chain);
+        let subject =
+            path.clone().map_or_else(|| RowSubject::Path(Path::default()), RowSubject::Chain);
         let distribution = match Distribution::new(refined, &subject, &Watch::none()) {
             Ok(Some(distribution)) => distribution,
             Ok(None) => return Err("no shown path matches --path".to_owned()),
@@ -148,7 +149,7 @@ pub fn text(
     options: &Options,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     if !account_for(refined, options, form, out)? {
         return Ok(());
     }

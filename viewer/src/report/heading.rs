@@ -4,14 +4,13 @@ use std::io::{self, Write};
 
 use super::{Options, diff, text};
 use crate::refine::Refined;
-use crate::views::number::Form;
 
 /// Writes what was run or is compared, and accounts for every sample.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     match refined.profile.comparison {
         Some(_) => diff::text::heading(refined, options, form, out),
         None => text::heading(refined, options, form, out),

@@ -179,13 +179,7 @@ impl Serialize for JsonValue<'_> {
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let measure = options.measure.unwrap_or_default();
-    let basis = Basis {
-        measure,
-        addresses: options.addresses,
-        spread: options.spread,
-        ..Basis::new(refined)
-    };
+    let basis = options.basis_for_machines(refined);
     let columns = basis.for_machines(options.view.cost());
     let mut rows = JsonRows::begin(&heading(refined, options, None), out)?;
     ForMachines::new(refined, options).each(|row, depth| {

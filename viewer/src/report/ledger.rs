@@ -130,7 +130,7 @@ pub fn text(
     options: &Options,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     if !account_for(refined, options, form, out)? {
         return Ok(());
     }
@@ -187,7 +187,7 @@ pub fn markdown(
     options: &Options,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     let ledger = made(refined, notes);
     let metric = refined.looked_at();
     writeln!(

@@ -29,8 +29,10 @@ use csprof_format::profile::Metric;
 
 use crate::profile::MetricRef;
 use crate::refine::Refined;
+use crate::views::columns::{Basis, PercentOf};
 use crate::views::hall::HallTable;
 use crate::views::measure::Measure;
+use crate::views::number::Form;
 use crate::views::{Sort, View};
 
 /// The metrics of a profile that has several; none of one that has not.
@@ -117,6 +119,31 @@ pub struct Options {
 }
 
 impl Options {
+    /// Which characters text has.
+    fn form(&self) -> Form {
+        if self.ascii { Form::Ascii } else { Form::Unicode }
+    }
+
+    /// What the columns of text are about.
+    fn basis_of_text<'r>(&self, refined: &'r Refined) -> Basis<'r> {
+        Basis {
+            measure: self.measure.unwrap_or(Measure::Source),
+            percent_of: PercentOf::shown(self.percent_of_shown),
+            form: self.form(),
+            ..Basis::new(refined).with_clusters()
+        }
+    }
+
+    /// What the columns for machines are about.
+    fn basis_for_machines<'r>(&self, refined: &'r Refined) -> Basis<'r> {
+        Basis {
+            measure: self.measure.unwrap_or_default(),
+            addresses: self.addresses,
+            spread: self.spread,
+            ..Basis::new(refined)
+        }
+    }
+
     /// The order of rows.
     fn sort(&self, refined: &Refined) -> Sort {
         self.sort.unwrap_or_else(|| Sort::usual(self.view.cost(), &refined.profile))

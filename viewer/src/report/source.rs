@@ -6,15 +6,15 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr as _;
 
+use super::Options;
 use super::aligned::Aligned;
 use super::text::{account_for, cut, dots};
-use super::{Measure, Options};
 use crate::profile::{FunctionRef, base_name};
 use crate::refine::{Refined, unwatched};
 use crate::sources::{Sources, doubt, without_tabs};
-use crate::views::columns::{Basis, Column, Id, PercentOf};
+use crate::views::columns::{Basis, Column, Id};
 use crate::views::flat::flat;
-use crate::views::number::{Form, counted};
+use crate::views::number::counted;
 use crate::views::printable::printable;
 use crate::views::source::{SourceLines, file_of, modules_of};
 use crate::views::{Cost, Sort};
@@ -58,7 +58,7 @@ pub fn text(
     options: &Options,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     if !account_for(refined, options, form, out)? {
         return Ok(());
     }
@@ -98,12 +98,7 @@ pub fn text(
         }
     }
     writeln!(out)?;
-    let basis = Basis {
-        measure: options.measure.unwrap_or(Measure::Source),
-        percent_of: PercentOf::shown(options.percent_of_shown),
-        form,
-        ..Basis::new(refined).with_clusters()
-    };
+    let basis = options.basis_of_text(refined);
     let columns: Vec<Column> = basis.on_page(Cost::Inclusive);
     let columns: Vec<Column> =
         columns.into_iter().filter(|of| !matches!(of.id, Id::PerEdge | Id::Calls)).collect();

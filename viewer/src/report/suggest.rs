@@ -24,7 +24,7 @@ use crate::views::suggest::{LEAST, MOST, Suggestion, suggestions};
 /// # Errors
 /// Those of `out`.
 pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     let comparison = refined.profile.comparison.as_deref();
     if comparison.is_some() {
         diff::text::heading(refined, options, form, out)?;

@@ -9,11 +9,11 @@ use csprof_format::profile::Metric;
 
 use super::aligned::Aligned;
 use super::listing::{LeftOut, Limits, Line, Listing, list};
-use super::{Measure, Options, View, basis_of_percentages, others, several, title};
+use super::{Options, View, basis_of_percentages, others, several, title};
 use crate::profile::{FrameKind, MetricRef, short_name};
 use crate::refine::Refined;
 use crate::views::Row;
-use crate::views::columns::{Basis, Column, Id, PercentOf};
+use crate::views::columns::{Basis, Column, Id};
 use crate::views::cost_lines::coverage;
 use crate::views::number::{Form, account, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
@@ -38,19 +38,13 @@ const WORTH_A_LINE: u64 = 3;
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     if !account_for(refined, options, form, out)? {
         return Ok(());
     }
     let limits = Limits::for_text(options);
     let listing = list(refined, options, limits);
-    let basis = Basis {
-        measure: options.measure.unwrap_or(Measure::Source),
-        percent_of: PercentOf::shown(options.percent_of_shown),
-        form,
-        spread: options.spread,
-        ..Basis::new(refined).with_clusters()
-    };
+    let basis = Basis { spread: options.spread, ..options.basis_of_text(refined) };
     let others = others(refined);
     let report = Text { refined, options, basis, form, limits, listing, others };
     report.table(out)?;

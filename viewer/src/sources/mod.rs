@@ -20,7 +20,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use csprof_format::ids::StringId;
 use csprof_format::profile::{self as saved, SourceDoubt};
 use nix::libc;
 
@@ -311,12 +310,6 @@ fn by_time(profile: &saved::Profile, source: &Source, built: Option<u64>) -> Sou
         }
         _ => SourceDoubt::None,
     }
-}
-
-/// The number of a text in a profile.
-#[must_use]
-pub fn string_id(profile: &saved::Profile, text: &str) -> Option<StringId> {
-    profile.strings.iter().position(|known| &**known == text).map(StringId::from_index)
 }
 
 #[cfg(test)]

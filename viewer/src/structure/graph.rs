@@ -4,7 +4,7 @@ use super::blocks::{Blocks, number};
 use super::code::{Leave, Memory, Target, TooLarge};
 use super::landing_pads::LandingPad;
 use super::nest::Graph;
-use super::sweep::{Flow, FlowKind, Part, Sweep};
+use super::sweep::{CodePart, Flow, FlowKind, Sweep};
 use super::tables::{Indirect, Resolver};
 
 /// Most blocks of a function.
@@ -148,7 +148,8 @@ impl Builder<'_> {
                 }
                 flow += 1;
             }
-            if goes_on && self.sweep.part(start).is_some_and(|part: &Part<'_>| end < part.range.end)
+            if goes_on
+                && self.sweep.part(start).is_some_and(|part: &CodePart<'_>| end < part.range.end)
             {
                 successors.extend(found.blocks.find(end));
             } else if goes_on {

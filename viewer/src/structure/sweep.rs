@@ -13,7 +13,7 @@ use super::code::{Target, TooLarge};
 const PREFIXES: [u8; 11] = [0xf0, 0xf2, 0xf3, 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67];
 
 /// Code of a function that lies together.
-pub(super) struct Part<'a> {
+pub(super) struct CodePart<'a> {
     /// ELF virtual addresses.
     pub(super) range: Range<u64>,
     bytes: &'a [u8],
@@ -58,7 +58,7 @@ pub(super) enum FlowKind {
 /// All code of a function.
 pub(super) struct Sweep<'a> {
     /// Ordered, without overlaps.
-    pub(super) parts: Vec<Part<'a>>,
+    pub(super) parts: Vec<CodePart<'a>>,
     /// Ordered by address.
     pub(super) flows: Vec<Flow>,
 }
@@ -95,13 +95,13 @@ impl<'a> Sweep<'a> {
                 }
             }
             let starts = Starts { first: range.start, bits };
-            sweep.parts.push(Part { range, bytes, starts });
+            sweep.parts.push(CodePart { range, bytes, starts });
         }
         Ok(sweep)
     }
 
     /// The part that holds an address.
-    pub(super) fn part(&self, address: u64) -> Option<&Part<'a>> {
+    pub(super) fn part(&self, address: u64) -> Option<&CodePart<'a>> {
         let after = self.parts.partition_point(|part| part.range.start <= address);
         self.parts[..after].last().filter(|part| part.range.contains(&address))
     }
@@ -162,7 +162,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-impl Part<'_> {
+impl CodePart<'_> {
     fn offset(&self, address: u64) -> usize {
         usize::try_from(address.saturating_sub(self.range.start)).unwrap_or(usize::MAX)
     }

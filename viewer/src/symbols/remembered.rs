@@ -70,8 +70,8 @@ pub(super) fn resolve(
     if is_whole {
         return found;
     }
-    let looked_up = Part::new(&missing, &found.sites, &found.callable_at);
-    let parts: Vec<Part<'_>> = known.iter().map(Module::part).chain([looked_up]).collect();
+    let looked_up = KnownNames::new(&missing, &found.sites, &found.callable_at);
+    let parts: Vec<KnownNames<'_>> = known.iter().map(Module::part).chain([looked_up]).collect();
     if let Some((cache, key)) = key.filter(|_| found.is_complete && !addresses.is_empty()) {
         let all: BTreeSet<u64> = parts.iter().flat_map(|part| part.addresses).copied().collect();
         let all: Vec<u64> =
@@ -146,8 +146,8 @@ impl Module {
         self.addresses.binary_search(&address).is_ok()
     }
 
-    fn part(&self) -> Part<'_> {
-        Part::new(&self.addresses, &self.sites, &self.callable_at)
+    fn part(&self) -> KnownNames<'_> {
+        KnownNames::new(&self.addresses, &self.sites, &self.callable_at)
     }
 
     fn clone_for(
@@ -263,14 +263,14 @@ impl Module {
 
 /// The names of some addresses of a module.
 #[derive(Clone, Copy)]
-struct Part<'p> {
+struct KnownNames<'p> {
     /// Ordered.
     addresses: &'p [u64],
     sites: &'p ModuleSites,
     callable_at: &'p CallableAt,
 }
 
-impl<'p> Part<'p> {
+impl<'p> KnownNames<'p> {
     fn new(addresses: &'p [u64], sites: &'p ModuleSites, callable_at: &'p CallableAt) -> Self {
         Self { addresses, sites, callable_at }
     }
@@ -278,7 +278,7 @@ impl<'p> Part<'p> {
 
 /// The rows and loops of these addresses, with all that they name in the order in which they name
 /// it: so the result does not depend on which part has an address.
-fn select(parts: &[Part<'_>], addresses: &[u64]) -> (ModuleSites, CallableAt) {
+fn select(parts: &[KnownNames<'_>], addresses: &[u64]) -> (ModuleSites, CallableAt) {
     let mut sites = ModuleSites::default();
     let mut callable_at = CallableAt::default();
     let has_loops = parts.iter().any(|part| part.sites.loops.is_some());

@@ -1,5 +1,7 @@
 //! The screen being painted.
 
+use std::ops::Range;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -62,6 +64,23 @@ impl<'c> Canvas<'c> {
     /// Empties a stretch of a line.
     pub fn clear(&mut self, x: usize, y: usize, cells: usize) {
         self.text(x, y, &" ".repeat(cells), cells, Style::reset());
+    }
+
+    /// Empties all of some lines.
+    pub fn clear_lines(&mut self, lines: Range<usize>) {
+        lines.for_each(|y| self.clear(0, y, self.width()));
+    }
+
+    /// Draws a line across all cells.
+    pub fn rule(&mut self, y: usize) {
+        let line = self.theme.glyphs.horizontal.repeat(self.width());
+        self.text(0, y, &line, self.width(), self.theme.faint());
+    }
+
+    /// Draws a line across all cells, with a title on it.
+    pub fn titled_rule(&mut self, y: usize, title: &str) {
+        self.rule(y);
+        self.text(1, y, &format!(" {title} "), self.width().saturating_sub(2), self.theme.strong());
     }
 
     /// Writes a line with keys in it, such as `q back  ? help`: words in bold are keys.

@@ -55,23 +55,6 @@ pub struct Placed {
     pub width: usize,
 }
 
-/// What columns are called where they are chosen.
-pub const NAMES: [(&str, Id); 13] = [
-    ("time", Id::Inclusive),
-    ("percent", Id::Percent),
-    ("excl-percent", Id::ExclusivePercent),
-    ("edges", Id::Edges),
-    ("per-edge", Id::PerEdge),
-    ("excl", Id::Exclusive),
-    ("samples", Id::Samples),
-    ("bar", Id::Bar),
-    ("calls", Id::Calls),
-    ("spread", Id::Spread),
-    ("module", Id::Module),
-    ("file", Id::File),
-    ("line", Id::Line),
-];
-
 /// The columns of a screen and the room for the call path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {

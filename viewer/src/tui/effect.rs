@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::export::{Form, Target};
+use super::export::{ExportForm, Target};
 use super::made::Wanted;
 use super::stages::Stages;
 use crate::profile::MetricRef;
@@ -44,7 +44,7 @@ pub enum Effect {
         /// Its words.
         words: Vec<String>,
         /// The form that it asks for.
-        form: Form,
+        form: ExportForm,
         /// Where it goes.
         target: Target,
     },

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use super::message::{Completion, Notice};
 use crate::export::FORMATS;
 use crate::export::format::Format;
-use crate::views::number::{Form as Characters, bytes};
+use crate::views::number::{Form, bytes};
 use csprof_format::whole_file::{self, Existing};
 
 /// A form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ExportForm {
     /// Rows for people.
     Text,
     /// Rows for spreadsheets.
@@ -27,12 +27,12 @@ pub enum Form {
 }
 
 /// All forms.
-fn all() -> impl Iterator<Item = Form> {
-    let rows = [Form::Text, Form::Csv, Form::Json];
-    FORMATS.into_iter().map(Form::Paths).chain(rows)
+fn all() -> impl Iterator<Item = ExportForm> {
+    let rows = [ExportForm::Text, ExportForm::Csv, ExportForm::Json];
+    FORMATS.into_iter().map(ExportForm::Paths).chain(rows)
 }
 
-impl Form {
+impl ExportForm {
     /// What `--format` calls it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -88,14 +88,14 @@ const MOST_COPIED: usize = 74_994;
 ///
 /// # Errors
 /// The byte at which the trouble is, and what it is.
-pub fn parse(text: &str) -> Result<(Form, Target), (usize, String)> {
+pub fn parse(text: &str) -> Result<(ExportForm, Target), (usize, String)> {
     let trimmed = text.trim();
     let (replaces, name) = match trimmed.strip_prefix('!') {
         Some(name) => (true, name.trim_start()),
         None => (false, trimmed),
     };
     if name == CLIPBOARD {
-        return Ok((Form::Text, Target::Clipboard));
+        return Ok((ExportForm::Text, Target::Clipboard));
     }
     let (rest, to_clipboard) = match name.strip_prefix("clipboard.") {
         Some(form) => (form, true),
@@ -134,17 +134,17 @@ pub(super) fn completions(profile: &str, text: &str) -> Vec<Completion> {
 pub(super) fn put(
     written: Result<Vec<u8>, String>,
     target: &Target,
-    form: Form,
+    form: ExportForm,
     read: &[String],
 ) -> (Option<String>, Notice) {
-    let size = |text: &[u8]| bytes(text.len() as u64, Characters::Unicode);
+    let size = |text: &[u8]| bytes(text.len() as u64, Form::Unicode);
     let text = match written {
         Ok(text) => text,
         Err(cause) => return (None, Notice::Failed(cause)),
     };
     match target {
         Target::Clipboard if text.len() > MOST_COPIED => {
-            let most = bytes(MOST_COPIED as u64, Characters::Unicode);
+            let most = bytes(MOST_COPIED as u64, Form::Unicode);
             let cause = format!("{} are too much for the clipboard: {most}", size(&text));
             (None, Notice::Failed(format!("{cause}; write a file")))
         }
@@ -188,13 +188,13 @@ mod tests {
     fn the_ending_says_the_form() {
         let file = |path: &str, replaces| Target::File { path: path.into(), replaces };
         for (text, form, target) in [
-            ("a.txt", Form::Text, file("a.txt", false)),
-            (" runs/a b.CSV ", Form::Csv, file("runs/a b.CSV", false)),
-            ("! a.json", Form::Json, file("a.json", true)),
-            ("!a.b.svg", Form::Paths(FORMATS[1]), file("a.b.svg", true)),
-            ("clipboard", Form::Text, Target::Clipboard),
-            ("clipboard.csv", Form::Csv, Target::Clipboard),
-            ("./clipboard.csv", Form::Csv, file("./clipboard.csv", false)),
+            ("a.txt", ExportForm::Text, file("a.txt", false)),
+            (" runs/a b.CSV ", ExportForm::Csv, file("runs/a b.CSV", false)),
+            ("! a.json", ExportForm::Json, file("a.json", true)),
+            ("!a.b.svg", ExportForm::Paths(FORMATS[1]), file("a.b.svg", true)),
+            ("clipboard", ExportForm::Text, Target::Clipboard),
+            ("clipboard.csv", ExportForm::Csv, Target::Clipboard),
+            ("./clipboard.csv", ExportForm::Csv, file("./clipboard.csv", false)),
         ] {
             assert_eq!(parse(text), Ok((form, target)), "{text}");
         }
@@ -210,7 +210,7 @@ mod tests {
         let put = |replaces, text: &str| {
             let target = Target::File { path: path.clone(), replaces };
             let read = [folder.path().join("profile").display().to_string()];
-            put(Ok(text.as_bytes().to_vec()), &target, Form::Text, &read).1
+            put(Ok(text.as_bytes().to_vec()), &target, ExportForm::Text, &read).1
         };
         assert!(matches!(put(false, "one"), Notice::Said(_)));
         let Notice::Failed(cause) = put(false, "two") else { panic!() };
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_clipboard_has_an_end() {
-        let copied = |bytes| put(Ok(vec![b'x'; bytes]), &Target::Clipboard, Form::Text, &[]);
+        let copied = |bytes| put(Ok(vec![b'x'; bytes]), &Target::Clipboard, ExportForm::Text, &[]);
         assert_eq!(copied(MOST_COPIED).0.map(|text| text.len()), Some(MOST_COPIED));
         assert!(matches!(copied(MOST_COPIED + 1), (None, Notice::Failed(_))));
     }

@@ -40,6 +40,7 @@ pub mod made;
 pub mod message;
 pub mod mode;
 pub mod model;
+mod mouse;
 pub mod name;
 pub mod offers;
 pub mod page;

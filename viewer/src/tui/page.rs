@@ -30,8 +30,6 @@ pub enum Item {
     Pair(String, String),
     /// The same, to be aware of.
     Warning(String, String),
-    /// Text that is not wrapped but cut.
-    Verbatim(String),
     /// An empty line.
     Gap,
 }
@@ -65,14 +63,14 @@ pub struct PageLine {
     /// Where the right column begins.
     pub indent: usize,
     /// How it looks.
-    pub look: Look,
+    pub look: LineLook,
     /// The item that it is a part of.
     pub item: usize,
 }
 
 /// How a line of a page looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum LineLook {
     /// A heading.
     Heading,
     /// Text.
@@ -140,7 +138,7 @@ impl Page {
     #[must_use]
     pub fn find(&self, pattern: &NamePattern) -> Vec<usize> {
         let is_found = |item: &Item| match item {
-            Item::Heading(text) | Item::Text(text) | Item::Verbatim(text) => pattern.is_in(text),
+            Item::Heading(text) | Item::Text(text) => pattern.is_in(text),
             Item::Pair(name, text) | Item::Warning(name, text) => {
                 pattern.is_in(name) || pattern.is_in(text)
             }
@@ -192,20 +190,24 @@ impl Page {
             };
             match item {
                 Item::Heading(text) => {
-                    lines.push(line(paintable(text).into_owned(), String::new(), Look::Heading));
+                    lines.push(line(
+                        paintable(text).into_owned(),
+                        String::new(),
+                        LineLook::Heading,
+                    ));
                 }
                 Item::Text(text) => {
                     for part in wrap(text, cells.saturating_sub(1)) {
-                        lines.push(line(format!(" {part}"), String::new(), Look::Text));
+                        lines.push(line(format!(" {part}"), String::new(), LineLook::Text));
                     }
                 }
-                Item::Verbatim(text) => {
-                    lines.push(line(format!(" {}", paintable(text)), String::new(), Look::Text));
-                }
-                Item::Gap => lines.push(line(String::new(), String::new(), Look::Text)),
+                Item::Gap => lines.push(line(String::new(), String::new(), LineLook::Text)),
                 Item::Pair(name, text) | Item::Warning(name, text) => {
-                    let look =
-                        if matches!(item, Item::Pair(..)) { Look::Pair } else { Look::Warning };
+                    let look = if matches!(item, Item::Pair(..)) {
+                        LineLook::Pair
+                    } else {
+                        LineLook::Warning
+                    };
                     let mut left = format!(" {}", paintable(name));
                     if width(&left) >= indent {
                         // Too long for its column: a line of its own.
@@ -238,9 +240,7 @@ impl Page {
         let columns = self.columns(width);
         let all = self.height(width);
         if !self.title.is_empty() {
-            let line = theme.glyphs.horizontal.repeat(width);
-            canvas.text(0, title_line, &line, width, theme.faint());
-            canvas.text(1, title_line, &format!(" {} ", self.title), width - 2, theme.strong());
+            canvas.titled_rule(title_line, &self.title);
         }
         if all > height {
             let last = (self.scroll + height).min(all);
@@ -278,16 +278,16 @@ fn draw_line(
     y: usize,
 ) {
     let style = match line.look {
-        Look::Heading | Look::Pair => theme.strong(),
-        Look::Text => theme.text(),
-        Look::Warning => theme.warning(),
+        LineLook::Heading | LineLook::Pair => theme.strong(),
+        LineLook::Text => theme.text(),
+        LineLook::Warning => theme.warning(),
     };
     let left = match line.look {
-        Look::Heading => format!(" {}", line.left),
+        LineLook::Heading => format!(" {}", line.left),
         _ => line.left.clone(),
     };
     canvas.text(start, y, &theme.plain(&left), width, style);
-    let style = if line.look == Look::Warning { theme.warning() } else { theme.text() };
+    let style = if line.look == LineLook::Warning { theme.warning() } else { theme.text() };
     let room = width.saturating_sub(line.indent);
     canvas.text(start + line.indent, y, &theme.plain(&line.right), room, style);
 }

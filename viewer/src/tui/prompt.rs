@@ -3,7 +3,7 @@
 use super::history::Moment;
 use super::line::Line;
 use super::message::{Completion, PromptKind};
-use super::table::Place;
+use super::table::TablePlace;
 use crate::set_files::SetFile;
 
 /// Most completions that are offered at once.
@@ -29,7 +29,7 @@ pub struct Prompt {
     /// What is known about the line.
     pub trial: Trial,
     /// What was open and selected when the prompt opened: leaving a search goes back there.
-    pub from: Option<Place>,
+    pub from: Option<TablePlace>,
     /// The same where there are no rows: the line that was selected, or the first one seen.
     pub from_line: usize,
     /// The screen when the prompt opened: a search is one step from there.
@@ -69,7 +69,7 @@ pub enum Trial {
 impl Prompt {
     /// A prompt with a first line.
     #[must_use]
-    pub fn new(kind: PromptKind, text: &str, from: Option<Place>) -> Self {
+    pub fn new(kind: PromptKind, text: &str, from: Option<TablePlace>) -> Self {
         Self {
             kind,
             line: Line::new(text),

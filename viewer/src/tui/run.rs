@@ -4,14 +4,15 @@
 //! an idle viewer wakes up for nothing. Everything that has arrived is taken in before the screen
 //! is painted: a held key never falls behind.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
-use crossterm::event::{Event, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{Event, KeyEvent, KeyEventKind};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGCONT, SIGTSTP, SIGWINCH};
@@ -27,6 +28,7 @@ use super::key::{Code, Key};
 use super::keymap::Keymap;
 use super::message::{Message, Notice, ViewId};
 use super::model::Model;
+use super::mouse::Mouse;
 use super::reader::Reader;
 use super::saved_screen::SavedScreen;
 use super::stages::Stages;
@@ -81,9 +83,6 @@ impl Default for Options {
         }
     }
 }
-
-/// Two clicks on one cell within this time are a double click.
-const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
 /// What is shown, and how it was opened.
 #[derive(Clone)]
@@ -186,7 +185,7 @@ pub fn run(
         arrivals,
         answers,
         reader,
-        last_click: None,
+        mouse: Mouse::default(),
         print_at_end: Vec::new(),
         set_files,
         note: opened.note,
@@ -275,7 +274,7 @@ struct Shell<'r> {
     arrivals: Receiver<Arrival>,
     answers: Receiver<Message>,
     reader: Reader,
-    last_click: Option<(u16, u16, Instant)>,
+    mouse: Mouse,
     print_at_end: Vec<String>,
     set_files: &'r SetFiles,
     note: NoteKeeper,
@@ -320,7 +319,7 @@ impl Shell<'_> {
             Arrival::Signal(SIGWINCH) => {
                 let (width, height) =
                     self.screen.size().context("the terminal's size is not known")?;
-                self.last_click = None;
+                self.mouse.forget_click();
                 self.update(Message::Resized { width, height })
             }
             Arrival::Signal(SIGTSTP) => {
@@ -338,7 +337,7 @@ impl Shell<'_> {
             Arrival::Answered => {
                 let Ok(message) = self.answers.try_recv() else { return Ok(Flow::GoOn) };
                 if !matches!(message, Message::Progress { .. }) {
-                    self.last_click = None;
+                    self.mouse.forget_click();
                 }
                 self.update(message)
             }
@@ -350,7 +349,7 @@ impl Shell<'_> {
 
     fn key(&mut self, event: KeyEvent) -> anyhow::Result<Flow> {
         // What was clicked may not be there any more.
-        self.last_click = None;
+        self.mouse.forget_click();
         let Some(key) = to_key(event).filter(|_| event.kind != KeyEventKind::Release) else {
             return Ok(Flow::GoOn);
         };
@@ -370,41 +369,13 @@ impl Shell<'_> {
 
     fn message(&mut self, event: Event) -> Option<Message> {
         match event {
-            Event::Mouse(mouse) => self.mouse(mouse),
+            Event::Mouse(mouse) => self.mouse.message(mouse),
             Event::Paste(text) => Some(Message::Pasted(text)),
             Event::Resize(width, height) => {
-                self.last_click = None;
+                self.mouse.forget_click();
                 Some(Message::Resized { width, height })
             }
             _ => None,
-        }
-    }
-
-    fn mouse(&mut self, mouse: MouseEvent) -> Option<Message> {
-        let (x, y) = (mouse.column, mouse.row);
-        let last = self.last_click.take();
-        match mouse.kind {
-            MouseEventKind::Drag(MouseButton::Left) => Some(Message::Drag { x, y }),
-            MouseEventKind::Down(MouseButton::Right) => Some(Message::RightClick { x, y }),
-            MouseEventKind::Down(MouseButton::Left) => {
-                let now = Instant::now();
-                let is_double = last.is_some_and(|(last_x, last_y, then)| {
-                    (last_x, last_y) == (x, y) && now.duration_since(then) < DOUBLE_CLICK
-                });
-                if is_double {
-                    // A third click is a first one again.
-                    return Some(Message::DoubleClick { x, y });
-                }
-                self.last_click = Some((x, y, now));
-                Some(Message::Click { x, y })
-            }
-            MouseEventKind::ScrollUp => Some(Message::Wheel(-1)),
-            MouseEventKind::ScrollDown => Some(Message::Wheel(1)),
-            // The button comes up between two clicks, and the mouse may tremble.
-            _ => {
-                self.last_click = last;
-                None
-            }
         }
     }
 
@@ -430,21 +401,12 @@ impl Shell<'_> {
             Effect::Reload(request) => self.reload(request),
             Effect::Cancel(only) => self.requests.cancel(only),
             Effect::SaveSet { file, name, pattern } => {
-                let notice = match self.set_files.save(file, &name, &pattern) {
-                    Ok(place) => Notice::Said(format!("@{name} is saved in {}", place.display())),
-                    Err(error) => Notice::Failed(format!("@{name} is not saved: {error}")),
-                };
-                let sets = Arc::new(self.set_files.load());
-                return self.update(Message::SetsLoaded { sets, notice });
+                let saved = self.set_files.save(file, &name, &pattern);
+                return self.tell_saved(&name, saved);
             }
             Effect::SaveRefinement { name, refinement, replaces } => {
                 let saved = self.set_files.save_refinement(&name, &refinement, replaces);
-                let notice = match saved {
-                    Ok(place) => Notice::Said(format!("@{name} is saved in {}", place.display())),
-                    Err(error) => Notice::Failed(format!("@{name} is not saved: {error}")),
-                };
-                let sets = Arc::new(self.set_files.load());
-                return self.update(Message::SetsLoaded { sets, notice });
+                return self.tell_saved(&name, saved);
             }
             Effect::Export { words, form, target } => {
                 let (write, profile) = (Arc::clone(&self.write), self.model.profile.clone());
@@ -477,6 +439,17 @@ impl Shell<'_> {
             Effect::Quit => return Ok(Flow::End),
         }
         Ok(Flow::GoOn)
+    }
+
+    /// Tells the model in which file a name was saved, or why it was not, and which names there
+    /// are now.
+    fn tell_saved(&mut self, name: &str, saved: io::Result<PathBuf>) -> anyhow::Result<Flow> {
+        let notice = match saved {
+            Ok(place) => Notice::Said(format!("@{name} is saved in {}", place.display())),
+            Err(error) => Notice::Failed(format!("@{name} is not saved: {error}")),
+        };
+        let sets = Arc::new(self.set_files.load());
+        self.update(Message::SetsLoaded { sets, notice })
     }
 
     /// Lets the user's editor have the terminal until it ends.

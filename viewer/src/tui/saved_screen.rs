@@ -165,12 +165,6 @@ impl SavedScreen {
         }
     }
 
-    /// Whether it was left with this very profile.
-    #[must_use]
-    pub fn is_of(&self, profile: &Profile) -> bool {
-        self.about.runs == About::of(profile).runs
-    }
-
     /// The stages as the viewer has them.
     #[must_use]
     pub fn stages(&self) -> Option<Stages> {

@@ -106,7 +106,7 @@ impl Look {
 
 /// What is open and selected in a table, and where its window is.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct TablePlace {
     visible: Visible,
     folds: Option<Box<Folds>>,
     selected: usize,
@@ -147,9 +147,9 @@ pub trait Rows {
     /// Whether the hot path went through the row of a line.
     fn is_hot(&self, line: Line) -> bool;
     /// What is open and selected, and where the window is.
-    fn place(&self) -> Place;
+    fn place(&self) -> TablePlace;
     /// Goes back to a place in this table.
-    fn return_to(&mut self, place: Place);
+    fn return_to(&mut self, place: TablePlace);
     /// What it looks like.
     fn look(&mut self, refined: &Refined) -> Look;
     /// Looks like this again, as far as the rows are there.
@@ -252,12 +252,6 @@ impl<D: Direction> Table<D> {
     /// The tree, to open rows that have no line yet.
     pub fn tree_mut(&mut self) -> &mut RowTree<D> {
         &mut self.tree
-    }
-
-    /// The tree alone.
-    #[must_use]
-    pub fn into_tree(self) -> RowTree<D> {
-        self.tree
     }
 
     /// Puts the tree of another refinement in the place of this one's. What was open and selected
@@ -419,14 +413,14 @@ impl<D: Direction> Rows for Table<D> {
         self.hot.contains(&line.row)
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> TablePlace {
         let Self { visible, folds, selected, scroll, .. } = self;
         let (visible, folds) = (visible.clone(), folds.clone());
-        Place { visible, folds, selected: *selected, scroll: *scroll }
+        TablePlace { visible, folds, selected: *selected, scroll: *scroll }
     }
 
-    fn return_to(&mut self, place: Place) {
-        let Place { visible, folds, selected, scroll } = place;
+    fn return_to(&mut self, place: TablePlace) {
+        let TablePlace { visible, folds, selected, scroll } = place;
         (self.visible, self.folds, self.selected, self.scroll) = (visible, folds, selected, scroll);
         (self.open, self.unfolded) = (None, None);
         self.longest = None;

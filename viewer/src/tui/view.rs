@@ -22,7 +22,7 @@ use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::sources::Sources;
 use crate::views::columns::{About, Explanation};
-use crate::views::distribution::Subject as RowSubject;
+use crate::views::distribution::RowSubject;
 use crate::views::notes::{Change, Notes};
 use crate::views::path::Path;
 use crate::views::search::NamePattern;

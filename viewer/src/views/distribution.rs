@@ -13,7 +13,7 @@ use csprof_format::ids::ProcessId;
 use super::dimension::{Dimension, dimensions};
 use super::path::Path;
 use super::row::Cost;
-use super::slices::{Part, Slices, in_slices};
+use super::slices::{Membership, Slices, in_slices};
 use super::statistics::{Statistics, samples_per_signal};
 use super::top_down::TopDown;
 use super::tree::RowId;
@@ -26,7 +26,7 @@ pub const NO_PEERS: &str = "there is nothing to compare: one rank or process, on
 
 /// What the distribution is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum RowSubject {
     /// The row of the call tree at a path; all that is shown at the empty one.
     Path(Path),
     /// A function, and from there outward the callers along which it was called; the last one may
@@ -36,7 +36,7 @@ pub enum Subject {
     Chain(Chain),
 }
 
-impl Subject {
+impl RowSubject {
     /// Whether it is the same row: several may have functions of one key, and their numbers tell.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
@@ -121,7 +121,7 @@ impl Distribution {
     /// A frame of a chain matches nothing that is shown, or the watch asked for the end.
     pub fn new(
         refined: &Refined,
-        subject: &Subject,
+        subject: &RowSubject,
         watch: &Watch<'_>,
     ) -> Result<Option<Self>, Stopped> {
         Self::weighed(refined, subject, refined.metric, watch)
@@ -133,7 +133,7 @@ impl Distribution {
     /// Those of [`Distribution::new`].
     pub fn weighed(
         refined: &Refined,
-        subject: &Subject,
+        subject: &RowSubject,
         metric: MetricRef,
         watch: &Watch<'_>,
     ) -> Result<Option<Self>, Stopped> {
@@ -145,7 +145,7 @@ impl Distribution {
         let slices = Slices::of(refined);
         // Which nodes' samples are the row's, where these are looked at one by one.
         let mut ours =
-            vec![Part::default(); if slices.is_some() { refined.node_count() } else { 0 }];
+            vec![Membership::default(); if slices.is_some() { refined.node_count() } else { 0 }];
         let is_there = nodes(refined, subject, watch, |node, [is_outermost, has_own]| {
             if let Some(part) = ours.get_mut(node as usize) {
                 part.inclusive |= is_outermost;
@@ -179,7 +179,7 @@ impl Distribution {
         if let Some(slices) = &slices {
             of_slices = vec![vec![Samples::default(); slices.count()]; metrics.len()];
             let ours = with_below(refined, ours, watch).map_err(|Cancelled| Stopped::Cancelled)?;
-            let add = |part: Part, slice: usize, metric: usize, samples: u64| {
+            let add = |part: Membership, slice: usize, metric: usize, samples: u64| {
                 let of_slice = of_slices.get_mut(metric).and_then(|of| of.get_mut(slice));
                 if let Some(of_slice) = of_slice {
                     *of_slice += Samples {
@@ -237,23 +237,26 @@ impl Distribution {
 /// function's own lies there, too.
 fn with_below(
     refined: &Refined,
-    mut parts: Vec<Part>,
+    mut parts: Vec<Membership>,
     watch: &Watch<'_>,
-) -> Result<Vec<Part>, Cancelled> {
+) -> Result<Vec<Membership>, Cancelled> {
     // Whether what is below a node is its own as well.
     let is_turned = |node: usize| refined.own(node, 1_u64, 0) == 1;
-    let mut below = vec![Part::default(); parts.len()];
+    let mut below = vec![Membership::default(); parts.len()];
     watch.forward(0..parts.len(), |nodes| {
         for node in nodes {
-            let above =
-                if node == 0 { Part::default() } else { below[refined.parent[node] as usize] };
+            let above = if node == 0 {
+                Membership::default()
+            } else {
+                below[refined.parent[node] as usize]
+            };
             let own = parts[node];
-            below[node] = Part {
+            below[node] = Membership {
                 inclusive: own.inclusive || above.inclusive,
                 exclusive: own.exclusive && is_turned(node) || above.exclusive,
             };
             let has_own = own.exclusive && refined.own(node, 1_u64, 1) == 1;
-            parts[node] = Part {
+            parts[node] = Membership {
                 inclusive: below[node].inclusive,
                 exclusive: has_own || below[node].exclusive,
             };
@@ -266,13 +269,13 @@ fn with_below(
 /// one of them is above, and whether their own do. Returns whether the row is there.
 fn nodes(
     refined: &Refined,
-    subject: &Subject,
+    subject: &RowSubject,
     watch: &Watch<'_>,
     mut visit: impl FnMut(u32, [bool; 2]),
 ) -> Result<bool, Stopped> {
     let ended = |Cancelled| Stopped::Cancelled;
     match subject {
-        Subject::Path(path) => {
+        RowSubject::Path(path) => {
             let mut tree = TopDown::new(refined, watch).map_err(ended)?;
             let (row, is_whole) = tree.locate(refined, path);
             match row {
@@ -286,7 +289,7 @@ fn nodes(
             }
             Ok(is_whole)
         }
-        Subject::Callers(path) => {
+        RowSubject::Callers(path) => {
             let steps = path.0.iter().map(|step| Some((step.function(refined)?, step.kind())));
             let Some(steps) = steps.collect::<Option<Vec<_>>>() else { return Ok(false) };
             let Some(&(function, _)) = steps.first() else { return Ok(false) };
@@ -297,7 +300,7 @@ fn nodes(
             };
             outermost(refined, watch, is_one, visit).map_err(ended)
         }
-        Subject::Chain(chain) => {
+        RowSubject::Chain(chain) => {
             let ends = refined.ends_of(chain, watch)?;
             outermost(refined, watch, |node| ends.contains(node), visit).map_err(ended)
         }
@@ -375,7 +378,7 @@ main 5
 main 7
 ";
 
-    fn distribution(refined: &Refined, subject: &Subject) -> Option<Distribution> {
+    fn distribution(refined: &Refined, subject: &RowSubject) -> Option<Distribution> {
         Distribution::new(refined, subject, &Watch::none()).unwrap()
     }
 
@@ -397,7 +400,7 @@ main 7
 
     /// The row's cost is that of the view, and of each dimension the peers have it together with
     /// what is of no peer; every peer has what the row has after its stage.
-    fn hold(refined: &Refined, subject: &Subject, row: &crate::views::Row) {
+    fn hold(refined: &Refined, subject: &RowSubject, row: &crate::views::Row) {
         let of = distribution(refined, subject).unwrap();
         let metric = refined.metric;
         let weight = row.of(metric);
@@ -419,12 +422,12 @@ main 7
                 let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
                 for row in paths(&mut tree, &refined, 9).into_iter().skip(1) {
                     let path = tree.path(&refined, row);
-                    hold(&refined, &Subject::Path(path), tree.row(row));
+                    hold(&refined, &RowSubject::Path(path), tree.row(row));
                 }
                 let mut tree = unwatched(|watch| Callers::new(&refined, watch));
                 for row in paths(&mut tree, &refined, 3).into_iter().skip(1) {
                     let path = tree.path(&refined, row);
-                    hold(&refined, &Subject::Callers(path), tree.row(row));
+                    hold(&refined, &RowSubject::Callers(path), tree.row(row));
                 }
             }
         }
@@ -464,7 +467,7 @@ main 7
             let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
             for row in paths(&mut tree, &refined, 9) {
                 let path = tree.path(&refined, row);
-                let of = distribution(&refined, &Subject::Path(path)).unwrap();
+                let of = distribution(&refined, &RowSubject::Path(path)).unwrap();
                 let over = of.over.iter().find(|over| over.dimension.axis.is_none()).unwrap();
                 for cost in [Cost::Inclusive, Cost::Exclusive] {
                     let parts = over.parts(MetricRef::FIRST, cost);
@@ -484,7 +487,7 @@ main 7
     }
 
     fn of_time(refined: &Refined) -> Option<Over> {
-        let of = distribution(refined, &Subject::Path(Path::default()))?;
+        let of = distribution(refined, &RowSubject::Path(Path::default()))?;
         of.over.into_iter().find(|over| over.dimension.axis.is_none())
     }
 
@@ -508,7 +511,7 @@ start 1
         let refined = Refined::base(&profile);
         for row in flat(&refined, Sort::default()) {
             let pattern = crate::views::pattern::pattern(&refined, &row).unwrap();
-            let of = distribution(&refined, &Subject::Chain(Chain::of(pattern))).unwrap();
+            let of = distribution(&refined, &RowSubject::Chain(Chain::of(pattern))).unwrap();
             let over =
                 of.over.iter().find(|over| over.dimension.axis == Some(Axis::Thread)).unwrap();
             for (cost, all) in
@@ -522,7 +525,7 @@ start 1
     #[test]
     fn every_peer_leads_to_its_own_samples() {
         for profile in [exchange(), from_outline(RANKS).unwrap()] {
-            let of = distribution(&Refined::base(&profile), &Subject::Path(Path::default()));
+            let of = distribution(&Refined::base(&profile), &RowSubject::Path(Path::default()));
             for over in of.unwrap().over {
                 let parts = over.parts(MetricRef::FIRST, Cost::Inclusive);
                 for (peer, part) in over.dimension.peers.iter().zip(parts) {
@@ -540,7 +543,7 @@ start 1
             for stage in ["", "through MPI_Recv or through solve", "not rank = 1"] {
                 let Ok(refined) = apply(&profile, &parse(stage).unwrap()) else { continue };
                 let (_, imbalance) = unwatched(|watch| contexts(&refined, watch));
-                let of = distribution(&refined, &Subject::Path(Path::default())).unwrap();
+                let of = distribution(&refined, &RowSubject::Path(Path::default())).unwrap();
                 let over = of.over.iter().find(|over| over.dimension.axis == Some(Axis::Rank));
                 let spread =
                     over.map(|over| of.statistics(over, MetricRef::FIRST, Cost::Inclusive).balance);
@@ -557,7 +560,7 @@ start 1
         let Some(crate::refine::Stage::Where(crate::refine::Predicate::Through(log))) = log else {
             unreachable!("a bare frame is a path")
         };
-        let of = distribution(&refined, &Subject::Chain(log)).unwrap();
+        let of = distribution(&refined, &RowSubject::Chain(log)).unwrap();
         let parts = of
             .over
             .iter()
@@ -570,7 +573,7 @@ start 1
                 (Some(Axis::Epoch), vec![1, 0])
             ]
         );
-        let gone = Subject::Callers(Path::default());
+        let gone = RowSubject::Callers(Path::default());
         assert!(distribution(&refined, &gone).is_none());
     }
 
@@ -580,7 +583,8 @@ start 1
         let outline = "# rank=0 thread=1 epoch=0\nmain 30\n# rank=0 thread=1 epoch=1\nmain 40\n\
                        # rank=1 thread=2 epoch=0\nmain 7\n# rank=1 thread=2 epoch=1\nmain 9\n";
         let profile = from_outline(outline).unwrap();
-        let of = distribution(&Refined::base(&profile), &Subject::Path(Path::default())).unwrap();
+        let of =
+            distribution(&Refined::base(&profile), &RowSubject::Path(Path::default())).unwrap();
         let over = of.over.iter().find(|over| over.dimension.axis == Some(Axis::Epoch)).unwrap();
         assert_eq!(over.parts(MetricRef::FIRST, Cost::Inclusive), [30, 40]);
         assert!(over.dimension.process.is_some());
@@ -591,7 +595,7 @@ start 1
     fn a_comparison_has_no_peers() {
         let [base, other] = [(); 2].map(|()| from_outline(RANKS).unwrap());
         let profile = Profile::compared(("a", base), ("b", other), &[]).unwrap();
-        let of = distribution(&Refined::base(&profile), &Subject::Path(Path::default()));
+        let of = distribution(&Refined::base(&profile), &RowSubject::Path(Path::default()));
         assert!(of.unwrap().over.is_empty());
     }
 }

@@ -164,14 +164,14 @@ impl ListedRows {
 
 /// The direct callers of a path, what it costs itself, and what it calls directly.
 #[derive(Clone, Debug)]
-pub struct Butterfly {
+pub struct ButterflyTables {
     /// A row for each: callers, those last that come first in other tables; the path; callees.
     pub rows: ListedRows,
     /// How many callers there are, and so the place of the path.
     pub callers: usize,
 }
 
-impl Butterfly {
+impl ButterflyTables {
     /// That of a path, whose row is called like this function. O(nodes), for both tables.
     ///
     /// # Errors

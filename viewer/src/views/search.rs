@@ -127,11 +127,11 @@ impl Search {
                 leads[refined.parent[n] as usize] |= leads[n];
             }
         })?;
-        let mut rows = Rows::new(refined, &functions, &leads);
+        let mut rows = LeadingRows::new(refined, &functions, &leads);
         rows.one_sided = one_sided;
         rows.find(watch)?;
         watch.end();
-        let Rows { hits, found, outermost, weights, .. } = rows;
+        let LeadingRows { hits, found, outermost, weights, .. } = rows;
         let mut hits = hits.into_vec();
         hits.sort_unstable();
         let hits = hits.into_iter().map(|Reverse(hit)| hit.node).collect();
@@ -213,7 +213,7 @@ struct Hit {
 }
 
 /// The rows that lead to matches, level by level, grouped as [`super::tree::RowTree`] groups them.
-struct Rows<'s> {
+struct LeadingRows<'s> {
     refined: &'s Refined,
     functions: &'s [bool],
     leads: &'s [bool],
@@ -231,7 +231,7 @@ struct Rows<'s> {
     sides: Vec<(Range<u32>, u128)>,
 }
 
-impl<'s> Rows<'s> {
+impl<'s> LeadingRows<'s> {
     fn new(refined: &'s Refined, functions: &'s [bool], leads: &'s [bool]) -> Self {
         let columns = refined.weight_columns();
         let weights = vec![0; columns.len()];

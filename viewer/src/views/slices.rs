@@ -86,7 +86,7 @@ impl Slices {
 
 /// Which samples of a node are those of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct Membership {
     pub(super) inclusive: bool,
     pub(super) exclusive: bool,
 }
@@ -99,16 +99,16 @@ pub(super) struct Part {
 pub(super) fn in_slices(
     refined: &Refined,
     slices: &Slices,
-    parts: &[Part],
+    parts: &[Membership],
     watch: &Watch<'_>,
-    mut visit: impl FnMut(Part, usize, usize, u64),
+    mut visit: impl FnMut(Membership, usize, usize, u64),
 ) -> Result<(), Cancelled> {
     for (number, (node, row)) in refined.timed().enumerate() {
         if number.is_multiple_of(1 << 14) {
             watch.step(0)?;
         }
         let part = parts.get(node as usize).copied().unwrap_or_default();
-        if part != Part::default() {
+        if part != Membership::default() {
             let metric = usize::from(row.metric);
             slices.each(refined, row, |slice, samples| visit(part, slice, metric, samples));
         }

@@ -282,7 +282,7 @@ mod tests {
     use crate::refine::{apply, parse, unwatched};
     use crate::views::Cost;
     use crate::views::callers::Callers;
-    use crate::views::distribution::{Distribution, Subject};
+    use crate::views::distribution::{Distribution, RowSubject};
     use crate::views::statistics::is_within_noise;
     use crate::views::strip::greatest;
     use crate::views::top_down::TopDown;
@@ -318,7 +318,7 @@ mod tests {
     fn hold<D: Direction>(
         refined: &Refined,
         mut tree: RowTree<D>,
-        subject: fn(crate::views::path::Path) -> Subject,
+        subject: fn(crate::views::path::Path) -> RowSubject,
     ) {
         let mut rows = vec![RowId::ROOT];
         let mut seen = 0;
@@ -360,9 +360,9 @@ mod tests {
                 }
                 let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
                 tree.set_strips(strips.clone());
-                hold(&refined, tree, Subject::Path);
+                hold(&refined, tree, RowSubject::Path);
                 let tree = unwatched(|watch| Callers::with_strips(&refined, strips, watch));
-                hold(&refined, tree, Subject::Callers);
+                hold(&refined, tree, RowSubject::Callers);
             }
         }
     }

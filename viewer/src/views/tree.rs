@@ -199,12 +199,6 @@ impl<D: Direction> RowTree<D> {
         self.strips = strips;
     }
 
-    /// Whether strips of rows are made.
-    #[must_use]
-    pub fn has_strips(&self) -> bool {
-        self.strips.is_some()
-    }
-
     /// Makes the strip of a row, if it has none and strips are wanted. Costs its members.
     pub fn fill_strip(&mut self, refined: &Refined, id: RowId) {
         let (Some(strips), entry) = (&self.strips, &self.entries[id.index()]) else { return };

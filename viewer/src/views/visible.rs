@@ -97,23 +97,10 @@ impl Visible {
         visible
     }
 
-    /// The row from which everything here is seen.
-    #[must_use]
-    pub fn top(&self) -> RowId {
-        self.top
-    }
-
     /// All lines; a window is a slice of them.
     #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.lines
-    }
-
-    /// The lines from `first` on, at most `height` of them. Clamped, so it cannot be out of range.
-    #[must_use]
-    pub fn window(&self, first: usize, height: usize) -> &[Line] {
-        let first = first.min(self.lines.len());
-        &self.lines[first..(first + height).min(self.lines.len())]
     }
 
     /// Whether a row is open. It may itself be below a closed one.

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use csprof::profile::{Profile, from_outline};
-use csprof::tui::columns::NAMES;
 use csprof::tui::keymap::{Keymap, bindings, modes};
 use csprof::tui::message::Message;
 use csprof::tui::mode::{PROMPT, TOO_SMALL};
-use csprof::views::columns::Id;
+use csprof::views::columns::{Id, NAMES};
 use insta::assert_snapshot;
 
 use super::{Viewer, screen, solver};

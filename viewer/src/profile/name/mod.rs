@@ -33,7 +33,7 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
     if is_plain(name) {
         return Cow::Borrowed(name);
     }
-    let short = Form::of(name).text;
+    let short = BareName::of(name).text;
     if short.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(short) }
 }
 
@@ -52,20 +52,20 @@ pub fn base_name(name: &str) -> Cow<'_, str> {
     if is_plain(name) {
         return Cow::Borrowed(name);
     }
-    let bare = Form::of(name);
+    let bare = BareName::of(name);
     let base = bare.from(base_component(bare.starts.len(), |component| bare.from(component)));
     if base.is_empty() { Cow::Borrowed(name) } else { Cow::Owned(base.to_owned()) }
 }
 
 /// A name without what its components carry.
 #[derive(Default)]
-struct Form {
+struct BareName {
     text: String,
     /// Where each component begins.
     starts: Vec<usize>,
 }
 
-impl Form {
+impl BareName {
     /// The bare form of a name.
     fn of(name: &str) -> Self {
         let mut form = Self::default();
@@ -79,7 +79,7 @@ impl Form {
     }
 }
 
-impl Parts for Form {
+impl Parts for BareName {
     fn begin_component(&mut self) {
         if !self.starts.is_empty() {
             self.text.push_str("::");

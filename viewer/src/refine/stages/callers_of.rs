@@ -24,7 +24,7 @@ use crate::refine::watch::{Cancelled, Watch};
 
 /// A match, and how far outward from it the row has come.
 #[derive(Clone, Copy, Default)]
-struct Member {
+struct MatchedNode {
     matched: u32,
     /// The match itself, or one of its callers.
     at: u32,
@@ -134,13 +134,13 @@ fn matches(
     refined: &Refined,
     frames: &Bits,
     watch: &Watch<'_>,
-) -> Result<Vec<Vec<Member>>, Cancelled> {
+) -> Result<Vec<Vec<MatchedNode>>, Cancelled> {
     let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
     // At or below a match.
     let mut inside = Bits::none(parent.len());
     let mut all = Vec::with_capacity(refined.streams.len());
     for stream in refined.streams.iter() {
-        let mut found: Vec<Member> = Vec::new();
+        let mut found: Vec<MatchedNode> = Vec::new();
         watch.forward(stream.nodes.start as usize..stream.nodes.end as usize, |nodes| {
             for node in nodes {
                 let below = inside.contains(parent[node] as usize);
@@ -150,7 +150,7 @@ fn matches(
                 }
                 if is_match && !below && refined.is_shown(node) {
                     let number = node_number(node);
-                    found.push(Member { matched: number, at: number });
+                    found.push(MatchedNode { matched: number, at: number });
                 }
             }
         })?;
@@ -219,7 +219,7 @@ struct Forest<'r, C> {
     /// Each match, and the node on which it ends: its samples are there.
     ends: Vec<(u32, u32)>,
     /// Members of the nodes that are still to be made, those of the next one last.
-    members: Vec<Member>,
+    members: Vec<MatchedNode>,
     /// Where the members of these nodes begin, and the node they hang below.
     open: Vec<(usize, u32)>,
     /// For each frame, 1 + its place in `counts`; 0 between two nodes.
@@ -295,7 +295,7 @@ impl<'r, C: Count> Forest<'r, C> {
     }
 
     /// Makes the nodes of a member that is alone, all the way outward. Returns how many.
-    fn climb(&mut self, mut member: Member, mut above: u32, context: u32) -> usize {
+    fn climb(&mut self, mut member: MatchedNode, mut above: u32, context: u32) -> usize {
         let first = self.parent.len();
         loop {
             above = self.push(above, self.old.frame(member.at));
@@ -308,7 +308,7 @@ impl<'r, C: Count> Forest<'r, C> {
     }
 
     /// Adds a match to a node, on which it may end.
-    fn add(&mut self, node: u32, member: Member, is_end: bool) {
+    fn add(&mut self, node: u32, member: MatchedNode, is_end: bool) {
         if is_end {
             self.ends.push((member.matched, node));
         }
@@ -332,7 +332,7 @@ impl<'r, C: Count> Forest<'r, C> {
     }
 
     /// Has members wait below a node, those of each frame together.
-    fn spread(&mut self, found: Vec<Member>, above: u32) {
+    fn spread(&mut self, found: Vec<MatchedNode>, above: u32) {
         self.counts.clear();
         for member in &found {
             let place = &mut self.place[self.old.frame(member.at).index()];
@@ -344,7 +344,7 @@ impl<'r, C: Count> Forest<'r, C> {
         }
         // The first frame that was met is the next to be opened, so it comes last.
         let mut end = self.members.len() + found.len();
-        self.members.resize(end, Member::default());
+        self.members.resize(end, MatchedNode::default());
         let first = self.open.len();
         for count in &mut self.counts {
             end -= *count;

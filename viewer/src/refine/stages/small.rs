@@ -23,8 +23,8 @@ impl Transform for Small<'_> {
         let mut found = Bits::none(refined.node_count());
         // Rows that pass: the row that each is part of from now on, and the end of its nodes.
         let mut nodes: Vec<u32> = Vec::new();
-        let mut rows: Vec<(Part, usize)> = Vec::new();
-        let mut counts: HashMap<Part, u32> = HashMap::new();
+        let mut rows: Vec<(SmallRows, usize)> = Vec::new();
+        let mut counts: HashMap<SmallRows, u32> = HashMap::new();
         visit(&refined, self.0, watch, |row| {
             // Roots are no calls, and contexts are there to be seen.
             let is_frame = !matches!(row.kind, FrameKind::Root | FrameKind::Context);
@@ -33,7 +33,7 @@ impl Transform for Small<'_> {
             }
             nodes.extend_from_slice(row.nodes);
             let kind = if is_called(row.kind) { FrameKind::Call } else { row.kind };
-            let part = Part { parent: row.parent, kind };
+            let part = SmallRows { parent: row.parent, kind };
             rows.push((part, nodes.len()));
             *counts.entry(part).or_default() += 1;
             Below::Closed
@@ -77,7 +77,7 @@ impl Transform for Small<'_> {
 /// The rows of a parent that become one. Nobody returns from inlined code, so what it costs would
 /// say something false of how long calls take.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Part {
+struct SmallRows {
     parent: u32,
     /// Their kind; of all that is called, [`FrameKind::Call`].
     kind: FrameKind,

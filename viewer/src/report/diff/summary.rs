@@ -9,7 +9,6 @@ use super::{Options, comparison, noise_by, total};
 use crate::profile::comparison::{BASE, Method, OTHER, Scale, Scaling};
 use crate::refine::{Refined, unwatched};
 use crate::views::difference::{Change, Difference, unrelated};
-use crate::views::number::Form;
 use crate::views::printable::printable;
 use crate::views::suggest::{LEAST, MOST, suggestions};
 
@@ -23,7 +22,7 @@ fn code(text: &str) -> String {
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     let comparison = comparison(refined);
     let all = total(refined);
     let verdict = match (all.change(), all.is_significant()) {

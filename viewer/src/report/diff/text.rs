@@ -34,7 +34,7 @@ const LONG_COMMAND: usize = 40;
 /// # Errors
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let form = if options.ascii { Form::Ascii } else { Form::Unicode };
+    let form = options.form();
     let report = Text::new(refined, options, form);
     report.heading(out)?;
     let listing = list(refined, options, report.limits);

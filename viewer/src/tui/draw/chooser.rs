@@ -14,11 +14,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, selected: usize, y: u
     let theme = model.theme;
     let cells = canvas.width();
     let height = model.bottom_height();
-    for line in y..y + height {
-        canvas.clear(0, line, cells);
-    }
-    let line = theme.glyphs.horizontal.repeat(cells);
-    canvas.text(0, y, &line, cells, theme.faint());
+    canvas.clear_lines(y..y + height);
+    canvas.rule(y);
     let of = model.percent_of.word();
     let title = format!(" Columns, from left to right; percent of {of} ");
     canvas.text(1, y, &cut(&title, cells - 2, theme.glyphs.ellipsis), cells - 2, theme.strong());

@@ -18,9 +18,7 @@ pub(super) fn draw(
     let theme = model.theme;
     let cells = canvas.width();
     let bottom = y + model.bottom_height();
-    for line in y..bottom {
-        canvas.clear(0, line, cells);
-    }
+    canvas.clear_lines(y..bottom);
     let label = prompt.label();
     let start = canvas.text(1, y, label, cells, theme.strong());
     // A line longer than the screen is shown around its cursor.

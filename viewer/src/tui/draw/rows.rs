@@ -66,8 +66,7 @@ fn headings(canvas: &mut Canvas<'_>, model: &Model, columns: &Columns, rows: &dy
     let glyphs = theme.glyphs;
     let sort = rows.sort();
     let basis = model.basis();
-    let line = glyphs.horizontal.repeat(canvas.width());
-    canvas.text(0, y, &line, canvas.width(), theme.faint());
+    canvas.rule(y);
     let mark = |key: Column| match (sort.key == key, sort.reversed) {
         (true, false) => glyphs.descending,
         (true, true) => glyphs.ascending,

@@ -28,11 +28,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, selected: usize, y: u
     let theme = model.theme;
     let cells = canvas.width();
     let height = model.bottom_height();
-    for line in y..y + height {
-        canvas.clear(0, line, cells);
-    }
-    let line = theme.glyphs.horizontal.repeat(cells);
-    canvas.text(0, y, &line, cells, theme.faint());
+    canvas.clear_lines(y..y + height);
+    canvas.rule(y);
     // Of two profiles, what each stage did to both.
     let title = match model.comparison() {
         Some(_) => " Stages, samples of both ".to_owned(),

@@ -1,7 +1,7 @@
 //! The command line that reports what is on the screen: the same rows in the same order.
 
 use super::super::effect::Effect;
-use super::super::export::Form;
+use super::super::export::ExportForm;
 use super::super::message::Notice;
 use super::super::model::{Model, Over};
 use super::super::page::{Item, Page};
@@ -41,7 +41,7 @@ pub(super) fn show(model: &mut Model) -> Effects {
 /// The words of the command line, in this form or in that of the screen.
 ///
 /// The error says why there is none.
-pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, String> {
+pub(super) fn words(model: &Model, form: Option<ExportForm>) -> Result<Vec<String>, String> {
     let mut words = vec!["csprof".to_owned()];
     if model.configured {
         // Defaults of the file would change what is printed.
@@ -50,7 +50,7 @@ pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, St
     let comparison = model.comparison();
     let repro = model.view().repro(&model.refined);
     let of_paths = match form {
-        Some(form) => matches!(form, Form::Paths(_)),
+        Some(form) => matches!(form, ExportForm::Paths(_)),
         None => matches!(repro, Repro::OfPicture(_)),
     };
     // Rows that are no functions are no tree.
@@ -59,7 +59,7 @@ pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, St
         _ if of_paths && !has_tree => {
             return Err("this is no tree of calls: .txt, .csv and .json hold it".to_owned());
         }
-        (Repro::OfFile("info"), _) if form == Some(Form::Csv) => {
+        (Repro::OfFile("info"), _) if form == Some(ExportForm::Csv) => {
             return Err("this is no table: .txt and .json hold it".to_owned());
         }
         (Repro::OfFile(subcommand), _) if comparison.is_some() || model.files.len() != 1 => {
@@ -67,7 +67,7 @@ pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, St
         }
         (Repro::OfFile(subcommand), _) => (*subcommand).to_owned(),
         (Repro::None(why), _) => return Err((*why).to_owned()),
-        (_, Some(_)) if matches!(form, Some(Form::Paths(format)) if !format.is_picture) => {
+        (_, Some(_)) if matches!(form, Some(ExportForm::Paths(format)) if !format.is_picture) => {
             return Err("this form has no place for a comparison".to_owned());
         }
         (_, Some(_)) => "diff".to_owned(),
@@ -97,7 +97,7 @@ pub(super) fn words(model: &Model, form: Option<Form>) -> Result<Vec<String>, St
     if model.salvage {
         add("--salvage", None);
     }
-    let form = form.or(of_paths.then_some(Form::Paths(&svg::FORMAT)));
+    let form = form.or(of_paths.then_some(ExportForm::Paths(&svg::FORMAT)));
     if let Some(form) = form {
         add("--format", Some(form.name()));
     }

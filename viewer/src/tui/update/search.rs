@@ -9,7 +9,7 @@ use super::super::message::Notice;
 use super::super::model::{Model, Over};
 use super::super::name::shorten;
 use super::super::prompt::{Prompt, Trial};
-use super::super::table::Place;
+use super::super::table::TablePlace;
 use super::super::{columns, comparison};
 use super::ask::{Effects, ask};
 use crate::refine::unwatched;
@@ -81,7 +81,7 @@ pub(super) fn line(model: &Model) -> usize {
 }
 
 /// Goes back to where a search began.
-pub(super) fn return_to(model: &mut Model, place: Option<Place>, line: usize) {
+pub(super) fn return_to(model: &mut Model, place: Option<TablePlace>, line: usize) {
     if let Some(page) = model.page_mut() {
         page.scroll = line;
     } else if let (Some((rows, _)), Some(place)) = (model.rows_mut(), place) {

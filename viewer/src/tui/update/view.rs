@@ -9,7 +9,7 @@ use super::super::views::TABS;
 use super::ask::{Effects, ask};
 use super::{note_prompt, notes, refinement};
 use crate::profile::{FunctionRef, short_name};
-use crate::views::distribution::Subject;
+use crate::views::distribution::RowSubject;
 use crate::views::path::{Path, Step};
 
 /// Shows a view. It may be about the function that was selected.
@@ -40,7 +40,7 @@ pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
 }
 
 /// The row that is selected, for a view about it, and what people call it.
-fn row(model: &Model) -> Option<(Subject, String)> {
+fn row(model: &Model) -> Option<(RowSubject, String)> {
     let (view, of_rows) = (model.view(), model.of_rows());
     // Deep recursion has millions of rows, and a name may be as long.
     let named = |steps: &[Step], arrow: &str| {
@@ -54,11 +54,11 @@ fn row(model: &Model) -> Option<(Subject, String)> {
     if let Some(path) = view.selected_path(&model.scene.refined) {
         let first = path.0.len().saturating_sub(MOST_NAMES);
         let name = named(&path.0[first..], " > ");
-        return Some((Subject::Path(path), name));
+        return Some((RowSubject::Path(path), name));
     }
     let Some(rows) = model.rows() else {
         // Of processes and other pages: what all of them are about.
-        return Some((Subject::Path(Path::default()), "all that is shown".to_owned()));
+        return Some((RowSubject::Path(Path::default()), "all that is shown".to_owned()));
     };
     let selected = model.selected()?;
     if !model.sheet().is_of_whole_rows {
@@ -69,7 +69,7 @@ fn row(model: &Model) -> Option<(Subject, String)> {
         false => Path(vec![Step::of(of_rows, selected.row)]),
     };
     let name = named(&path.0[..path.0.len().min(MOST_NAMES)], " < ");
-    Some((Subject::Callers(path), name))
+    Some((RowSubject::Callers(path), name))
 }
 
 /// Most frames of a path that are named.

@@ -22,7 +22,7 @@ use crate::profile::{FrameKind, FunctionKey, FunctionRef};
 use crate::refine::{Chain, Refined};
 use crate::views::Sort;
 use crate::views::columns::About;
-use crate::views::hall::{Butterfly as Tables, Listed};
+use crate::views::hall::{ButterflyTables, Listed};
 use crate::views::path::Path;
 use crate::views::pattern::function_pattern;
 
@@ -232,12 +232,12 @@ impl View for Butterfly {
         let (about, text) = (Arc::clone(about), about.text());
         Some(Wanted::new("butterfly", text, move |refined, watch| {
             let function = function(refined, &about.key).unwrap_or(FunctionRef(0));
-            Ok(Made::default().with(Tables::new(refined, &about.path, function, watch)?))
+            Ok(Made::default().with(ButterflyTables::new(refined, &about.path, function, watch)?))
         }))
     }
 
     fn take(&mut self, made: &mut Made, shown: &Refined) {
-        let Some(Tables { mut rows, callers }) = made.take() else { return };
+        let Some(ButterflyTables { mut rows, callers }) = made.take() else { return };
         rows.set_sort(self.sort);
         let mut list = Table::new(rows, shown);
         list.select(callers);

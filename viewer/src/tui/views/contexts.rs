@@ -165,8 +165,7 @@ impl View for Contexts {
         let theme = scene.theme;
         let basis = basis(scene);
         let (cells, top) = (canvas.width(), lines.start);
-        let line = theme.glyphs.horizontal.repeat(cells);
-        canvas.text(0, top - 1, &line, cells, theme.faint());
+        canvas.rule(top - 1);
         let columns = basis.of_contexts();
         let glyphs = theme.glyphs;
         let mark = |is_up: bool| if is_up { glyphs.ascending } else { glyphs.descending };

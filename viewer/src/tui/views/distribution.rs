@@ -18,7 +18,7 @@ use crate::profile::MetricRef;
 use crate::refine::{Chain, Refined, Watch};
 use crate::report::listing::USUAL_ROWS;
 use crate::views::columns::Explanation;
-use crate::views::distribution::{Distribution, Over, Subject};
+use crate::views::distribution::{Distribution, Over, RowSubject};
 use crate::views::measure::Measure;
 use crate::views::number::{amount, counted};
 use crate::views::pattern::function_pattern;
@@ -148,7 +148,7 @@ impl Above {
 #[derive(Clone, Debug, Default)]
 struct Distributed {
     /// What it is about, and what people call that.
-    subject: Option<(Subject, String)>,
+    subject: Option<(RowSubject, String)>,
     /// Tells what it is about from what it was about before.
     number: u64,
     made: Option<MadeDistribution>,
@@ -386,7 +386,7 @@ impl View for Distributed {
         Some((known.label.text.clone(), texts))
     }
 
-    fn entered_row(&mut self, row: Option<(Subject, String)>, shown: &Refined) {
+    fn entered_row(&mut self, row: Option<(RowSubject, String)>, shown: &Refined) {
         self.metric = shown.metric;
         let is_same = match (&self.subject, &row) {
             (Some((one, _)), Some((two, _))) => one.is_same(two),
@@ -492,11 +492,11 @@ impl View for Distributed {
             return Repro::None("nothing is shown");
         };
         let path = match subject {
-            Subject::Path(path) if path.0.is_empty() && self.cost == Cost::Exclusive => {
+            RowSubject::Path(path) if path.0.is_empty() && self.cost == Cost::Exclusive => {
                 return Repro::None("csprof report has no exclusive cost of all that is shown");
             }
-            Subject::Path(path) if path.0.is_empty() => None,
-            Subject::Callers(path) if path.0.len() == 1 => {
+            RowSubject::Path(path) if path.0.is_empty() => None,
+            RowSubject::Callers(path) if path.0.len() == 1 => {
                 let function =
                     path.0[0].function(shown).and_then(|of| shown.functions.get(of.index()));
                 function.map(|function| Chain::of(function_pattern(shown, function)).to_string())

@@ -38,7 +38,7 @@ impl Selection {
 }
 
 /// What is shown of an entry.
-pub(super) struct Entry<'e> {
+pub(super) struct PathEntry<'e> {
     /// What it costs, and its share, which may be empty.
     pub(super) cost: [String; 2],
     /// What is said of it.
@@ -54,15 +54,13 @@ pub(super) fn draw<'e>(
     scene: &Scene,
     lines: Range<usize>,
     (title, selection): (&str, Selection),
-    entries: impl Iterator<Item = Entry<'e>>,
+    entries: impl Iterator<Item = PathEntry<'e>>,
     if_none: &str,
 ) {
     let theme = scene.theme;
     let (cells, top) = (canvas.width(), lines.start);
     let ellipsis = theme.glyphs.ellipsis;
-    let line = theme.glyphs.horizontal.repeat(cells);
-    canvas.text(0, top - 1, &line, cells, theme.faint());
-    canvas.text(1, top - 1, &format!(" {title} "), cells, theme.strong());
+    canvas.titled_rule(top - 1, title);
     let first = selection.first_shown(lines.len());
     let mut is_empty = first == 0;
     for ((place, entry), y) in entries.enumerate().skip(first).zip(lines.clone().step_by(LINES)) {

@@ -343,8 +343,7 @@ impl View for Flame {
     fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
         let theme = scene.theme;
         let (cells, top) = (canvas.width(), lines.start);
-        let line = theme.glyphs.horizontal.repeat(cells);
-        canvas.text(0, top - 1, &line, cells, theme.faint());
+        canvas.rule(top - 1);
         if self.rows.table.as_ref().is_none_or(Rows::is_empty) {
             let (text, style) = match self.rows.table {
                 None => (self.instead_of_rows(), theme.faint()),

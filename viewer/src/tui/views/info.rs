@@ -60,8 +60,7 @@ impl View for Info {
 
     fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
         let (theme, width) = (scene.theme, canvas.width());
-        let line = theme.glyphs.horizontal.repeat(width);
-        canvas.text(0, lines.start - 1, &line, width, theme.faint());
+        canvas.rule(lines.start - 1);
         if self.page.items.is_empty() {
             let counting = theme.plain(&self.instead_of_rows()).into_owned();
             canvas.text(1, lines.start, &counting, width, theme.faint());

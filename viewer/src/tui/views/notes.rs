@@ -130,7 +130,7 @@ impl List {
     }
 
     /// What is shown of a note, by its place.
-    fn entry<'n>(&self, place: usize, note: &'n Note, scene: &Scene) -> entries::Entry<'n> {
+    fn entry<'n>(&self, place: usize, note: &'n Note, scene: &Scene) -> entries::PathEntry<'n> {
         let (theme, form) = (scene.theme, scene.form());
         let found = self.costs.as_ref().map(|costs| *costs.samples.get(place)?);
         let [part, share] = match (found, scene.comparison()) {
@@ -152,7 +152,7 @@ impl List {
         let text = if said.is_empty() { "bookmark".to_owned() } else { said.join("; ") };
         // Notes with a share and notes without one stand in one column.
         let share = if share.is_empty() { " ".to_owned() } else { share };
-        entries::Entry { cost: [part, share], text, path: note.names().collect() }
+        entries::PathEntry { cost: [part, share], text, path: note.names().collect() }
     }
 }
 

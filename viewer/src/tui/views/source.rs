@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use self::item::{Item, items_of, items_of_lines};
+use self::item::{SourceItem, items_of, items_of_lines};
 use self::made::{CodeOf, FileOf, MadeCode, Shown, disassemble, read, shown_function};
 use super::super::canvas::Canvas;
 use super::super::columns::{self, Columns};
@@ -120,7 +120,7 @@ type Before = Vec<(Shown, u32)>;
 
 /// What is shown, to go back to it.
 #[derive(Clone, Debug)]
-struct Place {
+struct SourcePlace {
     shown: Shown,
     line: Option<u32>,
     before: Before,
@@ -144,7 +144,7 @@ struct SourceView {
     code: Option<MadeCode>,
     /// What is open, each line once it is counted.
     open: BTreeMap<u32, Option<Vec<Row>>>,
-    items: Vec<Item>,
+    items: Vec<SourceItem>,
     selected: usize,
     scroll: usize,
     /// Lines of notes above them.
@@ -156,15 +156,17 @@ struct SourceView {
 }
 
 impl SourceView {
-    fn item(&self) -> Option<Item> {
+    fn item(&self) -> Option<SourceItem> {
         self.items.get(self.selected).copied()
     }
 
     /// The line that is selected, or that has what is selected.
     fn selected_line(&self) -> Option<u32> {
         match self.item()? {
-            Item::Line(line) | Item::Callee(line, _) | Item::Gap(line, _) => Some(line),
-            Item::Code(at) | Item::LineOf(at) => {
+            SourceItem::Line(line) | SourceItem::Callee(line, _) | SourceItem::Gap(line, _) => {
+                Some(line)
+            }
+            SourceItem::Code(at) | SourceItem::LineOf(at) => {
                 let (path, line) = self.code()?.code.get(at)?.line.clone()?;
                 (path == self.file.as_ref()?.path).then_some(line)
             }
@@ -207,7 +209,7 @@ impl SourceView {
         }
     }
 
-    fn select(&mut self, item: Item) {
+    fn select(&mut self, item: SourceItem) {
         let at = self.items.partition_point(|other| other.place() < item.place());
         self.selected = at.min(self.items.len().saturating_sub(1));
     }
@@ -215,15 +217,18 @@ impl SourceView {
     /// Goes to the hottest line, or to the one so many places behind the selected one.
     fn go_to_hot(&mut self, by: Option<isize>, shown: &Refined) -> Outcome {
         let Some(file) = &self.file else { return Outcome::default() };
-        let (hottest, selected): (Vec<Item>, _) = match self.code() {
+        let (hottest, selected): (Vec<SourceItem>, _) = match self.code() {
             Some(code) => {
                 let hottest = code.costs.hottest(shown).into_iter();
-                (hottest.map(Item::Code).collect(), self.item())
+                (hottest.map(SourceItem::Code).collect(), self.item())
             }
             None if self.shows_code => return Outcome::default(),
             None => {
                 let hottest = file.lines.hottest(shown).into_iter();
-                (hottest.map(Item::Line).collect(), self.selected_line().map(Item::Line))
+                (
+                    hottest.map(SourceItem::Line).collect(),
+                    self.selected_line().map(SourceItem::Line),
+                )
             }
         };
         let what = if self.shows_code { "instruction" } else { "line" };
@@ -247,7 +252,7 @@ impl SourceView {
     fn enter(&mut self, shown: &Refined) -> Outcome {
         let Some(file) = &self.file else { return Outcome::default() };
         match self.item() {
-            Some(Item::Line(line)) => {
+            Some(SourceItem::Line(line)) => {
                 if self.open.remove(&line).is_some() {
                     self.list();
                     return Outcome::default();
@@ -258,7 +263,7 @@ impl SourceView {
                 self.open.insert(line, None);
                 Outcome::default()
             }
-            Some(Item::Callee(line, at)) => {
+            Some(SourceItem::Callee(line, at)) => {
                 let Some(Some(rows)) = self.open.get(&line) else { return Outcome::default() };
                 let callee = shown_function(shown, &rows[at]);
                 if let Some(before) = self.shown.clone() {
@@ -267,8 +272,8 @@ impl SourceView {
                 self.show(callee, None);
                 Outcome::default()
             }
-            Some(Item::Code(_) | Item::LineOf(_)) => self.toggle_code(shown),
-            Some(Item::Gap(..)) => Outcome::said("the profile does not keep these lines"),
+            Some(SourceItem::Code(_) | SourceItem::LineOf(_)) => self.toggle_code(shown),
+            Some(SourceItem::Gap(..)) => Outcome::said("the profile does not keep these lines"),
             None => Outcome::default(),
         }
     }
@@ -283,7 +288,7 @@ impl SourceView {
             self.follow = line;
             self.go_to_code(shown);
         } else if let Some(line) = line.or_else(|| Some(self.file.as_ref()?.first)) {
-            self.select(Item::Line(line));
+            self.select(SourceItem::Line(line));
         }
         Outcome::default()
     }
@@ -299,7 +304,7 @@ impl SourceView {
         let of_line = hottest.iter().copied().find(is_of_line);
         let first = || (0..code.code.len()).find(is_of_line);
         if let Some(at) = of_line.or_else(first).or_else(|| hottest.first().copied()) {
-            self.select(Item::Code(at));
+            self.select(SourceItem::Code(at));
         }
         self.follow = None;
     }
@@ -378,18 +383,18 @@ impl View for SourceView {
     fn explained(&self, scene: &Scene) -> Option<(String, Explanation)> {
         let file = self.file.as_ref()?;
         let (forest, row, name) = match self.item()? {
-            Item::Line(line) => {
+            SourceItem::Line(line) => {
                 let row = file.lines.line(line).map(|line| &line.row);
                 (&file.lines.forest, row, format!("{}:{line}", file.path))
             }
-            Item::Callee(line, at) => {
+            SourceItem::Callee(line, at) => {
                 let row = self.open.get(&line)?.as_ref()?.get(at)?;
                 let name = scene.refined.functions.get(row.function.index())?.name.to_string();
                 let name = format!("{name}, called or inlined at {}:{line}", file.path);
                 (&scene.refined, Some(row), name)
             }
-            Item::Gap(..) => return None,
-            Item::Code(at) | Item::LineOf(at) => {
+            SourceItem::Gap(..) => return None,
+            SourceItem::Code(at) | SourceItem::LineOf(at) => {
                 let code = self.code()?;
                 let name =
                     format!("{} at {:#x}", self.shown.as_ref()?.name, code.code[at].listed.address);
@@ -452,7 +457,7 @@ impl View for SourceView {
             self.list();
             if !self.shows_code {
                 self.follow = None;
-                self.select(Item::Line(line));
+                self.select(SourceItem::Line(line));
             }
         }
         if let Some(code) = made.take::<MadeCode>() {
@@ -517,13 +522,13 @@ impl View for SourceView {
         let subject = self.shown.clone().map(|shown| Subject {
             what: "the function whose source is shown",
             text: shown.text(),
-            own: Arc::new(Place { shown, line, before: self.before.clone() }),
+            own: Arc::new(SourcePlace { shown, line, before: self.before.clone() }),
         });
         Memory { subject, ..Memory::default() }
     }
 
     fn turn_to(&mut self, subject: &Subject, _shown: &Refined) {
-        if let Some(Place { shown, line, before }) = subject.own.downcast_ref() {
+        if let Some(SourcePlace { shown, line, before }) = subject.own.downcast_ref() {
             self.show(shown.clone(), *line);
             self.before.clone_from(before);
         }

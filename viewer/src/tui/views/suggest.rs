@@ -85,7 +85,7 @@ impl View for Suggest {
         let form = scene.form();
         let functions = &scene.refined.functions;
         let cells = canvas.width();
-        let entry = |entry: &'_ Suggestion| entries::Entry {
+        let entry = |entry: &'_ Suggestion| entries::PathEntry {
             cost: match scene.comparison() {
                 Some(comparison) => [entry.difference(comparison).delta(form), String::new()],
                 None => [

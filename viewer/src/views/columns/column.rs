@@ -6,6 +6,7 @@ use csprof_format::profile::{Frame, Metric, Module};
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
+use super::lists::Id;
 use crate::profile::{self, MetricRef};
 use crate::refine::Refined;
 use crate::views::contexts::Context;
@@ -14,98 +15,6 @@ use crate::views::measure::Measure;
 use crate::views::number::Form;
 use crate::views::row::{Cost, Row, Strip, StripOfMetric, Weight};
 use crate::views::summary::clustered;
-
-/// Which column.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Id {
-    /// Inclusive cost.
-    #[default]
-    Inclusive,
-    /// The same as a share.
-    Percent,
-    /// Exclusive cost.
-    Exclusive,
-    /// The same as a share.
-    ExclusivePercent,
-    /// Edge count.
-    Edges,
-    /// Cost per edge.
-    PerEdge,
-    /// What that says of the calls, in words.
-    Calls,
-    /// Inclusive samples.
-    Samples,
-    /// The number that rows are ordered by as a bar.
-    Bar,
-    /// How inclusive cost is spread over peers.
-    Spread,
-    /// Name of the function.
-    Function,
-    /// Kind of frame.
-    Kind,
-    /// Load module.
-    Module,
-    /// Source file.
-    File,
-    /// Line in it.
-    Line,
-    /// Offset in the load module.
-    Address,
-    /// Build id of the load module.
-    BuildId,
-    /// Source file of the line that is executed, or called from.
-    CallFile,
-    /// That line.
-    CallLine,
-    /// OTHER minus BASE.
-    Delta,
-    /// Cost in BASE.
-    Base,
-    /// Cost in OTHER.
-    Other,
-    /// OTHER minus BASE as a share of BASE.
-    Growth,
-    /// Two standard deviations of the difference by sampling.
-    Noise,
-    /// Edge counts of both sides.
-    EdgesOfBoth,
-    /// Edge count in BASE.
-    BaseEdges,
-    /// Edge count in OTHER.
-    OtherEdges,
-    /// What became of the row, in a word.
-    Change,
-    /// Whether that is more than noise.
-    Significant,
-    /// What is expected of OTHER by scaling.
-    Expected,
-    /// OTHER minus that as a share of all that OTHER has.
-    LossShare,
-    /// The least difference that several runs leave.
-    Low,
-    /// The greatest one.
-    High,
-    /// Name of the function, which both sides have.
-    FunctionOfBoth,
-    /// Whether it is a process or a thread.
-    ContextKind,
-    /// Command line of a process, name of a thread.
-    Name,
-    /// Rank of the process.
-    Rank,
-    /// Number of the process.
-    Pid,
-    /// Number of the thread.
-    Tid,
-    /// The refinement to the process or the thread.
-    Stage,
-    /// What a process or a thread had.
-    Part,
-    /// By how much the threads of a process differ.
-    Imbalance,
-    /// Whether it is compared with others.
-    Peer,
-}
 
 /// What the lines of a table stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

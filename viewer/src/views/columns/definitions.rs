@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use csprof_format::profile::Process;
 
 use super::cell::Cell;
-use super::column::{At, Definition, Heading, Id, Lines, Medium, Order, Tone, Unit, Zero};
+use super::column::{At, Definition, Heading, Lines, Medium, Order, Tone, Unit, Zero};
 use super::explain;
+use super::lists::Id;
 use crate::profile::comparison::{BASE, OTHER, Scale};
 use crate::profile::{FrameKind, Function};
 use crate::views::measure::Measure;

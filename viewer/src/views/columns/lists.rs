@@ -1,7 +1,101 @@
-//! Which columns each medium has, from left to right or in the order of what matters most.
+//! Which columns there are, and which of them each medium has, from left to right or in the order
+//! of what matters most.
 
-use super::column::Id;
+use serde::{Deserialize, Serialize};
+
 use crate::views::row::Cost;
+
+/// Which column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Id {
+    /// Inclusive cost.
+    #[default]
+    Inclusive,
+    /// The same as a share.
+    Percent,
+    /// Exclusive cost.
+    Exclusive,
+    /// The same as a share.
+    ExclusivePercent,
+    /// Edge count.
+    Edges,
+    /// Cost per edge.
+    PerEdge,
+    /// What that says of the calls, in words.
+    Calls,
+    /// Inclusive samples.
+    Samples,
+    /// The number that rows are ordered by as a bar.
+    Bar,
+    /// How inclusive cost is spread over peers.
+    Spread,
+    /// Name of the function.
+    Function,
+    /// Kind of frame.
+    Kind,
+    /// Load module.
+    Module,
+    /// Source file.
+    File,
+    /// Line in it.
+    Line,
+    /// Offset in the load module.
+    Address,
+    /// Build id of the load module.
+    BuildId,
+    /// Source file of the line that is executed, or called from.
+    CallFile,
+    /// That line.
+    CallLine,
+    /// OTHER minus BASE.
+    Delta,
+    /// Cost in BASE.
+    Base,
+    /// Cost in OTHER.
+    Other,
+    /// OTHER minus BASE as a share of BASE.
+    Growth,
+    /// Two standard deviations of the difference by sampling.
+    Noise,
+    /// Edge counts of both sides.
+    EdgesOfBoth,
+    /// Edge count in BASE.
+    BaseEdges,
+    /// Edge count in OTHER.
+    OtherEdges,
+    /// What became of the row, in a word.
+    Change,
+    /// Whether that is more than noise.
+    Significant,
+    /// What is expected of OTHER by scaling.
+    Expected,
+    /// OTHER minus that as a share of all that OTHER has.
+    LossShare,
+    /// The least difference that several runs leave.
+    Low,
+    /// The greatest one.
+    High,
+    /// Name of the function, which both sides have.
+    FunctionOfBoth,
+    /// Whether it is a process or a thread.
+    ContextKind,
+    /// Command line of a process, name of a thread.
+    Name,
+    /// Rank of the process.
+    Rank,
+    /// Number of the process.
+    Pid,
+    /// Number of the thread.
+    Tid,
+    /// The refinement to the process or the thread.
+    Stage,
+    /// What a process or a thread had.
+    Part,
+    /// By how much the threads of a process differ.
+    Imbalance,
+    /// Whether it is compared with others.
+    Peer,
+}
 
 /// Which metrics have a column on a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +119,23 @@ pub(super) const SCREEN: [(Whose, Id); 11] = [
     (Whose::Others, Id::Percent),
     (Whose::LookedAt, Id::Exclusive),
     (Whose::LookedAt, Id::Samples),
+];
+
+/// What columns of a screen are called where they are chosen.
+pub const NAMES: [(&str, Id); 13] = [
+    ("time", Id::Inclusive),
+    ("percent", Id::Percent),
+    ("excl-percent", Id::ExclusivePercent),
+    ("edges", Id::Edges),
+    ("per-edge", Id::PerEdge),
+    ("excl", Id::Exclusive),
+    ("samples", Id::Samples),
+    ("bar", Id::Bar),
+    ("calls", Id::Calls),
+    ("spread", Id::Spread),
+    ("module", Id::Module),
+    ("file", Id::File),
+    ("line", Id::Line),
 ];
 
 /// Of lines of a source file and of instructions, beside these, in the order of what matters most.

@@ -1,9 +1,9 @@
 //! The registry of columns: whatever the terminal, text, CSV, JSON and `diff` say of a row, and by
 //! what `--sort` orders rows.
 //!
-//! A column is one entry of [`DEFINITIONS`]; the lists in `lists.rs` say which columns each medium
-//! has. A new column is a name in [`Id`], an entry and its place in lists. What is shown is a
-//! [`Column`]: an entry, and the metric or the cost that it is about.
+//! A column is one entry of [`DEFINITIONS`]. `lists.rs` says which there are ([`Id`]) and which of
+//! them each medium has. So a new column changes these two files. What is shown is a [`Column`]: an
+//! entry, and the metric or the cost that it is about.
 
 mod cell;
 mod column;
@@ -18,10 +18,11 @@ use std::borrow::Cow;
 
 pub use cell::{Cell, Plain, Rank};
 pub use column::{
-    About, AnyRow, At, Basis, Choice, Column, Definition, Explanation, Heading, Id, Lines, Medium,
+    About, AnyRow, At, Basis, Choice, Column, Definition, Explanation, Heading, Lines, Medium,
     Order, PercentOf, Tone, Unit, Zero,
 };
 pub use definitions::DEFINITIONS;
+pub use lists::{Id, NAMES};
 
 use self::lists::Whose;
 use super::row::Cost;

@@ -22,10 +22,10 @@ pub(super) fn rows(
     watch.begin(0, 1, lengths.len() * (1 + tally::passes(refined)), refined.node_count());
     let ends = refined.ends_of_beginnings(path, &lengths, watch)?;
     let mut before = 0;
-    let parts: Vec<Part> = lengths
+    let parts: Vec<Segment> = lengths
         .into_iter()
         .zip(ends)
-        .map(|(to, ends)| Part { length: to - std::mem::replace(&mut before, to), ends })
+        .map(|(to, ends)| Segment { length: to - std::mem::replace(&mut before, to), ends })
         .collect();
     let tallied = in_width!(&refined.costs, costs => {
         tally::rows(refined, costs, |added| {
@@ -41,7 +41,7 @@ pub(super) fn rows(
 fn tally<'r, C: Count>(
     refined: &'r Refined,
     added: Added<'r, C>,
-    parts: &[Part],
+    parts: &[Segment],
     link: Link,
     watch: &Watch<'_>,
 ) -> Result<Tally<'r, C>, Cancelled> {
@@ -64,7 +64,7 @@ fn lengths_to_gaps(path: &Chain) -> Vec<usize> {
 }
 
 /// Frames of a path that call one another directly.
-struct Part {
+struct Segment {
     /// How many there are.
     length: usize,
     /// The nodes at which a match of the path up to and with them ends.
@@ -80,7 +80,7 @@ fn ancestor(refined: &Refined, node: u32, levels: usize) -> u32 {
 fn direct<'r, C: Count>(
     refined: &'r Refined,
     added: Added<'r, C>,
-    path: &Part,
+    path: &Segment,
     watch: &Watch<'_>,
 ) -> Result<Tally<'r, C>, Cancelled> {
     Tally::by_frame(refined, added.along_path(), watch, |tally, node, at| {
@@ -96,8 +96,8 @@ fn direct<'r, C: Count>(
 fn above<'r, C: Count>(
     refined: &'r Refined,
     added: Added<'r, C>,
-    callees: Option<&Part>,
-    parts: (&Part, &[Part]),
+    callees: Option<&Segment>,
+    parts: (&Segment, &[Segment]),
     watch: &Watch<'_>,
 ) -> Result<Tally<'r, C>, Cancelled> {
     let beginnings = Beginnings::of(refined, parts, watch)?;
@@ -137,7 +137,7 @@ fn above<'r, C: Count>(
 /// The latest beginnings of the matches of some parts of a path.
 struct Beginnings<'r, 't> {
     refined: &'r Refined,
-    last: &'t Part,
+    last: &'t Segment,
     /// For each node, the latest beginning of the parts before the last that end at it or above;
     /// `None` if the last is all.
     others: Option<Vec<u32>>,
@@ -147,7 +147,7 @@ impl<'r, 't> Beginnings<'r, 't> {
     /// Of a first part and others, as if the path began with them.
     fn of(
         refined: &'r Refined,
-        (first, others): (&'t Part, &'t [Part]),
+        (first, others): (&'t Segment, &'t [Segment]),
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
         let mut beginnings = Self { refined, last: first, others: None };

@@ -27,7 +27,7 @@ pub(crate) fn passing<C: Count>(
     measure: &Measure<'_, C>,
     watch: &Watch<'_>,
 ) -> Result<Bits, Cancelled> {
-    let rows = Rows::new(refined, costs, watch)?;
+    let rows = ForestRows::new(refined, costs, watch)?;
     let sums = |part: usize| {
         let nodes = measure.parts()[part].clone();
         Sums::new(refined, costs, &rows, measure, nodes, watch)
@@ -58,14 +58,14 @@ pub(crate) fn passing<C: Count>(
 }
 
 /// The rows of a forest.
-struct Rows {
+struct ForestRows {
     /// For each node the first node of its row; 0 for those that are not shown.
     first: Column<u32>,
     /// The nodes of rows but for the first of each.
     others: Bits,
 }
 
-impl Rows {
+impl ForestRows {
     /// Finds them. O(nodes).
     fn new<C: Count>(
         refined: &Refined,
@@ -181,7 +181,7 @@ impl<C: Count> Sums<C> {
     fn new(
         refined: &Refined,
         costs: &CostsOf<C>,
-        rows: &Rows,
+        rows: &ForestRows,
         measure: &Measure<'_, C>,
         nodes: Range<u32>,
         watch: &Watch<'_>,
@@ -220,7 +220,7 @@ impl<C: Count> Edges<C> {
     fn new(
         refined: &Refined,
         costs: &CostsOf<C>,
-        rows: &Rows,
+        rows: &ForestRows,
         nodes: Range<usize>,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {

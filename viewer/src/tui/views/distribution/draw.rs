@@ -9,7 +9,7 @@ use super::super::super::scene::Scene;
 use super::{COST, Distributed, ENTRY, FACT, SHARE, Shown};
 use crate::tui::view::View;
 use crate::views::Cost;
-use crate::views::distribution::{LACKS_TIMES, NO_PEERS, Subject, UNKNOWN};
+use crate::views::distribution::{LACKS_TIMES, NO_PEERS, RowSubject, UNKNOWN};
 use crate::views::measure::Measure;
 use crate::views::number::{amount, percent};
 use crate::views::strip::{character, greatest, what_each_shows};
@@ -20,9 +20,7 @@ impl Distributed {
         let theme = scene.theme;
         let glyphs = theme.glyphs;
         let (across, top) = (canvas.width(), lines.start);
-        let line = glyphs.horizontal.repeat(across);
-        canvas.text(0, top - 1, &line, across, theme.faint());
-        canvas.text(1, top - 1, &format!(" {} ", ENTRY.title), across, theme.strong());
+        canvas.titled_rule(top - 1, ENTRY.title);
         self.draw_subject(canvas, scene, top);
         let (Some(shown), Some(over)) = (&self.shown, self.over()) else {
             let text = self.why_empty(scene);
@@ -133,7 +131,7 @@ impl Distributed {
         let ellipsis = theme.glyphs.ellipsis;
         let name = match &self.subject {
             // The function that its callers stand behind.
-            Some((Subject::Callers(_), _)) => cut(name, room, ellipsis),
+            Some((RowSubject::Callers(_), _)) => cut(name, room, ellipsis),
             _ => cut_start(name, room, ellipsis),
         };
         canvas.text(start, y, &theme.plain(&name), room, theme.stage());

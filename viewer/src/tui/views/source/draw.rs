@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::super::super::canvas::Canvas;
 use super::super::super::columns::{self, Placed};
 use super::super::super::name::{cut_start, paintable, shorten, width};
-use super::super::super::page::{Item as PageItem, Page};
+use super::super::super::page::{Item, Page};
 use super::super::super::scene::Scene;
 use super::SourceView;
-use super::item::Item;
+use super::item::SourceItem;
 use super::made::{ARROWS, FileOf};
 use crate::profile::FrameKind;
 use crate::refine::Refined;
@@ -19,19 +19,19 @@ use crate::views::instructions::Jump;
 
 impl SourceView {
     pub(super) fn notes(&self, cells: usize, height: usize) -> Page {
-        let said = |text: String| PageItem::Text(text);
+        let said = |text: String| Item::Text(text);
         let notes = match (&self.file, &self.shown) {
             (Some(_), _) if self.shows_code => match &self.code {
                 None => vec![said("reading…".to_owned())],
                 Some(Err(why)) => vec![
-                    PageItem::Warning(String::new(), format!("There are no instructions: {why}.")),
+                    Item::Warning(String::new(), format!("There are no instructions: {why}.")),
                     said("a shows lines again.".to_owned()),
                 ],
                 Some(Ok(_)) => Vec::new(),
             },
             (Some(file), _) => file.notes.clone(),
-            (None, Some(_)) => vec![PageItem::Text("reading…".to_owned())],
-            (None, None) => vec![PageItem::Text(
+            (None, Some(_)) => vec![Item::Text("reading…".to_owned())],
+            (None, None) => vec![Item::Text(
                 "Select a function in another view, then 7 shows its source.".to_owned(),
             )],
         };
@@ -54,8 +54,7 @@ impl SourceView {
         y: usize,
     ) {
         let (theme, cells) = (scene.theme, canvas.width());
-        let line = theme.glyphs.horizontal.repeat(cells);
-        canvas.text(0, y, &line, cells, theme.faint());
+        canvas.rule(y);
         let Some(shown) = &self.shown else { return };
         let mut x = 1;
         if let Some(file) = &self.file
@@ -90,14 +89,14 @@ impl SourceView {
         canvas: &mut Canvas<'_>,
         scene: &Scene,
         beside: &[Placed],
-        (item, y): (Item, usize),
+        (item, y): (SourceItem, usize),
     ) {
         let Some(code) = self.code() else { return };
         let (theme, cells) = (scene.theme, canvas.width());
         let last = beside.last().map_or(0, |last| last.start + last.width);
         let x = last + 1;
         match item {
-            Item::LineOf(at) => {
+            SourceItem::LineOf(at) => {
                 let Some((path, line)) = code.code[at].line.clone() else { return };
                 let file = path.rsplit('/').next().unwrap_or_default();
                 let text = code.texts.get(&(Arc::clone(&path), line)).map_or("", |text| text);
@@ -105,7 +104,7 @@ impl SourceView {
                 let room = cells.saturating_sub(x);
                 canvas.text(x, y, after(&text, self.shift), room, theme.faint());
             }
-            Item::Code(at) => {
+            SourceItem::Code(at) => {
                 if let Some(row) = code.costs.rows.get(&at) {
                     let basis = columns::basis(scene, &code.costs.forest);
                     numbers(canvas, scene, &basis, row, beside, y);
@@ -116,7 +115,7 @@ impl SourceView {
                 let address = format!("{:x}", of.listed.address);
                 canvas.text_right(x + digits, y, &address, digits, theme.faint());
                 let selected = match self.item() {
-                    Some(Item::Code(at)) => Some(at),
+                    Some(SourceItem::Code(at)) => Some(at),
                     _ => None,
                 };
                 self.draw_arrows(canvas, scene, &code.arrows, selected, (x + digits + 1, at, y));
@@ -126,7 +125,7 @@ impl SourceView {
                 let room = cells.saturating_sub(x);
                 canvas.text(x, y, after(&paintable(&text), self.shift), room, theme.text());
             }
-            Item::Line(_) | Item::Callee(..) | Item::Gap(..) => {}
+            SourceItem::Line(_) | SourceItem::Callee(..) | SourceItem::Gap(..) => {}
         }
     }
 
@@ -168,22 +167,26 @@ impl SourceView {
         scene: &Scene,
         file: &FileOf,
         beside: &[Placed],
-        (item, y): (Item, usize),
+        (item, y): (SourceItem, usize),
     ) {
         let (theme, cells) = (scene.theme, canvas.width());
         let glyphs = theme.glyphs;
         let last = beside.last().map_or(0, |last| last.start + last.width);
         let digits = self.items.last().map_or(1, |item| match item {
-            Item::Line(line) | Item::Callee(line, _) | Item::Gap(_, line) => line.to_string().len(),
-            Item::Code(_) | Item::LineOf(_) => 0,
+            SourceItem::Line(line) | SourceItem::Callee(line, _) | SourceItem::Gap(_, line) => {
+                line.to_string().len()
+            }
+            SourceItem::Code(_) | SourceItem::LineOf(_) => 0,
         });
         let x = last + 1 + digits;
         let (forest, row) = match item {
-            Item::Line(line) => (&file.lines.forest, file.lines.line(line).map(|line| &line.row)),
-            Item::Callee(line, at) => {
+            SourceItem::Line(line) => {
+                (&file.lines.forest, file.lines.line(line).map(|line| &line.row))
+            }
+            SourceItem::Callee(line, at) => {
                 (&scene.refined, self.open.get(&line).and_then(|rows| rows.as_ref()?.get(at)))
             }
-            Item::Gap(first, last) => {
+            SourceItem::Gap(first, last) => {
                 let text = if first == last {
                     format!("line {first} is not kept")
                 } else {
@@ -193,7 +196,7 @@ impl SourceView {
                 canvas.text(x + 4, y, &text, cells.saturating_sub(x + 4), theme.faint());
                 return;
             }
-            Item::Code(_) | Item::LineOf(_) => {
+            SourceItem::Code(_) | SourceItem::LineOf(_) => {
                 self.draw_code(canvas, scene, beside, (item, y));
                 return;
             }
@@ -203,7 +206,7 @@ impl SourceView {
             numbers(canvas, scene, &basis, row, beside, y);
         }
         match item {
-            Item::Line(number) => {
+            SourceItem::Line(number) => {
                 canvas.text_right(x, y, &number.to_string(), digits, theme.faint());
                 if let Some(line) = file.lines.line(number) {
                     let is_open = self.open.contains_key(&number);
@@ -222,7 +225,7 @@ impl SourceView {
                 let room = cells.saturating_sub(x + 4);
                 canvas.text(x + 4, y, rest, room, theme.text());
             }
-            Item::Callee(..) => {
+            SourceItem::Callee(..) => {
                 let Some(row) = row else { return };
                 let kind = match row.kind {
                     FrameKind::Inline => "inlined ",
@@ -235,7 +238,7 @@ impl SourceView {
                 let name = forest.functions.get(row.function.index()).map_or("", |of| &*of.name);
                 canvas.text(from, y, &shorten(name, room, glyphs.ellipsis), room, theme.strong());
             }
-            Item::Gap(..) | Item::Code(_) | Item::LineOf(_) => {}
+            SourceItem::Gap(..) | SourceItem::Code(_) | SourceItem::LineOf(_) => {}
         }
     }
 }

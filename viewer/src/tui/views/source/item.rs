@@ -5,7 +5,7 @@ use crate::symbols::code::CodeLine;
 
 /// What is on one line of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Item {
+pub(super) enum SourceItem {
     /// A line of the file, by its number.
     Line(u32),
     /// Lines that are not known, by the first and the last.
@@ -18,7 +18,7 @@ pub(super) enum Item {
     LineOf(usize),
 }
 
-impl Item {
+impl SourceItem {
     /// What its order among others goes by.
     pub(super) fn place(&self) -> (u32, usize) {
         match *self {
@@ -36,7 +36,7 @@ pub(super) fn items_of_lines(
     text: Option<&SourceText>,
     sampled: impl Iterator<Item = u32>,
     below: &dyn Fn(u32) -> Option<usize>,
-) -> Vec<Item> {
+) -> Vec<SourceItem> {
     let last = text.map_or(0, |text| u32::try_from(text.len()).unwrap_or(u32::MAX));
     let known = text.into_iter().flat_map(SourceText::known).flatten();
     let mut numbers: Vec<u32> = known.chain(sampled).collect();
@@ -46,28 +46,28 @@ pub(super) fn items_of_lines(
     let mut next = 1;
     for line in numbers {
         if next < line && next <= last {
-            items.push(Item::Gap(next, last.min(line - 1)));
+            items.push(SourceItem::Gap(next, last.min(line - 1)));
         }
         next = line.saturating_add(1);
-        items.push(Item::Line(line));
-        items.extend((0..below(line).unwrap_or(0)).map(|at| Item::Callee(line, at)));
+        items.push(SourceItem::Line(line));
+        items.extend((0..below(line).unwrap_or(0)).map(|at| SourceItem::Callee(line, at)));
     }
     if next <= last {
-        items.push(Item::Gap(next, last));
+        items.push(SourceItem::Gap(next, last));
     }
     items
 }
 
 /// The instructions, each run of those of one line below that.
-pub(super) fn items_of(code: &[CodeLine]) -> Vec<Item> {
+pub(super) fn items_of(code: &[CodeLine]) -> Vec<SourceItem> {
     let mut items = Vec::with_capacity(code.len() * 2);
     let mut before = None;
     for (at, of) in code.iter().enumerate() {
         if of.line.is_some() && of.line != before {
             before.clone_from(&of.line);
-            items.push(Item::LineOf(at));
+            items.push(SourceItem::LineOf(at));
         }
-        items.push(Item::Code(at));
+        items.push(SourceItem::Code(at));
     }
     items
 }

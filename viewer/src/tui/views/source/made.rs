@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use csprof_format::ids::ModuleId;
 
-use super::super::super::page::Item as PageItem;
+use super::super::super::page::Item;
 use crate::profile::{FunctionKey, FunctionRef};
 use crate::refine::{Cancelled, Refined, Watch};
 use crate::sources::{Missing, Source, Sources, doubt};
@@ -47,7 +47,7 @@ pub(super) struct FileOf {
     pub(super) lines: SourceLines,
     pub(super) found: Result<Source, Missing>,
     /// What is to be said of it.
-    pub(super) notes: Vec<PageItem>,
+    pub(super) notes: Vec<Item>,
     /// The line to begin with.
     pub(super) first: u32,
 }
@@ -159,12 +159,12 @@ pub(super) fn notes(
     path: &str,
     lines: &SourceLines,
     found: &Result<Source, Missing>,
-) -> Vec<PageItem> {
-    let text = |text: String| PageItem::Text(text);
+) -> Vec<Item> {
+    let text = |text: String| Item::Text(text);
     if path.is_empty() {
         return vec![
             text(format!("Nothing is known of the source of {}.", shown.name)),
-            PageItem::Gap,
+            Item::Gap,
             text(
                 "Its module has no line information, or none was found: compile it with -g, or \
                  install its debug symbols and run csprof symbolize on the profile. Stages such \
@@ -182,13 +182,13 @@ pub(super) fn notes(
             let doubt = doubt(&refined.profile.info, source, last, built);
             let place = source.path.display();
             let kept = source.told_of_kept().map(|kept| text(format!("{place}: {kept}")));
-            let said = |doubt| PageItem::Warning(String::new(), format!("{place}: {doubt}"));
+            let said = |doubt| Item::Warning(String::new(), format!("{place}: {doubt}"));
             let tried = source.tried.iter();
             let tried = tried.map(|(path, why)| text(format!("{}: {why}", path.display())));
             tried.chain(kept).chain(doubt.map(said)).collect()
         }
         Err(missing) => {
-            let mut items = vec![PageItem::Warning(
+            let mut items = vec![Item::Warning(
                 String::new(),
                 "The source file is not there; these are its lines with samples.".to_owned(),
             )];
@@ -199,7 +199,7 @@ pub(super) fn notes(
                  the beginnings of paths."
                     .to_owned(),
             ));
-            items.push(PageItem::Gap);
+            items.push(Item::Gap);
             items
         }
     }
