@@ -53,7 +53,13 @@ static void filter(void) {
 
 static void send(int signal) { syscall(SYS_tgkill, pid, pid, signal); }
 
-static void one(int signal) { say(signal == SIGUSR1 ? "1" : "2"); }
+/* The first SIGUSR1 sends the profiling signal, which waits until it is over. */
+static void one(int signal) {
+    static int is_sent;
+    say(signal == SIGUSR1 ? "1" : "2");
+    if (signal == SIGUSR1 && !is_sent++) send(SIGPROF);
+    say(".");
+}
 
 /* SIGUSR1 waits until it is over, SIGUSR2 does not. */
 static void handler(int signal) {
@@ -130,8 +136,9 @@ static void child(char what) {
 
 int main(void) {
     struct sigaction action = {.sa_handler = one};
-    sigaction(SIGUSR1, &action, NULL);
     sigaction(SIGUSR2, &action, NULL);
+    sigaddset(&action.sa_mask, SIGPROF);
+    sigaction(SIGUSR1, &action, NULL);
     for (const char *what = "hribd"; *what; what++) {
         int status;
         if (pipe(ends)) return 9;

@@ -45,7 +45,8 @@ pub const ALL: &[Hazard] = &[
         .also(sampling_ends_with_a_word),
     Hazard::new("sealed_signals", &["cc -O2 -o program @sealed_signals.c"])
         .says(
-            "handler restarts masks USR1, default, (2)1(2)1, and before: handler, after: handler\n\
+            "handler restarts masks USR1, default, (2.)1.(2.)1.(2.)1., and before: handler, \
+             after: handler\n\
              h: 5\n\
              handler masks USR1, default, \n\
              a read fails with EINTR\n\

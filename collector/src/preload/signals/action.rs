@@ -6,7 +6,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::mask::{believed, change_one, settle_all};
-use super::others::{others, tell, told};
+use super::others::{others, settle_masks, tell, told};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use super::{BIT, SIGNAL, kept, trap};
 use csprof_format::launch::Trigger;
@@ -75,8 +75,9 @@ pub(in crate::preload) fn pass_on() {
 
 /// To be called when the process has been sealed: from here on the kernel does what the wrappers
 /// and the handlers did by system calls. The profiling signal interrupts calls, and has the mask,
-/// as the program asked, and is blocked where this thread thinks so. A handler of csprof's stays in
-/// front of the program's, or of the default action, for a last sample may be under way.
+/// as the program asked; handlers of other signals block it, and so does this thread, if they are
+/// to. A handler of csprof's stays in front of the program's, or of the default action, for a last
+/// sample may be under way.
 pub(in crate::preload) fn leave_to_kernel() {
     let mut action = asked();
     if action.sa_sigaction != libc::SIG_DFL {
@@ -89,6 +90,7 @@ pub(in crate::preload) fn leave_to_kernel() {
         // SAFETY: a live local; the handler takes what the kernel passes with these flags.
         unsafe { real::sigaction(SIGNAL, &raw const action, core::ptr::null_mut()) };
     }
+    settle_masks();
     settle_all();
 }
 
