@@ -220,19 +220,23 @@ pub fn after_fork_child() {
 }
 
 /// To be called before the process asks to be traced: it stops at each signal, of which its parent
-/// is told. Sampling ends until an exec.
+/// is told. Sampling ends until an exec, or until the request is refused.
 pub fn before_trace() {
-    // A second request fails: what traces the process already has met its samples.
-    if !process::active() || sys::SignalStatus::read().traced {
-        return;
-    }
-    messages::note(
-        "the program asked to be traced (PTRACE_TRACEME): it is not sampled from there on, until \
-         it executes another",
-    );
     thread::registry::stop_all();
     thread::unarmed::disarm_here(trampoline::Suspended::No);
     drop_pending();
+}
+
+/// To be called when the process has asked to be traced.
+pub fn after_trace(is_granted: bool) {
+    if is_granted {
+        messages::note(
+            "the program asked to be traced (PTRACE_TRACEME): it is not sampled from there on, \
+             until it executes another",
+        );
+    } else {
+        thread::registry::restart_all();
+    }
 }
 
 /// To be called before an exec in place: a profiling signal that is pending when the handler is

@@ -156,9 +156,9 @@ fn program(random: &mut Random) -> (String, String) {
     if random.chance(10) {
         text += &format!("dispatches({});\n", 100 + random.below(1000));
     }
-    if random.chance(10) {
+    if random.chance(5) {
         text += "filters();\n";
-        text += &work(random);
+        text += &block(random, MAIN);
     }
     text += "say(\"foreign\", foreign);\n";
     text += &end(random, MAIN);

@@ -1,4 +1,5 @@
-/* SIGPROF without a handler ends the program, wherever it comes from; unless it is blocked or ignored. */
+/* SIGPROF without a handler ends the program, wherever it comes from; unless it is blocked or ignored.
+ * Before, the program and its children ask what the signals of samples do. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -85,7 +86,26 @@ static const char *child(int kind) {
     }
 }
 
+/* Whether an action of the process is another than the default one, without flags but SA_RESTORER. */
+static int is_changed(void) {
+    struct sigaction of_profile, of_trap;
+    sigaction(SIGPROF, NULL, &of_profile);
+    sigaction(SIGTRAP, NULL, &of_trap);
+    return of_profile.sa_handler != SIG_DFL || (of_profile.sa_flags & ~0x4000000) != 0
+        || of_trap.sa_handler != SIG_DFL || (of_trap.sa_flags & ~0x4000000) != 0;
+}
+
 int main(void) {
+    int here = is_changed(), status;
+    pid_t pid = vfork();
+    if (pid == 0) _exit(is_changed());
+    waitpid(pid, &status, 0);
+    pid_t raw = (pid_t)syscall(SYS_fork);
+    if (raw == 0) _exit(is_changed());
+    int of_raw;
+    waitpid(raw, &of_raw, 0);
+    printf("changed: %d, by vfork %d, by hand %d\n", here, status, of_raw);
+    fflush(stdout);
     for (int kind = 0; kind < 12; kind++) {
         pid_t pid = fork();
         if (pid == 0) {

@@ -1,9 +1,15 @@
-/* traced [syscall]: lets four children ask it to trace them. Each stops once by itself, computes for
- * 50 ms of its CPU time, and ends. Says at which signals they stopped. */
+/* traced [syscall|refused]: lets four children ask it to trace them. Each stops once by itself if that
+ * was granted, computes for 50 ms of its CPU time, and ends. Says at which signals they stopped. For
+ * `refused` the program executes itself under a filter that refuses ptrace(2). */
 #define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -17,16 +23,30 @@ static double cpu_seconds(void) {
 }
 
 static void child(int by_syscall) {
-    if (by_syscall) syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0);
-    else ptrace(PTRACE_TRACEME, 0, 0, 0);
-    raise(SIGUSR1);
+    long result = by_syscall ? syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0)
+                             : ptrace(PTRACE_TRACEME, 0, 0, 0);
+    if (result == 0) raise(SIGUSR1);
+    else if (result != -1 || errno != EPERM) _exit(8);
     double start = cpu_seconds();
     while (cpu_seconds() - start < 0.05) {}
     _exit(7);
 }
 
+static void refuse(char *program) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {4, code};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0) execl(program, program, NULL);
+    _exit(9);
+}
+
 int main(int count, char **arguments) {
-    (void)arguments;
+    if (count > 1 && strcmp(arguments[1], "refused") == 0) refuse(*arguments);
     int stops[65] = {0}, ended = 0;
     for (int i = 0; i < 4; i++) {
         int status, pid = fork();

@@ -13,7 +13,8 @@
 //!
 //! A process that asks its parent to trace it (`PTRACE_TRACEME`) stops at each signal, and the
 //! parent is told. Debuggers expect that of programs that they start, but not of children by which
-//! they try out what the processor does (gdb). So sampling ends there until the next exec.
+//! they try out what the processor does (gdb). So sampling ends there until the next exec, if the
+//! kernel grants it.
 //!
 //! Through syscall(2) a program may also fork behind the C library's back. The child returns on a
 //! copy of the stack, in which no return address may be replaced. And by clone(2) it may make
@@ -28,6 +29,7 @@ use core::ffi::{c_int, c_long, c_void};
 use csprof_format::arena::LeftOut;
 
 use super::real::{self, Real, slots};
+use super::signals::action::leave_to_kernel;
 use super::signals::hold::{CALLS, hold_syscall, is_met};
 use super::stub::{self, ENGAGED, WATCHING};
 use crate::arch::{self, Call, ENDED_CALLS, FORK_CALLS, Route};
@@ -70,18 +72,21 @@ static WATCHED: [u64; 8] = {
 };
 
 /// Before ptrace(2). Its arguments are variadic.
-extern "C" fn before_ptrace(call: &mut Call, real: &Real) -> *mut c_void {
-    before_trace(c_long::from(call.arguments[0] as u32));
-    stub::target(real)
-}
-
-/// Before the ptrace(2) of this request.
-fn before_trace(request: c_long) {
-    if request == c_long::from(libc::PTRACE_TRACEME) {
+extern "C" fn before_ptrace(call: &mut Call, real: &Real) -> Route {
+    let stops = call.arguments[0] as u32 == libc::PTRACE_TRACEME && process::active();
+    if stops {
         let errno = real::errno();
         lifecycle::before_trace();
         real::set_errno(errno);
     }
+    Route { target: stub::target(real), calls: usize::from(stops) }
+}
+
+/// After the request to be traced.
+extern "C" fn after_ptrace(call: &mut Call) {
+    let errno = real::errno();
+    lifecycle::after_trace(call.result as c_long == 0);
+    real::set_errno(errno);
 }
 
 /// Before a raw system call: those that restrict others, ptrace(2), those that fork, waits, and
@@ -98,7 +103,10 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
         libc::SYS_seccomp if SET_MODES.contains(&first) => enter(),
         libc::SYS_prctl if restricts(first) => enter(),
         _ if !stub::engaged() => {}
-        libc::SYS_ptrace => before_trace(first),
+        libc::SYS_ptrace if first == c_long::from(libc::PTRACE_TRACEME) => {
+            call.arguments.rotate_left(1);
+            return Route { target: ptrace as *mut c_void, calls: 0 };
+        }
         _ if forks(number) => {
             thread::unarmed::disarm_here(Suspended::No);
             // clone3 takes a structure, which begins with the flags.
@@ -149,6 +157,7 @@ fn enter() {
     }
     if process::active() {
         lifecycle::seal();
+        leave_to_kernel();
         stub::disengage();
         stub::stop_watching();
     } else if process::current().is_none() {
@@ -173,7 +182,7 @@ arch::stub! {
 
 stub::wrappers! {
     /// ptrace(2).
-    jump ptrace: before_ptrace;
+    call ptrace: before_ptrace, after_ptrace;
 }
 
 arch::stub! {

@@ -45,8 +45,8 @@ pub(super) struct Onward {
 pub struct Chosen {
     /// The program's handler.
     pub handler: *mut c_void,
-    /// The mask for it.
-    pub mask: u64,
+    /// The mask for it, if that is not the one that the kernel has set.
+    pub mask: Option<u64>,
     /// Whether it asked for the alternate stack.
     pub on_alternate_stack: bool,
 }
@@ -111,8 +111,8 @@ pub(super) unsafe extern "C" fn on_profiling_signal(
         let place =
             KernelFrame { info, context, frame, on_alternate_stack: chosen.on_alternate_stack };
         onward.write(place.onward(chosen.handler));
-        (*onward).sets_mask = 1;
-        (*onward).mask = chosen.mask;
+        (*onward).sets_mask = u64::from(chosen.mask.is_some());
+        (*onward).mask = chosen.mask.unwrap_or(0);
     }
     true
 }

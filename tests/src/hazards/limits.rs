@@ -43,6 +43,23 @@ pub const ALL: &[Hazard] = &[
         .says("strict: worked\n")
         .ends(Ended::Status(7))
         .also(sampling_ends_with_a_word),
+    Hazard::new("sealed_signals", &["cc -O2 -o program @sealed_signals.c"])
+        .says(
+            "handler restarts masks USR1, default, (2.)1.(2.)1.(2.)1., and before: handler, \
+             after: handler\n\
+             h: 5\n\
+             handler masks USR1, default, \n\
+             a read fails with EINTR\n\
+             r: 3\n\
+             ignored restarts, default, , and before: ignored, after: handler\n\
+             i: 5\n\
+             default, default, pending, blocked\n\
+             b: 4\n\
+             default, default, \n\
+             d: killed by PROF\n",
+        )
+        .by_two()
+        .also(sampling_ends_with_a_word),
     Hazard::new("sealed_throw", &["c++ -O2 -o program @sealed_throw.cpp"])
         .says("caught 7\n")
         .ends(Ended::Status(7)),
@@ -68,6 +85,10 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("traced_by_syscall", &["cc -O2 -o program @traced.c"])
         .command(&["./program", "syscall"])
         .says("stopped by USR1 4 times, 4 ended\n"),
+    Hazard::new("traced_by_nobody", &["cc -O2 -o program @traced.c"])
+        .command(&["./program", "refused"])
+        .says("4 ended\n")
+        .also(|trial| trial.assert_worked(trial.recording.rows().at(&["main"]).inclusive, 200)),
     Hazard::new("perf_events_forbidden", FORBIDDING)
         .command(&["./forbidding", "perf", "./program", "20", "20"])
         .says(STORM)

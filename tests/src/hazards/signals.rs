@@ -195,6 +195,7 @@ fn threads_are_sampled(trial: &Trial<'_>) {
 }
 
 const ENDED_BY_SIGPROF: &str = "\
+changed: 0, by vfork 0, by hand 0
 0: signal 27
 1: signal 27
 2: signal 27

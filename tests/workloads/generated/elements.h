@@ -1077,6 +1077,9 @@ static void asks() {
         if (signal == SIGKILL || signal == SIGSTOP) continue;
         sigaction(signal, nullptr, &action);
         mix(action.sa_handler == SIG_DFL);
+        // Not SA_RESTORER, which the C library adds.
+        mix(action.sa_flags & ~0x4000000);
+        for (int masked = 1; masked < 65; masked++) mix(sigismember(&action.sa_mask, masked));
     }
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, nullptr, &mask);

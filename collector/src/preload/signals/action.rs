@@ -5,8 +5,8 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::mask::{believed, change_one};
-use super::others::{others, tell, told};
+use super::mask::{believed, change_one, settle_all};
+use super::others::{others, settle_masks, tell, told};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use super::{BIT, SIGNAL, kept, trap};
 use csprof_format::launch::Trigger;
@@ -15,6 +15,7 @@ use crate::preload::real::{self, Handler};
 use crate::preload::stub;
 use crate::preload::view::sampled;
 use crate::process;
+use crate::sampling::entry::{on_profile, on_trap};
 use crate::sampling::pass_on::{Chosen, handler_of, set_chooser};
 use crate::sampling::restart;
 use crate::sealed::sealed;
@@ -72,6 +73,27 @@ pub(in crate::preload) fn pass_on() {
     set_chooser(program_handler);
 }
 
+/// To be called when the process has been sealed: from here on the kernel does what the wrappers
+/// and the handlers did by system calls. The profiling signal interrupts calls, and has the mask,
+/// as the program asked; handlers of other signals block it, and so does this thread, if they are
+/// to. A handler of csprof's stays in front of the program's, or of the default action, for a last
+/// sample may be under way.
+pub(in crate::preload) fn leave_to_kernel() {
+    let mut action = asked();
+    if action.sa_sigaction != libc::SIG_DFL {
+        if action.sa_sigaction != libc::SIG_IGN {
+            action.sa_sigaction = on_profile as *const () as usize;
+            action.sa_flags |= libc::SA_SIGINFO | libc::SA_ONSTACK;
+            // What is asked for once is known here.
+            action.sa_flags &= !libc::SA_RESETHAND;
+        }
+        // SAFETY: a live local; the handler takes what the kernel passes with these flags.
+        unsafe { real::sigaction(SIGNAL, &raw const action, core::ptr::null_mut()) };
+    }
+    settle_masks();
+    settle_all();
+}
+
 /// The program's handler for a profiling signal that is no sample, if it has one, and the mask that
 /// the program asked for. A signal that nobody handles is counted, and ends the program as it would
 /// alone, unless it may be an old one of csprof's.
@@ -81,12 +103,14 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
         return None;
     }
     let is_blocked = believed() & BIT != 0;
-    if handler == libc::SIG_IGN || sealed() || handler == libc::SIG_DFL && !is_blocked {
+    let ends = handler == libc::SIG_DFL && !is_blocked;
+    if handler == libc::SIG_IGN || is_blocked && sealed() || ends {
         if let Some(process) = process::current() {
             process.arena.count_foreign_signal();
         }
-        if handler == libc::SIG_DFL && !sealed() {
-            // It comes again, and ends the process, when this handler returns.
+        if ends {
+            // It comes again, and ends the process, when this handler returns. Where these calls
+            // are deadly, they are so to a process that would be dead.
             let _ = sys::set_disposition(SIGNAL, sys::Disposition::Default);
             sys::send_again(info, info.si_code != libc::SI_TKILL);
         }
@@ -105,14 +129,19 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     if flags & libc::SA_RESETHAND != 0 {
         ASKED.handler.store(libc::SIG_DFL, Ordering::Relaxed);
     }
-    if flags & libc::SA_RESTART == 0 {
-        restart::fail_interrupted_call(context);
-    }
-    let itself = if flags & libc::SA_NODEFER != 0 { 0 } else { BIT };
-    let asked = ASKED.mask.load(Ordering::Relaxed) & !kept();
+    let mask = if sealed() {
+        None
+    } else {
+        if flags & libc::SA_RESTART == 0 {
+            restart::fail_interrupted_call(context);
+        }
+        let itself = if flags & libc::SA_NODEFER != 0 { 0 } else { BIT };
+        let asked = ASKED.mask.load(Ordering::Relaxed) & !kept();
+        Some(*interrupted | asked | itself)
+    };
     Some(Chosen {
         handler: core::ptr::with_exposed_provenance_mut(handler),
-        mask: *interrupted | asked | itself,
+        mask,
         on_alternate_stack: flags & libc::SA_ONSTACK != 0,
     })
 }
@@ -152,7 +181,9 @@ pub(crate) unsafe extern "C" fn sigaction(
         // SAFETY: the program's own arguments, passed on; an answer, if there is one.
         return unsafe {
             let result = real::sigaction(signal, new, old);
-            tell(handler_of(signal), if result == 0 { old } else { core::ptr::null_mut() });
+            let answer = if result == 0 { old } else { core::ptr::null_mut() };
+            tell(handler_of(signal), answer);
+            tell_asked(answer);
             result
         };
     }
@@ -160,7 +191,11 @@ pub(crate) unsafe extern "C" fn sigaction(
     unsafe {
         match signal {
             // Where nothing is sampled any more, the handler stacks stay what the kernel knows.
-            _ if !stub::engaged() => others(signal, new, old),
+            _ if !stub::engaged() => {
+                let result = others(signal, new, old);
+                tell_asked(if result == 0 { old } else { core::ptr::null_mut() });
+                result
+            }
             SIGNAL => own(new, old),
             TRAP if loan::was_on_loan() => trap::action(new, old),
             _ => others(signal, new, old),
@@ -185,18 +220,8 @@ unsafe fn own(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     // SAFETY: not null, so the program points to an action.
     let wanted = (!new.is_null()).then(|| unsafe { new.read() });
     if !old.is_null() {
-        let restorer = ASKED.restorer.load(Ordering::Relaxed);
-        let answer = libc::sigaction {
-            sa_sigaction: ASKED.handler.load(Ordering::Relaxed),
-            sa_mask: mask_of(ASKED.mask.load(Ordering::Relaxed)),
-            sa_flags: ASKED.flags.load(Ordering::Relaxed) as c_int,
-            // SAFETY: stored from this very type below, or 0, which is None.
-            sa_restorer: unsafe {
-                core::mem::transmute::<usize, Option<extern "C" fn()>>(restorer)
-            },
-        };
         // SAFETY: not null, so the program points to room for an action.
-        unsafe { old.write(answer) };
+        unsafe { old.write(asked()) };
     }
     if let Some(wanted) = wanted {
         ASKED.handler.store(wanted.sa_sigaction, Ordering::Relaxed);
@@ -207,6 +232,49 @@ unsafe fn own(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     0
 }
 
+/// What the program last asked for.
+fn asked() -> libc::sigaction {
+    let restorer = ASKED.restorer.load(Ordering::Relaxed);
+    libc::sigaction {
+        sa_sigaction: ASKED.handler.load(Ordering::Relaxed),
+        sa_mask: mask_of(ASKED.mask.load(Ordering::Relaxed)),
+        sa_flags: ASKED.flags.load(Ordering::Relaxed) as c_int,
+        // SAFETY: stored from this very type in `own`, or 0, which is None.
+        sa_restorer: unsafe { core::mem::transmute::<usize, Option<extern "C" fn()>>(restorer) },
+    }
+}
+
+/// Puts what the program last asked for into an answer of the kernel's, where the kernel has had a
+/// handler for samples.
+///
+/// # Safety
+/// `old` must be null or hold an action.
+unsafe fn tell_asked(old: *mut libc::sigaction) {
+    if old.is_null() {
+        return;
+    }
+    // SAFETY: by contract.
+    unsafe {
+        let kernels = old.read();
+        if kernels.sa_sigaction == on_profile as *const () as usize {
+            old.write(asked());
+        } else if kernels.sa_sigaction == on_trap as *const () as usize {
+            old.write(trap::told(kernels));
+        }
+    }
+}
+
+/// The handler that the program last asked for, where the kernel has had one of csprof's.
+fn handler_asked(kernels: Handler, signal: c_int) -> Handler {
+    if kernels == on_profile as *const () as usize {
+        ASKED.handler.load(Ordering::Relaxed)
+    } else if kernels == on_trap as *const () as usize {
+        trap::handler_told()
+    } else {
+        told(kernels, handler_of(signal))
+    }
+}
+
 /// signal(2): BSD semantics, as glibc's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
@@ -214,7 +282,7 @@ pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handl
         return ask(signal, handler, libc::SA_RESTART);
     }
     // SAFETY: the program's own arguments, passed on.
-    told(unsafe { real::signal(signal, handler) }, handler_of(signal))
+    handler_asked(unsafe { real::signal(signal, handler) }, signal)
 }
 
 /// signal(2) under its BSD name.
@@ -239,7 +307,7 @@ pub(crate) unsafe extern "C" fn sysv_signal(signal: c_int, handler: Handler) -> 
         return ask(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER);
     }
     // SAFETY: the program's own arguments, passed on.
-    told(unsafe { real::sysv_signal(signal, handler) }, handler_of(signal))
+    handler_asked(unsafe { real::sysv_signal(signal, handler) }, signal)
 }
 
 /// `sysv_signal` under the name that the headers give it.
@@ -254,7 +322,7 @@ pub(crate) unsafe extern "C" fn __sysv_signal(signal: c_int, handler: Handler) -
 pub(crate) unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
     if !is_ours(signal) || !sampled() {
         // SAFETY: the program's own arguments, passed on.
-        return told(unsafe { real::sigset(signal, handler) }, handler_of(signal));
+        return handler_asked(unsafe { real::sigset(signal, handler) }, signal);
     }
     let (before, how) = match handler {
         SIG_HOLD if signal == TRAP => (trap::asked(), libc::SIG_BLOCK),

@@ -30,10 +30,19 @@ pub(in crate::preload) fn believe(word: u64) {
 
 /// What is no signal of samples any more is blocked as the thread thinks.
 pub(super) fn settle() {
-    let open = believed() & !kept();
+    settle_but(kept());
+}
+
+/// All is blocked as the thread thinks.
+pub(super) fn settle_all() {
+    settle_but(0);
+}
+
+fn settle_but(kept: u64) {
+    let open = believed() & !kept;
     if open != 0 {
         sys::block(Mask(open));
-        believe(believed() & kept());
+        believe(believed() & kept);
     }
 }
 

@@ -77,6 +77,26 @@ pub(super) unsafe fn others(
     result
 }
 
+/// Gives the kernel the masks of handlers as the program asked for them.
+pub(super) fn settle_masks() {
+    for (signal, masked) in (0..).zip(&MASKED_BY) {
+        let masked = masked.swap(0, Ordering::Relaxed);
+        if masked == 0 {
+            continue;
+        }
+        let mut action = core::mem::MaybeUninit::uninit();
+        // SAFETY: room for an action; where the call succeeds, it holds one, which differs by a
+        // mask from what the kernel has.
+        unsafe {
+            if real::sigaction(signal, core::ptr::null(), action.as_mut_ptr()) == 0 {
+                let mut action: libc::sigaction = action.assume_init();
+                action.sa_mask = mask_of(first_word(&raw const action.sa_mask) | masked);
+                real::sigaction(signal, &raw const action, core::ptr::null_mut());
+            }
+        }
+    }
+}
+
 /// Whether the kernel is to call [`on_handled`] for this action: the handler asks for the alternate
 /// stack, and the kernel has another one than the program thinks.
 fn moves(action: &libc::sigaction) -> bool {

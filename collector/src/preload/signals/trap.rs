@@ -118,28 +118,35 @@ pub(super) unsafe fn action(new: *const libc::sigaction, old: *mut libc::sigacti
 /// What the program has asked for.
 fn present() -> libc::sigaction {
     // SAFETY: all zeros is the default action.
-    let default: libc::sigaction = unsafe { core::mem::zeroed() };
-    let mut present = default;
+    let mut present: libc::sigaction = unsafe { core::mem::zeroed() };
     // SAFETY: only asks; the result is a live local.
     unsafe { others(TRAP, core::ptr::null(), &raw mut present) };
-    if present.sa_sigaction == on_trap as *const () as usize {
-        let handler = loan::program_handler();
-        if handler == by_default as *mut c_void {
+    told(present)
+}
+
+/// What the program has asked for, by what the kernel has.
+pub(super) fn told(mut kernels: libc::sigaction) -> libc::sigaction {
+    if kernels.sa_sigaction == on_trap as *const () as usize {
+        kernels.sa_sigaction = handler_told();
+        if kernels.sa_sigaction == libc::SIG_DFL {
             let [flags, mask] = &OF_DEFAULT;
-            let sa_flags = flags.load(Ordering::Relaxed) as c_int;
-            return libc::sigaction {
-                sa_flags,
-                sa_mask: mask_of(mask.load(Ordering::Relaxed)),
-                ..default
-            };
+            kernels.sa_flags = flags.load(Ordering::Relaxed) as c_int;
+            kernels.sa_mask = mask_of(mask.load(Ordering::Relaxed));
+            kernels.sa_restorer = None;
+            return kernels;
         }
-        present.sa_sigaction = handler.expose_provenance();
     }
     // Also of a handler that was called once (SA_RESETHAND): the kernel has its flags still.
     if !TELLS.load(Ordering::Relaxed) {
-        present.sa_flags &= !libc::SA_SIGINFO;
+        kernels.sa_flags &= !libc::SA_SIGINFO;
     }
-    present
+    kernels
+}
+
+/// The program's handler where the kernel has [`on_trap`].
+pub(super) fn handler_told() -> Handler {
+    let handler = loan::program_handler();
+    if handler == by_default as *mut c_void { libc::SIG_DFL } else { handler.expose_provenance() }
 }
 
 /// Its handler, as the program knows it.

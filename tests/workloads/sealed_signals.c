@@ -1,0 +1,159 @@
+/* Children restrict their system calls and go on with the profiling signal: they have set a handler
+ * for it, ignored it, blocked it, or left it as it was. Says what each finds, and how it ends. Of
+ * system calls, those stay allowed that this program makes, and those by which a process ends itself
+ * by a signal. What else is made ends the child. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile unsigned long result;
+static char text[1000];
+static int ends[2], pid;
+
+static void work(void) {
+    unsigned long value = 1;
+    for (int step = 0; step < 10000000; step++) value = value * 6364136223846793005UL + 1;
+    result = value;
+}
+
+static void say(const char *word) { strcat(text, word); }
+
+static void out(void) {
+    say("\n");
+    if (write(1, text, strlen(text)) < 0) _exit(9);
+    text[0] = 0;
+}
+
+static void filter(void) {
+    static const int allowed[] = {SYS_write, SYS_read, SYS_exit_group, SYS_rt_sigreturn, SYS_rt_sigaction,
+                                  SYS_tgkill, SYS_getpid, SYS_gettid, SYS_rt_sigprocmask, SYS_rt_sigpending,
+                                  SYS_rt_tgsigqueueinfo};
+    static struct sock_filter code[32];
+    struct sock_fprog program = {0, code};
+    unsigned short n = 0;
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    program.len = n;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void send(int signal) { syscall(SYS_tgkill, pid, pid, signal); }
+
+/* The first SIGUSR1 sends the profiling signal, which waits until it is over. */
+static void one(int signal) {
+    static int is_sent;
+    say(signal == SIGUSR1 ? "1" : "2");
+    if (signal == SIGUSR1 && !is_sent++) send(SIGPROF);
+    say(".");
+}
+
+/* SIGUSR1 waits until it is over, SIGUSR2 does not. */
+static void handler(int signal) {
+    (void)signal;
+    say("(");
+    send(SIGUSR1);
+    send(SIGUSR2);
+    say(")");
+}
+
+static void brief(int signal) { (void)signal; }
+
+static const char *name(void *action) {
+    return action == (void *)handler || action == (void *)brief ? "handler"
+        : action == (void *)SIG_DFL ? "default" : action == (void *)SIG_IGN ? "ignored" : "another";
+}
+
+static void ask(int signal) {
+    struct sigaction found;
+    sigaction(signal, NULL, &found);
+    say(name((void *)found.sa_handler));
+    if (found.sa_flags & SA_RESTART) say(" restarts");
+    if (found.sa_flags & (SA_SIGINFO | SA_ONSTACK)) say(" with what nobody asked for");
+    if (sigismember(&found.sa_mask, SIGUSR1)) say(" masks USR1");
+    say(sigismember(&found.sa_mask, SIGUSR2) ? " masks USR2, " : ", ");
+}
+
+static void child(char what) {
+    struct sigaction action = {.sa_handler = handler};
+    sigset_t set, found;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPROF);
+    sigaddset(&action.sa_mask, SIGUSR1);
+    pid = getpid();
+    if (what == 'r') action.sa_handler = brief;
+    else if (what == 'h') action.sa_flags = SA_RESTART;
+    if (what == 'h' || what == 'r') sigaction(SIGPROF, &action, NULL);
+    if (what == 'r' && write(ends[1], "", 1) < 0) _exit(9);
+    if (what == 'i') signal(SIGPROF, SIG_IGN);
+    if (what == 'b') sigprocmask(SIG_BLOCK, &set, NULL);
+    work();
+    filter();
+    work();
+    ask(SIGPROF);
+    ask(SIGTRAP);
+    if (what == 'r') {
+        /* The parent sends the signal until this ends. */
+        out();
+        ssize_t count = read(ends[0], text, 1);
+        say(count < 0 && errno == EINTR ? "a read fails with EINTR" : "a read goes on");
+        out();
+        _exit(3);
+    }
+    if (what == 'b') {
+        send(SIGPROF);
+        sigpending(&found);
+        say(sigismember(&found, SIGPROF) ? "pending, " : "gone, ");
+        sigprocmask(SIG_SETMASK, NULL, &found);
+        say(sigismember(&found, SIGPROF) ? "blocked" : "not blocked");
+        out();
+        _exit(4);
+    }
+    if (what == 'd') out();
+    send(SIGPROF);
+    send(SIGPROF);
+    say(", and before: ");
+    say(name((void *)signal(SIGPROF, brief)));
+    send(SIGPROF);
+    say(", after: ");
+    say(name((void *)signal(SIGPROF, SIG_IGN)));
+    out();
+    _exit(5);
+}
+
+int main(void) {
+    struct sigaction action = {.sa_handler = one};
+    sigaction(SIGUSR2, &action, NULL);
+    sigaddset(&action.sa_mask, SIGPROF);
+    sigaction(SIGUSR1, &action, NULL);
+    for (const char *what = "hribd"; *what; what++) {
+        int status;
+        if (pipe(ends)) return 9;
+        pid_t process = fork();
+        if (process == 0) child(*what);
+        if (*what == 'r' && read(ends[0], text, 1) < 0) return 9;
+        while (waitpid(process, &status, *what == 'r' ? WNOHANG : 0) == 0) {
+            usleep(1000);
+            kill(process, SIGPROF);
+        }
+        close(ends[0]);
+        close(ends[1]);
+        if (WIFSIGNALED(status)) printf("%c: killed by %s\n", *what, sigabbrev_np(WTERMSIG(status)));
+        else printf("%c: %d\n", *what, WEXITSTATUS(status));
+        fflush(stdout);
+    }
+    return 0;
+}
