@@ -11,6 +11,7 @@
 //! arena_read   arena → values          load_map   log → what was where, by epoch
 //! gather       all arenas → profile    metrics    which samples are of which source
 //! generated    names of code that processes generated while they ran
+//! running      which runs go on, and what they have sampled so far
 //! output       where the profile goes
 //! ```
 //!
@@ -33,6 +34,7 @@ pub mod output;
 mod python;
 pub mod run_dir;
 mod run_file;
+pub mod running;
 pub mod signals;
 pub mod spawn;
 #[cfg(test)]
@@ -188,7 +190,8 @@ pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
     if run.info.exit == Exit::Unknown {
         let running = mapping_processes(&run_dir).len();
         let goes_on = count(running, "process of it is running", "processes of it are running");
-        run.info.warnings.push(match (running, owner_of(path).is_some_and(runs_csprof)) {
+        let owner = path.canonicalize().ok().and_then(|path| run_dir::owner_of(&path));
+        run.info.warnings.push(match (running, owner.is_some_and(runs_csprof)) {
             (0, true) => "salvaged while csprof record is about to save the profile itself".into(),
             (0, false) => "salvaged: csprof record ended before it had saved the profile".into(),
             (_, true) => format!(
@@ -215,13 +218,6 @@ pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
 fn gather_files(run: &Run, arenas: Vec<Arena>, run_dir: &RunDir) -> Profile {
     let directory = Path::new(OsStr::from_bytes(&run.info.directory)).to_owned();
     gather::gather(run, arenas, &mut RunFiles::new(run_dir, directory))
-}
-
-/// The process id of the csprof that made a run folder.
-fn owner_of(run_dir: &Path) -> Option<u32> {
-    let path = run_dir.canonicalize().ok()?;
-    let name = path.file_name()?.to_str()?;
-    name.strip_prefix("csprof-")?.split_once('-')?.0.parse().ok()
 }
 
 /// Whether a process is a csprof: ids are used again.
@@ -317,17 +313,21 @@ fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
         thread::sleep(Duration::from_millis(1));
     }
     running.sort_unstable();
-    running.dedup();
     running
 }
 
-/// Processes of the run that have an arena mapped and have not ended.
+/// Processes of the run that have an arena mapped and have not ended, ascending.
 fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
     let headers = run_dir.read_headers();
     let alive =
         headers.iter().filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0);
     let pids = alive.map(|header| header.pid);
-    pids.filter(|pid| run_dir.all_arenas().any(|folder| maps_a_file_of(*pid, folder))).collect()
+    let mut found: Vec<u32> = pids
+        .filter(|pid| run_dir.all_arenas().any(|folder| maps_a_file_of(*pid, folder)))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// How often to look again where processes end while one looks: each may have forked after the list

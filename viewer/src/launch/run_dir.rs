@@ -294,7 +294,7 @@ impl RunDir {
     }
 
     /// Whether no process has left anything, on the disk either.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.arena_paths().0.is_empty()
     }
 
@@ -403,12 +403,17 @@ fn open_arena(path: &Path) -> Result<(File, u64), NoArena> {
 /// profile. One whose process id is in use again is not found.
 #[must_use]
 pub fn left_over() -> Vec<PathBuf> {
+    usual_places().iter().flat_map(|place| left_over_in(place)).collect()
+}
+
+/// Where run folders may be.
+fn usual_places() -> Vec<PathBuf> {
     let mut places = vec![PathBuf::from("/dev/shm"), "/tmp".into(), "/var/tmp".into()];
     places.extend(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
     places.push(std::env::temp_dir());
     places.sort();
     places.dedup();
-    places.iter().flat_map(|place| left_over_in(place)).collect()
+    places
 }
 
 fn left_over_in(place: &Path) -> Vec<PathBuf> {
@@ -416,21 +421,38 @@ fn left_over_in(place: &Path) -> Vec<PathBuf> {
     abandoned_in(place).into_iter().filter(has_arenas).collect()
 }
 
-/// This user's run folders at a place whose csprof has ended.
-fn abandoned_in(place: &Path) -> Vec<PathBuf> {
+/// All run folders of this user, whoever made them lives or not.
+#[must_use]
+pub fn own_folders() -> Vec<PathBuf> {
+    usual_places().iter().flat_map(|place| own_folders_in(place)).collect()
+}
+
+/// This user's run folders at a place, in the order of their names.
+fn own_folders_in(place: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
-    let is_abandoned = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let pid = name.strip_prefix("csprof-").and_then(|rest| rest.split_once('-'));
-        let Some(pid) = pid.and_then(|(pid, _)| pid.parse::<u32>().ok()) else { return false };
-        let runs = Path::new("/proc").join(pid.to_string()).exists();
+    let is_own = |path: &PathBuf| {
         // What others have put into /tmp is not even looked at.
-        !runs && path.symlink_metadata().is_ok_and(|m| m.uid() == Uid::effective().as_raw())
+        owner_of(path).is_some()
+            && path.symlink_metadata().is_ok_and(|m| m.uid() == Uid::effective().as_raw())
     };
     let mut found: Vec<PathBuf> =
-        entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_abandoned).collect();
+        entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_own).collect();
     found.sort();
     found
+}
+
+/// The process id in the name of a run folder: of the csprof that made it.
+pub(super) fn owner_of(run_dir: &Path) -> Option<u32> {
+    let name = run_dir.file_name()?.to_str()?;
+    name.strip_prefix("csprof-")?.split_once('-')?.0.parse().ok()
+}
+
+/// This user's run folders at a place whose csprof has ended.
+fn abandoned_in(place: &Path) -> Vec<PathBuf> {
+    let runs = |path: &PathBuf| {
+        owner_of(path).is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
+    };
+    own_folders_in(place).into_iter().filter(|path| !runs(path)).collect()
 }
 
 /// Removes run folders of this user whose csprof was killed before anything was sampled, as at the

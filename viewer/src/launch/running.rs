@@ -1,0 +1,233 @@
+//! Runs that go on: which there are, which one is meant, and what it has sampled so far.
+//!
+//! A run goes on while the csprof that will save it lives, or a process of it does. Its arenas may
+//! be read at any moment, without a word to its processes.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use csprof_format::launch::{RUN_DIR, SampleSources};
+use csprof_format::profile::{Exit, Profile};
+use nix::unistd::Uid;
+
+use super::arena_read::Arena;
+use super::gather::Run;
+use super::run_dir::{self, RunDir};
+use super::{count, gather_files, machine, mapping_processes, run_file, runs_csprof};
+
+/// A run that goes on.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// Its run folder.
+    pub folder: PathBuf,
+    /// Program and arguments.
+    pub command: Vec<Vec<u8>>,
+    /// What triggers its samples.
+    pub sources: SampleSources,
+    /// The `csprof record` that will save its profile, if there is one.
+    pub recorder: Option<u32>,
+    /// Its processes that are sampled, by their ids, ascending. None right at its start.
+    pub processes: Vec<u32>,
+}
+
+/// What a run has sampled up to a moment.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The profile, without symbols.
+    pub profile: Profile,
+    /// Copies of modules that processes have left, by their names.
+    pub copies: HashMap<String, File>,
+}
+
+/// The runs of this user that go on, in the order of their folders' names.
+#[must_use]
+pub fn all() -> Vec<Running> {
+    run_dir::own_folders().iter().filter_map(|folder| Running::at(folder)).collect()
+}
+
+/// The run of this name: its run folder, the process id of the `csprof record`, or that of any of
+/// its processes. Without a name, the only one that goes on.
+///
+/// # Errors
+///
+/// One sentence that says why there is none: it has ended, it is somebody else's, no such process,
+/// or there are several.
+pub fn find(name: Option<&str>) -> Result<Running> {
+    let Some(name) = name else {
+        let mut found = all();
+        return match (found.pop(), found.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (None, _) => bail!("no run of yours goes on; csprof record PROG begins one"),
+            (Some(last), false) => {
+                found.push(last);
+                let list: Vec<String> = found.iter().map(ToString::to_string).collect();
+                bail!("several runs go on; name one by its process: {}", list.join("; "))
+            }
+        };
+    };
+    match name.parse::<u32>() {
+        Ok(pid) => of_process(pid),
+        Err(_) => of_folder(Path::new(name)),
+    }
+}
+
+fn of_folder(path: &Path) -> Result<Running> {
+    let shown = path.display();
+    let Ok(metadata) = path.symlink_metadata() else {
+        bail!("{shown}: there is no such run folder; the run has ended, or is of another machine")
+    };
+    if !may_control(metadata.uid()) {
+        bail!("{shown}: the run is another user's");
+    }
+    let folder = fs::canonicalize(path)?;
+    let run_dir = RunDir::open(&folder)?;
+    Running::at(&folder).map_or_else(
+        || match run_dir.is_empty() {
+            true => bail!("{shown}: the run has ended"),
+            false => bail!("{shown}: the run has ended; csprof salvage {shown} -o FILE saves it"),
+        },
+        Ok,
+    )
+}
+
+fn of_process(pid: u32) -> Result<Running> {
+    let proc = PathBuf::from(format!("/proc/{pid}"));
+    let Ok(metadata) = proc.metadata() else { bail!("there is no process {pid}") };
+    let is_it = |run: &Running| run.recorder == Some(pid) || run.processes.contains(&pid);
+    let mut runs = all();
+    if let Some(found) = runs.iter().position(is_it) {
+        return Ok(runs.swap_remove(found));
+    }
+    // Of another user, whose run root may ask for; or one that has just been started.
+    let environment = match fs::read(proc.join("environ")) {
+        Ok(environment) => environment,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            bail!("process {pid} is another user's")
+        }
+        Err(_) => bail!("process {pid} has ended"),
+    };
+    let arenas = environment
+        .split(|&byte| byte == 0)
+        .find_map(|variable| variable.strip_prefix(RUN_DIR.as_bytes())?.strip_prefix(b"="));
+    let Some(folder) = arenas.and_then(|path| Path::new(OsStr::from_bytes(path)).parent()) else {
+        if !may_control(metadata.uid()) {
+            bail!("process {pid} is another user's");
+        }
+        bail!(
+            "process {pid} was not started by csprof record or csprof prepare, so nothing in it \
+             can be asked"
+        )
+    };
+    of_folder(folder)
+}
+
+/// Whether the run of this user may be looked at and changed.
+fn may_control(owner: u32) -> bool {
+    let own = Uid::effective();
+    own.is_root() || own.as_raw() == owner
+}
+
+impl Running {
+    /// The run in this folder, if it goes on.
+    fn at(folder: &Path) -> Option<Self> {
+        let run_dir = RunDir::open(folder).ok()?;
+        let run = run_file::read(folder, &[]);
+        // A csprof that has seen the program's end is about to save.
+        let is_over = run.info.exit != Exit::Unknown;
+        let recorder = run_dir::owner_of(folder).filter(|&pid| !is_over && runs_csprof(pid));
+        let processes = mapping_processes(&run_dir);
+        (recorder.is_some() || !processes.is_empty()).then(|| Self {
+            folder: folder.to_path_buf(),
+            command: run.info.command,
+            sources: run.sources,
+            recorder,
+            processes,
+        })
+    }
+
+    /// The ids of those of its processes that are sampled now.
+    ///
+    /// # Errors
+    ///
+    /// When the run has ended and its folder is gone.
+    pub fn processes_now(&self) -> Result<Vec<u32>> {
+        Ok(mapping_processes(&RunDir::open(&self.folder)?))
+    }
+
+    /// What it has sampled up to here. Its processes notice nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the run has ended and its folder is gone.
+    pub fn read(&self) -> Result<Snapshot> {
+        let Ok(run_dir) = RunDir::open(&self.folder) else {
+            bail!("{}: the run has ended", self.folder.display())
+        };
+        let (arenas, warnings) = run_dir.read_arenas();
+        let run = self.run_of(&run_dir, &arenas, warnings);
+        let profile = gather_files(&run, arenas, &run_dir);
+        let copies = run_dir.copies(&profile);
+        Ok(Snapshot { profile, copies })
+    }
+
+    fn run_of(&self, run_dir: &RunDir, arenas: &[Arena], warnings: Vec<String>) -> Run {
+        let mut run = run_file::read(&self.folder, arenas);
+        run.info.warnings.extend(warnings);
+        let running = mapping_processes(run_dir).len();
+        if running > 0 {
+            let goes_on = count(running, "process of it is running", "processes of it are running");
+            run.info.warnings.push(format!("the run goes on ({goes_on}): its state at a moment"));
+        }
+        if run.info.duration_ns == 0 {
+            run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
+        }
+        run
+    }
+}
+
+/// What tells it from others: processes, program.
+impl fmt::Display for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pid = self.recorder.or_else(|| self.processes.first().copied());
+        let words = self.command.iter().map(|word| String::from_utf8_lossy(word));
+        let command = words.collect::<Vec<_>>().join(" ");
+        match pid {
+            Some(pid) => write!(f, "{pid} ({command})"),
+            None => write!(f, "{} ({command})", self.folder.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_running_run_is_told_apart() {
+        let told = |name: &str| find(Some(name)).unwrap_err().to_string();
+        // Process ids end at 2^22 (proc_sys_kernel(5), pid_max).
+        assert_eq!(told("4194305"), "there is no process 4194305");
+        let own = told(&std::process::id().to_string());
+        assert!(own.ends_with("so nothing in it can be asked"), "{own}");
+        assert!(told("/dev/shm/csprof-1-gone").contains("there is no such run folder"));
+
+        let run_dir = RunDir::create().unwrap();
+        let path = run_dir.path().to_str().unwrap();
+        assert_eq!(told(path), format!("{path}: the run has ended"));
+        fs::write(run_dir.arenas().join("1-1.arena"), "sampled").unwrap();
+        assert!(told(path).ends_with(&format!("csprof salvage {path} -o FILE saves it")));
+        if Uid::effective().is_root() {
+            // Root may look at it; who is no root is told.
+            std::os::unix::fs::chown(path, Some(65534), None).unwrap();
+            assert!(told(path).contains("the run has ended"));
+            assert!(!run_dir::own_folders().contains(&run_dir.path().to_path_buf()));
+        }
+    }
+}
