@@ -3,9 +3,10 @@
 //!
 //! seccomp(2) ends the process, or fails the call, for whatever the program did not expect itself
 //! to do; and the collector does things that no program expects of itself: it reads clocks, deletes
-//! timers, maps shared memory. So before the filter comes, sampling ends for good, with a
-//! message. A program that is executed under a filter of somebody else is sampled: there it is the
-//! launcher of the sandbox that decides, and containers of every kind have one.
+//! timers, maps shared memory. So before the filter comes, sampling ends for good, with a message.
+//! Not where no filter comes with the call: so programs ask what the kernel knows. A program that
+//! is executed under a filter of somebody else is sampled: there it is the launcher of the sandbox
+//! that decides, and containers of every kind have one.
 //!
 //! The same goes for system calls that a handler of the program's gets in place of the kernel
 //! (syscall user dispatch). Filters are installed by prctl(2) or, having no wrapper in the C
@@ -39,22 +40,27 @@ use crate::{lifecycle, modules, process, sys, thread};
 
 /// Before prctl: what installs a filter comes here, and calls before the constructor.
 extern "C" fn before_prctl(call: &mut Call, real: &Real) -> *mut c_void {
-    let option = call.arguments[0] as c_int;
-    if restricts(option.into()) {
+    let [option, mode, filter, ..] = call.arguments;
+    if restricts(c_long::from(option as c_int), mode, filter) {
         enter();
     }
     stub::target(real)
 }
 
-/// Whether prctl(2) with this option takes system calls away: by a filter, or by a handler that
+/// Whether prctl(2) with these arguments takes system calls away: by a filter, or by a handler that
 /// gets them in place of the kernel.
-fn restricts(option: c_long) -> bool {
-    [PR_SET_SECCOMP, PR_SET_SYSCALL_USER_DISPATCH].contains(&option)
+fn restricts(option: c_long, mode: usize, filter: usize) -> bool {
+    match option {
+        PR_SET_SECCOMP => mode != libc::SECCOMP_MODE_FILTER as usize || filter != 0,
+        PR_SET_SYSCALL_USER_DISPATCH => mode != PR_SYS_DISPATCH_OFF,
+        _ => false,
+    }
 }
 
 const PR_SET_SECCOMP: c_long = libc::PR_SET_SECCOMP as c_long;
 /// Linux 5.11 (Documentation/admin-guide/syscall-user-dispatch.rst).
 const PR_SET_SYSCALL_USER_DISPATCH: c_long = 59;
+const PR_SYS_DISPATCH_OFF: usize = 0;
 
 /// The system calls that are looked at, one bit each.
 static WATCHED: [u64; 8] = {
@@ -92,16 +98,19 @@ extern "C" fn after_ptrace(call: &mut Call) {
 /// Before a raw system call: those that restrict others, ptrace(2), those that fork, waits, and
 /// calls before the constructor. A wait is made with the signal held back.
 extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
-    /// SECCOMP_SET_MODE_STRICT and SECCOMP_SET_MODE_FILTER; larger ones are questions.
-    const SET_MODES: core::ops::RangeInclusive<c_long> = 0..=1;
-    let [number, first, second, _, fourth, _] = call.arguments;
-    let (number, first, second) = (number as c_long, first as c_long, second as c_int);
+    /// Larger ones are questions.
+    const SET_MODE_STRICT: c_long = libc::SECCOMP_SET_MODE_STRICT as c_long;
+    const SET_MODE_FILTER: c_long = libc::SECCOMP_SET_MODE_FILTER as c_long;
+    let [number, first, word, third, fourth, _] = call.arguments;
+    let (number, first, second) = (number as c_long, first as c_long, word as c_int);
     let forks = |number| {
         number == libc::SYS_clone || number == libc::SYS_clone3 || FORK_CALLS.contains(&number)
     };
     match number {
-        libc::SYS_seccomp if SET_MODES.contains(&first) => enter(),
-        libc::SYS_prctl if restricts(first) => enter(),
+        libc::SYS_seccomp if first == SET_MODE_STRICT || first == SET_MODE_FILTER && third != 0 => {
+            enter();
+        }
+        libc::SYS_prctl if restricts(first, word, third) => enter(),
         _ if !stub::engaged() => {}
         libc::SYS_ptrace if first == c_long::from(libc::PTRACE_TRACEME) => {
             call.arguments.rotate_left(1);

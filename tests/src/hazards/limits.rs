@@ -43,6 +43,11 @@ pub const ALL: &[Hazard] = &[
         .says("strict: worked\n")
         .ends(Ended::Status(7))
         .also(sampling_ends_with_a_word),
+    Hazard::new("sandbox_asked_for", SANDBOX)
+        .command(&["./program", "asks"])
+        .says("3 faults\n")
+        .ends(Ended::Status(7))
+        .also(|trial| trial.assert_worked(trial.recording.rows().at(&["main"]).inclusive, 200)),
     Hazard::new("sealed_signals", &["cc -O2 -o program @sealed_signals.c"])
         .says(
             "handler restarts masks USR1, default, (2.)1.(2.)1.(2.)1., and before: handler, \
