@@ -211,11 +211,19 @@ impl<'data> Elf<'data> {
         }
     }
 
+    /// Whether the file is a program with the addresses that the linker gave it.
+    fn is_loaded_where_linked(&self) -> bool {
+        self.file.elf_header().e_type.get(LittleEndian) == elf::ET_EXEC
+    }
+
     /// The first of these addresses that code names as the beginning of something.
     pub(super) fn named_in(&self, addresses: Range<u64>) -> Option<u64> {
         let named = self.named.get_or_init(|| {
             let mut named = Vec::new();
-            self.for_each_code_segment(|start, bytes| named_by(start, bytes, &mut named));
+            self.for_each_code_segment(|start, bytes| named_relatively(start, bytes, &mut named));
+            if self.is_loaded_where_linked() {
+                self.for_each_code_segment(|_, bytes| named_absolutely(bytes, &mut named));
+            }
             named.sort_unstable();
             named.dedup();
             named
@@ -290,28 +298,35 @@ impl<'data> Elf<'data> {
     }
 }
 
-/// Adds the addresses that code names by `lea address(%rip), register`, and by
-/// `jmp *address(,register,8)` or `mov address(,register,8), register`. Bytes that only look so
-/// are among them.
-fn named_by(start: u64, code: &[u8], named: &mut Vec<u64>) {
-    // REX.W; ModR/M: mode 0 with r/m 5 is an address relative to the next instruction, with r/m
-    // 4 and a base of 5 one of 32 bits (Intel SDM, volume 2, 2.1.5 and 2.2.1.6).
-    let address = |value: &[u8]| value.first_chunk().map(|value| i32::from_le_bytes(*value));
-    for opcode in memchr::memchr3_iter(0x8d, 0x8b, 0xff, code) {
-        let first = opcode - usize::from(code[opcode] == 0x8d && opcode > 0);
-        let found = match code.get(first..first + 7) {
-            Some([0x48 | 0x4c, 0x8d, mode, distance @ ..]) if mode & 0xc7 == 5 => {
-                let next = start.wrapping_add(first as u64 + 7);
-                address(distance).map(|distance| next.wrapping_add_signed(distance.into()))
-            }
-            Some([0xff | 0x8b, mode, index, value @ ..])
-                if mode & 0xc7 == 4 && index & 0xc7 == 0xc5 =>
-            {
-                address(value).map(|address| i64::from(address).cast_unsigned())
-            }
-            _ => None,
-        };
-        named.extend(found);
+/// Adds the addresses that code names by `lea address(%rip), register`. Bytes that only look so are
+/// among them.
+fn named_relatively(start: u64, code: &[u8], named: &mut Vec<u64>) {
+    for opcode in memchr::memchr_iter(0x8d, code).filter(|&opcode| opcode > 0) {
+        // REX.W; ModR/M: mode 0 with r/m 5 is an address relative to the next instruction (Intel
+        // SDM, volume 2, 2.2.1.6).
+        if let Some([0x48 | 0x4c, _, mode, distance @ ..]) = code.get(opcode - 1..opcode + 6)
+            && mode & 0xc7 == 5
+        {
+            let next = start.wrapping_add(opcode as u64 + 6);
+            let distance = distance.first_chunk().map(|value| i32::from_le_bytes(*value));
+            named.extend(distance.map(|distance| next.wrapping_add_signed(distance.into())));
+        }
+    }
+}
+
+/// Adds those that it names by `jmp *address(,register,8)` or `mov address(,register,8), register`,
+/// likewise. Only code that is loaded where it was linked does: 32 bits hold no other address.
+fn named_absolutely(code: &[u8], named: &mut Vec<u64>) {
+    for opcode in memchr::memchr2_iter(0x8b, 0xff, code) {
+        // ModR/M: mode 0 with r/m 4 and a base of 5 is an address of 32 bits (Intel SDM, volume 2,
+        // 2.1.5).
+        if let Some([_, mode, index, address @ ..]) = code.get(opcode..opcode + 7)
+            && mode & 0xc7 == 4
+            && index & 0xc7 == 0xc5
+        {
+            let address = address.first_chunk().map(|value| i32::from_le_bytes(*value));
+            named.extend(address.map(|address| i64::from(address).cast_unsigned()));
+        }
     }
 }
 
@@ -334,6 +349,28 @@ mod tests {
             assert_eq!(table.name(&symbol(at)), Some(name.as_bytes()), "{at}");
         }
         assert!([7, 9, 11, 12].iter().all(|&at| table.name(&symbol(at)).is_none()));
+    }
+
+    /// Addresses of 32 bits in code are places in the file only where that is loaded where it was
+    /// linked.
+    #[test]
+    fn absolute_addresses_are_of_programs_that_stay_where_they_were_linked() {
+        for (of, expected) in [(2, Some(0x2000)), (3, None)] {
+            let word = |value: u64| value.to_le_bytes();
+            let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+            bytes.extend([of, 0, 0x3e, 0, 1, 0, 0, 0]);
+            bytes.extend([0, 64, 0].map(word).concat());
+            bytes.extend([0, 0, 0, 0, 64, 0, 56, 0, 1, 0, 64, 0, 0, 0, 0, 0]);
+            let rights = elf::PF_R.0 | elf::PF_X.0;
+            bytes.extend([elf::PT_LOAD.0, rights].map(u32::to_le_bytes).concat());
+            bytes.extend([120, 0x1000, 0x1000, 14, 14, 1].map(word).concat());
+            bytes.extend([0xff, 0x24, 0xc5, 0, 0x20, 0, 0]); // jmp *0x2000(,%rax,8)
+            bytes.extend([0x4c, 0x8d, 0x05, 0xf2, 0x1f, 0, 0]); // lea 0x3000(%rip), %r8
+            let bytes = FileBytes::of_memory(bytes);
+            let elf = Elf::parse(&bytes).unwrap();
+            assert_eq!(elf.named_in(0x2000..0x3000), expected);
+            assert_eq!(elf.named_in(0x3000..0x4000), Some(0x3000));
+        }
     }
 
     /// A file of 8 GiB with holes costs no more than what is in it.

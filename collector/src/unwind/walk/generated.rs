@@ -12,6 +12,9 @@
 //! **A return site that restores the stack pointer from its own frame** says that rbp is that
 //! frame's, and is one although no call precedes it.
 //!
+//! **A direct call** of an address from which the instructions lead here, with as much on the stack
+//! as there is, says that its return address is this frame's.
+//!
 //! **A frame pointer alone** must do where code ends in jumps that only the run decides, as that of
 //! interpreters does. A function that has not made a frame leaves rbp to its callers, whose frame
 //! it then seems to be. So the code must be seen to use it for its frame. And the return address of
@@ -23,8 +26,8 @@ use csprof_format::address::FrameKind;
 
 use super::inferred::leave_as_inferred;
 use crate::arch::unwind::inference::{
-    Belief, LONGEST_CALL, MOST_RESTORING, Made, direct_call, infer_in_piece, is_behind_call,
-    is_code, is_frame_pointer, made_frame, restored, was_frame_pointer,
+    Belief, LONGEST_CALL, MOST_RESTORING, Made, declared_frame, direct_call, infer_in_piece,
+    is_behind_call, is_code, is_frame_pointer, made_frame, put_since, restored, was_frame_pointer,
 };
 use crate::arch::unwind::recipe::Recipe;
 use crate::arch::unwind::registers::{Register, Registers};
@@ -80,15 +83,26 @@ pub(super) fn leave_generated(
     } else {
         match follow_piece(&mut caller, kind, (code, at), is_at_least, bounds, target, words) {
             Piece::Left(slot, takes_more) => (slot, takes_more),
+            Piece::HasNoWay { .. } | Piece::IsNotBelieved
+                if !is_at_least
+                    && let Some(slot) =
+                        follow_direct_call(&mut caller, kind, (code, at), bounds, target) =>
+            {
+                (slot, false)
+            }
             Piece::HasNoWay { takes_more } => {
                 let is_used = is_frame_pointer(code, at) || was_frame_pointer(code, at);
                 let depth = Depth::of(registers, is_at_least, is_returned_to)?;
-                let made = depth.made(code, at);
+                let made = depth.made(code, at, registers.ip);
                 let made = made.or_else(|| depth.made_before(registers.ip, piece, target));
-                if !is_used && made.is_none() {
+                let is_made = made.is_some();
+                let made = made.filter(|made| depth.tells(made)).or_else(|| {
+                    let copy = |place, to: &mut _| probes.take() && is_copied(target, place, to);
+                    depth.is_declared(registers.ip, piece, copy).then_some(Made::ALONE)
+                });
+                if !is_used && !is_made && made.is_none() {
                     return None;
                 }
-                let made = made.filter(|made| made.depth == depth.bytes);
                 let slot = follow_own_frame(&mut caller, kind, made, bounds, target, words)?;
                 (slot, takes_more)
             }
@@ -122,20 +136,65 @@ impl Depth {
         Some(Self { bytes, is_at_least, is_returned_to })
     }
 
-    /// The frame that is seen to have been made before `at`, of this depth.
+    /// The frame that is seen to have been made before `at`, of this depth, or that is used as the
+    /// function's own.
     #[inline(never)]
-    fn made(&self, code: &[u8], at: usize) -> Option<Made> {
-        let is_it = |found| found == self.bytes || self.is_at_least && found < self.bytes;
-        made_frame(code, at, self.is_returned_to, is_it)
+    fn made(&self, code: &[u8], at: usize, address: u64) -> Option<Made> {
+        let is_depth = |found| found == self.bytes || self.is_at_least && found < self.bytes;
+        let is_it = |made: &Made| made.is_used || made.depth.is_some_and(is_depth);
+        made_frame(code, at, address, self.is_returned_to, is_it)
     }
 
-    /// The same further before.
+    /// Whether what is known of other functions there holds: where their return addresses would be
+    /// is counted from the stack pointer.
+    fn tells(&self, made: &Made) -> bool {
+        made.is_own() || !self.is_at_least && (made.is_used || made.depth == Some(self.bytes))
+    }
+
+    /// The same as [`Self::made`] further before.
     #[inline(never)]
     fn made_before(&self, ip: u64, piece: &mut piece::Piece, target: &impl Target) -> Option<Made> {
         let (code, at) = piece.read_before(ip, |place, to| is_copied(target, place, to))?;
-        self.made(code, at)
+        self.made(code, at, ip)
+    }
+
+    /// Whether the last prologue before says that its frame has this depth, so far before that the
+    /// code between is not followed: that the frame of another function, further out, has it by
+    /// chance is not likely, unless it is small.
+    #[inline(never)]
+    fn is_declared(
+        &self,
+        ip: u64,
+        piece: &mut piece::Piece,
+        copy: impl Fn(u64, &mut [u8]) -> bool,
+    ) -> bool {
+        if self.bytes < LEAST_DECLARED {
+            return false;
+        }
+        let mut here = ip;
+        for _ in 0..MOST_PIECES {
+            let Some((code, at)) = piece.read_before(here, &copy) else { return false };
+            if let Some(declared) = declared_frame(code, at) {
+                let more = declared.and_then(|declared| self.bytes.checked_sub(declared));
+                let most = if self.is_at_least { MOST_ARGUMENTS } else { 0 };
+                return declared >= Some(LEAST_DECLARED) && more.is_some_and(|more| more <= most);
+            }
+            // A prologue may lie across the beginning.
+            let Some(before) = at.checked_sub(LONGEST_PROLOGUE) else { return false };
+            here = here.wrapping_sub(before as u64);
+        }
+        false
     }
 }
+
+/// The least size of a frame that is known by its size, in bytes.
+const LEAST_DECLARED: u64 = 48;
+/// What is called takes no more arguments off the stack then, in bytes.
+const MOST_ARGUMENTS: u64 = 128;
+/// Pieces of code in which a prologue is looked for, of 3 KB.
+const MOST_PIECES: usize = 5;
+/// Bytes of it that must not be divided.
+const LONGEST_PROLOGUE: usize = 4;
 
 fn is_copied(target: &impl Target, place: u64, to: &mut [u8]) -> bool {
     target.copy(place, to) == Copied::Whole
@@ -192,8 +251,10 @@ fn follow_piece(
             // address lies below. If so, no other way is better.
             let frame = slot.wrapping_sub(8);
             let is_settled = !matches!(way.recipe, Recipe::Bp { .. })
-                || made_frame(code, at, is_returned_to, |depth| depth == frame.wrapping_sub(sp))
-                    .is_some()
+                || made_frame(code, at, registers.ip, is_returned_to, |made| {
+                    made.depth == Some(frame.wrapping_sub(sp)) || made.is_own()
+                })
+                .is_some()
                 || !may_return_below(sp, frame, bounds, target, others, Whose::All);
             is_last = !is_settled;
             is_settled
@@ -232,7 +293,8 @@ fn follow_own_frame(
                 word.is_none_or(|word| may_be_returned_to(word, bounds, target, words, Whose::All))
             };
             others.iter().any(may_be)
-                || may_return_by_register(&frame, kind, bounds, target, words, Whose::All)
+                || made.is_some_and(|made| made.may_be_popped)
+                    && may_return_by_register(&frame, kind, bounds, target, words, Whose::All)
         }
         None => {
             let bp = slot.wrapping_sub(8);
@@ -240,6 +302,44 @@ fn follow_own_frame(
         }
     };
     (!may_be_other).then_some(slot)
+}
+
+/// Words on the stack of which a direct call may say that they are the return address.
+const MOST_PUT: u64 = 2;
+
+/// Finds the return address of code without a frame by the call before it: a direct one of the
+/// address from which the instructions lead here, with as much on the stack as there is. HotSpot's
+/// stubs that go on to a method of an interface, and its interpreter's subroutines.
+#[inline(never)]
+fn follow_direct_call(
+    registers: &mut Registers,
+    kind: FrameKind,
+    (code, at): (&[u8], usize),
+    bounds: StackBounds,
+    target: &impl Target,
+) -> Option<u64> {
+    for put in (0..MOST_PUT).map(|words| words * 8) {
+        let slot = registers.sp().checked_add(put)?;
+        let address = target.read(slot)?;
+        let before = match target.code_before(address) {
+            Some(before) => before,
+            None => match around(address, bounds, target) {
+                Around::Read { before, .. } => before,
+                Around::Nothing | Around::Unknown => continue,
+            },
+        };
+        let Some(offset) = direct_call(&before) else { continue };
+        let gone = registers.ip.wrapping_sub(address.wrapping_add_signed(offset));
+        let start = usize::try_from(gone).ok().and_then(|gone| at.checked_sub(gone));
+        let since = start
+            .and_then(|start| put_since(code, start, at, registers.ip, kind == FrameKind::Call));
+        let cfa = slot.checked_add(8)?;
+        if since == Some(put) && bounds.admits_caller(registers.sp(), cfa) {
+            registers.become_caller(address, cfa, registers.get(Register::RBP));
+            return Some(slot);
+        }
+    }
+    None
 }
 
 /// Takes rbp for a frame pointer: the saved one must lie above it on the same stack, and what is

@@ -442,3 +442,113 @@ fn only_generated_code_is_returned_to_without_a_call() {
         assert_eq!(frames.len() == 2, is_found, "{frames:x?}");
     }
 }
+
+/// V8's interpreter makes room for so many registers as a function has, in which anything may be
+/// left over: that the frame is used behind the call says that it is the function's own.
+#[test]
+fn a_frame_of_a_size_that_only_the_run_knows() {
+    // push %rbp; mov %rsp,%rbp; push %rsi; jmp 2f; 1: push %rax; 2: sub $8,%rcx; jge 1b; call *%rcx
+    let before = [
+        0x55, 0x48, 0x89, 0xe5, 0x56, 0xeb, 0x01, 0x50, 0x48, 0x83, 0xe9, 0x08, 0x7d, 0xf9, 0xff,
+        0xd1,
+    ];
+    let leave = [0xc9, 0x59, 0x4a, 0x8d, 0x24, 0xd4, 0x51, 0xc3];
+    let words = [GENERATED + 16, OTHER, 2, 3, 4, 0x7050, MAIN, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    for (next, is_found) in [([0x48, 0x8b, 0x45, 0xf8], true), ([0x90; 4], false)] {
+        let process = Process::new(&[(0x100, LEAF), (0x300, Recipe::EndOfStack)])
+            .text(0x30e, &[0xff, 0xd0, 0xff, 0xd0])
+            .generated(&[&before[..], &next, &leave].concat())
+            .stack(0x7000, &words);
+        let start = interrupted(0x40_0104, &[(Register::RSP, 0x7000), (Register::RBP, 0x7028)]);
+        let frames = process.walk(&start).0;
+        let expected = match is_found {
+            true => Exit::Guess { slot: 0x7030, address: MAIN },
+            false => Exit::None,
+        };
+        assert_eq!(frames[1].2, expected, "{next:x?}");
+    }
+}
+
+/// So long a function that the code since its prologue is not followed.
+#[test]
+fn a_prologue_far_before_says_how_large_its_frame_is() {
+    // push %rbp; mov %rsp,%rbp; sub $0x60,%rsp; …; jmp *(%rbx,%rax,8)
+    let code = |size: u8| {
+        let prologue = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, size];
+        [&prologue[..], &[0x90; 3800], &[0xff, 0x24, 0xc3]].concat()
+    };
+    let mut words = [0; 20];
+    words[..2].fill(OTHER);
+    for (size, is_found) in [(0x60, true), (0x58, false), (0x68, false), (0x20, false)] {
+        let bp = 0x7000 + if size == 0x20 { 0x20 } else { 0x60 };
+        words[(bp as usize - 0x7000) / 8] = bp + 0x40;
+        words[(bp as usize - 0x7000) / 8 + 1] = MAIN;
+        let named = [(Register::RSP, 0x7000), (Register::RBP, bp)];
+        let found = exit_of(&code(size), 3808, &named, &words);
+        assert_eq!(found, is_found.then_some((bp + 8, MAIN)), "{size:x}");
+    }
+}
+
+/// HotSpot's stubs look for the method of an interface, and jump to it.
+#[test]
+fn a_direct_call_says_who_called_code_without_a_frame() {
+    for (callee, is_found) in [(23, true), (22, false)] {
+        // sub $8,%rsp; call; add $8,%rsp; ret
+        let caller = [
+            &[0x48, 0x83, 0xec, 0x08, 0xe8, callee, 0, 0, 0, 0x48, 0x83, 0xc4, 0x08, 0xc3][..],
+            &[0x06; 18],
+        ];
+        // xor %eax,%eax; test %ecx,%ecx; je 1f; xor %ecx,%ecx; 1: jmp *(%rbx,%rax,8)
+        let stub = [0x31, 0xc0, 0x85, 0xc9, 0x74, 0x02, 0x31, 0xc9, 0xff, 0x24, 0xc3];
+        let code = [&caller.concat()[..], &stub].concat();
+        let named = [(Register::RSP, 0x7000), (Register::RBP, 0)];
+        let found = exit_of(&code, 40, &named, &[GENERATED + 9, 0, MAIN]);
+        assert_eq!(found, is_found.then_some((0x7000, GENERATED + 9)), "{callee}");
+    }
+}
+
+/// V8 goes on in optimized code in the middle of a loop: what comes before, an abort, is not what
+/// another function begins behind, which would be aligned.
+#[test]
+fn a_frame_that_was_made_by_the_code_that_is_replaced() {
+    // push %rbp; mov %rsp,%rbp; call *%rax; int3; sub $16,%rsp; mov %rax,-8(%rbp); jmp
+    let code = [
+        0x55, 0x48, 0x89, 0xe5, 0xff, 0xd0, 0xcc, 0x48, 0x83, 0xec, 0x10, 0x48, 0x89, 0x45, 0xf8,
+        0xff, 0x24, 0xc3,
+    ];
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7020)];
+    let words = [OTHER, 0, 0, 0, 0x7060, MAIN];
+    assert_eq!(exit_of(&code, 15, &named, &words), Some((0x7028, MAIN)));
+    let aligned = [&[0x90; 9][..], &code].concat();
+    assert_eq!(exit_of(&aligned, 24, &named, &words), None);
+}
+
+/// What registers hold are no return addresses where nothing has taken one off the stack.
+#[test]
+fn a_frame_that_was_made_makes_registers_no_return_addresses() {
+    // push %rbp; mov %rsp,%rbp; sub $16,%rsp; jmp *(%rbx,%rax,8)
+    let code = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xff, 0x24, 0xc3];
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7010), (Register::RSI, OTHER)];
+    assert_eq!(exit_of(&code, 8, &named, &[OTHER, 0, 0x7040, MAIN]), Some((0x7018, MAIN)));
+    // push %rbp; mov %rsp,%rbp; push %rdi; call; pop %rcx; jmp *%rcx
+    let code = [0x55, 0x48, 0x89, 0xe5, 0x57, 0xe8, 0, 0x10, 0, 0, 0x59, 0xff, 0xe1];
+    for (rcx, is_found) in [(OTHER, false), (0, true)] {
+        let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7000), (Register::RCX, rcx)];
+        let found = exit_of(&code, 11, &named, &[0x7040, MAIN, 0]);
+        assert_eq!(found, is_found.then_some((0x7008, MAIN)), "{rcx:x}");
+    }
+}
+
+/// A function that begins behind a call that does not come back does not write to its own return
+/// address.
+#[test]
+fn words_that_are_written_are_no_return_addresses() {
+    // push %rbp; mov %rsp,%rbp; sub $16,%rsp; call; mov %rax,(%rsp); jmp *(%rbx,%rax,8)
+    let begin = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xe8, 0, 0x10, 0, 0];
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7010)];
+    for (next, is_found) in [([0x48, 0x89, 0x04, 0x24], true), ([0x90; 4], false)] {
+        let code = [&begin[..], &next, &[0xff, 0x24, 0xc3]].concat();
+        let found = exit_of(&code, 17, &named, &[OTHER, 0, 0x7040, MAIN]);
+        assert_eq!(found, is_found.then_some((0x7018, MAIN)), "{next:x?}");
+    }
+}

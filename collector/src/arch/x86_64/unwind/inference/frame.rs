@@ -19,56 +19,164 @@ const MOST_OTHERS: usize = 8;
 /// What the code since a prologue says of the stack.
 #[derive(Clone, Copy)]
 pub struct Made {
-    /// Bytes that were put on it since.
-    pub depth: u64,
+    /// Bytes that were put on it since; `None` if only the run says how many.
+    pub depth: Option<u64>,
+    /// Whether rbp was seen to be used as the frame pointer since, or is straight on from here.
+    pub is_used: bool,
     /// If another function begins behind some call, or where some jump leads to, which needs no
     /// frame pointer: its return address lies so many bytes above the stack pointer.
     others: List<u64, MOST_OTHERS>,
     is_all: bool,
+    /// Whether one of them has taken its own off the stack.
+    pub may_be_popped: bool,
 }
 
 impl Made {
+    /// A frame of some depth, with no other function behind its prologue.
+    pub const ALONE: Self = Self {
+        depth: None,
+        is_used: false,
+        others: List::new(0),
+        is_all: true,
+        may_be_popped: false,
+    };
+
     /// Where other functions would have their return addresses, in bytes above the stack pointer;
     /// `None` if those are too many.
     #[must_use]
     pub fn others(&self) -> Option<&[u64]> {
         self.is_all.then(|| self.others.as_slice())
     }
+
+    /// Whether no other function begins behind the prologue, as far as the use of rbp tells.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.is_used && self.others() == Some(&[]) && !self.may_be_popped
+    }
 }
 
 /// What `push %rbp; mov %rsp,%rbp` before `at`, and the instructions from there on, have made of
-/// the stack, if that is as `is_depth` wants it. What lies behind a jump counts where one before it
+/// the stack, if that is as `is_it` wants it. What lies behind a jump counts where one before it
 /// leads there, with what was on the stack there. Behind a call that `at` is not known to be
-/// returned to from, another function may begin.
+/// returned to from, another function may begin. `address` is that of `at`.
 #[must_use]
 pub fn made_frame(
     code: &[u8],
     at: usize,
+    address: u64,
     is_returned_to: bool,
-    is_depth: impl Fn(u64) -> bool,
+    is_it: impl Fn(&Made) -> bool,
 ) -> Option<Made> {
-    let before = code.get(..at).unwrap_or_default();
-    let is_prologue =
-        |bytes: &[u8]| matches!(bytes, [0x55, 0x48, 0x89, 0xe5] | [0x55, 0x48, 0x8b, 0xec]);
-    let prologues = before.windows(4).enumerate().rev().filter(|(_, bytes)| is_prologue(bytes));
-    let made = prologues
+    let made = prologues(code, at)
         .take(MOST_TRIED)
-        .filter_map(|(start, _)| made_behind(before, start + 4, is_returned_to));
-    made.into_iter().find(|made| is_depth(made.depth))
+        .filter_map(|start| made_behind(code, start, (at, address), is_returned_to));
+    made.into_iter().find(|made| is_it(made))
 }
 
-/// What the instructions from `at` to the end have made of the stack, none of which gives rbp
+/// Where the code behind each `push %rbp; mov %rsp,%rbp` before `at` begins, the last one first.
+fn prologues(code: &[u8], at: usize) -> impl Iterator<Item = usize> {
+    let is_prologue =
+        |bytes: &[u8]| matches!(bytes, [0x55, 0x48, 0x89, 0xe5] | [0x55, 0x48, 0x8b, 0xec]);
+    let windows = code.get(..at).unwrap_or_default().windows(4).enumerate().rev();
+    windows.filter(move |(_, bytes)| is_prologue(bytes)).map(|(start, _)| start + 4)
+}
+
+/// Instructions that put registers into a frame before it gets its size.
+const MOST_SAVED: usize = 8;
+
+/// The size of the frame that the last prologue before `at` makes: the words that it pushes, and
+/// what `sub $n,%rsp` takes for the rest. `Some(None)` if the last prologue does not say.
+#[must_use]
+#[inline(never)]
+pub fn declared_frame(code: &[u8], at: usize) -> Option<Option<u64>> {
+    let mut here = prologues(code, at).next()?;
+    let mut size = 0_i64;
+    for _ in 0..MOST_SAVED {
+        let Some(Instruction { length, effect, .. }) = code.get(here..).and_then(decode) else {
+            break;
+        };
+        match effect {
+            Effect::Push(_) => size += 8,
+            Effect::Add { to: Register::RSP, from: Register::RSP, offset: offset @ ..0 } => {
+                return Some(u64::try_from(size - i64::from(offset)).ok());
+            }
+            _ => break,
+        }
+        here += usize::from(length);
+    }
+    Some(None)
+}
+
+/// Bytes that the instructions from `start` to `at` have put on the stack, if that can be said and
+/// they leave rbp alone.
+#[must_use]
+pub fn put_since(
+    code: &[u8],
+    start: usize,
+    at: usize,
+    address: u64,
+    is_returned_to: bool,
+) -> Option<u64> {
+    made_behind(code, start, (at, address), is_returned_to)?.depth
+}
+
+/// Other functions that may have begun since a prologue.
+struct Starts {
+    /// What was on the stack there.
+    depths: List<i64, MOST_OTHERS>,
+    is_all: bool,
+}
+
+impl Starts {
+    fn add(&mut self, depth: i64) {
+        if !self.depths.as_slice().contains(&depth) {
+            self.is_all &= self.depths.push(depth).is_some();
+        }
+    }
+
+    /// None of them has: one that has no frame does not use its caller's.
+    fn clear(&mut self) {
+        *self = Self { depths: List::new(0), is_all: true };
+    }
+
+    /// It cannot be said how much was on the stack where one may have.
+    fn begin(&mut self) {
+        self.is_all = false;
+    }
+
+    /// How far the stack pointer is from where it was then is not known any more.
+    fn lose(&mut self) {
+        self.is_all &= self.depths.as_slice().is_empty();
+    }
+}
+
+/// A jump forward: where it leads, and what was on the stack, which was lowered so many times by an
+/// amount that only the run decides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Edge {
+    there: usize,
+    depth: i64,
+    lowered: u32,
+}
+
+/// What the instructions from `at` to `end` have made of the stack, none of which gives rbp
 /// another value; `None` if that cannot be said.
 #[inline(never)]
-fn made_behind(code: &[u8], mut at: usize, is_returned_to: bool) -> Option<Made> {
-    let mut edges: List<(usize, i64), MOST_EDGES> = List::new((0, 0));
-    let mut starts: List<i64, MOST_OTHERS> = List::new(0);
-    let mut is_all = true;
-    let mut may_start = |depth: i64| {
-        if !starts.as_slice().contains(&depth) {
-            is_all &= starts.push(depth).is_some();
-        }
-    };
+fn made_behind(
+    code: &[u8],
+    start: usize,
+    (end, address): (usize, u64),
+    is_returned_to: bool,
+) -> Option<Made> {
+    let before = code.get(..end)?;
+    let mut edges: List<Edge, MOST_EDGES> = List::new(Edge { there: 0, depth: 0, lowered: 0 });
+    let mut starts = Starts { depths: List::new(0), is_all: true };
+    let (mut lowered, mut is_used) = (0_u32, false);
+    let mut is_behind_call = false;
+    let may_begin =
+        |at: usize| address.wrapping_sub(end.wrapping_sub(at) as u64).is_multiple_of(ALIGNMENT);
+    let mut at = start;
+    let mut steps = MOST_OF_LOOPS;
     // None where the frame was taken down, or nothing leads to as far as was seen.
     let mut depth = Some(0_i64);
     loop {
@@ -76,32 +184,63 @@ fn made_behind(code: &[u8], mut at: usize, is_returned_to: bool) -> Option<Made>
             Some(now) => now,
             // What lies between may be data, or another function.
             None => {
-                let coming = edges.as_slice().iter().copied().filter(|(there, _)| *there >= at);
-                let (there, then) = coming.min_by_key(|(there, _)| *there)?;
-                at = there;
-                may_start(then);
-                then
+                let coming = edges.as_slice().iter().filter(|edge| edge.there >= at);
+                let edge = *coming.min_by_key(|edge| edge.there)?;
+                if edge.lowered != lowered {
+                    starts.lose();
+                    lowered = lowered.wrapping_add(1);
+                }
+                at = edge.there;
+                starts.add(edge.depth);
+                edge.depth
             }
         };
-        edges.retain(|(there, _)| *there > at);
-        if at == code.len() {
-            let depth = u64::try_from(now).ok()?;
+        edges.retain(|edge| edge.there > at);
+        if at == end {
+            if is_used_straight_on(code, at) {
+                is_used = true;
+                starts.clear();
+            }
             let mut others = List::new(0);
-            for start in starts.as_slice() {
-                if let Ok(above) = u64::try_from(now - start) {
-                    others.push(above)?;
+            let mut may_be_popped = false;
+            for start in starts.depths.as_slice() {
+                match u64::try_from(now - start) {
+                    Ok(above) => others.push(above)?,
+                    Err(_) => may_be_popped = true,
                 }
             }
-            return Some(Made { depth, others, is_all });
+            let depth = if lowered == 0 { Some(u64::try_from(now).ok()?) } else { None };
+            let is_all = starts.is_all;
+            return Some(Made { depth, is_used, others, is_all, may_be_popped });
         }
-        let Instruction { length, effect, .. } = decode(code.get(at..)?)?;
+        let Instruction { length, effect, memory } = decode(before.get(at..)?)?;
         at += usize::from(length);
+        if memory.is_some_and(|(base, at)| base == Register::RBP && at < 0) {
+            is_used = true;
+            starts.clear();
+        }
+        let was_call = core::mem::replace(&mut is_behind_call, matches!(effect, Effect::Call(_)));
         depth = match effect {
-            Effect::Push(_) => Some(now + 8),
-            Effect::Pop(Some(Register::RSP | Register::RBP)) | Effect::Leave | Effect::Lower => {
-                None
+            // Where V8 enters a function in the middle of a loop, the call before it is an abort.
+            Effect::Stop if was_call && !may_begin(at) => {
+                starts.begin();
+                lowered = lowered.wrapping_add(1);
+                Some(now)
             }
+            // A function does not write to its own return address, or above.
+            Effect::Store { base: Register::RSP, offset, .. }
+            | Effect::Overwrite { base: Register::RSP, offset } => {
+                starts.depths.retain(|depth| i64::from(offset) < now - depth);
+                Some(now)
+            }
+            Effect::Push(_) => Some(now + 8),
+            Effect::Pop(Some(Register::RSP | Register::RBP)) | Effect::Leave => None,
             Effect::Pop(_) => Some(now - 8),
+            Effect::Lower => {
+                starts.lose();
+                lowered = lowered.wrapping_add(1);
+                Some(now)
+            }
             Effect::Add { to: Register::RSP, from: Register::RSP, offset } => {
                 Some(now - i64::from(offset))
             }
@@ -111,24 +250,89 @@ fn made_behind(code: &[u8], mut at: usize, is_returned_to: bool) -> Option<Made>
             Effect::Change(set) if has(set, Register::RSP) || has(set, Register::RBP) => None,
             Effect::Jump(offset) | Effect::Branch(offset) => {
                 let there = at.checked_add_signed(isize::try_from(offset).ok()?);
-                if let Some(there) = there.filter(|there| offset > 0 && *there <= code.len()) {
+                if let Some(there) = there.filter(|there| offset > 0 && *there <= end) {
+                    let edge = Edge { there, depth: now, lowered };
                     // Those that lead furthest, out of the main path, are the least needed.
-                    if edges.push((there, now)).is_none() {
-                        let last = edges.as_slice().iter().map(|(there, _)| *there).max();
-                        edges.retain(|(there, _)| Some(*there) != last);
-                        let _room = edges.push((there, now));
+                    if edges.push(edge).is_none() {
+                        let last = edges.as_slice().iter().map(|edge| edge.there).max();
+                        edges.retain(|edge| Some(edge.there) != last);
+                        let _room = edges.push(edge);
                     }
+                }
+                let loops = there.filter(|there| offset < 0 && *there >= start);
+                if loops.is_some_and(|there| moves_stack(before, there, at, &mut steps)) {
+                    starts.lose();
+                    lowered = lowered.wrapping_add(1);
                 }
                 Some(now).filter(|_| matches!(effect, Effect::Branch(_)))
             }
-            Effect::Call(_) if at < code.len() || !is_returned_to => {
-                may_start(now);
+            Effect::Call(_) if at < end || !is_returned_to => {
+                starts.add(now);
                 Some(now)
             }
             _ => Some(now),
         };
     }
 }
+
+/// Generated functions begin at addresses that are multiples of this, at least.
+const ALIGNMENT: u64 = 16;
+
+/// Instructions of loops since a prologue that are looked at.
+const MOST_OF_LOOPS: u32 = 512;
+
+/// Whether each time through a loop, of the code from `at` to `end`, puts more on the stack; also
+/// if that cannot be said.
+fn moves_stack(code: &[u8], mut at: usize, end: usize, steps: &mut u32) -> bool {
+    let mut depth = 0_i64;
+    while at < end {
+        let found = code.get(at..end).and_then(decode);
+        let (Some(Instruction { length, effect, .. }), Some(left)) = (found, steps.checked_sub(1))
+        else {
+            return true;
+        };
+        *steps = left;
+        depth += match effect {
+            Effect::Push(_) => 8,
+            Effect::Pop(_) => -8,
+            Effect::Add { to: Register::RSP, from: Register::RSP, offset } => -i64::from(offset),
+            Effect::Lower => return true,
+            _ => 0,
+        };
+        at += usize::from(length);
+    }
+    depth != 0 || at != end
+}
+
+/// Whether the code at `at` uses rbp as its frame pointer before it can go elsewhere.
+fn is_used_straight_on(code: &[u8], mut at: usize) -> bool {
+    for _ in 0..MOST_STRAIGHT {
+        let Some(Instruction { length, effect, memory }) = code.get(at..).and_then(decode) else {
+            return false;
+        };
+        if memory.is_some_and(|(base, at)| base == Register::RBP && at < 0) {
+            return true;
+        }
+        match effect {
+            Effect::Return
+            | Effect::Jump(_)
+            | Effect::Branch(_)
+            | Effect::JumpIndirect(_)
+            | Effect::Call(_)
+            | Effect::Stop
+            | Effect::Leave
+            | Effect::Pop(Some(Register::RBP))
+            | Effect::Add { to: Register::RBP, .. }
+            | Effect::Load { to: Register::RBP, .. } => return false,
+            Effect::Change(set) if has(set, Register::RBP) => return false,
+            _ => at += usize::from(length),
+        }
+    }
+    false
+}
+
+/// Instructions in which that is looked for.
+const MOST_STRAIGHT: u32 = 16;
 
 /// Bytes before an address in which [`was_frame_pointer`] looks.
 const LOOKED_BACK: usize = 64;
@@ -348,11 +552,14 @@ mod tests {
             0x50, 0x90,
         ];
         for (at, depth) in [(4, 0), (8, 16), (12, 16), (15, 16), (16, 24)] {
-            assert!(made_frame(&code, at, true, |found| found == depth).is_some(), "at {at}");
+            assert!(
+                made_frame(&code, at, 0, true, |made| made.depth == Some(depth)).is_some(),
+                "at {at}"
+            );
         }
         // Taken down, and what nothing leads to.
-        assert!([13, 14].iter().all(|at| made_frame(&code, *at, true, |_| true).is_none()));
-        assert!(made_frame(&code[1..], 7, true, |_| true).is_none(), "no prologue");
+        assert!([13, 14].iter().all(|at| made_frame(&code, *at, 0, true, |_| true).is_none()));
+        assert!(made_frame(&code[1..], 7, 0, true, |_| true).is_none(), "no prologue");
     }
 
     #[test]
