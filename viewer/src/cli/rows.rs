@@ -21,8 +21,8 @@ pub(super) struct RowChoice {
     #[arg(long, value_name = "ROWS", value_parser = open_rows)]
     open: Option<OpenRows>,
     /// With --view tables: the path, such as `main > solve >> memcpy`, or a function [default: the
-    /// empty path]. With --view distribution: what is spread, the same [default: all that is shown].
-    /// With --view butterfly: the function
+    /// empty path]. With --view distribution: what is spread, the same [default: all that is
+    /// shown]. With --view butterfly: the function
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// With --view tables: with any number of calls between path and function
