@@ -3,20 +3,25 @@
 //! The profile is read from a file: the recorded one that `CSPROF_BENCH_PROFILE` names, or a
 //! made-up one of a million nodes, or as many as `CSPROF_BENCH_NODES` says, of as many metrics
 //! (three at most) as `CSPROF_BENCH_METRICS` says. A process of its own does so, so that its memory
-//! is what the viewer takes. Painting goes to a buffer of 80×24 cells; the terminal is not
-//! measured.
+//! is what the viewer takes. Painting is for a terminal of 80×24 cells with colors; what it would
+//! be sent is counted, and the terminal itself is not measured.
 //!
 //! Times are CPU time of one thread: what they would be if nothing else ran. What the worker does
 //! is not waited for by the next key, and stands in a column of its own; keys are measured with
-//! the painting of what they changed, and answers of the worker likewise.
+//! the painting of what they changed, and answers of the worker likewise. `whole` is the longest of
+//! both together, of keys pressed for the first time, and `bytes` the most for one key, as over
+//! ssh.
 //! `CSPROF_BENCH_ONLY` names a part of the lines wanted.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measures")]
 
 mod made_up;
 
+use std::cell::Cell;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::Command;
+use std::rc::Rc;
 use std::time::Duration;
 
 use csprof::profile::Profile;
@@ -30,15 +35,23 @@ use csprof::tui::model::Model;
 use csprof::tui::stages::Stages;
 use csprof::tui::theme::Theme;
 use csprof::tui::update::update;
+use csprof::tui::wire::Thrifty;
 use csprof::tui::worker::{AT_ONCE, perform};
 use csprof_format::ids::{EpochId, FrameId, StringId, ThreadId};
 use csprof_format::profile as saved;
 use nix::time::{ClockId, clock_gettime};
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
+use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
+use ratatui::{Terminal, TerminalOptions, Viewport};
 
 /// A frame of a screen that shows sixty in a second, in milliseconds: the most that a key may take.
 const KEY: f64 = 16.0;
+
+/// Most bytes that a terminal may be sent for one key.
+const BYTES: usize = 4096;
+
+/// Most milliseconds of what is made anew, with what the worker does.
+const WHOLE: [(&str, f64); 2] = [("the flame view", 100.0), ("the source of a function", 50.0)];
 
 /// Presses of keys of one kind, all in all.
 const PRESSES: usize = 200;
@@ -168,28 +181,52 @@ struct Taken {
     painted: Vec<f64>,
     /// What the worker did.
     worked: Vec<f64>,
+    /// Both together, for each key.
+    whole: Vec<f64>,
+    /// The most bytes for one key.
+    sent: usize,
+}
+
+/// Counts bytes.
+#[derive(Clone, Default)]
+struct Wire(Rc<Cell<usize>>);
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.set(self.0.get() + bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The viewer without its shell.
 struct Viewer {
     base: Refined,
     model: Model,
-    terminal: Terminal<TestBackend>,
+    terminal: Terminal<Thrifty<CrosstermBackend<Wire>>>,
+    wire: Wire,
 }
 
 impl Viewer {
     fn press(&mut self, keys: &[Key], taken: &mut Taken) {
         for &key in keys {
             let mut messages: Vec<Message> = self.model.message(key).into_iter().collect();
+            let mut whole = 0.0;
+            self.wire.0.set(0);
             while let Some(message) = messages.pop() {
                 let (effects, mut painted) = timed(|| {
                     let effects = update(&mut self.model, message);
                     self.paint();
                     effects
                 });
+                whole += painted;
                 for effect in effects {
                     let Effect::Refine(request) = effect else { continue };
                     let (answer, worked) = timed(|| perform(&self.base, request));
+                    whole += worked;
                     // There is no worker for small profiles.
                     if self.base.node_count() < AT_ONCE {
                         painted += worked;
@@ -199,12 +236,14 @@ impl Viewer {
                 }
                 taken.painted.push(painted);
             }
+            taken.whole.push(whole);
+            taken.sent = taken.sent.max(self.wire.0.get());
         }
     }
 
     fn paint(&mut self) {
         let drawn = self.terminal.draw(|frame| draw(&self.model, frame));
-        drawn.expect("a buffer takes everything");
+        drawn.expect("a counter takes everything");
     }
 }
 
@@ -227,8 +266,14 @@ fn measure(file: &Path, presses: usize) {
     let base = Refined::base(&profile);
     let forest = Forest::made_of(&base, &Stages::default(), &Sets::default()).expect("no stages");
     let model = Model::new(forest, "large.csprof", Theme::new(true, false), (80, 24));
-    let terminal = Terminal::new(TestBackend::new(80, 24)).expect("a buffer");
-    let mut viewer = Viewer { base, model, terminal };
+    // Colors are sent whatever the environment says: that is more.
+    crossterm::style::force_color_output(true);
+    let wire = Wire::default();
+    let backend = Thrifty::new(CrosstermBackend::new(wire.clone()));
+    let viewport = Viewport::Fixed(Rect::new(0, 0, 80, 24));
+    let terminal = Terminal::with_options(backend, TerminalOptions { viewport });
+    let terminal = terminal.expect("a screen of a size that is known");
+    let mut viewer = Viewer { base, model, terminal, wire };
     viewer.paint();
     let first = now() - before;
 
@@ -259,7 +304,10 @@ fn measure(file: &Path, presses: usize) {
 
     let (_, prepared) = timed(|| viewer.base.prepare_names());
     println!("the worker finds out about names in {prepared:.1}");
-    println!("{:36}{:>8}{:>8}{:>8}{:>10}", "", "median", "p99", "first", "worker");
+    println!(
+        "{:36}{:>8}{:>8}{:>8}{:>10}{:>8}{:>7}",
+        "", "median", "p99", "first", "worker", "whole", "bytes"
+    );
     let only = std::env::var("CSPROF_BENCH_ONLY").unwrap_or_default();
     let model = viewer.model.clone();
     for (before, measured, what) in KEYS {
@@ -272,6 +320,7 @@ fn measure(file: &Path, presses: usize) {
         let mut taken = Taken::default();
         viewer.press(&measured, &mut taken);
         let first = taken.painted.iter().copied().fold(0.0, f64::max);
+        let whole = taken.whole.iter().copied().fold(0.0, f64::max);
         while taken.painted.len() < presses {
             viewer.press(&measured, &mut taken);
         }
@@ -284,8 +333,13 @@ fn measure(file: &Path, presses: usize) {
             _ => "",
         };
         let worked = worked.map_or_else(String::new, |worked| format!("{worked:.1}"));
+        let most = WHOLE.iter().find(|(of, _)| *of == what).map_or(f64::MAX, |(_, most)| *most);
+        let exceeded_by_whole = if whole > most { "  EXCEEDED as a whole" } else { "" };
+        let sent = taken.sent;
+        let exceeded_by_bytes = if sent > BYTES { "  EXCEEDED in bytes" } else { "" };
         println!(
-            "{what:36}{median:8.2}{p99:8.2}{first:8.2}{worked:>10}{exceeded}{exceeded_by_worker}"
+            "{what:36}{median:8.2}{p99:8.2}{first:8.2}{worked:>10}{whole:8.1}{sent:7}{exceeded}\
+             {exceeded_by_worker}{exceeded_by_whole}{exceeded_by_bytes}"
         );
     }
     println!("{:.0} MB resident", megabytes("VmRSS:"));

@@ -32,6 +32,7 @@ Examples:
   csprof report run.csprof --view threads --refine 'through MPI_*'
   csprof report run.csprof --metric realtime --sort cputime
   csprof report run.csprof --view tables --path 'main > solve' --extended
+  csprof report run.csprof --view butterfly --path solve
   csprof report run.csprof --view distribution --path 'solve > MPI_Wait' --over rank
   csprof report run.csprof --source solve --path-map /build/app=/home/me/app
   csprof report run.csprof --format json | jq '.rows[0]'";
@@ -121,6 +122,8 @@ enum ReportView {
     Lines,
     /// What a path costs when it is made longer by one function: Hall's tables; see --path
     Tables,
+    /// The callers of a function, the function, and what it calls; see --path
+    Butterfly,
     /// Processes and their threads, and the imbalance of peers: of ranks, or of processes of one
     /// program, and of threads that do the same work
     Threads,
@@ -187,18 +190,23 @@ impl Report {
         let orders = self.sort.is_some() || self.rows.reverse || self.rows.open().is_some();
         let is_distribution = self.view == ReportView::Distribution;
         let is_tables = self.view == ReportView::Tables;
+        let is_butterfly = self.view == ReportView::Butterfly;
         let is_of_peers = is_of_threads || is_distribution;
         let has_rows = self.format != Format::Text && !is_of_peers;
-        self.rows.check(is_tables, is_distribution)?;
+        self.rows.check(is_tables, is_distribution || is_butterfly)?;
         let cause = if is_of_peers && orders {
             "--sort, --reverse and --open are for views of functions"
-        } else if is_distribution && self.depth.is_some() {
+        } else if (is_distribution || is_butterfly) && self.depth.is_some() {
             "--depth is for views of functions"
+        } else if is_butterfly && !self.rows.has_path() {
+            "--view butterfly is of one function, by --path"
         } else if (self.over.is_some() || self.exclusive) && !is_distribution {
             "--over and --exclusive are for --view distribution"
         } else if self.exclusive && !self.rows.has_path() {
             "--exclusive is of one function or path, by --path: all that is shown has no own code"
-        } else if self.spread && (is_of_peers || is_tables || self.places().is_some()) {
+        } else if self.spread
+            && (is_of_peers || is_tables || is_butterfly || self.places().is_some())
+        {
             "--spread is for the views top-down, callers and flat"
         } else if self.by.is_some() && self.view != ReportView::Flat {
             "--by is for --view flat; --view modules is the same as --view flat --by module, and \
@@ -206,9 +214,9 @@ impl Report {
         } else if self.addresses && !has_rows {
             "--addresses is for rows of functions with --format json or csv; text shows addresses \
              by --refine 'by address'"
-        } else if self.source.is_some() && self.format != Format::Text {
-            "--source has the format text; --refine 'by line' --view flat has the same numbers in \
-             json and csv"
+        } else if self.source.is_some() && self.format == Format::Csv {
+            "--source has the formats text and json; --refine 'by line' --view flat has the same \
+             numbers in csv"
         } else if self.sets && self.format == Format::Csv {
             "--sets has the formats text and json"
         } else {
@@ -333,6 +341,7 @@ impl Report {
                 View::Flat
             }
             ReportView::Tables => View::Tables,
+            ReportView::Butterfly => View::Butterfly,
         };
         let refined = match self.addresses {
             true => refined.then(&Stage::By(Grain::Address))?,
@@ -341,6 +350,13 @@ impl Report {
         let refined = match self.places() {
             Some(grain) => unwatched(|watch| places(&refined, grain, watch)),
             None => refined,
+        };
+        let (table, callers) = match view {
+            View::Butterfly => {
+                let (table, callers) = self.rows.butterfly(&refined, files)?;
+                (Some((table, String::new())), callers)
+            }
+            _ => (self.rows.table(view == View::Tables, &refined, files)?, Vec::new()),
         };
         let usual = Sort::usual(view.cost(), profile);
         let key = self.sort.as_ref().map(|by| by.column(profile)).transpose()?;
@@ -358,7 +374,8 @@ impl Report {
             addresses: self.addresses,
             spread: self.spread,
             edges: false,
-            table: self.rows.table(view == View::Tables, &refined, files)?,
+            table,
+            callers,
         };
         Ok((refined, options))
     }
@@ -371,9 +388,13 @@ impl Report {
         out: &mut impl Write,
     ) -> Result<()> {
         let function = report::source::function_named(refined, name).map_err(WrongUsage)?;
-        report::source::text(refined, function, &self.paths.sources(), options, out)
-            .and_then(|()| out.flush())
-            .context(print::CANNOT_PRINT)
+        let sources = self.paths.sources();
+        let written = match self.format {
+            Format::Json => report::source::json(refined, function.0, &sources, options, out),
+            // `check` has refused CSV.
+            _ => report::source::text(refined, function, &sources, options, out),
+        };
+        written.and_then(|()| out.flush()).context(print::CANNOT_PRINT)
     }
 
     fn list_sets(&self, refined: &Refined, appearance: Appearance) -> Result<ExitCode> {

@@ -5,8 +5,10 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::exit_code::WrongUsage;
+use crate::profile::FrameKind;
 use crate::refine::{Chain, Grain, Refined, Stopped, unwatched};
 use crate::set_files::SetFiles;
+use crate::views::Row;
 use crate::views::hall::{self, HallTable, Reach, Way};
 
 /// Rows by place, and the table of a path.
@@ -19,7 +21,8 @@ pub(super) struct RowChoice {
     #[arg(long, value_name = "ROWS", value_parser = open_rows)]
     open: Option<OpenRows>,
     /// With --view tables: the path, such as `main > solve >> memcpy`, or a function [default: the
-    /// empty path]. With --view distribution: what is spread, the same [default: all that is shown]
+    /// empty path]. With --view distribution: what is spread, the same [default: all that is
+    /// shown]. With --view butterfly: the function
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// With --view tables: with any number of calls between path and function
@@ -58,7 +61,7 @@ impl RowChoice {
         let cause = if (self.extended || self.upward) && !is_of_tables {
             "--extended and --upward are for --view tables"
         } else if self.path.is_some() && !is_of_tables && !has_path {
-            "--path is for --view tables, and of reports for --view distribution"
+            "--path is for --view tables, and of reports for --view distribution and butterfly"
         } else {
             return Ok(());
         };
@@ -79,6 +82,36 @@ impl RowChoice {
         let text = self.path.as_deref().unwrap_or("");
         let path = files.load().parse_path(text);
         Ok(path.map_err(|error| WrongUsage(format!("--path:\n{error}")))?)
+    }
+
+    /// The callees of the function at the end of the path, with its own row, and its callers.
+    ///
+    /// # Errors
+    ///
+    /// When the path is not one of this profile's, or ends with several functions.
+    pub(super) fn butterfly(
+        &self,
+        refined: &Refined,
+        files: &SetFiles,
+    ) -> Result<(HallTable, Vec<Row>)> {
+        let path = self.path(files)?;
+        let path = path.ok_or_else(|| WrongUsage("--path is empty: it names a function".into()))?;
+        let table = |way| {
+            let reach = Reach::Immediate;
+            let made = unwatched(|watch| {
+                Stopped::nested(HallTable::new(refined, Some(&path), way, reach, watch))
+            });
+            made.context("--path")
+        };
+        let (above, mut below) = (table(Way::Up)?, table(Way::Down)?);
+        let function = unwatched(|watch| Stopped::nested(hall::end_of(refined, &path, watch)));
+        let Some(function) = function.context("--path")? else {
+            let cause =
+                format!("--path: {path} ends with several functions; a butterfly is of one");
+            return Err(WrongUsage(cause).into());
+        };
+        (below.path.function, below.path.kind) = (function, FrameKind::Call);
+        Ok((below, above.rows))
     }
 
     /// The table and its title, if the view is that of tables.

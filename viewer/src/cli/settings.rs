@@ -571,7 +571,7 @@ mod tests {
             ("[diff]\nlimit = 3", "diff a b --format html", "diff a b --format csv"),
             ("[report]\nsort = 'edges'", "report a --view threads", "report a --view flat"),
             ("[report]\nby = 'file'", "report a", "report a --view flat"),
-            ("[report]\nformat = 'json'", "report a --source f", "report a"),
+            ("[report]\nformat = 'csv'", "report a --source f", "report a"),
             ("[report]\nthreshold = 3", "report a --sets", "report a"),
         ] {
             assert!(!suits(text, without), "{text}: {without}");

@@ -153,7 +153,7 @@ pub fn json(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let mut written = json::JsonRows::begin(&heading, out)?;
     rows.iter().try_for_each(|context| {
         let (row, depth) = (context.into(), depth(context));
-        written.write(&JsonRow { basis: &basis, columns: &columns, row, depth })
+        written.write(&JsonRow { basis: &basis, columns: &columns, row, depth: Some(depth) })
     })?;
     written.end()
 }

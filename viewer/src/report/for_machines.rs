@@ -26,7 +26,7 @@ impl<'r> ForMachines<'r> {
             View::TopDown | View::Places => true,
             // Those of a comparison are wanted to any depth: they may be the square of the nodes.
             View::Callers => !is_compared,
-            View::Flat | View::Tables => false,
+            View::Flat | View::Tables | View::Butterfly => false,
         };
         let list = if is_compared { diff::listing::list } else { list };
         let listing = (!is_all || !is_tree).then(|| list(refined, options, limits));

@@ -94,14 +94,17 @@ pub(super) struct JsonRow<'b> {
     /// Those of the row, and those of each metric.
     pub(super) columns: &'b [Vec<Column>; 2],
     pub(super) row: AnyRow<'b>,
-    pub(super) depth: u32,
+    /// Its level; lists of lines have none.
+    pub(super) depth: Option<u32>,
 }
 
 impl Serialize for JsonRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let [of_row, of_metrics] = self.columns;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("depth", &self.depth)?;
+        if let Some(depth) = self.depth {
+            map.serialize_entry("depth", &depth)?;
+        }
         self.members(of_row, &mut map)?;
         if !of_metrics.is_empty() {
             map.serialize_entry(
@@ -184,7 +187,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let mut rows = JsonRows::begin(&heading(refined, options, None), out)?;
     ForMachines::new(refined, options).each(|row, depth| {
         let row = row.into();
-        rows.write(&JsonRow { basis: &basis, columns: &columns, row, depth })
+        rows.write(&JsonRow { basis: &basis, columns: &columns, row, depth: Some(depth) })
     })?;
     rows.end()
 }

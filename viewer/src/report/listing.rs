@@ -161,14 +161,39 @@ pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
             let mut tree = callers(refined, options);
             list_tree(refined, &mut tree, sort, options, limits)
         }
-        View::Flat => list_rows(refined, functions(refined, sort, options), options.view, limits),
-        View::Tables => {
-            let mut rows =
-                options.table.as_ref().map_or(Vec::new(), |(table, _)| table.rows.clone());
-            rows.sort_unstable_by(|a, b| sort.compare(refined, a, b));
+        View::Flat => {
+            let rows = functions(refined, sort, options).into_iter().map(|row| (0, row)).collect();
             list_rows(refined, rows, options.view, limits)
         }
+        View::Tables => {
+            let rows = of_table(refined, options, sort).into_iter().map(|row| (0, row));
+            list_rows(refined, rows.collect(), options.view, limits)
+        }
+        View::Butterfly => {
+            list_rows(refined, butterfly(refined, options, sort), options.view, limits)
+        }
     }
+}
+
+/// The rows of the table, in order.
+fn of_table(refined: &Refined, options: &Options, sort: Sort) -> Vec<Row> {
+    let mut rows = options.table.as_ref().map_or(Vec::new(), |(table, _)| table.rows.clone());
+    rows.sort_unstable_by(|a, b| sort.compare(refined, a, b));
+    rows
+}
+
+/// The level of the function of a butterfly.
+const OF_FUNCTION: u32 = 1;
+
+/// Callers, the function one level below them, and its callees one level below it. What counts most
+/// is nearest to the function.
+fn butterfly(refined: &Refined, options: &Options, sort: Sort) -> Vec<(u32, Row)> {
+    let Some((table, _)) = &options.table else { return Vec::new() };
+    let mut callers = options.callers.clone();
+    callers.sort_unstable_by(|a, b| sort.compare(refined, b, a));
+    let levels = [callers, vec![table.path.clone()], of_table(refined, options, sort)];
+    let with_level = |(level, rows): (u32, Vec<Row>)| rows.into_iter().map(move |row| (level, row));
+    (0..).zip(levels).flat_map(with_level).collect()
 }
 
 /// The call tree, with what is wanted of its rows.
@@ -194,16 +219,27 @@ fn functions(refined: &Refined, sort: Sort, options: &Options) -> Vec<Row> {
     rows
 }
 
-fn list_rows(refined: &Refined, rows: Vec<Row>, view: View, limits: Limits) -> Listing {
+/// Rows with their levels in order, as far as they are within the limits: of a list the first ones,
+/// of a butterfly the function and what costs most.
+fn list_rows(refined: &Refined, rows: Vec<(u32, Row)>, view: View, limits: Limits) -> Listing {
     let scale = Scale::new(refined, limits);
+    let kept = (view == View::Butterfly && rows.len() > limits.rows).then(|| {
+        let mut places: Vec<usize> = (0..rows.len()).collect();
+        places.sort_by_key(|&place| {
+            let (level, row) = &rows[place];
+            (*level != OF_FUNCTION, Reverse(scale.of(row, view.cost())))
+        });
+        places.into_iter().take(limits.rows).collect::<HashSet<_>>()
+    });
     let mut listing = Listing::default();
-    for row in rows {
-        let is_small = scale.is_small(view, &row);
-        if is_small || listing.lines.len() >= limits.rows {
+    for (place, (depth, row)) in rows.into_iter().enumerate() {
+        let is_small = depth != OF_FUNCTION && scale.is_small(view, &row);
+        let is_full = listing.lines.len() >= limits.rows;
+        if is_small || !kept.as_ref().map_or(!is_full, |kept| kept.contains(&place)) {
             listing.left_out.add(view, &row, is_small);
         } else {
             let row = Row { has_children: false, ..row };
-            listing.lines.push(Line { depth: 0, row, left_out: LeftOut::default(), below: 0 });
+            listing.lines.push(Line { depth, row, left_out: LeftOut::default(), below: 0 });
         }
     }
     listing

@@ -33,7 +33,7 @@ use crate::views::columns::{Basis, PercentOf};
 use crate::views::hall::HallTable;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::{Sort, View};
+use crate::views::{Row, Sort, View};
 
 /// The metrics of a profile that has several; none of one that has not.
 fn several(refined: &Refined) -> Vec<(MetricRef, &Metric)> {
@@ -50,6 +50,7 @@ fn title(view: View, table: Option<&(HallTable, String)>) -> &str {
         View::Callers => "function, callers below it",
         View::Flat => "function",
         View::Places => "place",
+        View::Butterfly => "callers, function below them, callees below it",
         View::Tables => table.map_or("", |(_, title)| title),
     }
 }
@@ -114,8 +115,10 @@ pub struct Options {
     /// Whether the text of a comparison has edge counts. The forms for machines have them wherever
     /// they compare.
     pub edges: bool,
-    /// The table, and its title, for [`View::Tables`].
+    /// The table, and its title, for [`View::Tables`] and, of callees, for [`View::Butterfly`].
     pub table: Option<(HallTable, String)>,
+    /// The callers, for [`View::Butterfly`].
+    pub callers: Vec<Row>,
 }
 
 impl Options {

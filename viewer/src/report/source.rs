@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::Options;
 use super::aligned::Aligned;
+use super::json::{Heading, JsonRow, JsonRows, heading};
 use super::text::{account_for, cut, dots};
 use crate::profile::{FunctionRef, base_name};
 use crate::refine::{Refined, unwatched};
@@ -145,6 +147,76 @@ pub fn text(
     Ok(())
 }
 
+/// What stands before the lines.
+#[derive(Serialize)]
+struct SourceHeading<'r> {
+    #[serde(flatten)]
+    heading: Heading<'r>,
+    function: &'r str,
+    file: Option<&'r str>,
+    /// Where its text was found.
+    found: Option<String>,
+}
+
+/// A line.
+#[derive(Serialize)]
+struct SourceRow<'r> {
+    line: u32,
+    text: Option<&'r str>,
+    of_function: bool,
+    calls: bool,
+    inlines: bool,
+    #[serde(flatten)]
+    numbers: JsonRow<'r>,
+}
+
+/// Writes the lines with samples of the file of a function, as an object for scripts.
+///
+/// # Errors
+/// Those of `out`.
+pub fn json(
+    refined: &Refined,
+    function: FunctionRef,
+    sources: &Sources,
+    options: &Options,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let file = file_of(refined, function).map(|file| refined.profile.string(file));
+    let lines =
+        file.map(|path| unwatched(|watch| SourceLines::new(refined, path, Some(function), watch)));
+    let source = file.and_then(|path| {
+        sources.show(&refined.profile.info, path, &modules_of(&refined.profile, path)).ok()
+    });
+    let heading = SourceHeading {
+        heading: heading(refined, options, None),
+        function: &refined.functions[function.index()].name,
+        file,
+        found: source.as_ref().map(|source| source.path.to_string_lossy().into_owned()),
+    };
+    let mut rows = JsonRows::begin(&heading, out)?;
+    for line in lines.iter().flat_map(|lines| &lines.lines) {
+        let of_lines = lines.as_ref().map_or(refined, |lines| &lines.forest);
+        let basis = Basis { measure: options.measure.unwrap_or_default(), ..Basis::new(of_lines) };
+        let mut columns = basis.for_machines(Cost::Inclusive);
+        columns[0].retain(|of| matches!(of.id, Id::Inclusive | Id::Exclusive | Id::Edges));
+        let text = source.as_ref().and_then(|source| source.text.line(line.number));
+        rows.write(&SourceRow {
+            line: line.number,
+            text: text.as_deref(),
+            of_function: line.is_of_function,
+            calls: line.calls,
+            inlines: line.inlines,
+            numbers: JsonRow {
+                basis: &basis,
+                columns: &columns,
+                row: (&line.row).into(),
+                depth: None,
+            },
+        })?;
+    }
+    rows.end()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +255,42 @@ mod tests {
         let far = file.replace("line 2;", "").lines().take(4).collect::<Vec<_>>().join("\n");
         let told = report("work", &far);
         assert!(told.contains("it has 4 lines, and line 9 was sampled"), "{told}");
+    }
+
+    #[test]
+    fn lines_for_scripts_have_their_text_and_what_is_on_them() {
+        let outline = "main 1 e=1 at:/src/a.c:9\n  work 2 e=5 at:/src/a.c:2\n    \
+                       work 1 at:/src/a.c:3\n      inner 4 inline at:/src/a.c:7\n";
+        let refined = Refined::base(&from_outline(outline).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.c"), "one\ntwo \"2\"\nthree\n").unwrap();
+        let map = format!("/src={}", folder.path().display()).parse().unwrap();
+        let (function, _) = function_named(&refined, "work").unwrap();
+        let written = |sources| {
+            let mut out = Vec::new();
+            json(&refined, function, &sources, &Options::default(), &mut out).unwrap();
+            serde_json::from_slice::<serde_json::Value>(&out).unwrap()
+        };
+        let report = written(Sources::new(vec![map]));
+        assert_eq!(report["function"], "work");
+        assert_eq!(report["file"], "/src/a.c");
+        assert_eq!(report["shown"], 8);
+        let rows = report["rows"].as_array().unwrap();
+        let numbers = |row: &serde_json::Value| {
+            ["line", "inclusive", "exclusive"].map(|key| row[key].as_u64().unwrap())
+        };
+        let all: Vec<_> = rows.iter().map(numbers).collect();
+        assert_eq!(all, [[2, 7, 2], [3, 5, 1], [7, 4, 4], [9, 8, 1]]);
+        assert_eq!(rows[0]["text"], "two \"2\"");
+        assert_eq!(rows[2]["text"], serde_json::Value::Null, "the file has no such line");
+        let marks = |row: &serde_json::Value| {
+            ["of_function", "calls", "inlines"].map(|key| row[key].as_bool().unwrap())
+        };
+        let all: Vec<_> = rows.iter().map(marks).collect();
+        let (of, calls, inlines) = ([true, true, false], [false, true, false], [true, false, true]);
+        assert_eq!(all, [of, inlines, [false; 3], calls]);
+        assert_eq!(rows[0]["edges"], 5);
+        assert_eq!(written(Sources::default())["found"], serde_json::Value::Null);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use super::{Options, contexts, csv, json, text};
 use crate::profile::{MetricRef, Profile, from_outline};
 use crate::refine::{Refined, apply, parse};
-use crate::views::View;
+use crate::views::columns::Column;
 use crate::views::measure::Measure;
+use crate::views::{Sort, View};
 
 pub(super) fn profile(outline: &str) -> Profile {
     from_outline(outline).unwrap()
@@ -106,6 +107,21 @@ incl time     %  excl %    edges  time/edge     calls  call path
                                                         ... 2 more, together 40.4%
 "
     );
+}
+
+#[test]
+fn a_list_in_another_order_is_cut_in_that_order_and_says_so() {
+    let profile = profile(OUTLINE);
+    let refined = Refined::base(&profile);
+    let text = |sort| {
+        let options = Options { view: View::Flat, limit: Some(1), sort, ..Options::default() };
+        let mut out = Vec::new();
+        text::write(&refined, &options, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert!(text(None).contains("after the costliest 1 row (--limit)"), "{}", text(None));
+    let by_name = text(Some(Sort { key: Column::NAME, reversed: false }));
+    assert!(by_name.contains("after the first 1 row (--limit)"), "{by_name}");
 }
 
 #[test]

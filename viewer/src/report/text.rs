@@ -12,13 +12,13 @@ use super::listing::{LeftOut, Limits, Line, Listing, list};
 use super::{Options, View, basis_of_percentages, others, several, title};
 use crate::profile::{FrameKind, MetricRef, short_name};
 use crate::refine::Refined;
-use crate::views::Row;
 use crate::views::columns::{Basis, Column, Id};
 use crate::views::cost_lines::coverage;
 use crate::views::number::{Form, account, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
 use crate::views::strips::Strips;
 use crate::views::summary::{Summary, why_clustered, why_no_samples};
+use crate::views::{Row, Sort};
 
 /// Names longer than this lose their arguments and templates.
 const LONG_NAME: usize = 80;
@@ -318,7 +318,7 @@ impl Text<'_> {
         let dots = dots(self.form);
         let rows = count(rows as u64, self.form);
         let indent = " ".repeat(indent + INDENT * depth as usize);
-        if matches!(self.options.view, View::Tables | View::Places) {
+        if matches!(self.options.view, View::Tables | View::Butterfly | View::Places) {
             // What the rows of a table cost overlaps, and what places do, so its sum says nothing.
             return writeln!(out, "{indent}{dots} {rows} more");
         }
@@ -342,7 +342,12 @@ impl Text<'_> {
         }
         if beyond {
             let rows = counted(self.limits.rows as u64, "row", self.form);
-            cuts.push(format!("what came after the costliest {rows} (--limit)"));
+            // Lists are cut in the order they have.
+            let sort = self.options.sort(self.refined);
+            let usual = Sort::usual(self.options.view.cost(), &self.refined.profile);
+            let is_list = matches!(self.options.view, View::Flat | View::Tables);
+            let which = if is_list && sort != usual { "first" } else { "costliest" };
+            cuts.push(format!("what came after the {which} {rows} (--limit)"));
         }
         if deeper && self.options.open.is_some() {
             cuts.push("what is below closed rows (--open)".to_owned());

@@ -1,7 +1,7 @@
 //! Which columns fit, and where they are.
 //!
 //! The call path takes what the columns leave. Columns are dropped, what matters least first, until
-//! the call path has room; mostly that is from the right. The cost column is never dropped.
+//! the call path has room; mostly that is from the right. The column of the order is dropped last.
 
 use ratatui::style::Style;
 
@@ -98,8 +98,9 @@ const LONGEST_NAME: usize = 16;
 type WithCells = (Column, Option<usize>);
 
 impl Columns {
-    /// The columns for a screen of this width. Where not even the difference of a comparison has
-    /// room beside both costs, it stands without them.
+    /// The columns for a screen of this width. The column of the order is there before others;
+    /// where not even the difference of a comparison has room beside both costs, it stands without
+    /// them.
     #[must_use]
     pub fn fit(width: usize, basis: &Basis<'_>, wanted: WantedColumns<'_>) -> Self {
         let WantedColumns { cost, choices, .. } = wanted;
@@ -108,13 +109,29 @@ impl Columns {
             let columns: Vec<_> = basis.chosen(choice, cost).collect();
             columns.into_iter().map(|column| (column, choice.width)).collect::<Vec<_>>()
         };
-        let all: Vec<_> = choices.unwrap_or(&usual).iter().flat_map(of_choice).collect();
+        let mut all: Vec<_> = choices.unwrap_or(&usual).iter().flat_map(of_choice).collect();
         let columns = Self::fitting(width, &all, basis, wanted);
         let difference = Column::comparing(Id::Delta, cost);
-        let is_there = |column: Column| columns.numbers.iter().any(|of| of.column == column);
+        let is_there = |wanted: &dyn Fn(Column) -> bool| {
+            columns.numbers.iter().any(|placed| wanted(placed.column))
+        };
         let is_wanted = all.iter().any(|(column, _)| *column == difference);
-        if choices.is_some() || !is_wanted || is_there(difference) {
+        if choices.is_some() || is_there(&|column| column == difference) {
             return columns;
+        }
+        if !is_wanted {
+            let is_ordered = |column| sort_key(column) == Some(wanted.sort);
+            // Rather the numbers themselves than what else is in their order.
+            let ordered = all.iter().position(|(column, _)| *column == wanted.sort);
+            let ordered =
+                ordered.or_else(|| all.iter().position(|(column, _)| is_ordered(*column)));
+            return match ordered.filter(|_| !is_there(&is_ordered)) {
+                Some(at) => {
+                    all[..=at].rotate_right(1);
+                    Self::fitting(width, &all, basis, wanted)
+                }
+                None => columns,
+            };
         }
         let few = [Id::Delta, Id::Growth].map(|id| (Column::comparing(id, cost), None));
         Self::fitting(width, &few, basis, wanted)
@@ -338,13 +355,22 @@ mod tests {
         assert_eq!(shown(80, Column::EXCLUSIVE), "time | % all | excl% |  | edges | calls");
         let per_edge = Column::of(Id::PerEdge, None);
         assert_eq!(shown(80, per_edge), "time | % all | excl% | edges | calls | ");
-        // By name, and where the column has no room, it is of the first one.
-        for (width, sort) in [(80, Column::NAME), (60, per_edge)] {
-            let wanted = WantedColumns { sort, ..usual() };
-            let columns = Columns::fit(width, &screen(&refined), wanted);
-            assert_eq!(columns.numbers[1].column.id, Id::Bar);
-            assert_eq!(columns.barred, Column::INCLUSIVE);
-        }
+        // By name it is of the first one.
+        let wanted = WantedColumns { sort: Column::NAME, ..usual() };
+        let columns = Columns::fit(80, &screen(&refined), wanted);
+        assert_eq!(columns.numbers[1].column.id, Id::Bar);
+        assert_eq!(columns.barred, Column::INCLUSIVE);
+    }
+
+    #[test]
+    fn the_column_of_the_order_is_the_last_to_go() {
+        let profile = from_outline("main 9\n").unwrap();
+        let refined = Refined::base(&profile);
+        let shown = |width, sort| headings_of(width, &refined, WantedColumns { sort, ..usual() });
+        assert_eq!(shown(40, Column::EXCLUSIVE), "excl time");
+        assert_eq!(shown(40, Column::of(Id::PerEdge, None)), "time/edge");
+        assert!(shown(60, Column::of(Id::PerEdge, None)).starts_with("time | time/edge"));
+        assert_eq!(shown(40, Column::NAME), "time");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use csprof_format::profile::Metric;
 
-use super::model::{Model, Over};
+use super::model::{Model, Over, Selected};
 use super::page::{Item, Page};
-use crate::views::columns::Column;
+use crate::views::columns::{AnyRow, Column};
 use crate::views::notes::State;
 use crate::views::number::{amount, count, counted};
 
@@ -20,7 +20,10 @@ pub fn page(model: &Model) -> Option<Page> {
         items.extend(texts.into_iter().map(|(name, text)| Item::Pair(name, text)));
         return Some(Page::new("The numbers of this line", items));
     }
-    let row = model.selected()?.row;
+    let Selected { line, row } = model.selected()?;
+    // What is above outermost rows is no row.
+    let rows = model.rows().filter(|rows| rows.depth(line) > 1);
+    let row = AnyRow::from((row, rows.and_then(|rows| rows.parent(line))));
     let basis = model.basis();
     let about = model.sheet().about;
     let explained = |columns: Vec<Column>| {
@@ -28,7 +31,7 @@ pub fn page(model: &Model) -> Option<Page> {
         texts.map(|(name, text)| Item::Pair(name, text)).collect::<Vec<_>>()
     };
     let [words, costs, edges] = basis.explained(model.sheet().cost).map(explained);
-    let mut items = vec![Item::Text(model.row_name(row).to_owned()), Item::Gap];
+    let mut items = vec![Item::Text(model.row_name(row.row).to_owned()), Item::Gap];
     items.extend(words);
     items.extend(noted(model));
     items.push(Item::Gap);

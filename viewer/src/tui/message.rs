@@ -400,26 +400,25 @@ impl Message {
         )
     }
 
-    /// Whether it does more when it happens again, so that a count can tell how often.
+    /// How often a count may have it happen: once where it does no more when it happens again; and
+    /// not often where it orders all rows or goes round a few things.
     #[must_use]
-    pub fn can_be_repeated(&self) -> bool {
-        matches!(
-            self,
+    pub fn most_times(&self) -> usize {
+        match self {
             Self::Up
-                | Self::Down
-                | Self::PageUp
-                | Self::PageDown
-                | Self::HalfPageUp
-                | Self::HalfPageDown
-                | Self::Open
-                | Self::Close
-                | Self::SearchNext
-                | Self::SearchPrevious
-                | Self::NextMetric
-                | Self::PreviousMetric
-                | Self::SortNext
-                | Self::Own(_)
-        )
+            | Self::Down
+            | Self::PageUp
+            | Self::PageDown
+            | Self::HalfPageUp
+            | Self::HalfPageDown
+            | Self::Open
+            | Self::Close
+            | Self::SearchNext
+            | Self::SearchPrevious
+            | Self::Own(_) => usize::MAX,
+            Self::NextMetric | Self::PreviousMetric | Self::SortNext => 20,
+            _ => 1,
+        }
     }
 
     /// Whether it does something with the selected row, so that the action menu offers it.

@@ -359,7 +359,14 @@ pub const FRAME: &[Keys] = &[
 /// A page of text over the view: help, explanation, a command line.
 pub static PAGE: Mode = Mode {
     title: "pages of text",
-    keys: &[&[Keys::Of(MOVE), Keys::Of(FIND), Keys::Of(HELP), Keys::Of(LEAVE), Keys::Of(ALWAYS)]],
+    keys: &[&[
+        Keys::Of(MOVE),
+        Keys::Of(READ),
+        Keys::Of(FIND),
+        Keys::Of(HELP),
+        Keys::Of(LEAVE),
+        Keys::Of(ALWAYS),
+    ]],
 };
 
 /// The action menu. The keys of its items mean there what they mean in the view.

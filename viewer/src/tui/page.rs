@@ -111,6 +111,27 @@ impl Page {
         self.columns(cells).iter().map(|(_, _, lines)| lines.len()).max().unwrap_or(0)
     }
 
+    /// The same without the last parts of each column that are not within so many lines of so many
+    /// cells.
+    #[must_use]
+    pub fn shortened(mut self, cells: usize, lines: usize) -> Self {
+        let first_beside = self.items.len() + 1;
+        let columns = self.columns(cells);
+        for (_, _, of_column) in &columns {
+            let Some(line) = of_column.get(lines) else { continue };
+            match line.item.checked_sub(first_beside) {
+                Some(at) => self.beside.truncate(at),
+                None => {
+                    self.items.truncate(line.item);
+                    if columns.len() == 1 {
+                        self.beside.clear();
+                    }
+                }
+            }
+        }
+        self
+    }
+
     /// All its parts; lines have them by their place here.
     fn items(&self) -> impl Iterator<Item = &Item> {
         let gap = (!self.beside.is_empty()).then_some(&Item::Gap);

@@ -124,6 +124,24 @@ fn downward(
     Ok(tallied)
 }
 
+/// The function with which the matches of a path end; `None` where they end with several. O(nodes).
+///
+/// # Errors
+/// A frame of the path matches nothing that is shown, or the watch ended it.
+pub fn end_of(
+    refined: &Refined,
+    path: &Chain,
+    watch: &Watch<'_>,
+) -> Result<Option<FunctionRef>, Stopped> {
+    let ends = refined.ends_of(path, watch)?;
+    let nodes = (0..refined.node_count()).filter(|node| ends.contains(*node));
+    let mut functions = nodes.map(|node| refined.frames[refined.frame[node].index()].function);
+    let Some(first) = functions.next() else { return Ok(None) };
+    let key = refined.key(first);
+    let is_it = |function| function == first || refined.is_function(function, &key);
+    Ok(functions.all(is_it).then_some(first))
+}
+
 /// What the rows of a table are, in words: `called directly by: main > solve`.
 #[must_use]
 pub fn title(path: Option<&Chain>, way: Way, reach: Reach) -> String {

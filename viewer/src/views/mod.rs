@@ -72,6 +72,8 @@ pub enum View {
     Flat,
     /// A table of a [path](hall).
     Tables,
+    /// The callers of a function, the function, and what it [calls](hall::Butterfly).
+    Butterfly,
     /// Places: load modules, files, functions, lines; the forest is one of
     /// [`places`](places::places).
     Places,
@@ -82,7 +84,7 @@ impl View {
     #[must_use]
     pub const fn cost(self) -> Cost {
         match self {
-            Self::TopDown | Self::Tables | Self::Places => Cost::Inclusive,
+            Self::TopDown | Self::Tables | Self::Butterfly | Self::Places => Cost::Inclusive,
             Self::Callers | Self::Flat => Cost::Exclusive,
         }
     }

@@ -117,14 +117,47 @@ impl<D: Direction> RowTree<D> {
         Some(if is_it(&first) { first } else { named.find(is_it).unwrap_or(first) })
     }
 
+    /// The same, or else the first such row within loops that stand between the two.
+    pub fn child_or_in_loop(&mut self, refined: &Refined, id: RowId, step: &Step) -> Option<RowId> {
+        if let Some(child) = self.child(refined, id, step) {
+            return Some(child);
+        }
+        if step.kind == FrameKind::Loop {
+            return None;
+        }
+        let loops = |tree: &mut Self, id| {
+            let children = tree.children(refined, id).to_vec();
+            children
+                .into_iter()
+                .filter(|&child| tree.row(child).kind == FrameKind::Loop)
+                .collect::<Vec<_>>()
+        };
+        let mut within = loops(self, id);
+        let mut place = 0;
+        while let Some(&at) = within.get(place) {
+            if let Some(child) = self.child(refined, at, step) {
+                return Some(child);
+            }
+            let inner = loops(self, at);
+            within.extend(inner);
+            place += 1;
+        }
+        None
+    }
+
     /// The row at a path, or the nearest there is: steps that are gone (hidden, or above a new
-    /// root) are passed over. The second value says whether every step was found.
+    /// root) are passed over, and so are loops that have come between. The second value says
+    /// whether every step was found.
     pub fn locate(&mut self, refined: &Refined, path: &Path) -> (RowId, bool) {
         let mut at = RowId::ROOT;
         let mut whole = true;
         for step in &path.0 {
-            match self.child(refined, at, step) {
-                Some(child) => at = child,
+            match self.child_or_in_loop(refined, at, step) {
+                Some(child) => {
+                    // A row within a loop may be a part of what was meant.
+                    whole &= self.parent(child) == Some(at);
+                    at = child;
+                }
                 None => whole = false,
             }
         }

@@ -72,6 +72,16 @@ pub fn places(
     Ok(refined.with_nodes(added, frames, nodes, of_metrics, streams, shown))
 }
 
+/// The kind of the place of a function: called, inlined, left by a tail call or found by an address
+/// alone, it is one function.
+#[must_use]
+pub fn kind_of_function(kind: FrameKind) -> FrameKind {
+    match kind {
+        FrameKind::Inline | FrameKind::Tail | FrameKind::Unknown => FrameKind::Call,
+        kind => kind,
+    }
+}
+
 /// What makes two frames lie in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
@@ -122,11 +132,7 @@ impl<'r> Tree<'r> {
         let file = function.file.or(frame.file);
         let file =
             file.filter(|_| matches!(outermost, Grain::Module | Grain::File)).map(Place::File);
-        // Called, inlined, left by a tail call or found by an address alone, it is one function.
-        let kind = match frame.kind {
-            FrameKind::Inline | FrameKind::Tail | FrameKind::Unknown => FrameKind::Call,
-            kind => kind,
-        };
+        let kind = kind_of_function(frame.kind);
         let line = (frame.line > 0).then_some(Place::Line(frame.file, frame.line));
         let all = [module, file, Some(Place::Function(frame.function, kind)), line];
         let mut above = 0;

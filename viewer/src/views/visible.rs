@@ -253,7 +253,8 @@ impl Visible {
     }
 
     /// The rows of a tree with those open that were open elsewhere and are there. Rows that are
-    /// gone hand what was open below them to the row above.
+    /// gone hand what was open below them to the row above, and loops that have come between are
+    /// open.
     pub fn with_open<D: Direction>(
         tree: &mut RowTree<D>,
         refined: &Refined,
@@ -264,10 +265,11 @@ impl Visible {
         let mut found = vec![top];
         for (above, step) in &paths.rows {
             let above = found[*above as usize];
-            let row = tree.child(refined, above, step);
-            if let Some(row) = row {
-                open.insert(row);
-            }
+            let row = tree.child_or_in_loop(refined, above, step);
+            let up_to_it = std::iter::successors(row, |at| tree.parent(*at));
+            up_to_it.take_while(|at| *at != above).for_each(|at| {
+                open.insert(at);
+            });
             found.push(row.unwrap_or(above));
         }
         let mut visible = Self { top, lines: Vec::new(), open };

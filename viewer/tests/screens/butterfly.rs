@@ -1,9 +1,14 @@
 //! The butterfly: callers and callees of one function.
 
+use clap::Parser as _;
 use csprof::profile::{Profile, from_outline};
+use csprof::report::listing::{Limits, list};
+use csprof::set_files::SetFiles;
 use insta::assert_snapshot;
 
 use super::compare::compared;
+use super::export::exported;
+use super::repro::{Command, Line};
 use super::{Viewer, screen, solver};
 
 /// Name, inclusive and exclusive samples of each row of the view.
@@ -48,6 +53,32 @@ fn what_counts_most_is_nearest_to_the_function() {
     viewer.press("/f<enter>BS");
     let names: String = rows(&viewer).iter().map(|(name, ..)| name.as_str()).collect();
     assert_eq!(names, "bacfxy", "turned round, the function stays between them");
+}
+
+#[test]
+fn a_report_has_the_same_rows_and_says_which_are_which() {
+    let profile = from_outline(
+        "main 0\n  a 0\n    f 5\n  b 0\n    f 9\n      x 3\n      y 6\n  c 0\n    f 1\n",
+    )
+    .unwrap();
+    let reported = |keys: &str| {
+        let (words, csv) = exported(&profile, &format!("{keys}:export a.csv<enter>")).unwrap();
+        let level_and_name = |line: &str| line.splitn(3, ',').take(2).collect::<String>();
+        (words, csv.lines().skip(1).map(level_and_name).collect::<Vec<_>>().join(" "))
+    };
+    let (words, rows) = reported("/f<enter>B");
+    assert_eq!(rows, "0c 0a 0b 1f 2y 2x");
+    assert!(words.ends_with("--view butterfly --path \"f\" --open none"), "{words}");
+    assert_eq!(reported("/f<enter>BS").1, "0b 0a 0c 1f 2x 2y");
+    // A limit leaves out what costs least, on either side.
+    let line = "csprof report f --view butterfly --path f --limit 3";
+    let Line { command, appearance } = Line::try_parse_from(line.split(' ')).unwrap();
+    let Command::Report(report) = command else { panic!() };
+    let (refined, options) = report.prepare(&profile, appearance, &SetFiles::default()).unwrap();
+    let listing = list(&refined, &options, Limits::for_text(&options));
+    let names =
+        listing.lines.iter().map(|line| &*refined.functions[line.row.function.index()].name);
+    assert_eq!(names.collect::<Vec<_>>(), ["b", "f", "y"]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ struct Looks {
 }
 
 /// What is asked for after these keys: the command line, and what it gives.
-fn exported(profile: &Profile, keys: &str) -> Result<(String, String), String> {
+pub(super) fn exported(profile: &Profile, keys: &str) -> Result<(String, String), String> {
     let mut viewer = Viewer::new(profile, "80x24");
     viewer.press(keys);
     match viewer.effects.pop() {

@@ -209,6 +209,16 @@ main 1
     assert_eq!(stages("LL"), "");
     assert_eq!(stages("3L"), "by loop");
     assert_eq!(stages("fhide dot<enter>LL"), "hide dot");
+    // Who looked at a row looks at it still, within its loops.
+    let mut viewer = Viewer::new(&profile, "80x24");
+    viewer.press("/dot<enter>");
+    for (key, above) in [("L", "loop at mm.c:11"), ("L", "mm"), ("u", "loop at mm.c:11")] {
+        viewer.press(key);
+        let (rows, selected) = (viewer.model.rows().unwrap(), viewer.model.selected().unwrap());
+        let name = |row| viewer.model.row_name(row);
+        assert_eq!(name(selected.row), "dot");
+        assert_eq!(name(rows.parent(selected.line).unwrap()), above);
+    }
     assert_snapshot!(screen(&profile, "80x16", "LE<space>e"));
     assert_snapshot!(screen(&solver(), "80x24", "L"));
 }

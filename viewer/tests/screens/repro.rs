@@ -17,15 +17,15 @@ use super::metrics::waiting;
 use super::{SOLVER, Viewer, solver};
 
 #[derive(Parser)]
-struct Line {
+pub(super) struct Line {
     #[command(subcommand)]
-    command: Command,
+    pub(super) command: Command,
     #[command(flatten)]
-    appearance: Appearance,
+    pub(super) appearance: Appearance,
 }
 
 #[derive(Subcommand)]
-enum Command {
+pub(super) enum Command {
     Report(Report),
     Diff(Diff),
 }

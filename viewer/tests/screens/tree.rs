@@ -62,6 +62,33 @@ fn pages_are_searched_as_they_are_read() {
 }
 
 #[test]
+fn pages_scroll_as_in_less() {
+    let mut viewer = Viewer::new(&solver(), "80x20");
+    let mut first_line = |keys: &str| {
+        let title = viewer.press(keys).screen().lines().nth(2).unwrap().to_owned();
+        title.trim_end_matches([' ', '─']).rsplit(' ').nth(2).unwrap().to_owned()
+    };
+    assert_eq!(first_line("?"), "1-16");
+    assert_eq!(first_line("<space>"), "16-31");
+    assert_eq!(first_line("b"), "1-16");
+}
+
+#[test]
+fn a_legend_has_as_many_lines_as_there_are() {
+    let seen = |height: usize| {
+        let mut viewer = Viewer::new(&solver(), &format!("80x{height}"));
+        viewer.model.is_new = true;
+        let screen = viewer.screen();
+        ["What is what", "calls  Many", "q    quit", "-9 of"].map(|text| screen.contains(text))
+    };
+    let rows = Viewer::new(&solver(), "80x40").model.rows().unwrap().len();
+    // Three lines above, two below, and one of the title.
+    assert_eq!(seen(rows + 5 + 10), [true, true, true, false]);
+    assert_eq!(seen(rows + 5 + 8), [true, true, false, false]);
+    assert_eq!(seen(rows + 5 + 5), [false; 4]);
+}
+
+#[test]
 fn who_has_not_moved_sees_what_comes_first() {
     let profile = solver();
     let mut viewer = Viewer::new(&profile, "80x10");
@@ -131,7 +158,11 @@ fn percent_of_what_is_shown() {
 
 #[test]
 fn explained_numbers() {
-    assert_snapshot!(screen(&solver(), "80x24", "jjll="));
+    let page = screen(&solver(), "80x24", "jjll=");
+    assert!(page.contains("of the row above = "), "{page}");
+    assert_snapshot!(page);
+    let page = screen(&solver(), "80x24", "=");
+    assert!(page.contains(" measured = ") && !page.contains("of the row above = "), "{page}");
 }
 
 #[test]

@@ -172,7 +172,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let columns = basis.for_machines(options.view.cost());
     rows.each(|row, depth| {
         let row = row.into();
-        written.write(&JsonRow { basis: &basis, columns: &columns, row, depth })
+        written.write(&JsonRow { basis: &basis, columns: &columns, row, depth: Some(depth) })
     })?;
     written.end()
 }

@@ -82,6 +82,8 @@ pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
             }
             None => Listing::default(),
         },
+        // `csprof diff` has none.
+        View::Butterfly => Listing::default(),
         View::Callers | View::Flat => {
             let mut tree = unwatched(|watch| Callers::new(refined, watch));
             list_tree(refined, &mut tree, options, limits, most)

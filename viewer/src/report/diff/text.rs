@@ -200,7 +200,7 @@ impl<'t> Text<'t> {
         let row = match self.options.view {
             View::TopDown => "call path",
             View::Places => "place",
-            View::Callers | View::Flat | View::Tables => "function",
+            View::Callers | View::Flat | View::Tables | View::Butterfly => "function",
         };
         let share = self.limits.share;
         format!("No {row} differs by {share}% of the total; --threshold 0 shows all.")

@@ -255,13 +255,19 @@ fn bar_style(theme: Theme, basis: &Basis<'_>, row: &Row, cost: Cost) -> Style {
     theme.heat(row.of(metric).exclusive, basis.whole(metric))
 }
 
+/// Fewer lines of the legend tell too little.
+const LEAST_LEGEND: usize = 5;
+
 /// What the columns mean and what to press first, in lines that no row needs: until a key is
-/// pressed. Nothing, if it has too little room.
+/// pressed. The last of it go where there is too little room: the line of hints has those keys.
+/// Nothing, if there is room for a few lines only.
 fn legend(canvas: &mut Canvas<'_>, model: &Model, lines: Range<usize>) {
     let columns: Vec<_> = model.columns().numbers.iter().map(|placed| placed.column).collect();
     let page = help::legend(&model.keymap, model.mode(), &columns, &model.basis());
+    // Its title has a line of its own.
+    let page = page.shortened(canvas.width(), lines.len().saturating_sub(1));
     let height = page.height(canvas.width());
-    if height + 1 < lines.len() {
+    if height >= LEAST_LEGEND {
         page.draw(canvas, model.theme, lines.end - height..lines.end);
     }
 }

@@ -57,7 +57,7 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     if message.is_about_a_row() && matches!(model.over.last(), Some(Over::Menu(_))) {
         model.over.pop();
     }
-    let times = if message.can_be_repeated() { times } else { 1 };
+    let times = times.min(message.most_times());
     let mut effects = Vec::new();
     for _ in 0..times {
         effects.extend(apply(model, message.clone()));

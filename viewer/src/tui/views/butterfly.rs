@@ -295,7 +295,16 @@ impl View for Butterfly {
         }
     }
 
-    fn repro(&self, _shown: &Refined) -> Repro {
-        Repro::None("two tables: report --view tables --path FUNCTION, and again with --upward")
+    fn repro(&self, shown: &Refined) -> Repro {
+        match &self.about {
+            _ if shown.profile.comparison.is_some() => Repro::None(
+                "two tables: csprof diff --view tables --path FUNCTION, and again with --upward",
+            ),
+            None => Repro::None("no function is selected"),
+            Some(about) => {
+                let words = ["--view", "butterfly", "--path"].map(str::to_owned).into_iter();
+                Repro::OfRows(words.chain([about.text()]).collect())
+            }
+        }
     }
 }

@@ -17,10 +17,12 @@ use super::callers::{self, Functions};
 use super::lazy::{LazyTable, first_table};
 use crate::profile::MetricRef;
 use crate::refine::{Grain, Refined};
-use crate::views::Cost;
 use crate::views::callers::Upward;
 use crate::views::columns::About;
+use crate::views::path::{Path, Step};
+use crate::views::places::kind_of_function;
 use crate::views::top_down::Downward;
+use crate::views::{Cost, Row};
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Flat",
@@ -229,7 +231,7 @@ impl View for Flat {
         self.forest = self.forest.take().map(|forest| forest.looking_at(metric));
     }
 
-    fn act(&mut self, action: Action, _shown: &Refined) -> Outcome {
+    fn act(&mut self, action: Action, shown: &Refined) -> Outcome {
         let at = GRAINS.iter().position(|grain| *grain == self.grain).unwrap_or(1);
         let next = if action == COARSER { at + 1 } else { at.wrapping_sub(1) };
         let Some(&grain) = GRAINS.get(next) else {
@@ -238,7 +240,15 @@ impl View for Flat {
                 _ => "lines are the finest",
             });
         };
+        // A function stays selected where functions are the outermost rows, too.
+        let functions = self.functions.table.as_ref().filter(|_| grain == Grain::Line);
+        let selected = functions.and_then(|table| table.line(table.selected()));
+        let path = functions.zip(selected).map(|(table, line)| {
+            let Row { function, kind, .. } = *table.row(line);
+            Path(vec![Step::new(shown.key(function), kind_of_function(kind), function)])
+        });
         self.regrain(grain);
+        self.places.reveal_path(shown, path);
         Outcome::said(match grain {
             Grain::Module => "load modules, and in them files, functions, lines",
             Grain::File => "files, and in them functions, lines",
