@@ -8,6 +8,9 @@ use csprof_format::launch::{
     Detail, Details, Label, MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind, Unit,
 };
 
+use crate::launch::kernel_events::{self, Found, Machine, NotFound};
+use crate::refine::nearest;
+
 const SECOND_NS: f64 = 1e9;
 
 /// Units of a period, in nanoseconds.
@@ -30,8 +33,10 @@ pub(super) struct Asked(pub(super) Vec<SampleSource>);
 ///
 /// A sentence that says what would be right.
 pub(super) fn parse(text: &str) -> Result<Asked, String> {
-    let (name, amount) = match text.split_once('@') {
-        Some((name, amount)) => (name, Some(amount)),
+    // An `@` among a unit's terms is theirs.
+    let terms = text.rfind('/').map_or(0, |slash| slash + 1);
+    let (name, amount) = match text[terms..].find('@') {
+        Some(at) => (&text[..terms + at], Some(&text[terms + at + 1..])),
         None => (text, None),
     };
     let source = named(name)?;
@@ -56,9 +61,36 @@ fn named(name: &str) -> Result<SampleSource, String> {
         let detail = Detail::Label(label);
         return Ok(SampleSource { detail, ..SampleSource::of(SourceKind::Resource) });
     }
+    match kernel_events::find(&Machine::here(), name) {
+        Ok(Found { event, period }) => {
+            let detail = Detail::Event(event);
+            Ok(SampleSource { detail, ..SampleSource::of(SourceKind::Event).every(period) })
+        }
+        Err(NotFound::Wrong(why)) => Err(why),
+        Err(NotFound::Unknown { part, known }) => Err(unknown(name, &part, &known)),
+    }
+}
+
+/// That there is no such source, with what is near.
+fn unknown(name: &str, part: &str, known: &[String]) -> String {
     let offered = SourceKind::ALL.into_iter().filter(|kind| kind.properties().is_offered);
-    let names = offered.map(SourceKind::name).collect::<Vec<_>>().join(", ");
-    Err(format!("there is no sample source `{name}`; there are {names}"))
+    let offered: Vec<&str> = offered.map(SourceKind::name).collect();
+    let is_part = part != name;
+    let own = offered.iter().copied().filter(|_| !is_part);
+    let near = nearest(part, own.chain(known.iter().map(String::as_str)));
+    let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    let of = if is_part { format!(" (of `{name}`)") } else { String::new() };
+    match near.as_slice() {
+        [] => format!(
+            "there is no sample source `{part}`{of}; there are {}, and events of the kernel and the \
+             processor: csprof events lists them",
+            offered.join(", ")
+        ),
+        _ => format!(
+            "there is no sample source `{part}`{of}; near are {}; csprof events lists all",
+            near.join(", ")
+        ),
+    }
 }
 
 /// The period that an amount asks for, in the unit of its source.

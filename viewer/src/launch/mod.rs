@@ -11,7 +11,7 @@
 //! arena_read   arena → values          load_map   log → what was where, by epoch
 //! gather       all arenas → profile    metrics    which samples are of which source
 //! generated    names of code that processes generated while they ran
-//! output       where the profile goes
+//! output       where the profile goes       kernel_events   names of perf events
 //! ```
 //!
 //! Invariants: the program sees its own arguments, signals and standard streams and nothing else
@@ -26,6 +26,7 @@ pub mod collector_file;
 pub mod gather;
 pub mod generated;
 pub mod inherited;
+pub mod kernel_events;
 mod load_map;
 mod machine;
 mod metrics;
