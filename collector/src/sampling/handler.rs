@@ -56,12 +56,16 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     // code uses the state, so this is the only reference.
     let thread = unsafe { &mut *thread };
     let before = thread.sources.usage_before();
+    thread.sources.look();
     let Some((metric, weight)) = thread.sources.weight(info) else {
         // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
         return false;
     };
     // Of weight 0 it came too early.
     if weight > 0 {
+        take(thread, metric, weight, context, reading);
+    }
+    while let Some((metric, weight)) = thread.sources.take_due() {
         take(thread, metric, weight, context, reading);
     }
     thread.sources.leave_out_since(before);

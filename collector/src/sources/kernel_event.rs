@@ -1,9 +1,10 @@
 //! Any event that the kernel or the processor counts, by perf_event_open(2): page faults, context
 //! switches, cycles, tracepoints.
 //!
-//! A signal says nothing about what it stands for: several overflows may be one. So the weight is
-//! how many periods end by the [count](PerfCounter::last) that the event had at its last overflow,
-//! and what is left of a period goes on to the next sample. The first period has begun at random
+//! A signal says nothing about what it stands for: several overflows may be one, also of several
+//! events, for SIGTRAP is not queued. So each signal has all events of the thread looked at. The
+//! weight is how many periods end by the [count](PerfCounter::last) that an event had at its last
+//! overflow, and what is left of a period goes on to the next sample. The first period has begun at random
 //! before, as those of all sources. The kernel cannot be told so of an event that is to go on with
 //! whole ones, so its first overflow comes after a part of a period, and then the event is opened
 //! anew.
@@ -31,6 +32,8 @@ pub(super) struct ThreadEvent {
     handle: CounterHandle,
     own: fn(&Usage) -> u64,
     opening: Opening,
+    /// Periods that have passed and that no sample stands for yet.
+    due: u64,
     /// Times that the arena does not have yet, in nanoseconds: enabled and running.
     unnoted_ns: [u64; 2],
     throttled: bool,
@@ -60,6 +63,8 @@ pub struct CounterHandle {
     period: u64,
     /// Whether it may come by SIGTRAP alone.
     needs_trap: bool,
+    /// Whether a counter of the processor's has it, which stops where the kernel holds it up.
+    is_of_processor: bool,
 }
 
 #[derive(Debug)]
@@ -160,10 +165,12 @@ impl ThreadEvent {
             cookie: cookie as u64,
             period: source.period,
             needs_trap: needs_trap(event),
+            is_of_processor: !matches!(event.pmu, SOFTWARE | TRACEPOINT),
         };
         handle.open_at_random()?;
         let opening = handle.shared.opening();
-        Ok(Self { handle, own: own(event), opening, unnoted_ns: [0; 2], throttled: false })
+        let own = own(event);
+        Ok(Self { handle, own, opening, due: 0, unnoted_ns: [0; 2], throttled: false })
     }
 
     pub(super) fn handle(&self) -> CounterHandle {
@@ -178,7 +185,17 @@ impl ThreadEvent {
             // F_SETSIG fills si_code with the band's POLL_ code and si_fd with the file (fcntl(2)).
             signal.code > 0 && signal.value as i32 == self.handle.shared.counter.number()
         };
-        ours.then(|| self.passed())
+        ours.then(|| self.take_due())
+    }
+
+    /// Looks at how far it has counted.
+    pub(super) fn look(&mut self) {
+        self.due = self.due.saturating_add(self.passed());
+    }
+
+    /// Periods that no sample stands for yet: from now on one does.
+    pub(super) const fn take_due(&mut self) -> u64 {
+        core::mem::replace(&mut self.due, 0)
     }
 
     /// Periods that have passed since the last sample.
@@ -203,7 +220,7 @@ impl ThreadEvent {
         }
         self.opening.times_ns = times_ns;
         self.opening.events = reading.events;
-        self.throttled |= reading.throttled;
+        self.throttled |= reading.throttled && self.handle.is_of_processor;
         self.opening.take(self.handle.period)
     }
 

@@ -32,9 +32,9 @@ use crate::messages::{self, Warning};
 use crate::process::Process;
 use crate::sys::{PerfError, Usage, usage};
 
+pub use calls::{RESOURCES_COUNT, YIELDS_COUNT, metric_of, metric_of_resource};
 pub use kernel_event::CounterHandle;
 use kernel_event::ThreadEvent;
-pub use calls::{RESOURCES_COUNT, YIELDS_COUNT, metric_of, metric_of_resource};
 use object::Object;
 pub use pace::Pace;
 use posix_timer::PosixTimer;
@@ -59,8 +59,7 @@ pub struct Sources {
 
 impl Sources {
     /// Those of a thread that has none yet, or any more.
-    pub const NONE: Self = 
-        Self { opened: Vec::new(), timed: 0, counted: 0, counts_own: false };
+    pub const NONE: Self = Self { opened: Vec::new(), timed: 0, counted: 0, counts_own: false };
 
     /// Opens the process's sources for the calling thread; those of CPU time are started. `cookie`,
     /// a multiple of a power of two that is not below
@@ -119,6 +118,26 @@ impl Sources {
             }
         }
         early
+    }
+
+    /// Looks at how far events have counted, before anything that the handler does is counted, too.
+    /// Signal side.
+    #[inline]
+    pub fn look(&mut self) {
+        if self.counted > 0 {
+            self.events().for_each(|(_, event)| event.look());
+        }
+    }
+
+    /// An event of which periods have passed, and how many, whatever signal was to tell of them:
+    /// the kernel keeps one SIGTRAP for those of several events. Signal side.
+    #[inline]
+    pub fn take_due(&mut self) -> Option<(usize, u64)> {
+        if self.counted == 0 {
+            return None;
+        }
+        let mut due = self.events().map(|(metric, event)| (metric, event.take_due()));
+        due.find(|&(_, due)| due > 0)
     }
 
     /// What the thread has met so far, where that tells what it meets because of csprof: to be
@@ -284,7 +303,7 @@ fn warn_of_refusal(refused: SampleSource, is_replaced: bool, error: i32) {
 
 fn warn_of_missing(refused: SampleSource, PerfError(error): PerfError) {
     let why = match error.0 {
-        libc::EINTR => "it needs SIGTRAP, which the program uses",
+        libc::EINTR => "it may come by SIGTRAP alone, which is not to be had here",
         libc::EPERM | libc::ENOMEM => "the kernel refused it, or memory for it; see `ulimit -l`",
         libc::EMFILE => "no file number is free; see `ulimit -n`",
         _ => "the kernel refused it",

@@ -28,9 +28,9 @@ pub use memory::{
 };
 pub use perf::{Counted, CounterReading, Delivery, PerfCounter, PerfError, PerfTaskClock};
 pub use process::{
-    Mask, SignalStatus, Usage, usage, alternate_stack, block, kernel_release, lock_pi, parent_pid, pid,
+    Mask, SignalStatus, Usage, alternate_stack, block, kernel_release, lock_pi, parent_pid, pid,
     processors, set_alternate_stack, set_mask, sleep_ns, stack_limit, thread_exists, thread_name,
-    tid, unblock, unlock_pi, write_message, yield_now,
+    tid, unblock, unlock_pi, usage, write_message, yield_now,
 };
 pub use read::{
     MappedFile, OwnFile, PROGRAM, Peeked, absolute, file_at, file_size, folder_identity,

@@ -10,14 +10,14 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use super::{
-    Attributes, Delivery, FLAG_EXCLUDE_HV, FLAG_EXCLUDE_KERNEL, PerfError, PRECISE_SHIFT,
-    enable, map_pages, open_event, tell_by_file,
+    Attributes, Delivery, FLAG_EXCLUDE_HV, FLAG_EXCLUDE_KERNEL, PRECISE_SHIFT, PerfError, enable,
+    map_pages, open_event, tell_by_file,
 };
 use crate::arch::PAGE_SIZE;
+use crate::sys::Errno;
 use crate::sys::call::call;
 use crate::sys::file::{HIGH_FD, TOLD_APART, close_number, is_own};
 use crate::sys::memory::{map_anonymous, replace_by_zeros, unmap};
-use crate::sys::Errno;
 
 /// What is counted: see `struct perf_event_attr` in perf_event_open(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,8 +118,7 @@ impl PerfCounter {
 
     /// Puts its pages into their place.
     fn map(&self, fd: i32) -> Result<(), Errno> {
-        const MREMAP_MAYMOVE_FIXED: usize =
-            (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize;
+        const MREMAP_MAYMOVE_FIXED: usize = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize;
         let place = self.place.load(Ordering::Relaxed);
         if place.is_null() {
             return Err(Errno(libc::ENOMEM));

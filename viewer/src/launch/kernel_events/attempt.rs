@@ -36,14 +36,7 @@ pub(super) fn attempt(event: &KernelEvent, period: u64) -> io::Result<()> {
     // SAFETY: the kernel reads the live array, which says its own size. This thread, any processor,
     // no group.
     let number = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            words.as_ptr(),
-            0,
-            -1,
-            -1,
-            CLOSE_ON_EXEC,
-        )
+        libc::syscall(libc::SYS_perf_event_open, words.as_ptr(), 0, -1, -1, CLOSE_ON_EXEC)
     };
     if number < 0 {
         return Err(io::Error::last_os_error());

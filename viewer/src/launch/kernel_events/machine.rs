@@ -133,9 +133,9 @@ impl Machine {
         };
         let of = |system: String| {
             let names = names_in(&folder.join(&system));
-            let readable = names.into_iter().filter(|name| {
-                folder.join(&system).join(name).join("id").is_file()
-            });
+            let readable = names
+                .into_iter()
+                .filter(|name| folder.join(&system).join(name).join("id").is_file());
             readable.map(|name| format!("{system}:{name}")).collect::<Vec<_>>()
         };
         names_in(folder).into_iter().flat_map(of).collect()
@@ -155,6 +155,18 @@ impl Machine {
             Ok(_) => None,
         }
     }
+}
+
+/// The highest clock rate of the first processor, in cycles per second.
+pub(super) fn clock_hz() -> Option<f64> {
+    let most = read(Path::new("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"));
+    let of_folder = most.and_then(|khz| Some(khz.parse::<f64>().ok()? * 1e3));
+    let of_list = || {
+        let list = fs::read_to_string("/proc/cpuinfo").ok()?;
+        let line = list.lines().find(|line| line.starts_with("cpu MHz"))?;
+        Some(line.split_once(':')?.1.trim().parse::<f64>().ok()? * 1e6)
+    };
+    of_folder.or_else(of_list).filter(|hz| *hz > 0.0)
 }
 
 /// Whether it can be one file's name, and no path.

@@ -12,8 +12,8 @@ mod names;
 
 use csprof_format::launch::{KernelEvent, LABEL_BYTES, Label, Unit};
 
-pub use self::machine::Machine;
 use self::machine::BadTerm;
+pub use self::machine::Machine;
 use self::names::{CACHE, NAMED, Named, RAW, SOFTWARE, TRACEPOINT, of_caches};
 
 /// An event, and how many there are from one sample to the next where no number is asked for.
@@ -147,11 +147,8 @@ fn with(base: Base, modifiers: Modifiers) -> Result<Found, NotFound> {
         return Err(NotFound::Wrong(cause));
     }
     let shown_kernel = modifiers.kernel && !in_kernel;
-    let shown = format!(
-        "{}{}",
-        if shown_kernel { "k" } else { "" },
-        "p".repeat(modifiers.precise.into())
-    );
+    let shown =
+        format!("{}{}", if shown_kernel { "k" } else { "" }, "p".repeat(modifiers.precise.into()));
     if !shown.is_empty() {
         label = format!("{label}:{shown}");
     }
@@ -244,6 +241,16 @@ fn of_tracepoint(machine: &Machine, system: &str, point: &str) -> Result<Base, N
 /// Says so, and what permits it.
 pub fn check(machine: &Machine, event: &KernelEvent, period: u64) -> Result<(), String> {
     attempt::attempt(event, period).map_err(|error| attempt::why(machine, event, &error))
+}
+
+/// How many a busy processor has in a second at most, of events that are cycles of a clock.
+#[must_use]
+pub fn events_per_s(event: &KernelEvent) -> Option<f64> {
+    let is_clock = NAMED.iter().any(|named| {
+        let is_it = named.pmu == event.pmu && named.config == event.config[0];
+        is_it && matches!(named.name(), "cycles" | "ref-cycles")
+    });
+    is_clock.then(machine::clock_hz).flatten()
 }
 
 /// All events with names, in groups.

@@ -139,7 +139,7 @@ pub(super) fn of_caches() -> impl Iterator<Item = OfCache> {
             name: format!("{name}-{access}"),
             config: cache | operation << 8 | result << 16,
             period: if result == 1 { 10_000 } else { 1_000_000 },
-            what: format!("{}: {holds}", access.replace('-', " ")),
+            what: format!("{} of {holds}", access.replace('-', " ")),
         })
     })
 }

@@ -70,8 +70,14 @@ fn what_is_wrong_with_a_name_is_said() {
         ("cpu/evnet=1/", "evnet? edge event ldlat umask mem-loads"),
         ("gpu/x/", "gpu? cpu msr"),
         ("../cpu/x/", "`../cpu/x/`: a unit's terms stand between two slashes: ../…/"),
-        ("cpu/umask=256/", "`umask=256` of `cpu/umask=256/`: no number, in decimal or behind 0x, that the unit has room for"),
-        ("cpu/umask=x/", "`umask=x` of `cpu/umask=x/`: no number, in decimal or behind 0x, that the unit has room for"),
+        (
+            "cpu/umask=256/",
+            "`umask=256` of `cpu/umask=256/`: no number, in decimal or behind 0x, that the unit has room for",
+        ),
+        (
+            "cpu/umask=x/",
+            "`umask=x` of `cpu/umask=x/`: no number, in decimal or behind 0x, that the unit has room for",
+        ),
         ("cpu/period=0/", "`cpu/period=0/`: a period is a number from 1"),
         ("sched:swtich", "sched:swtich? sched:sched_switch"),
         ("cs:u", "the kernel alone has context-switches: without `u` they are counted"),
