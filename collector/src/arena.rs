@@ -21,7 +21,7 @@ use csprof_format::arena::{
     LEFT_OUT_NAME, LeftOut, MAX_SEGMENTS, MAX_TIMES_EXTENT, SourceRecord, ThreadRecord, TimeRecord,
     locate, segment_nodes,
 };
-use csprof_format::launch::{SampleSources, SourceKind};
+use csprof_format::launch::{MAX_SOURCES, SampleSources, SourceKind};
 use csprof_format::loss::LossReason;
 
 use crate::cct::{Node, NodeStore};
@@ -300,6 +300,26 @@ impl Arena {
                 }
             }
         }
+    }
+
+    /// Adds the times for which a thread had an event, and for which it was counted, in
+    /// nanoseconds. Either side.
+    pub fn add_event_times(&self, number: usize, [enabled_ns, running_ns]: [u64; 2]) {
+        if number >= MAX_SOURCES || enabled_ns == 0 {
+            return;
+        }
+        // SAFETY: as above.
+        let sources = unsafe { &raw mut (*self.header.as_ptr()).sources };
+        // SAFETY: there is room for one with this number; both fields are atomic for all.
+        let (enabled, running) = unsafe {
+            let source = &raw mut (*sources)[number];
+            (
+                AtomicU64::from_ptr(&raw mut (*source).enabled_ns),
+                AtomicU64::from_ptr(&raw mut (*source).running_ns),
+            )
+        };
+        enabled.fetch_add(enabled_ns, Ordering::Relaxed);
+        running.fetch_add(running_ns, Ordering::Relaxed);
     }
 
     /// Marks the end, 0 for "still running", and sets or clears a flag. Setup side.

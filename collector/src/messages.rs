@@ -6,9 +6,11 @@
 use crate::sys;
 use alloc::borrow::ToOwned;
 use alloc::format;
+use alloc::string::String;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use csprof_format::arena::LogRecord;
+use csprof_format::launch::{SourceKind, Trigger};
 
 /// What is said once in a process.
 #[derive(Clone, Copy, Debug)]
@@ -29,12 +31,14 @@ pub enum Warning {
     SignalTaken,
     /// A thread is not known to the C library.
     ThreadByClone,
-    /// task-clock does not come by SIGTRAP.
+    /// Events do not come by SIGTRAP.
     Asynchronous,
     /// A thread is not sampled any more.
     EventNotRestarted,
     /// A period is shorter than samples take.
     ShortPeriod,
+    /// The kernel held an event up.
+    Throttled,
     /// Elapsed time is sampled less often.
     Paced,
     /// The program waits for the profiling signal alone.
@@ -56,12 +60,19 @@ pub fn warn_once(warning: Warning, text: &str) {
     }
 }
 
-/// Says that the samples of `task-clock` come by the profiling signal, and `why`.
+/// Says that the samples of events come by the profiling signal, and `why`.
 pub fn note_asynchronous(why: &str) {
+    let Some(process) = crate::process::current() else { return };
+    let is_event = |kind: SourceKind| kind.properties().trigger == Trigger::Event;
+    let mut names = String::new();
+    for (_, source) in process.sources().filter(|(_, source)| is_event(source.kind)) {
+        let between = if names.is_empty() { "" } else { ", " };
+        names = names + between + source.name();
+    }
     warn_once(
         Warning::Asynchronous,
         &format!(
-            "task-clock samples come by SIGPROF, not by SIGTRAP: {why}; they cost half as much \
+            "{names} samples come by SIGPROF, not by SIGTRAP: {why}; they cost half as much \
              again, and some waits two system calls more"
         ),
     );

@@ -5,7 +5,8 @@
 //! run before it. Where the kernel has no such futex, and in a process that has given up system
 //! calls, waiting yields or spins. In such a process the lock is freed without a system call, of
 //! which a waiter in the kernel does not hear: a wait there ends now and then, and looks at the
-//! word again. The signal side never takes the lock.
+//! word again. The signal side never waits for the lock: it takes a
+//! free one, or does without.
 //!
 //! A fork must be able to hold the lock across and leave both processes with a free one: the word
 //! says who holds it, so the guard that the child has drops what is not the child's without asking
@@ -69,6 +70,13 @@ impl<T> SetupLock<T> {
     /// The same in a thread that has blocked all signals already.
     pub fn lock_blocked(&self) -> SetupGuard<'_, T> {
         self.enter(None)
+    }
+
+    /// Takes the lock if it is free, in a thread that has blocked all signals already. Also on the
+    /// signal side: it waits for nobody.
+    pub fn try_lock_blocked(&self) -> Option<SetupGuard<'_, T>> {
+        let me = sys::tid();
+        self.try_take(me).then_some(SetupGuard { lock: self, mask: None, me })
     }
 
     fn enter(&self, mask: Option<Mask>) -> SetupGuard<'_, T> {

@@ -117,7 +117,23 @@ fn wrong_usage() {
         (
             &["record", "-e", "sunlight", "true"],
             "error: invalid value 'sunlight' for '-e <SOURCE[@RATE]>': there is no sample source \
-             `sunlight`; there are cputime, task-clock, realtime",
+             `sunlight`; there are cputime, task-clock, realtime, and events of the kernel and the \
+             processor: csprof events lists them",
+        ),
+        (
+            &["record", "-e", "cache-mises", "true"],
+            "error: invalid value 'cache-mises' for '-e <SOURCE[@RATE]>': there is no sample source \
+             `cache-mises`; near: `cache-misses`",
+        ),
+        (
+            &["record", "-e", "software/x/", "true"],
+            "error: invalid value 'software/x/' for '-e <SOURCE[@RATE]>': there is no sample source \
+             `x` (of `software/x/`); ",
+        ),
+        (
+            &["record", "-e", "page-faults@0", "true"],
+            "error: invalid value 'page-faults@0' for '-e <SOURCE[@RATE]>': `0` is not a number of \
+             events from 1 to 10000000000",
         ),
         (&["record"], "error: the following required arguments were not provided:"),
         (

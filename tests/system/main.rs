@@ -19,6 +19,8 @@ mod generated_code;
 mod gone_files;
 /// Libraries that come and go at one address.
 mod kept_sources;
+/// Events of the kernel's and the processor's.
+mod kernel_events;
 mod libraries;
 /// What is late, seldom or never sampled.
 mod losses;

@@ -121,7 +121,9 @@ fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
         weight: due.weight,
         time_ns: None,
     };
+    let before = thread.sources.usage_before();
     thread.sampler.sample(due.reading.as_ref().map(Reading::map), &sample);
+    thread.sources.leave_out_since(before);
     let delivered = thread.sampler.arena.record_mut().delivered;
     // The name may be set late, and the thread may be killed at any time.
     if delivered.is_power_of_two() || delivered.is_multiple_of(64) {

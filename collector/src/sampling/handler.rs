@@ -55,14 +55,34 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     // SAFETY: this thread's state. The signal is blocked while the handler runs, and while setup
     // code uses the state, so this is the only reference.
     let thread = unsafe { &mut *thread };
+    let before = thread.sources.usage_before();
+    thread.sources.look();
     let Some((metric, weight)) = thread.sources.weight(info) else {
         // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
         return false;
     };
-    if weight == 0 {
-        // It came too early.
-        return true;
+    // Of weight 0 it came too early.
+    if weight > 0 {
+        take(thread, metric, weight, context, reading);
     }
+    while let Some((metric, weight)) = thread.sources.take_due() {
+        take(thread, metric, weight, context, reading);
+    }
+    thread.sources.leave_out_since(before);
+    if thread.sources.ended_first_period() {
+        thread::registry::go_on(&mut thread.sources);
+    }
+    true
+}
+
+/// Takes a sample.
+fn take(
+    thread: &mut thread::Thread,
+    metric: usize,
+    weight: u64,
+    context: &libc::ucontext_t,
+    reading: Option<&Reading>,
+) {
     let in_handler = &thread.sampler.shared().in_handler;
     in_handler.store(true, Ordering::Relaxed);
     let record = thread.sampler.arena.record_mut();
@@ -70,11 +90,11 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
     let source = process::current().and_then(|process| process.source(metric));
-    let time_ns = |samples| source.and_then(|source| source.time_ns(samples)).unwrap_or(0);
+    let time_ns = |samples| source.and_then(|source| source.time_ns(samples));
     if let Some(source) = source {
         // Where waits count, it is the wait that a sample stands for, and the thread has been
         // there.
-        let is_late = time_ns(weight.saturating_sub(1)) >= LATE_NS;
+        let is_late = time_ns(weight.saturating_sub(1)).is_some_and(|ns| ns >= LATE_NS);
         if is_late && !source.kind.properties().counts_waits {
             record.late += weight;
         }
@@ -86,12 +106,11 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         metric,
         weight,
         // The sources of a thread that sample time sample the same.
-        time_ns: Some(time_ns(weight) / thread.sources.timed().max(1)),
+        time_ns: time_ns(weight).map(|ns| ns / thread.sources.timed().max(1)),
     };
     thread.sampler.sample(reading.map(Reading::map), &sample);
     if note {
         thread.note_progress();
     }
     in_handler.store(false, Ordering::Relaxed);
-    true
 }

@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 
 mod calls;
 mod due;
+mod kernel_event;
 pub mod loan;
 mod object;
 mod pace;
@@ -25,12 +26,15 @@ mod posix_timer;
 pub mod signal_info;
 mod task_clock;
 
-use csprof_format::launch::{SampleSource, SourceKind, Trigger, Unit};
+use csprof_format::launch::{Detail, SampleSource, SourceKind, Trigger, Unit};
 
 use crate::messages::{self, Warning};
 use crate::process::Process;
+use crate::sys::{PerfError, Usage, usage};
 
 pub use calls::{RESOURCES_COUNT, YIELDS_COUNT, metric_of, metric_of_resource};
+pub use kernel_event::CounterHandle;
+use kernel_event::ThreadEvent;
 use object::Object;
 pub use pace::Pace;
 use posix_timer::PosixTimer;
@@ -47,11 +51,15 @@ pub struct Sources {
     opened: Vec<(usize, Source)>,
     /// Those of them that sample time.
     timed: u64,
+    /// Those of them that are events with a count.
+    counted: u32,
+    /// Whether of one it is known what the collector itself causes.
+    counts_own: bool,
 }
 
 impl Sources {
     /// Those of a thread that has none yet, or any more.
-    pub const NONE: Self = Self { opened: Vec::new(), timed: 0 };
+    pub const NONE: Self = Self { opened: Vec::new(), timed: 0, counted: 0, counts_own: false };
 
     /// Opens the process's sources for the calling thread; those of CPU time are started. `cookie`,
     /// a multiple of a power of two that is not below
@@ -61,6 +69,10 @@ impl Sources {
         let mut sources = Self::NONE;
         for (number, source) in process.sources() {
             if let Some(opened) = Source::open(process, number, tid, cookie + number) {
+                if let Source::Counted(event) = &opened {
+                    sources.counted += 1;
+                    sources.counts_own |= event.counts_own();
+                }
                 sources.opened.push((number, opened));
                 sources.timed += u64::from(source.kind.properties().unit == Unit::Nanoseconds);
             }
@@ -96,7 +108,95 @@ impl Sources {
     /// `None` if it is none of these. Signal side.
     #[inline]
     pub fn weight(&mut self, signal: &SignalInfo) -> Option<(usize, u64)> {
-        self.opened.iter_mut().find_map(|(number, source)| Some((*number, source.weight(signal)?)))
+        let mut early = None;
+        for (number, source) in &mut self.opened {
+            match source.weight(signal) {
+                None => {}
+                // Two events may have had the same file number.
+                Some(0) => early = early.or(Some((*number, 0))),
+                Some(weight) => return Some((*number, weight)),
+            }
+        }
+        early
+    }
+
+    /// Looks at how far events have counted, before anything that the handler does is counted, too.
+    /// Signal side.
+    #[inline]
+    pub fn look(&mut self) {
+        if self.counted > 0 {
+            self.events().for_each(|(_, event)| event.look());
+        }
+    }
+
+    /// An event of which periods have passed, and how many, whatever signal was to tell of them:
+    /// the kernel keeps one SIGTRAP for those of several events. Signal side.
+    #[inline]
+    pub fn take_due(&mut self) -> Option<(usize, u64)> {
+        if self.counted == 0 {
+            return None;
+        }
+        let mut due = self.events().map(|(metric, event)| (metric, event.take_due()));
+        due.find(|&(_, due)| due > 0)
+    }
+
+    /// What the thread has met so far, where that tells what it meets because of csprof: to be
+    /// given to [`Sources::leave_out_since`]. Either side.
+    #[must_use]
+    #[inline]
+    pub fn usage_before(&self) -> Option<Usage> {
+        self.counts_own.then(usage)
+    }
+
+    /// What the thread has met since was not the program's. Either side.
+    #[inline]
+    pub fn leave_out_since(&mut self, before: Option<Usage>) {
+        let Some(before) = before else { return };
+        let after = usage();
+        self.events().for_each(|(_, event)| event.leave_out(&before, &after));
+    }
+
+    /// Whether an event has to [go on](Self::go_on). Signal side.
+    #[must_use]
+    #[inline]
+    pub fn ended_first_period(&self) -> bool {
+        let event = |(_, source): &(_, _)| match source {
+            Source::Counted(event) => event.ended_first_period(),
+            Source::Timer(_) | Source::Event(_) | Source::Call => false,
+        };
+        self.counted > 0 && self.opened.iter().any(event)
+    }
+
+    /// Has events whose first period has ended go on with whole ones. Signal side. One thread at a
+    /// time, while no other forks.
+    pub fn go_on(&mut self) {
+        self.events()
+            .filter(|(_, event)| event.ended_first_period())
+            .for_each(|(_, event)| event.go_on());
+    }
+
+    /// Of each event, the number of its metric, and the times since this was called last for which
+    /// the thread had it and for which it was counted, in nanoseconds. Either side.
+    pub fn times_ns(&mut self) -> impl Iterator<Item = (usize, [u64; 2])> {
+        self.events().map(|(metric, event)| (metric, event.take_times_ns()))
+    }
+
+    /// Says what is to be said of a thread's events at its end. Setup side.
+    pub fn tell(&mut self) {
+        if self.events().any(|(_, event)| event.is_throttled()) {
+            messages::warn_once(
+                Warning::Throttled,
+                "the kernel held an event up, for its samples were too many: a processor's event \
+                 is not counted meanwhile; a longer period (EVENT@N) is",
+            );
+        }
+    }
+
+    fn events(&mut self) -> impl Iterator<Item = (usize, &mut ThreadEvent)> {
+        self.opened.iter_mut().filter_map(|(metric, source)| match source {
+            Source::Counted(event) => Some((*metric, event)),
+            Source::Timer(_) | Source::Event(_) | Source::Call => None,
+        })
     }
 }
 
@@ -105,6 +205,7 @@ impl Sources {
 enum Source {
     Timer(PosixTimer),
     Event(TaskClock),
+    Counted(ThreadEvent),
     Call,
 }
 
@@ -116,6 +217,15 @@ impl Source {
         let timer = |source| PosixTimer::open(source, tid, cookie).map(Self::Timer);
         let opened = match source.kind.properties().trigger {
             Trigger::Timer => timer(source),
+            Trigger::Event if let Detail::Event(event) = source.detail => {
+                match ThreadEvent::open((number, source), &event, tid, cookie) {
+                    Ok(event) => Ok(Self::Counted(event)),
+                    Err(refused) => {
+                        warn_of_missing(source, refused);
+                        return None;
+                    }
+                }
+            }
             Trigger::Event => match TaskClock::open(source, tid, cookie) {
                 Ok(event) => Ok(Self::Event(event)),
                 Err(refused) => {
@@ -153,13 +263,15 @@ impl Source {
         match self {
             Self::Timer(timer) => Some(Handle::Timer(timer.handle())),
             Self::Event(event) => Some(Handle::Event(event.handle())),
+            Self::Counted(event) => Some(Handle::Counter(event.handle())),
             Self::Call => None,
         }
     }
 
     fn lost(&mut self) -> u64 {
         match self {
-            Self::Timer(_) | Self::Call => 0,
+            // An event with a count has no file.
+            Self::Timer(_) | Self::Counted(_) | Self::Call => 0,
             Self::Event(event) => event.lost(),
         }
     }
@@ -169,6 +281,7 @@ impl Source {
         match self {
             Self::Timer(timer) => timer.weight(signal),
             Self::Event(event) => event.weight(signal),
+            Self::Counted(event) => event.weight(signal),
             Self::Call => None,
         }
     }
@@ -188,6 +301,19 @@ fn warn_of_refusal(refused: SampleSource, is_replaced: bool, error: i32) {
     );
 }
 
+fn warn_of_missing(refused: SampleSource, PerfError(error): PerfError) {
+    let why = match error.0 {
+        libc::EINTR => "it may come by SIGTRAP alone, which is not to be had here",
+        libc::EPERM | libc::ENOMEM => "the kernel refused it, or memory for it; see `ulimit -l`",
+        libc::EMFILE => "no file number is free; see `ulimit -n`",
+        _ => "the kernel refused it",
+    };
+    messages::warn_once(
+        Warning::SourceRefused,
+        &format!("a thread is not sampled by {}: {why} (error {})", refused.name(), error.0),
+    );
+}
+
 /// The kernel object behind a source, enough to stop and restart it from another thread.
 #[derive(Clone, Debug)]
 pub enum Handle {
@@ -195,6 +321,8 @@ pub enum Handle {
     Timer(TimerHandle),
     /// An event.
     Event(EventHandle),
+    /// An event with a count.
+    Counter(CounterHandle),
 }
 
 impl Handle {
@@ -202,6 +330,7 @@ impl Handle {
         match self {
             Self::Timer(timer) => timer,
             Self::Event(event) => event,
+            Self::Counter(counter) => counter,
         }
     }
 
@@ -240,6 +369,6 @@ impl Handle {
     /// Whether the source may come by SIGTRAP.
     #[must_use]
     pub const fn is_event(&self) -> bool {
-        matches!(self, Self::Event(_))
+        matches!(self, Self::Event(_) | Self::Counter(_))
     }
 }

@@ -26,11 +26,11 @@ pub use memory::{
     give_back, is_readable, is_resident, map_anonymous, private_bytes, probe, probe_bytes,
     probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous, wipe_on_fork,
 };
-pub use perf::{Delivery, PerfError, PerfTaskClock};
+pub use perf::{Counted, CounterReading, Delivery, PerfCounter, PerfError, PerfTaskClock};
 pub use process::{
-    Mask, SignalStatus, alternate_stack, block, kernel_release, lock_pi, parent_pid, pid,
+    Mask, SignalStatus, Usage, alternate_stack, block, kernel_release, lock_pi, parent_pid, pid,
     processors, set_alternate_stack, set_mask, sleep_ns, stack_limit, thread_exists, thread_name,
-    tid, unblock, unlock_pi, write_message, yield_now,
+    tid, unblock, unlock_pi, usage, write_message, yield_now,
 };
 pub use read::{
     MappedFile, OwnFile, PROGRAM, Peeked, absolute, file_at, file_size, folder_identity,

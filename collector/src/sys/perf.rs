@@ -1,4 +1,5 @@
-//! The software event `task-clock` with a signal at each overflow: perf_event_open(2).
+//! Events of the kernel's with a signal at each overflow: perf_event_open(2). Here `task-clock`;
+//! any other one is a [`PerfCounter`].
 //!
 //! There are two ways to be told, see [`Delivery`]. The event's file has the signal of the second
 //! one set in both: nobody else's event has, so it tells whether a file number still means this
@@ -12,6 +13,10 @@ use super::call::call;
 use super::file::{HIGH_FD, TOLD_APART, close_number, is_own, moved};
 use super::memory::unmap;
 use crate::arch::PAGE_SIZE;
+
+mod counter;
+
+pub use counter::{Counted, CounterReading, PerfCounter};
 
 /// A `task-clock` event of one thread, which may be opened and closed by any.
 ///
@@ -48,6 +53,7 @@ pub struct PerfError(pub Errno);
 /// `struct perf_event_attr` as of Linux 5.13 (PERF_ATTR_SIZE_VER7, 128 bytes). An older kernel
 /// takes it as long as what it does not know is 0.
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct Attributes {
     kind: u32,
     size: u32,
@@ -66,11 +72,31 @@ struct Attributes {
 
 const _: () = assert!(size_of::<Attributes>() == 128);
 
+impl Attributes {
+    const NONE: Self = Self {
+        kind: 0,
+        size: size_of::<Self>() as u32,
+        config: 0,
+        sample_period: 0,
+        sample_type: 0,
+        read_format: 0,
+        flags: 0,
+        wakeup_events: 1,
+        breakpoint_type: 0,
+        config1: 0,
+        config2: 0,
+        unused: [0; 6],
+        sig_data: 0,
+    };
+}
+
 const PERF_TYPE_SOFTWARE: u32 = 1;
 const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
 const FLAG_DISABLED: u64 = 1;
 const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 const FLAG_EXCLUDE_HV: u64 = 1 << 6;
+/// Of the two bits of `precise_ip`.
+const PRECISE_SHIFT: u32 = 15;
 const FLAG_REMOVE_ON_EXEC: u64 = 1 << 36;
 const FLAG_SIGTRAP: u64 = 1 << 37;
 const PERF_FLAG_FD_CLOEXEC: usize = 8;
@@ -96,29 +122,25 @@ impl PerfTaskClock {
     /// Kernel time is included: leaving it out drops about a quarter of the samples of programs
     /// that make system calls. A kernel that forbids that to users is asked for user time only.
     pub fn open(&self, delivery: Delivery) -> Result<(), PerfError> {
-        let fd = open_event(self.period_ns, self.tid, delivery, 0)
-            .or_else(|_| open_event(self.period_ns, self.tid, delivery, FLAG_EXCLUDE_KERNEL))
-            .map_err(PerfError)?;
-        let owner = [F_OWNER_TID, self.tid as i32];
-        let by_file = match delivery {
-            Delivery::Synchronous(_) => Ok(()),
-            Delivery::Asynchronous => control(fd, libc::F_SETFL, ASYNCHRONOUS),
+        let attributes = |more| Attributes {
+            kind: PERF_TYPE_SOFTWARE,
+            config: PERF_COUNT_SW_TASK_CLOCK,
+            sample_period: self.period_ns,
+            flags: FLAG_EXCLUDE_HV | more,
+            ..Attributes::NONE
         };
+        let open = |more| open_event(attributes(more), self.tid, delivery, HIGH_FD);
+        let fd = open(0).or_else(|_| open(FLAG_EXCLUDE_KERNEL)).map_err(PerfError)?;
         // Relaxed: the handler compares the number with that of a signal, which comes after this.
         self.number.store(fd, Ordering::Relaxed);
-        by_file
-            .and_then(|()| control(fd, F_SETOWN_EX, (&raw const owner).addr()))
-            .and_then(|()| control(fd, F_SETSIG, self.signal as usize))
-            // SAFETY: this request takes no argument.
-            .and_then(|()| unsafe {
-                call(libc::SYS_ioctl, [fd as usize, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0])
-            })
-            .map_err(|errno| {
+        tell_by_file(fd, self.signal, self.tid, delivery).and_then(|()| enable(fd)).map_err(
+            |errno| {
                 self.number.store(-1, Ordering::Relaxed);
                 close_number(fd);
                 PerfError(errno)
-            })?;
-        if let Ok(page) = map_page(fd) {
+            },
+        )?;
+        if let Ok(page) = map_pages(fd, PAGE_SIZE) {
             self.page.store(page, Ordering::Relaxed);
             // Unless the program has just taken the number for a file of its own.
             if is_own(fd) || fd as usize >= TOLD_APART {
@@ -181,38 +203,47 @@ fn control(fd: i32, command: i32, argument: usize) -> Result<(), Errno> {
     unsafe { call(libc::SYS_fcntl, [fd as usize, command as usize, argument, 0, 0, 0]) }.map(drop)
 }
 
-/// Maps the first page of an event, without a buffer behind it.
-fn map_page(fd: i32) -> Result<*mut u8, Errno> {
+/// Has the event's file say which thread has what signal. The signal is set in any case: no other
+/// event has it.
+fn tell_by_file(fd: i32, signal: i32, tid: u32, delivery: Delivery) -> Result<(), Errno> {
+    let owner = [F_OWNER_TID, tid as i32];
+    if delivery == Delivery::Asynchronous {
+        control(fd, libc::F_SETFL, ASYNCHRONOUS)?;
+    }
+    control(fd, F_SETOWN_EX, (&raw const owner).addr())?;
+    control(fd, F_SETSIG, signal as usize)
+}
+
+fn enable(fd: i32) -> Result<(), Errno> {
+    // SAFETY: this request takes no argument.
+    unsafe { call(libc::SYS_ioctl, [fd as usize, PERF_EVENT_IOC_ENABLE, 0, 0, 0, 0]) }.map(drop)
+}
+
+/// Maps the first pages of an event, read-only.
+fn map_pages(fd: i32, size: usize) -> Result<*mut u8, Errno> {
     // SAFETY: a fresh mapping at an address of the kernel's choice overlaps no Rust object.
     let page = unsafe {
         call(
             libc::SYS_mmap,
-            [0, PAGE_SIZE, libc::PROT_READ as usize, libc::MAP_SHARED as usize, fd as usize, 0],
+            [0, size, libc::PROT_READ as usize, libc::MAP_SHARED as usize, fd as usize, 0],
         )
     }?;
     Ok(core::ptr::with_exposed_provenance_mut(page))
 }
 
-fn open_event(period_ns: u64, tid: u32, delivery: Delivery, more: u64) -> Result<i32, Errno> {
+/// Opens an event of a thread, which does not count yet, with `from` as its smallest number.
+fn open_event(
+    attributes: Attributes,
+    tid: u32,
+    delivery: Delivery,
+    from: usize,
+) -> Result<i32, Errno> {
     let (how, sig_data) = match delivery {
         Delivery::Synchronous(data) => (FLAG_SIGTRAP | FLAG_REMOVE_ON_EXEC, data),
         Delivery::Asynchronous => (0, 0),
     };
-    let attributes = Attributes {
-        kind: PERF_TYPE_SOFTWARE,
-        size: size_of::<Attributes>() as u32,
-        config: PERF_COUNT_SW_TASK_CLOCK,
-        sample_period: period_ns,
-        sample_type: 0,
-        read_format: 0,
-        flags: FLAG_DISABLED | FLAG_EXCLUDE_HV | how | more,
-        wakeup_events: 1,
-        breakpoint_type: 0,
-        config1: 0,
-        config2: 0,
-        unused: [0; 6],
-        sig_data,
-    };
+    let flags = attributes.flags | FLAG_DISABLED | how;
+    let attributes = Attributes { flags, sig_data, ..attributes };
     // SAFETY: `attributes` is live and says its own size. Any CPU (-1), no group (-1).
     let low = unsafe {
         call(
@@ -227,5 +258,5 @@ fn open_event(period_ns: u64, tid: u32, delivery: Delivery, more: u64) -> Result
             ],
         )
     }?;
-    moved(low as i32, HIGH_FD)
+    moved(low as i32, from)
 }

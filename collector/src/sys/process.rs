@@ -93,6 +93,35 @@ pub fn sleep_ns(ns: u32) {
     let _ = unsafe { call(libc::SYS_nanosleep, [time.as_ptr().addr(), 0, 0, 0, 0, 0]) };
 }
 
+/// What the calling thread has met so far: getrusage(2), RUSAGE_THREAD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Page faults that needed no disk.
+    pub minor_faults: u64,
+    /// Page faults that did.
+    pub major_faults: u64,
+    /// Times that it gave a processor up or lost it.
+    pub switches: u64,
+}
+
+/// See [`Usage`]; zeros where the kernel refuses. Either side.
+#[must_use]
+pub fn usage() -> Usage {
+    const RUSAGE_THREAD: usize = 1;
+    // `struct rusage`, of which these are `ru_minflt`, `ru_majflt`, `ru_nvcsw` and `ru_nivcsw`.
+    let mut words = [0u64; 18];
+    const _: () = assert!(size_of::<libc::rusage>() == 18 * size_of::<u64>());
+    // SAFETY: the kernel fills the live array, which has the size of a `struct rusage`.
+    let _ = unsafe {
+        call(libc::SYS_getrusage, [RUSAGE_THREAD, words.as_mut_ptr().addr(), 0, 0, 0, 0])
+    };
+    Usage {
+        minor_faults: words[8],
+        major_faults: words[9],
+        switches: words[16].saturating_add(words[17]),
+    }
+}
+
 /// The calling thread's name, padded with zeros: prctl(2), PR_GET_NAME.
 #[must_use]
 pub fn thread_name() -> [u8; 16] {

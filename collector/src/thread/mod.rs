@@ -179,6 +179,12 @@ impl Thread {
         // SAFETY: this thread's own arena, which it has not released.
         unsafe { self.sampler.arena.cpu_cell().note(cpu_ns) };
         self.sampler.arena.process().note_progress();
+        self.note_event_times();
+    }
+
+    fn note_event_times(&mut self) {
+        let arena = self.sampler.arena.process();
+        self.sources.times_ns().for_each(|(metric, times)| arena.add_event_times(metric, times));
     }
 
     /// Whether it is [about to fork](pause::pause_here).
@@ -202,6 +208,8 @@ impl Thread {
             record.count_delivered(metric, lost);
             record.losses[LossReason::SourceClosed as usize] += lost;
         }
+        self.sources.tell();
+        self.note_event_times();
     }
 }
 

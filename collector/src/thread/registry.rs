@@ -235,6 +235,16 @@ pub fn file_numbers() -> Vec<i32> {
     numbers
 }
 
+/// Has events of the calling thread go on whose first period has ended, unless somebody is changing
+/// those of all threads: the next sample asks again. Signal side.
+pub fn go_on(sources: &mut Sources) {
+    if let Some(registry) = REGISTRY.try_lock_blocked()
+        && registry.stops == 0
+    {
+        sources.go_on();
+    }
+}
+
 /// Stops the sources of all threads.
 pub fn stop_all() {
     let mut registry = REGISTRY.lock();

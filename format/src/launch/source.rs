@@ -338,8 +338,8 @@ pub enum Refused {
     TooMany,
 }
 
-/// The sources of a run, of which no two [are the same](SampleSource::is_same). Their numbers, from 0, are those of the run's
-/// metrics.
+/// The sources of a run, of which no two [are the same](SampleSource::is_same), nor have one name.
+/// Their numbers, from 0, are those of the run's metrics.
 ///
 /// In the environment: `cputime:5000000 realtime:5000000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -365,7 +365,7 @@ impl SampleSources {
     /// For the first one that there is no place for.
     pub fn and(mut self, further: impl IntoIterator<Item = SampleSource>) -> Result<Self, Refused> {
         for source in further {
-            if self.iter().any(|other| other.is_same(&source)) {
+            if self.iter().any(|other| other.is_same(&source) || other.name() == source.name()) {
                 return Err(Refused::Twice(source));
             }
             let place = self.further.iter_mut().find(|place| place.is_none());
@@ -450,6 +450,8 @@ mod tests {
             "cputime:5000000 ",
             "cputime:5000000 cputime:1000000",
             "resource:1:rows resource:2:rows",
+            "cputime:5000000 event:1:4.3c.0.0.0.0:cputime",
+            "event:1:4.3c.0.0.0.0:x event:1:4.3d.0.0.0.0:x",
         ] {
             assert_eq!(SampleSources::parse(text), None, "{text}");
         }

@@ -2,11 +2,15 @@
 //!
 //! Of a source of time, a bare number, or one with `Hz` or `kHz`, is a rate in samples per second
 //! and thread; a number with `ns`, `us`, `ms` or `s` is the time between two samples. Of any other
-//! source, the number is how much of it is counted from one sample to the next.
+//! source, the number is how much of it is counted from one sample to the next. `f` before a number
+//! makes it a rate, of events that have one.
 
 use csprof_format::launch::{
     Detail, Details, Label, MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind, Unit,
 };
+
+use crate::launch::kernel_events::{self, Found, Machine, NotFound};
+use crate::refine::nearest;
 
 const SECOND_NS: f64 = 1e9;
 
@@ -30,12 +34,15 @@ pub(super) struct Asked(pub(super) Vec<SampleSource>);
 ///
 /// A sentence that says what would be right.
 pub(super) fn parse(text: &str) -> Result<Asked, String> {
-    let (name, amount) = match text.split_once('@') {
-        Some((name, amount)) => (name, Some(amount)),
+    // An `@` among a unit's terms is theirs.
+    let terms = text.rfind('/').map_or(0, |slash| slash + 1);
+    let (name, amount) = match text[terms..].find('@') {
+        Some(at) => (&text[..terms + at], Some(&text[terms + at + 1..])),
         None => (text, None),
     };
     let source = named(name)?;
     let period = match amount {
+        Some(rate) if rate.starts_with('f') => rated(&source, &rate[1..])?,
         Some(amount) => period(source.kind.properties().unit, amount)?,
         None => source.period,
     };
@@ -56,9 +63,63 @@ fn named(name: &str) -> Result<SampleSource, String> {
         let detail = Detail::Label(label);
         return Ok(SampleSource { detail, ..SampleSource::of(SourceKind::Resource) });
     }
+    match kernel_events::find(&Machine::here(), name) {
+        Ok(Found { event, period }) => {
+            let detail = Detail::Event(event);
+            Ok(SampleSource { detail, ..SampleSource::of(SourceKind::Event).every(period) })
+        }
+        Err(NotFound::Wrong(why)) => Err(why),
+        Err(NotFound::Unknown { part, known }) => Err(unknown(name, &part, &known)),
+    }
+}
+
+/// That there is no such source, with what is near.
+fn unknown(name: &str, part: &str, known: &[String]) -> String {
     let offered = SourceKind::ALL.into_iter().filter(|kind| kind.properties().is_offered);
-    let names = offered.map(SourceKind::name).collect::<Vec<_>>().join(", ");
-    Err(format!("there is no sample source `{name}`; there are {names}"))
+    let offered: Vec<&str> = offered.map(SourceKind::name).collect();
+    let is_part = part != name;
+    let own = offered.iter().copied().filter(|_| !is_part);
+    let near = nearest(part, own.chain(known.iter().map(String::as_str)));
+    let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    let of = if is_part { format!(" (of `{name}`)") } else { String::new() };
+    match near.as_slice() {
+        [] => format!(
+            "there is no sample source `{part}`{of}; there are {}, and events of the kernel and the \
+             processor: csprof events lists them",
+            offered.join(", ")
+        ),
+        _ => format!(
+            "there is no sample source `{part}`{of}; near: {}; csprof events lists all",
+            near.join(", ")
+        ),
+    }
+}
+
+/// The period by which an event comes to so many samples a second of a busy thread.
+fn rated(source: &SampleSource, rate: &str) -> Result<u64, String> {
+    let Detail::Event(event) = source.detail else {
+        return match source.kind.properties().unit {
+            Unit::Nanoseconds => timed(rate),
+            _ => Err(format!("`f{rate}`: a rate is for clocks; {} is counted", source.name())),
+        };
+    };
+    let name = event.label.as_str();
+    let per_s = kernel_events::events_per_s(&event).ok_or_else(|| {
+        format!(
+            "`f{rate}`: how often {name} happens is not known before the program runs; say each how \
+             many are a sample: {name}@{}",
+            source.period
+        )
+    })?;
+    let asked = rate.parse().ok().filter(|rate: &f64| (0.1..=100_000.0).contains(rate));
+    let asked = asked.ok_or_else(|| {
+        format!("`f{rate}` is no rate: f and samples per second, from f0.1 to f100000")
+    })?;
+    // Round numbers are easier to read.
+    let digits = 10f64.powf((per_s / asked).log10().floor() - 2.0).max(1.0);
+    let period = ((per_s / asked / digits).round() * digits) as u64;
+    let periods = Unit::Events.periods();
+    Ok(period.clamp(*periods.start(), *periods.end()))
 }
 
 /// The period that an amount asks for, in the unit of its source.
@@ -145,6 +206,11 @@ mod tests {
             ("yields@1", "yields:1"),
             ("yields@2k", "yields:2000"),
             ("resource:rows", "resource:1000:rows"),
+            ("faults", "event:100:1.2.0.0.0.0:page-faults"),
+            ("page-faults:k@3K", "event:3000:1.2.0.0.1.0:page-faults:k"),
+            ("cs@1", "event:1:1.3.0.0.1.0:context-switches"),
+            ("cycles:pp@2M", "event:2000000:0.0.0.0.0.2:cycles:pp"),
+            ("cputime@f200", "cputime:5000000"),
             ("resource:rows:read@3M", "resource:3000000:rows:read"),
         ] {
             let asked = parse(text).map(|Asked(sources)| sources[0].to_string());
@@ -156,10 +222,31 @@ mod tests {
     fn errors_say_what_would_be_right() {
         for (text, expected) in [
             (
-                "cycles",
-                "there is no sample source `cycles`; there are cputime, task-clock, realtime",
+                "cycels",
+                "there is no sample source `cycels`; near: `cycles`; csprof events lists all",
             ),
-            ("", "there is no sample source ``; there are cputime, task-clock, realtime"),
+            (
+                "sunlight",
+                "there is no sample source `sunlight`; there are cputime, task-clock, realtime, and \
+                 events of the kernel and the processor: csprof events lists them",
+            ),
+            (
+                "",
+                "there is no sample source ``; there are cputime, task-clock, realtime, and events \
+                 of the kernel and the processor: csprof events lists them",
+            ),
+            ("page-faults@0", "`0` is not a number of events from 1 to 10000000000"),
+            ("page-faults@5ms", "`5ms` is not a number of events from 1 to 10000000000"),
+            (
+                "page-faults@f100",
+                "`f100`: how often page-faults happens is not known before the program runs; say \
+                 each how many are a sample: page-faults@100",
+            ),
+            ("yields@f7", "`f7`: a rate is for clocks; yields is counted"),
+            (
+                "context-switches:u",
+                "the kernel alone has context-switches: without `u` they are counted",
+            ),
             (
                 "cputime@fast",
                 "`fast` is neither a rate (200, 200Hz, 1kHz) nor a period (5ms; units ns us ms s)",

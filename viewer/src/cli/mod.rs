@@ -20,6 +20,7 @@ mod config;
 mod demo;
 mod diff;
 mod event;
+mod events;
 pub mod exit_code;
 mod export;
 mod help;
@@ -52,6 +53,7 @@ pub use completions::Completions;
 pub use config::Config;
 pub use demo::{Demo, DemoProgram};
 pub use diff::Diff;
+pub use events::Events;
 pub use export::Export;
 pub use help::Help;
 pub use info::Info;
@@ -95,6 +97,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(Record),
+    Events(Events),
     View(View),
     Report(Report),
     Info(Info),
@@ -132,7 +135,7 @@ impl Cli {
             read => read?,
         };
         // What has to do with neither profiles nor programs works whatever the file says.
-        let needs_none = ["help", "completions", "man", "cache", demo::PROGRAM];
+        let needs_none = ["events", "help", "completions", "man", "cache", demo::PROGRAM];
         if given.subcommand_name().is_some_and(|name| needs_none.contains(&name)) {
             return Self::from_arg_matches(&read(Self::command())?);
         }
@@ -171,6 +174,7 @@ impl Cli {
     fn run_command(&self) -> Result<ExitCode> {
         match &self.command {
             Command::Record(record) => record.run(),
+            Command::Events(events) => events.run(),
             Command::View(view) => view.run(self.appearance, &self.settings),
             Command::Report(report) => report.run(self.appearance),
             Command::Info(info) => info.run(self.appearance),

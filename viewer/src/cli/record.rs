@@ -30,9 +30,11 @@ use crate::symbols::cache::Cache;
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::cost_lines::coverage;
 use crate::views::names;
-use crate::views::number::{Form, count, counted};
+use crate::views::number::{Form, amount, count, counted};
 use crate::views::printable::printable;
-use crate::views::summary::{Summary, clustered, signal, why_clustered, why_no_samples};
+use crate::views::summary::{
+    SourceSummary, Summary, clustered, signal, why_clustered, why_no_samples,
+};
 
 /// Signals that a shell does not tell of: people send one themselves, and the other is the end of a
 /// pipe.
@@ -45,6 +47,7 @@ Examples:
   csprof record --python -- python3.13 slow.py      with Python functions in the call paths
   csprof record -e realtime@100 ./server      where does it wait?
   csprof record -e cputime -e realtime ./server     where does it compute, and where does it wait?
+  csprof record -e cputime -e page-faults@100 -e context-switches ./server
 
 The exit status is that of PROG, 128 + signal if it was killed; 127 if there is no PROG, 126 if it \
 cannot be executed, 125 if csprof failed before it began, 1 if PROG succeeded and its profile could \
@@ -127,13 +130,16 @@ impl From<&NamingOptions> for Naming {
 #[derive(Debug, Args)]
 pub struct Sampling {
     /// What triggers samples, with a rate (per second and thread) or a period: cputime@200,
-    /// task-clock@1000, realtime@5ms; more than one by several -e
+    /// task-clock@1000, realtime@5ms, page-faults@100; more than one by several -e
     ///
     /// cputime counts CPU time, at most as fast as the kernel ticks (100 to 1000 times per second).
     /// task-clock counts CPU time at any rate, also on an overloaded machine, where perf events are
     /// allowed; it borrows SIGTRAP from programs that have no use for it. realtime counts elapsed
     /// time and so sees where threads wait; a sleep, or a wait for files, has its samples when it
-    /// is over, and none if the program is killed meanwhile. Of several sources, each is a metric
+    /// is over, and none if the program is killed meanwhile. Any event of the kernel's or the
+    /// processor's is a source, too (csprof events lists them): EVENT@N makes each N of them a
+    /// sample, so cache-misses@10000 is one each 10 000; cycles@f1000 about 1000 a second. Only
+    /// what the program itself does counts; EVENT:k adds the kernel on its behalf. Of several sources, each is a metric
     /// of the profile, and the first is the one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<Asked>,
@@ -406,17 +412,26 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     lines
 }
 
-/// `855 samples`; of several sources, `201 samples of cputime, 654 of realtime`.
+/// `855 samples`; of several sources, `201 samples of cputime, 654 of realtime`; of what is no time,
+/// how much each stands for.
 fn samples(summary: &Summary, form: Form) -> String {
-    let (first, further) = match summary.sources.as_slice() {
-        [first, further @ ..] if !further.is_empty() => (first, further),
-        _ => return counted(summary.recorded, "sample", form),
+    // Nobody asked for the period of an event that was given none.
+    let each = |source: &SourceSummary| match source.metric.is_time() {
+        true => String::new(),
+        false => format!(" (one each {})", amount(1, &source.metric, form)),
     };
-    let mut text =
-        format!("{} of {}", counted(first.samples.recorded, "sample", form), first.metric.source);
+    let (first, further) = match summary.sources.as_slice() {
+        [first] if first.metric.is_time() => {
+            return counted(summary.recorded, "sample", form);
+        }
+        [first, further @ ..] => (first, further),
+        [] => return counted(summary.recorded, "sample", form),
+    };
+    let mut text = counted(first.samples.recorded, "sample", form);
+    text.push_str(&format!(" of {}{}", first.metric.source, each(first)));
     for source in further {
         let samples = count(source.samples.recorded, form);
-        text.push_str(&format!(", {samples} of {}", source.metric.source));
+        text.push_str(&format!(", {samples} of {}{}", source.metric.source, each(source)));
     }
     text
 }

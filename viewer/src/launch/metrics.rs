@@ -62,8 +62,9 @@ impl Metrics {
             asked.iter().enumerate().collect()
         });
         let mut of_source = [0; MAX_SOURCES];
-        for (metric, &(number, _)) in used.iter().enumerate() {
+        for (metric, &(number, source)) in used.iter().enumerate() {
             of_source[number] = metric;
+            warnings.extend(told_of_turns(number, source, arenas));
         }
         Self { sources: used.into_iter().map(|(_, source)| source).collect(), of_source }
     }
@@ -135,6 +136,30 @@ fn is_plural(name: &str) -> bool {
     name.ends_with('s') && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
 }
 
+/// That the processor's events took turns: what an event was counted for is less than its threads
+/// had it.
+fn told_of_turns(number: usize, source: SampleSource, arenas: &[Arena]) -> Option<String> {
+    let records = arenas.iter().filter_map(|arena| arena.header.sources.get(number));
+    let (enabled_ns, running_ns) = records.fold((0u64, 0u64), |(enabled, running), record| {
+        (
+            enabled.saturating_add(record.enabled_ns),
+            running.saturating_add(record.running_ns.min(record.enabled_ns)),
+        )
+    });
+    let is_event = source.kind.properties().details == Details::Event;
+    let share = running_ns as f64 / enabled_ns.max(1) as f64;
+    // A few microseconds are lost where a thread begins.
+    (is_event && enabled_ns > 0 && share < 0.995).then(|| {
+        format!(
+            "{} was counted {:.0} % of the time that its threads ran, for the processor has too few \
+             counters: its samples are of that part, and not scaled; fewer events at a time get \
+             more",
+            source.name(),
+            100.0 * share
+        )
+    })
+}
+
 /// The sources in use, with the numbers under which they were asked for; `None` if the processes do
 /// not agree.
 fn all_agreed(asked: SampleSources, arenas: &[Arena]) -> Option<Vec<(usize, SampleSource)>> {
@@ -179,6 +204,7 @@ mod tests {
     use std::io::Cursor;
 
     use csprof_format::address::{FrameKey, FrameKind};
+    use csprof_format::arena::SourceRecord;
     use csprof_format::ids::ThreadId;
     use csprof_format::launch::SourceKind::{CpuTime, Realtime, TaskClock};
     use csprof_format::loss::PartialReason;
@@ -232,12 +258,14 @@ mod tests {
         let sources = SampleSources::parse(asked).unwrap();
         let naming = Naming::default();
         let run = Run { info: RunInfo::default(), sources, start_ns: 400, pid: None, naming };
-        let arenas = arenas
-            .iter()
-            .map(|arena| read(&mut Cursor::new(&arena.bytes), arena.bytes.len() as u64).unwrap());
+        let arenas = arenas.iter().map(read_of);
         let profile = gather(&run, arenas.collect(), &mut NoFiles);
         validate(&profile).unwrap();
         profile
+    }
+
+    fn read_of(arena: &ArenaBytes) -> Arena {
+        read(&mut Cursor::new(&arena.bytes), arena.bytes.len() as u64).unwrap()
     }
 
     fn metrics(profile: &Profile) -> String {
@@ -327,6 +355,30 @@ mod tests {
         let profile = gathered("task-clock:1000000 realtime:2000000", &[arena]);
         assert_eq!(metrics(&profile), "cputime:1000000 realtime:2000000");
         assert!(profile.run.warnings.is_empty(), "{:?}", profile.run.warnings);
+    }
+
+    #[test]
+    fn events_that_took_turns_are_told() {
+        let told = |times: [[u64; 2]; 2]| {
+            let mut profile = Profile::default();
+            let arenas = times.map(|[enabled_ns, running_ns]| {
+                let mut arena = read_of(&ArenaBytes::new(7, 500, 9500));
+                arena.header.sources[0] = SourceRecord {
+                    enabled_ns,
+                    running_ns,
+                    ..SourceRecord::of(SampleSource::parse(EVENT).unwrap())
+                };
+                arena
+            });
+            Metrics::of(SampleSources::parse(EVENT).unwrap(), &arenas, &mut profile.run.warnings);
+            profile.run.warnings
+        };
+        const EVENT: &str = "event:10000:0.3.0.0.0.0:cache-misses";
+        assert_eq!(told([[1000, 1000], [1000, 1000]]), [""; 0]);
+        let turns = told([[1000, 1000], [3000, 1400]]);
+        assert!(turns[0].starts_with("cache-misses was counted 60 % of the time"), "{turns:?}");
+        // More than it had it for means nothing.
+        assert_eq!(told([[0, 0], [5, u64::MAX]]), [""; 0]);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! gather       all arenas → profile    metrics    which samples are of which source
 //! generated    names of code that processes generated while they ran
 //! running      which runs go on, and what they have sampled so far
-//! output       where the profile goes
+//! output       where the profile goes       kernel_events   names of perf events
 //! ```
 //!
 //! Invariants: the program sees its own arguments, signals and standard streams and nothing else
@@ -27,6 +27,7 @@ pub mod collector_file;
 pub mod gather;
 pub mod generated;
 pub mod inherited;
+pub mod kernel_events;
 mod load_map;
 mod machine;
 mod metrics;
@@ -53,6 +54,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use csprof_format::arena::FLAG_EXECED;
+use csprof_format::launch::Detail;
 use csprof_format::profile::{Exit, Profile, RunInfo};
 
 use self::arena_read::Arena;
@@ -60,6 +62,7 @@ use self::gather::Run;
 use self::generated::copies::Copies;
 use self::generated::files::RunFiles;
 use self::inherited::Inherited;
+use self::kernel_events::Machine;
 use self::run_dir::RunDir;
 use self::signals::SignalGuard;
 use self::spawn::Settings;
@@ -95,6 +98,7 @@ pub fn record(
 ) -> Result<Recording> {
     let Some(program) = command.first() else { bail!("no program to run") };
     let check::Startable { path, unprofiled } = check::check(program)?;
+    check_events(&settings)?;
     let inherited = Inherited::take();
     run_dir::remove_empty_ones();
     let run_dir = RunDir::create()?;
@@ -160,6 +164,21 @@ pub fn record(
     let profile = gather_files(&run, arenas, &run_dir);
     let copies = run_dir.copies(&profile);
     Ok(Recording { profile, status, run_dir, run, signals, copies })
+}
+
+/// Whether the kernel counts the events that are asked for.
+fn check_events(settings: &Settings) -> Result<()> {
+    for source in settings.sources.iter() {
+        let Detail::Event(event) = source.detail else { continue };
+        let checked = kernel_events::check(&Machine::here(), &event, source.period);
+        if let Err(why) = checked {
+            bail!(
+                "-e {}: it cannot be sampled: {why}; csprof events lists what can",
+                source.name()
+            );
+        }
+    }
+    Ok(())
 }
 
 impl Recording {

@@ -183,7 +183,10 @@ pub(super) fn with_unit(number: String, metric: &Metric) -> String {
     let unit = printable(&metric.unit);
     // A short one is a symbol.
     let is_word = unit.len() > 3;
-    let unit = match unit.strip_suffix('s') {
+    // `misses` and `switches` end with one syllable more.
+    let sibilant = ["sses", "ches", "shes", "xes"].iter().any(|ending| unit.ends_with(ending));
+    let one = unit.strip_suffix(if sibilant { "es" } else { "s" });
+    let unit = match one {
         Some(one) if number == "1" && is_word => one,
         _ => &unit,
     };

@@ -1,0 +1,156 @@
+//! Events of the kernel's and the processor's, in programs that meet a known number of them.
+//!
+//! Software events are there wherever perf events are permitted; what a machine lacks or forbids is
+//! skipped visibly.
+
+use csprof_tests::notes::skip;
+use csprof_tests::recording::Recording;
+use csprof_tests::workshop::Workshop;
+
+fn workshop(test: &str) -> Workshop {
+    let workshop = Workshop::new(test);
+    workshop.compile("cc -O1 -g -pthread -o program @kernel_events.c");
+    workshop
+}
+
+/// The run, if the machine permits these sources.
+fn record(test: &str, workshop: &Workshop, sources: &[&str], words: &[&str]) -> Option<Recording> {
+    let options: Vec<&str> = sources.iter().flat_map(|source| ["-e", source]).collect();
+    let probe = [&["record", "-f", "-o", "probe.csprof"][..], &options, &["true"]].concat();
+    let outcome = workshop.csprof(&probe);
+    if outcome.status.code() == Some(125) {
+        let said = outcome.complained();
+        assert!(said.contains("it cannot be sampled"), "{said}");
+        skip(test, said.trim());
+        return None;
+    }
+    let recording = workshop.record(&options, words);
+    assert!(recording.outcome.status.success(), "{}", recording.outcome.complained());
+    assert!(recording.outcome.said().ends_with("done\n"), "{}", recording.outcome.said());
+    Some(recording)
+}
+
+/// Page faults, by the first metric, of pages that are touched on behalf of this function.
+fn touched(recording: &Recording, function: &str) -> u64 {
+    let rows = recording.refined(&format!("through {function}"));
+    rows.inclusive_of("touch") * recording.profile.metric.period
+}
+
+#[test]
+fn page_faults_are_where_pages_are_touched() {
+    const TEST: &str = "event_page_faults";
+    const RUNS: u64 = 10;
+    // No whole periods of 100.
+    const FEW: u64 = 1_950;
+    let workshop = workshop(TEST);
+    let (mut few, mut many) = (0, 0);
+    for _ in 0..RUNS {
+        let words = ["./program", "faults", "1950"];
+        let Some(run) = record(TEST, &workshop, &["page-faults@100"], &words) else { return };
+        assert_eq!(run.profile.metric.unit, "page-faults");
+        few += touched(&run, "few");
+        many += touched(&run, "many");
+        assert_eq!(run.rows().at(&["many", "fresh"]).edges, Some(3));
+    }
+    // Each run may have a period more or less; over all, no more than a hundredth is off.
+    assert!(few.abs_diff(RUNS * FEW) <= 10 * 100, "{few}");
+    assert!(many.abs_diff(RUNS * FEW * 3) <= RUNS * FEW * 3 / 50, "{many}");
+}
+
+#[test]
+fn each_page_fault_is_a_sample_and_none_is_the_collector_s() {
+    const TEST: &str = "event_each_page_fault";
+    let workshop = workshop(TEST);
+    let words = ["./program", "faults", "1000"];
+    let Some(run) = record(TEST, &workshop, &["page-faults@1"], &words) else { return };
+    assert_eq!(touched(&run, "few"), 1_000);
+    assert_eq!(touched(&run, "many"), 3_000);
+}
+
+#[test]
+fn threads_that_have_less_than_a_period_have_their_share() {
+    const TEST: &str = "event_short_threads";
+    let workshop = workshop(TEST);
+    let words = ["./program", "threads", "50"];
+    let Some(run) = record(TEST, &workshop, &["page-faults@100"], &words) else { return };
+    // 60 threads with half a period each: 30 samples, give or take five times the square root of
+    // 60 / 4.
+    let mut samples = 0;
+    for row in 0..run.profile.threads.len() {
+        samples += u64::from(row > 0) * run.profile.threads[row].recorded;
+    }
+    assert!((11..=60).contains(&samples), "{samples}");
+}
+
+#[test]
+fn context_switches_are_where_threads_wait() {
+    const TEST: &str = "event_context_switches";
+    let workshop = workshop(TEST);
+    let words = ["./program", "naps", "200"];
+    let sources = ["context-switches@1", "cputime"];
+    let Some(run) = record(TEST, &workshop, &sources, &words) else { return };
+    if run.messages().contains("may come by SIGTRAP alone") {
+        return skip(TEST, "SIGTRAP cannot be lent here");
+    }
+    let said = run.outcome.said();
+    let lost: u64 = said.lines().next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    let rows = run.rows();
+    let nap = rows.at(&["naps", "nap"]);
+    assert_eq!(nap.edges, Some(200), "{rows}");
+    assert!((200..=200 + lost).contains(&nap.inclusive), "{lost}: {rows}");
+}
+
+#[test]
+fn children_and_closed_files_change_nothing() {
+    const TEST: &str = "event_children";
+    let workshop = workshop(TEST);
+    let words = ["./program", "children", "2000"];
+    let sources = ["page-faults@10", "cputime", "context-switches@1"];
+    let Some(run) = record(TEST, &workshop, &sources, &words) else { return };
+    let pages = touched(&run, "few");
+    assert!(pages.abs_diff(3 * 2_000) <= 3 * 2 * 10, "{pages}");
+}
+
+/// What takes SIGTRAP has it; page faults come by another signal then, and what would end waits
+/// ends itself.
+#[test]
+fn a_program_that_uses_sigtrap_keeps_it() {
+    const TEST: &str = "event_trap";
+    let workshop = workshop(TEST);
+    let words = ["./program", "trap", "2000"];
+    let sources = ["page-faults@10", "context-switches@1"];
+    let Some(run) = record(TEST, &workshop, &sources, &words) else { return };
+    assert!(run.outcome.said().starts_with("trapped 1\n"), "{}", run.outcome.said());
+    let pages = touched(&run, "few");
+    assert!(pages.abs_diff(2_000) <= 2 * 10, "{pages}");
+    let messages = run.messages();
+    assert!(messages.contains("SIGTRAP"), "{messages}");
+    let switches = run.profile.further[0].samples.iter().map(|(_, samples)| samples).sum::<u64>();
+    assert!(switches < 40, "{switches}");
+}
+
+#[test]
+fn instructions_of_a_known_loop() {
+    const TEST: &str = "event_instructions";
+    let workshop = workshop(TEST);
+    let words = ["./program", "loop", "2500000000"];
+    let Some(run) = record(TEST, &workshop, &["instructions@10M"], &words) else { return };
+    let instructions = run.rows().inclusive_of("loop") * run.profile.metric.period;
+    assert!(instructions.abs_diff(5_000_000_000) <= 50_000_000, "{instructions}");
+}
+
+#[test]
+fn the_machine_s_events_are_listed() {
+    let workshop = Workshop::new("events_listed");
+    let outcome = workshop.csprof(&["events"]);
+    assert!(outcome.status.success(), "{}", outcome.complained());
+    let said = outcome.said();
+    for group in ["csprof's own sources\n", "software", "hardware", "caches", "tracepoints"] {
+        assert!(said.lines().any(|line| line.starts_with(group.trim_end())), "{group}: {said}");
+    }
+    let outcome = workshop.csprof(&["events", "--format", "json", "page-f*"]);
+    let listed: serde_json::Value = serde_json::from_str(&outcome.said()).unwrap();
+    assert_eq!(listed[0]["name"], "page-faults");
+    assert_eq!(listed[0]["available"] == true, listed[0]["why_not"].is_null());
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+}
