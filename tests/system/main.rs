@@ -22,6 +22,8 @@ mod kept_sources;
 mod libraries;
 /// What is late, seldom or never sampled.
 mod losses;
+/// What is asked of the allocator, and not given back.
+mod memory;
 /// Several sample sources in one run.
 mod sources;
 /// Stacks that are deep, left by jumps, or replaced by tail calls.

@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "what is shared with code that blocks no signal")]
 
+pub mod blocks;
 mod buffers;
 mod counter;
 mod effort;

@@ -144,6 +144,10 @@ mod tests {
             ("yields", "yields:1000"),
             ("yields@1", "yields:1"),
             ("yields@2k", "yields:2000"),
+            ("alloc", "alloc:524288"),
+            ("alloc@1M", "alloc:1048576"),
+            ("alloc-calls@10", "alloc-calls:10"),
+            ("leak@64k", "leak:65536"),
             ("resource:rows", "resource:1000:rows"),
             ("resource:rows:read@3M", "resource:3000000:rows:read"),
         ] {
@@ -157,9 +161,15 @@ mod tests {
         for (text, expected) in [
             (
                 "cycles",
-                "there is no sample source `cycles`; there are cputime, task-clock, realtime",
+                "there is no sample source `cycles`; there are cputime, task-clock, realtime, alloc, \
+                 alloc-calls, leak",
             ),
-            ("", "there is no sample source ``; there are cputime, task-clock, realtime"),
+            (
+                "",
+                "there is no sample source ``; there are cputime, task-clock, realtime, alloc, \
+                 alloc-calls, leak",
+            ),
+            ("alloc@0", "`0` is not a number of bytes (512K; units K M G) from 1 to 10000000000"),
             (
                 "cputime@fast",
                 "`fast` is neither a rate (200, 200Hz, 1kHz) nor a period (5ms; units ns us ms s)",

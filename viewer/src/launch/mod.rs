@@ -26,6 +26,7 @@ pub mod collector_file;
 pub mod gather;
 pub mod generated;
 pub mod inherited;
+mod leaks;
 mod load_map;
 mod machine;
 mod metrics;
