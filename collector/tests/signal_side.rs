@@ -20,12 +20,16 @@ use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationT
 
 /// Where the kernel enters, what takes a sample of a call, and what the handlers call through
 /// pointers.
-const ENTRIES: [&str; 12] = [
+const ENTRIES: [&str; 16] = [
     "csprof_collector::sampling::entry::on_profile",
     "csprof_collector::sampling::entry::on_trap",
     "csprof_collector::sampling::entry::on_handled",
     "csprof_collector::sampling::call::sample",
     "csprof_collector::sampling::call::take",
+    "csprof_collector::sampling::call::on_requests",
+    "csprof_collector::preload::alloc::after_malloc",
+    "csprof_collector::preload::alloc::resized",
+    "csprof_collector::sampler::blocks::given_back",
     "csprof_collector::preload::signals::action::program_handler",
     "csprof_collector::preload::signals::trap::by_default",
     "csprof_collector::modules::elf::in_place::{{closure}}",

@@ -217,9 +217,9 @@ fn new_and_delete_of_cpp() {
     let recording = workshop.record(&["-e", "alloc@1", "-e", "leak@1"], &["./new"]);
     assert_eq!(recording.outcome.said(), "done\n");
     let rows = recording.rows();
-    assert_eq!(rows.inclusive_of("vectors"), (8 + 16 + 32 + 64) * 100, "{rows}");
-    assert_eq!(rows.inclusive_of("objects"), 100 * 40, "{rows}");
+    assert_eq!(rows.inclusive_of("vectors()"), (8 + 16 + 32 + 64) * 100, "{rows}");
+    assert_eq!(rows.inclusive_of("objects()"), 100 * 40, "{rows}");
     let leaks = rows_of(&recording, "leak");
-    assert_eq!(leaks.inclusive_of("vectors"), 0, "{leaks}");
-    assert_eq!(leaks.inclusive_of("objects"), 10 * 40, "{leaks}");
+    assert_eq!(leaks.inclusive_of("vectors()"), 0, "{leaks}");
+    assert_eq!(leaks.inclusive_of("objects()"), 10 * 40, "{leaks}");
 }

@@ -177,6 +177,7 @@ fn replace(places_of: u64, address: u64, by: u64) -> usize {
 }
 
 /// The block is about to be given back.
+#[inline(never)]
 pub fn given_back(address: u64) {
     (0..replace(address, address, 0)).for_each(|_| forget_in_filter(address));
 }

@@ -133,7 +133,7 @@ impl Sampler {
         let suspected = self.shared().suspect.is_on(self.walked.frames());
         let at_work = met.unwinder || met.jump || suspected;
         let followable = met.own_stack && !met.signal && !met.foreign && !at_work;
-        if partial.is_none() && followable {
+        if sample.arms && partial.is_none() && followable {
             self.arm(&stack, met.armed, (known, left), registers.sp());
         }
         Ok(node)

@@ -54,6 +54,7 @@ pub fn on_call(metric: usize, amount: u64, registers: impl FnOnce() -> Registers
 ///
 /// Async-signal-safe, as above.
 #[cold]
+#[inline(never)]
 pub fn on_requests(address: u64, registers: Registers) {
     let Some(shared) = Shared::here() else { return requests::stop() };
     let counted = (!sealed()).then(|| SAMPLES_OF_CALLS.enter());
@@ -158,6 +159,7 @@ fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
         metric: due.metric,
         weight: due.weight,
         time_ns: None,
+        arms: due.block.is_none(),
     };
     let node = thread.sampler.sample(due.reading.as_ref().map(Reading::map), &sample);
     if let Some((block, Some(claim))) = claim {

@@ -85,6 +85,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         stack: thread.stack.bounds,
         metric,
         weight,
+        arms: true,
         // The sources of a thread that sample time sample the same.
         time_ns: Some(time_ns(weight) / thread.sources.timed().max(1)),
     };
