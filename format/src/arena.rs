@@ -380,6 +380,14 @@ impl ThreadRecord {
         }
     }
 
+    /// Counts samples as lost. By `get_mut`, as below.
+    #[inline]
+    pub fn count_loss(&mut self, reason: LossReason, samples: u64) {
+        if let Some(count) = self.losses.get_mut(reason as usize) {
+            *count += samples;
+        }
+    }
+
     /// Counts recorded samples of a source as partial.
     #[inline]
     pub fn count_partial(&mut self, source: usize, reason: PartialReason, samples: u64) {

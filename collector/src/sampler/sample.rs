@@ -53,7 +53,7 @@ impl Sampler {
         let record = self.arena.record_mut();
         match result {
             Ok(_) => record.count_recorded(sample.metric, sample.weight),
-            Err(reason) => record.losses[reason as usize] += sample.weight,
+            Err(reason) => record.count_loss(reason, sample.weight),
         }
         result.ok()
     }

@@ -130,7 +130,7 @@ extern "C" fn take(due: &mut DueSample<'_>) {
         if thread.is_paused() {
             let record = thread.sampler.arena.record_mut();
             record.count_delivered(due.metric, due.weight);
-            record.losses[LossReason::CollectorBusy as usize] += due.weight;
+            record.count_loss(LossReason::CollectorBusy, due.weight);
         } else {
             arch::as_in_handler(|| add(thread, due));
         }
@@ -149,7 +149,7 @@ fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
     if let Some((_, None)) = claim {
         let record = thread.sampler.arena.record_mut();
         record.count_delivered(due.metric, due.weight);
-        record.losses[LossReason::NotFollowed as usize] += due.weight;
+        record.count_loss(LossReason::NotFollowed, due.weight);
         return;
     }
     let sample = Sample {
