@@ -13,6 +13,9 @@
 //! looked up, and nodes are added. What both handlers pay, cold code of the program's own, is
 //! subtracted.
 //!
+//! A *request* is a call of malloc(3) and free(3), none of which is sampled: without the collector,
+//! and by way of its stubs.
+//!
 //! A *firing* is a return through the trampoline, which counts it: after one sample below
 //! [`RETURNS`] frames, all of them return.
 
@@ -30,12 +33,17 @@ const BATCHES: u64 = 10;
 /// Frames that return after one sample, to measure a return.
 const RETURNS: u32 = 1_000;
 const MEASURE: &str = "--measure";
+const MEASURE_REQUESTS: &str = "--measure-requests";
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some(MEASURE) {
         // Enough stack for the deepest measurement.
         let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(measure);
         worker.expect("a thread").join().expect("the measurement");
+        return;
+    }
+    if std::env::args().nth(1).as_deref() == Some(MEASURE_REQUESTS) {
+        println!("{}", requests());
         return;
     }
     // One row for each depth, one for a first sample, and the last for a return.
@@ -62,6 +70,40 @@ fn main() {
         let (with, without) = (median(last), median(other_last));
         println!("a return through the trampoline: {with:.1} ns, an ordinary one: {without:.1} ns");
     }
+    println!("malloc and free of 100 bytes, not sampled:");
+    let sources = ["cputime:10000000000", "alloc:10000000000", "leak:10000000000"];
+    for source in std::iter::once(None).chain(sources.map(Some)) {
+        let mut times: Vec<f64> = (0..ROUNDS).map(|_| run_requests(source)).collect();
+        println!("{:>22}: {:.2} ns", source.unwrap_or("without csprof"), median(&mut times));
+    }
+}
+
+/// Nanoseconds of a request and what gives it back, in a process that is sampled by a source.
+fn run_requests(source: Option<&str>) -> f64 {
+    let folder = tempfile::tempdir().expect("a folder for the arena");
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.arg(MEASURE_REQUESTS);
+    if let Some(source) = source {
+        command.env(launch::LD_PRELOAD, collector());
+        command.env(launch::RUN_DIR, folder.path()).env(launch::SOURCE, source);
+    }
+    let output = command.output().expect("a process to measure in");
+    let text = String::from_utf8(output.stdout).expect("a number");
+    text.trim().parse().expect("a number")
+}
+
+/// The least of several batches.
+fn requests() -> f64 {
+    const REQUESTS: u32 = 1_000_000;
+    let batch = || {
+        let start = cpu_ns();
+        for _ in 0..REQUESTS {
+            // SAFETY: asks for memory, and gives it back.
+            unsafe { libc::free(black_box(libc::malloc(black_box(100)))) };
+        }
+        (cpu_ns() - start) as f64 / f64::from(REQUESTS)
+    };
+    (0..BATCHES).map(|_| batch()).fold(f64::MAX, f64::min)
 }
 
 fn median(values: &mut [f64]) -> f64 {

@@ -16,6 +16,7 @@ use csprof_format::launch::Trigger;
 use crate::config::Config;
 use crate::messages::{self, Warning};
 use crate::process::{self, Process};
+use crate::sampler::blocks;
 use crate::sampling::entry;
 use crate::sealed::{SAMPLES_OF_CALLS, sealed, set_sealed};
 use crate::setup_lock::{SetupGuard, SetupLock};
@@ -197,6 +198,7 @@ pub fn after_fork_child() {
     held.modules.in_child();
     drop(held);
     parent.arena.forget_file();
+    blocks::leave_to_parent();
     match process::enter(parent.config.clone(), parent.folder, parent.trampoline, true) {
         Ok(()) => {
             process::log(&LogRecord::Command(command_line()));

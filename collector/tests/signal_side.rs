@@ -20,12 +20,16 @@ use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationT
 
 /// Where the kernel enters, what takes a sample of a call, and what the handlers call through
 /// pointers.
-const ENTRIES: [&str; 12] = [
+const ENTRIES: [&str; 16] = [
     "csprof_collector::sampling::entry::on_profile",
     "csprof_collector::sampling::entry::on_trap",
     "csprof_collector::sampling::entry::on_handled",
     "csprof_collector::sampling::call::sample",
     "csprof_collector::sampling::call::take",
+    "csprof_collector::sampling::call::on_requests",
+    "csprof_collector::preload::alloc::after_malloc",
+    "csprof_collector::preload::alloc::resized",
+    "csprof_collector::sampler::blocks::given_back",
     "csprof_collector::preload::signals::action::program_handler",
     "csprof_collector::preload::signals::trap::by_default",
     "csprof_collector::modules::elf::in_place::{{closure}}",
@@ -38,7 +42,7 @@ const ENTRIES: [&str; 12] = [
 /// What may call through a pointer, by the beginnings of names, and what that is: one of the
 /// entries, or a function that is made for handlers. Which function has which call is up to the
 /// compiler.
-const BY_POINTER: [(&str, &str); 10] = [
+const BY_POINTER: [(&str, &str); 11] = [
     ("csprof_collector::sampling::entry::", "the program's handler"),
     ("csprof_collector::sampling::pass_on::on_profiling_signal", "program_handler"),
     ("csprof_collector::sampling::pass_on::on_trap_signal", "by_default"),
@@ -50,6 +54,8 @@ const BY_POINTER: [(&str, &str); 10] = [
     ("csprof_collector::unwind::", "Lookup, in_place, glibc's _dl_find_object"),
     ("csprof_collector::arch::x86_64::stubs::call_on_stack", "call::take"),
     ("csprof_collector::arch::x86_64::unwind::", "a table of branches"),
+    // By the kind of a source.
+    ("csprof_collector::preload::signals::action::may_be_late", "a table of branches"),
 ];
 
 /// Functions that are not gone into: values that the handler only borrows are dropped elsewhere,

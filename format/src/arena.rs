@@ -12,6 +12,7 @@
 //! 0x….    Extent: Thread   | ExtentHeader | ThreadRecord | Node Node … (segment 0)
 //! 0x….    Extent: Nodes    | ExtentHeader | Node Node …               (segment k > 0)
 //! 0x….    Extent: Times    | ExtentHeader | TimeRecord TimeRecord …   (only if asked for)
+//! 0x….    Extent: Blocks   | ExtentHeader | BlockRecord BlockRecord … (only with `leak`)
 //! ```
 //!
 //! The nodes of a thread are numbered from 0 across its segments, as [`locate`] has it.
@@ -258,6 +259,8 @@ pub enum ExtentKind {
     Nodes = 3,
     /// When samples of a thread were taken.
     Times = 4,
+    /// Sampled blocks of the program's heap that it has not given back.
+    Blocks = 5,
 }
 
 impl ExtentKind {
@@ -269,6 +272,7 @@ impl ExtentKind {
             2 => Self::Thread,
             3 => Self::Nodes,
             4 => Self::Times,
+            5 => Self::Blocks,
             _ => return None,
         })
     }
@@ -284,9 +288,10 @@ pub struct ExtentHeader {
     pub kind: u32,
     /// Bytes in the extent, this header included; a multiple of [`EXTENT_ALIGN`].
     pub size: u64,
-    /// Thread index, for all kinds but [`ExtentKind::Log`].
+    /// Thread index, for all kinds but [`ExtentKind::Log`] and [`ExtentKind::Blocks`].
     pub owner: u32,
-    /// Segment number, for nodes; for times, which of the thread's extents of them it is, from 0.
+    /// Segment number, for nodes and blocks; for times, which of the thread's extents of them it
+    /// is, from 0.
     pub segment: u32,
     /// Payload bytes that are valid, for [`ExtentKind::Log`] and [`ExtentKind::Times`]. Atomic.
     pub committed: u64,
@@ -375,6 +380,14 @@ impl ThreadRecord {
         }
     }
 
+    /// Counts samples as lost. By `get_mut`, as below.
+    #[inline]
+    pub fn count_loss(&mut self, reason: LossReason, samples: u64) {
+        if let Some(count) = self.losses.get_mut(reason as usize) {
+            *count += samples;
+        }
+    }
+
     /// Counts recorded samples of a source as partial.
     #[inline]
     pub fn count_partial(&mut self, source: usize, reason: PartialReason, samples: u64) {
@@ -454,6 +467,37 @@ pub struct TimeRecord {
 }
 
 const _: () = assert!(size_of::<TimeRecord>() == 16);
+
+/// A block of the program's heap of which a sample was taken, and that is still in use. A process
+/// that is killed leaves those that it had.
+///
+/// An extent of blocks is full of them; which are in use says the address. One place is never two
+/// blocks', but a block that was resized may have several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct BlockRecord {
+    /// Address of the block, with more in it while the block is being resized; 0 where the place
+    /// is free, [`BlockRecord::TAKEN`] while it is being filled.
+    pub address: u64,
+    /// Samples that were added to the node.
+    pub samples: u64,
+    /// Index of the thread that asked for the block.
+    pub thread: u32,
+    /// The node.
+    pub node: u32,
+}
+
+const _: () = assert!(size_of::<BlockRecord>() == 24);
+
+impl BlockRecord {
+    /// [`BlockRecord::address`] where another part of the record is not there yet.
+    pub const TAKEN: u64 = 1;
+}
+
+/// Bytes of the first extent of blocks, the header included; each further one is twice as large.
+pub const FIRST_BLOCKS_EXTENT: u64 = 2 * EXTENT_ALIGN;
+/// Most extents of blocks of a process.
+pub const BLOCKS_EXTENTS: usize = 10;
 
 /// Bytes of a thread's first extent of times, the header included. Each further one is twice as
 /// large as the one before, up to [`MAX_TIMES_EXTENT`]: programs start threads by the thousand.

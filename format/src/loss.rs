@@ -25,6 +25,7 @@
 //! | memory or a timer for a thread is refused | `unsampled-threads`, and a message | thread's start | limits |
 //! | a thread made by clone(2), unknown to the C library | `unsampled-threads`, and a message; its CPU time `elsewhere` | before the call | – |
 //! | no tick meets the thread (a busy machine) | recorded, and `late`; after a kill, CPU time `elsewhere` | handler, by overruns; the kernel's count | `-e task-clock` |
+//! | a sampled block of memory finds no room among those that are followed | loss `not-followed` | wrapper | `-e leak@SIZE`, longer |
 //! | a call is counted while its thread forks | loss `collector-busy` | wrapper, in the process | – |
 //! | a call is counted by a thread without a state, or after a seccomp filter | not at all | – | – |
 //! | SIGPROF from elsewhere, without a handler | `foreign-signals` | handler | – |
@@ -106,6 +107,10 @@ reasons! {
         /// A fault in the handler would end the process.
         StackFull = 9, "stack-full",
             "the thread's stack was about to overflow, and had no room left for csprof's handler";
+        /// Of a block of memory that is not followed to its end, nobody knows whether it was given
+        /// back.
+        NotFollowed = 10, "not-followed",
+            "too many sampled blocks of memory were in use to follow one more to its end (-e leak with a longer period)";
     }
 }
 

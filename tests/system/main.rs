@@ -24,6 +24,8 @@ mod kernel_events;
 mod libraries;
 /// What is late, seldom or never sampled.
 mod losses;
+/// What is asked of the allocator, and not given back.
+mod memory;
 /// Several sample sources in one run.
 mod sources;
 /// Stacks that are deep, left by jumps, or replaced by tail calls.

@@ -16,8 +16,8 @@
 //! - system calls: [`system_call`]; one that was interrupted, [`repeated_call`],
 //!   [`fail_repeated_call`], [`SYSTEM_CALL`]; those that others do not have, [`RESTARTED_CALLS`],
 //!   [`ENDED_CALLS`], [`FORK_CALLS`];
-//! - thread-local storage: [`thread_word!`], [`thread_bytes!`], [`thread_pointer`],
-//!   [`jump_target`];
+//! - thread-local storage: [`thread_word!`], [`thread_words!`], [`thread_bytes!`],
+//!   [`thread_pointer`], [`jump_target`];
 //! - the return trampoline: [`trampoline!`], [`InterruptedReturn`], [`trampoline_start`],
 //!   [`trampoline_end`], [`STRIDE`];
 //! - code: [`is_plt_jump`], [`LONGEST_STUB`], [`SET_SPLIT_STACK_END`], [`fault`], `dead_end!`,
@@ -62,7 +62,9 @@ pub(crate) use here::stubs::{
     Call, Room, Route, alias_stub, call_on_stack, gathering_stub, stub, stub_part,
     thread_start_stub,
 };
-pub(crate) use here::thread_local::{jump_target, thread_bytes, thread_pointer, thread_word};
+pub(crate) use here::thread_local::{
+    jump_target, thread_bytes, thread_pointer, thread_word, thread_words,
+};
 pub(crate) use here::trampoline::{
     InterruptedReturn, STRIDE, trampoline, trampoline_end, trampoline_start,
 };

@@ -71,9 +71,27 @@ pub(super) fn counts() -> Counts {
 /// loading; null if there is none. Not dlsym(3), which knows of what was loaded for one library
 /// alone only if it is asked on behalf of that one, and leaves its complaint on the program's heap.
 pub fn function_behind(name: &CStr) -> *mut c_void {
+    function(name, Side::Behind)
+}
+
+/// The same before this library: the program's own. Not dlsym(3), for which a function of a library
+/// whose address the program takes may be the program's.
+pub fn function_before(name: &CStr) -> *mut c_void {
+    function(name, Side::Before)
+}
+
+/// Of this library, in the order of loading.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Before,
+    Behind,
+}
+
+fn function(name: &CStr, wanted: Side) -> *mut c_void {
     struct Search<'a> {
         name: &'a CStr,
-        is_behind: bool,
+        wanted: Side,
+        at: Side,
         found: Option<u64>,
     }
     extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
@@ -85,14 +103,16 @@ pub fn function_behind(name: &CStr) -> *mut c_void {
         }
         // SAFETY: the loader holds its list.
         let Some(module) = (unsafe { layout(info) }) else { return 0 };
-        if search.is_behind {
+        let own = function as *const () as u64;
+        if module.code.iter().any(|code| code.contains(&own)) {
+            search.at = Side::Behind;
+        } else if search.at == search.wanted {
             search.found = module.address_of(search.name);
         }
-        let own = function_behind as *const () as u64;
-        search.is_behind |= module.code.iter().any(|code| code.contains(&own));
-        c_int::from(search.found.is_some())
+        let is_past = search.at != search.wanted && search.at == Side::Behind;
+        c_int::from(is_past || search.found.is_some())
     }
-    let mut search = Search { name, is_behind: false, found: None };
+    let mut search = Search { name, wanted, at: Side::Before, found: None };
     // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
     unsafe { c_library::dl_iterate_phdr(each, (&raw mut search).cast()) };
     core::ptr::with_exposed_provenance_mut(search.found.unwrap_or(0) as usize)

@@ -25,6 +25,7 @@
 //! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` `_dl_find_object` `dl_iterate_phdr` `_Unwind_SetIP` | unwinders see real return addresses; where an exception goes on |
 //! | [`jumps`] | `longjmp` `_longjmp` `siglongjmp` `__longjmp_chk` | frames that are left do not return |
 //! | [`files`] | `close` `close_range` `closefrom` `dup2` `dup3` | the files of sample sources stay open |
+//! | [`alloc`] | `malloc` `calloc` `realloc` `posix_memalign` `aligned_alloc` `memalign` `valloc` `pvalloc` `free` | what is asked of the allocator is counted |
 //! | [`calls`] | `sched_yield` | calls are counted, and sampled without a signal |
 //! | [`sandbox`] | `prctl` `syscall` `clone` `ptrace` | seccomp would make the collector's system calls deadly; threads that cannot be sampled are counted |
 //!
@@ -39,6 +40,7 @@
 
 use crate::c_library;
 use crate::lifecycle;
+mod alloc;
 mod calls;
 mod dl;
 mod exceptions;
@@ -93,6 +95,7 @@ extern "C" fn construct(
         return;
     }
     stub::engage();
+    alloc::begin();
     threads::create_key();
     threads::watch_end();
     if !fork::register() {

@@ -125,6 +125,7 @@ real_functions! {
         fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int, else -1;
         fn closefrom(low: c_int) -> Nothing, else NOTHING;
         fn _Fork() -> pid_t, else -1;
+        fn malloc_usable_size(block: *mut c_void) -> usize, else 0;
         fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int, else libc::ENOSYS;
         fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_void) -> c_int, else 2;
     }
@@ -140,6 +141,7 @@ real_functions! {
         backtrace, _dl_find_object, dl_iterate_phdr,
         longjmp, _longjmp, siglongjmp, __longjmp_chk,
         prctl, syscall, clone, ptrace, sched_yield,
+        malloc, calloc, realloc, posix_memalign, aligned_alloc, memalign, valloc, pvalloc, free,
     }
     of_unwinder {
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,

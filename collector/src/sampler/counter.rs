@@ -36,6 +36,14 @@ impl Counter {
         let before = self.counted.fetch_add(amount, Ordering::Relaxed);
         (before + amount) / period - before / period
     }
+
+    /// How much is to be counted until the next period ends; `None` if nothing is counted.
+    #[must_use]
+    pub fn until_next(&self) -> Option<u64> {
+        let counted = self.counted.load(Ordering::Relaxed);
+        let passed = counted.checked_rem(self.period.load(Ordering::Relaxed))?;
+        self.period.load(Ordering::Relaxed).checked_sub(passed)
+    }
 }
 
 #[cfg(test)]
@@ -50,6 +58,8 @@ mod tests {
         assert_eq!([1, 1, 1, 1, 2, 7, 1].map(|amount| counter.add(amount)), [0, 0, 1, 0, 1, 2, 0]);
         counter.begin(3, 2);
         assert_eq!([1, 1, 1, 1].map(|amount| counter.add(amount)), [1, 0, 0, 1]);
+        assert_eq!((counter.until_next(), Counter::off().until_next()), (Some(3), None));
+        assert_eq!((counter.add(2), counter.until_next()), (0, Some(1)));
         counter.begin(1, 0);
         assert_eq!([1, 5, 1].map(|amount| counter.add(amount)), [1, 5, 1]);
     }

@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "what is shared with code that blocks no signal")]
 
+pub mod blocks;
 mod buffers;
 mod counter;
 mod effort;
@@ -83,6 +84,9 @@ pub struct Sample {
     /// The thread's time that it stands for, in nanoseconds: the walk may take a share of it.
     /// `None` for a sample of a call.
     pub time_ns: Option<u64>,
+    /// Whether it may arm: not one that is taken back when its block is, for the returns that it
+    /// has counted would stay.
+    pub arms: bool,
 }
 
 impl Sampler {

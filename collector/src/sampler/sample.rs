@@ -41,8 +41,9 @@ use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
 
 impl Sampler {
     /// Counts a sample as delivered, and as recorded or lost. Without a `map` it is lost, but for
-    /// one in the trampoline, whose path is known. Signal side.
-    pub fn sample(&mut self, map: Option<&LoadMap>, sample: &Sample) {
+    /// one in the trampoline, whose path is known. Returns the node to which it was added. Signal
+    /// side.
+    pub fn sample(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Option<u32> {
         self.arena.record_mut().count_delivered(sample.metric, sample.weight);
         match sample.time_ns {
             Some(time_ns) => self.effort.earn(time_ns),
@@ -51,9 +52,10 @@ impl Sampler {
         let result = self.add(map, sample);
         let record = self.arena.record_mut();
         match result {
-            Ok(()) => record.count_recorded(sample.metric, sample.weight),
-            Err(reason) => record.losses[reason as usize] += sample.weight,
+            Ok(_) => record.count_recorded(sample.metric, sample.weight),
+            Err(reason) => record.count_loss(reason, sample.weight),
         }
+        result.ok()
     }
 
     /// Whether the nodes of the cached path are those of the present epoch.
@@ -61,8 +63,8 @@ impl Sampler {
         self.path_epoch == self.epoch
     }
 
-    /// Adds a sample to the tree, and arms.
-    fn add(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Result<(), LossReason> {
+    /// Adds a sample to the tree, and arms. Returns its node.
+    fn add(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Result<u32, LossReason> {
         let Sample { ref registers, kind, stack: bounds, metric, weight, .. } = *sample;
         if is_trampoline_code(registers.ip) {
             let place = (registers.ip, registers.sp());
@@ -70,7 +72,7 @@ impl Sampler {
             self.arena.note_time(node, weight);
             cct::add_samples(&self.arena, node, weight);
             self.arena.record_mut().reused_paths += 1;
-            return Ok(());
+            return Ok(node);
         }
         let map = map.ok_or(LossReason::NoThreadState)?;
         self.cache.prepare(map.generation);
@@ -131,10 +133,10 @@ impl Sampler {
         let suspected = self.shared().suspect.is_on(self.walked.frames());
         let at_work = met.unwinder || met.jump || suspected;
         let followable = met.own_stack && !met.signal && !met.foreign && !at_work;
-        if partial.is_none() && followable {
+        if sample.arms && partial.is_none() && followable {
             self.arm(&stack, met.armed, (known, left), registers.sp());
         }
-        Ok(())
+        Ok(node)
     }
 
     /// Walks the stack; the frames are then in `self.walked`.

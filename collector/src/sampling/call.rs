@@ -20,14 +20,17 @@
 use core::sync::atomic::Ordering;
 
 use csprof_format::address::FrameKind;
+use csprof_format::launch::SourceKind;
 use csprof_format::loss::LossReason;
 
 use crate::arch;
 use crate::arch::unwind::registers::Registers;
 use crate::modules::Reading;
 use crate::process;
+use crate::sampler::blocks::Claim;
 use crate::sampler::{Sample, Shared};
 use crate::sealed::{SAMPLES_OF_CALLS, sealed};
+use crate::sources::requests;
 use crate::sys::{self, Mask};
 use crate::thread::{self, handler_stack};
 
@@ -41,8 +44,35 @@ pub fn on_call(metric: usize, amount: u64, registers: impl FnOnce() -> Registers
     let weight = shared.counter(metric).map_or(0, |counter| counter.add(amount));
     if weight > 0 {
         let registers = registers();
-        sample(&mut DueSample { shared: &shared, metric, weight, registers, reading: None });
+        let block = None;
+        sample(&mut DueSample { shared: &shared, metric, weight, registers, block, reading: None });
     }
+}
+
+/// Samples requests of the program to its allocator, the last of which was granted at `address`:
+/// they [exceed a stretch](requests::is_exceeded). `registers` as above.
+///
+/// Async-signal-safe, as above.
+#[cold]
+#[inline(never)]
+pub fn on_requests(address: u64, registers: Registers) {
+    let Some(shared) = Shared::here() else { return requests::stop() };
+    let counted = (!sealed()).then(|| SAMPLES_OF_CALLS.enter());
+    if sealed() {
+        requests::stop();
+    } else if is_of_this_thread(thread::current()) {
+        let mask = sys::set_mask(Mask::ALL);
+        let mut reading = Reading::begin();
+        for (kind, metric, weight) in requests::settle(&shared).into_iter().flatten() {
+            let block = (kind == SourceKind::Leak).then_some(address);
+            let mut due = DueSample { shared: &shared, metric, weight, registers, block, reading };
+            handler_stack::call(take, &mut due);
+            reading = due.reading;
+        }
+        drop(reading);
+        sys::set_mask(mask);
+    }
+    drop(counted);
 }
 
 /// A sample that is due.
@@ -52,6 +82,8 @@ struct DueSample<'a> {
     metric: usize,
     weight: u64,
     registers: Registers,
+    /// The block that is to be followed.
+    block: Option<u64>,
     reading: Option<Reading>,
 }
 
@@ -98,7 +130,7 @@ extern "C" fn take(due: &mut DueSample<'_>) {
         if thread.is_paused() {
             let record = thread.sampler.arena.record_mut();
             record.count_delivered(due.metric, due.weight);
-            record.losses[LossReason::CollectorBusy as usize] += due.weight;
+            record.count_loss(LossReason::CollectorBusy, due.weight);
         } else {
             arch::as_in_handler(|| add(thread, due));
         }
@@ -113,6 +145,13 @@ fn lose(due: &DueSample<'_>, reason: LossReason) {
 }
 
 fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
+    let claim = due.block.map(|block| (block, Claim::of(thread.sampler.arena.process(), block)));
+    if let Some((_, None)) = claim {
+        let record = thread.sampler.arena.record_mut();
+        record.count_delivered(due.metric, due.weight);
+        record.count_loss(LossReason::NotFollowed, due.weight);
+        return;
+    }
     let sample = Sample {
         registers: due.registers,
         kind: FrameKind::Call,
@@ -120,10 +159,17 @@ fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
         metric: due.metric,
         weight: due.weight,
         time_ns: None,
+        arms: due.block.is_none(),
     };
     let before = thread.sources.usage_before();
-    thread.sampler.sample(due.reading.as_ref().map(Reading::map), &sample);
+    let node = thread.sampler.sample(due.reading.as_ref().map(Reading::map), &sample);
     thread.sources.leave_out_since(before);
+    if let Some((block, Some(claim))) = claim {
+        match node {
+            Some(node) => claim.follow(block, due.weight, thread.sampler.arena.index(), node),
+            None => claim.leave(),
+        }
+    }
     let delivered = thread.sampler.arena.record_mut().delivered;
     // The name may be set late, and the thread may be killed at any time.
     if delivered.is_power_of_two() || delivered.is_multiple_of(64) {

@@ -105,6 +105,7 @@ fn take(
         stack: thread.stack.bounds,
         metric,
         weight,
+        arms: true,
         // The sources of a thread that sample time sample the same.
         time_ns: time_ns(weight).map(|ns| ns / thread.sources.timed().max(1)),
     };

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use csprof_format::launch::{Detail, SampleSource, SourceKind};
 
 use super::due::random_below;
+use super::requests::{self, BLOCKS_FOLLOWED, REQUESTS_COUNT};
 use crate::process;
 use crate::sampler::Shared;
 
@@ -24,6 +25,8 @@ static METRICS: [AtomicU8; SourceKind::COUNT] = [const { AtomicU8::new(0) }; Sou
 const fn flag(kind: SourceKind) -> &'static AtomicBool {
     match kind {
         SourceKind::Resource => &RESOURCES_COUNT,
+        SourceKind::Alloc | SourceKind::AllocCalls => &REQUESTS_COUNT,
+        SourceKind::Leak => &BLOCKS_FOLLOWED,
         _ => &YIELDS_COUNT,
     }
 }
@@ -54,5 +57,9 @@ pub(super) fn begin(source: SampleSource, metric: usize) {
     counter.begin(source.period, random_below(source.period));
     let place = &METRICS[source.kind as usize];
     let _ = place.compare_exchange(0, metric as u8 + 1, Ordering::Relaxed, Ordering::Relaxed);
+    if matches!(source.kind, SourceKind::Alloc | SourceKind::AllocCalls | SourceKind::Leak) {
+        requests::begin();
+        REQUESTS_COUNT.store(true, Ordering::Relaxed);
+    }
     flag(source.kind).store(true, Ordering::Relaxed);
 }

@@ -23,6 +23,7 @@ pub mod loan;
 mod object;
 mod pace;
 mod posix_timer;
+pub mod requests;
 pub mod signal_info;
 mod task_clock;
 

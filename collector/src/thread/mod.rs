@@ -206,7 +206,7 @@ impl Thread {
         let record = self.sampler.arena.record_mut();
         for (metric, lost) in self.sources.lost() {
             record.count_delivered(metric, lost);
-            record.losses[LossReason::SourceClosed as usize] += lost;
+            record.count_loss(LossReason::SourceClosed, lost);
         }
         self.sources.tell();
         self.note_event_times();

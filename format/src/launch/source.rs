@@ -21,6 +21,12 @@ pub enum SourceKind {
     Event = 4,
     /// Amounts that the program counts itself (`csprof_count`), by name.
     Resource = 5,
+    /// Bytes that the program asks malloc(3) and its relatives for, by wrappers.
+    Alloc = 6,
+    /// Calls of malloc(3) and its relatives, by the same wrappers.
+    AllocCalls = 7,
+    /// Bytes of them that were not given back.
+    Leak = 8,
 }
 
 /// What a source is. Nothing else tells sources apart, but for the collector's file that opens
@@ -190,13 +196,58 @@ const RESOURCE: Properties = Properties {
     is_offered: false,
 };
 
+const ALLOC: Properties = Properties {
+    name: "alloc",
+    unit: Unit::Bytes,
+    default_period: 512 << 10,
+    trigger: Trigger::Call,
+    details: Details::None,
+    counts_waits: false,
+    interrupts_waits: Interrupts::Never,
+    instead: None,
+    is_offered: true,
+};
+
+const ALLOC_CALLS: Properties = Properties {
+    name: "alloc-calls",
+    unit: Unit::Calls,
+    default_period: 1_000,
+    trigger: Trigger::Call,
+    details: Details::None,
+    counts_waits: false,
+    interrupts_waits: Interrupts::Never,
+    instead: None,
+    is_offered: true,
+};
+
+const LEAK: Properties = Properties {
+    name: "leak",
+    unit: Unit::Bytes,
+    default_period: 512 << 10,
+    trigger: Trigger::Call,
+    details: Details::None,
+    counts_waits: false,
+    interrupts_waits: Interrupts::Never,
+    instead: None,
+    is_offered: true,
+};
+
 impl SourceKind {
     /// How many there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 9;
 
     /// All sources, by number, which is the order in which help lists those that are offered.
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::CpuTime, Self::TaskClock, Self::Realtime, Self::Yields, Self::Event, Self::Resource];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::CpuTime,
+        Self::TaskClock,
+        Self::Realtime,
+        Self::Yields,
+        Self::Event,
+        Self::Resource,
+        Self::Alloc,
+        Self::AllocCalls,
+        Self::Leak,
+    ];
 
     /// What it is.
     #[must_use]
@@ -209,6 +260,9 @@ impl SourceKind {
             Self::Yields => &YIELDS,
             Self::Event => &EVENT,
             Self::Resource => &RESOURCE,
+            Self::Alloc => &ALLOC,
+            Self::AllocCalls => &ALLOC_CALLS,
+            Self::Leak => &LEAK,
         }
     }
 

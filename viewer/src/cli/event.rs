@@ -205,6 +205,10 @@ mod tests {
             ("yields", "yields:1000"),
             ("yields@1", "yields:1"),
             ("yields@2k", "yields:2000"),
+            ("alloc", "alloc:524288"),
+            ("alloc@1M", "alloc:1048576"),
+            ("alloc-calls@10", "alloc-calls:10"),
+            ("leak@64k", "leak:65536"),
             ("resource:rows", "resource:1000:rows"),
             ("faults", "event:100:1.2.0.0.0.0:page-faults"),
             ("page-faults:k@3K", "event:3000:1.2.0.0.1.0:page-faults:k"),
@@ -227,12 +231,12 @@ mod tests {
             ),
             (
                 "sunlight",
-                "there is no sample source `sunlight`; there are cputime, task-clock, realtime, and \
+                "there is no sample source `sunlight`; there are cputime, task-clock, realtime, alloc, alloc-calls, leak, and \
                  events of the kernel and the processor: csprof events lists them",
             ),
             (
                 "",
-                "there is no sample source ``; there are cputime, task-clock, realtime, and events \
+                "there is no sample source ``; there are cputime, task-clock, realtime, alloc, alloc-calls, leak, and events \
                  of the kernel and the processor: csprof events lists them",
             ),
             ("page-faults@0", "`0` is not a number of events from 1 to 10000000000"),
@@ -247,6 +251,7 @@ mod tests {
                 "context-switches:u",
                 "the kernel alone has context-switches: without `u` they are counted",
             ),
+            ("alloc@0", "`0` is not a number of bytes (512K; units K M G) from 1 to 10000000000"),
             (
                 "cputime@fast",
                 "`fast` is neither a rate (200, 200Hz, 1kHz) nor a period (5ms; units ns us ms s)",

@@ -48,6 +48,7 @@ Examples:
   csprof record -e realtime@100 ./server      where does it wait?
   csprof record -e cputime -e realtime ./server     where does it compute, and where does it wait?
   csprof record -e cputime -e page-faults@100 -e context-switches ./server
+  csprof record -e alloc -e leak ./server     who asks for memory, and who never gives it back?
 
 The exit status is that of PROG, 128 + signal if it was killed; 127 if there is no PROG, 126 if it \
 cannot be executed, 125 if csprof failed before it began, 1 if PROG succeeded and its profile could \
@@ -130,7 +131,7 @@ impl From<&NamingOptions> for Naming {
 #[derive(Debug, Args)]
 pub struct Sampling {
     /// What triggers samples, with a rate (per second and thread) or a period: cputime@200,
-    /// task-clock@1000, realtime@5ms, page-faults@100; more than one by several -e
+    /// task-clock@1000, realtime@5ms, alloc@512K, page-faults@100; more than one by several -e
     ///
     /// cputime counts CPU time, at most as fast as the kernel ticks (100 to 1000 times per second).
     /// task-clock counts CPU time at any rate, also on an overloaded machine, where perf events are

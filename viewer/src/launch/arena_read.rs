@@ -14,9 +14,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use csprof_format::address::FrameKey;
 use csprof_format::arena::{
-    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader, ExtentKind,
-    LogRecord, MAX_SEGMENTS, Node, REASON_SLOTS, ShareRecord, SourceRecord, ThreadRecord,
-    TimeRecord, locate, segment_nodes,
+    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, BlockRecord, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader,
+    ExtentKind, LogRecord, MAX_SEGMENTS, Node, REASON_SLOTS, ShareRecord, SourceRecord,
+    ThreadRecord, TimeRecord, locate, segment_nodes,
 };
 
 /// What one process left, or has written so far.
@@ -28,6 +28,8 @@ pub struct Arena {
     pub log: Vec<(u64, LogRecord)>,
     /// Threads by their index in the process.
     pub threads: Vec<ArenaThread>,
+    /// Blocks of its heap that were sampled, and not given back.
+    pub blocks: Vec<BlockRecord>,
     /// What could not be read, one sentence each.
     pub damage: Vec<String>,
 }
@@ -121,7 +123,7 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
     let mut damage = Vec::new();
     let extents = find_extents(file, length, &mut damage)?;
     let mut budget = backed;
-    let mut log = Vec::new();
+    let (mut log, mut blocks) = (Vec::new(), Vec::new());
     // By number. There are gaps: a thread takes its number, and is then refused memory, or killed.
     let mut threads = BTreeMap::new();
     // Thread extents come before those that continue them, but in a damaged file a `Nodes` extent
@@ -141,11 +143,15 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
                     || ArenaThread { record, bytes: 0, nodes: Vec::new(), times: Vec::new() };
                 threads.entry(extent.owner).or_insert_with(thread);
             }
+            ExtentKind::Blocks => read_blocks(file, extent, &mut budget, &mut blocks)?,
             ExtentKind::Nodes | ExtentKind::Times => {}
         }
     }
     let mut owned: BTreeMap<u32, Vec<&Extent>> = BTreeMap::new();
-    for extent in extents.iter().filter(|extent| extent.kind != ExtentKind::Log) {
+    let is_of_thread = |extent: &&Extent| {
+        matches!(extent.kind, ExtentKind::Thread | ExtentKind::Nodes | ExtentKind::Times)
+    };
+    for extent in extents.iter().filter(is_of_thread) {
         owned.entry(extent.owner).or_default().push(extent);
     }
     for (owner, mut extents) in owned {
@@ -177,6 +183,7 @@ pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena
         header,
         log: log.into_iter().map(|(_, time_ns, record)| (time_ns, record)).collect(),
         threads: threads.into_values().collect(),
+        blocks,
         damage,
     })
 }
@@ -287,7 +294,7 @@ fn segments_of(extents: &[&Extent]) -> [Option<(u64, u64)>; MAX_SEGMENTS] {
     let mut segments = [None; MAX_SEGMENTS];
     for extent in extents {
         let (segment, skipped) = match extent.kind {
-            ExtentKind::Log | ExtentKind::Times => continue,
+            ExtentKind::Log | ExtentKind::Times | ExtentKind::Blocks => continue,
             ExtentKind::Thread => (0, size_of::<ThreadRecord>() as u64),
             ExtentKind::Nodes => (extent.segment as usize, 0),
         };
@@ -349,6 +356,26 @@ fn read_times(
         }));
     }
     Ok(times)
+}
+
+/// The blocks of an extent that are in use.
+fn read_blocks(
+    file: &mut (impl Read + Seek),
+    extent: &Extent,
+    budget: &mut u64,
+    blocks: &mut Vec<BlockRecord>,
+) -> io::Result<()> {
+    let length = extent.payload().min(*budget);
+    *budget -= length;
+    let mut bytes = vec![0; length as usize];
+    read_at(file, extent.payload_offset(), &mut bytes)?;
+    let records = bytes.chunks_exact(size_of::<BlockRecord>()).map(|bytes| {
+        let mut fields = Fields(bytes);
+        let (address, samples) = (fields.u64(), fields.u64());
+        BlockRecord { address, samples, thread: fields.u32(), node: fields.u32() }
+    });
+    blocks.extend(records.filter(|block| ![0, BlockRecord::TAKEN].contains(&block.address)));
+    Ok(())
 }
 
 fn decode_nodes(

@@ -28,6 +28,7 @@ use csprof_format::profile::{
 
 use super::arena_read::{Arena, ArenaThread};
 use super::generated::{NameFiles, Names};
+use super::leaks;
 use super::load_map::{LoadMaps, load_maps};
 use super::metrics::{ByMetric, Metrics};
 use super::python;
@@ -53,6 +54,7 @@ pub struct Run {
 #[must_use]
 pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> Profile {
     arenas.sort_by_key(|arena| (arena.header.start_ns, arena.header.pid));
+    arenas.iter_mut().for_each(leaks::settle);
     let mut profile = Profile { run: run.info.clone(), ..Profile::default() };
     let metrics = Metrics::of(run.sources, &arenas, &mut profile.run.warnings);
     metrics.enter(&mut profile);
@@ -250,7 +252,9 @@ impl Gathering {
             if header.flags & FLAG_TIMES != 0 {
                 let timed = self.profile.times[before..].iter().map(|row| u64::from(row.samples));
                 let recorded = self.profile.threads.last().map_or(0, |thread| thread.recorded);
-                self.timed[0] = self.timed[0].saturating_add(recorded);
+                let without =
+                    leaks::source_of(arena).map_or(0, |source| leaks::samples_of(thread, source));
+                self.timed[0] = self.timed[0].saturating_add(recorded.saturating_sub(without));
                 self.timed[1] = self.timed[1].saturating_add(timed.sum());
             }
         }

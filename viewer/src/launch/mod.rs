@@ -28,6 +28,7 @@ pub mod gather;
 pub mod generated;
 pub mod inherited;
 pub mod kernel_events;
+mod leaks;
 mod load_map;
 mod machine;
 mod metrics;

@@ -17,7 +17,7 @@ use crate::views::cost_lines::coverage;
 use crate::views::number::{Form, account, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
 use crate::views::strips::Strips;
-use crate::views::summary::{Summary, why_clustered, why_no_samples};
+use crate::views::summary::{Summary, are_all_of_time, why_clustered, why_no_samples};
 use crate::views::{Row, Sort};
 
 /// Names longer than this lose their arguments and templates.
@@ -365,6 +365,10 @@ impl Text<'_> {
             let period = amount(1, looked_at, self.form);
             let per_edge = Column::of(Id::PerEdge, None).heading(&self.basis);
             notes.push(match self.basis.clustered {
+                None if !are_all_of_time(&self.refined.profile) => "Edges are returns of calls that \
+                     a sample of any metric met, not calls. How long calls are is not\ntold: not all \
+                     samples are of time."
+                    .to_owned(),
                 None if !self.others.is_empty() => format!(
                     "Edges are returns of calls that a sample of any metric met, not calls; {per_edge} \
                      is of {}.\nWhere no metric has much more than its period for each edge, calls \

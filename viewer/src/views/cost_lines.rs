@@ -236,7 +236,7 @@ fn used_and_rate(profile: &Profile, threads: &[ThreadId], cpu_ns: u64, form: For
         return text;
     }
     text.push_str(&format!(", {} of CPU time", duration(cpu_ns as f64, form)));
-    let of_one = info.further.is_empty().then_some(0);
+    let of_one = (info.further.is_empty() && info.metric.is_time()).then_some(0);
     if let Some(metric) = of_one.or(cpu_metric(info).map(|(metric, _)| metric)) {
         let delivered = sum(metric, |share| share.delivered);
         let rate = (delivered as f64 / (cpu_ns as f64 / 1e9)).round() as u64;

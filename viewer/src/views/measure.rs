@@ -2,7 +2,7 @@
 
 use csprof_format::profile::Metric;
 
-use super::number::{Form, amount, count, duration, in_unit, with_unit};
+use super::number::{Form, amount, count, duration, in_unit, memory, with_unit};
 use crate::profile::{MetricRef, Profile};
 
 /// What a number in a report counts.
@@ -78,6 +78,7 @@ impl Measure {
             Self::Samples if is_fraction(samples) => format!("{samples:.1}"),
             Self::Samples => count(samples.round() as u64, form),
             Self::Source if metric.is_time() => duration(total, form),
+            Self::Source if metric.unit == "bytes" => memory(total, form),
             Self::Source if is_fraction(total) => with_unit(format!("{total:.1}"), metric),
             Self::Source => in_unit(total.round() as u64, metric),
         }

@@ -142,8 +142,12 @@ pub fn amount(samples: u64, metric: &Metric, form: Form) -> String {
 #[must_use]
 pub fn amount_per(samples: u64, divisor: u64, metric: &Metric, form: Form) -> String {
     let total = u128::from(samples) * u128::from(metric.period);
+    let each = total as f64 / divisor.max(1) as f64;
     if metric.is_time() {
-        return duration(total as f64 / divisor.max(1) as f64, form);
+        return duration(each, form);
+    }
+    if is_of_bytes(metric) {
+        return memory(each, form);
     }
     let divisor = u128::from(divisor.max(1));
     if total / divisor >= 10 || total.is_multiple_of(divisor) {
@@ -157,14 +161,42 @@ pub fn amount_per(samples: u64, divisor: u64, metric: &Metric, form: Form) -> St
     with_unit(number, metric)
 }
 
-/// So much of what is no time, in the metric's unit: `1 call`, `12k calls`.
+/// So much of what is no time, in the metric's unit: `1 call`, `12k calls`, `12.3 KiB`.
 pub fn in_unit(number: u64, metric: &Metric) -> String {
+    if is_of_bytes(metric) {
+        return memory(number as f64, Form::Ascii);
+    }
     with_unit(brief(number, Rounding::Nearest), metric)
+}
+
+fn is_of_bytes(metric: &Metric) -> bool {
+    metric.unit == "bytes"
+}
+
+/// Memory, or what was read and written, in three digits and units of 1024, as programs ask for it:
+/// `640 B`, `12.3 KiB`, `1.20 MiB`; of less than ten bytes a tenth: `0.4 B`.
+#[must_use]
+pub fn memory(bytes: f64, form: Form) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let (mut value, mut unit) = (bytes, 0);
+    // What would be written as 1024 is 1.00 of the next.
+    while value >= 1023.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let number = match value {
+        _ if unit == 0 && value > 0.0 && value < 0.05 => "<0.1".to_owned(),
+        _ if unit == 0 && value < 9.95 && value.fract() != 0.0 => format!("{value:.1}"),
+        _ if unit > 0 && value < 9.995 => format!("{value:.2}"),
+        _ if unit > 0 && value < 99.95 => format!("{value:.1}"),
+        _ => count(value.round() as u64, form),
+    };
+    format!("{number} {}", UNITS[unit])
 }
 
 /// The same of a number that need not be whole: with so many decimals below 1000.
 pub fn in_unit_of(number: f64, decimals: u32, metric: &Metric, form: Form) -> String {
-    match number < 999.5 && decimals > 0 {
+    match number < 999.5 && decimals > 0 && !is_of_bytes(metric) {
         true => with_unit(decimal(number, decimals, form), metric),
         false => in_unit(number.round() as u64, metric),
     }
@@ -399,6 +431,34 @@ mod tests {
         let misses = Metric { source: "misses".into(), unit: "misses".into(), period: 10_000 };
         assert_eq!(amount(123, &misses, Form::Ascii), "1.2M misses");
         assert_eq!(in_unit(12_000, &misses), "12k misses");
+    }
+
+    #[test]
+    fn bytes_are_told_in_units_of_1024() {
+        let alloc = Metric { source: "alloc".into(), unit: "bytes".into(), period: 1024 };
+        for (samples, text) in [
+            (0, "0 B"),
+            (1, "1.00 KiB"),
+            (12, "12.0 KiB"),
+            (1023, "1 023 KiB"),
+            (1024, "1.00 MiB"),
+            (123 << 20, "123 GiB"),
+            (u64::MAX, "16 384 EiB"),
+        ] {
+            assert_eq!(amount(samples, &alloc, Form::Ascii), text);
+        }
+        assert_eq!(amount_of_units(640, &alloc, Form::Unicode), "640 B");
+        for (bytes, text) in [
+            (0.01, "<0.1 B"),
+            (0.44, "0.4 B"),
+            (9.0, "9 B"),
+            (1023.4, "1 023 B"),
+            (1023.6, "1.00 KiB"),
+        ] {
+            assert_eq!(memory(bytes, Form::Ascii), text);
+        }
+        assert_eq!(amount_per(1, 10, &alloc, Form::Ascii), "102 B");
+        assert_eq!(in_unit_of(2048.5, 2, &alloc, Form::Ascii), "2.00 KiB");
     }
 
     #[test]

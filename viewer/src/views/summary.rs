@@ -109,7 +109,7 @@ impl Summary {
                 metric: about.clone(),
                 samples,
                 asked_per_s: is_time.then(|| 1e9 / about.period as f64),
-                delivered_per_cpu_s: (cpu_ns > 0).then(rate),
+                delivered_per_cpu_s: (is_time && cpu_ns > 0).then(rate),
             }
         };
         Self {
@@ -287,7 +287,14 @@ pub fn clustered(profile: &Profile) -> Option<(u64, u64)> {
     clusters(profile).map(|(_, signals, samples)| (signals, samples))
 }
 
-/// The same with the source whose samples they are.
+/// Whether samples can tell how long calls are: where all are of time. Others meet calls by what
+/// these count, and edges are of all samples.
+#[must_use]
+pub fn are_all_of_time(profile: &Profile) -> bool {
+    profile.info.metrics().all(Metric::is_time)
+}
+
+/// What [`clustered`] says, with the source whose samples they are.
 fn clusters(profile: &Profile) -> Option<(&Metric, u64, u64)> {
     const ENOUGH: u64 = 100;
     let info = &profile.info;

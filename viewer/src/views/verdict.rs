@@ -143,10 +143,11 @@ pub fn per_edge(weight: &Weight, metric: &Metric, form: Form) -> String {
 }
 
 /// The column `calls`: the verdict, `few long`. Empty where nothing can be said, as where samples
-/// are `clustered`, and for `running` rows, which the edge column already tells.
+/// are clustered or not all of time (`mute`), and for `running` rows, which the edge column already
+/// tells.
 #[must_use]
-pub fn calls(row: &Row, clustered: bool) -> Option<&'static str> {
-    let verdict = of_row(row).filter(|verdict| !clustered && *verdict != Verdict::Live);
+pub fn calls(row: &Row, mute: bool) -> Option<&'static str> {
+    let verdict = of_row(row).filter(|verdict| !mute && *verdict != Verdict::Live);
     verdict.map(Verdict::word)
 }
 

@@ -138,6 +138,55 @@ macro_rules! stub {
             "3:",
         ] [set = sym $set,] $($rest)*);
     };
+    // Two words of thread-local storage: what is left of bytes, and behind it of calls. More than
+    // `$most`, or as many as there is no number of, is not subtracted.
+    ($(#[$attribute:meta])* {subtracts argument 0 from $left:literal at most $most:path} $($rest:tt)*) => {
+        $crate::arch::stub!(? [$(#[$attribute])*] [
+            "cmp rdi, {most}",
+            "ja 4f",
+            concat!("mov r10, qword ptr [rip + ", $left, "@GOTTPOFF]"),
+            "sub qword ptr fs:[r10 + 8], 1",
+            "js 3f",
+            "sub qword ptr fs:[r10], rdi",
+            "js 4f",
+            "jmp r11",
+            "3:",
+            "sub qword ptr fs:[r10], rdi",
+            "jmp 4f",
+        ] [most = const $most,] $($rest)*);
+    };
+    ($(#[$attribute:meta])* {subtracts product from $left:literal at most $most:path} $($rest:tt)*) => {
+        $crate::arch::stub!(? [$(#[$attribute])*] [
+            // No argument is in these two.
+            "mov rax, rdi",
+            "mul rsi",
+            "jo 4f",
+            "cmp rax, {most}",
+            "ja 4f",
+            concat!("mov r10, qword ptr [rip + ", $left, "@GOTTPOFF]"),
+            "sub qword ptr fs:[r10 + 8], 1",
+            "js 3f",
+            "sub qword ptr fs:[r10], rax",
+            "js 4f",
+            "jmp r11",
+            "3:",
+            "sub qword ptr fs:[r10], rax",
+            "jmp 4f",
+        ] [most = const $most,] $($rest)*);
+    };
+    // A static of 65 536 bytes: whether that is not 0 which the argument's upper 16 bits say, once
+    // multiplied.
+    ($(#[$attribute:meta])* {argument 0 times $factor:path, in $set:path} $($rest:tt)*) => {
+        $crate::arch::stub!(? [$(#[$attribute])*] [
+            // No argument is in these two.
+            "movabs rax, {factor}",
+            "imul rax, rdi",
+            "shr rax, 48",
+            "lea r10, [rip + {set}]",
+            "cmp byte ptr [r10 + rax], 0",
+            "jne 4f",
+        ] [factor = const $factor, set = sym $set,] $($rest)*);
+    };
     (? $attributes:tt [$($question:tt)*] $($rest:tt)*) => {
         $crate::arch::stub!(@ $attributes [
             // Not found yet: before the constructor.

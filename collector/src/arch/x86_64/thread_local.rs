@@ -102,6 +102,77 @@ macro_rules! thread_bytes {
     };
 }
 
+/// The same for so many signed words, each with an index. What is subtracted is so by one
+/// instruction: a handler that comes in between sees all of it or nothing.
+macro_rules! thread_words {
+    ($(#[$doc:meta])* $visibility:vis $name:ident: [i64; $length:literal] = $symbol:expr) => {
+        $crate::arch::x86_64::thread_local::define!($symbol, stringify!(8 * $length));
+
+        $(#[$doc])*
+        #[derive(Debug)]
+        $visibility struct $name;
+
+        impl $name {
+            #[inline]
+            $visibility fn get(index: usize) -> i64 {
+                debug_assert!(index < $length);
+                // A handler must not touch what is another library's.
+                let index = index.min($length - 1);
+                let value: i64;
+                // SAFETY: reads one word of this thread's block, below its size.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("mov {at}, qword ptr [rip + ", $symbol, "@GOTTPOFF]"),
+                        "mov {value}, qword ptr fs:[{at} + 8 * {index}]",
+                        at = out(reg) _,
+                        index = in(reg) index,
+                        value = out(reg) value,
+                        options(nostack, readonly, preserves_flags),
+                    );
+                }
+                value
+            }
+
+            #[inline]
+            $visibility fn set(index: usize, value: i64) {
+                debug_assert!(index < $length);
+                // A handler must not touch what is another library's.
+                let index = index.min($length - 1);
+                // SAFETY: writes one word of this thread's block, below its size; no reference to
+                // it exists.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("mov {at}, qword ptr [rip + ", $symbol, "@GOTTPOFF]"),
+                        "mov qword ptr fs:[{at} + 8 * {index}], {value}",
+                        at = out(reg) _,
+                        index = in(reg) index,
+                        value = in(reg) value,
+                        options(nostack, preserves_flags),
+                    );
+                }
+            }
+
+            #[inline]
+            $visibility fn subtract(index: usize, amount: i64) {
+                debug_assert!(index < $length);
+                // A handler must not touch what is another library's.
+                let index = index.min($length - 1);
+                // SAFETY: as in `set`.
+                unsafe {
+                    core::arch::asm!(
+                        concat!("mov {at}, qword ptr [rip + ", $symbol, "@GOTTPOFF]"),
+                        "sub qword ptr fs:[{at} + 8 * {index}], {amount}",
+                        at = out(reg) _,
+                        index = in(reg) index,
+                        amount = in(reg) amount,
+                        options(nostack),
+                    );
+                }
+            }
+        }
+    };
+}
+
 /// Room for a variable in the block of each thread.
 macro_rules! define {
     ($symbol:expr, $bytes:expr) => {
@@ -118,7 +189,7 @@ macro_rules! define {
     };
 }
 
-pub(crate) use {define, thread_bytes, thread_word};
+pub(crate) use {define, thread_bytes, thread_word, thread_words};
 
 /// The thread pointer, which glibc keeps at `fs:0`: the address of the thread control block, at the
 /// top of a thread's stack.

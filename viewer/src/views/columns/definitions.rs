@@ -15,6 +15,7 @@ use crate::views::number::Form;
 use crate::views::printable::printable;
 use crate::views::row::{Cost, Edges};
 use crate::views::strip::CELLS;
+use crate::views::summary::are_all_of_time;
 use crate::views::verdict;
 
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
@@ -106,7 +107,11 @@ pub static DEFINITIONS: [Definition; 43] = [
         id: Id::Calls,
         key: "calls",
         unit: Unit::PerEdge,
-        value: |at| text(verdict::calls(at.row, at.basis.clustered.is_some())),
+        value: |at| {
+            let is_told =
+                at.basis.clustered.is_none() && are_all_of_time(&at.basis.refined.profile);
+            text(verdict::calls(at.row, !is_told))
+        },
         order: Order::As(Id::PerEdge),
         help: "Many short ones, or few long",
         explain: explain::calls,

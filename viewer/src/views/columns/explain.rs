@@ -14,6 +14,7 @@ use crate::views::difference::{self, Change};
 use crate::views::measure::Measure;
 use crate::views::number::{amount, amount_per, count, counted, hex, percent};
 use crate::views::row::{Cost, Edges};
+use crate::views::summary::are_all_of_time;
 use crate::views::verdict;
 
 fn pair(name: &str, text: impl Into<String>) -> (String, String) {
@@ -264,6 +265,9 @@ pub(super) fn calls(at: &At<'_>, _: About) -> Explanation {
             count(signals, form)
         );
         return vec![pair("calls", text)];
+    }
+    if !are_all_of_time(&at.basis.refined.profile) {
+        return Vec::new();
     }
     match verdict::of_row(at.row) {
         Some(verdict) => {

@@ -1,0 +1,255 @@
+//! Sampled blocks of the program's heap, followed until they are given back.
+//!
+//! They are kept in the arena, so that what a process still has is known however it ends. Blocks
+//! are given back by any thread, at any time, so all of it is atomic, and nothing waits. Most that
+//! are given back were not sampled: the stub in front of free(3) asks a [filter](FILTER) first.
+//!
+//! The table is a few extents, each twice as large as the one before. In each, a block's record
+//! may have one of [`PLACES`] places, by the hash of its address.
+//!
+//! Signal side. A record is written before its address, and its block is not given back before the
+//! program knows it.
+
+#![expect(unsafe_code, reason = "typed access to extents of the arena")]
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use csprof_format::arena::{
+    BLOCKS_EXTENTS, BlockRecord, ExtentHeader, ExtentKind, FIRST_BLOCKS_EXTENT,
+};
+
+use crate::arena::Arena;
+use crate::sys;
+
+/// A [`BlockRecord`].
+#[derive(Debug)]
+#[repr(C)]
+struct Place {
+    address: AtomicU64,
+    samples: AtomicU64,
+    thread: AtomicU32,
+    node: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Place>() == size_of::<BlockRecord>());
+
+/// Places that a block may have in one extent.
+const PLACES: usize = 8;
+/// Hashes of addresses have this factor: 2^64 / φ, odd, so that the high bits depend on all.
+pub const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Addresses of blocks have so many bits, the lowest of which is 0: allocators align.
+const ADDRESS_BITS: u32 = 48;
+
+static EXTENTS: [AtomicPtr<Place>; BLOCKS_EXTENTS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; BLOCKS_EXTENTS];
+
+/// How many records there are of addresses whose hash begins with each 16 bits; 255 stays.
+pub static FILTER: [AtomicU8; 1 << 16] = [const { AtomicU8::new(0) }; 1 << 16];
+
+const fn hash(address: u64) -> u64 {
+    address.wrapping_mul(FACTOR)
+}
+
+fn filter(address: u64) -> Option<&'static AtomicU8> {
+    FILTER.get((hash(address) >> 48) as usize)
+}
+
+const fn bytes_of(extent: usize) -> usize {
+    (FIRST_BLOCKS_EXTENT as usize) << extent
+}
+
+const fn places_of(extent: usize) -> usize {
+    (bytes_of(extent) - size_of::<ExtentHeader>()) / size_of::<Place>()
+}
+
+/// The places that the record of this address may have in an extent, whose places begin at `first`.
+fn places(extent: usize, first: *mut Place, address: u64) -> impl Iterator<Item = &'static Place> {
+    let number = places_of(extent);
+    // Bits that the filter does not look at, or nearly: below the number.
+    let start = ((hash(address) >> 16 & 0xffff_ffff) * number as u64) >> 32;
+    (0..PLACES).filter_map(move |step| {
+        let at = start as usize + step;
+        let at = if at < number { at } else { at - number };
+        // SAFETY: null, or the places of an extent, of which there are so many; it stays mapped as
+        // long as the pointer to it is there. Zeros are a valid place, and all of it is atomic.
+        (at < number && !first.is_null()).then(|| unsafe { &*first.add(at) })
+    })
+}
+
+/// The places of an extent; null if it is not there.
+fn first_of(extent: usize) -> *mut Place {
+    // Acquire: pairs with the release in `more`.
+    EXTENTS.get(extent).map_or(core::ptr::null_mut(), |first| first.load(Ordering::Acquire))
+}
+
+/// All places that the record of this address may have.
+fn all_places(address: u64) -> impl Iterator<Item = &'static Place> {
+    (0..BLOCKS_EXTENTS).flat_map(move |extent| places(extent, first_of(extent), address))
+}
+
+/// Takes an extent.
+fn more(arena: &Arena, extent: usize) -> *mut Place {
+    let Some(place) = EXTENTS.get(extent) else { return core::ptr::null_mut() };
+    let made = arena.extent(ExtentKind::Blocks, 0, extent as u32, bytes_of(extent));
+    let Ok(start) = made else { return core::ptr::null_mut() };
+    // SAFETY: inside the extent just mapped; a header is 32 bytes, so places are aligned.
+    let first = unsafe { start.add(size_of::<ExtentHeader>()) }.cast::<Place>().as_ptr();
+    // Release: publishes the mapping.
+    let swapped =
+        place.compare_exchange(core::ptr::null_mut(), first, Ordering::Release, Ordering::Acquire);
+    match swapped {
+        Ok(_) => first,
+        Err(other) => {
+            // SAFETY: the whole mapping of the extent, which nobody else knows.
+            unsafe { sys::unmap(start, bytes_of(extent)) };
+            other
+        }
+    }
+}
+
+/// A place for a block, which nobody else has.
+#[derive(Debug)]
+pub struct Claim(&'static Place);
+
+impl Claim {
+    /// A place for a block; `None` if there is none.
+    pub fn of(arena: &Arena, address: u64) -> Option<Self> {
+        (0..BLOCKS_EXTENTS).find_map(|extent| {
+            let known = first_of(extent);
+            let first = if known.is_null() { more(arena, extent) } else { known };
+            let free = |place: &&Place| {
+                // Relaxed: nothing is read from a place that is free.
+                place
+                    .address
+                    .compare_exchange(0, BlockRecord::TAKEN, Ordering::Relaxed, Ordering::Relaxed)
+                    .is_ok()
+            };
+            places(extent, first, address).find(free).map(Self)
+        })
+    }
+
+    /// Follows the block: so many samples of it are at this node of the thread.
+    pub fn follow(self, address: u64, samples: u64, thread: u32, node: u32) {
+        let Self(place) = self;
+        if let Some(count) = filter(address) {
+            let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_add(1));
+        }
+        place.samples.store(samples, Ordering::Relaxed);
+        place.thread.store(thread, Ordering::Relaxed);
+        place.node.store(node, Ordering::Relaxed);
+        // Release: publishes the rest.
+        place.address.store(address, Ordering::Release);
+    }
+
+    /// Gives the place back.
+    pub fn leave(self) {
+        self.0.address.store(0, Ordering::Relaxed);
+    }
+}
+
+/// One record less of this address.
+fn forget_in_filter(address: u64) {
+    if let Some(count) = filter(address) {
+        let less = |n: u8| n.checked_sub(1).filter(|_| n < u8::MAX);
+        let _ = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+}
+
+/// Whether there may be records of this address.
+#[must_use]
+#[inline]
+pub fn may_be_followed(address: u64) -> bool {
+    filter(address).is_some_and(|count| count.load(Ordering::Relaxed) != 0)
+}
+
+/// Replaces the address of all records that have this one. Returns how many there were.
+fn replace(places_of: u64, address: u64, by: u64) -> usize {
+    all_places(places_of)
+        .filter(|place| {
+            // Acquire: pairs with the release in `follow`.
+            let swapped = |place: &Place| {
+                place.address.compare_exchange(address, by, Ordering::Acquire, Ordering::Relaxed)
+            };
+            place.address.load(Ordering::Relaxed) == address && swapped(place).is_ok()
+        })
+        .count()
+}
+
+/// The block is about to be given back.
+#[inline(never)]
+pub fn given_back(address: u64) {
+    (0..replace(address, address, 0)).for_each(|_| forget_in_filter(address));
+}
+
+/// A block that is about to be resized: another thread may have its address next.
+#[derive(Clone, Copy, Debug)]
+pub struct Resized {
+    address: u64,
+    /// What stands for the address meanwhile: no other block's at this moment.
+    lifted: u64,
+}
+
+impl Resized {
+    /// `number` tells it from others that are resized at the same time. `None` if the block is not
+    /// followed.
+    #[must_use]
+    pub fn begin(address: u64, number: u64) -> Option<Self> {
+        let this = Self::again(address, number);
+        (replace(address, address, this.lifted) > 0).then_some(this)
+    }
+
+    /// The same one, which [`Self::begin`] has returned.
+    #[must_use]
+    pub const fn again(address: u64, number: u64) -> Self {
+        Self { address, lifted: address | number << ADDRESS_BITS | 1 }
+    }
+
+    /// Nothing has become of it.
+    pub fn failed(self) {
+        replace(self.address, self.lifted, self.address);
+    }
+
+    /// It was given back.
+    pub fn is_gone(self) {
+        (0..replace(self.address, self.lifted, 0)).for_each(|_| forget_in_filter(self.address));
+    }
+
+    /// It is the block at `new`. Returns how many samples are not followed any more, for want of
+    /// places.
+    pub fn moved(self, arena: &Arena, new: u64) -> u64 {
+        if new == self.address {
+            self.failed();
+            return 0;
+        }
+        let lifted = |place: &&Place| place.address.load(Ordering::Relaxed) == self.lifted;
+        let mut lost = 0;
+        for place in all_places(self.address).filter(lifted) {
+            let samples = place.samples.load(Ordering::Relaxed);
+            let thread = place.thread.load(Ordering::Relaxed);
+            let node = place.node.load(Ordering::Relaxed);
+            match Claim::of(arena, new) {
+                Some(claim) => claim.follow(new, samples, thread, node),
+                None => lost += samples,
+            }
+            place.address.store(0, Ordering::Relaxed);
+            forget_in_filter(self.address);
+        }
+        lost
+    }
+}
+
+/// In the child of a fork: what is followed is its parent's. The child has one thread.
+pub fn leave_to_parent() {
+    for (extent, first) in EXTENTS.iter().enumerate() {
+        let first = first.swap(core::ptr::null_mut(), Ordering::Relaxed);
+        let start = first.cast::<u8>().wrapping_sub(size_of::<ExtentHeader>());
+        if let Some(start) = NonNull::new(start).filter(|_| !first.is_null()) {
+            // SAFETY: the whole mapping of one extent, which nobody knows any more.
+            unsafe { sys::unmap(start, bytes_of(extent)) };
+            if extent == 0 {
+                FILTER.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+            }
+        }
+    }
+}

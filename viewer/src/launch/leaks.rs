@@ -1,0 +1,95 @@
+//! What a run has not given back: of the samples of `leak`, those whose blocks are still followed.
+//!
+//! While a process runs, a node of this source counts every block that was sampled, and only grows:
+//! its thread is the one that writes to it. What has become of the blocks is in records of their
+//! own. Here the nodes get what is left.
+
+use std::collections::HashMap;
+
+use csprof_format::address::{FrameKey, FrameKind};
+use csprof_format::arena::REASON_SLOTS;
+use csprof_format::launch::SourceKind;
+
+use super::arena_read::{Arena, ArenaNode, ArenaThread};
+
+/// Number of the source that follows blocks, if the process has it.
+pub(super) fn source_of(arena: &Arena) -> Option<usize> {
+    let sources = arena.header.sources.iter().take(arena.header.source_count as usize);
+    sources.into_iter().position(|source| source.kind == SourceKind::Leak as u32)
+}
+
+/// Takes the samples of blocks that were given back out of the counts, and the times of those that
+/// were not: a time would be that of the request.
+pub(super) fn settle(arena: &mut Arena) {
+    let Some(source) = source_of(arena) else { return };
+    let mut left: HashMap<(u32, u32), u64> = HashMap::new();
+    for block in &arena.blocks {
+        let samples = left.entry((block.thread, block.node)).or_default();
+        *samples = samples.saturating_add(block.samples);
+    }
+    for thread in &mut arena.threads {
+        settle_thread(thread, source, &left);
+    }
+}
+
+fn is_of(node: &ArenaNode, source: usize) -> bool {
+    node.key.is_some_and(|key| key.metric() == source)
+}
+
+/// Samples of a source in a thread.
+pub(super) fn samples_of(thread: &ArenaThread, source: usize) -> u64 {
+    let nodes = thread.nodes.iter().filter(|node| is_of(node, source));
+    nodes.fold(0, |sum, node| sum.saturating_add(node.samples))
+}
+
+fn settle_thread(thread: &mut ArenaThread, source: usize, left: &HashMap<(u32, u32), u64>) {
+    let index = thread.record.index;
+    let (mut gone, mut partial) = (0_u64, [0_u64; REASON_SLOTS]);
+    for number in 0..thread.nodes.len() {
+        if !is_of(&thread.nodes[number], source) {
+            continue;
+        }
+        let before = thread.nodes[number].samples;
+        // A process that was killed may have a block that its node does not count yet.
+        let after = left.get(&(index, number as u32)).map_or(0, |left| *left).min(before);
+        thread.nodes[number].samples = after;
+        gone = gone.saturating_add(before - after);
+        if let Some(count) = reason_of(thread, number).and_then(|reason| partial.get_mut(reason)) {
+            *count = count.saturating_add(before - after);
+        }
+    }
+    let record = &mut thread.record;
+    record.delivered = record.delivered.saturating_sub(gone);
+    record.recorded = record.recorded.saturating_sub(gone);
+    for (count, gone) in record.partial.iter_mut().zip(partial) {
+        *count = count.saturating_sub(gone);
+    }
+    let share = source.checked_sub(1).and_then(|further| record.further.get_mut(further));
+    if let Some(share) = share {
+        share.delivered = share.delivered.saturating_sub(gone);
+        share.recorded = share.recorded.saturating_sub(gone);
+        let partial = partial.iter().fold(0, |sum: u64, gone| sum.saturating_add(*gone));
+        share.partial = share.partial.saturating_sub(partial);
+    }
+    let nodes = &thread.nodes;
+    let is_other = |node: u32| nodes.get(node as usize).is_none_or(|node| !is_of(node, source));
+    thread.times.retain(|time| is_other(time.node));
+}
+
+/// Number of the reason why the path of a node is partial; `None` if it is whole.
+fn reason_of(thread: &ArenaThread, node: usize) -> Option<usize> {
+    let mut at = node;
+    // A damaged arena may have a circle of callers.
+    for _ in 0..thread.nodes.len() {
+        let node = thread.nodes.get(at)?;
+        let key = node.key.filter(|key: &FrameKey| key.kind() == FrameKind::Partial);
+        if let Some(key) = key {
+            return usize::try_from(key.address()).ok();
+        }
+        at = node.parent as usize;
+        if at == 0 {
+            return None;
+        }
+    }
+    None
+}
