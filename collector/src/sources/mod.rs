@@ -30,7 +30,8 @@ use csprof_format::launch::{SampleSource, SourceKind, Trigger, Unit};
 use crate::messages::{self, Warning};
 use crate::process::Process;
 
-pub use calls::{RESOURCES_COUNT, YIELDS_COUNT, metric_of, metric_of_resource};
+pub use calls::{IO_COUNTS, LOCKS_COUNT, RESOURCES_COUNT, YIELDS_COUNT};
+pub use calls::{metric_of, metric_of_resource};
 use object::Object;
 pub use pace::Pace;
 use posix_timer::PosixTimer;
@@ -45,7 +46,7 @@ use task_clock::TaskClock;
 pub struct Sources {
     /// Each with the number of its metric.
     opened: Vec<(usize, Source)>,
-    /// Those of them that sample time.
+    /// Those of them that sample time by signals.
     timed: u64,
 }
 
@@ -62,7 +63,9 @@ impl Sources {
         for (number, source) in process.sources() {
             if let Some(opened) = Source::open(process, number, tid, cookie + number) {
                 sources.opened.push((number, opened));
-                sources.timed += u64::from(source.kind.properties().unit == Unit::Nanoseconds);
+                let properties = source.kind.properties();
+                let is_by_clock = properties.trigger != Trigger::Call;
+                sources.timed += u64::from(is_by_clock && properties.unit == Unit::Nanoseconds);
             }
         }
         sources
@@ -74,7 +77,7 @@ impl Sources {
         self.opened.is_empty()
     }
 
-    /// How many of them sample time: each a share of the thread's.
+    /// How many of them sample time by signals: each a share of the thread's.
     #[must_use]
     #[inline]
     pub const fn timed(&self) -> u64 {

@@ -21,6 +21,24 @@ pub enum SourceKind {
     Event = 4,
     /// Amounts that the program counts itself (`csprof_count`), by name.
     Resource = 5,
+    /// Bytes of memory asked for.
+    Alloc = 6,
+    /// Calls that ask for memory.
+    AllocCalls = 7,
+    /// Bytes of memory not given back.
+    Leak = 8,
+    /// Bytes that calls read.
+    IoRead = 9,
+    /// Bytes that calls write.
+    IoWrite = 10,
+    /// Elapsed time in calls that read or write.
+    IoTime = 11,
+    /// Elapsed time in which a thread waits for another one: mutexes and their kind, joins.
+    Lock = 12,
+    /// Elapsed time in the outermost call of MPI.
+    Mpi = 13,
+    /// Bytes that calls of MPI send or receive.
+    MpiBytes = 14,
 }
 
 /// What a source is. Nothing else tells sources apart, but for the collector's file that opens
@@ -190,13 +208,64 @@ const RESOURCE: Properties = Properties {
     is_offered: false,
 };
 
+/// Those of calls that a wrapper counts, of one kind each.
+const COUNTED: Properties = Properties {
+    name: "",
+    unit: Unit::Bytes,
+    default_period: 64 << 10,
+    trigger: Trigger::Call,
+    details: Details::None,
+    counts_waits: false,
+    interrupts_waits: Interrupts::Never,
+    instead: None,
+    is_offered: true,
+};
+
+const ALLOC: Properties = Properties { name: "alloc", is_offered: false, ..COUNTED };
+const ALLOC_CALLS: Properties = Properties {
+    name: "alloc-calls",
+    unit: Unit::Calls,
+    default_period: 1_000,
+    is_offered: false,
+    ..COUNTED
+};
+const LEAK: Properties = Properties { name: "leak", is_offered: false, ..COUNTED };
+
+const IO_READ: Properties = Properties { name: "io-read", ..COUNTED };
+const IO_WRITE: Properties = Properties { name: "io-write", ..COUNTED };
+const IO_TIME: Properties = Properties {
+    name: "io-time",
+    unit: Unit::Nanoseconds,
+    default_period: 1_000_000,
+    counts_waits: true,
+    ..COUNTED
+};
+const LOCK: Properties = Properties { name: "lock", ..IO_TIME };
+const MPI: Properties = Properties { name: "mpi", is_offered: false, ..IO_TIME };
+const MPI_BYTES: Properties = Properties { name: "mpi-bytes", is_offered: false, ..COUNTED };
+
 impl SourceKind {
     /// How many there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 15;
 
     /// All sources, by number, which is the order in which help lists those that are offered.
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::CpuTime, Self::TaskClock, Self::Realtime, Self::Yields, Self::Event, Self::Resource];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::CpuTime,
+        Self::TaskClock,
+        Self::Realtime,
+        Self::Yields,
+        Self::Event,
+        Self::Resource,
+        Self::Alloc,
+        Self::AllocCalls,
+        Self::Leak,
+        Self::IoRead,
+        Self::IoWrite,
+        Self::IoTime,
+        Self::Lock,
+        Self::Mpi,
+        Self::MpiBytes,
+    ];
 
     /// What it is.
     #[must_use]
@@ -209,6 +278,15 @@ impl SourceKind {
             Self::Yields => &YIELDS,
             Self::Event => &EVENT,
             Self::Resource => &RESOURCE,
+            Self::Alloc => &ALLOC,
+            Self::AllocCalls => &ALLOC_CALLS,
+            Self::Leak => &LEAK,
+            Self::IoRead => &IO_READ,
+            Self::IoWrite => &IO_WRITE,
+            Self::IoTime => &IO_TIME,
+            Self::Lock => &LOCK,
+            Self::Mpi => &MPI,
+            Self::MpiBytes => &MPI_BYTES,
         }
     }
 

@@ -20,6 +20,10 @@ const BYTE_UNITS: [(&str, u64); 4] = [("", 1), ("k", 1 << 10), ("m", 1 << 20), (
 const COUNT_UNITS: [(&str, u64); 4] =
     [("", 1), ("k", 1_000), ("m", 1_000_000), ("g", 1_000_000_000)];
 
+/// Sources that are asked for together by one name.
+const GROUPS: [(&str, [SourceKind; 3]); 1] =
+    [("io", [SourceKind::IoRead, SourceKind::IoWrite, SourceKind::IoTime])];
+
 /// What one `-e` asks for: a source, or all that go by one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked(pub(super) Vec<SampleSource>);
@@ -34,6 +38,15 @@ pub(super) fn parse(text: &str) -> Result<Asked, String> {
         Some((name, amount)) => (name, Some(amount)),
         None => (text, None),
     };
+    if let Some((_, members)) = GROUPS.iter().find(|(group, _)| *group == name) {
+        return match amount {
+            Some(_) => Err(format!(
+                "`{name}` is {}: give amounts to these",
+                members.map(SourceKind::name).join(", ")
+            )),
+            None => Ok(Asked(members.map(SampleSource::of).to_vec())),
+        };
+    }
     let source = named(name)?;
     let period = match amount {
         Some(amount) => period(source.kind.properties().unit, amount)?,
@@ -144,6 +157,10 @@ mod tests {
             ("yields", "yields:1000"),
             ("yields@1", "yields:1"),
             ("yields@2k", "yields:2000"),
+            ("io", "io-read:65536"),
+            ("io-read@4k", "io-read:4096"),
+            ("lock", "lock:1000000"),
+            ("io-time@100us", "io-time:100000"),
             ("resource:rows", "resource:1000:rows"),
             ("resource:rows:read@3M", "resource:3000000:rows:read"),
         ] {
@@ -180,6 +197,7 @@ mod tests {
                 "cputime@1ns",
                 "`1ns` is out of range: from one sample every 10 s to 100000 samples per second",
             ),
+            ("io@4k", "`io` is io-read, io-write, io-time: give amounts to these"),
             ("yields@0", "`0` is not a number of calls from 1 to 10000000000"),
             ("yields@5ms", "`5ms` is not a number of calls from 1 to 10000000000"),
         ] {

@@ -1,0 +1,149 @@
+//! Waits of threads for each other: mutexes, read-write locks, condition variables, semaphores,
+//! barriers, and ends of threads. Counted is the time that they take.
+//!
+//! A lock that is free is taken by its function that does not wait, and no clock is read. If that
+//! function does not take it, whatever it answers, the real one is called, which knows what to do
+//! with a lock that the thread has already, and with one whose owner is dead.
+//!
+//! A semaphore is not tried first: sem_wait(3) looks for cancellation before it takes one. Those
+//! and the other waits are timed from beginning to end. What is left by cancellation is not
+//! counted.
+
+#![expect(unsafe_code, reason = "stubs in front of C functions")]
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering;
+
+use csprof_format::launch::SourceKind;
+
+use super::counted;
+use super::real::{self, Real};
+use super::stub;
+use super::view::sampled;
+use crate::arch::{self, Call, Route};
+use crate::sources::LOCKS_COUNT;
+
+/// Whether the call is counted: its wrapper then calls the real function and asks [`after`].
+pub(in crate::preload) fn begin(call: &mut Call) -> bool {
+    let counts = is_counted();
+    if counts {
+        counted::begin(call, SourceKind::Lock);
+    } else {
+        counted::leave_out(call);
+    }
+    counts
+}
+
+fn is_counted() -> bool {
+    LOCKS_COUNT.load(Ordering::Relaxed) && sampled()
+}
+
+/// After a wait.
+pub(in crate::preload) extern "C" fn after(call: &mut Call) {
+    counted::end(call, SourceKind::Lock);
+}
+
+extern "C" fn before(call: &mut Call, real: &Real) -> Route {
+    let calls = usize::from(begin(call));
+    Route { target: stub::target(real), calls }
+}
+
+/// One of the functions that take a lock if it is free, and return 0 then.
+type Try = unsafe fn(*mut c_void) -> c_int;
+
+fn try_first(call: &mut Call, real: &Real, try_it: Try) -> Route {
+    if !is_counted() {
+        return Route { target: stub::target(real), calls: 0 };
+    }
+    let lock = core::ptr::with_exposed_provenance_mut(call.arguments[0]);
+    // SAFETY: the lock that the program wants to take.
+    match unsafe { try_it(lock) } {
+        0 => Route { target: taken as *mut c_void, calls: 0 },
+        // Of a robust mutex: the thread has it now.
+        libc::EOWNERDEAD => Route { target: taken_of_dead_owner as *mut c_void, calls: 0 },
+        _ => before(call, real),
+    }
+}
+
+extern "C" fn taken() -> c_int {
+    0
+}
+
+extern "C" fn taken_of_dead_owner() -> c_int {
+    libc::EOWNERDEAD
+}
+
+extern "C" fn before_mutex(call: &mut Call, real: &Real) -> Route {
+    try_first(call, real, real::pthread_mutex_trylock)
+}
+
+extern "C" fn before_read_lock(call: &mut Call, real: &Real) -> Route {
+    try_first(call, real, real::pthread_rwlock_tryrdlock)
+}
+
+extern "C" fn before_write_lock(call: &mut Call, real: &Real) -> Route {
+    try_first(call, real, real::pthread_rwlock_trywrlock)
+}
+
+extern "C" fn before_mtx(call: &mut Call, real: &Real) -> Route {
+    try_first(call, real, real::mtx_trylock)
+}
+
+/// Stubs that look at [`LOCKS_COUNT`] alone unless it is set.
+macro_rules! counted {
+    ($($(#[$attribute:meta])* $name:ident: $before:path;)*) => {$(
+        arch::stub! {
+            $(#[$attribute])*
+            #[unsafe(no_mangle)]
+            #[unsafe(link_section = "csprof_waits")]
+            {} call $name = super::real::slots::$name, LOCKS_COUNT, $before, after
+        }
+    )*};
+}
+
+counted! {
+    /// pthread_mutex_lock(3).
+    pthread_mutex_lock: before_mutex;
+    /// pthread_mutex_timedlock(3).
+    pthread_mutex_timedlock: before_mutex;
+    /// pthread_mutex_clocklock(3).
+    pthread_mutex_clocklock: before_mutex;
+    /// pthread_rwlock_rdlock(3).
+    pthread_rwlock_rdlock: before_read_lock;
+    /// pthread_rwlock_timedrdlock(3).
+    pthread_rwlock_timedrdlock: before_read_lock;
+    /// pthread_rwlock_clockrdlock(3).
+    pthread_rwlock_clockrdlock: before_read_lock;
+    /// pthread_rwlock_wrlock(3).
+    pthread_rwlock_wrlock: before_write_lock;
+    /// pthread_rwlock_timedwrlock(3).
+    pthread_rwlock_timedwrlock: before_write_lock;
+    /// pthread_rwlock_clockwrlock(3).
+    pthread_rwlock_clockwrlock: before_write_lock;
+    /// mtx_lock(3).
+    mtx_lock: before_mtx;
+    /// mtx_timedlock(3).
+    mtx_timedlock: before_mtx;
+    /// pthread_cond_wait(3).
+    pthread_cond_wait: before;
+    /// pthread_cond_timedwait(3).
+    pthread_cond_timedwait: before;
+    /// pthread_cond_clockwait(3).
+    pthread_cond_clockwait: before;
+    /// cnd_wait(3).
+    cnd_wait: before;
+    /// cnd_timedwait(3).
+    cnd_timedwait: before;
+    /// sem_wait(3).
+    sem_wait: before;
+    /// pthread_barrier_wait(3).
+    pthread_barrier_wait: before;
+    /// pthread_join(3).
+    pthread_join: before;
+    /// pthread_timedjoin_np(3).
+    pthread_timedjoin_np: before;
+    /// pthread_clockjoin_np(3).
+    pthread_clockjoin_np: before;
+    /// thrd_join(3).
+    thrd_join: before;
+}
