@@ -3,11 +3,12 @@
 //!
 //! A lock that is free is taken by its function that does not wait, and no clock is read. If that
 //! function does not take it, whatever it answers, the real one is called, which knows what to do
-//! with a lock that the thread has already, and with one whose owner is dead.
+//! with a lock that the thread has already.
 //!
-//! A semaphore is not tried first: sem_wait(3) looks for cancellation before it takes one. Those
-//! and the other waits are timed from beginning to end. What is left by cancellation is not
-//! counted.
+//! Not so a mutex with a protocol, or a robust one: pthread_mutex_trylock(3) of glibc leaves a mutex
+//! that cannot be recovered locked, and who locks it next would wait for ever. Nor a semaphore:
+//! sem_wait(3) looks for cancellation before it takes one. These and the other waits are timed from
+//! beginning to end. What is left by cancellation is not counted.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
@@ -52,29 +53,51 @@ extern "C" fn before(call: &mut Call, real: &Real) -> Route {
 type Try = unsafe fn(*mut c_void) -> c_int;
 
 fn try_first(call: &mut Call, real: &Real, try_it: Try) -> Route {
-    if !is_counted() {
-        return Route { target: stub::target(real), calls: 0 };
-    }
     let lock = core::ptr::with_exposed_provenance_mut(call.arguments[0]);
     // SAFETY: the lock that the program wants to take.
-    match unsafe { try_it(lock) } {
-        0 => Route { target: taken as *mut c_void, calls: 0 },
-        // Of a robust mutex: the thread has it now.
-        libc::EOWNERDEAD => Route { target: taken_of_dead_owner as *mut c_void, calls: 0 },
-        _ => before(call, real),
+    if is_counted() && unsafe { try_it(lock) } == 0 {
+        return Route { target: taken as *mut c_void, calls: 0 };
     }
+    before(call, real)
 }
 
 extern "C" fn taken() -> c_int {
     0
 }
 
-extern "C" fn taken_of_dead_owner() -> c_int {
-    libc::EOWNERDEAD
+extern "C" fn before_mutex(call: &mut Call, real: &Real) -> Route {
+    let mutex = core::ptr::with_exposed_provenance(call.arguments[0]);
+    // SAFETY: the mutex that the program wants to lock.
+    if unsafe { is_plain(mutex) } {
+        try_first(call, real, real::pthread_mutex_trylock)
+    } else {
+        before(call, real)
+    }
 }
 
-extern "C" fn before_mutex(call: &mut Call, real: &Real) -> Route {
-    try_first(call, real, real::pthread_mutex_trylock)
+/// Where a mutex has its kind, an `int` (bits/struct_mutex.h). Initializers that are compiled into
+/// programs write it there.
+const KIND: usize = 16;
+
+/// In it: whether the mutex is robust, inherits priorities, or protects by one (pthreadP.h).
+const SPECIAL: c_int = 16 | 32 | 64;
+
+const _: () = {
+    let recursive = libc::PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    // SAFETY: plain data, read as bytes that are all initialized.
+    let kind = unsafe { (&raw const recursive).byte_add(KIND).cast::<c_int>().read() };
+    assert!(kind == libc::PTHREAD_MUTEX_RECURSIVE);
+};
+
+/// Whether a mutex is of none of the [`SPECIAL`] kinds.
+///
+/// # Safety
+/// It is one.
+unsafe fn is_plain(mutex: *const libc::pthread_mutex_t) -> bool {
+    // SAFETY: within the mutex. It is written when the mutex is made, and its flags for elision at
+    // any time.
+    let kind = unsafe { mutex.byte_add(KIND).cast::<c_int>().read_volatile() };
+    kind & SPECIAL == 0
 }
 
 extern "C" fn before_read_lock(call: &mut Call, real: &Real) -> Route {
