@@ -26,9 +26,9 @@ use super::wait::{filtered_sigtimedwait, filtered_sigwaitinfo};
 use super::{BIT, kept};
 use crate::arch::{Call, ENDED_CALLS, Route};
 use crate::preload::real::Real;
-use crate::preload::{io, locks};
 use crate::preload::stub::{self, ENGAGED, waits};
 use crate::preload::view::{Belief, sampled};
+use crate::preload::{io, locks};
 use crate::sources::loan;
 use crate::sys;
 
