@@ -1,8 +1,8 @@
 //! Calls that read and write: how many bytes, and how long they take.
 //!
 //! Counted is what a call returns. Bytes that the kernel copies from one file to another are read
-//! and written. Calls by name from the program and its libraries are seen, not those inside the C
-//! library, so what its streams read and write is not.
+//! and written. Calls by name from the program and its libraries are seen, and [those of
+//! streams](super::streams).
 
 #![expect(unsafe_code, reason = "reads the results in arrays of messages")]
 
@@ -85,6 +85,24 @@ fn bytes_of_messages(call: &Call) -> u64 {
     // SAFETY: the call has just filled in so many.
     let length = |at| unsafe { (&raw const (*first.add(at)).msg_len).read() };
     (0..count).map(|at| u64::from(length(at))).sum()
+}
+
+/// Defines what stands for a function of the C library's streams.
+macro_rules! stream {
+    ($($(#[$attribute:meta])* $name:ident = $real:ident: $after:path;)*) => {$(
+        arch::stub! {
+            $(#[$attribute])*
+            #[unsafe(link_section = "csprof_waits")]
+            {} call $name = super::real::slots::$real, IO_COUNTS, before, $after
+        }
+    )*};
+}
+
+stream! {
+    /// read(2) for a stream.
+    stream_read = _IO_file_read: after_read;
+    /// write(2) for a stream.
+    stream_write = _IO_file_write: after_write;
 }
 
 /// Stubs that look at [`IO_COUNTS`] alone unless it is set.

@@ -148,6 +148,7 @@ real_functions! {
         preadv, preadv64, preadv2, preadv64v2,
         write, pwrite, pwrite64, writev, pwritev, pwritev64, pwritev2, pwritev64v2,
         sendfile, sendfile64, splice, copy_file_range,
+        _IO_file_read, _IO_file_write,
         fsync, fdatasync, sync_file_range, msync, sync, syncfs,
         pthread_mutex_lock, pthread_mutex_timedlock, pthread_mutex_clocklock,
         pthread_rwlock_rdlock, pthread_rwlock_timedrdlock, pthread_rwlock_clockrdlock,

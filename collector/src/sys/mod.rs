@@ -25,6 +25,7 @@ pub use file::{File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own};
 pub use memory::{
     give_back, is_readable, is_resident, map_anonymous, private_bytes, probe, probe_bytes,
     probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous, wipe_on_fork,
+    write_constant,
 };
 pub use perf::{Delivery, PerfError, PerfTaskClock};
 pub use process::{
