@@ -248,7 +248,7 @@ pub enum Exit {
 /// The metric of the sample source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Name of the source: `cputime`, `task-clock`, `realtime`, `yields`.
+    /// Name of the source: `cputime`, `task-clock`, `realtime`, `io-read`, `lock`.
     pub source: String,
     /// Unit of `period`: `ns`, or `calls`.
     pub unit: String,
