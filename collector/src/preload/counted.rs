@@ -8,7 +8,7 @@ use crate::arch::Call;
 use crate::sampling::call::on_call;
 use crate::sealed::{SAMPLES_OF_CALLS, sealed};
 use crate::sources::metric_of;
-use crate::sys::{self, Clock};
+use crate::sys;
 
 /// Where the room has the time at which the real function was called; 0: not known.
 const BEGAN: usize = 1;
@@ -49,7 +49,7 @@ pub(super) fn add(call: &Call, kind: SourceKind, amount: u64) {
 /// Elapsed time; 0 where the process has given up system calls.
 fn now_ns() -> u64 {
     let counted = (!sealed()).then(|| SAMPLES_OF_CALLS.enter());
-    let time_ns = if sealed() { 0 } else { sys::now_ns(Clock::Monotonic) };
+    let time_ns = if sealed() { 0 } else { sys::elapsed_ns() };
     drop(counted);
     time_ns
 }

@@ -19,7 +19,7 @@ mod read;
 mod signal;
 mod timer;
 
-pub use clock::{Clock, now_ns, thread_cpu_ns};
+pub use clock::{Clock, elapsed_ns, now_ns, read_elapsed_by, thread_cpu_ns};
 pub use error::Errno;
 pub use file::{File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own};
 pub use memory::{
