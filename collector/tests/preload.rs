@@ -114,7 +114,16 @@ fn exports_these_names_and_no_others() {
         _Unwind_Backtrace backtrace _Unwind_SetIP _dl_find_object dl_iterate_phdr
         longjmp _longjmp siglongjmp __longjmp_chk prctl syscall clone ptrace sched_yield close_range closefrom
         malloc calloc realloc posix_memalign aligned_alloc memalign valloc pvalloc free
-        posix_spawn posix_spawnp system popen close dup2 dup3";
+        posix_spawn posix_spawnp system popen close dup2 dup3
+        read __read_chk pread pread64 __pread_chk __pread64_chk readv preadv preadv64 preadv2 preadv64v2
+        write pwrite pwrite64 writev pwritev pwritev64 pwritev2 pwritev64v2
+        sendfile sendfile64 splice copy_file_range fsync fdatasync sync_file_range msync sync syncfs
+        pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_clocklock
+        pthread_rwlock_rdlock pthread_rwlock_timedrdlock pthread_rwlock_clockrdlock
+        pthread_rwlock_wrlock pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock
+        mtx_lock mtx_timedlock pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait
+        cnd_wait cnd_timedwait sem_wait pthread_barrier_wait
+        pthread_join pthread_timedjoin_np pthread_clockjoin_np thrd_join";
     assert_eq!(exported, expected.split_whitespace().collect());
 }
 

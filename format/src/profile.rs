@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::FrameKind;
 use crate::file_identity::FileIdentity;
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
+use crate::launch::{SourceKind, Trigger};
 pub use crate::source_file::{SourceDoubt, SourceFile, Stretch};
 pub use crate::times::SampleTime;
 
@@ -247,7 +248,7 @@ pub enum Exit {
 /// The metric of the sample source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Name of the source: `cputime`, `task-clock`, `realtime`, `yields`.
+    /// Name of the source: `cputime`, `task-clock`, `realtime`, `io-read`, `lock`.
     pub source: String,
     /// Unit of `period`: `ns`, or `calls`.
     pub unit: String,
@@ -271,7 +272,24 @@ impl Metric {
     /// Whether it is CPU time.
     #[must_use]
     pub fn is_cpu_time(&self) -> bool {
-        self.is_time() && !self.is_elapsed_time()
+        self.is_time() && !self.is_elapsed_time() && !self.is_of_calls()
+    }
+
+    /// Whether it counts calls or what they are about, among which may be the time that they take:
+    /// no clock samples them.
+    #[must_use]
+    pub fn is_of_calls(&self) -> bool {
+        self.kind().is_some_and(|kind| kind.properties().trigger == Trigger::Call)
+    }
+
+    /// Whether it counts time in which threads wait.
+    #[must_use]
+    pub fn counts_waits(&self) -> bool {
+        self.kind().is_some_and(|kind| kind.properties().counts_waits)
+    }
+
+    fn kind(&self) -> Option<SourceKind> {
+        SourceKind::ALL.into_iter().find(|kind| kind.name() == self.source)
     }
 }
 

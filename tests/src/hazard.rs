@@ -5,7 +5,7 @@
 //!
 //! - alone, which says that the answer is right on this machine;
 //! - with the collector preloaded but not launched by csprof, when it must be inert;
-//! - under `csprof record` at each of [`SOURCES`], and some with [`TWO`] at once.
+//! - under `csprof record` at each of [`SOURCES`], with [`CALLS`], and some with [`TWO`] at once.
 //!
 //! Output, errors and status must be the same every time, to the byte. Every recording obeys the
 //! [laws](crate::recording) of all recordings, its stacks are whole, and what is special about the
@@ -29,6 +29,9 @@ pub const SOURCES: [&str; 2] = ["cputime@200", "task-clock@5000"];
 
 /// Two sources in one run, by two signals.
 pub const TWO: &str = "task-clock@5000 realtime@1000";
+
+/// Sources of calls, beside the default: reads, writes and locks, each of which may be sampled.
+pub const CALLS: &str = "cputime@200 io-read@512 io-write@512 io-time@10us lock@10us";
 
 /// A program with its known answer.
 #[derive(Clone, Copy, Debug)]
@@ -245,7 +248,8 @@ impl Program {
     pub fn check(&self) {
         self.run_alone();
         self.run_inert();
-        for source in SOURCES.into_iter().chain(self.hazard.by_two.then_some(TWO)) {
+        let two = self.hazard.by_two.then_some(TWO);
+        for source in SOURCES.into_iter().chain([CALLS]).chain(two) {
             self.record(source);
         }
     }

@@ -5,6 +5,8 @@
 
 // What samples say.
 
+/// Bytes that are read and written, and time that threads wait for each other.
+mod amounts;
 /// Calls that are counted.
 mod calls;
 /// fork, exec and all that is made of them.

@@ -282,9 +282,16 @@ impl LoaderModule {
 
     /// The table to which an entry of the dynamic section points, up to the end of its segment.
     fn dynamic_table(&self, wanted: u64) -> Option<&'static [u8]> {
-        // The loader has made addresses of what the file says.
         let (_, start) = self.dynamic_entries().find(|(tag, _)| *tag == wanted)?;
-        let segment = self.readable.iter().find(|segment| segment.contains(&start))?;
+        let segment_of = |start| self.readable.iter().find(|segment| segment.contains(&start));
+        // The loader has made addresses of what the file says, but for the vdso.
+        let (start, segment) = match segment_of(start) {
+            Some(segment) => (start, segment),
+            None => {
+                let start = start.wrapping_add(self.bias);
+                (start, segment_of(start)?)
+            }
+        };
         bytes(&self.readable, start..segment.end)
     }
 

@@ -27,6 +27,8 @@
 //! | [`files`] | `close` `close_range` `closefrom` `dup2` `dup3` | the files of sample sources stay open |
 //! | [`alloc`] | `malloc` `calloc` `realloc` `posix_memalign` `aligned_alloc` `memalign` `valloc` `pvalloc` `free` | what is asked of the allocator is counted |
 //! | [`calls`] | `sched_yield` | calls are counted, and sampled without a signal |
+//! | `io` | `read` `__read_chk` `pread` `pread64` `__pread_chk` `__pread64_chk` `readv` `preadv` `preadv64` `preadv2` `preadv64v2` `write` `pwrite` `pwrite64` `writev` `pwritev` `pwritev64` `pwritev2` `pwritev64v2` `sendfile` `sendfile64` `splice` `copy_file_range` `fsync` `fdatasync` `sync_file_range` `msync` `sync` `syncfs`; `recv`, `send` and their kind, of `signals::hold`; streams, by `streams` | bytes, and the time of it, are counted |
+//! | `locks` | `pthread_mutex_lock` `pthread_mutex_timedlock` `pthread_mutex_clocklock` `pthread_rwlock_rdlock` `pthread_rwlock_timedrdlock` `pthread_rwlock_clockrdlock` `pthread_rwlock_wrlock` `pthread_rwlock_timedwrlock` `pthread_rwlock_clockwrlock` `mtx_lock` `mtx_timedlock` `pthread_cond_wait` `pthread_cond_timedwait` `pthread_cond_clockwait` `cnd_wait` `cnd_timedwait` `sem_wait` `pthread_barrier_wait` `pthread_join` `pthread_timedjoin_np` `pthread_clockjoin_np` `thrd_join`; `sem_timedwait`, `sem_clockwait` of `signals::hold` | the time that threads wait for each other is counted |
 //! | [`sandbox`] | `prctl` `syscall` `clone` `ptrace` | seccomp would make the collector's system calls deadly; threads that cannot be sampled are counted |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
@@ -42,17 +44,21 @@ use crate::c_library;
 use crate::lifecycle;
 mod alloc;
 mod calls;
+mod counted;
 mod dl;
 mod exceptions;
 mod exec;
 mod files;
 mod fork;
+mod io;
 mod jumps;
+mod locks;
 mod program;
 mod reach;
 mod real;
 mod sandbox;
 mod signals;
+mod streams;
 mod stub;
 mod threads;
 mod view;
@@ -96,6 +102,7 @@ extern "C" fn construct(
     }
     stub::engage();
     alloc::begin();
+    streams::count();
     threads::create_key();
     threads::watch_end();
     if !fork::register() {

@@ -127,6 +127,10 @@ real_functions! {
         fn _Fork() -> pid_t, else -1;
         fn malloc_usable_size(block: *mut c_void) -> usize, else 0;
         fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int, else libc::ENOSYS;
+        fn pthread_mutex_trylock(mutex: *mut c_void) -> c_int, else libc::ENOSYS;
+        fn pthread_rwlock_tryrdlock(lock: *mut c_void) -> c_int, else libc::ENOSYS;
+        fn pthread_rwlock_trywrlock(lock: *mut c_void) -> c_int, else libc::ENOSYS;
+        fn mtx_trylock(mutex: *mut c_void) -> c_int, else 2;
         fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_void) -> c_int, else 2;
     }
     jumped_to {
@@ -142,6 +146,18 @@ real_functions! {
         longjmp, _longjmp, siglongjmp, __longjmp_chk,
         prctl, syscall, clone, ptrace, sched_yield,
         malloc, calloc, realloc, posix_memalign, aligned_alloc, memalign, valloc, pvalloc, free,
+        read, __read_chk, pread, pread64, __pread_chk, __pread64_chk, readv,
+        preadv, preadv64, preadv2, preadv64v2,
+        write, pwrite, pwrite64, writev, pwritev, pwritev64, pwritev2, pwritev64v2,
+        sendfile, sendfile64, splice, copy_file_range,
+        _IO_file_read, _IO_file_write,
+        fsync, fdatasync, sync_file_range, msync, sync, syncfs,
+        pthread_mutex_lock, pthread_mutex_timedlock, pthread_mutex_clocklock,
+        pthread_rwlock_rdlock, pthread_rwlock_timedrdlock, pthread_rwlock_clockrdlock,
+        pthread_rwlock_wrlock, pthread_rwlock_timedwrlock, pthread_rwlock_clockwrlock,
+        mtx_lock, mtx_timedlock, pthread_cond_wait, pthread_cond_timedwait, pthread_cond_clockwait,
+        cnd_wait, cnd_timedwait, sem_wait, pthread_barrier_wait,
+        pthread_join, pthread_timedjoin_np, pthread_clockjoin_np, thrd_join,
     }
     of_unwinder {
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,

@@ -16,6 +16,10 @@ use crate::sampler::Shared;
 pub static YIELDS_COUNT: AtomicBool = AtomicBool::new(false);
 /// Whether amounts that the program names are counted.
 pub static RESOURCES_COUNT: AtomicBool = AtomicBool::new(false);
+/// Whether what is read and written is counted, or the time of it.
+pub static IO_COUNTS: AtomicBool = AtomicBool::new(false);
+/// Whether the time is counted in which threads wait for each other.
+pub static LOCKS_COUNT: AtomicBool = AtomicBool::new(false);
 
 /// One more than the metric of the source of each kind that is in use, by number of the kind; 0
 /// where there is none. Where a kind has labels, that of the first.
@@ -27,6 +31,8 @@ const fn flag(kind: SourceKind) -> &'static AtomicBool {
         SourceKind::Resource => &RESOURCES_COUNT,
         SourceKind::Alloc | SourceKind::AllocCalls => &REQUESTS_COUNT,
         SourceKind::Leak => &BLOCKS_FOLLOWED,
+        SourceKind::IoRead | SourceKind::IoWrite | SourceKind::IoTime => &IO_COUNTS,
+        SourceKind::Lock => &LOCKS_COUNT,
         _ => &YIELDS_COUNT,
     }
 }

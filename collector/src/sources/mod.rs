@@ -33,7 +33,9 @@ use crate::messages::{self, Warning};
 use crate::process::Process;
 use crate::sys::{PerfError, Usage, usage};
 
-pub use calls::{RESOURCES_COUNT, YIELDS_COUNT, metric_of, metric_of_resource};
+pub use calls::{
+    IO_COUNTS, LOCKS_COUNT, RESOURCES_COUNT, YIELDS_COUNT, metric_of, metric_of_resource,
+};
 pub use kernel_event::CounterHandle;
 use kernel_event::ThreadEvent;
 use object::Object;
@@ -50,7 +52,7 @@ use task_clock::TaskClock;
 pub struct Sources {
     /// Each with the number of its metric.
     opened: Vec<(usize, Source)>,
-    /// Those of them that sample time.
+    /// Those of them that sample time by signals.
     timed: u64,
     /// Those of them that are events with a count.
     counted: u32,
@@ -75,7 +77,9 @@ impl Sources {
                     sources.counts_own |= event.counts_own();
                 }
                 sources.opened.push((number, opened));
-                sources.timed += u64::from(source.kind.properties().unit == Unit::Nanoseconds);
+                let properties = source.kind.properties();
+                let is_by_clock = properties.trigger != Trigger::Call;
+                sources.timed += u64::from(is_by_clock && properties.unit == Unit::Nanoseconds);
             }
         }
         sources
@@ -87,7 +91,7 @@ impl Sources {
         self.opened.is_empty()
     }
 
-    /// How many of them sample time: each a share of the thread's.
+    /// How many of them sample time by signals: each a share of the thread's.
     #[must_use]
     #[inline]
     pub const fn timed(&self) -> u64 {

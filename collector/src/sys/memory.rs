@@ -184,6 +184,29 @@ pub fn is_resident(address: u64) -> Option<bool> {
     }
 }
 
+/// Writes a word into memory that may only be read, as debuggers do (/proc/self/mem); whether it
+/// is there now.
+///
+/// # Safety
+/// `address` must be 8-aligned. What reads the word may find either value, and works with both.
+pub unsafe fn write_constant(address: u64, word: u64) -> bool {
+    let at = libc::AT_FDCWD as usize;
+    let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
+    // SAFETY: the path is a live C string.
+    let opened =
+        unsafe { call(libc::SYS_openat, [at, c"/proc/self/mem".as_ptr().addr(), flags, 0, 0, 0]) };
+    let Ok(file) = opened else { return false };
+    let size = size_of::<u64>();
+    // SAFETY: the kernel reads a live word, and refuses an address where nothing is mapped; the
+    // caller vouches for what is there.
+    let written = unsafe {
+        call(libc::SYS_pwrite64, [file, (&raw const word).addr(), size, address as usize, 0, 0])
+    };
+    // SAFETY: the number of the file that was just opened.
+    let _ = unsafe { call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) };
+    written == Ok(size)
+}
+
 /// Replaces the word at `address` by `new` if it is `old`; whether it was.
 ///
 /// # Safety

@@ -19,12 +19,13 @@ mod read;
 mod signal;
 mod timer;
 
-pub use clock::{Clock, now_ns, thread_cpu_ns};
+pub use clock::{Clock, elapsed_ns, now_ns, read_elapsed_by, thread_cpu_ns};
 pub use error::Errno;
 pub use file::{File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own};
 pub use memory::{
     give_back, is_readable, is_resident, map_anonymous, private_bytes, probe, probe_bytes,
     probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous, wipe_on_fork,
+    write_constant,
 };
 pub use perf::{Counted, CounterReading, Delivery, PerfCounter, PerfError, PerfTaskClock};
 pub use process::{

@@ -27,6 +27,18 @@ pub enum SourceKind {
     AllocCalls = 7,
     /// Bytes of them that were not given back.
     Leak = 8,
+    /// Bytes that calls read.
+    IoRead = 9,
+    /// Bytes that calls write.
+    IoWrite = 10,
+    /// Elapsed time in calls that read or write.
+    IoTime = 11,
+    /// Elapsed time in which a thread waits for another one: mutexes and their kind, joins.
+    Lock = 12,
+    /// Elapsed time in the outermost call of MPI.
+    Mpi = 13,
+    /// Bytes that calls of MPI send or receive.
+    MpiBytes = 14,
 }
 
 /// What a source is. Nothing else tells sources apart, but for the collector's file that opens
@@ -196,10 +208,11 @@ const RESOURCE: Properties = Properties {
     is_offered: false,
 };
 
-const ALLOC: Properties = Properties {
-    name: "alloc",
+/// Those of calls that a wrapper counts, of one kind each.
+const COUNTED: Properties = Properties {
+    name: "",
     unit: Unit::Bytes,
-    default_period: 512 << 10,
+    default_period: 64 << 10,
     trigger: Trigger::Call,
     details: Details::None,
     counts_waits: false,
@@ -208,33 +221,32 @@ const ALLOC: Properties = Properties {
     is_offered: true,
 };
 
+const ALLOC: Properties =
+    Properties { name: "alloc", default_period: 512 << 10, ..COUNTED };
 const ALLOC_CALLS: Properties = Properties {
     name: "alloc-calls",
     unit: Unit::Calls,
     default_period: 1_000,
-    trigger: Trigger::Call,
-    details: Details::None,
-    counts_waits: false,
-    interrupts_waits: Interrupts::Never,
-    instead: None,
-    is_offered: true,
+    ..COUNTED
 };
+const LEAK: Properties = Properties { name: "leak", ..ALLOC };
 
-const LEAK: Properties = Properties {
-    name: "leak",
-    unit: Unit::Bytes,
-    default_period: 512 << 10,
-    trigger: Trigger::Call,
-    details: Details::None,
-    counts_waits: false,
-    interrupts_waits: Interrupts::Never,
-    instead: None,
-    is_offered: true,
+const IO_READ: Properties = Properties { name: "io-read", ..COUNTED };
+const IO_WRITE: Properties = Properties { name: "io-write", ..COUNTED };
+const IO_TIME: Properties = Properties {
+    name: "io-time",
+    unit: Unit::Nanoseconds,
+    default_period: 1_000_000,
+    counts_waits: true,
+    ..COUNTED
 };
+const LOCK: Properties = Properties { name: "lock", ..IO_TIME };
+const MPI: Properties = Properties { name: "mpi", is_offered: false, ..IO_TIME };
+const MPI_BYTES: Properties = Properties { name: "mpi-bytes", is_offered: false, ..COUNTED };
 
 impl SourceKind {
     /// How many there are.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 15;
 
     /// All sources, by number, which is the order in which help lists those that are offered.
     pub const ALL: [Self; Self::COUNT] = [
@@ -247,6 +259,12 @@ impl SourceKind {
         Self::Alloc,
         Self::AllocCalls,
         Self::Leak,
+        Self::IoRead,
+        Self::IoWrite,
+        Self::IoTime,
+        Self::Lock,
+        Self::Mpi,
+        Self::MpiBytes,
     ];
 
     /// What it is.
@@ -263,6 +281,12 @@ impl SourceKind {
             Self::Alloc => &ALLOC,
             Self::AllocCalls => &ALLOC_CALLS,
             Self::Leak => &LEAK,
+            Self::IoRead => &IO_READ,
+            Self::IoWrite => &IO_WRITE,
+            Self::IoTime => &IO_TIME,
+            Self::Lock => &LOCK,
+            Self::Mpi => &MPI,
+            Self::MpiBytes => &MPI_BYTES,
         }
     }
 

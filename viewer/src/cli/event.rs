@@ -24,6 +24,10 @@ const BYTE_UNITS: [(&str, u64); 4] = [("", 1), ("k", 1 << 10), ("m", 1 << 20), (
 const COUNT_UNITS: [(&str, u64); 4] =
     [("", 1), ("k", 1_000), ("m", 1_000_000), ("g", 1_000_000_000)];
 
+/// Sources that are asked for together by one name.
+const GROUPS: [(&str, [SourceKind; 3]); 1] =
+    [("io", [SourceKind::IoRead, SourceKind::IoWrite, SourceKind::IoTime])];
+
 /// What one `-e` asks for: a source, or all that go by one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked(pub(super) Vec<SampleSource>);
@@ -40,6 +44,15 @@ pub(super) fn parse(text: &str) -> Result<Asked, String> {
         Some(at) => (&text[..terms + at], Some(&text[terms + at + 1..])),
         None => (text, None),
     };
+    if let Some((_, members)) = GROUPS.iter().find(|(group, _)| *group == name) {
+        return match amount {
+            Some(_) => Err(format!(
+                "`{name}` is {}: give amounts to these",
+                members.map(SourceKind::name).join(", ")
+            )),
+            None => Ok(Asked(members.map(SampleSource::of).to_vec())),
+        };
+    }
     let source = named(name)?;
     let period = match amount {
         Some(rate) if rate.starts_with('f') => rated(&source, &rate[1..])?,
@@ -209,6 +222,10 @@ mod tests {
             ("alloc@1M", "alloc:1048576"),
             ("alloc-calls@10", "alloc-calls:10"),
             ("leak@64k", "leak:65536"),
+            ("io", "io-read:65536"),
+            ("io-read@4k", "io-read:4096"),
+            ("lock", "lock:1000000"),
+            ("io-time@100us", "io-time:100000"),
             ("resource:rows", "resource:1000:rows"),
             ("faults", "event:100:1.2.0.0.0.0:page-faults"),
             ("page-faults:k@3K", "event:3000:1.2.0.0.1.0:page-faults:k"),
@@ -231,12 +248,12 @@ mod tests {
             ),
             (
                 "sunlight",
-                "there is no sample source `sunlight`; there are cputime, task-clock, realtime, alloc, alloc-calls, leak, and \
+                "there is no sample source `sunlight`; there are cputime, task-clock, realtime, alloc, alloc-calls, leak, io-read, io-write, io-time, lock, and \
                  events of the kernel and the processor: csprof events lists them",
             ),
             (
                 "",
-                "there is no sample source ``; there are cputime, task-clock, realtime, alloc, alloc-calls, leak, and events \
+                "there is no sample source ``; there are cputime, task-clock, realtime, alloc, alloc-calls, leak, io-read, io-write, io-time, lock, and events \
                  of the kernel and the processor: csprof events lists them",
             ),
             ("page-faults@0", "`0` is not a number of events from 1 to 10000000000"),
@@ -272,6 +289,7 @@ mod tests {
                 "cputime@1ns",
                 "`1ns` is out of range: from one sample every 10 s to 100000 samples per second",
             ),
+            ("io@4k", "`io` is io-read, io-write, io-time: give amounts to these"),
             ("yields@0", "`0` is not a number of calls from 1 to 10000000000"),
             ("yields@5ms", "`5ms` is not a number of calls from 1 to 10000000000"),
         ] {

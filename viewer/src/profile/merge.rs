@@ -541,9 +541,13 @@ impl Merger {
     }
 }
 
-/// Whether both are amounts of one unit, and of CPU time or of elapsed time: then they compare.
+/// Whether both are amounts of one unit, and of CPU time or of elapsed time, or of the same calls:
+/// then they compare.
 pub(super) fn measure_the_same(one: &Metric, other: &Metric) -> bool {
-    one.unit == other.unit && one.is_elapsed_time() == other.is_elapsed_time()
+    let is_of_calls = one.is_of_calls() || other.is_of_calls();
+    one.unit == other.unit
+        && one.is_elapsed_time() == other.is_elapsed_time()
+        && (!is_of_calls || one.source == other.source)
 }
 
 /// Samples of the first metric, as those of a further one are noted.

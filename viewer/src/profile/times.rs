@@ -68,7 +68,7 @@ impl Times {
         });
         let timed: Vec<TimedSamples> = timed.collect();
         // A wait has its samples, one for each period of it, when it is over.
-        let apart = |metric: &saved::Metric| match metric.is_elapsed_time() {
+        let apart = |metric: &saved::Metric| match metric.counts_waits() {
             true => metric.period,
             false => 0,
         };

@@ -274,7 +274,7 @@ pub fn sources(summary: &Summary, form: Form) -> Vec<(String, Vec<Line>)> {
         let asked = source.asked_per_s;
         let asked = asked.map(|n| rate("asked", n, "asked for each second and thread"));
         // The time of those that wait is not CPU time.
-        let is_cpu = !source.metric.is_elapsed_time();
+        let is_cpu = !source.metric.counts_waits();
         let delivered = source.delivered_per_cpu_s.filter(|_| is_cpu);
         let delivered = delivered.map(|n| rate("rate", n, "delivered for each second of CPU time"));
         let ThreadShare { delivered: all, recorded, partial, .. } = source.samples;

@@ -209,7 +209,7 @@ struct Work<'p> {
 
 impl<'p> Work<'p> {
     fn new(profile: &'p Profile) -> Self {
-        let metric = profile.metrics().find(|(_, metric)| !metric.is_elapsed_time());
+        let metric = profile.metrics().find(|(_, metric)| !metric.counts_waits());
         Self { profile, metric: metric.map_or(MetricRef::FIRST, |(metric, _)| metric) }
     }
 

@@ -153,7 +153,7 @@ impl Suggestion {
         let metric = refined.looked_at();
         let weight = self.row().of(refined.metric);
         match self.why {
-            Why::Lock if metric.is_elapsed_time() => {
+            Why::Lock if metric.counts_waits() => {
                 "waits for locks, conditions or barriers (@lock)".to_owned()
             }
             Why::Lock => "works for locks (@lock); -e realtime shows what waiting takes".to_owned(),

@@ -64,7 +64,7 @@ pub struct SourceSummary {
     /// Its samples in all threads. Of several sources, samples that no thread could own are in
     /// none: it is not known whose they are.
     pub samples: ThreadShare,
-    /// Samples per second and thread that were asked for; `None` where the metric is no time.
+    /// Samples per second and thread that were asked for; `None` where no clock samples.
     pub asked_per_s: Option<f64>,
     /// Samples delivered per second of CPU time; `None` if that time is unknown.
     pub delivered_per_cpu_s: Option<f64>,
@@ -103,7 +103,7 @@ impl Summary {
             if info.further.is_empty() {
                 samples.delivered = delivered;
             }
-            let is_time = about.is_time() && about.period > 0;
+            let is_time = about.is_time() && !about.is_of_calls() && about.period > 0;
             let rate = || samples.delivered as f64 / (cpu_ns as f64 / 1e9);
             SourceSummary {
                 metric: about.clone(),
@@ -214,7 +214,9 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
     }
     let info = &profile.info;
     let summary = Summary::of(profile);
-    let metric = info.metrics().find(|metric| metric.is_time()).unwrap_or(&info.metric);
+    let mut metrics = info.metrics();
+    let is_by_clock = |metric: &&Metric| metric.is_time() && !metric.is_of_calls();
+    let metric = metrics.find(is_by_clock).unwrap_or(&info.metric);
     let period = amount(1, metric, form);
     let cpu = summary.cpu_ns.max(info.run.cpu_ns);
     let messages: Vec<&str> = info
@@ -234,7 +236,7 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         "no process of the run is in the profile; the warnings of `csprof info` say why".to_owned()
     } else if let Some(message) = messages.first() {
         (*message).to_owned()
-    } else if !metric.is_time() {
+    } else if !metric.is_time() || metric.is_of_calls() {
         let source = printable(&metric.source);
         format!("no thread came to a whole sampling period of {source} ({period})")
     } else if waited && not_waiting {

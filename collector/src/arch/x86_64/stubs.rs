@@ -98,7 +98,8 @@ pub(crate) struct Route {
 /// - `call`: it returns a [`Route`]. Jumps, or calls, asks `$after(&mut Call)` if there is one, and
 ///   returns the result.
 /// - `hold`: it returns a [`Route`]. Jumps, or calls, unblocks the signals in the first word of the
-///   room if the byte `$sampled` is not 0, and returns the result.
+///   room if there are any and the byte `$sampled` is not 0, asks `$after(&mut Call)` if there is
+///   one, and returns the result.
 ///
 /// A question in braces tells calls apart by an argument, before anything is saved: if it is
 /// answered by no, `$before` is not asked either.
@@ -206,32 +207,28 @@ macro_rules! stub {
             "jmp r11",
         ] [$($operands)*] $($rest)*);
     };
-    (@ $attributes:tt $question:tt [$($operands:tt)*] call $name:ident = $real:path, $engaged:path, $before:path) => {
-        $crate::arch::stub!(@@ $attributes $question [
-            $crate::arch::stub_part!(call or jump),
-            $crate::arch::stub_part!(return result),
-        ] [$($operands)*] $name = $real, $engaged, $before);
-    };
     (
         @ $attributes:tt $question:tt [$($operands:tt)*]
-        call $name:ident = $real:path, $engaged:path, $before:path, $after:path
+        call $name:ident = $real:path, $engaged:path, $before:path $(, $after:path)?
     ) => {
         $crate::arch::stub!(@@ $attributes $question [
             $crate::arch::stub_part!(call or jump),
-            "mov rdi, rsp",
-            "call {after}",
+            $crate::arch::stub_part!(ask $($after)?),
             $crate::arch::stub_part!(return result),
-        ] [after = sym $after, $($operands)*] $name = $real, $engaged, $before);
+        ] [$(after = sym $after,)? $($operands)*] $name = $real, $engaged, $before);
     };
     (
         @ $attributes:tt $question:tt [$($operands:tt)*]
         hold $name:ident = $real:path, $engaged:path, $before:path, $sampled:path
+        $(, $after:path)?
     ) => {
         $crate::arch::stub!(@@ $attributes $question [
             $crate::arch::stub_part!(call or jump),
             // Another thread may have entered a sandbox meanwhile, where system calls can be
             // deadly.
             "cmp byte ptr [rip + {sampled}], 0",
+            "je 5f",
+            "cmp qword ptr [rsp + 8], 0",
             "je 5f",
             "mov edi, {unblock}",
             "lea rsi, [rsp + 8]",
@@ -241,8 +238,10 @@ macro_rules! stub {
             // The sample comes here.
             "syscall",
             "5:",
+            $crate::arch::stub_part!(ask $($after)?),
             $crate::arch::stub_part!(return result),
         ] [
+            $(after = sym $after,)?
             sampled = sym $sampled,
             unblock = const libc::SIG_UNBLOCK,
             sigprocmask = const libc::SYS_rt_sigprocmask,
@@ -312,6 +311,11 @@ macro_rules! stub_part {
         "leave
          .cfi_def_cfa rsp, 8
          .cfi_restore rbp"
+    };
+    (ask) => { "" };
+    (ask $after:path) => {
+        "mov rdi, rsp
+         call {after}"
     };
     // By a `Route`.
     (call or jump) => {

@@ -28,12 +28,28 @@ use crate::arch::{Call, ENDED_CALLS, Route};
 use crate::preload::real::Real;
 use crate::preload::stub::{self, ENGAGED, waits};
 use crate::preload::view::{Belief, sampled};
+use crate::preload::{io, locks};
 use crate::sources::loan;
 use crate::sys;
 
 /// Calls `real` with the profiling signal held back, if that could end its wait.
 extern "C" fn hold(call: &mut Call, real: &Real) -> Route {
     hold_met(call, stub::target(real))
+}
+
+/// The same of a call that may be [counted](io).
+extern "C" fn hold_io(call: &mut Call, real: &Real) -> Route {
+    counting(hold(call, real), io::begin(call))
+}
+
+/// The same of a wait that may be [counted](locks).
+extern "C" fn hold_lock(call: &mut Call, real: &Real) -> Route {
+    counting(hold(call, real), locks::begin(call))
+}
+
+/// What is counted when it has returned must be called.
+fn counting(route: Route, counts: bool) -> Route {
+    Route { calls: usize::from(route.calls != 0 || counts), ..route }
 }
 
 /// The same, by way of the stub that takes the signal out of what is waited for.
@@ -140,9 +156,9 @@ waits! {
     /// thrd_sleep(3).
     hold thrd_sleep: hold, ENGAGED;
     /// sem_timedwait(3).
-    hold sem_timedwait: hold, ENGAGED;
+    hold sem_timedwait: hold_lock, ENGAGED, locks::after;
     /// sem_clockwait(3).
-    hold sem_clockwait: hold, ENGAGED;
+    hold sem_clockwait: hold_lock, ENGAGED, locks::after;
     /// semop(2).
     hold semop: hold, ENGAGED;
     /// semtimedop(2).
@@ -152,25 +168,25 @@ waits! {
     /// msgrcv(2).
     hold msgrcv: hold, ENGAGED;
     /// recv(2), which may have a time limit (SO_RCVTIMEO, socket(7)); and so the next ones.
-    hold recv: hold, ENGAGED;
+    hold recv: hold_io, ENGAGED, io::after_read;
     /// recvfrom(2).
-    hold recvfrom: hold, ENGAGED;
+    hold recvfrom: hold_io, ENGAGED, io::after_read;
     /// recvmsg(2).
-    hold recvmsg: hold, ENGAGED;
+    hold recvmsg: hold_io, ENGAGED, io::after_read;
     /// recvmmsg(2).
-    hold recvmmsg: hold, ENGAGED;
+    hold recvmmsg: hold_io, ENGAGED, io::after_messages_read;
     /// recv(2) as programs built with `_FORTIFY_SOURCE` call it.
-    hold __recv_chk: hold, ENGAGED;
+    hold __recv_chk: hold_io, ENGAGED, io::after_read;
     /// recvfrom(2) as programs built with `_FORTIFY_SOURCE` call it.
-    hold __recvfrom_chk: hold, ENGAGED;
+    hold __recvfrom_chk: hold_io, ENGAGED, io::after_read;
     /// send(2), which may have a time limit (SO_SNDTIMEO, socket(7)); and so the next ones.
-    hold send: hold, ENGAGED;
+    hold send: hold_io, ENGAGED, io::after_write;
     /// sendto(2).
-    hold sendto: hold, ENGAGED;
+    hold sendto: hold_io, ENGAGED, io::after_write;
     /// sendmsg(2).
-    hold sendmsg: hold, ENGAGED;
+    hold sendmsg: hold_io, ENGAGED, io::after_write;
     /// sendmmsg(2).
-    hold sendmmsg: hold, ENGAGED;
+    hold sendmmsg: hold_io, ENGAGED, io::after_messages_written;
     /// connect(2).
     hold connect: hold, ENGAGED;
     /// accept(2).

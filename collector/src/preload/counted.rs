@@ -1,0 +1,55 @@
+//! What a wrapper counts once the real function has returned: how long it took, and amounts.
+//!
+//! Words of a call's room, behind the one of [`hold`](super::signals::hold).
+
+use csprof_format::launch::SourceKind;
+
+use crate::arch::Call;
+use crate::sampling::call::on_call;
+use crate::sealed::{SAMPLES_OF_CALLS, sealed};
+use crate::sources::metric_of;
+use crate::sys;
+
+/// Where the room has the time at which the real function was called; 0: not known.
+const BEGAN: usize = 1;
+/// Where it has whether the call is counted.
+const COUNTS: usize = 2;
+
+/// The call is not counted.
+pub(super) fn leave_out(call: &mut Call) {
+    call.room[COUNTS] = 0;
+}
+
+/// The call is counted when it has returned; its time, if `timed` is a source in use.
+pub(super) fn begin(call: &mut Call, timed: SourceKind) {
+    call.room[COUNTS] = 1;
+    call.room[BEGAN] = metric_of(timed).map_or(0, |_| now_ns());
+}
+
+/// Counts the time of a call that has begun; whether it had.
+pub(super) fn end(call: &Call, timed: SourceKind) -> bool {
+    let counts = call.room[COUNTS] != 0;
+    let began_ns = call.room[BEGAN];
+    if counts && began_ns > 0 {
+        let ended_ns = now_ns();
+        add(call, timed, ended_ns.saturating_sub(began_ns));
+    }
+    counts
+}
+
+/// Counts an amount that the call was about, which has returned.
+pub(super) fn add(call: &Call, kind: SourceKind, amount: u64) {
+    if amount > 0
+        && let Some(metric) = metric_of(kind)
+    {
+        on_call(metric, amount, || call.caller_registers());
+    }
+}
+
+/// Elapsed time; 0 where the process has given up system calls.
+fn now_ns() -> u64 {
+    let counted = (!sealed()).then(|| SAMPLES_OF_CALLS.enter());
+    let time_ns = if sealed() { 0 } else { sys::elapsed_ns() };
+    drop(counted);
+    time_ns
+}

@@ -1,0 +1,179 @@
+//! Calls that read and write: how many bytes, and how long they take.
+//!
+//! Counted is what a call returns. Bytes that the kernel copies from one file to another are read
+//! and written. Calls by name from the program and its libraries are seen, and [those of
+//! streams](super::streams).
+
+#![expect(unsafe_code, reason = "reads the results in arrays of messages")]
+
+use core::sync::atomic::Ordering;
+
+use csprof_format::launch::SourceKind;
+
+use super::counted;
+use super::real::Real;
+use super::stub;
+use super::view::sampled;
+use crate::arch::{self, Call, Route};
+use crate::sources::IO_COUNTS;
+
+/// Whether the call is counted: its wrapper then calls the real function and asks one of those
+/// below.
+pub(in crate::preload) fn begin(call: &mut Call) -> bool {
+    let counts = IO_COUNTS.load(Ordering::Relaxed) && sampled();
+    if counts {
+        counted::begin(call, SourceKind::IoTime);
+    } else {
+        counted::leave_out(call);
+    }
+    counts
+}
+
+extern "C" fn before(call: &mut Call, real: &Real) -> Route {
+    let calls = usize::from(begin(call));
+    Route { target: stub::target(real), calls }
+}
+
+/// After a call that returns how many bytes it has read.
+pub(in crate::preload) extern "C" fn after_read(call: &mut Call) {
+    after(call, &[SourceKind::IoRead], bytes);
+}
+
+/// After a call that returns how many bytes it has written.
+pub(in crate::preload) extern "C" fn after_write(call: &mut Call) {
+    after(call, &[SourceKind::IoWrite], bytes);
+}
+
+/// After a call that returns how many bytes have gone from one file to another.
+extern "C" fn after_copy(call: &mut Call) {
+    after(call, &[SourceKind::IoRead, SourceKind::IoWrite], bytes);
+}
+
+/// After recvmmsg(2).
+pub(in crate::preload) extern "C" fn after_messages_read(call: &mut Call) {
+    after(call, &[SourceKind::IoRead], bytes_of_messages);
+}
+
+/// After sendmmsg(2).
+pub(in crate::preload) extern "C" fn after_messages_written(call: &mut Call) {
+    after(call, &[SourceKind::IoWrite], bytes_of_messages);
+}
+
+/// After a call that moves no bytes that it tells of.
+extern "C" fn after_sync(call: &mut Call) {
+    after(call, &[], bytes);
+}
+
+fn after(call: &Call, kinds: &[SourceKind], amount: fn(&Call) -> u64) {
+    if counted::end(call, SourceKind::IoTime) {
+        for kind in kinds {
+            counted::add(call, *kind, amount(call));
+        }
+    }
+}
+
+/// What the call has returned; 0 if it failed.
+fn bytes(call: &Call) -> u64 {
+    u64::try_from(call.result.cast_signed()).unwrap_or(0)
+}
+
+/// The lengths in the first messages of the second argument, of which the call, with the result of
+/// an `int`, has returned how many there are.
+fn bytes_of_messages(call: &Call) -> u64 {
+    let count = usize::try_from(call.result as i32).unwrap_or(0);
+    let first = core::ptr::with_exposed_provenance::<libc::mmsghdr>(call.arguments[1]);
+    // SAFETY: the call has just filled in so many.
+    let length = |at| unsafe { (&raw const (*first.add(at)).msg_len).read() };
+    (0..count).map(|at| u64::from(length(at))).sum()
+}
+
+/// Defines what stands for a function of the C library's streams.
+macro_rules! stream {
+    ($($(#[$attribute:meta])* $name:ident = $real:ident: $after:path;)*) => {$(
+        arch::stub! {
+            $(#[$attribute])*
+            #[unsafe(link_section = "csprof_waits")]
+            {} call $name = super::real::slots::$real, IO_COUNTS, before, $after
+        }
+    )*};
+}
+
+stream! {
+    /// read(2) for a stream.
+    stream_read = _IO_file_read: after_read;
+    /// write(2) for a stream.
+    stream_write = _IO_file_write: after_write;
+}
+
+/// Stubs that look at [`IO_COUNTS`] alone unless it is set.
+macro_rules! counted {
+    ($($(#[$attribute:meta])* $name:ident: $after:path;)*) => {$(
+        arch::stub! {
+            $(#[$attribute])*
+            #[unsafe(no_mangle)]
+            #[unsafe(link_section = "csprof_waits")]
+            {} call $name = super::real::slots::$name, IO_COUNTS, before, $after
+        }
+    )*};
+}
+
+counted! {
+    /// read(2).
+    read: after_read;
+    /// read(2) as programs built with `_FORTIFY_SOURCE` call it; and so the next ones.
+    __read_chk: after_read;
+    /// pread(2).
+    pread: after_read;
+    /// pread(2) where files are large; and so the next ones.
+    pread64: after_read;
+    /// pread(2), checked.
+    __pread_chk: after_read;
+    /// pread(2), checked, where files are large.
+    __pread64_chk: after_read;
+    /// readv(2).
+    readv: after_read;
+    /// preadv(2).
+    preadv: after_read;
+    /// preadv(2) where files are large.
+    preadv64: after_read;
+    /// preadv2(2).
+    preadv2: after_read;
+    /// preadv2(2) where files are large.
+    preadv64v2: after_read;
+    /// write(2).
+    write: after_write;
+    /// pwrite(2).
+    pwrite: after_write;
+    /// pwrite(2) where files are large.
+    pwrite64: after_write;
+    /// writev(2).
+    writev: after_write;
+    /// pwritev(2).
+    pwritev: after_write;
+    /// pwritev(2) where files are large.
+    pwritev64: after_write;
+    /// pwritev2(2).
+    pwritev2: after_write;
+    /// pwritev2(2) where files are large.
+    pwritev64v2: after_write;
+    /// sendfile(2).
+    sendfile: after_copy;
+    /// sendfile(2) where files are large.
+    sendfile64: after_copy;
+    /// splice(2).
+    splice: after_copy;
+    /// copy_file_range(2).
+    copy_file_range: after_copy;
+    /// fsync(2).
+    fsync: after_sync;
+    /// fdatasync(2).
+    fdatasync: after_sync;
+    /// sync_file_range(2).
+    sync_file_range: after_sync;
+    /// msync(2).
+    msync: after_sync;
+    /// sync(2).
+    sync: after_sync;
+    /// syncfs(2).
+    syncfs: after_sync;
+}

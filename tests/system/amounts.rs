@@ -1,0 +1,188 @@
+//! Amounts that calls are about: bytes that they read and write, by `-e io`, and the time that
+//! threads wait for each other, by `-e lock`. Each program knows the answers.
+
+use csprof_tests::installed;
+use csprof_tests::paths::Rows;
+use csprof_tests::recording::Recording;
+use csprof_tests::workshop::Workshop;
+
+/// Bytes of most calls of `reads_and_writes.c`, and of those with two parts.
+const SIZE: u64 = 3000;
+const PARTS: u64 = SIZE + 7;
+
+/// Functions of it with the bytes that they read.
+const READ: [(&str, u64); 16] = [
+    ("do_read", SIZE),
+    ("do_pread", SIZE),
+    ("do_pread64", SIZE),
+    ("do_readv", PARTS),
+    ("do_preadv", PARTS),
+    ("do_preadv64", PARTS),
+    ("do_preadv2", PARTS),
+    ("do_preadv64v2", PARTS),
+    ("do_recv", SIZE),
+    ("do_recvfrom", SIZE),
+    ("do_recvmsg", PARTS),
+    ("do_recvmmsg", 2 * PARTS),
+    ("do_sendfile", SIZE),
+    ("do_sendfile64", SIZE),
+    ("do_copy_file_range", SIZE),
+    ("do_splice", SIZE),
+];
+
+/// The same of what they write.
+const WRITTEN: [(&str, u64); 16] = [
+    ("do_write", SIZE),
+    ("do_pwrite", SIZE),
+    ("do_pwrite64", SIZE),
+    ("do_writev", PARTS),
+    ("do_pwritev", PARTS),
+    ("do_pwritev64", PARTS),
+    ("do_pwritev2", PARTS),
+    ("do_pwritev64v2", PARTS),
+    ("do_send", SIZE),
+    ("do_sendto", SIZE),
+    ("do_sendmsg", PARTS),
+    ("do_sendmmsg", 2 * PARTS),
+    ("do_sendfile", SIZE),
+    ("do_sendfile64", SIZE),
+    ("do_copy_file_range", SIZE),
+    ("do_splice", SIZE),
+];
+
+/// The top-down tree of one metric.
+fn rows_of(recording: &Recording, metric: &str) -> Rows {
+    let options = ["report", "--format", "json", "--threshold", "0", "--metric", metric];
+    Rows::new(&recording.output(&options))
+}
+
+fn check_bytes(rows: &Rows, expected: &[(&str, u64)]) {
+    for &(function, bytes) in expected {
+        assert_eq!(rows.inclusive_of(function), bytes, "{function} of {rows}");
+    }
+    let all: u64 = expected.iter().map(|(_, bytes)| bytes).sum();
+    assert_eq!(rows.shown, u128::from(all), "{rows}");
+}
+
+#[test]
+fn bytes_read_and_written() {
+    let workshop = Workshop::new("amounts_io");
+    workshop.compile("cc -O2 -g -o program @reads_and_writes.c");
+    assert_eq!(workshop.run(&["./program"]).status.code(), Some(3));
+    // Alone, and with a source by which sockets are waited for in another way.
+    for further in [&[][..], &["-e", "realtime@1000"]] {
+        let sources = ["-e", "io-read@1", "-e", "io-write@1", "-e", "io-time@10us"];
+        let recording = workshop.record(&[&sources[..], further].concat(), &["./program"]);
+        assert_eq!(recording.outcome.status.code(), Some(3), "{}", recording.outcome.said());
+        check_bytes(&rows_of(&recording, "io-read"), &READ);
+        check_bytes(&rows_of(&recording, "io-write"), &WRITTEN);
+    }
+    // A few bytes more or less, by when the first period began.
+    let recording = workshop.record(&["-e", "io-read@1000"], &["./program"]);
+    let all: u64 = READ.iter().map(|(_, bytes)| bytes).sum();
+    let periods = all / 1000..=all / 1000 + 1;
+    assert!(periods.contains(&recording.samples().recorded), "{:?}", recording.samples());
+}
+
+/// The bytes by strace: what calls of a program return once it has made its first file.
+fn traced(workshop: &Workshop) -> [u64; 2] {
+    let traced = workshop.run(&["strace", "-f", "./program"]).complained();
+    let [mut read, mut written] = [0, 0];
+    let is_first = |line: &&str| line.starts_with("memfd_create") || line.contains("\"/tmp\"");
+    for line in traced.lines().skip_while(|line| !is_first(line)) {
+        let (call, _) = line.split_once('(').unwrap_or_default();
+        let result = line.rsplit_once(" = ").and_then(|(_, result)| result.parse().ok());
+        let lengths = line.split("msg_len=").skip(1).map(|rest| {
+            let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+            rest[..end].parse::<u64>().unwrap()
+        });
+        let bytes = if call.ends_with("mmsg") { lengths.sum() } else { result.unwrap_or(0) };
+        let moves = ["sendfile", "copy_file_range", "splice"].contains(&call);
+        let receives = call.starts_with("recv") || call.contains("read");
+        let sends = call.starts_with("send") || call.contains("write");
+        read += if moves || receives { bytes } else { 0 };
+        written += if moves || sends { bytes } else { 0 };
+    }
+    assert!(read > 0 && written > 0, "{traced}");
+    [read, written]
+}
+
+fn check_against_strace(test: &str, source: &str) -> Option<Recording> {
+    if !installed::are_installed(test, &["strace"]) {
+        return None;
+    }
+    let workshop = Workshop::new(test);
+    workshop.compile(&format!("cc -O2 -g -o program {source}"));
+    let recording = workshop.record(&["-e", "io-read@1", "-e", "io-write@1"], &["./program"]);
+    let bytes = ["io-read", "io-write"].map(|metric| rows_of(&recording, metric).shown);
+    assert_eq!(bytes, traced(&workshop).map(u128::from));
+    assert_eq!(recording.outcome.status.code(), Some(3));
+    Some(recording)
+}
+
+#[test]
+fn bytes_are_those_that_strace_sees() {
+    let _ = check_against_strace("amounts_strace", "@reads_and_writes.c");
+}
+
+/// Also those of streams, wherever the C library writes them.
+#[test]
+fn bytes_of_streams_are_those_that_strace_sees() {
+    let Some(recording) = check_against_strace("amounts_streams", "@streams.c") else { return };
+    let read = rows_of(&recording, "io-read");
+    for function in ["read_by_letters", "read_by_lines", "read_as_a_whole"] {
+        assert_eq!(read.inclusive_of(function), 4 * 4000, "{read}");
+    }
+    let written = rows_of(&recording, "io-write");
+    assert_eq!(written.inclusive_of("write_file"), 4 * 4000, "{written}");
+    assert!(written.inclusive_of("exit") > 12, "{written}");
+}
+
+/// The program measures what it waits, and csprof must find the same within 5 %.
+#[test]
+fn waits_for_other_threads() {
+    let workshop = Workshop::new("amounts_lock");
+    workshop.compile("cc -O2 -g -pthread -o program @locks.c");
+    for further in [&[][..], &["-e", "realtime@1000"]] {
+        let options = [&["-e", "lock@10us"], further].concat();
+        let recording = workshop.record(&options, &["./program", "waits"]);
+        assert_eq!(recording.outcome.status.code(), Some(3));
+        let rows = rows_of(&recording, "lock");
+        let complained = recording.outcome.complained();
+        let measured: Vec<(&str, u64)> = complained
+            .lines()
+            .filter_map(|line| line.split_once(' ').filter(|(name, _)| name.starts_with("wait_")))
+            .map(|(name, ns)| (name, ns.parse().unwrap()))
+            .collect();
+        assert_eq!(measured.len(), 15, "{complained}");
+        for (function, measured_ns) in measured {
+            let found_ns = rows.inclusive_of(function);
+            let differs_ns = measured_ns.abs_diff(found_ns);
+            assert!(differs_ns * 20 <= measured_ns, "{function}: {found_ns} of {measured_ns}");
+        }
+    }
+}
+
+#[test]
+fn rules_of_locks_are_kept() {
+    let workshop = Workshop::new("amounts_rules");
+    workshop.compile("cc -O2 -g -pthread -o program @locks.c");
+    let alone = workshop.run(&["./program", "rules"]);
+    assert!(alone.said().contains("not recoverable: ENOTRECOVERABLE"), "{}", alone.said());
+    for further in [&[][..], &["-e", "realtime@1000"]] {
+        let options = [&["-e", "lock@10us", "-e", "io"], further].concat();
+        let recording = workshop.record(&options, &["./program", "rules"]);
+        assert_eq!(recording.outcome.said(), alone.said());
+        assert_eq!(recording.outcome.status.code(), Some(3));
+    }
+}
+
+/// No clock is read for three million of them, so a busy machine cannot make one look long.
+#[test]
+fn locks_that_are_free_are_no_wait() {
+    let workshop = Workshop::new("amounts_free");
+    workshop.compile("cc -O2 -g -pthread -o program @locks.c");
+    let recording = workshop.record(&["-e", "lock@10us"], &["./program", "free"]);
+    assert_eq!(recording.outcome.status.code(), Some(3));
+    assert_eq!(recording.samples().recorded, 0);
+}
