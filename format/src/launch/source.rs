@@ -221,14 +221,9 @@ const COUNTED: Properties = Properties {
     is_offered: true,
 };
 
-const ALLOC: Properties =
-    Properties { name: "alloc", default_period: 512 << 10, ..COUNTED };
-const ALLOC_CALLS: Properties = Properties {
-    name: "alloc-calls",
-    unit: Unit::Calls,
-    default_period: 1_000,
-    ..COUNTED
-};
+const ALLOC: Properties = Properties { name: "alloc", default_period: 512 << 10, ..COUNTED };
+const ALLOC_CALLS: Properties =
+    Properties { name: "alloc-calls", unit: Unit::Calls, default_period: 1_000, ..COUNTED };
 const LEAK: Properties = Properties { name: "leak", ..ALLOC };
 
 const IO_READ: Properties = Properties { name: "io-read", ..COUNTED };
