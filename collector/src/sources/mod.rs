@@ -30,7 +30,7 @@ use csprof_format::launch::{SampleSource, SourceKind, Trigger, Unit};
 use crate::messages::{self, Warning};
 use crate::process::Process;
 
-pub use calls::{IO_COUNTS, LOCKS_COUNT, RESOURCES_COUNT, YIELDS_COUNT};
+pub use calls::{IO_COUNTS, LOCKS_COUNT, MPI_COUNTS, RESOURCES_COUNT, YIELDS_COUNT};
 pub use calls::{metric_of, metric_of_resource};
 use object::Object;
 pub use pace::Pace;
