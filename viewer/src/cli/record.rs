@@ -135,8 +135,9 @@ pub struct Sampling {
     /// time and so sees where threads wait; a sleep, or a wait for files, has its samples when it
     /// is over, and none if the program is killed meanwhile. io counts bytes read
     /// (io-read@64K) and written (io-write), and elapsed time in these calls (io-time@1ms); lock
-    /// counts elapsed time in which threads wait for each other. Of several sources, each is a
-    /// metric of the profile, and the first is the one that reports and the viewer begin with.
+    /// counts elapsed time in which threads wait for each other, mpi that in calls of MPI. Of
+    /// several sources, each is a metric of the profile, and the first is the one that reports and
+    /// the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<Asked>,
     /// Do not replace return addresses: no edge counts, and deep stacks cost more
