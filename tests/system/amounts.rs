@@ -6,6 +6,8 @@ use csprof_tests::paths::Rows;
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
 
+use crate::programs::MPIRUN;
+
 /// Bytes of most calls of `reads_and_writes.c`, and of those with two parts.
 const SIZE: u64 = 3000;
 const PARTS: u64 = SIZE + 7;
@@ -160,6 +162,32 @@ fn waits_for_other_threads() {
             let differs_ns = measured_ns.abs_diff(found_ns);
             assert!(differs_ns * 20 <= measured_ns, "{function}: {found_ns} of {measured_ns}");
         }
+    }
+}
+
+/// The same of ranks: both measure what they wait in each function.
+#[test]
+fn time_in_calls_of_mpi() {
+    if !installed::are_installed("amounts_mpi", &["mpicc", "mpirun"]) {
+        return;
+    }
+    let workshop = Workshop::new("amounts_mpi");
+    workshop.compile("mpicc -O2 -g -o program @mpi_waits.c");
+    let recording = workshop.record(&["-e", "mpi@10us"], MPIRUN);
+    assert!(recording.outcome.status.success(), "{}", recording.outcome.complained());
+    let rows = rows_of(&recording, "mpi");
+    let complained = recording.outcome.complained();
+    let measured = |function: &str| {
+        let of_ranks = complained.lines().filter_map(|line| line.split_once(function));
+        of_ranks.map(|(_, ns)| ns.trim().parse::<u64>().unwrap()).sum::<u64>()
+    };
+    for name in ["barrier", "allreduce", "reduce", "gather", "sendrecv", "profiling"] {
+        let function = format!("wait_{name}");
+        let measured_ns = measured(&format!("{function} "));
+        let found_ns = rows.inclusive_of(&function);
+        let differs_ns = measured_ns.abs_diff(found_ns);
+        assert!(measured_ns > 0, "{complained}");
+        assert!(differs_ns * 20 <= measured_ns, "{function}: {found_ns} of {measured_ns}");
     }
 }
 

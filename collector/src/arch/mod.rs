@@ -23,8 +23,8 @@
 //! - code: [`is_plt_jump`], [`LONGEST_STUB`], [`SET_SPLIT_STACK_END`], [`fault`], `dead_end!`,
 //!   [`hide_symbols!`];
 //! - unwinding: [`unwind`], with registers, recipes, the step, rows of CFI, inference, decoding;
-//! - facts: [`PAGE_SIZE`], [`ELF_MACHINE`], [`USER_END`], [`FIRST_GLIBC`], [`LIBUNWIND_STEP`],
-//!   [`has_shadow_stack`].
+//! - facts: [`PAGE_SIZE`], [`ELF_MACHINE`], [`USER_END`], [`FIRST_GLIBC`], [`IMPORTS`],
+//!   [`LIBUNWIND_STEP`], [`has_shadow_stack`].
 //!
 //! And the symbols `memcpy`, `memmove`, `memset`, `memcmp`, `bcmp` and `strlen`, bound inside the
 //! library. docs/decisions/architectures.md says what another one needs.
@@ -55,7 +55,7 @@ pub(crate) use here::context::{
 };
 pub(crate) use here::entry::{as_in_handler, handlers, prepare_handlers};
 pub(crate) use here::processor::{
-    ELF_MACHINE, FIRST_GLIBC, LIBUNWIND_STEP, PAGE_SIZE, USER_END, has_shadow_stack,
+    ELF_MACHINE, FIRST_GLIBC, IMPORTS, LIBUNWIND_STEP, PAGE_SIZE, USER_END, has_shadow_stack,
 };
 pub(crate) use here::signal_return::{SA_RESTORER, signal_return};
 pub(crate) use here::stubs::{

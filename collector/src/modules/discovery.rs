@@ -118,6 +118,34 @@ fn function(name: &CStr, wanted: Side) -> *mut c_void {
     core::ptr::with_exposed_provenance_mut(search.found.unwrap_or(0) as usize)
 }
 
+/// Shows the modules that are loaded behind this library and before it, but not itself.
+pub fn each_loaded(show: impl FnMut(&LoaderModule)) {
+    extern "C" fn each<F: FnMut(&LoaderModule)>(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        show: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a live structure; `show` is the caller's local.
+        let (info, show) = unsafe { (&*info, &mut *show.cast::<F>()) };
+        // One whose file was made empty has nothing to show.
+        if sys::is_readable(info.dlpi_phdr.addr() as u64) {
+            let own = function_behind as *const () as u64;
+            // SAFETY: the loader holds its list.
+            let module = unsafe { layout(info) };
+            let is_own = |module: &LoaderModule| module.code.iter().any(|code| code.contains(&own));
+            if let Some(module) = module.filter(|module| !is_own(module)) {
+                show(&module);
+            }
+        }
+        0
+    }
+    fn visit<F: FnMut(&LoaderModule)>(mut show: F) {
+        // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
+        unsafe { c_library::dl_iterate_phdr(each::<F>, (&raw mut show).cast()) };
+    }
+    visit(show);
+}
+
 /// Stands for the code of a module for whose recipes there is no memory.
 static NO_CODE: Code = Code::UNKNOWN;
 

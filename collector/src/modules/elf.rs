@@ -6,7 +6,7 @@
 
 #![expect(unsafe_code, reason = "reads the program headers and notes of loaded modules")]
 
-use crate::arch::PAGE_SIZE;
+use crate::arch::{self, PAGE_SIZE};
 use crate::c_library;
 use crate::sys;
 use alloc::boxed::Box;
@@ -235,6 +235,8 @@ pub(super) const SYMBOL_TABLE: u64 = 6;
 /// the first symbol that it knows, and two on a filter. Then the filter, of 64-bit words, and the
 /// buckets.
 pub(super) const GNU_HASH: u64 = 0x6fff_fef5;
+/// Tags of the tables of relocations and of their sizes, in bytes (ELF gABI).
+const RELOCATIONS: [(u64, u64); 2] = [(23, 2), (7, 8)];
 
 /// Whether a library of this file name is an unwinder.
 #[must_use]
@@ -324,6 +326,31 @@ impl LoaderModule {
             let name = name.to_bytes_with_nul();
             strings.get(place..).is_some_and(|rest| rest.starts_with(name))
         })
+    }
+
+    /// Tells the names of functions that the module has asked other modules for, and where the
+    /// loader has written their addresses.
+    pub fn each_import(&self, mut tell: impl FnMut(&[u8], u64)) {
+        let value = |wanted| self.dynamic_entries().find(|(tag, _)| *tag == wanted);
+        let strings = self.dynamic_table(STRING_TABLE).unwrap_or_default();
+        let (symbols, _) = self.dynamic_table(SYMBOL_TABLE).unwrap_or_default().as_chunks::<24>();
+        for (table, size) in RELOCATIONS {
+            let size = value(size).map_or(0, |(_, size)| size as usize);
+            let table = self.dynamic_table(table).and_then(|table| table.get(..size));
+            let (entries, _) = table.unwrap_or_default().as_chunks::<24>();
+            for entry in entries {
+                // Offset, symbol and kind, addend (ELF gABI, relocation).
+                let [offset, info, _] = entry.as_chunks::<8>().0 else { continue };
+                let (offset, info) = (u64::from_le_bytes(*offset), u64::from_le_bytes(*info));
+                let Some([a, b, c, d, ..]) = symbols.get((info >> 32) as usize) else { continue };
+                let is_import = arch::IMPORTS.contains(&(info as u32));
+                let name = strings.get(u32::from_le_bytes([*a, *b, *c, *d]) as usize..);
+                if let (true, Some(name)) = (is_import, name) {
+                    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+                    tell(name, self.bias.wrapping_add(offset));
+                }
+            }
+        }
     }
 
     /// The first symbol of this name that is wanted.

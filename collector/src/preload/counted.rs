@@ -1,6 +1,7 @@
 //! What a wrapper counts once the real function has returned: how long it took, and amounts.
 //!
-//! Words of a call's room, behind the one of [`hold`](super::signals::hold).
+//! The last words of a call's room, of which [`hold`](super::signals::hold) has the first, as have
+//! arguments that are passed on the stack.
 
 use csprof_format::launch::SourceKind;
 
@@ -11,9 +12,9 @@ use crate::sources::metric_of;
 use crate::sys;
 
 /// Where the room has the time at which the real function was called; 0: not known.
-const BEGAN: usize = 1;
+const BEGAN: usize = 14;
 /// Where it has whether the call is counted.
-const COUNTS: usize = 2;
+const COUNTS: usize = 15;
 
 /// The call is not counted.
 pub(super) fn leave_out(call: &mut Call) {

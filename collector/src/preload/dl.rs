@@ -31,6 +31,7 @@
 
 use core::ffi::{CStr, c_char, c_void};
 
+use super::mpi;
 use super::real::{self, Real};
 use super::stub::{self, wrappers};
 use super::view::Belief;
@@ -57,6 +58,7 @@ fn look_for_new_modules() {
     if Belief::LoadUnseen.get() && process::active() {
         let errno = real::errno();
         Belief::LoadUnseen.set(!modules::after_change());
+        mpi::count();
         real::set_errno(errno);
     }
 }

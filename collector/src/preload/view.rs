@@ -1,7 +1,7 @@
 //! What one thread of the program believes: whether it has blocked the profiling signal; and what
 //! the wrappers remember about it.
 //!
-//! Five bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
+//! Six bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
 //! (sigprocmask is async-signal-safe) reach them without `__tls_get_addr`, which may allocate. Only
 //! the thread itself, or a handler that interrupts it, touches them: single-byte moves suffice.
 //!
@@ -13,7 +13,7 @@ use super::stub;
 use crate::{arch, process};
 
 arch::thread_bytes! {
-    Beliefs: [u8; 5] = "csprof_view"
+    Beliefs: [u8; 6] = "csprof_view"
 }
 
 /// Which byte.
@@ -31,6 +31,8 @@ pub(super) enum Belief {
     Waited = 3,
     /// The thread has blocked SIGTRAP, it thinks, while samples come by it.
     TrapBlocked = 4,
+    /// The thread is in a call of MPI that is counted.
+    InMpi = 5,
 }
 
 /// Whether this process is sampled, as `process::active()` says, but without a system call except

@@ -21,6 +21,9 @@ pub static IO_COUNTS: AtomicBool = AtomicBool::new(false);
 /// Whether the time is counted in which threads wait for each other.
 pub static LOCKS_COUNT: AtomicBool = AtomicBool::new(false);
 
+/// Whether the time in calls of MPI is counted.
+pub static MPI_COUNTS: AtomicBool = AtomicBool::new(false);
+
 /// One more than the metric of the source of each kind that is in use, by number of the kind; 0
 /// where there is none. Where a kind has labels, that of the first.
 static METRICS: [AtomicU8; SourceKind::COUNT] = [const { AtomicU8::new(0) }; SourceKind::COUNT];
@@ -33,6 +36,7 @@ const fn flag(kind: SourceKind) -> &'static AtomicBool {
         SourceKind::Leak => &BLOCKS_FOLLOWED,
         SourceKind::IoRead | SourceKind::IoWrite | SourceKind::IoTime => &IO_COUNTS,
         SourceKind::Lock => &LOCKS_COUNT,
+        SourceKind::Mpi => &MPI_COUNTS,
         _ => &YIELDS_COUNT,
     }
 }

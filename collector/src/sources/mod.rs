@@ -34,7 +34,8 @@ use crate::process::Process;
 use crate::sys::{PerfError, Usage, usage};
 
 pub use calls::{
-    IO_COUNTS, LOCKS_COUNT, RESOURCES_COUNT, YIELDS_COUNT, metric_of, metric_of_resource,
+    IO_COUNTS, LOCKS_COUNT, MPI_COUNTS, RESOURCES_COUNT, YIELDS_COUNT, metric_of,
+    metric_of_resource,
 };
 pub use kernel_event::CounterHandle;
 use kernel_event::ThreadEvent;

@@ -236,7 +236,7 @@ const IO_TIME: Properties = Properties {
     ..COUNTED
 };
 const LOCK: Properties = Properties { name: "lock", ..IO_TIME };
-const MPI: Properties = Properties { name: "mpi", is_offered: false, ..IO_TIME };
+const MPI: Properties = Properties { name: "mpi", ..IO_TIME };
 const MPI_BYTES: Properties = Properties { name: "mpi-bytes", is_offered: false, ..COUNTED };
 
 impl SourceKind {

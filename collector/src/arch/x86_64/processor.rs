@@ -16,6 +16,10 @@ pub(crate) const USER_END: u64 = 0x7fff_ffff_f000;
 /// The oldest version of the C library's symbols: every glibc has them in it, if only as old ones.
 pub(crate) const FIRST_GLIBC: &CStr = c"GLIBC_2.2.5";
 
+/// Kinds of relocations by which the loader writes the address of a function that a module calls:
+/// R_X86_64_GLOB_DAT and R_X86_64_JUMP_SLOT.
+pub(crate) const IMPORTS: [u32; 2] = [6, 7];
+
 /// The function by which libunwind goes from frame to frame.
 pub(crate) const LIBUNWIND_STEP: &CStr = c"_ULx86_64_step";
 

@@ -40,6 +40,22 @@ impl Call {
         self.on_stack = unsafe { (&raw const self.caller).add(1).read() };
     }
 
+    /// Hands on so many arguments behind the sixth. They take the first words of the room.
+    ///
+    /// # Safety
+    /// The caller has passed them.
+    pub(crate) unsafe fn pass_stack_arguments<const COUNT: usize>(&mut self) {
+        const { assert!(COUNT <= 7) };
+        for argument in 0..COUNT {
+            // SAFETY: above the return address, where the psABI has it.
+            let word = unsafe { (&raw const self.caller).add(1 + argument).read() };
+            match argument.checked_sub(1) {
+                None => self.on_stack = word,
+                Some(place) => self.room[place] = word,
+            }
+        }
+    }
+
     /// The registers of the stub's caller as it goes on behind the call, as far as they are known:
     /// of a frame of the kind [`Call`](csprof_format::address::FrameKind::Call).
     pub(crate) fn caller_registers(&self) -> Registers {

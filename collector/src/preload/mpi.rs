@@ -1,0 +1,138 @@
+//! Calls of MPI: how long the outermost one takes.
+//!
+//! Names of MPI are not exported: a program that asks whether MPI is there would find it. Where a
+//! module has asked for one of them, the loader has written an address of the MPI library's, and in
+//! its place goes that of a stub, if the library is there at all. So MPI itself, which calls itself
+//! by other ways, is left as it is; its bindings for Fortran are modules of their own, which call
+//! what C programs call.
+
+#![expect(unsafe_code, reason = "stubs in front of C functions, and addresses of them")]
+
+use alloc::vec::Vec;
+use core::ffi::CStr;
+use core::sync::atomic::Ordering;
+
+use csprof_format::launch::SourceKind;
+
+use super::counted;
+use super::real::Real;
+use super::stub;
+use super::view::{Belief, sampled};
+use crate::arch::{Call, Route};
+use crate::modules;
+use crate::sources::{MPI_COUNTS, metric_of};
+use crate::sys;
+
+/// Before a call with so many arguments behind the sixth.
+extern "C" fn before<const STACK: usize>(call: &mut Call, real: &Real) -> Route {
+    let target = stub::target(real);
+    if !MPI_COUNTS.load(Ordering::Relaxed) || !sampled() || Belief::InMpi.get() {
+        return Route { target, calls: 0 };
+    }
+    Belief::InMpi.set(true);
+    // SAFETY: the function takes so many, so its caller has passed them.
+    unsafe { call.pass_stack_arguments::<STACK>() };
+    counted::begin(call, SourceKind::Mpi);
+    Route { target, calls: 1 }
+}
+
+extern "C" fn after(call: &mut Call) {
+    Belief::InMpi.set(false);
+    counted::end(call, SourceKind::Mpi);
+}
+
+/// A function of MPI: its name, where it is, and what counts its calls.
+struct Function {
+    name: &'static CStr,
+    real: &'static Real,
+    stub: unsafe extern "C" fn(),
+}
+
+/// Functions by the number of their arguments behind the sixth.
+macro_rules! functions {
+    ($($stack:literal: $($name:ident)*;)*) => {
+        $($(
+            #[expect(non_snake_case, reason = "named like the C function")]
+            mod $name {
+                use super::super::real::Real;
+                use core::ffi::CStr;
+
+                pub(super) const NAME: &CStr = match CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes()
+                ) {
+                    Ok(name) => name,
+                    Err(_) => panic!("concat! ends each name with one 0"),
+                };
+                pub(super) static REAL: Real =
+                    Real::found_by(crate::modules::function_behind, NAME);
+                crate::arch::stub! {
+                    #[unsafe(link_section = "csprof_waits")]
+                    {} call stub = REAL, crate::sources::MPI_COUNTS, super::before::<$stack>,
+                    super::after
+                }
+            }
+        )*)*
+
+        /// All of them.
+        static FUNCTIONS: &[Function] = &[$($(
+            Function { name: $name::NAME, real: &$name::REAL, stub: $name::stub },
+        )*)*];
+    };
+}
+
+functions! {
+    0: MPI_Send PMPI_Send MPI_Ssend PMPI_Ssend MPI_Rsend PMPI_Rsend MPI_Bsend PMPI_Bsend MPI_Start
+        PMPI_Start MPI_Startall PMPI_Startall MPI_Wait PMPI_Wait MPI_Waitall PMPI_Waitall
+        MPI_Waitany PMPI_Waitany MPI_Waitsome PMPI_Waitsome MPI_Test PMPI_Test MPI_Testall
+        PMPI_Testall MPI_Testany PMPI_Testany MPI_Testsome PMPI_Testsome MPI_Probe PMPI_Probe
+        MPI_Iprobe PMPI_Iprobe MPI_Mprobe PMPI_Mprobe MPI_Improbe PMPI_Improbe MPI_Mrecv
+        PMPI_Mrecv MPI_Imrecv PMPI_Imrecv MPI_Barrier PMPI_Barrier MPI_Bcast PMPI_Bcast
+        MPI_Allreduce PMPI_Allreduce MPI_Scan PMPI_Scan MPI_Exscan PMPI_Exscan MPI_Reduce_scatter
+        PMPI_Reduce_scatter MPI_Reduce_scatter_block PMPI_Reduce_scatter_block MPI_Ibarrier
+        PMPI_Ibarrier MPI_Ibcast PMPI_Ibcast MPI_Init PMPI_Init MPI_Init_thread PMPI_Init_thread
+        MPI_Finalize PMPI_Finalize MPI_Comm_dup PMPI_Comm_dup MPI_Comm_split PMPI_Comm_split
+        MPI_Comm_create PMPI_Comm_create MPI_Comm_free PMPI_Comm_free MPI_Win_create
+        PMPI_Win_create MPI_Win_allocate PMPI_Win_allocate MPI_Win_free PMPI_Win_free
+        MPI_Win_fence PMPI_Win_fence MPI_Win_lock PMPI_Win_lock MPI_Win_unlock PMPI_Win_unlock
+        MPI_Win_flush PMPI_Win_flush MPI_Win_post PMPI_Win_post MPI_Win_start PMPI_Win_start
+        MPI_Win_complete PMPI_Win_complete MPI_Win_wait PMPI_Win_wait;
+    1: MPI_Recv PMPI_Recv MPI_Isend PMPI_Isend MPI_Irecv PMPI_Irecv MPI_Issend PMPI_Issend
+        MPI_Reduce PMPI_Reduce MPI_Allgather PMPI_Allgather MPI_Alltoall PMPI_Alltoall
+        MPI_Iallreduce PMPI_Iallreduce;
+    2: MPI_Gather PMPI_Gather MPI_Scatter PMPI_Scatter MPI_Allgatherv PMPI_Allgatherv MPI_Ireduce
+        PMPI_Ireduce MPI_Iallgather PMPI_Iallgather MPI_Ialltoall PMPI_Ialltoall MPI_Put PMPI_Put
+        MPI_Get PMPI_Get;
+    3: MPI_Sendrecv_replace PMPI_Sendrecv_replace MPI_Gatherv PMPI_Gatherv MPI_Scatterv
+        PMPI_Scatterv MPI_Alltoallv PMPI_Alltoallv MPI_Alltoallw PMPI_Alltoallw MPI_Igather
+        PMPI_Igather MPI_Iscatter PMPI_Iscatter MPI_Accumulate PMPI_Accumulate;
+    4: MPI_Ialltoallv PMPI_Ialltoallv;
+    6: MPI_Sendrecv PMPI_Sendrecv;
+}
+
+/// Has the calls counted that the modules make which are loaded now, if they are sampled. Setup
+/// side.
+pub(super) fn count() {
+    if metric_of(SourceKind::Mpi).is_none() {
+        return;
+    }
+    let mut imports: Vec<(u64, &Function)> = Vec::new();
+    modules::each_loaded(|module| {
+        let mut note = |name: &[u8], place| {
+            if name.starts_with(b"MPI_") || name.starts_with(b"PMPI_") {
+                let function = FUNCTIONS.iter().find(|function| function.name.to_bytes() == name);
+                imports.extend(function.map(|function| (place, function)));
+            }
+        };
+        if module.address_of(c"MPI_Init").is_none() {
+            module.each_import(&mut note);
+        }
+    });
+    for (place, function) in imports {
+        let stub = (function.stub as *const ()).expose_provenance() as u64;
+        let is_there = !function.real.address().is_null();
+        if is_there && place.is_multiple_of(8) && sys::probe(place).is_some_and(|at| at != stub) {
+            // SAFETY: the loader's word for the address of this function, which the stub calls.
+            unsafe { sys::write_constant(place, stub) };
+        }
+    }
+}
