@@ -5,7 +5,8 @@
 //!
 //! - alone, which says that the answer is right on this machine;
 //! - with the collector preloaded but not launched by csprof, when it must be inert;
-//! - under `csprof record` at each of [`SOURCES`], and some with [`TWO`] at once.
+//! - under `csprof record` at each of [`SOURCES`], and some with [`TWO`] at once, and with
+//!   [`MEMORY`].
 //!
 //! Output, errors and status must be the same every time, to the byte. Every recording obeys the
 //! [laws](crate::recording) of all recordings, its stacks are whole, and what is special about the
@@ -30,6 +31,9 @@ pub const SOURCES: [&str; 2] = ["cputime@200", "task-clock@5000"];
 /// Two sources in one run, by two signals.
 pub const TWO: &str = "task-clock@5000 realtime@1000";
 
+/// What is asked of the allocator, beside the time.
+pub const MEMORY: &str = "task-clock@5000 alloc@4K leak@16K";
+
 /// A program with its known answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Hazard {
@@ -53,7 +57,7 @@ pub struct Hazard {
     pub complains: &'static str,
     /// How it ends.
     pub ends: Ended,
-    /// Whether it is recorded with [`TWO`] sources, too.
+    /// Whether it is recorded with [`TWO`] sources, too, and with [`MEMORY`].
     pub by_two: bool,
     /// Samples that may be partial.
     pub cut: &'static [Allowed],
@@ -75,7 +79,7 @@ pub enum Ended {
 pub struct Trial<'a> {
     /// The program.
     pub program: &'a Program,
-    /// One of [`SOURCES`], or [`TWO`].
+    /// One of [`SOURCES`], [`TWO`] or [`MEMORY`].
     pub source: &'a str,
     /// What came of it.
     pub recording: Recording,
@@ -150,7 +154,7 @@ impl Hazard {
         self
     }
 
-    /// With [`TWO`] sources at once, too.
+    /// With [`TWO`] sources at once, too, and with [`MEMORY`].
     #[must_use]
     pub const fn by_two(mut self) -> Self {
         self.by_two = true;
@@ -245,7 +249,8 @@ impl Program {
     pub fn check(&self) {
         self.run_alone();
         self.run_inert();
-        for source in SOURCES.into_iter().chain(self.hazard.by_two.then_some(TWO)) {
+        let further = self.hazard.by_two.then_some([TWO, MEMORY]);
+        for source in SOURCES.into_iter().chain(further.into_iter().flatten()) {
             self.record(source);
         }
     }
