@@ -92,6 +92,7 @@ pub const ALL: &[Hazard] = &[
         .variants(&["/usr/lib/x86_64-linux-gnu/libjemalloc.so.2: "])
         .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:libjemalloc.so.2 exec ./program"])
         .says(ALLOCATIONS_SAY)
+        .by_two()
         .also(nothing_is_damaged),
     Hazard::new("own_malloc", &["cc -O2 -fno-builtin -pthread -o program @own_malloc.c"])
         .variants(&["", "clang"])
@@ -106,6 +107,7 @@ pub const ALL: &[Hazard] = &[
         .variants(&["/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4: "])
         .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:libtcmalloc.so.4 exec ./program"])
         .says(ALLOCATIONS_SAY)
+        .by_two()
         .also(nothing_is_damaged),
     // Runtimes that are preloaded by being linked. gcc's refuses to come second unless it is told
     // to.
