@@ -25,6 +25,7 @@ mod export;
 mod help;
 mod info;
 mod kept_sources;
+mod live;
 mod ledger;
 mod man;
 mod memory;
@@ -44,6 +45,7 @@ mod sort;
 mod source_paths;
 mod suggest;
 mod symbolize;
+mod top;
 mod view;
 
 pub use appearance::Appearance;
@@ -64,6 +66,7 @@ pub use report::Report;
 pub use salvage::Salvage;
 pub use suggest::Suggest;
 pub use symbolize::Symbolize;
+pub use top::Top;
 pub use view::View;
 
 const EXAMPLES: &str = "\
@@ -96,6 +99,7 @@ pub struct Cli {
 enum Command {
     Record(Record),
     View(View),
+    Top(Top),
     Report(Report),
     Info(Info),
     Export(Export),
@@ -172,6 +176,7 @@ impl Cli {
         match &self.command {
             Command::Record(record) => record.run(),
             Command::View(view) => view.run(self.appearance, &self.settings),
+            Command::Top(top) => top.run(self.appearance, &self.settings),
             Command::Report(report) => report.run(self.appearance),
             Command::Info(info) => info.run(self.appearance),
             Command::Export(export) => export.run(),
