@@ -223,6 +223,12 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
+    /// Whether it went on when it was read.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        self.warnings.iter().any(|warning| warning.starts_with(GOES_ON))
+    }
+
     /// A number that tells runs apart, equal for all files saved from one run: the 128-bit FNV-1a
     /// hash (Fowler, Noll, Vo) of host, start time and command.
     #[must_use]
@@ -444,6 +450,10 @@ pub struct Mapping {
 /// number in the top byte of [`Frame::offset`]. Its symbols are a [`SymbolSource::SymbolTable`]
 /// whose text says which files of the process had them.
 pub const GENERATED_CODE: &str = "[generated code]";
+
+/// What the warning begins with that a profile has which was read while its run went on. The run's
+/// elapsed time ends at that moment.
+pub const GOES_ON: &str = "the run goes on";
 
 /// A load module: an executable, a shared library, the vdso.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -79,6 +79,7 @@ impl Demo {
                 notes: notes.load().0,
                 note: Arc::new(move |change: &Change| keeper.change(change)),
                 problems: &[],
+                live: None,
                 remark: None,
                 left: &|_| {},
             };

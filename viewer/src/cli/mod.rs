@@ -26,6 +26,7 @@ mod export;
 mod help;
 mod info;
 mod kept_sources;
+mod live;
 mod ledger;
 mod man;
 mod memory;
@@ -45,6 +46,7 @@ mod sort;
 mod source_paths;
 mod suggest;
 mod symbolize;
+mod top;
 mod view;
 
 pub use appearance::Appearance;
@@ -66,6 +68,7 @@ pub use report::Report;
 pub use salvage::Salvage;
 pub use suggest::Suggest;
 pub use symbolize::Symbolize;
+pub use top::Top;
 pub use view::View;
 
 const EXAMPLES: &str = "\
@@ -99,6 +102,7 @@ enum Command {
     Record(Record),
     Events(Events),
     View(View),
+    Top(Top),
     Report(Report),
     Info(Info),
     Export(Export),
@@ -176,6 +180,7 @@ impl Cli {
             Command::Record(record) => record.run(),
             Command::Events(events) => events.run(),
             Command::View(view) => view.run(self.appearance, &self.settings),
+            Command::Top(top) => top.run(self.appearance, &self.settings),
             Command::Report(report) => report.run(self.appearance),
             Command::Info(info) => info.run(self.appearance),
             Command::Export(export) => export.run(),

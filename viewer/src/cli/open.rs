@@ -11,6 +11,7 @@ use csprof_format::profile as saved;
 use csprof_format::{read, salvage, whole_file};
 
 use super::exit_code::WrongUsage;
+use super::live::{self, LiveRun};
 use super::progress::Progress;
 use super::saved_stages::{Begun, SavedStages};
 use crate::print;
@@ -25,7 +26,8 @@ use crate::views::peers::workers;
 /// The file to read.
 #[derive(Debug, Args)]
 pub struct ProfileFile {
-    /// A saved profile; `-` reads it from standard input
+    /// A saved profile; `-` reads it from standard input. Or a run that goes on, by its folder or
+    /// one of its processes
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Read what is left of a damaged profile; what is missing is counted as lost
@@ -66,6 +68,9 @@ impl ProfileFile {
 ///
 /// When the file cannot be read, is no profile, or is damaged.
 pub(super) fn read_profile(file: &Path, salvage: bool) -> Result<saved::Profile> {
+    if let Some(run) = live::named(file) {
+        return LiveRun::find(Some(run))?.saved();
+    }
     let stdin = if file.as_os_str() == "-" {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).context("standard input")?;
@@ -92,7 +97,8 @@ pub(super) fn read_profile(file: &Path, salvage: bool) -> Result<saved::Profile>
 /// Several files to read.
 #[derive(Clone, Debug, Args)]
 pub struct ProfileFiles {
-    /// Saved profiles; `-` reads one from standard input
+    /// Saved profiles; `-` reads one from standard input. Or a run that goes on, by its folder or
+    /// one of its processes
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
     /// Read what is left of damaged profiles; what is missing is counted as lost

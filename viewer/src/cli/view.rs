@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context, Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args};
 
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
+use super::live::LiveRun;
 use super::memory::{self, Memory, Resumed};
 use super::notes::NotesFile;
 use super::open::{Compare, ProfileFiles, RunsOptions, applied, joined};
@@ -21,6 +22,7 @@ use super::source_paths::SourcePaths;
 use crate::profile::comparison::Scale;
 use crate::profile::{MetricRef, Profile};
 use crate::set_files::SetFiles;
+use crate::tui::live::{Live, Since, compared};
 use crate::tui::message::ViewId;
 use crate::tui::saved_screen::SavedScreen;
 use crate::tui::stages::Stages;
@@ -37,6 +39,7 @@ Examples:
   csprof view a1.csprof a2.csprof --with b1.csprof b2.csprof  compares several with several
   csprof view rank*.csprof                  shows three or more together
   csprof view --start flame run.csprof      begins with the flame view
+  csprof view --live 4711                   a program that runs, by one of its processes
   csprof view --fresh run.csprof            as at first, not as it was left
   csprof view --path-map /build/app=/home/me/app run.csprof  finds source files elsewhere
 
@@ -46,9 +49,13 @@ How a profile was left, and bookmarks and notes, are kept in $XDG_STATE_HOME/csp
 /// Look at a profile in the terminal
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("files", |arg| arg.required(false).required_unless_present("live")))]
 pub struct View {
     #[command(flatten)]
     files: ProfileFiles,
+    /// Look at a program while it runs: FILE is its run folder or a process [default: the only one]
+    #[arg(long, conflicts_with_all = ["merge", "with", "normalize", "salvage"])]
+    live: bool,
     /// Show two files as one profile instead of comparing them (three or more always are)
     #[arg(long, conflicts_with = "with")]
     merge: bool,
@@ -134,8 +141,43 @@ impl View {
     /// When the profile cannot be read, or there is no terminal.
     pub(super) fn run(&self, appearance: Appearance, settings: &Settings) -> Result<ExitCode> {
         self.check()?;
+        if self.live {
+            let name = self.files.files.first().map(|name| name.display().to_string());
+            let run = Arc::new(LiveRun::find(name.as_deref())?);
+            let live = Live::new([run.read()?], Since::Start);
+            return self.show_live(&run, live, appearance, settings);
+        }
+        self.show(self.open()?, None, appearance, settings)
+    }
+
+    /// Shows a program while it runs, until the user leaves.
+    ///
+    /// # Errors
+    ///
+    /// When the options do not fit it, or there is no terminal.
+    pub(super) fn show_live(
+        &self,
+        run: &Arc<LiveRun>,
+        live: Live,
+        appearance: Appearance,
+        settings: &Settings,
+    ) -> Result<ExitCode> {
+        let now = live.now().cloned().context("nothing was read")?;
+        let profile = match live.before() {
+            Some(before) => compared(before, now, self.metric.as_deref()).map_err(|cause| anyhow!(cause))?,
+            None => now,
+        };
+        self.show(profile, Some((live, Arc::clone(run))), appearance, settings)
+    }
+
+    fn show(
+        &self,
+        profile: Profile,
+        live: Option<(Live, Arc<LiveRun>)>,
+        appearance: Appearance,
+        settings: &Settings,
+    ) -> Result<ExitCode> {
         let two = self.is_compared();
-        let profile = self.open()?;
         // Of two, BASE is what is there from one comparison to the next, as in `csprof diff`.
         let sets = match &self.files.files[..] {
             [base, ..] if two => SetFiles::of(Some(base)),
@@ -145,7 +187,8 @@ impl View {
         let text = joined(&self.refine);
         let asked = loaded.parse(&text);
         let asked = asked.map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
-        let memory = self.memory();
+        // Another run of the program may be as it was left.
+        let memory = self.memory().filter(|_| live.is_none());
         let left = memory.as_ref().filter(|_| !self.fresh).map(|memory| memory.screen(&profile));
         let (mut screen, mut remark) = match left {
             Some(Ok(screen)) => (screen, None),
@@ -169,7 +212,8 @@ impl View {
                 (refined, stages, begun.left_out)
             }
         };
-        let metric = match self.metric.as_deref().filter(|_| !two) {
+        let is_compared = profile.comparison.is_some();
+        let metric = match self.metric.as_deref().filter(|_| !is_compared) {
             Some(name) => profile.metric_named(name).map_err(WrongUsage)?,
             None => MetricRef::FIRST,
         };
@@ -185,8 +229,12 @@ impl View {
             keymap: settings.keymap(self.digits == "counts"),
             ..appearance.viewer(!self.no_mouse, settings)
         };
-        let files: Vec<String> = self.all_files().map(|file| file.display().to_string()).collect();
-        let (name, salvage) = (self.files.name(), self.files.salvage);
+        let of_live = live.as_ref().map(|(_, run)| run.name());
+        let files: Vec<String> = match &of_live {
+            Some(name) => vec![name.clone()],
+            None => self.all_files().map(|file| file.display().to_string()).collect(),
+        };
+        let (name, salvage) = (of_live.unwrap_or_else(|| self.files.name()), self.files.salvage);
         let (profile, sets) = (&profile, &sets);
         let (name, files) = (&name, &files);
         let notes_file = NotesFile::of(profile);
@@ -211,12 +259,16 @@ impl View {
             notes,
             note: Arc::new(move |change: &Change| notes_file.change(change)),
             problems,
+            live: live.as_ref().map(|(live, run)| (live.clone(), run.reader())),
             remark,
             left,
         };
         let again = self.clone();
-        let is_file = self.all_files().all(|file| file.as_os_str() != "-");
-        let read = is_file.then(|| Arc::new(move || again.open()) as ProfileReader);
+        let is_file = live.is_none() && self.all_files().all(|file| file.as_os_str() != "-");
+        let read = match live {
+            Some((_, run)) => Some(Arc::new(move || Ok(run.read()?.profile)) as ProfileReader),
+            None => is_file.then(|| Arc::new(move || again.open()) as ProfileReader),
+        };
         let write = screen::writer(appearance, sets.clone());
         run(opened, read, write, refined, stages, options)?;
         Ok(exit_code::DONE)

@@ -13,8 +13,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use csprof_format::arena::LEFT_NO_SAMPLES;
 use csprof_format::launch::{RUN_DIR, SampleSources};
-use csprof_format::profile::{Exit, Profile};
+use csprof_format::profile::{Exit, GOES_ON, Profile};
 use nix::unistd::Uid;
 
 use super::arena_read::Arena;
@@ -152,6 +153,12 @@ impl Running {
         })
     }
 
+    /// Whether it goes on.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        Self::at(&self.folder).is_some()
+    }
+
     /// The ids of those of its processes that are sampled now.
     ///
     /// # Errors
@@ -179,11 +186,16 @@ impl Running {
 
     fn run_of(&self, run_dir: &RunDir, arenas: &[Arena], warnings: Vec<String>) -> Run {
         let mut run = run_file::read(&self.folder, arenas);
-        run.info.warnings.extend(warnings);
         let running = mapping_processes(run_dir).len();
-        if running > 0 {
+        let is_recorded = run_dir::owner_of(&self.folder).is_some_and(runs_csprof);
+        if running > 0 || is_recorded && run.info.exit == Exit::Unknown {
+            // A process that is just beginning has left nothing yet.
+            let is_known = |warning: &String| !warning.contains(LEFT_NO_SAMPLES);
+            run.info.warnings.extend(warnings.into_iter().filter(is_known));
             let goes_on = count(running, "process of it is running", "processes of it are running");
-            run.info.warnings.push(format!("the run goes on ({goes_on}): its state at a moment"));
+            run.info.warnings.push(format!("{GOES_ON} ({goes_on}): its state at a moment"));
+        } else {
+            run.info.warnings.extend(warnings);
         }
         if run.info.duration_ns == 0 {
             run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);

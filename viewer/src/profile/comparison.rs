@@ -171,6 +171,7 @@ impl Profile {
                     first_other,
                     scale: Scale::default(),
                     scaling: None,
+                    moments: None,
                 })),
             },
             interner: Interner::new(),

@@ -19,6 +19,9 @@ pub struct Comparison {
     pub scale: Scale,
     /// What is expected of OTHER, if it ran on another number of ranks or threads.
     pub scaling: Option<Scaling>,
+    /// Nanoseconds between the sides, where they are one run at two moments: all that BASE has is
+    /// in OTHER, too.
+    pub moments: Option<u64>,
 }
 
 /// What a run on more ranks or threads is expected to cost, all of them together.
@@ -195,6 +198,11 @@ impl Comparison {
             return 0.0;
         }
         let weights = self.weights();
+        if self.moments.is_some() {
+            // What was there before is in both: it is no noise of what came then.
+            let [before, now] = samples;
+            return 2.0 * (now.saturating_sub(before) as f64).sqrt() * weights[OTHER] as f64;
+        }
         let variance = |side: usize| {
             let of_count = match samples[side] {
                 0 => (UNSEEN / 2.0).powi(2),

@@ -98,8 +98,11 @@ pub(super) fn heading(
         counted(info.threads.len() as u64, "thread", form),
         counted(info.processes.len() as u64, "process", form),
     )?;
-    if info.run.duration_ns > 0 {
-        write!(out, ", {} elapsed", duration(info.run.duration_ns as f64, form))?;
+    let elapsed = duration(info.run.duration_ns as f64, form);
+    match info.run.duration_ns {
+        _ if info.run.goes_on() => write!(out, ", while it runs, after {elapsed}")?,
+        0 => {}
+        _ => write!(out, ", {elapsed} elapsed")?,
     }
     writeln!(out)?;
     writeln!(out, "{}", losses(&summary, form))?;

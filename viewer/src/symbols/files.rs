@@ -53,6 +53,11 @@ impl DiskFiles {
         Self { copies, ..self }
     }
 
+    /// Replaces the copies of modules.
+    pub fn set_copies(&mut self, copies: HashMap<String, File>) {
+        self.copies = copies;
+    }
+
     /// The files of this machine, with debug files looked for in these folders only.
     #[must_use]
     pub fn with_debug_folders(debug_folders: Vec<PathBuf>) -> Self {

@@ -31,6 +31,8 @@ pub(super) enum Arrival {
     /// The worker has sent an answer on the channel of answers.
     Answered,
     WorkerEnded,
+    /// A wait of this number is over.
+    Waited(u64),
     /// A thread that reads or writes a file has panicked.
     Panicked,
 }

@@ -65,6 +65,8 @@ pub fn name(message: &Message) -> Option<Cow<'static, str>> {
         Message::Suspend => "suspend",
         Message::Repaint => "repaint",
         Message::Reload => "reload",
+        Message::Freeze => "freeze",
+        Message::Mark => "mark",
         Message::SortNext => "sort",
         Message::SortReverse => "reverse",
         Message::TogglePercent => "percent",

@@ -52,7 +52,11 @@ pub(super) fn account_text(comparison: &Comparison, shown_of_sides: [u64; 2]) ->
             None => Cow::Borrowed("0+0"),
         }
     };
-    format!("shown+out %: base {}  other {}", of(BASE), of(OTHER))
+    let [base, other] = match comparison.moments {
+        None => ["base", "other"],
+        Some(_) => ["before", "total"],
+    };
+    format!("shown+out %: {base} {}  {other} {}", of(BASE), of(OTHER))
 }
 
 /// What the current path of the tables costs on both sides, and by how much they differ.

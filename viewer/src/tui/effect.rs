@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::export::{ExportForm, Target};
 use super::made::Wanted;
@@ -19,6 +20,20 @@ pub enum Effect {
     Refine(Request),
     /// Read the file again and refine it; answer as for `Refine`, or with `Message::Reloaded`.
     Reload(Request),
+    /// Read a program that runs again and refine it; answer with `Message::Refreshed`.
+    Refresh {
+        /// What is to be shown.
+        request: Request,
+        /// What the view wants to be made of that.
+        wanted: Option<Wanted>,
+    },
+    /// Answer with `Message::Tick` after this time.
+    Wait {
+        /// The time.
+        pause: Duration,
+        /// Number for the answer.
+        wait: u64,
+    },
     /// End the request of this number, or all that is being made, unanswered.
     Cancel(Option<u64>),
     /// Define a set of frames in a file, and answer with all sets there are then.

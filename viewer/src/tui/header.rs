@@ -3,6 +3,7 @@
 use csprof_format::profile::Metric;
 
 use super::comparison;
+use super::live::Live;
 use super::message::ViewId;
 use super::model::Model;
 use super::name::{cut, width};
@@ -10,6 +11,7 @@ use super::view::ViewEntry;
 use super::views::{TABS, VIEWS};
 use crate::profile::MetricRef;
 use crate::views::number::{Rounding, account, amount, brief};
+use crate::views::printable::command_line;
 
 /// Screens with fewer columns than this get a shorter account.
 const NARROW: usize = 60;
@@ -52,6 +54,9 @@ pub fn view_at(model: &Model, x: usize) -> Option<ViewId> {
 /// File and run in at most `cells` cells; what is less telling goes first.
 #[must_use]
 pub fn title(model: &Model, cells: usize) -> String {
+    if let Some(live) = &model.live {
+        return live_title(model, live, cells);
+    }
     if let Some(comparison) = model.comparison() {
         return comparison::title(model, comparison, cells);
     }
@@ -92,6 +97,26 @@ pub fn title(model: &Model, cells: usize) -> String {
     }
     for (place, part) in parts.iter().enumerate() {
         let longer = format!("{text}{}{part}", if place == 0 { "  " } else { separator });
+        if width(&longer) > cells {
+            break;
+        }
+        text = longer;
+    }
+    cut(&text, cells, model.theme.glyphs.ellipsis).into_owned()
+}
+
+/// How a program is looked at that runs, which one, and what it has sampled.
+fn live_title(model: &Model, live: &Live, cells: usize) -> String {
+    let (Some(now), form) = (live.now(), model.form()) else { return String::new() };
+    let mut text = format!(" {}", live.header(model.refined.metric, form));
+    let command = command_line(&now.info.run.command);
+    let program = command.split(' ').next().and_then(|word| word.rsplit('/').next());
+    let samples = match now.total() {
+        1 => "1 sample".to_owned(),
+        total => format!("{} samples", brief(total, Rounding::Nearest)),
+    };
+    for part in [program.unwrap_or_default(), &samples] {
+        let longer = format!("{text}  {part}");
         if width(&longer) > cells {
             break;
         }

@@ -146,7 +146,13 @@ fn run(title: &str, run: &RunInfo, form: Form) -> Vec<Item> {
     let facts = [
         ("command", command_line(&run.command)),
         ("directory", String::from_utf8_lossy(&run.directory).into_owned()),
-        ("exit", exit(run.exit).trim_start_matches("exit ").to_owned()),
+        (
+            "exit",
+            match run.goes_on() {
+                true => "none yet: it runs".to_owned(),
+                false => exit(run.exit).trim_start_matches("exit ").to_owned(),
+            },
+        ),
         ("elapsed", seconds(run.duration_ns, form)),
         ("machine", machine.join(", ")),
         ("recorded by", format!("csprof {}", run.csprof_version)),

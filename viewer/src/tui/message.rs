@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::forest::{Forest, Refusal};
 use super::key::Key;
+use super::live::Refreshed;
 use super::made::Made;
 use crate::profile::MetricRef;
 use crate::refine::{Axis, Refined, Sets};
@@ -90,6 +91,10 @@ pub enum Message {
     Repaint,
     /// Read the file again.
     Reload,
+    /// Let what is shown of a program that runs stand still, or go on.
+    Freeze,
+    /// Show what comes from now on beside all there is, or all alone again.
+    Mark,
     /// Keys that mean nothing here.
     Unbound(Vec<Key>),
     /// A key after which others may follow.
@@ -300,6 +305,13 @@ pub enum Message {
         /// The refined profile.
         forest: Box<Forest>,
     },
+    /// The wait for the next reading of a program that runs is over.
+    Tick {
+        /// The number under which it was asked for.
+        wait: u64,
+    },
+    /// A program that runs has been read again.
+    Refreshed(Box<Refreshed>),
     /// The sets of frames there are now.
     SetsLoaded {
         /// The sets.
@@ -346,6 +358,8 @@ impl Message {
             Self::Resized { .. }
                 | Self::Refined { .. }
                 | Self::Reloaded { .. }
+                | Self::Refreshed(_)
+                | Self::Tick { .. }
                 | Self::Made { .. }
                 | Self::Tried { .. }
                 | Self::Completed { .. }

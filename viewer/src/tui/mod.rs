@@ -36,6 +36,7 @@ pub mod key;
 pub mod keymap;
 mod language;
 pub mod line;
+pub mod live;
 pub mod made;
 pub mod message;
 pub mod mode;

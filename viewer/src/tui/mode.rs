@@ -245,6 +245,12 @@ pub static COMMANDS: &[Binding] =
 /// Help.
 pub static HELP: &[Binding] = &[bind(Views, "?", Message::OpenHelp, "this help")];
 
+/// Looking at a program that runs.
+pub static LIVE: &[Binding] = &[
+    bind(Views, "p", Message::Freeze, "view --live: stand still, or go on (also space)"),
+    bind(Views, "W", Message::Mark, "view --live: what comes from now on, or all again"),
+];
+
 /// Leaving what is open.
 pub static LEAVE: &[Binding] = &[
     bind(Views, "q", Message::Back, "back; at the top: quit"),
@@ -350,6 +356,7 @@ pub const FRAME: &[Keys] = &[
     Keys::Views,
     Keys::Of(NEIGHBORS),
     Keys::Of(COMMANDS),
+    Keys::Of(LIVE),
     Keys::Of(HELP),
     Keys::ViewsOver,
     Keys::Of(LEAVE),

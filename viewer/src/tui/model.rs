@@ -30,6 +30,7 @@ use super::history::{History, Moment};
 use super::info;
 use super::key::Key;
 use super::keymap::Keymap;
+use super::live::Live;
 use super::made::{Made, Wanted};
 use super::message::{Notice, ViewId};
 use super::page::Page;
@@ -82,6 +83,8 @@ pub struct Model {
     pub salvage: bool,
     /// The metric by which two profiles are compared, if the user named it.
     pub compared_by: Option<String>,
+    /// How a program is looked at that runs, if this is one.
+    pub live: Option<Live>,
     /// The sets of frames that refinements can name.
     pub sets: Arc<Sets>,
     /// The views, in the order of their digits.
@@ -202,6 +205,7 @@ impl Model {
             files: vec![path.to_owned()],
             salvage: false,
             compared_by: None,
+            live: None,
             sets: Arc::default(),
             view: ViewId::HOME,
             over: Vec::new(),
@@ -306,7 +310,9 @@ impl Model {
         let sources = |profile: &Profile| {
             profile.metrics().map(|(_, metric)| metric.source.clone()).collect::<Vec<_>>()
         };
-        let is_alike = sources(&profile) == sources(&self.profile);
+        let is_compared = profile.comparison.is_some();
+        let is_alike = sources(&profile) == sources(&self.profile)
+            && is_compared == self.profile.comparison.is_some();
         self.scene.clustered = clustered(&profile);
         let why_empty = info::why_empty(&profile, self.form());
         self.why_empty = why_empty.map(|items| Page::new("", items));

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ use super::export;
 use super::forest::Forest;
 use super::key::{Code, Key};
 use super::keymap::Keymap;
+use super::live::{INTERVAL, Live, LiveReader, refreshed};
 use super::message::{Message, Notice, ViewId};
 use super::model::Model;
 use super::mouse::Mouse;
@@ -109,6 +110,8 @@ pub struct Opened<'o> {
     pub note: NoteKeeper,
     /// What else is wrong, for people.
     pub problems: &'o [String],
+    /// Where the profile is of a program that runs: how it is looked at, and who reads it.
+    pub live: Option<(Live, LiveReader)>,
     /// What became of the screen to begin with, for people.
     pub remark: Option<&'o str>,
     /// Takes the screen as it is left.
@@ -167,6 +170,8 @@ pub fn run(
     model.notice = failed.or_else(|| Some(Notice::Said(opened.remark?.to_owned())));
     (model.files, model.salvage) = (files.to_vec(), salvage);
     model.compared_by = compared_by.map(str::to_owned);
+    let (live, live_reader) = opened.live.unzip();
+    model.live = live;
     model.look_in(opened.sources);
     model.sets = sets;
     model.take_notes(Arc::new(opened.notes));
@@ -178,6 +183,8 @@ pub fn run(
         base: base.clone(),
         read,
         write,
+        live: live_reader,
+        waits: sender.clone(),
         files: Beside::new(answer.clone(), sender.clone()),
         model,
         screen,
@@ -205,6 +212,9 @@ pub fn run(
             for effect in resume(&mut shell.model, screen) {
                 shell.perform(effect)?;
             }
+        }
+        if shell.model.live.is_some() {
+            shell.perform(Effect::Wait { pause: INTERVAL, wait: 0 })?;
         }
         let (width, height) = size;
         // What the first view lacks is asked for.
@@ -267,6 +277,9 @@ struct Shell<'r> {
     base: Refined,
     read: Option<ProfileReader>,
     write: Writer,
+    live: Option<LiveReader>,
+    /// Takes the ends of waits.
+    waits: Sender<Arrival>,
     files: Beside,
     model: Model,
     screen: Screen,
@@ -343,6 +356,7 @@ impl Shell<'_> {
             }
             // Only a panic ends the worker before the viewer; joining it passes the panic on.
             Arrival::WorkerEnded => Ok(Flow::End),
+            Arrival::Waited(wait) => self.update(Message::Tick { wait }),
             Arrival::Panicked => bail!("csprof failed while it read or wrote a file"),
         }
     }
@@ -386,6 +400,13 @@ impl Shell<'_> {
             self.base = Refined::clone(base);
             self.requests.rebase(self.base.clone());
         }
+        if let Message::Refreshed(refreshed) = &message
+            && let Ok(shown) = &refreshed.outcome
+            && self.model.takes(refreshed)
+        {
+            self.base = shown.base.clone();
+            self.requests.rebase(self.base.clone());
+        }
         for effect in update(&mut self.model, message) {
             if self.perform(effect)? == Flow::End {
                 return Ok(Flow::End);
@@ -399,6 +420,20 @@ impl Shell<'_> {
         match effect {
             Effect::Refine(request) => return self.refine(request),
             Effect::Reload(request) => self.reload(request),
+            Effect::Refresh { request, wanted } => {
+                let Some(read) = self.live.clone() else { return Ok(Flow::GoOn) };
+                let before = self.model.live.as_ref().and_then(Live::before);
+                let base = self.base.clone();
+                self.files.read(move || refreshed(&read, before, &base, request, wanted));
+            }
+            Effect::Wait { pause, wait } => {
+                let waits = self.waits.clone();
+                thread::spawn(move || {
+                    thread::sleep(pause);
+                    // If nobody listens any more, the viewer has ended.
+                    drop(waits.send(Arrival::Waited(wait)));
+                });
+            }
             Effect::Cancel(only) => self.requests.cancel(only),
             Effect::SaveSet { file, name, pattern } => {
                 let saved = self.set_files.save(file, &name, &pattern);

@@ -334,6 +334,28 @@ impl<'c> Difference<'c> {
         format!("{sign}{}", self.size_text(delta.unsigned_abs() as f64, form))
     }
 
+    /// OTHER minus BASE for each second between two moments of one run, in units of what people
+    /// see; `None` of other comparisons.
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
+        let seconds = self.comparison.moments.filter(|&ns| ns > 0)? as f64 / 1e9;
+        let delta = self.comparison.delta(self.samples) as f64;
+        Some(delta / self.comparison.unit() / seconds)
+    }
+
+    /// The same for people: `740 ms`; `.` of nothing.
+    #[must_use]
+    pub fn rate_text(&self, form: Form) -> String {
+        match self.rate() {
+            None => String::new(),
+            Some(0.0) => ".".to_owned(),
+            Some(rate) => {
+                let sign = if rate < 0.0 { "-" } else { "" };
+                format!("{sign}{}", self.size_text(rate.abs() * self.comparison.unit(), form))
+            }
+        }
+    }
+
     /// Half the width of the interval of the difference: `±273 ms`. By sampling, two standard
     /// deviations.
     #[must_use]

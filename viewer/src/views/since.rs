@@ -107,6 +107,7 @@ fn compared(then: &Then, samples: Option<u64>, refined: &Refined, stages: &str) 
         first_other: ProcessId::from_index(0),
         scale: Scale::Amount,
         scaling: None,
+        moments: None,
     };
     Since::Compared(Box::new(comparison), [then.samples, samples])
 }

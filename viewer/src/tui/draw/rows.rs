@@ -116,7 +116,7 @@ fn is_within_noise(model: &Model, rows: &dyn Rows, at: usize, cost: Cost) -> boo
 
 /// `new` or `gone` for what one side lacks, where no column says so.
 fn one_sided(model: &Model, columns: &Columns, row: &Row) -> Option<&'static str> {
-    let comparison = model.comparison()?;
+    let comparison = model.comparison().filter(|comparison| comparison.moments.is_none())?;
     if columns.numbers.iter().any(|placed| placed.column.id == Id::Growth) {
         return None;
     }

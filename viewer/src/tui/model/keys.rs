@@ -27,6 +27,12 @@ impl Model {
     /// its items mean what they mean in the view. Digits without a meaning are counts.
     #[must_use]
     pub fn message(&self, key: Key) -> Option<Message> {
+        let is_view = matches!(self.over.last(), Some(Over::View(_)) | None);
+        let is_live = self.live.as_ref().is_some_and(|live| !live.is_over);
+        // Rows open by other keys, too.
+        if is_live && is_view && self.begun.is_empty() && key == Key::plain(Code::Char(' ')) {
+            return Some(Message::Freeze);
+        }
         let keys: Vec<Key> = self.begun.iter().copied().chain([key]).collect();
         match self.keymap.meaning(self.mode(), &keys) {
             Meaning::Message(message) => return Some(message),

@@ -6,6 +6,7 @@
 mod ask;
 mod columns;
 mod export;
+mod live;
 mod metric;
 mod mouse;
 mod moving;
@@ -288,6 +289,14 @@ fn apply(model: &mut Model, message: Message) -> Effects {
                 return prompt::judge_again(model);
             }
         }
+        Message::Tick { wait } => return live::tick(model, wait),
+        Message::Refreshed(refreshed) => {
+            let mut effects = live::refreshed(model, *refreshed);
+            effects.extend(prompt::judge_again(model));
+            return effects;
+        }
+        Message::Freeze => return live::freeze(model),
+        Message::Mark => return live::mark(model),
         Message::Progress { ticket, done } => model.progress = Some((ticket, done)),
         Message::Refused { ticket, refusal } => {
             if prompt::refused(model, ticket, &refusal)

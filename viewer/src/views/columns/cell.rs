@@ -62,6 +62,8 @@ pub enum Cell<'r> {
     Side(Difference<'r>, usize),
     /// OTHER minus BASE.
     Delta(Difference<'r>),
+    /// OTHER minus BASE for each second between the two.
+    Rate(Difference<'r>),
     /// OTHER minus BASE as a share of BASE.
     Growth(Difference<'r>),
     /// Half the width of the interval of the difference.
@@ -136,6 +138,7 @@ impl<'r> Cell<'r> {
             Self::PerEdge { weight, metric } => per_edge(weight, metric, form),
             Self::Side(difference, side) => difference.amount(side, form),
             Self::Delta(difference) => difference.delta(form),
+            Self::Rate(difference) => difference.rate_text(form),
             Self::Growth(difference) => difference.growth_text(form),
             Self::Noise(difference) => difference.noise(form),
             Self::Expected(difference) => difference.expected(form),
@@ -174,6 +177,7 @@ impl<'r> Cell<'r> {
                 Plain::of_difference(&difference, difference.plain_amount(side))
             }
             Self::Delta(difference) => Plain::of_difference(&difference, difference.plain_delta()),
+            Self::Rate(difference) => difference.rate().map_or(Plain::Nothing, Plain::Real),
             Self::Growth(difference) => difference.growth().map_or(Plain::Nothing, Plain::Real),
             Self::Noise(difference) => Plain::of_difference(&difference, difference.plain_noise()),
             Self::Expected(difference) => {
@@ -218,9 +222,10 @@ impl<'r> Cell<'r> {
             {
                 Rank::Won(Reverse(difference.size()))
             }
-            Self::Delta(difference) | Self::LossShare(difference) | Self::End(difference, _) => {
-                Rank::Amount(difference.size())
-            }
+            Self::Delta(difference)
+            | Self::Rate(difference)
+            | Self::LossShare(difference)
+            | Self::End(difference, _) => Rank::Amount(difference.size()),
             Self::Expected(difference) => Rank::Number(difference.samples()[BASE]),
             Self::Noise(difference) => Rank::Amount(difference.plain_noise()),
             Self::Growth(difference) => match difference.samples() {
@@ -241,7 +246,7 @@ impl<'r> Cell<'r> {
             (Self::EdgesOfBoth { sum, .. }, _) => Self::Edges(*sum).length(),
             (Self::Delta(_), Plain::Integer(delta)) => Some(delta.unsigned_abs() as f64),
             (Self::Side(..), Plain::Integer(n)) => Some(n as f64),
-            (Self::Delta(_) | Self::Side(..), Plain::Real(n)) => Some(n.abs()),
+            (Self::Delta(_) | Self::Rate(_) | Self::Side(..), Plain::Real(n)) => Some(n.abs()),
             (Self::Cost { .. } | Self::Count(_), Plain::Natural(n)) => Some(n as f64),
             (Self::Share { part, .. }, _) => Some(*part as f64),
             _ => None,

@@ -384,6 +384,11 @@ impl<'r> Basis<'r> {
         self.refined.profile.comparison.as_ref().is_some_and(|of| of.scaling.is_some())
     }
 
+    /// Nanoseconds between the sides of a comparison, where they are one run at two moments.
+    pub(super) fn moments(&self) -> Option<u64> {
+        self.refined.profile.comparison.as_ref()?.moments
+    }
+
     /// Whether a side of a comparison has several runs.
     pub(super) fn has_several_runs(&self) -> bool {
         self.refined.profile.comparison.as_ref().is_some_and(|of| of.has_several_runs())
@@ -394,6 +399,9 @@ impl<'r> Basis<'r> {
         match id {
             Id::Expected | Id::LossShare => self.is_scaled(),
             Id::Low | Id::High => self.has_several_runs(),
+            Id::Rate => self.moments().is_some(),
+            // What was there before is on both sides.
+            Id::Growth | Id::Noise | Id::EdgesOfBoth => self.moments().is_none(),
             _ => true,
         }
     }

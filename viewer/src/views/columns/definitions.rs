@@ -19,7 +19,7 @@ use crate::views::summary::are_all_of_time;
 use crate::views::verdict;
 
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
-pub static DEFINITIONS: [Definition; 43] = [
+pub static DEFINITIONS: [Definition; 44] = [
     Definition {
         id: Id::Inclusive,
         key: "inclusive",
@@ -254,6 +254,7 @@ pub static DEFINITIONS: [Definition; 43] = [
         key: "delta",
         heading: |of| match (of.basis.form, of.is_share_on_page()) {
             _ if of.basis.is_scaled() => "loss".into(),
+            _ if of.basis.moments().is_some() => "since".into(),
             (Form::Unicode, true) => "Δ pp".into(),
             (Form::Ascii, true) => "delta pp".into(),
             (Form::Unicode, false) => "Δ".into(),
@@ -269,7 +270,7 @@ pub static DEFINITIONS: [Definition; 43] = [
     Definition {
         id: Id::Base,
         key: "base",
-        heading: |of| of.of_side("base"),
+        heading: |of| of.of_side(if of.basis.moments().is_some() { "before" } else { "base" }),
         value: |at| at.compared(|difference| Cell::Side(difference, BASE)),
         order: Order::By("base"),
         help: "Cost in BASE: inclusive; exclusive in the views flat and callers",
@@ -279,11 +280,22 @@ pub static DEFINITIONS: [Definition; 43] = [
     Definition {
         id: Id::Other,
         key: "other",
-        heading: |of| of.of_side("other"),
+        heading: |of| of.of_side(if of.basis.moments().is_some() { "total" } else { "other" }),
         value: |at| at.compared(|difference| Cell::Side(difference, OTHER)),
         order: Order::By("other"),
         help: "Cost in OTHER, likewise",
         explain: explain::other,
+        ..SIDE
+    },
+    Definition {
+        id: Id::Rate,
+        key: "rate",
+        heading: |_| "per s".into(),
+        value: |at| at.compared(Cell::Rate),
+        order: Order::As(Id::Delta),
+        help: "Of a program that runs: cost since the moment before, for each second",
+        explain: explain::rate,
+        width: 9,
         ..SIDE
     },
     Definition {

@@ -366,8 +366,18 @@ pub(super) fn delta(at: &At<'_>, _: About) -> Explanation {
     let delta = difference.delta(at.basis.form);
     match difference.comparison().scaling {
         Some(_) => vec![pair("loss", format!("other - expected = {delta}"))],
+        None if difference.comparison().moments.is_some() => {
+            vec![pair("since", format!("total - before = {delta}"))]
+        }
         None => vec![pair("difference", format!("other - base = {delta}{unit}"))],
     }
+}
+
+pub(super) fn rate(at: &At<'_>, _: About) -> Explanation {
+    let Some(difference) = at.difference() else { return Vec::new() };
+    let seconds = difference.comparison().moments.unwrap_or(0) as f64 / 1e9;
+    let (rate, delta) = (difference.rate_text(at.basis.form), difference.delta(at.basis.form));
+    vec![pair("per s", format!("{rate}: {delta} in {seconds:.1} s"))]
 }
 
 pub(super) fn growth(at: &At<'_>, _: About) -> Explanation {

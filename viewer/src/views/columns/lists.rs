@@ -53,6 +53,8 @@ pub enum Id {
     Base,
     /// Cost in OTHER.
     Other,
+    /// OTHER minus BASE for each second between the two.
+    Rate,
     /// OTHER minus BASE as a share of BASE.
     Growth,
     /// Two standard deviations of the difference by sampling.
@@ -191,6 +193,9 @@ pub(super) const SCALED_SCREEN: [Id; 8] = [
     Id::Base,
     Id::EdgesOfBoth,
 ];
+
+/// Of one run at two moments, on a screen, in the order of what matters most.
+pub(super) const MOMENTS_SCREEN: [Id; 4] = [Id::Rate, Id::Other, Id::Bar, Id::Delta];
 
 /// Of a comparison on a screen, in the order of what matters most.
 pub(super) const COMPARED_SCREEN: [Id; 7] =

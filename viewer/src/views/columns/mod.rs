@@ -45,6 +45,9 @@ impl Basis<'_> {
             Lines::OfBoth if self.is_scaled() => {
                 lists::SCALED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec()
             }
+            Lines::OfBoth if self.moments().is_some() => {
+                lists::MOMENTS_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec()
+            }
             Lines::OfBoth => lists::COMPARED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec(),
             _ => lists::SCREEN.to_vec(),
         };

@@ -1,0 +1,224 @@
+//! A profile of a program that runs: it is read again and again while it is looked at.
+//!
+//! One reading follows the other: the next begins half a second after the one before has begun, or
+//! as long after its end as it took, if that is later. While the screen stands still, or something
+//! lies over it that the user is about to answer, readings are put off.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use csprof_format::ids::ThreadId;
+
+use super::effect::Request;
+use super::forest::{Forest, Refusal};
+use super::made::{Made, Wanted};
+use super::message::Message;
+use super::stages::Stages;
+use super::worker;
+use crate::profile::{MetricRef, Profile};
+use crate::refine::{Refined, Watch};
+use crate::views::number::{Form, amount_per, duration};
+
+/// Time from the beginning of a reading to that of the next one.
+pub const INTERVAL: Duration = Duration::from_millis(500);
+
+/// How far back the rate in the header goes.
+const RATE_OVER: Duration = Duration::from_secs(3);
+
+/// A profile at a moment.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// What had been sampled.
+    pub profile: Profile,
+    /// Whether the run has ended, so that there will be no more.
+    pub is_over: bool,
+}
+
+/// Reads the profile of a program that runs; an error is for people.
+pub type LiveReader = Arc<dyn Fn() -> anyhow::Result<Reading> + Send + Sync>;
+
+/// What is shown of a program that runs.
+#[derive(Clone, Debug)]
+pub enum Since {
+    /// All that was sampled.
+    Start,
+    /// What came since this moment, beside all.
+    Mark(Profile),
+    /// What came in this time before now, beside all.
+    Last(Duration),
+}
+
+/// The state of looking at a program that runs.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// Whether the screen stands still.
+    pub is_frozen: bool,
+    /// Whether what is shown is the last state.
+    pub is_over: bool,
+    /// What is shown.
+    pub since: Since,
+    /// Number of the reading under way, and the stages by which it is refined.
+    pub asked: Option<(u64, Stages)>,
+    /// Number of the wait for the next one.
+    pub wait: u64,
+    /// Readings of the last seconds, the newest last; one at least.
+    readings: VecDeque<Profile>,
+}
+
+/// What a reading gave.
+#[derive(Clone, Debug)]
+pub struct Refreshed {
+    /// The number under which it was asked for.
+    pub ticket: u64,
+    /// When the next one is to begin.
+    pub pause: Duration,
+    /// The reading and what is to be shown of it, or why there is none.
+    pub outcome: Result<Shown, Refusal>,
+}
+
+/// What is to be shown of a reading.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// The reading.
+    pub reading: Reading,
+    /// The profile without stages that is shown.
+    pub base: Refined,
+    /// The same, refined.
+    pub forest: Forest,
+    /// What the view wants to be made of that.
+    pub made: Option<(Wanted, Made)>,
+}
+
+impl Live {
+    /// Looking at these readings, one at least, the newest last.
+    #[must_use]
+    pub fn new(readings: impl IntoIterator<Item = Reading>, since: Since) -> Self {
+        let (mut all, mut is_over) = (VecDeque::new(), false);
+        for reading in readings {
+            is_over |= reading.is_over;
+            all.push_back(reading.profile);
+        }
+        Self { is_frozen: false, is_over, since, asked: None, wait: 0, readings: all }
+    }
+
+    /// The newest reading.
+    #[must_use]
+    pub fn now(&self) -> Option<&Profile> {
+        self.readings.back()
+    }
+
+    /// Takes a reading in.
+    pub fn take(&mut self, reading: &Reading) {
+        self.is_over = reading.is_over;
+        self.readings.push_back(reading.profile.clone());
+        let back = match self.since {
+            Since::Last(back) => back.max(RATE_OVER),
+            Since::Start | Since::Mark(_) => RATE_OVER,
+        };
+        let least = elapsed_ns(&reading.profile).saturating_sub(back.as_nanos() as u64);
+        // One that is older is kept: what came since is at least as much as was asked for.
+        while self.readings.get(1).is_some_and(|next| elapsed_ns(next) <= least) {
+            self.readings.pop_front();
+        }
+    }
+
+    /// The moment with which a newer one is compared, if it is.
+    #[must_use]
+    pub fn before(&self) -> Option<Profile> {
+        match &self.since {
+            Since::Start => None,
+            Since::Mark(profile) => Some(profile.clone()),
+            Since::Last(_) => self.readings.front().cloned(),
+        }
+    }
+
+    /// What the header says: that it is live, for how long the program has run, and its cost for
+    /// each of the last seconds.
+    #[must_use]
+    pub fn header(&self, metric: MetricRef, form: Form) -> String {
+        let Some(now) = self.now() else { return String::new() };
+        let elapsed = duration(elapsed_ns(now) as f64, form);
+        let state = match (self.is_over, self.is_frozen) {
+            (true, _) => return format!("ended, {elapsed}"),
+            (false, true) => "frozen",
+            (false, false) => "live",
+        };
+        format!("{state} {elapsed}{}", self.rate(metric, form).unwrap_or_default())
+    }
+
+    fn rate(&self, metric: MetricRef, form: Form) -> Option<String> {
+        let (first, now) = (self.readings.front()?, self.readings.back()?);
+        // Of a comparison there is one metric, which need not be the first of the program.
+        let (number, of) = now.metrics().nth(metric.index()).or_else(|| now.metrics().next())?;
+        let ms = elapsed_ns(now).saturating_sub(elapsed_ns(first)) / 1_000_000;
+        let samples = recorded(now, number).saturating_sub(recorded(first, number));
+        let rate = (ms > 0).then(|| amount_per(samples.saturating_mul(1000), ms, of, form))?;
+        Some(format!(" {rate}/s"))
+    }
+}
+
+/// Samples of a metric in all threads.
+fn recorded(profile: &Profile, metric: MetricRef) -> u64 {
+    let threads = (0..profile.info.threads.len()).map(ThreadId::from_index);
+    threads.map(|thread| profile.info.share(thread, metric.index()).recorded).sum()
+}
+
+/// For how long the run had gone on, in nanoseconds.
+#[must_use]
+pub fn elapsed_ns(profile: &Profile) -> u64 {
+    profile.info.run.duration_ns
+}
+
+/// One run at two moments as one profile, of the metric of a source, or else of the first.
+///
+/// # Errors
+/// If they do not have it.
+pub fn compared(before: Profile, now: Profile, source: Option<&str>) -> Result<Profile, String> {
+    let moments = elapsed_ns(&now).saturating_sub(elapsed_ns(&before));
+    let profile = Profile::compared_by(("before", before), ("now", now), source, &[]);
+    let mut profile = profile.map_err(|error| error.to_string())?;
+    if let Some(comparison) = &mut profile.comparison {
+        comparison.moments = Some(moments);
+    }
+    Ok(profile)
+}
+
+/// Reads once, and makes what is to be shown.
+pub(super) fn refreshed(
+    read: &LiveReader,
+    before: Option<Profile>,
+    shown: &Refined,
+    request: Request,
+    wanted: Option<Wanted>,
+) -> Message {
+    let (begin, ticket) = (Instant::now(), request.ticket);
+    let outcome = read().map_err(|error| format!("{error:#}")).and_then(|reading| {
+        let now = reading.profile.clone();
+        let profile = match before {
+            Some(before) => {
+                let source = &shown.source_of(request.metric).source;
+                compared(before, now, Some(source))?
+            }
+            None => now,
+        };
+        Ok((reading, profile))
+    });
+    let outcome = match outcome {
+        Err(cause) => Err(Refusal { cause, part: None }),
+        Ok((reading, profile)) => match worker::replace(shown, Ok(profile), request) {
+            Message::Reloaded { base, forest, .. } => {
+                let made = wanted.and_then(|wanted| {
+                    let made = wanted.make(&forest.refined, &Watch::none()).ok()?;
+                    Some((wanted, made))
+                });
+                Ok(Shown { reading, base: *base, forest: *forest, made })
+            }
+            Message::Refused { refusal, .. } => Err(refusal),
+            other => Err(Refusal { cause: format!("{other:?}"), part: None }),
+        },
+    };
+    let took = begin.elapsed();
+    let pause = if took * 2 <= INTERVAL { INTERVAL - took } else { took.max(INTERVAL / 2) };
+    Message::Refreshed(Box::new(Refreshed { ticket, pause, outcome }))
+}
