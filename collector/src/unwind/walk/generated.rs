@@ -26,8 +26,8 @@ use csprof_format::address::FrameKind;
 
 use super::inferred::leave_as_inferred;
 use crate::arch::unwind::inference::{
-    Belief, LONGEST_CALL, MOST_RESTORING, Made, declared_frame, direct_call, infer_in_piece,
-    is_behind_call, is_code, is_frame_pointer, made_frame, put_since, restored, was_frame_pointer,
+    Belief, LONGEST_CALL, MOST_RESTORING, Made, direct_call, infer_in_piece, is_behind_call,
+    is_code, is_frame_pointer, made_frame, put_since, restored, was_frame_pointer,
 };
 use crate::arch::unwind::recipe::Recipe;
 use crate::arch::unwind::registers::{Register, Registers};
@@ -95,14 +95,10 @@ pub(super) fn leave_generated(
                 let depth = Depth::of(registers, is_at_least, is_returned_to)?;
                 let made = depth.made(code, at, registers.ip);
                 let made = made.or_else(|| depth.made_before(registers.ip, piece, target));
-                let is_made = made.is_some();
-                let made = made.filter(|made| depth.tells(made)).or_else(|| {
-                    let copy = |place, to: &mut _| probes.take() && is_copied(target, place, to);
-                    depth.is_declared(registers.ip, piece, copy).then_some(Made::ALONE)
-                });
-                if !is_used && !is_made && made.is_none() {
+                if !is_used && made.is_none() {
                     return None;
                 }
+                let made = made.filter(|made| depth.tells(made));
                 let slot = follow_own_frame(&mut caller, kind, made, bounds, target, words)?;
                 (slot, takes_more)
             }
@@ -137,18 +133,20 @@ impl Depth {
     }
 
     /// The frame that is seen to have been made before `at`, of this depth, or that is used as the
-    /// function's own.
+    /// function's own where only the run knows how deep it is.
     #[inline(never)]
     fn made(&self, code: &[u8], at: usize, address: u64) -> Option<Made> {
         let is_depth = |found| found == self.bytes || self.is_at_least && found < self.bytes;
-        let is_it = |made: &Made| made.is_used || made.depth.is_some_and(is_depth);
+        let is_it = |made: &Made| made.depth.map_or(made.is_used, is_depth);
         made_frame(code, at, address, self.is_returned_to, is_it)
     }
 
     /// Whether what is known of other functions there holds: where their return addresses would be
-    /// is counted from the stack pointer.
+    /// is counted from the stack pointer. One that uses its caller's frame has that more on the
+    /// stack.
     fn tells(&self, made: &Made) -> bool {
-        made.is_own() || !self.is_at_least && (made.is_used || made.depth == Some(self.bytes))
+        let is_exact = made.depth.is_none_or(|depth| depth == self.bytes);
+        is_exact && (made.is_own() || !self.is_at_least)
     }
 
     /// The same as [`Self::made`] further before.
@@ -157,44 +155,7 @@ impl Depth {
         let (code, at) = piece.read_before(ip, |place, to| is_copied(target, place, to))?;
         self.made(code, at, ip)
     }
-
-    /// Whether the last prologue before says that its frame has this depth, so far before that the
-    /// code between is not followed: that the frame of another function, further out, has it by
-    /// chance is not likely, unless it is small.
-    #[inline(never)]
-    fn is_declared(
-        &self,
-        ip: u64,
-        piece: &mut piece::Piece,
-        copy: impl Fn(u64, &mut [u8]) -> bool,
-    ) -> bool {
-        if self.bytes < LEAST_DECLARED {
-            return false;
-        }
-        let mut here = ip;
-        for _ in 0..MOST_PIECES {
-            let Some((code, at)) = piece.read_before(here, &copy) else { return false };
-            if let Some(declared) = declared_frame(code, at) {
-                let more = declared.and_then(|declared| self.bytes.checked_sub(declared));
-                let most = if self.is_at_least { MOST_ARGUMENTS } else { 0 };
-                return declared >= Some(LEAST_DECLARED) && more.is_some_and(|more| more <= most);
-            }
-            // A prologue may lie across the beginning.
-            let Some(before) = at.checked_sub(LONGEST_PROLOGUE) else { return false };
-            here = here.wrapping_sub(before as u64);
-        }
-        false
-    }
 }
-
-/// The least size of a frame that is known by its size, in bytes.
-const LEAST_DECLARED: u64 = 48;
-/// What is called takes no more arguments off the stack then, in bytes.
-const MOST_ARGUMENTS: u64 = 128;
-/// Pieces of code in which a prologue is looked for, of 3 KB.
-const MOST_PIECES: usize = 5;
-/// Bytes of it that must not be divided.
-const LONGEST_PROLOGUE: usize = 4;
 
 fn is_copied(target: &impl Target, place: u64, to: &mut [u8]) -> bool {
     target.copy(place, to) == Copied::Whole
@@ -252,7 +213,7 @@ fn follow_piece(
             let frame = slot.wrapping_sub(8);
             let is_settled = !matches!(way.recipe, Recipe::Bp { .. })
                 || made_frame(code, at, registers.ip, is_returned_to, |made| {
-                    made.depth == Some(frame.wrapping_sub(sp)) || made.is_own()
+                    made.depth.map_or(made.is_own(), |depth| depth == frame.wrapping_sub(sp))
                 })
                 .is_some()
                 || !may_return_below(sp, frame, bounds, target, others, Whose::All);
@@ -293,8 +254,6 @@ fn follow_own_frame(
                 word.is_none_or(|word| may_be_returned_to(word, bounds, target, words, Whose::All))
             };
             others.iter().any(may_be)
-                || made.is_some_and(|made| made.may_be_popped)
-                    && may_return_by_register(&frame, kind, bounds, target, words, Whose::All)
         }
         None => {
             let bp = slot.wrapping_sub(8);

@@ -18,8 +18,8 @@ mod ways;
 use super::instruction::{Effect, Instruction, LONGEST, RegisterSet, decode, has};
 use super::registers::Register;
 pub use frame::{
-    MOST_RESTORING, Made, Restored, declared_frame, is_frame_pointer, made_frame, put_since,
-    restored, was_frame_pointer,
+    MOST_RESTORING, Made, Restored, is_frame_pointer, made_frame, put_since, restored,
+    was_frame_pointer,
 };
 pub use state::Inferred;
 use state::{State, Value};

@@ -469,24 +469,18 @@ fn a_frame_of_a_size_that_only_the_run_knows() {
     }
 }
 
-/// So long a function that the code since its prologue is not followed.
+/// So long a function that the code since its prologue is not followed: what that says of the size
+/// of the frame is no proof, for another function may have begun since.
 #[test]
-fn a_prologue_far_before_says_how_large_its_frame_is() {
+fn a_prologue_far_before_says_nothing() {
     // push %rbp; mov %rsp,%rbp; sub $0x60,%rsp; …; jmp *(%rbx,%rax,8)
-    let code = |size: u8| {
-        let prologue = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, size];
-        [&prologue[..], &[0x90; 3800], &[0xff, 0x24, 0xc3]].concat()
-    };
+    let prologue = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x60];
+    let code = [&prologue[..], &[0x90; 3800], &[0xff, 0x24, 0xc3]].concat();
     let mut words = [0; 20];
+    words[12..14].copy_from_slice(&[0x70a0, MAIN]);
     words[..2].fill(OTHER);
-    for (size, is_found) in [(0x60, true), (0x58, false), (0x68, false), (0x20, false)] {
-        let bp = 0x7000 + if size == 0x20 { 0x20 } else { 0x60 };
-        words[(bp as usize - 0x7000) / 8] = bp + 0x40;
-        words[(bp as usize - 0x7000) / 8 + 1] = MAIN;
-        let named = [(Register::RSP, 0x7000), (Register::RBP, bp)];
-        let found = exit_of(&code(size), 3808, &named, &words);
-        assert_eq!(found, is_found.then_some((bp + 8, MAIN)), "{size:x}");
-    }
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7060)];
+    assert_eq!(exit_of(&code, 3808, &named, &words), None);
 }
 
 /// HotSpot's stubs look for the method of an interface, and jump to it.
@@ -539,16 +533,69 @@ fn a_frame_that_was_made_makes_registers_no_return_addresses() {
     }
 }
 
-/// A function that begins behind a call that does not come back does not write to its own return
-/// address.
+/// A function may write above its return address, for its arguments are its own, and to it.
 #[test]
-fn words_that_are_written_are_no_return_addresses() {
-    // push %rbp; mov %rsp,%rbp; sub $16,%rsp; call; mov %rax,(%rsp); jmp *(%rbx,%rax,8)
+fn words_that_are_written_may_be_return_addresses() {
+    // push %rbp; mov %rsp,%rbp; sub $16,%rsp; call; mov %rax,…; jmp *(%rbx,%rax,8)
     let begin = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xe8, 0, 0x10, 0, 0];
     let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7010)];
-    for (next, is_found) in [([0x48, 0x89, 0x04, 0x24], true), ([0x90; 4], false)] {
+    for next in [[0x48, 0x89, 0x44, 0x24, 8], [0x48, 0x89, 0x04, 0x24, 0x90]] {
         let code = [&begin[..], &next, &[0xff, 0x24, 0xc3]].concat();
-        let found = exit_of(&code, 17, &named, &[OTHER, 0, 0x7040, MAIN]);
-        assert_eq!(found, is_found.then_some((0x7018, MAIN)), "{next:x?}");
+        let found = |word| exit_of(&code, 18, &named, &[word, 0, 0x7040, MAIN]);
+        assert_eq!(found(OTHER), None, "{next:x?}");
+        assert_eq!(found(0), Some((0x7018, MAIN)), "{next:x?}");
+    }
+}
+
+/// What has more on the stack than the prologue has put there is not the prologue's function, even
+/// if it uses the same frame: an interpreter's subroutine.
+#[test]
+fn a_piece_that_uses_the_frame_of_its_caller_is_not_left_out() {
+    // push %rbp; mov %rsp,%rbp; sub $16,%rsp; call; mov -8(%rbp),%rax; jmp *(%rbx,%rax,8)
+    let code = [
+        0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xe8, 0, 0x10, 0, 0, 0x48, 0x8b, 0x45,
+        0xf8, 0xff, 0x24, 0xc3,
+    ];
+    let words = [OTHER, 0, 0, 0x7050, MAIN];
+    let at = |at, bp| exit_of(&code, at, &[(Register::RSP, 0x7000), (Register::RBP, bp)], &words);
+    assert_eq!([13, 17].map(|place| at(place, 0x7018)), [None; 2]);
+    let words = [OTHER, 0, 0x7050, MAIN];
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7010)];
+    assert_eq!(exit_of(&code, 17, &named, &words), Some((0x7018, MAIN)));
+}
+
+/// A function may take its return address off the stack, and put it elsewhere.
+#[test]
+fn a_return_address_that_was_moved_may_be_anywhere() {
+    // push %rbp; mov %rsp,%rbp; sub $16,%rsp; call; pop %rax; push %rcx; jmp *(%rbx,%rdx,8)
+    let begin = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xe8, 0, 0x10, 0, 0];
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7010)];
+    for (next, rax, word, is_found) in [
+        ([0x58, 0x51], OTHER, 0, false),
+        ([0x58, 0x51], 0, OTHER, false),
+        ([0x58, 0x51], 0, 0, true),
+        ([0x90, 0x90], OTHER, OTHER, true),
+    ] {
+        let code = [&begin[..], &next, &[0xff, 0x24, 0xd3]].concat();
+        let named = [&named[..], &[(Register::RAX, rax)]].concat();
+        let found = exit_of(&code, 15, &named, &[0, word, 0x7040, MAIN]);
+        assert_eq!(found, is_found.then_some((0x7018, MAIN)), "{next:x?} {rax:x} {word:x}");
+    }
+}
+
+/// Behind a call that does not come back another function may begin: then the words belong to it.
+#[test]
+fn a_direct_call_says_nothing_of_code_behind_another_call() {
+    // sub $8,%rsp; call; add $8,%rsp; ret
+    let caller = [
+        &[0x48, 0x83, 0xec, 0x08, 0xe8, 23, 0, 0, 0, 0x48, 0x83, 0xc4, 0x08, 0xc3][..],
+        &[0x06; 18],
+    ];
+    // …; jmp *(%rbx,%rax,8)
+    for (between, is_found) in [([0x90; 5], true), ([0xe8, 0, 0x10, 0, 0], false)] {
+        let code = [&caller.concat()[..], &between, &[0x90, 0xff, 0x24, 0xc3]].concat();
+        let named = [(Register::RSP, 0x7000), (Register::RBP, 0)];
+        let found = exit_of(&code, 38, &named, &[GENERATED + 9, 0, MAIN]);
+        assert_eq!(found, is_found.then_some((0x7000, GENERATED + 9)), "{between:x?}");
     }
 }

@@ -27,22 +27,11 @@ pub struct Made {
     /// frame pointer: its return address lies so many bytes above the stack pointer.
     others: List<u64, MOST_OTHERS>,
     is_all: bool,
-    /// Whether one of them has taken its own off the stack.
-    pub may_be_popped: bool,
 }
 
 impl Made {
-    /// A frame of some depth, with no other function behind its prologue.
-    pub const ALONE: Self = Self {
-        depth: None,
-        is_used: false,
-        others: List::new(0),
-        is_all: true,
-        may_be_popped: false,
-    };
-
     /// Where other functions would have their return addresses, in bytes above the stack pointer;
-    /// `None` if those are too many.
+    /// `None` if those are too many, or one may have moved its own.
     #[must_use]
     pub fn others(&self) -> Option<&[u64]> {
         self.is_all.then(|| self.others.as_slice())
@@ -51,7 +40,7 @@ impl Made {
     /// Whether no other function begins behind the prologue, as far as the use of rbp tells.
     #[must_use]
     pub fn is_own(&self) -> bool {
-        self.is_used && self.others() == Some(&[]) && !self.may_be_popped
+        self.is_used && self.others() == Some(&[])
     }
 }
 
@@ -81,34 +70,8 @@ fn prologues(code: &[u8], at: usize) -> impl Iterator<Item = usize> {
     windows.filter(move |(_, bytes)| is_prologue(bytes)).map(|(start, _)| start + 4)
 }
 
-/// Instructions that put registers into a frame before it gets its size.
-const MOST_SAVED: usize = 8;
-
-/// The size of the frame that the last prologue before `at` makes: the words that it pushes, and
-/// what `sub $n,%rsp` takes for the rest. `Some(None)` if the last prologue does not say.
-#[must_use]
-#[inline(never)]
-pub fn declared_frame(code: &[u8], at: usize) -> Option<Option<u64>> {
-    let mut here = prologues(code, at).next()?;
-    let mut size = 0_i64;
-    for _ in 0..MOST_SAVED {
-        let Some(Instruction { length, effect, .. }) = code.get(here..).and_then(decode) else {
-            break;
-        };
-        match effect {
-            Effect::Push(_) => size += 8,
-            Effect::Add { to: Register::RSP, from: Register::RSP, offset: offset @ ..0 } => {
-                return Some(u64::try_from(size - i64::from(offset)).ok());
-            }
-            _ => break,
-        }
-        here += usize::from(length);
-    }
-    Some(None)
-}
-
-/// Bytes that the instructions from `start` to `at` have put on the stack, if that can be said and
-/// they leave rbp alone.
+/// Bytes that the instructions from `start` to `at` have put on the stack, if that can be said,
+/// they leave rbp alone, and no other function can begin between.
 #[must_use]
 pub fn put_since(
     code: &[u8],
@@ -117,7 +80,9 @@ pub fn put_since(
     address: u64,
     is_returned_to: bool,
 ) -> Option<u64> {
-    made_behind(code, start, (at, address), is_returned_to)?.depth
+    made_behind(code, start, (at, address), is_returned_to)
+        .filter(|made| made.others() == Some(&[]))?
+        .depth
 }
 
 /// Other functions that may have begun since a prologue.
@@ -142,6 +107,12 @@ impl Starts {
     /// It cannot be said how much was on the stack where one may have.
     fn begin(&mut self) {
         self.is_all = false;
+    }
+
+    /// So much is on the stack. Whoever had more there when it began may have its return address
+    /// anywhere now: in a register, or in another word.
+    fn come_to(&mut self, depth: i64) {
+        self.is_all &= self.depths.as_slice().iter().all(|start| *start <= depth);
     }
 
     /// How far the stack pointer is from where it was then is not known any more.
@@ -195,6 +166,10 @@ fn made_behind(
                 edge.depth
             }
         };
+        if now < 0 {
+            return None;
+        }
+        starts.come_to(now);
         edges.retain(|edge| edge.there > at);
         if at == end {
             if is_used_straight_on(code, at) {
@@ -202,16 +177,12 @@ fn made_behind(
                 starts.clear();
             }
             let mut others = List::new(0);
-            let mut may_be_popped = false;
-            for start in starts.depths.as_slice() {
-                match u64::try_from(now - start) {
-                    Ok(above) => others.push(above)?,
-                    Err(_) => may_be_popped = true,
-                }
+            let above = |start: &i64| u64::try_from(now - start).ok();
+            for above in starts.depths.as_slice().iter().filter_map(above) {
+                others.push(above)?;
             }
             let depth = if lowered == 0 { Some(u64::try_from(now).ok()?) } else { None };
-            let is_all = starts.is_all;
-            return Some(Made { depth, is_used, others, is_all, may_be_popped });
+            return Some(Made { depth, is_used, others, is_all: starts.is_all });
         }
         let Instruction { length, effect, memory } = decode(before.get(at..)?)?;
         at += usize::from(length);
@@ -225,12 +196,6 @@ fn made_behind(
             Effect::Stop if was_call && !may_begin(at) => {
                 starts.begin();
                 lowered = lowered.wrapping_add(1);
-                Some(now)
-            }
-            // A function does not write to its own return address, or above.
-            Effect::Store { base: Register::RSP, offset, .. }
-            | Effect::Overwrite { base: Register::RSP, offset } => {
-                starts.depths.retain(|depth| i64::from(offset) < now - depth);
                 Some(now)
             }
             Effect::Push(_) => Some(now + 8),
