@@ -315,6 +315,8 @@ impl Object for CounterHandle {
 
 #[cfg(test)]
 mod tests {
+    use std::vec::Vec;
+
     use super::*;
 
     /// Weights of samples at these counts, each with the collector's own events until then.
