@@ -111,6 +111,18 @@ fn children_and_closed_files_change_nothing() {
     assert!(pages.abs_diff(3 * 2_000) <= 3 * 2 * 10, "{pages}");
 }
 
+/// It has none of its parent's pages.
+#[test]
+fn a_child_forked_by_hand_is_left_alone() {
+    const TEST: &str = "event_by_hand";
+    let workshop = workshop(TEST);
+    let words = ["./program", "by_hand", "500"];
+    let Some(run) = record(TEST, &workshop, &["page-faults@3", "cputime"], &words) else { return };
+    assert!(run.outcome.said().starts_with("child ended with 1792\n"), "{}", run.outcome.said());
+    let pages = touched(&run, "few");
+    assert!(pages.abs_diff(500) <= 2 * 3, "{pages}");
+}
+
 /// What takes SIGTRAP has it; page faults come by another signal then, and what would end waits
 /// ends itself.
 #[test]

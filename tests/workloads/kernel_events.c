@@ -6,6 +6,8 @@
  * children N: a child of fork, and a program by exec in another one, each touching N pages; the
  * parent closes all files that it knows nothing of before it touches as many.
  * trap N: sets a handler for SIGTRAP between naps, and touches N pages then.
+ * by_hand N: touches N pages; a child that is forked behind the C library's back touches as many, and
+ * sends itself SIGPROF.
  * loop N: N times two instructions. */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,6 +85,29 @@ static NOINLINE void loop(unsigned long count)
     __asm__ volatile("1: dec %0\n\tjne 1b" : "+r"(count) : : "cc");
 }
 
+static void on_profile(int signal)
+{
+    (void)signal;
+    trapped++;
+}
+
+/* Whether the child got both signals and ended as it meant to. */
+static int by_hand(long count)
+{
+    int status = 0;
+    signal(SIGPROF, on_profile);
+    few(count);
+    pid_t pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) {
+        syscall(SYS_kill, syscall(SYS_getpid), SIGPROF);
+        few(count);
+        syscall(SYS_kill, syscall(SYS_getpid), SIGPROF);
+        syscall(SYS_exit_group, trapped == 2 ? 7 : 8);
+    }
+    waitpid(pid, &status, 0);
+    return status;
+}
+
 static void child(long count, char *program)
 {
     char text[32];
@@ -131,6 +157,8 @@ int main(int argc, char **argv)
         few(count);
         raise(SIGTRAP);
         printf("trapped %d\n", trapped);
+    } else if (!strcmp(what, "by_hand")) {
+        printf("child ended with %d\n", by_hand(count));
     } else if (!strcmp(what, "loop")) {
         loop(count);
     }

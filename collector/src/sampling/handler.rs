@@ -56,7 +56,11 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     // code uses the state, so this is the only reference.
     let thread = unsafe { &mut *thread };
     let before = thread.sources.usage_before();
-    thread.sources.look();
+    // Else this is the child of a fork by hand, which has no pages of its parent's events.
+    let is_sampled = process::current().is_some();
+    if is_sampled {
+        thread.sources.look();
+    }
     let Some((metric, weight)) = thread.sources.weight(info) else {
         // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
         return false;
@@ -69,7 +73,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         take(thread, metric, weight, context, reading);
     }
     thread.sources.leave_out_since(before);
-    if thread.sources.ended_first_period() {
+    if is_sampled && thread.sources.ended_first_period() {
         thread::registry::go_on(&mut thread.sources);
     }
     true

@@ -4,10 +4,10 @@
 //! A signal says nothing about what it stands for: several overflows may be one, also of several
 //! events, for SIGTRAP is not queued. So each signal has all events of the thread looked at. The
 //! weight is how many periods end by the [count](PerfCounter::last) that an event had at its last
-//! overflow, and what is left of a period goes on to the next sample. The first period has begun at random
-//! before, as those of all sources. The kernel cannot be told so of an event that is to go on with
-//! whole ones, so its first overflow comes after a part of a period, and then the event is opened
-//! anew.
+//! overflow, and what is left of a period goes on to the next sample. The first period has begun
+//! at random before, as those of all sources. The kernel cannot be told so of an event that is to
+//! go on with whole ones, so its first overflow comes after a part of a period, and then the event
+//! is opened anew.
 //!
 //! What a handler of the collector's causes itself is not the program's: page faults and context
 //! switches of the thread while it runs are subtracted. Of other events they are not known.
@@ -30,7 +30,8 @@ use crate::sys::{Counted, Delivery, Errno, PerfCounter, PerfError, Usage};
 #[derive(Debug)]
 pub(super) struct ThreadEvent {
     handle: CounterHandle,
-    own: fn(&Usage) -> u64,
+    /// What of the thread's usage it counts.
+    own: Usage,
     opening: Opening,
     /// Periods that have passed and that no sample stands for yet.
     due: u64,
@@ -93,15 +94,16 @@ const fn needs_trap(event: &KernelEvent) -> bool {
     event.pmu == TRACEPOINT || event.pmu == SOFTWARE && begins_waits
 }
 
-/// What a thread has caused of an event.
-const fn own(event: &KernelEvent) -> fn(&Usage) -> u64 {
-    match (event.pmu, event.config[0]) {
-        (SOFTWARE, PAGE_FAULTS) => |usage| usage.minor_faults.saturating_add(usage.major_faults),
-        (SOFTWARE, MINOR_FAULTS) => |usage| usage.minor_faults,
-        (SOFTWARE, MAJOR_FAULTS) => |usage| usage.major_faults,
-        (SOFTWARE, CONTEXT_SWITCHES) => |usage| usage.switches,
-        _ => |_| 0,
-    }
+/// What of a thread's usage an event counts: 1 where it does.
+const fn own(event: &KernelEvent) -> Usage {
+    let (minor_faults, major_faults, switches) = match (event.pmu, event.config[0]) {
+        (SOFTWARE, PAGE_FAULTS) => (1, 1, 0),
+        (SOFTWARE, MINOR_FAULTS) => (1, 0, 0),
+        (SOFTWARE, MAJOR_FAULTS) => (0, 1, 0),
+        (SOFTWARE, CONTEXT_SWITCHES) => (0, 0, 1),
+        _ => (0, 0, 0),
+    };
+    Usage { minor_faults, major_faults, switches }
 }
 
 impl CounterHandle {
@@ -226,13 +228,13 @@ impl ThreadEvent {
 
     /// The collector itself has caused events from `before` to `after`.
     pub(super) fn leave_out(&mut self, before: &Usage, after: &Usage) {
-        let own = (self.own)(after).saturating_sub((self.own)(before));
+        let own = after.of(&self.own).saturating_sub(before.of(&self.own));
         self.opening.own = self.opening.own.saturating_add(own);
     }
 
     /// Whether what the collector itself causes is known.
     pub(super) fn counts_own(&self) -> bool {
-        (self.own)(&Usage { minor_faults: 1, major_faults: 1, switches: 1 }) > 0
+        self.own != Usage::default()
     }
 
     /// Whether it has had its first overflow, and has to be opened anew.

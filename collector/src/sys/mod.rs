@@ -14,6 +14,8 @@ mod error;
 mod file;
 mod memory;
 mod perf;
+mod perf_counter;
+mod perf_event;
 mod process;
 mod read;
 mod signal;
@@ -27,7 +29,9 @@ pub use memory::{
     probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous, wipe_on_fork,
     write_constant,
 };
-pub use perf::{Counted, CounterReading, Delivery, PerfCounter, PerfError, PerfTaskClock};
+pub use perf::PerfTaskClock;
+pub use perf_counter::{Counted, CounterReading, PerfCounter};
+pub use perf_event::{Delivery, PerfError};
 pub use process::{
     Mask, SignalStatus, Usage, alternate_stack, block, kernel_release, lock_pi, parent_pid, pid,
     processors, set_alternate_stack, set_mask, sleep_ns, stack_limit, thread_exists, thread_name,

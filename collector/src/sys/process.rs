@@ -104,6 +104,16 @@ pub struct Usage {
     pub switches: u64,
 }
 
+impl Usage {
+    /// The sum of what is 1 in `which`.
+    #[must_use]
+    pub const fn of(&self, which: &Self) -> u64 {
+        (self.minor_faults.wrapping_mul(which.minor_faults))
+            .wrapping_add(self.major_faults.wrapping_mul(which.major_faults))
+            .wrapping_add(self.switches.wrapping_mul(which.switches))
+    }
+}
+
 /// See [`Usage`]; zeros where the kernel refuses. Either side.
 #[must_use]
 pub fn usage() -> Usage {

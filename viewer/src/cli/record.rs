@@ -417,8 +417,8 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     lines
 }
 
-/// `855 samples`; of several sources, `201 samples of cputime, 654 of realtime`; of what is no time,
-/// how much each stands for.
+/// `855 samples`; of several sources, `201 samples of cputime, 654 of realtime`; of what is no
+/// time, how much each stands for.
 fn samples(summary: &Summary, form: Form) -> String {
     // Nobody asked for the period of an event that was given none.
     let each = |source: &SourceSummary| match source.metric.is_time() {

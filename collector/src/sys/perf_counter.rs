@@ -3,21 +3,21 @@
 //! A signal may stand for several overflows, and the kernel has no other way to tell a thread how
 //! far an event without a file has counted. So each overflow leaves a record in a page that is
 //! mapped behind the event's first one: the count, the time for which the thread had the event, and
-//! the time for which it was counted. The pages are read-only, so the kernel writes over old records
-//! (perf_event_open(2), "MMAP layout"); the last one says all.
+//! the time for which it was counted. The pages are read-only, so the kernel writes over old
+//! records (perf_event_open(2), "MMAP layout"); the last one says all.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
-use super::{
+use super::Errno;
+use super::call::call;
+use super::file::{HIGH_FD, TOLD_APART, close_number, is_own};
+use super::memory::{map_anonymous, replace_by_zeros, unmap};
+use super::perf_event::{
     Attributes, Delivery, FLAG_EXCLUDE_HV, FLAG_EXCLUDE_KERNEL, PRECISE_SHIFT, PerfError, enable,
     map_pages, open_event, tell_by_file,
 };
 use crate::arch::PAGE_SIZE;
-use crate::sys::Errno;
-use crate::sys::call::call;
-use crate::sys::file::{HIGH_FD, TOLD_APART, close_number, is_own};
-use crate::sys::memory::{map_anonymous, replace_by_zeros, unmap};
 
 /// What is counted: see `struct perf_event_attr` in perf_event_open(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
