@@ -30,7 +30,7 @@ use crate::process;
 use crate::sampler::blocks::Claim;
 use crate::sampler::{Sample, Shared};
 use crate::sealed::{SAMPLES_OF_CALLS, sealed};
-use crate::sources::requests;
+use crate::sources::{metric_of, requests};
 use crate::sys::{self, Mask};
 use crate::thread::{self, handler_stack};
 
@@ -63,7 +63,7 @@ pub fn on_requests(address: u64, registers: Registers) {
     } else if is_of_this_thread(thread::current()) {
         let mask = sys::set_mask(Mask::ALL);
         let mut reading = Reading::begin();
-        for (kind, metric, weight) in requests::settle(&shared).into_iter().flatten() {
+        for (kind, metric, weight) in requests::settle(&shared, metric_of).into_iter().flatten() {
             let block = (kind == SourceKind::Leak).then_some(address);
             let mut due = DueSample { shared: &shared, metric, weight, registers, block, reading };
             handler_stack::call(take, &mut due);

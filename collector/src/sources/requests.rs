@@ -12,7 +12,6 @@ use core::sync::atomic::AtomicBool;
 
 use csprof_format::launch::SourceKind;
 
-use super::calls::metric_of;
 use crate::arch;
 use crate::sampler::Shared;
 
@@ -80,10 +79,14 @@ fn begin_stretch(unit: usize, length: i64) {
     Stretch::set(unit + LENGTH, length);
 }
 
-/// Counts what the stretch had, and begins the next one. Returns for each source that a period of
-/// it ended: its kind, its metric, and how many periods. All signals are blocked.
+/// Counts what the stretch had, for the sources that have a metric, and begins the next one. Returns
+/// for each of which a period ended: its kind, its metric, and how many periods. All signals are
+/// blocked.
 #[must_use]
-pub fn settle(shared: &Shared) -> [Option<(SourceKind, usize, u64)>; 3] {
+pub fn settle(
+    shared: &Shared,
+    metric_of: impl Fn(SourceKind) -> Option<usize>,
+) -> [Option<(SourceKind, usize, u64)>; 3] {
     let mut lengths = [ENDLESS; 2];
     let had = LEFT.map(|unit| Stretch::get(unit + LENGTH) - Stretch::get(unit));
     let kinds =

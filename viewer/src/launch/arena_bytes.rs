@@ -195,6 +195,19 @@ impl ArenaBytes {
         self
     }
 
+    /// Adds blocks that are followed: address, samples, thread, node.
+    pub(super) fn blocks(mut self, rows: &[(u64, u64, u32, u32)]) -> Self {
+        let mut payload = Vec::new();
+        for &(address, samples, thread, node) in rows {
+            payload.extend(address.to_le_bytes());
+            payload.extend(samples.to_le_bytes());
+            payload.extend(thread.to_le_bytes());
+            payload.extend(node.to_le_bytes());
+        }
+        self.extent(ExtentKind::Blocks, 0, 0, 0, &payload);
+        self
+    }
+
     /// Adds a page that was handed out and never written.
     pub(super) fn hole(mut self) -> Self {
         self.bytes.resize(self.bytes.len() + EXTENT_ALIGN as usize, 0);

@@ -93,3 +93,71 @@ fn reason_of(thread: &ArenaThread, node: usize) -> Option<usize> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use csprof_format::arena::BlockRecord;
+    use csprof_format::launch::SourceKind::{CpuTime, Leak};
+    use csprof_format::loss::PartialReason;
+
+    use super::*;
+    use crate::launch::arena_bytes::{ArenaBytes, ThreadRow, call, epoch, leaf, leaf_of, root};
+    use crate::launch::arena_read::read;
+
+    /// Of each node what its blocks have, if it counts as much; counts and times follow.
+    #[test]
+    fn what_was_given_back_is_taken_out_of_all_counts() {
+        let bytes = ArenaBytes::new(7, 500, 9500)
+            .sources(&[(CpuTime as u32, 5_000_000, false), (Leak as u32, 1024, false)])
+            .log(&[epoch(0)])
+            .thread(&ThreadRow {
+                tid: 7,
+                delivered: 65,
+                recorded: 63,
+                losses: &[2],
+                partial: 20,
+                further: &[[0, 50, 50, 20]],
+                nodes: &[
+                    (root(0), 0, 0, 0),
+                    (call(0x1500), 1, 0, 0),
+                    (leaf(0x1600), 2, 13, 1),
+                    (leaf_of(1, 0x1600), 2, 10, 0),
+                    (leaf_of(1, 0x1700), 2, 20, 0),
+                    (
+                        FrameKey::new(FrameKind::Partial, PartialReason::UnknownModule as u64),
+                        1,
+                        0,
+                        0,
+                    ),
+                    (leaf_of(1, 0x1800), 6, 20, 0),
+                ],
+                ..ThreadRow::default()
+            })
+            .blocks(&[
+                (0x5000, 3, 0, 4),
+                (0, 9, 0, 4),
+                (0x5010, 4, 0, 4),
+                (BlockRecord::TAKEN, 9, 0, 4),
+                (0x5020, 99, 0, 5),
+                (0x5030 | 1, 5, 0, 7),
+                (0x5040, 5, 1, 7),
+            ])
+            .times(0, 0, &[(600, 3, 1), (700, 4, 1)])
+            .bytes;
+        let mut arena = read(&mut Cursor::new(&bytes), bytes.len() as u64).unwrap();
+        assert_eq!(arena.damage, Vec::<String>::new());
+        settle(&mut arena);
+        let thread = &arena.threads[0];
+        let samples: Vec<u64> = thread.nodes.iter().map(|node| node.samples).collect();
+        assert_eq!(samples, [0, 0, 0, 13, 7, 20, 0, 5]);
+        let record = &thread.record;
+        let gone = 3 + 15;
+        assert_eq!((record.delivered, record.recorded), (65 - gone, 63 - gone));
+        assert_eq!((record.further[0].delivered, record.further[0].recorded), (32, 32));
+        let partial = record.partial[PartialReason::UnknownModule as usize];
+        assert_eq!((partial, record.further[0].partial), (5, 5));
+        assert_eq!((thread.times.len(), samples_of(thread, 1)), (1, 32));
+    }
+}
