@@ -136,6 +136,10 @@ const fn pack(source: SampleSource) -> u64 {
     (source.kind as u64 + 1) << KIND_SHIFT | source.period
 }
 
+fn kind_of(packed: u64) -> Option<SourceKind> {
+    SourceKind::from_index(((packed >> KIND_SHIFT) as u32).checked_sub(1)?)
+}
+
 fn packed(sources: SampleSources) -> [AtomicU64; MAX_SOURCES] {
     core::array::from_fn(|number| AtomicU64::new(sources.get(number).map_or(0, pack)))
 }
@@ -146,18 +150,24 @@ impl Process {
     #[inline]
     pub fn source(&self, number: usize) -> Option<SampleSource> {
         let packed = self.sources.get(number)?.load(Ordering::Relaxed);
-        let kind = ((packed >> KIND_SHIFT) as u32).checked_sub(1)?;
+        let kind = kind_of(packed)?;
         let period = packed & ((1 << KIND_SHIFT) - 1);
-        let kind = SourceKind::from_index(kind)?;
         // What it fell back to has none.
         let asked = self.config.sources.get(number).filter(|asked| asked.kind == kind);
         Some(SampleSource { kind, period, detail: asked.map_or(Detail::None, |of| of.detail) })
     }
 
+    /// Its kind alone, which is there without a copy of its detail.
+    #[inline]
+    fn kind(&self, number: usize) -> Option<SourceKind> {
+        kind_of(self.sources.get(number)?.load(Ordering::Relaxed))
+    }
+
     /// Whether one is in use that is like this.
     #[must_use]
     pub fn uses(&self, is_like: impl Fn(&Properties) -> bool) -> bool {
-        self.sources().any(|(_, source)| is_like(source.kind.properties()))
+        let kinds = (0..self.source_count).filter_map(|number| self.kind(number));
+        kinds.map(SourceKind::properties).any(is_like)
     }
 
     /// The sources in use, with their numbers.
