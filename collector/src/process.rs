@@ -151,7 +151,8 @@ impl Process {
         Some(SampleSource { kind, period, detail: asked.map_or(Detail::None, |of| of.detail) })
     }
 
-    /// Its kind and its period.
+    /// Its kind and its period, which are there without a copy of its detail.
+    #[inline]
     fn kind(&self, number: usize) -> Option<(SourceKind, u64)> {
         let packed = self.sources.get(number)?.load(Ordering::Relaxed);
         let kind = ((packed >> KIND_SHIFT) as u32).checked_sub(1)?;
