@@ -27,8 +27,10 @@ mod task_clock;
 
 use csprof_format::launch::{SampleSource, SourceKind, Trigger, Unit};
 
+use crate::control::{self, Setting};
 use crate::messages::{self, Warning};
 use crate::process::Process;
+use crate::sys::{self, Clock};
 
 pub use calls::{RESOURCES_COUNT, YIELDS_COUNT, metric_of, metric_of_resource};
 use object::Object;
@@ -39,12 +41,24 @@ pub use signal_info::{SIGNAL, SignalInfo, cookie, is_by_own_timer};
 pub use task_clock::EventHandle;
 use task_clock::TaskClock;
 
+/// A source of a thread, and what it was last told.
+#[derive(Debug)]
+struct Opened {
+    /// Number of its metric.
+    metric: usize,
+    source: Source,
+    /// Nanoseconds of a period, where it samples CPU time.
+    cpu_period_ns: Option<u64>,
+    setting: Setting,
+    /// Periods that no sample has stood for so far: fewer than are to be between two samples.
+    pending: u64,
+}
+
 /// The sources of one thread. As many as it has, however many there could be: the handler looks for
 /// the one that sent the signal.
 #[derive(Debug)]
 pub struct Sources {
-    /// Each with the number of its metric.
-    opened: Vec<(usize, Source)>,
+    opened: Vec<Opened>,
     /// Those of them that sample time.
     timed: u64,
 }
@@ -60,9 +74,19 @@ impl Sources {
     pub fn open(process: &Process, tid: u32, cookie: usize) -> Self {
         let mut sources = Self::NONE;
         for (number, source) in process.sources() {
+            let setting = Setting::of(number);
             if let Some(opened) = Source::open(process, number, tid, cookie + number) {
-                sources.opened.push((number, opened));
-                sources.timed += u64::from(source.kind.properties().unit == Unit::Nanoseconds);
+                let properties = source.kind.properties();
+                let is_time = properties.unit == Unit::Nanoseconds;
+                sources.timed += u64::from(is_time);
+                sources.opened.push(Opened {
+                    metric: number,
+                    source: opened,
+                    cpu_period_ns: (is_time && !properties.counts_waits).then_some(source.period),
+                    setting,
+                    // As with a period: the first sample comes after a part chosen at random.
+                    pending: due::random_below(setting.every),
+                });
             }
         }
         sources
@@ -83,20 +107,47 @@ impl Sources {
 
     /// The kernel objects, in the order of their metrics.
     pub fn handles(&self) -> impl Iterator<Item = Handle> {
-        self.opened.iter().filter_map(|(_, source)| source.handle())
+        self.opened.iter().filter_map(|opened| opened.source.handle())
     }
 
     /// Periods that passed without a sample since the program took each source away, with the
     /// number of its metric. Setup side.
     pub fn lost(&mut self) -> impl Iterator<Item = (usize, u64)> {
-        self.opened.iter_mut().map(|(number, source)| (*number, source.lost()))
+        self.opened.iter_mut().map(|opened| (opened.metric, opened.source.lost()))
     }
 
-    /// Which source sent the signal, and how many periods it stands for, 0 if it came too early;
-    /// `None` if it is none of these. Signal side.
+    /// Which source sent the signal, and how many periods it stands for, 0 if it came too early or
+    /// in a pause; `None` if it is none of these. Signal side.
     #[inline]
     pub fn weight(&mut self, signal: &SignalInfo) -> Option<(usize, u64)> {
-        self.opened.iter_mut().find_map(|(number, source)| Some((*number, source.weight(signal)?)))
+        let opened = self.opened.iter_mut().find(|opened| opened.source.has_sent(signal))?;
+        Some((opened.metric, opened.weight(signal)))
+    }
+}
+
+impl Opened {
+    #[inline]
+    fn weight(&mut self, signal: &SignalInfo) -> u64 {
+        let now = Setting::of(self.metric);
+        let before = core::mem::replace(&mut self.setting, now);
+        let passed = self.source.weight(signal, before, now);
+        let passed = if now.is_steady_since(before) { passed } else { self.behind(passed, now) };
+        self.pending = self.pending.saturating_add(passed);
+        if self.pending < now.every { 0 } else { core::mem::take(&mut self.pending) }
+    }
+
+    /// What of `passed` periods is no pause's, where there was one. That a thread's time passes in
+    /// one is decided when the time has passed: as long as it ran, periods end by chance before
+    /// and after.
+    #[cold]
+    fn behind(&self, passed: u64, now: Setting) -> u64 {
+        if now.is_paused {
+            return 0;
+        }
+        let Some(period_ns) = self.cpu_period_ns else { return passed };
+        // Of many at once, no more than there was time for since then.
+        let since_ns = control::unchanged_for_ns(sys::now_ns(Clock::Monotonic));
+        passed.min(1 + since_ns.checked_div(period_ns).unwrap_or(0))
     }
 }
 
@@ -113,7 +164,7 @@ impl Source {
     /// the signals of timers, and in SIGTRAP. Falls back where the kernel refuses, with a message.
     fn open(process: &Process, number: usize, tid: u32, cookie: usize) -> Option<Self> {
         let source = process.source(number)?;
-        let timer = |source| PosixTimer::open(source, tid, cookie).map(Self::Timer);
+        let timer = |source| PosixTimer::open(source, number, tid, cookie).map(Self::Timer);
         let opened = match source.kind.properties().trigger {
             Trigger::Timer => timer(source),
             Trigger::Event => match TaskClock::open(source, tid, cookie) {
@@ -164,12 +215,21 @@ impl Source {
         }
     }
 
-    #[inline]
-    fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
+    fn has_sent(&self, signal: &SignalInfo) -> bool {
         match self {
-            Self::Timer(timer) => timer.weight(signal),
-            Self::Event(event) => event.weight(signal),
-            Self::Call => None,
+            Self::Timer(timer) => timer.has_sent(signal),
+            Self::Event(event) => event.has_sent(signal),
+            Self::Call => false,
+        }
+    }
+
+    /// How many periods its signal stands for, if none of them was a pause's.
+    #[inline]
+    fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
+        match self {
+            Self::Timer(timer) => timer.weight(signal, before, now),
+            Self::Event(event) => event.weight(),
+            Self::Call => 0,
         }
     }
 }

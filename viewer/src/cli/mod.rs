@@ -13,10 +13,13 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::settings::Settings;
 
+mod amount_of_time;
 mod appearance;
+mod attach;
 mod cache;
 mod completions;
 mod config;
+mod control;
 mod demo;
 mod diff;
 mod event;
@@ -31,6 +34,7 @@ mod memory;
 mod merge;
 mod notes;
 mod open;
+mod prepare;
 mod progress;
 mod record;
 mod report;
@@ -40,6 +44,7 @@ mod saved_stages;
 pub mod screen;
 mod settings;
 mod size;
+mod snapshot;
 mod sort;
 mod source_paths;
 mod suggest;
@@ -47,9 +52,11 @@ mod symbolize;
 mod view;
 
 pub use appearance::Appearance;
+pub use attach::Attach;
 pub use cache::CacheOf;
 pub use completions::Completions;
 pub use config::Config;
+pub use control::Control;
 pub use demo::{Demo, DemoProgram};
 pub use diff::Diff;
 pub use export::Export;
@@ -59,6 +66,7 @@ pub use ledger::Ledger;
 pub use man::ManPages;
 pub use merge::Merge;
 pub use open::{ProfileFile, ProfileFiles, Selection};
+pub use prepare::Prepare;
 pub use record::{Record, Sampling};
 pub use report::Report;
 pub use salvage::Salvage;
@@ -95,6 +103,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(Record),
+    Control(Control),
+    Prepare(Prepare),
+    Attach(Attach),
     View(View),
     Report(Report),
     Info(Info),
@@ -171,6 +182,9 @@ impl Cli {
     fn run_command(&self) -> Result<ExitCode> {
         match &self.command {
             Command::Record(record) => record.run(),
+            Command::Control(control) => control.run(),
+            Command::Prepare(prepare) => prepare.run(),
+            Command::Attach(attach) => attach.run(),
             Command::View(view) => view.run(self.appearance, &self.settings),
             Command::Report(report) => report.run(self.appearance),
             Command::Info(info) => info.run(self.appearance),
