@@ -1,9 +1,9 @@
 //! Runs that are told something while they go on: paused, resumed, stopped, at another rate; begun
 //! late, ended early, prepared and asked for later.
 
-use std::io::{BufRead, BufReader};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Child;
 
 use csprof_tests::binary::csprof;
 use csprof_tests::deadline::{self, Outcome};
@@ -65,6 +65,12 @@ fn what_passes_in_a_pause_is_not_sampled() {
 }
 
 #[test]
+fn calls_in_a_pause_are_not_sampled() {
+    let recording = record("control_calls", &["-e", "yields@1"], 20, "plain");
+    assert_eq!(phases(&recording), [10, 0, 10]);
+}
+
+#[test]
 fn threads_come_and_go_in_a_pause() {
     let recording = record("control_threads", &[], 30, "threads");
     check_paused(&recording, 30, 64, 64);
@@ -84,12 +90,11 @@ fn elapsed_time_stands_still_in_a_pause() {
     let paused_ns: u64 = recording.outcome.said().trim().parse().unwrap();
     assert!(paused_ns >= 400_000_000);
     let main = &recording.profile.threads[0];
-    let lived_ns = main.end_ns - main.start_ns;
+    let lived_ns = recording.profile.run.duration_ns - main.start_ns;
     let most = (lived_ns - paused_ns) / PERIOD_NS + 2;
     assert!(main.recorded <= most, "{} of {most}", main.recorded);
 }
 
-/// Calls are counted on, and none of a pause is sampled.
 #[test]
 fn samples_stand_for_several_periods_at_a_lower_rate() {
     let recording = record("control_rate", &["-e", "cputime@200"], 1000, "rate");
@@ -169,8 +174,7 @@ impl Server {
         let mut line = String::new();
         let mut byte = [0];
         while !line.ends_with('\n') {
-            let stdout = child.stdout.as_mut().unwrap();
-            assert_eq!(std::io::Read::read(stdout, &mut byte).unwrap(), 1, "{line}");
+            child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
             line.push(char::from(byte[0]));
         }
         assert_eq!(line, "serving\n");
@@ -212,11 +216,45 @@ fn a_prepared_program_is_asked_twice() {
     assert!(rows.inclusive_of("before") * 10 >= second * 9, "{rows}");
 
     let pid = server.pid.clone();
+    let status = workshop.csprof(&["control", &pid]).complained();
+    let folder = status.trim_end().rsplit(' ').next().unwrap().to_owned();
+    assert!(Path::new(&folder).exists(), "{status}");
     let outcome = server.end(&workshop);
     assert!(outcome.status.success());
     assert_eq!((outcome.said().as_str(), outcome.complained().as_str()), ("0\n", ""));
     let ended = workshop.csprof(&["attach", &pid]);
     assert_eq!(ended.complained(), format!("csprof: there is no process {pid}\n"));
+    assert!(!Path::new(&folder).exists(), "{folder}");
+}
+
+/// Waits until the run says so of itself.
+fn wait_for(workshop: &Workshop, server: &Server, state: &str) {
+    let start = std::time::Instant::now();
+    while !workshop.csprof(&["control", &server.pid]).complained().contains(state) {
+        assert!(start.elapsed() < deadline::DEADLINE, "never {state}");
+    }
+}
+
+#[test]
+fn a_signal_to_csprof_pauses_and_resumes() {
+    let workshop = Workshop::new("control_signal");
+    let words = ["record", "-o", "run.csprof", "--paused", "--control-signal", "USR1"];
+    let server = Server::start(&workshop, &words);
+    let signal = || {
+        kill(Pid::from_raw(server.child.id().cast_signed()), Signal::SIGUSR1).unwrap();
+    };
+    wait_for(&workshop, &server, ": paused since its start, ");
+    signal();
+    wait_for(&workshop, &server, ": sampled, ");
+    signal();
+    wait_for(&workshop, &server, ": paused, ");
+    let outcome = server.end(&workshop);
+    // SIGUSR1 would have ended the program.
+    assert_eq!(outcome.said(), "0\n");
+    let said = outcome.complained();
+    assert!(said.contains("sampling resumed\n") && said.contains("sampling paused\n"), "{said}");
+    let recording = Recording::new(outcome, workshop.path("run.csprof"));
+    assert!(told(&recording, "sampling was paused").matches(" at ").count() == 3);
 }
 
 fn outcome_of_nothing(workshop: &Workshop) -> Outcome {

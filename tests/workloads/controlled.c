@@ -1,5 +1,6 @@
 /* Computes in `before`, has sampling paused, computes in `meanwhile`, has it resumed, and computes in
- * `after`: each for so many milliseconds of each thread's CPU time.
+ * `after`: each for so many milliseconds of each thread's CPU time,
+ * and 10 calls of sched_yield(2).
  *
  *   controlled MILLISECONDS CSPROF [plain | threads | fork | exec | blocked | rate | stop | serve]
  *
@@ -12,6 +13,7 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 32 };
+enum { THREADS = 32, YIELDS = 10 };
 
 static long milliseconds;
 static const char *csprof;
@@ -47,6 +49,8 @@ static void work(void)
     __attribute__((noinline)) void name(void)                                                      \
     {                                                                                              \
         work();                                                                                    \
+        for (int i = 0; i < YIELDS; i++)                                                           \
+            sched_yield();                                                                         \
         __asm__ volatile("");                                                                      \
     }
 PHASE(before)

@@ -37,6 +37,8 @@ pub struct ControlPage {
     pub begun: AtomicU32,
     /// 1 if nobody gathers the run at its end: it was prepared for who might ask for it.
     pub prepared: AtomicU32,
+    /// Of such a run, what [`begun`](Self::begun) was when all that it had was last saved.
+    pub saved: AtomicU32,
     /// Of each source, by number of its metric, periods from one sample to the next; 0 means 1.
     pub every: [AtomicU32; MAX_SOURCES],
 }

@@ -83,6 +83,7 @@ impl Attach {
         // Unless it was paused or stopped by somebody else meanwhile, or has ended.
         let _ = control.pause();
         save_snapshot(&run, &output, !self.no_symbols)?;
+        let _ = control.note_saved();
         if !goes_on {
             run.remove_if_left();
         }

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::exit_code;
 use super::record::Sampling;
-use crate::launch;
+use crate::launch::{self, running};
 
 const EXAMPLES: &str = "\
 The program runs as it would alone, with the collector in it and nothing sampled, until `csprof \
@@ -41,6 +41,7 @@ impl Prepare {
     /// When the program cannot be started, or there is no place for its data.
     pub fn run(&self) -> Result<ExitCode> {
         let settings = self.sampling.settings(self.quiet)?;
+        running::remove_what_is_left();
         match launch::prepare(&self.command, settings) {
             Ok(never) => match never {},
             Err(error) => Err(exit_code::before_program(error)),

@@ -23,7 +23,7 @@ use crate::launch::output::Output;
 use crate::launch::plan::Plan;
 use crate::launch::run_dir::kept_text;
 use crate::launch::spawn::{Naming, Settings};
-use crate::launch::{self, Recording};
+use crate::launch::{self, Recording, running};
 use crate::print;
 use crate::profile::{Function, Profile};
 use crate::sources::Sources;
@@ -102,16 +102,28 @@ struct Schedule {
     /// Begin to sample when `csprof control RUN resume` says so
     #[arg(long, conflicts_with = "delay")]
     paused: bool,
+    /// Pause and resume by this signal to csprof itself, which is then not passed on to the program
+    #[arg(long, value_name = "SIGNAL", value_parser = toggle_signal)]
+    control_signal: Option<Signal>,
     /// End sampling when the samples of all processes have taken so much shared memory, for
     /// instance 512M; looked at ten times a second
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     max_size: Option<u64>,
 }
 
+/// A signal that programs leave to their users: `USR1` or `USR2`.
+fn toggle_signal(text: &str) -> Result<Signal, String> {
+    match text.trim_start_matches("SIG") {
+        "USR1" => Ok(Signal::SIGUSR1),
+        "USR2" => Ok(Signal::SIGUSR2),
+        _ => Err("the signal is USR1 or USR2".to_owned()),
+    }
+}
+
 impl From<&Schedule> for Plan {
     fn from(asked: &Schedule) -> Self {
-        let &Schedule { delay, duration, paused, max_size: most_bytes } = asked;
-        Self { delay, duration, paused, most_bytes }
+        let &Schedule { delay, duration, paused, control_signal: toggle, max_size } = asked;
+        Self { delay, duration, paused, toggle, most_bytes: max_size }
     }
 }
 
@@ -261,6 +273,7 @@ impl Record {
         let patience = self.wait.map(|seconds| Duration::from_secs(seconds.into()));
         let output = Output::new(self.output.as_deref(), program, self.force)
             .map_err(exit_code::before_program)?;
+        running::remove_what_is_left();
         let recording = launch::record(&self.command, settings, patience, (&self.schedule).into())
             .map_err(exit_code::before_program)?;
         let status = exit_code::of_program(recording.status);

@@ -53,6 +53,8 @@ pub struct State {
     pub begun: u32,
     /// Whether nobody waits for its end.
     pub is_prepared: bool,
+    /// What `begun` was when all that it had was last saved.
+    pub saved: u32,
     /// Of each source, periods from one sample to the next. At least 1.
     pub every: [u32; MAX_SOURCES],
 }
@@ -133,6 +135,7 @@ impl Control {
             is_stopped: self.u32(std::mem::offset_of!(ControlPage, stopped))? != 0,
             begun: self.u32(std::mem::offset_of!(ControlPage, begun))?,
             is_prepared: self.u32(std::mem::offset_of!(ControlPage, prepared))? != 0,
+            saved: self.u32(std::mem::offset_of!(ControlPage, saved))?,
             every,
         })
     }
@@ -166,6 +169,20 @@ impl Control {
             self.note(&text);
         }
         self.put_u32(std::mem::offset_of!(ControlPage, stopped), 1)
+    }
+
+    /// Notes that all was saved that the run had, if it is paused.
+    ///
+    /// # Errors
+    ///
+    /// As [`pause`](Self::pause).
+    pub fn note_saved(&self) -> Result<()> {
+        let _locked = self.locked()?;
+        let state = self.state()?;
+        if state.clock.is_paused() {
+            self.put_u32(std::mem::offset_of!(ControlPage, saved), state.begun)?;
+        }
+        Ok(())
     }
 
     /// Has a source be sampled once in `every` of its periods; `text` says it to people.

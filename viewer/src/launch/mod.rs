@@ -68,7 +68,7 @@ use self::generated::files::RunFiles;
 use self::inherited::Inherited;
 use self::plan::{Carried, Plan};
 use self::run_dir::RunDir;
-use self::signals::SignalGuard;
+use self::signals::{SignalGuard, Toggle};
 use self::spawn::Settings;
 
 /// What a run gave.
@@ -105,7 +105,6 @@ pub fn record(
     let check::Startable { path, unprofiled } = check::check(program)?;
     let inherited = Inherited::take();
     run_dir::remove_empty_ones();
-    running::remove_what_is_left();
     let run_dir = RunDir::create()?;
     let collector = collector_file::find(&run_dir)?;
     let control = Control::create(&run_dir, plan.begins())?;
@@ -118,7 +117,11 @@ pub fn record(
         naming: settings.naming,
     };
     run_file::write(run_dir.path(), &run)?;
-    let signals = SignalGuard::new().context("cannot watch for signals")?;
+    let toggle = match plan.toggle {
+        Some(signal) => Some(Toggle { signal, control: Control::open(&run_dir)? }),
+        None => None,
+    };
+    let signals = SignalGuard::new(toggle).context("cannot watch for signals")?;
     // A program that becomes csprof by exec(3), as cargo and shells do, leaves it what its children
     // used.
     let cpu_before_ns = machine::children_cpu_ns();
@@ -128,10 +131,10 @@ pub fn record(
         .with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
     let mut second_mappings = Copies::default();
+    let mut carried = Carried::out(plan, &control, &run_dir);
     let status = thread::scope(|scope| {
         let (_running, ended) = mpsc::channel::<()>();
-        let (run_dir, copies) = (&run_dir, &mut second_mappings);
-        let mut carried = Carried::out(plan, &control, run_dir);
+        let (run_dir, copies, carried) = (&run_dir, &mut second_mappings, &mut carried);
         scope.spawn(move || {
             let wait = |most| ended.recv_timeout(most) == Err(RecvTimeoutError::Timeout);
             while wait(carried.next(ROOM_INTERVAL)) {
@@ -147,7 +150,7 @@ pub fn record(
     let status = status.context("cannot wait for the program")?;
 
     let (mut arenas, warnings, still_running) =
-        settled_arenas(&run_dir, child.id(), &signals, patience);
+        settled_arenas(&run_dir, child.id(), &signals, patience, &mut carried);
     run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
     run.info.cpu_ns = machine::children_cpu_ns().saturating_sub(cpu_before_ns);
     run.info.exit = exit(status);
@@ -189,7 +192,6 @@ pub fn prepare(command: &[OsString], settings: Settings) -> Result<Infallible> {
         bail!("{unprofiled}");
     }
     let inherited = Inherited::take();
-    running::remove_what_is_left();
     let mut run_dir = RunDir::create()?;
     let collector = collector_file::find(&run_dir)?;
     let run = Run {
@@ -315,12 +317,14 @@ fn settled_arenas(
     program: u32,
     signals: &SignalGuard,
     patience: Option<Duration>,
+    carried: &mut Carried<'_>,
 ) -> (Vec<Arena>, Vec<String>, Vec<u32>) {
     let start = Instant::now();
     if patience.is_some() {
         signals.begin_waiting();
     }
     loop {
+        carried.step();
         let running = running_processes(run_dir, program);
         let waits = match patience {
             Some(patience) => {

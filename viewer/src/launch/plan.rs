@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
+
 use super::control::{Begins, Control};
 use super::run_dir::RunDir;
 
@@ -14,6 +16,8 @@ pub struct Plan {
     pub duration: Option<Duration>,
     /// It begins when somebody asks for it.
     pub paused: bool,
+    /// A signal to csprof that pauses or resumes it.
+    pub toggle: Option<Signal>,
     /// It ends for good when the arenas have so many bytes, all together.
     pub most_bytes: Option<u64>,
 }

@@ -91,13 +91,14 @@ pub fn find(name: Option<&str>) -> Result<Running> {
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Removes the folders of this user's programs that were prepared, never asked for, and have ended.
+/// Removes the folders of this user's programs that were prepared and have ended, if all that they
+/// had was saved.
 pub fn remove_what_is_left() {
     for folder in run_dir::own_folders() {
         if let Ok(mut run_dir) = RunDir::open(&folder)
             && Control::open(&run_dir)
                 .and_then(|control| control.state())
-                .is_ok_and(|state| state.is_prepared && state.begun == 0)
+                .is_ok_and(|state| state.is_prepared && state.saved == state.begun)
             && is_left(&folder, &run_dir)
         {
             run_dir.remove();

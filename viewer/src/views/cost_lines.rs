@@ -102,9 +102,10 @@ pub fn elapsed_time(profile: &Profile, form: Form) -> Vec<Line> {
         line("sampled", time.sampled, format!("sampled ({}%)", share(time.sampled))),
     ];
     if time.undelivered > 0 {
+        let paused = if was_paused(profile) { "while sampling was paused, or " } else { "" };
         let text = format!(
-            "not delivered ({}%): what passed after a thread's last sample; a wait has its samples \
-             when it is over, and none if the thread or the process ends meanwhile",
+            "not delivered ({}%): what passed {paused}after a thread's last sample; a wait has its \
+             samples when it is over, and none if the thread or the process ends meanwhile",
             share(time.undelivered)
         );
         lines.push(line("undelivered", time.undelivered, text));
