@@ -220,6 +220,7 @@ impl SourceKind {
 
     /// The source with this number, if there is one.
     #[must_use]
+    #[inline]
     pub fn from_index(index: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u32 == index)
     }
@@ -338,8 +339,8 @@ pub enum Refused {
     TooMany,
 }
 
-/// The sources of a run, of which no two [are the same](SampleSource::is_same). Their numbers, from 0, are those of the run's
-/// metrics.
+/// The sources of a run, of which no two [are the same](SampleSource::is_same). Their numbers, from
+/// 0, are those of the run's metrics.
 ///
 /// In the environment: `cputime:5000000 realtime:5000000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
