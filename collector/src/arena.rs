@@ -377,6 +377,11 @@ impl Arena {
         self.write_beside(&name.concat(), size, |file| from.append_to(file, size)).is_ok()
     }
 
+    /// Removes the file's name: nobody is to read it. The memory stays.
+    pub fn discard(&self) {
+        self.folder.remove(&self.path);
+    }
+
     /// The path of a file of this name beside the arena.
     fn beside(&self, name: &[u8]) -> Result<CString, Errno> {
         let path = self.path.to_bytes();

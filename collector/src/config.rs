@@ -49,10 +49,7 @@ impl Config {
         let bytes = |name| launch_variable(name)?.to_str().ok()?.parse().ok();
         let memory = bytes(launch::MEMORY).unwrap_or(u64::MAX);
         let times = bytes(launch::TIMES).unwrap_or(0);
-        let mut link = run_dir.to_bytes().to_vec();
-        link.push(b'/');
-        link.extend_from_slice(launch::SHARES.as_bytes());
-        let text = CString::new(link).ok().and_then(|link| sys::read_link(&link));
+        let text = sys::read_link(&path_in(&run_dir, launch::SHARES));
         let shares = text.as_deref().and_then(Shares::parse);
         let spill_dir = shares.and_then(|shares| CString::new(shares.spill).ok());
         let leave = shares.map_or([0; 2], |shares| [shares.leave, shares.spill_leave]);
@@ -69,6 +66,20 @@ impl Config {
             quiet: flag(launch::QUIET),
         })
     }
+
+    /// Path of the control page.
+    #[must_use]
+    pub fn control(&self) -> CString {
+        path_in(&self.run_dir, launch::control::CONTROL)
+    }
+}
+
+/// The path of what has this name in a folder.
+fn path_in(folder: &CStr, name: &str) -> CString {
+    let mut path = folder.to_bytes().to_vec();
+    path.push(b'/');
+    path.extend_from_slice(name.as_bytes());
+    CString::new(path).unwrap_or_default()
 }
 
 fn launch_variable(name: &str) -> Option<&'static CStr> {

@@ -23,6 +23,7 @@
 //! | [`c_library`] | setup: the C library's functions, by name | by the C library | by the loader | yes |
 //! | [`sealed`] | both: whether system calls are allowed | no | no | yes |
 //! | [`occupancy`] | both: who is inside code that another waits for | no | no | yes, atomics |
+//! | [`control`] | both: what the run is told while it goes on | no | no | yes, atomics |
 //! | [`messages`], [`allocator`], [`setup_lock`], [`config`] | setup | – | – | no |
 //! | [`sys`] | both: system calls | no | no | yes |
 //! | [`arch`], [`eh_frame`] | both: what the processor decides; entries of `.eh_frame` | no | no | yes |
@@ -45,6 +46,7 @@ pub mod arena;
 pub mod c_library;
 pub mod cct;
 pub mod config;
+pub mod control;
 pub mod eh_frame;
 pub mod generated;
 pub mod lifecycle;

@@ -14,6 +14,7 @@ use csprof_format::arena::{FLAG_EXECED, LeftOut, LogRecord};
 use csprof_format::launch::Trigger;
 
 use crate::config::Config;
+use crate::control;
 use crate::messages::{self, Warning};
 use crate::process::{self, Process};
 use crate::sampler::blocks;
@@ -63,6 +64,7 @@ pub fn start(default_trap: *mut c_void) {
     let quiet = config.quiet;
     let asked = config.trampoline;
     let folder = Box::leak(Box::new(Folder::open(config.run_dir.clone())));
+    control::begin(folder, &config.control());
     if let Err(errno) = process::enter(config, folder, trampoline, false) {
         // Where the file is there and no room for it, `record` finds it empty and says so.
         let told = [libc::EFBIG, libc::ENOSPC, libc::EDQUOT, libc::ENOMEM, libc::EAGAIN];
@@ -277,5 +279,8 @@ pub fn at_exit() {
         generated::at_end(process, modules::foreign::was_outside_met());
         modules::before_leaving(modules::Leaving::All);
         process.arena.set_end(sys::now_ns(Clock::Monotonic), 0, true);
+        if control::is_unasked() {
+            process.arena.discard();
+        }
     }
 }

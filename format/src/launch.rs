@@ -5,6 +5,7 @@
 //! where that has no room left into the one on disk: `<RUN_DIR>/<pid>-<start time>.arena`. `record`
 //! gathers them when the program has ended.
 
+pub mod control;
 mod event;
 mod source;
 

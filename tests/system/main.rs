@@ -11,6 +11,8 @@ mod amounts;
 mod calls;
 /// fork, exec and all that is made of them.
 mod children;
+/// What is told to a run while it goes on.
+mod control;
 /// Counted returns against programs that count themselves.
 mod edges;
 /// The program of Figure 1 in the paper that this profiler follows.

@@ -149,6 +149,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "allocator",
             "setup_lock",
             "config",
+            "control",
             "unwind",
             "cct",
             "arena",

@@ -25,6 +25,7 @@ use csprof_format::loss::LossReason;
 
 use crate::arch;
 use crate::arch::unwind::registers::Registers;
+use crate::control;
 use crate::modules::Reading;
 use crate::process;
 use crate::sampler::blocks::Claim;
@@ -42,7 +43,8 @@ use crate::thread::{self, handler_stack};
 pub fn on_call(metric: usize, amount: u64, registers: impl FnOnce() -> Registers) {
     let Some(shared) = Shared::here() else { return };
     let weight = shared.counter(metric).map_or(0, |counter| counter.add(amount));
-    if weight > 0 {
+    // What is counted in a pause is dropped where a period ends: nobody pays for that at each call.
+    if weight > 0 && !control::is_paused() {
         let registers = registers();
         let block = None;
         sample(&mut DueSample { shared: &shared, metric, weight, registers, block, reading: None });

@@ -13,6 +13,7 @@ use csprof_format::loss::LossReason;
 
 use super::restart::decide_for_next_signal;
 use crate::arch;
+use crate::control::Setting;
 use crate::modules::Reading;
 use crate::process;
 use crate::sampler::Sample;
@@ -98,7 +99,8 @@ fn take(
     if let Some(source) = source {
         // Where waits count, it is the wait that a sample stands for, and the thread has been
         // there.
-        let is_late = time_ns(weight.saturating_sub(1)).is_some_and(|ns| ns >= LATE_NS);
+        let every = Setting::of(metric).every;
+        let is_late = time_ns(weight.saturating_sub(every)).is_some_and(|ns| ns >= LATE_NS);
         if is_late && !source.kind.properties().counts_waits {
             record.late += weight;
         }

@@ -1,5 +1,6 @@
 //! Periods that have passed on a clock and that no sample stood for.
 
+use crate::control;
 use crate::sys::{self, Clock};
 
 /// Counts the periods of one source of one thread.
@@ -8,8 +9,10 @@ pub(super) struct Due {
     clock: Clock,
     /// In nanoseconds. Not 0.
     period_ns: u64,
-    /// When the first period began, in nanoseconds of the clock.
+    /// When the first period began, in nanoseconds of the clock; of elapsed time, of the run's.
     start_ns: u64,
+    /// The same where pauses count, too.
+    begun_ns: u64,
     /// Periods accounted for since then.
     accounted: u64,
 }
@@ -18,8 +21,10 @@ impl Due {
     /// From now on. The first period has begun at random before, or each thread would lose its
     /// unfinished one.
     pub(super) fn new(clock: Clock, period_ns: u64) -> Self {
-        let start_ns = sys::now_ns(clock).saturating_sub(random_below(period_ns));
-        Self { clock, period_ns, start_ns, accounted: 0 }
+        let (now_ns, passed_ns) = (sys::now_ns(clock), random_below(period_ns));
+        let start_ns = in_run(clock, now_ns).saturating_sub(passed_ns);
+        let begun_ns = now_ns.saturating_sub(passed_ns);
+        Self { clock, period_ns, start_ns, begun_ns, accounted: 0 }
     }
 
     /// How many there are.
@@ -55,8 +60,21 @@ impl Due {
 
     /// How many have passed since the first began.
     fn passed(&self) -> u64 {
-        let elapsed = sys::now_ns(self.clock).saturating_sub(self.start_ns);
+        let now_ns = sys::now_ns(self.clock);
+        // No more than passed with pauses, whatever the page says: a container may have another
+        // monotonic clock than who paused the run.
+        let elapsed = in_run(self.clock, now_ns)
+            .saturating_sub(self.start_ns)
+            .min(now_ns.saturating_sub(self.begun_ns));
         elapsed.checked_div(self.period_ns).unwrap_or(0)
+    }
+}
+
+/// What a clock says that shows `now_ns`: elapsed time is the run's, which stands still in a pause.
+fn in_run(clock: Clock, now_ns: u64) -> u64 {
+    match clock {
+        Clock::Monotonic => control::running_ns(now_ns),
+        _ => now_ns,
     }
 }
 
@@ -75,11 +93,15 @@ pub(super) fn random_below(limit: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn of(period_ns: u64, start_ns: u64) -> Due {
+        let begun_ns = start_ns;
+        Due { clock: Clock::Monotonic, period_ns, start_ns, begun_ns, accounted: 0 }
+    }
+
     #[test]
     fn early_signals_are_worth_one_period_ahead_at_most() {
         // No period passes while the test runs.
-        let mut due =
-            Due { clock: Clock::Monotonic, period_ns: u64::MAX, start_ns: 0, accounted: 0 };
+        let mut due = of(u64::MAX, 0);
         assert_eq!([(); 4].map(|()| due.take_for_event()), [1, 0, 0, 0]);
         assert_eq!(due.count(), 0);
     }
@@ -87,8 +109,7 @@ mod tests {
     #[test]
     fn periods_that_passed_are_all_counted_once() {
         let start_ns = sys::now_ns(Clock::Monotonic) - 10_000_000_000;
-        let mut due =
-            Due { clock: Clock::Monotonic, period_ns: 3_000_000_000, start_ns, accounted: 0 };
+        let mut due = of(3_000_000_000, start_ns);
         assert_eq!([(); 3].map(|()| due.take_for_event()), [3, 1, 0]);
     }
 }

@@ -179,15 +179,14 @@ impl ThreadEvent {
         self.handle.clone()
     }
 
-    /// `Some(0)` if the signal came too early, or is perhaps another event's.
-    pub(super) fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
-        let ours = if signal.signo == loan::TRAP {
+    /// Whether it has sent the signal, or perhaps another event of the same file number.
+    pub(super) fn has_sent(&self, signal: &SignalInfo) -> bool {
+        if signal.signo == loan::TRAP {
             signal.code == loan::TRAP_PERF && signal.value == self.handle.cookie
         } else {
             // F_SETSIG fills si_code with the band's POLL_ code and si_fd with the file (fcntl(2)).
             signal.code > 0 && signal.value as i32 == self.handle.shared.counter.number()
-        };
-        ours.then(|| self.take_due())
+        }
     }
 
     /// Looks at how far it has counted.

@@ -29,9 +29,10 @@ mod task_clock;
 
 use csprof_format::launch::{Detail, SampleSource, SourceKind, Trigger, Unit};
 
+use crate::control::{self, Setting};
 use crate::messages::{self, Warning};
 use crate::process::Process;
-use crate::sys::{PerfError, Usage, usage};
+use crate::sys::{self, Clock, PerfError, Usage, usage};
 
 pub use calls::{
     IO_COUNTS, LOCKS_COUNT, MPI_COUNTS, RESOURCES_COUNT, YIELDS_COUNT, metric_of,
@@ -47,12 +48,24 @@ pub use signal_info::{SIGNAL, SignalInfo, cookie, is_by_own_timer};
 pub use task_clock::EventHandle;
 use task_clock::TaskClock;
 
+/// A source of a thread, and what it was last told.
+#[derive(Debug)]
+struct Opened {
+    /// Number of its metric.
+    metric: usize,
+    source: Source,
+    /// Nanoseconds of a period, where it samples CPU time.
+    cpu_period_ns: Option<u64>,
+    setting: Setting,
+    /// Periods that no sample has stood for so far: fewer than are to be between two samples.
+    pending: u64,
+}
+
 /// The sources of one thread. As many as it has, however many there could be: the handler looks for
 /// the one that sent the signal.
 #[derive(Debug)]
 pub struct Sources {
-    /// Each with the number of its metric.
-    opened: Vec<(usize, Source)>,
+    opened: Vec<Opened>,
     /// Those of them that sample time by signals.
     timed: u64,
     /// Those of them that are events with a count.
@@ -72,15 +85,23 @@ impl Sources {
     pub fn open(process: &Process, tid: u32, cookie: usize) -> Self {
         let mut sources = Self::NONE;
         for (number, source) in process.sources() {
+            let setting = Setting::of(number);
             if let Some(opened) = Source::open(process, number, tid, cookie + number) {
                 if let Source::Counted(event) = &opened {
                     sources.counted += 1;
                     sources.counts_own |= event.counts_own();
                 }
-                sources.opened.push((number, opened));
                 let properties = source.kind.properties();
-                let is_by_clock = properties.trigger != Trigger::Call;
-                sources.timed += u64::from(is_by_clock && properties.unit == Unit::Nanoseconds);
+                let is_time = properties.unit == Unit::Nanoseconds;
+                sources.timed += u64::from(is_time && properties.trigger != Trigger::Call);
+                sources.opened.push(Opened {
+                    metric: number,
+                    source: opened,
+                    cpu_period_ns: (is_time && !properties.counts_waits).then_some(source.period),
+                    setting,
+                    // As with a period: the first sample comes after a part chosen at random.
+                    pending: due::random_below(setting.every),
+                });
             }
         }
         sources
@@ -101,26 +122,26 @@ impl Sources {
 
     /// The kernel objects, in the order of their metrics.
     pub fn handles(&self) -> impl Iterator<Item = Handle> {
-        self.opened.iter().filter_map(|(_, source)| source.handle())
+        self.opened.iter().filter_map(|opened| opened.source.handle())
     }
 
     /// Periods that passed without a sample since the program took each source away, with the
     /// number of its metric. Setup side.
     pub fn lost(&mut self) -> impl Iterator<Item = (usize, u64)> {
-        self.opened.iter_mut().map(|(number, source)| (*number, source.lost()))
+        self.opened.iter_mut().map(|opened| (opened.metric, opened.source.lost()))
     }
 
-    /// Which source sent the signal, and how many periods it stands for, 0 if it came too early;
-    /// `None` if it is none of these. Signal side.
+    /// Which source sent the signal, and how many periods it stands for, 0 if it came too early or
+    /// in a pause; `None` if it is none of these. Signal side.
     #[inline]
     pub fn weight(&mut self, signal: &SignalInfo) -> Option<(usize, u64)> {
         let mut early = None;
-        for (number, source) in &mut self.opened {
-            match source.weight(signal) {
+        for opened in &mut self.opened {
+            match opened.weight(signal) {
                 None => {}
                 // Two events may have had the same file number.
-                Some(0) => early = early.or(Some((*number, 0))),
-                Some(weight) => return Some((*number, weight)),
+                Some(0) => early = early.or(Some((opened.metric, 0))),
+                Some(weight) => return Some((opened.metric, weight)),
             }
         }
         early
@@ -142,7 +163,7 @@ impl Sources {
         if self.counted == 0 {
             return None;
         }
-        let mut due = self.events().map(|(metric, event)| (metric, event.take_due()));
+        let mut due = self.opened.iter_mut().map(|opened| (opened.metric, opened.take_due()));
         due.find(|&(_, due)| due > 0)
     }
 
@@ -166,7 +187,7 @@ impl Sources {
     #[must_use]
     #[inline]
     pub fn ended_first_period(&self) -> bool {
-        let event = |(_, source): &(_, _)| match source {
+        let event = |opened: &Opened| match &opened.source {
             Source::Counted(event) => event.ended_first_period(),
             Source::Timer(_) | Source::Event(_) | Source::Call => false,
         };
@@ -199,10 +220,59 @@ impl Sources {
     }
 
     fn events(&mut self) -> impl Iterator<Item = (usize, &mut ThreadEvent)> {
-        self.opened.iter_mut().filter_map(|(metric, source)| match source {
-            Source::Counted(event) => Some((*metric, event)),
+        self.opened.iter_mut().filter_map(|opened| match &mut opened.source {
+            Source::Counted(event) => Some((opened.metric, event)),
             Source::Timer(_) | Source::Event(_) | Source::Call => None,
         })
+    }
+}
+
+impl Opened {
+    #[inline]
+    fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
+        if !self.source.has_sent(signal) {
+            return None;
+        }
+        let now = Setting::of(self.metric);
+        let passed = self.source.weight(signal, self.setting, now);
+        Some(self.admit(passed, now))
+    }
+
+    /// Periods of an event, whatever signal was to tell of them.
+    #[inline]
+    fn take_due(&mut self) -> u64 {
+        let Source::Counted(event) = &mut self.source else { return 0 };
+        match event.take_due() {
+            0 => 0,
+            passed => self.admit(passed, Setting::of(self.metric)),
+        }
+    }
+
+    /// How many periods a sample is to stand for when so many have passed: none in a pause, nor
+    /// before as many have passed as are to be between two samples.
+    #[inline]
+    fn admit(&mut self, passed: u64, now: Setting) -> u64 {
+        let before = core::mem::replace(&mut self.setting, now);
+        let passed = if now.is_steady_since(before) { passed } else { self.behind(passed, now) };
+        self.pending = self.pending.saturating_add(passed);
+        if self.pending < now.every { 0 } else { core::mem::take(&mut self.pending) }
+    }
+
+    /// What of `passed` periods is no pause's, where there was one. That a thread's time passes in
+    /// one is decided when the time has passed: as long as it ran, periods end by chance before
+    /// and after.
+    #[cold]
+    fn behind(&self, passed: u64, now: Setting) -> u64 {
+        if now.is_paused {
+            return 0;
+        }
+        let Some(period_ns) = self.cpu_period_ns else {
+            // Nobody knows when the others of several events were.
+            return if matches!(self.source, Source::Counted(_)) { passed.min(1) } else { passed };
+        };
+        // Of many at once, no more than there was time for since then.
+        let since_ns = control::unchanged_for_ns(sys::now_ns(Clock::Monotonic));
+        passed.min(1 + since_ns.checked_div(period_ns).unwrap_or(0))
     }
 }
 
@@ -220,7 +290,7 @@ impl Source {
     /// the signals of timers, and in SIGTRAP. Falls back where the kernel refuses, with a message.
     fn open(process: &Process, number: usize, tid: u32, cookie: usize) -> Option<Self> {
         let source = process.source(number)?;
-        let timer = |source| PosixTimer::open(source, tid, cookie).map(Self::Timer);
+        let timer = |source| PosixTimer::open(source, number, tid, cookie).map(Self::Timer);
         let opened = match source.kind.properties().trigger {
             Trigger::Timer => timer(source),
             Trigger::Event if let Detail::Event(event) = source.detail => {
@@ -282,13 +352,24 @@ impl Source {
         }
     }
 
-    #[inline]
-    fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
+    fn has_sent(&self, signal: &SignalInfo) -> bool {
         match self {
-            Self::Timer(timer) => timer.weight(signal),
-            Self::Event(event) => event.weight(signal),
-            Self::Counted(event) => event.weight(signal),
-            Self::Call => None,
+            Self::Timer(timer) => timer.has_sent(signal),
+            Self::Event(event) => event.has_sent(signal),
+            Self::Counted(event) => event.has_sent(signal),
+            Self::Call => false,
+        }
+    }
+
+    /// How many periods its signal stands for, if none of them was a pause's; of an event 0 if it
+    /// came too early, or is perhaps another event's.
+    #[inline]
+    fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
+        match self {
+            Self::Timer(timer) => timer.weight(signal, before, now),
+            Self::Event(event) => event.weight(),
+            Self::Counted(event) => event.take_due(),
+            Self::Call => 0,
         }
     }
 }

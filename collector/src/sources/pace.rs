@@ -5,10 +5,15 @@
 //! million each second. One takes a wake-up, a signal and a walk, 10 to 20 µs. So where threads are
 //! many, each is interrupted once in several periods, and the sample stands for all of them.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use crate::sys;
 
 /// Most interruptions per second that a processor has to bear: a tenth of its time.
 const PER_PROCESSOR: u64 = 5_000;
+
+/// The one that threads are interrupted at.
+static PRESENT: AtomicU64 = AtomicU64::new(1);
 
 /// Periods from one interruption of a thread to the next: a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +22,18 @@ pub struct Pace(u64);
 impl Pace {
     /// An interruption in each period.
     pub const EACH_PERIOD: Self = Self(1);
+
+    /// The one that threads are interrupted at. Either side.
+    #[must_use]
+    pub fn present() -> Self {
+        // Relaxed: a thread that sees it late is interrupted as before.
+        Self(PRESENT.load(Ordering::Relaxed))
+    }
+
+    /// Has threads that begin, or change theirs, be interrupted at this one.
+    pub fn make_present(self) {
+        PRESENT.store(self.0, Ordering::Relaxed);
+    }
 
     /// For so many threads that are sampled each `period_ns`, on the processors that this one may
     /// run on.

@@ -13,6 +13,7 @@ use super::due::{Due, random_below};
 use super::object::Object;
 use super::pace::Pace;
 use super::signal_info::{SIGNAL, SignalInfo};
+use crate::control::Setting;
 use crate::sys::{Clock, Errno, Timer};
 
 /// A timer of the calling thread.
@@ -24,23 +25,33 @@ pub(super) struct PosixTimer {
     due: Option<Due>,
 }
 
+/// In a pause, a timer of elapsed time comes no more often than this: often enough to notice the
+/// end of the pause soon, and no load for a program that waits.
+const LOOK_NS: u64 = 100_000_000;
+
 /// A timer and how it is set.
 #[derive(Clone, Copy, Debug)]
 pub struct TimerHandle {
     timer: Timer,
+    metric: usize,
     clock: Clock,
     period_ns: u64,
 }
 
 impl PosixTimer {
     /// Makes the timer, and starts it if it is on CPU time.
-    pub(super) fn open(source: SampleSource, tid: u32, cookie: usize) -> Result<Self, Errno> {
+    pub(super) fn open(
+        source: SampleSource,
+        metric: usize,
+        tid: u32,
+        cookie: usize,
+    ) -> Result<Self, Errno> {
         let counts_waits = source.kind.properties().counts_waits;
         let clock = if counts_waits { Clock::Monotonic } else { Clock::ThreadCpu };
         let period_ns = source.period;
         let due = counts_waits.then(|| Due::new(clock, period_ns));
         let timer = Timer::create(clock, SIGNAL, tid, cookie)?;
-        let handle = TimerHandle { timer, clock, period_ns };
+        let handle = TimerHandle { timer, metric, clock, period_ns };
         handle.start(Pace::EACH_PERIOD);
         Ok(Self { handle, cookie, due })
     }
@@ -49,19 +60,36 @@ impl PosixTimer {
         self.handle
     }
 
-    pub(super) fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
-        let ours = signal.code == libc::SI_TIMER && signal.value == self.cookie as u64;
-        ours.then(|| match &mut self.due {
-            Some(due) => due.take_for_timer(),
-            None => 1 + u64::from(signal.overrun.unsigned_abs()),
-        })
+    pub(super) fn has_sent(&self, signal: &SignalInfo) -> bool {
+        signal.code == libc::SI_TIMER && signal.value == self.cookie as u64
+    }
+
+    /// Periods that its signal stands for. What is to be done in a pause with those of CPU time is
+    /// not decided here; of elapsed time none passes. Sets the timer for another setting.
+    pub(super) fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
+        let Some(due) = &mut self.due else { return 1 + u64::from(signal.overrun.unsigned_abs()) };
+        if (now.is_paused, now.every) != (before.is_paused, before.every) {
+            self.handle.start(Pace::present());
+        }
+        if now.is_paused {
+            0
+        } else if now.is_steady_since(before) {
+            due.take_for_timer()
+        } else {
+            // It is not the clock of the timer that stood still.
+            due.take()
+        }
     }
 }
 
 impl Object for TimerHandle {
     fn start(&self, pace: Pace) {
-        let periods = self.paced_period_ns().map_or(1, |_| pace.periods());
-        let interval_ns = self.period_ns.saturating_mul(periods);
+        // CPU time costs an interruption at the kernel's tick at most, of a thread that runs.
+        let interval_ns = self.paced_period_ns().map_or(self.period_ns, |period_ns| {
+            let setting = Setting::of(self.metric);
+            let interval_ns = period_ns.saturating_mul(pace.periods().max(setting.every));
+            if setting.is_paused { interval_ns.max(LOOK_NS) } else { interval_ns }
+        });
         // The first sample comes after a part of a period chosen at random. With a whole
         // one, each thread would lose its unfinished period, and a run of many short
         // processes most of its samples. What passes between the kernel's last tick and a

@@ -75,14 +75,17 @@ impl TaskClock {
         if self.handle.event.is_lost() { self.due.take() } else { 0 }
     }
 
-    pub(super) fn weight(&mut self, signal: &SignalInfo) -> Option<u64> {
-        let ours = if signal.signo == loan::TRAP {
+    pub(super) fn has_sent(&self, signal: &SignalInfo) -> bool {
+        if signal.signo == loan::TRAP {
             signal.code == loan::TRAP_PERF && signal.value == self.handle.cookie
         } else {
             // F_SETSIG fills si_code with the band's POLL_ code and si_fd with the file (fcntl(2)).
             signal.code > 0 && signal.value as i32 == self.handle.event.number()
-        };
-        ours.then(|| self.due.take_for_event())
+        }
+    }
+
+    pub(super) fn weight(&mut self) -> u64 {
+        self.due.take_for_event()
     }
 }
 

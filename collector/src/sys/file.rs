@@ -392,6 +392,22 @@ impl File {
     }
 }
 
+/// Maps the first `size` bytes of the file that was in a folder at `path`, shared, to be read.
+/// `None` if it is not there, or shorter: what is behind its end cannot be read. Nothing of it but
+/// the mapping stays open. The process has no other thread yet.
+#[must_use]
+pub fn map_to_read(folder: &Folder, path: &CStr, size: usize) -> Option<NonNull<u8>> {
+    let number = folder.open_file(FileNumber::BelowLimit, path, libc::O_RDONLY).ok()?;
+    let (read, shared) = (libc::PROT_READ as usize, libc::MAP_SHARED as usize);
+    let is_long = status(number).is_ok_and(|status| status.st_size.cast_unsigned() >= size as u64);
+    let mapped = is_long.then(|| {
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps no Rust object.
+        unsafe { call(libc::SYS_mmap, [0, size, read, shared, number as usize, 0]) }.ok()
+    });
+    close_number(number);
+    NonNull::new(core::ptr::with_exposed_provenance_mut(mapped??))
+}
+
 fn open(place: FileNumber, at: i32, path: &CStr, flags: i32) -> Result<i32, Errno> {
     let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     out_of_the_way(place, || {
@@ -410,11 +426,14 @@ pub(super) fn close_number(fd: i32) {
 }
 
 fn identity(fd: i32) -> Result<(u64, u64), Errno> {
+    status(fd).map(|status| (status.st_dev, status.st_ino))
+}
+
+fn status(fd: i32) -> Result<libc::stat, Errno> {
     let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the kernel fills the whole structure when it succeeds.
     unsafe {
         call(libc::SYS_fstat, [fd as usize, status.as_mut_ptr().addr(), 0, 0, 0, 0])?;
-        let status = status.assume_init();
-        Ok((status.st_dev, status.st_ino))
+        Ok(status.assume_init())
     }
 }

@@ -78,6 +78,7 @@ impl Registry {
             return;
         }
         self.pace = wanted;
+        wanted.make_present();
         if wanted != Pace::EACH_PERIOD {
             messages::warn_once(
                 Warning::Paced,
@@ -206,6 +207,7 @@ pub(super) fn forget_all() {
     let mut registry = REGISTRY.lock();
     registry.stops = 0;
     registry.pace = Pace::EACH_PERIOD;
+    registry.pace.make_present();
     registry.free.clear();
     registry.handles().for_each(Handle::forget);
     registry.threads.clear();

@@ -293,6 +293,7 @@ impl SourceKind {
 
     /// The source with this number, if there is one.
     #[must_use]
+    #[inline]
     pub fn from_index(index: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u32 == index)
     }

@@ -19,6 +19,7 @@ use super::screen;
 use super::settings::Settings;
 use crate::launch::Recording;
 use crate::launch::output::Output;
+use crate::launch::plan::Plan;
 use crate::profile::{MetricRef, Profile};
 use crate::refine::Refined;
 use crate::set_files::SetFiles;
@@ -109,7 +110,12 @@ impl Demo {
         )]);
         let csprof = std::env::current_exe().context("cannot find the csprof program itself");
         let recording = csprof.and_then(|csprof| {
-            launch::record(&[csprof.into_os_string(), OsString::from(PROGRAM)], sampling, None)
+            launch::record(
+                &[csprof.into_os_string(), OsString::from(PROGRAM)],
+                sampling,
+                None,
+                Plan::default(),
+            )
         });
         Ok((recording.map_err(exit_code::before_program)?, output))
     }

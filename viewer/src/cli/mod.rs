@@ -13,10 +13,13 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::settings::Settings;
 
+mod amount_of_time;
 mod appearance;
+mod attach;
 mod cache;
 mod completions;
 mod config;
+mod control;
 mod demo;
 mod diff;
 mod event;
@@ -26,13 +29,14 @@ mod export;
 mod help;
 mod info;
 mod kept_sources;
-mod live;
 mod ledger;
+mod live;
 mod man;
 mod memory;
 mod merge;
 mod notes;
 mod open;
+mod prepare;
 mod progress;
 mod record;
 mod report;
@@ -42,6 +46,7 @@ mod saved_stages;
 pub mod screen;
 mod settings;
 mod size;
+mod snapshot;
 mod sort;
 mod source_paths;
 mod suggest;
@@ -50,9 +55,11 @@ mod top;
 mod view;
 
 pub use appearance::Appearance;
+pub use attach::Attach;
 pub use cache::CacheOf;
 pub use completions::Completions;
 pub use config::Config;
+pub use control::Control;
 pub use demo::{Demo, DemoProgram};
 pub use diff::Diff;
 pub use events::Events;
@@ -63,6 +70,7 @@ pub use ledger::Ledger;
 pub use man::ManPages;
 pub use merge::Merge;
 pub use open::{ProfileFile, ProfileFiles, Selection};
+pub use prepare::Prepare;
 pub use record::{Record, Sampling};
 pub use report::Report;
 pub use salvage::Salvage;
@@ -101,6 +109,9 @@ pub struct Cli {
 enum Command {
     Record(Record),
     Events(Events),
+    Control(Control),
+    Prepare(Prepare),
+    Attach(Attach),
     View(View),
     Top(Top),
     Report(Report),
@@ -179,6 +190,9 @@ impl Cli {
         match &self.command {
             Command::Record(record) => record.run(),
             Command::Events(events) => events.run(),
+            Command::Control(control) => control.run(),
+            Command::Prepare(prepare) => prepare.run(),
+            Command::Attach(attach) => attach.run(),
             Command::View(view) => view.run(self.appearance, &self.settings),
             Command::Top(top) => top.run(self.appearance, &self.settings),
             Command::Report(report) => report.run(self.appearance),

@@ -13,15 +13,17 @@ use csprof_format::profile::{self as saved, Exit, GENERATED_CODE};
 use csprof_format::write;
 use nix::sys::signal::Signal;
 
+use super::amount_of_time::amount_of_time;
 use super::event::Asked;
 use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{KeepSources, keep_sources, saved_at_least_without};
 use super::progress::Progress;
 use super::size::memory_size;
 use crate::launch::output::Output;
+use crate::launch::plan::Plan;
 use crate::launch::run_dir::kept_text;
 use crate::launch::spawn::{Naming, Settings};
-use crate::launch::{self, Recording};
+use crate::launch::{self, Recording, running};
 use crate::print;
 use crate::profile::{Function, Profile};
 use crate::sources::Sources;
@@ -49,6 +51,7 @@ Examples:
   csprof record -e cputime -e realtime ./server     where does it compute, and where does it wait?
   csprof record -e cputime -e page-faults@100 -e context-switches ./server
   csprof record -e alloc -e leak ./server     who asks for memory, and who never gives it back?
+  csprof record --delay 30s --duration 10s ./server     ten seconds of it, without its start
 
 The exit status is that of PROG, 128 + signal if it was killed; 127 if there is no PROG, 126 if it \
 cannot be executed, 125 if csprof failed before it began, 1 if PROG succeeded and its profile could \
@@ -67,6 +70,8 @@ pub struct Record {
     force: bool,
     #[command(flatten)]
     sampling: Sampling,
+    #[command(flatten)]
+    schedule: Schedule,
     /// Save addresses without function names; `csprof symbolize` adds them
     #[arg(long)]
     no_symbols: bool,
@@ -86,6 +91,44 @@ pub struct Record {
     /// The program and its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "PROG [ARG]")]
     command: Vec<OsString>,
+}
+
+/// When the run is sampled.
+#[derive(Debug, Args)]
+struct Schedule {
+    /// Begin to sample so long after the program: 10, 10s, 500ms, 2m. Until then it runs with the
+    /// collector at rest
+    #[arg(long, value_name = "TIME", value_parser = amount_of_time)]
+    delay: Option<Duration>,
+    /// End sampling so long after it has begun; the program goes on
+    #[arg(long, value_name = "TIME", value_parser = amount_of_time, conflicts_with = "paused")]
+    duration: Option<Duration>,
+    /// Begin to sample when `csprof control RUN resume` says so
+    #[arg(long, conflicts_with = "delay")]
+    paused: bool,
+    /// Pause and resume by this signal to csprof itself, which is then not passed on to the program
+    #[arg(long, value_name = "SIGNAL", value_parser = toggle_signal)]
+    control_signal: Option<Signal>,
+    /// End sampling when the samples of all processes have taken so much shared memory, for
+    /// instance 512M; looked at ten times a second
+    #[arg(long, value_name = "SIZE", value_parser = memory_size)]
+    max_size: Option<u64>,
+}
+
+/// A signal that programs leave to their users: `USR1` or `USR2`.
+fn toggle_signal(text: &str) -> Result<Signal, String> {
+    match text.trim_start_matches("SIG") {
+        "USR1" => Ok(Signal::SIGUSR1),
+        "USR2" => Ok(Signal::SIGUSR2),
+        _ => Err("the signal is USR1 or USR2".to_owned()),
+    }
+}
+
+impl From<&Schedule> for Plan {
+    fn from(asked: &Schedule) -> Self {
+        let &Schedule { delay, duration, paused, control_signal: toggle, max_size } = asked;
+        Self { delay, duration, paused, toggle, most_bytes: max_size }
+    }
 }
 
 /// Runtimes that are told to name the code that they generate.
@@ -241,8 +284,9 @@ impl Record {
         let patience = self.wait.map(|seconds| Duration::from_secs(seconds.into()));
         let output = Output::new(self.output.as_deref(), program, self.force)
             .map_err(exit_code::before_program)?;
-        let recording =
-            launch::record(&self.command, settings, patience).map_err(exit_code::before_program)?;
+        running::remove_what_is_left();
+        let recording = launch::record(&self.command, settings, patience, (&self.schedule).into())
+            .map_err(exit_code::before_program)?;
         let status = exit_code::of_program(recording.status);
         let saved = save(recording, &output, !self.no_symbols, self.kept.most());
         let (path, profile, kept) = match saved {

@@ -80,7 +80,8 @@ impl Top {
             return Ok(exit_code::DONE);
         }
         let words = ["csprof", "--live", "--start", "flat", "--remember", "false"];
-        let viewed = Viewed::try_parse_from(words).map_err(|error| WrongUsage(error.to_string()))?;
+        let viewed =
+            Viewed::try_parse_from(words).map_err(|error| WrongUsage(error.to_string()))?;
         let live = Live::new([first, second], Since::Last(BACK));
         viewed.view.show_live(&run, live, appearance, settings)
     }

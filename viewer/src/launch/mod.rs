@@ -7,6 +7,8 @@
 //! run_dir      a private folder in memory, where processes keep their arenas
 //! collector_file   the library to preload, unpacked if need be
 //! spawn        the environment contract, the program
+//! control      what the run is told while it goes on
+//! plan         when it is sampled, as asked before its start
 //! signals      csprof outlives the program, whatever ends it
 //! arena_read   arena → values          load_map   log → what was where, by epoch
 //! gather       all arenas → profile    metrics    which samples are of which source
@@ -24,6 +26,7 @@ mod arena_bytes;
 pub mod arena_read;
 pub mod check;
 pub mod collector_file;
+pub mod control;
 pub mod gather;
 pub mod generated;
 pub mod inherited;
@@ -33,6 +36,7 @@ mod load_map;
 mod machine;
 mod metrics;
 pub mod output;
+pub mod plan;
 mod python;
 pub mod run_dir;
 mod run_file;
@@ -43,6 +47,7 @@ pub mod spawn;
 mod tests;
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -59,13 +64,15 @@ use csprof_format::launch::Detail;
 use csprof_format::profile::{Exit, Profile, RunInfo};
 
 use self::arena_read::Arena;
+use self::control::{Begins, Control};
 use self::gather::Run;
 use self::generated::copies::Copies;
 use self::generated::files::RunFiles;
 use self::inherited::Inherited;
 use self::kernel_events::Machine;
+use self::plan::{Carried, Plan};
 use self::run_dir::RunDir;
-use self::signals::SignalGuard;
+use self::signals::{SignalGuard, Toggle};
 use self::spawn::Settings;
 
 /// What a run gave.
@@ -96,6 +103,7 @@ pub fn record(
     command: &[OsString],
     settings: Settings,
     patience: Option<Duration>,
+    plan: Plan,
 ) -> Result<Recording> {
     let Some(program) = command.first() else { bail!("no program to run") };
     let check::Startable { path, unprofiled } = check::check(program)?;
@@ -104,6 +112,7 @@ pub fn record(
     run_dir::remove_empty_ones();
     let run_dir = RunDir::create()?;
     let collector = collector_file::find(&run_dir)?;
+    let control = Control::create(&run_dir, plan.begins())?;
 
     let mut run = Run {
         info: run_info(command),
@@ -113,7 +122,11 @@ pub fn record(
         naming: settings.naming,
     };
     run_file::write(run_dir.path(), &run)?;
-    let signals = SignalGuard::new().context("cannot watch for signals")?;
+    let toggle = match plan.toggle {
+        Some(signal) => Some(Toggle { signal, control: Control::open(&run_dir)? }),
+        None => None,
+    };
+    let signals = SignalGuard::new(toggle).context("cannot watch for signals")?;
     // A program that becomes csprof by exec(3), as cargo and shells do, leaves it what its children
     // used.
     let cpu_before_ns = machine::children_cpu_ns();
@@ -123,11 +136,14 @@ pub fn record(
         .with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
     let mut second_mappings = Copies::default();
+    let mut carried = Carried::out(plan, &control, &run_dir);
     let status = thread::scope(|scope| {
         let (_running, ended) = mpsc::channel::<()>();
-        let (run_dir, copies) = (&run_dir, &mut second_mappings);
+        let (run_dir, copies, carried) = (&run_dir, &mut second_mappings, &mut carried);
         scope.spawn(move || {
-            while ended.recv_timeout(ROOM_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            let wait = |most| ended.recv_timeout(most) == Err(RecvTimeoutError::Timeout);
+            while wait(carried.next(ROOM_INTERVAL)) {
+                carried.step();
                 run_dir.make_room();
                 if settings.naming.node {
                     copies.look(run_dir);
@@ -139,11 +155,12 @@ pub fn record(
     let status = status.context("cannot wait for the program")?;
 
     let (mut arenas, warnings, still_running) =
-        settled_arenas(&run_dir, child.id(), &signals, patience);
+        settled_arenas(&run_dir, child.id(), &signals, patience, &mut carried);
     run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
     run.info.cpu_ns = machine::children_cpu_ns().saturating_sub(cpu_before_ns);
     run.info.exit = exit(status);
     run.info.warnings = warnings;
+    run.info.warnings.extend(control::told(&run_dir, run.start_ns, run.info.duration_ns));
     if !still_running.is_empty() {
         run.info.warnings.push(format!(
             "{} of the run outlived the program; their samples up to here are in the profile (--wait \
@@ -180,6 +197,37 @@ fn check_events(settings: &Settings) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Becomes `command`, with the collector in it and nothing sampled, until somebody has sampling
+/// resumed. No process of csprof stays.
+///
+/// # Errors
+///
+/// When the program cannot be started, or there is no place for its data.
+pub fn prepare(command: &[OsString], settings: Settings) -> Result<Infallible> {
+    let Some(program) = command.first() else { bail!("no program to run") };
+    let check::Startable { path, unprofiled } = check::check(program)?;
+    if let Some(unprofiled) = unprofiled {
+        bail!("{unprofiled}");
+    }
+    let inherited = Inherited::take();
+    let mut run_dir = RunDir::create()?;
+    let collector = collector_file::find(&run_dir)?;
+    let run = Run {
+        info: run_info(command),
+        sources: settings.sources,
+        start_ns: machine::monotonic_ns(),
+        // Which it keeps.
+        pid: Some(std::process::id()),
+        naming: settings.naming,
+    };
+    run_file::write(run_dir.path(), &run)?;
+    Control::create(&run_dir, Begins::Prepared)?;
+    let arenas = run_dir.arenas();
+    let refused = spawn::exec(&path, command, Some(&collector), arenas, settings, inherited);
+    run_dir.remove();
+    Err(refused).with_context(|| format!("{}: cannot be started", path.display()))
 }
 
 impl Recording {
@@ -229,6 +277,7 @@ pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
         };
         run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
     }
+    run.info.warnings.extend(control::told(&run_dir, run.start_ns, run.info.duration_ns));
     let profile = gather_files(&run, arenas, &run_dir);
     let copies = run_dir.copies(&profile);
     Ok((profile, copies))
@@ -288,12 +337,14 @@ fn settled_arenas(
     program: u32,
     signals: &SignalGuard,
     patience: Option<Duration>,
+    carried: &mut Carried<'_>,
 ) -> (Vec<Arena>, Vec<String>, Vec<u32>) {
     let start = Instant::now();
     if patience.is_some() {
         signals.begin_waiting();
     }
     loop {
+        carried.step();
         let running = running_processes(run_dir, program);
         let waits = match patience {
             Some(patience) => {

@@ -8,8 +8,10 @@
 //! ```text
 //! /dev/shm/csprof-4711-x3fQ9a/          0700, as root 0711
 //!     run.json                          what `csprof salvage` needs to know
+//!     changes                           what it was told, and when
 //!     arenas-9f0c…/                     0700, as root 01733: CSPROF_RUN_DIR
 //!         4712-1763652000.arena
+//!         control                       what the run is told while it goes on
 //!         shares                        what processes must leave to others; where they go then
 //!     spill -> /tmp/csprof-spill-4711-Yb2kD1
 //! /tmp/csprof-spill-4711-Yb2kD1/        the same on a disk
@@ -210,6 +212,15 @@ impl RunDir {
                 return;
             }
         }
+    }
+
+    /// Bytes that all arenas have of their file systems, together.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let (paths, _) = self.arena_paths();
+        let blocks = paths.iter().filter_map(|path| Some(path.symlink_metadata().ok()?.blocks()));
+        // Of 512 bytes each, whatever the block size of the file system is (stat(2)).
+        blocks.fold(0, |sum: u64, blocks| sum.saturating_add(blocks.saturating_mul(512)))
     }
 
     /// Leaves the folder in place, for `csprof salvage`.

@@ -11,6 +11,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use csprof_format::arena::LEFT_NO_SAMPLES;
@@ -19,6 +21,7 @@ use csprof_format::profile::{Exit, GOES_ON, Profile};
 use nix::unistd::Uid;
 
 use super::arena_read::Arena;
+use super::control::{self, Control};
 use super::gather::Run;
 use super::run_dir::{self, RunDir};
 use super::{count, gather_files, machine, mapping_processes, run_file, runs_csprof};
@@ -61,6 +64,7 @@ pub fn all() -> Vec<Running> {
 /// One sentence that says why there is none: it has ended, it is somebody else's, no such process,
 /// or there are several.
 pub fn find(name: Option<&str>) -> Result<Running> {
+    remove_what_is_left();
     let Some(name) = name else {
         let mut found = all();
         return match (found.pop(), found.is_empty()) {
@@ -73,10 +77,42 @@ pub fn find(name: Option<&str>) -> Result<Running> {
             }
         };
     };
-    match name.parse::<u32>() {
-        Ok(pid) => of_process(pid),
-        Err(_) => of_folder(Path::new(name)),
+    let Ok(pid) = name.parse::<u32>() else { return of_folder(Path::new(name)) };
+    let start = Instant::now();
+    loop {
+        match of_process(pid) {
+            // A csprof that has just been started may be about to begin.
+            Err(_) if runs_csprof(pid) && start.elapsed() < PATIENCE => thread::sleep(LOOK),
+            found => return found,
+        }
     }
+}
+
+/// How long a csprof may take to begin a run, and how often to look.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Removes the folders of this user's programs that were prepared and have ended, if all that they
+/// had was saved.
+pub fn remove_what_is_left() {
+    for folder in run_dir::own_folders() {
+        if let Ok(mut run_dir) = RunDir::open(&folder)
+            && Control::open(&run_dir)
+                .and_then(|control| control.state())
+                .is_ok_and(|state| state.is_prepared && state.saved == state.begun)
+            && is_left(&folder, &run_dir)
+        {
+            run_dir.remove();
+        }
+    }
+}
+
+/// Whether neither the process that has made a run folder is there, nor one of the run.
+fn is_left(folder: &Path, run_dir: &RunDir) -> bool {
+    let is_there = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
+    let headers = run_dir.read_headers();
+    !run_dir::owner_of(folder).is_some_and(is_there)
+        && !headers.iter().any(|header| is_there(header.pid))
 }
 
 fn of_folder(path: &Path) -> Result<Running> {
@@ -144,7 +180,11 @@ impl Running {
         let is_over = run.info.exit != Exit::Unknown;
         let recorder = run_dir::owner_of(folder).filter(|&pid| !is_over && runs_csprof(pid));
         let processes = mapping_processes(&run_dir);
-        (recorder.is_some() || !processes.is_empty()).then(|| Self {
+        // What was prepared is the process that has made the folder, which may be about to begin.
+        let is_prepared = run.pid.is_some_and(|pid| {
+            Some(pid) == run_dir::owner_of(folder) && PathBuf::from(format!("/proc/{pid}")).exists()
+        });
+        (recorder.is_some() || is_prepared || !processes.is_empty()).then(|| Self {
             folder: folder.to_path_buf(),
             command: run.info.command,
             sources: run.sources,
@@ -166,6 +206,27 @@ impl Running {
     /// When the run has ended and its folder is gone.
     pub fn processes_now(&self) -> Result<Vec<u32>> {
         Ok(mapping_processes(&RunDir::open(&self.folder)?))
+    }
+
+    /// What it is told while it goes on.
+    ///
+    /// # Errors
+    ///
+    /// When the run has ended, or cannot be controlled.
+    pub fn control(&self) -> Result<Control> {
+        let Ok(run_dir) = RunDir::open(&self.folder) else {
+            bail!("{}: the run has ended", self.folder.display())
+        };
+        Control::open(&run_dir)
+    }
+
+    /// Removes its folder if all its processes have ended, and no csprof is to save it.
+    pub fn remove_if_left(&self) {
+        if let Ok(mut run_dir) = RunDir::open(&self.folder)
+            && is_left(&self.folder, &run_dir)
+        {
+            run_dir.remove();
+        }
     }
 
     /// What it has sampled up to here. Its processes notice nothing.
@@ -200,6 +261,7 @@ impl Running {
         if run.info.duration_ns == 0 {
             run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
         }
+        run.info.warnings.extend(control::told(run_dir, run.start_ns, run.info.duration_ns));
         run
     }
 }

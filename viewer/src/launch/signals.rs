@@ -25,6 +25,7 @@ use nix::unistd::{Pid, getpgrp, tcgetpgrp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
 
+use super::control::Control;
 use crate::print;
 
 /// Signals that the terminal sends to the whole foreground group.
@@ -45,6 +46,27 @@ pub struct SignalGuard {
     /// Signals that are ignored until the program has inherited that.
     ignored: Vec<i32>,
     listener: Option<thread::JoinHandle<()>>,
+}
+
+/// A signal that is not the program's: it pauses sampling, or resumes it.
+#[derive(Debug)]
+pub struct Toggle {
+    /// Which one.
+    pub signal: Signal,
+    /// What it changes.
+    pub control: Control,
+}
+
+impl Toggle {
+    /// The signal has come.
+    fn act(&self) {
+        let is_paused = self.control.state().is_ok_and(|state| state.clock.is_paused());
+        let changed = if is_paused { self.control.resume() } else { self.control.pause() };
+        let _ = match changed {
+            Ok(_) => print::message(if is_paused { "sampling resumed" } else { "sampling paused" }),
+            Err(error) => print::message(format_args!("{error:#}")),
+        };
+    }
 }
 
 /// Whose business a signal is.
@@ -68,12 +90,12 @@ const PATIENCE_OF_JOBS: Duration = Duration::from_secs(60);
 const SAME_KEY_PRESS: Duration = Duration::from_millis(500);
 
 impl SignalGuard {
-    /// Starts taking signals.
+    /// Starts taking signals, of which one may be a toggle.
     ///
     /// # Errors
     ///
     /// When handlers or the listening thread cannot be set up.
-    pub fn new() -> io::Result<Self> {
+    pub fn new(toggle: Option<Toggle>) -> io::Result<Self> {
         let mask = ignored_signals();
         let (ignored, taken): (Vec<i32>, Vec<i32>) = FROM_TERMINAL
             .into_iter()
@@ -87,6 +109,10 @@ impl SignalGuard {
         let told = Arc::clone(&told_to_end);
         let listener = thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in signals.forever() {
+                if let Some(toggle) = toggle.as_ref().filter(|of| of.signal as i32 == signal) {
+                    toggle.act();
+                    continue;
+                }
                 if ENDS.contains(&signal) && !is_in(mask, signal) {
                     *lock(&told) = Some(Instant::now());
                 }
@@ -280,7 +306,7 @@ mod tests {
 
     /// Runs a shell script under the guard. Its standard input never ends, so `read` waits.
     fn status_of(script: &str) -> ExitStatus {
-        let guard = SignalGuard::new().unwrap();
+        let guard = SignalGuard::new(None).unwrap();
         let mut shell =
             Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
         guard.wait(&mut shell, Path::new("/nowhere")).unwrap()
@@ -301,7 +327,7 @@ mod tests {
         assert_eq!(status_of("kill -TERM $PPID; read never").signal(), Some(15));
 
         // Before it is known that the program runs.
-        let guard = SignalGuard::new().unwrap();
+        let guard = SignalGuard::new(None).unwrap();
         let mut shell = Command::new("sleep").arg("1000").spawn().unwrap();
         signal::raise(Signal::SIGTERM).unwrap();
         while matches!(&*lock(&guard.stage), Stage::Preparing(early) if early.is_empty()) {

@@ -93,6 +93,30 @@ pub fn spawn(
     settings: Settings,
     inherited: Inherited,
 ) -> io::Result<Child> {
+    command_of(path, command, collector, arenas, settings, inherited).spawn()
+}
+
+/// The same in place of this process. Returns if the kernel refuses, with the reason.
+#[must_use]
+pub fn exec(
+    path: &Path,
+    command: &[OsString],
+    collector: Option<&Path>,
+    arenas: &Path,
+    settings: Settings,
+    inherited: Inherited,
+) -> io::Error {
+    command_of(path, command, collector, arenas, settings, inherited).exec()
+}
+
+fn command_of(
+    path: &Path,
+    command: &[OsString],
+    collector: Option<&Path>,
+    arenas: &Path,
+    settings: Settings,
+    inherited: Inherited,
+) -> Command {
     let mut program = Command::new(path);
     if let Some((name, arguments)) = command.split_first() {
         program.arg0(name).args(arguments);
@@ -105,7 +129,7 @@ pub fn spawn(
     }
     program.envs(settings.naming.environment(|name| std::env::var_os(name)));
     inherited.give_to(&mut program);
-    program.spawn()
+    program
 }
 
 /// The variables that start the collector, given those around csprof; `None` for those that must

@@ -7,7 +7,7 @@ use csprof_format::profile::{Account, Metric, ThreadShare};
 use super::costs::{CpuTime, ElapsedTime, Memory, cpu_metric, late};
 use super::number::{Form, amount, bytes, count, counted, duration, percent};
 use super::printable::printable;
-use super::summary::{SourceSummary, Summary};
+use super::summary::{SourceSummary, Summary, was_paused};
 use crate::profile::{MetricRef, Profile};
 
 /// An amount, and what it is.
@@ -58,8 +58,9 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
         } else {
             ("its last sample", "")
         };
+        let paused = if was_paused(profile) { "while sampling was paused, or " } else { "" };
         let text = format!(
-            "not delivered ({}%): what a thread used after {since}{without}{remedy}",
+            "not delivered ({}%): what a thread used {paused}after {since}{without}{remedy}",
             share(cpu.undelivered)
         );
         lines.push(line("undelivered", cpu.undelivered, ticks, text));
@@ -101,9 +102,10 @@ pub fn elapsed_time(profile: &Profile, form: Form) -> Vec<Line> {
         line("sampled", time.sampled, format!("sampled ({}%)", share(time.sampled))),
     ];
     if time.undelivered > 0 {
+        let paused = if was_paused(profile) { "while sampling was paused, or " } else { "" };
         let text = format!(
-            "not delivered ({}%): what passed after a thread's last sample; a wait has its samples \
-             when it is over, and none if the thread or the process ends meanwhile",
+            "not delivered ({}%): what passed {paused}after a thread's last sample; a wait has its \
+             samples when it is over, and none if the thread or the process ends meanwhile",
             share(time.undelivered)
         );
         lines.push(line("undelivered", time.undelivered, text));
@@ -122,6 +124,10 @@ pub fn coverage(profile: &Profile) -> Option<String> {
     let is_short = cpu.used < metric.period.saturating_mul(LEAST_PERIODS);
     let is_most = u128::from(cpu.sampled) * 100 >= u128::from(cpu.used) * u128::from(LEAST_PERCENT);
     if is_short || is_most {
+        return None;
+    }
+    // What was used in a pause has no samples, and nobody knows how much it was.
+    if was_paused(profile) {
         return None;
     }
     let most = cpu.elsewhere.max(cpu.before).max(cpu.undelivered);

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use csprof_format::arena::{LEFT_NO_SAMPLES, LeftOut};
 use csprof_format::ids::{StringId, ThreadId};
 use csprof_format::launch::SourceKind;
+use csprof_format::launch::control::{PAUSED, RATE};
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
     self as saved, GENERATED_CODE, Metric, Module, SymbolSource, ThreadShare,
@@ -212,6 +213,9 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
     if profile.total() > 0 {
         return None;
     }
+    if was_paused(profile) {
+        return Some("no sample was due while sampling was not paused".to_owned());
+    }
     let info = &profile.info;
     let summary = Summary::of(profile);
     let mut metrics = info.metrics();
@@ -296,10 +300,20 @@ pub fn are_all_of_time(profile: &Profile) -> bool {
     profile.info.metrics().all(Metric::is_time)
 }
 
+/// Whether the run says that it was paused.
+#[must_use]
+pub fn was_paused(profile: &Profile) -> bool {
+    profile.info.run.warnings.iter().any(|warning| warning.starts_with(PAUSED))
+}
+
 /// What [`clustered`] says, with the source whose samples they are.
 fn clusters(profile: &Profile) -> Option<(&Metric, u64, u64)> {
     const ENOUGH: u64 = 100;
     let info = &profile.info;
+    // Where fewer were asked for, samples stand for several periods without being late.
+    if info.run.warnings.iter().any(|warning| warning.starts_with(RATE)) {
+        return None;
+    }
     let of_source = |(number, metric)| {
         let shares = (0..info.threads.len()).map(ThreadId::from_index);
         let shares = shares.map(|thread| info.share(thread, number));

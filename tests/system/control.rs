@@ -1,0 +1,313 @@
+//! Runs that are told something while they go on: paused, resumed, stopped, at another rate; begun
+//! late, ended early, prepared and asked for later.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::Child;
+
+use csprof_tests::binary::csprof;
+use csprof_tests::deadline::{self, Outcome};
+use csprof_tests::recording::Recording;
+use csprof_tests::workshop::Workshop;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const COMPILE: &str = "cc -O1 -g -pthread -o program @controlled.c";
+const PERIOD_NS: u64 = 5_000_000;
+
+/// Records the program with so many milliseconds in each phase.
+fn record(test: &str, options: &[&str], milliseconds: u64, mode: &str) -> Recording {
+    let workshop = Workshop::new(test);
+    workshop.compile(COMPILE);
+    let milliseconds = milliseconds.to_string();
+    let recording =
+        workshop.record(options, &["./program", &milliseconds, csprof().to_str().unwrap(), mode]);
+    assert!(recording.outcome.status.success(), "{}", recording.outcome.complained());
+    recording
+}
+
+/// Samples on call paths through each of the three functions.
+fn phases(recording: &Recording) -> [u64; 3] {
+    let rows = recording.rows();
+    ["before", "meanwhile", "after"].map(|function| rows.inclusive_of(function))
+}
+
+/// What the profile says of pauses and rates.
+fn told<'r>(recording: &'r Recording, begins: &str) -> &'r str {
+    let warnings = &recording.profile.run.warnings;
+    let told = warnings.iter().find(|warning| warning.starts_with(begins));
+    told.unwrap_or_else(|| panic!("no warning begins with {begins}: {warnings:?}"))
+}
+
+/// So many threads were sampled in both phases beside the pause, and in no other.
+fn check_paused(recording: &Recording, milliseconds: u64, before: u64, after: u64) {
+    let found = phases(recording);
+    let expected = [before, 0, after].map(|threads| threads * milliseconds * 1_000_000 / PERIOD_NS);
+    for (found, expected) in found.iter().zip(expected) {
+        // On a busy machine, some threads run for less than a tick at a time.
+        let is_right = if expected == 0 { *found == 0 } else { *found >= expected * 4 / 10 };
+        assert!(is_right, "{found} of {expected}: {:?}", recording.outcome.said());
+        // Each thread may have the part of a period more.
+        assert!(*found <= expected * 12 / 10 + before + after, "{found} of {expected}");
+    }
+    let told = told(recording, "sampling was paused for ");
+    assert!(told.contains("paused at ") && told.contains("resumed at "), "{told}");
+}
+
+#[test]
+fn what_passes_in_a_pause_is_not_sampled() {
+    for (mode, before, after) in
+        [("plain", 1, 1), ("fork", 1, 2), ("exec", 1, 1), ("blocked", 1, 1)]
+    {
+        let recording = record(&format!("control_{mode}"), &[], 400, mode);
+        check_paused(&recording, 400, before, after);
+    }
+}
+
+#[test]
+fn calls_in_a_pause_are_not_sampled() {
+    let recording = record("control_calls", &["-e", "yields@1"], 20, "plain");
+    assert_eq!(phases(&recording), [10, 0, 10]);
+}
+
+#[test]
+fn threads_come_and_go_in_a_pause() {
+    let recording = record("control_threads", &[], 30, "threads");
+    check_paused(&recording, 30, 64, 64);
+    assert_eq!(recording.profile.processes.len(), 3, "the program, and two that become csprof");
+}
+
+/// Elapsed time is known by the clock: what samples stand for is the life of a thread without the
+/// pause, however late it notices.
+#[test]
+fn elapsed_time_stands_still_in_a_pause() {
+    let recording = record("control_realtime", &["-e", "realtime@200"], 400, "plain");
+    let found = phases(&recording);
+    assert_eq!(found[1], 0);
+    let [before, after] = [found[0], found[2]];
+    let least = 400_000_000 / PERIOD_NS * 9 / 10;
+    assert!(before >= least && after >= least, "{found:?}");
+    let paused_ns: u64 = recording.outcome.said().trim().parse().unwrap();
+    assert!(paused_ns >= 400_000_000);
+    let main = &recording.profile.threads[0];
+    let lived_ns = recording.profile.run.duration_ns - main.start_ns;
+    let most = (lived_ns - paused_ns) / PERIOD_NS + 2;
+    assert!(main.recorded <= most, "{} of {most}", main.recorded);
+}
+
+#[test]
+fn samples_stand_for_several_periods_at_a_lower_rate() {
+    let recording = record("control_rate", &["-e", "cputime@200"], 1000, "rate");
+    let [before, _, after] = phases(&recording);
+    let expected = 1_000_000_000 / PERIOD_NS;
+    for found in [before, after] {
+        assert!((expected * 5 / 10..=expected * 11 / 10 + 4).contains(&found), "{found}");
+    }
+    let main = &recording.profile.threads[0];
+    // A quarter of the second half, and what had been due at the change.
+    assert!(main.signals <= before + after / 4 + 8, "{} signals, {before}, {after}", main.signals);
+    let told = told(&recording, "the rate of cputime was 50/s");
+    assert!(told.contains("stands for 4 of its periods"), "{told}");
+    let said = recording.outcome.complained();
+    assert!(!said.contains("kernel's tick"), "{said}");
+}
+
+#[test]
+fn a_run_that_was_stopped_stays_so() {
+    let recording = record("control_stop", &[], 300, "stop");
+    let [before, meanwhile, after] = phases(&recording);
+    assert!(before > 0 && meanwhile == 0 && after == 0, "{before} {meanwhile} {after}");
+    assert!(told(&recording, "sampling was paused").contains("stopped at "));
+}
+
+/// Seconds behind a word in a warning.
+fn seconds_behind(told: &str, word: &str) -> f64 {
+    let rest = told.split_once(word).unwrap_or_else(|| panic!("{word}: {told}")).1;
+    rest.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_run_begins_late_and_ends_early() {
+    let options = ["--delay", "200ms", "--duration", "300ms"];
+    let workshop = Workshop::new("control_schedule");
+    workshop.compile("cc -O1 -g -pthread -o program @phases.c");
+    let recording = workshop.record(&options, &["./program", "700"]);
+    assert_eq!(recording.outcome.said(), "done\n");
+    let told = told(&recording, "sampling was paused");
+    let begin = seconds_behind(told, "resumed at ");
+    let end = seconds_behind(told, "stopped as --duration asked at ");
+    // The numbers have one decimal.
+    let most = (end - begin + 0.1) * 1e9 / PERIOD_NS as f64;
+    let recorded = recording.samples().recorded;
+    assert!(recorded > 0 && (recorded as f64) < most + 2.0, "{recorded}, {told}");
+
+    let recording = workshop.record(&["--paused"], &["./program", "50"]);
+    assert_eq!((recording.outcome.said().as_str(), recording.samples().delivered), ("done\n", 0));
+    let said = recording.outcome.complained();
+    assert!(said.contains("no sample was due while sampling was not paused"), "{said}");
+}
+
+#[test]
+fn a_run_ends_with_its_room() {
+    let workshop = Workshop::new("control_size");
+    workshop.compile("cc -O1 -g -pthread -o program @thread_storm.c");
+    let recording = workshop.record(&["--max-size", "64k"], &["./program", "12000", "100"]);
+    assert!(recording.outcome.status.success());
+    let told = told(&recording, "sampling was paused");
+    assert!(told.contains("stopped as --max-size asked at "), "{told}");
+}
+
+/// A program that computes until it is told to end.
+struct Server {
+    child: Child,
+    pid: String,
+}
+
+impl Server {
+    /// `csprof WORDS -- ./program` of which the process `csprof prepare` becomes the program.
+    fn start(workshop: &Workshop, words: &[&str]) -> Self {
+        workshop.compile(COMPILE);
+        let mut command = workshop.csprof_command();
+        command.args(words).args(["--", "./program", "20", "none", "serve"]);
+        let mut child = deadline::start(&mut command);
+        // What is not read from there stays for `finish`.
+        let mut line = String::new();
+        let mut byte = [0];
+        while !line.ends_with('\n') {
+            child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
+            line.push(char::from(byte[0]));
+        }
+        assert_eq!(line, "serving\n");
+        let pid = child.id().to_string();
+        Self { child, pid }
+    }
+
+    fn end(self, workshop: &Workshop) -> Outcome {
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM).unwrap();
+        deadline::finish(self.child, &workshop.command("the program"))
+    }
+}
+
+fn recorded(workshop: &Workshop, file: &str, outcome: Outcome) -> u64 {
+    assert!(outcome.status.success(), "{}", outcome.complained());
+    Recording::new(outcome, workshop.path(file)).samples().recorded
+}
+
+#[test]
+fn a_prepared_program_is_asked_twice() {
+    let workshop = Workshop::new("control_attach");
+    let server = Server::start(&workshop, &["prepare"]);
+    let attach = |file: &str| {
+        let words = ["attach", &server.pid, "--duration", "1500ms", "-o", file];
+        recorded(&workshop, file, workshop.csprof(&words))
+    };
+    let snapshot = |file: &str| {
+        let words = ["control", &server.pid, "snapshot", file];
+        recorded(&workshop, file, workshop.csprof(&words))
+    };
+    assert_eq!(snapshot("before.csprof"), 0);
+    let first = attach("first.csprof");
+    assert!(first > 0);
+    // Nothing has come since, while the program went on.
+    assert_eq!(snapshot("between.csprof"), first);
+    let second = attach("second.csprof");
+    assert!(second > first, "{second}, {first}");
+    let rows = Recording::new(outcome_of_nothing(&workshop), workshop.path("second.csprof")).rows();
+    assert!(rows.inclusive_of("before") * 10 >= second * 9, "{rows}");
+
+    let pid = server.pid.clone();
+    let status = workshop.csprof(&["control", &pid]).complained();
+    let folder = status.trim_end().rsplit(' ').next().unwrap().to_owned();
+    assert!(Path::new(&folder).exists(), "{status}");
+    let outcome = server.end(&workshop);
+    assert!(outcome.status.success());
+    assert_eq!((outcome.said().as_str(), outcome.complained().as_str()), ("0\n", ""));
+    let ended = workshop.csprof(&["attach", &pid]);
+    assert_eq!(ended.complained(), format!("csprof: there is no process {pid}\n"));
+    assert!(!Path::new(&folder).exists(), "{folder}");
+}
+
+/// Waits until the run says so of itself.
+fn wait_for(workshop: &Workshop, server: &Server, state: &str) {
+    let start = std::time::Instant::now();
+    while !workshop.csprof(&["control", &server.pid]).complained().contains(state) {
+        assert!(start.elapsed() < deadline::DEADLINE, "never {state}");
+    }
+}
+
+#[test]
+fn a_signal_to_csprof_pauses_and_resumes() {
+    let workshop = Workshop::new("control_signal");
+    let words = ["record", "-o", "run.csprof", "--paused", "--control-signal", "USR1"];
+    let server = Server::start(&workshop, &words);
+    let signal = || {
+        kill(Pid::from_raw(server.child.id().cast_signed()), Signal::SIGUSR1).unwrap();
+    };
+    wait_for(&workshop, &server, ": paused since its start, ");
+    signal();
+    wait_for(&workshop, &server, ": sampled, ");
+    signal();
+    wait_for(&workshop, &server, ": paused, ");
+    let outcome = server.end(&workshop);
+    // SIGUSR1 would have ended the program.
+    assert_eq!(outcome.said(), "0\n");
+    let said = outcome.complained();
+    assert!(said.contains("sampling resumed\n") && said.contains("sampling paused\n"), "{said}");
+    let recording = Recording::new(outcome, workshop.path("run.csprof"));
+    assert!(told(&recording, "sampling was paused").matches(" at ").count() == 3);
+}
+
+fn outcome_of_nothing(workshop: &Workshop) -> Outcome {
+    workshop.run(&["true"])
+}
+
+#[test]
+fn a_prepared_program_that_nobody_asks_for_is_as_alone() {
+    let workshop = Workshop::new("control_prepare");
+    let outcome =
+        workshop.csprof(&["prepare", "--", "sh", "-c", "echo $CSPROF_RUN_DIR; (exit 5); exit 3"]);
+    assert_eq!((outcome.status.code(), outcome.complained().as_str()), (Some(3), ""));
+    let said = outcome.said();
+    let folder = Path::new(said.trim()).parent().unwrap();
+    // The next csprof removes what has ended, whatever it is asked.
+    let _ = workshop.csprof(&["control", "4194305"]);
+    assert!(!folder.exists(), "{}", folder.display());
+}
+
+#[test]
+fn what_cannot_be_asked_of_a_run_is_said_in_a_line() {
+    let workshop = Workshop::new("control_errors");
+    let server =
+        Server::start(&workshop, &["record", "-q", "-o", "run.csprof", "-e", "cputime@100"]);
+    let refused = |words: &[&str]| {
+        let outcome = workshop.csprof(&[&["control", &server.pid], words].concat());
+        assert!(!outcome.status.success(), "{words:?}");
+        let said = outcome.complained();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        said
+    };
+    for (words, expected) in [
+        (&["puase"][..], "there is no action `puase`; the nearest is `pause`"),
+        (&["rate", "realtime@10"], "the run does not sample realtime; it samples cputime"),
+        (&["rate", "cputime@0"], "`0` is out of range"),
+        (&["rate", "cputime@200"], "the run began with 100/s, and no more samples are to be had"),
+        (&["rate", "cputime"], "a rate stands behind the source"),
+        (&["snapshot", "no/such/folder/x"], "there is no such folder"),
+    ] {
+        let said = refused(words);
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+    let attach = workshop.csprof(&["attach", &server.pid]);
+    assert!(attach.complained().contains("is being sampled"), "{}", attach.complained());
+    let own = std::process::id().to_string();
+    let said = workshop.csprof(&["control", &own, "pause"]).complained();
+    assert!(said.contains("was not started by csprof"), "{said}");
+    let paused = workshop.csprof(&["control", &server.pid, "pause"]);
+    assert!(paused.status.success() && paused.complained().ends_with("paused\n"));
+    let status = workshop.csprof(&["control", &server.pid]).complained();
+    assert!(status.contains("paused, cputime 100/s, 1 process, "), "{status}");
+    let folder = status.trim_end().rsplit(' ').next().unwrap().to_owned();
+    assert!(server.end(&workshop).status.success());
+    let said = workshop.csprof(&["control", &folder, "pause"]).complained();
+    assert!(said.contains("the run has ended"), "{said}");
+}

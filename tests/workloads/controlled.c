@@ -1,0 +1,245 @@
+/* Computes in `before`, has sampling paused, computes in `meanwhile`, has it resumed, and computes in
+ * `after`: each for so many milliseconds of each thread's CPU time,
+ * and 10 calls of sched_yield(2).
+ *
+ *   controlled MILLISECONDS CSPROF [plain | threads | fork | exec | blocked | rate | stop | serve]
+ *
+ * Sampling is paused by `CSPROF control PID pause`, where PID is the parent's. threads: 96 threads,
+ * of which 32 end and 32 begin in the pause. fork, exec: in the pause. blocked: a system call of its
+ * own blocks the profiling signal from before the pause until after it. rate: no pause, but a quarter
+ * of the samples from there on. stop: never resumed. serve: `before`
+ * again and again until SIGTERM, and no control. Prints for how long it knows sampling to have
+ * been paused, in nanoseconds of the monotonic clock.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS = 32, YIELDS = 10 };
+
+static long milliseconds;
+static const char *csprof;
+
+static int64_t now_ns(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+static void work(void)
+{
+    volatile double sum = 0;
+    int64_t end = now_ns(CLOCK_THREAD_CPUTIME_ID) + milliseconds * 1000000;
+    while (now_ns(CLOCK_THREAD_CPUTIME_ID) < end)
+        for (int i = 0; i < 10000; i++)
+            sum += i;
+}
+
+#define PHASE(name)                                                                                \
+    __attribute__((noinline)) void name(void)                                                      \
+    {                                                                                              \
+        work();                                                                                    \
+        for (int i = 0; i < YIELDS; i++)                                                           \
+            sched_yield();                                                                         \
+        __asm__ volatile("");                                                                      \
+    }
+PHASE(before)
+PHASE(meanwhile)
+PHASE(after)
+
+/* The command is no part of the run. */
+static void control(const char *action, const char *operand)
+{
+    char parent[16];
+    int status = 0;
+    snprintf(parent, sizeof parent, "%d", (int)getppid());
+    pid_t child = fork();
+    if (child == 0) {
+        unsetenv("LD_PRELOAD");
+        unsetenv("CSPROF_RUN_DIR");
+        execl(csprof, csprof, "control", parent, action, operand, (char *)NULL);
+        _exit(9);
+    }
+    if (waitpid(child, &status, 0) != child || status != 0)
+        exit(7);
+}
+
+/* Threads and what they do at which stage. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int stage, done;
+
+static void wait_for(int *what, int value)
+{
+    pthread_mutex_lock(&lock);
+    while (*what < value)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void add(int *what)
+{
+    pthread_mutex_lock(&lock);
+    ++*what;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void take_part(int first, int last)
+{
+    static void (*const phases[])(void) = {before, meanwhile, after};
+    for (int number = first; number <= last; number++) {
+        wait_for(&stage, number);
+        phases[number]();
+        add(&done);
+    }
+}
+
+static void *all(void *nothing)
+{
+    take_part(0, 2);
+    return nothing;
+}
+
+static void *until_the_pause(void *nothing)
+{
+    take_part(0, 0);
+    wait_for(&stage, 1);
+    return nothing;
+}
+
+static void *from_the_pause(void *nothing)
+{
+    take_part(1, 2);
+    return nothing;
+}
+
+static void start(pthread_t *threads, void *(*routine)(void *))
+{
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, routine, NULL))
+            exit(8);
+}
+
+static void join(pthread_t *threads)
+{
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static volatile sig_atomic_t ends;
+
+static void on_end(int signal)
+{
+    ends = signal;
+}
+
+static int64_t threads(void)
+{
+    pthread_t long_ones[THREADS], early[THREADS], late[THREADS];
+    start(long_ones, all);
+    start(early, until_the_pause);
+    wait_for(&done, 2 * THREADS);
+    control("pause", NULL);
+    int64_t begin = now_ns(CLOCK_MONOTONIC);
+    add(&stage);
+    start(late, from_the_pause);
+    join(early);
+    wait_for(&done, 4 * THREADS);
+    int64_t paused = now_ns(CLOCK_MONOTONIC) - begin;
+    control("resume", NULL);
+    add(&stage);
+    join(long_ones);
+    join(late);
+    return paused;
+}
+
+static void block(int how)
+{
+    uint64_t mask = UINT64_C(1) << (SIGPROF - 1);
+    if (syscall(SYS_rt_sigprocmask, how, &mask, NULL, 8))
+        exit(6);
+}
+
+/* Both compute in the pause, and after it. */
+static int64_t with_child(int64_t begin)
+{
+    int to_parent[2], to_child[2], status = 0;
+    char byte = 0;
+    if (pipe(to_parent) || pipe(to_child))
+        exit(5);
+    pid_t child = fork();
+    meanwhile();
+    if (child == 0) {
+        if (write(to_parent[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1)
+            _exit(4);
+        after();
+        _exit(0);
+    }
+    if (read(to_parent[0], &byte, 1) != 1)
+        exit(5);
+    int64_t paused = now_ns(CLOCK_MONOTONIC) - begin;
+    control("resume", NULL);
+    if (write(to_child[1], &byte, 1) != 1)
+        exit(5);
+    after();
+    if (waitpid(child, &status, 0) != child || status)
+        exit(3);
+    return paused;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 3 ? argv[3] : "plain";
+    int64_t paused = 0;
+    milliseconds = atol(argv[1]);
+    csprof = argv[2];
+    if (!strcmp(mode, "threads")) {
+        paused = threads();
+    } else if (!strcmp(mode, "serve")) {
+        signal(SIGTERM, on_end);
+        puts("serving");
+        fflush(stdout);
+        while (!ends)
+            before();
+    } else if (!strcmp(mode, "rate")) {
+        before();
+        control("rate", "cputime@50");
+        after();
+    } else if (!strcmp(mode, "executed")) {
+        meanwhile();
+        control("resume", NULL);
+        after();
+    } else {
+        before();
+        if (!strcmp(mode, "blocked"))
+            block(SIG_BLOCK);
+        control(strcmp(mode, "stop") ? "pause" : "stop", NULL);
+        int64_t begin = now_ns(CLOCK_MONOTONIC);
+        if (!strcmp(mode, "exec"))
+            execl("/proc/self/exe", argv[0], argv[1], argv[2], "executed", (char *)NULL);
+        if (!strcmp(mode, "fork")) {
+            paused = with_child(begin);
+        } else {
+            meanwhile();
+            paused = now_ns(CLOCK_MONOTONIC) - begin;
+            if (strcmp(mode, "stop"))
+                control("resume", NULL);
+            if (!strcmp(mode, "blocked"))
+                block(SIG_UNBLOCK);
+            after();
+        }
+    }
+    printf("%lld\n", (long long)paused);
+    return 0;
+}

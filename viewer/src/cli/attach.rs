@@ -1,0 +1,92 @@
+//! `csprof attach`
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use super::amount_of_time::amount_of_time;
+use super::control::LOOK;
+use super::exit_code;
+use super::snapshot::save_snapshot;
+use crate::launch::output::Output;
+use crate::launch::running;
+
+const EXAMPLES: &str = "\
+Samples until the program has ended, for a while, or until Ctrl-C; then the program goes on as \
+before. It may be asked again: each profile has all that was sampled of the program since its \
+start.
+
+Examples:
+  csprof prepare -- ./server &
+  csprof attach $! --duration 10s -o server.csprof";
+
+/// Profile a running program that `csprof prepare` or `csprof record --paused` has started
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Attach {
+    /// Process id of the program, or of any process that it has started
+    #[arg(value_name = "PID")]
+    run: String,
+    /// Sample for so long: 10, 10s, 500ms, 2m
+    #[arg(long, value_name = "TIME", value_parser = amount_of_time)]
+    duration: Option<Duration>,
+    /// File to save; without it PROG.csprof, or PROG.1.csprof if that exists
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(short, long)]
+    force: bool,
+    /// Save addresses without function names; `csprof symbolize` adds them
+    #[arg(long)]
+    no_symbols: bool,
+}
+
+impl Attach {
+    /// Samples, and saves.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such program, it is being sampled already, or the profile cannot be saved.
+    pub fn run(&self) -> Result<ExitCode> {
+        let run = running::find(Some(&self.run))?;
+        let program = run.command.first().cloned().unwrap_or_default();
+        let program = OsString::from(String::from_utf8_lossy(&program).into_owned());
+        let output = Output::new(self.output.as_deref(), &program, self.force)?;
+        let told_to_end = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register(signal, Arc::clone(&told_to_end)).context("cannot watch for signals")?;
+        }
+        let control = run.control()?;
+        if !control.resume()? {
+            bail!(
+                "{run}: is being sampled; csprof control {} snapshot FILE saves what there is",
+                self.run
+            );
+        }
+        let start = Instant::now();
+        let is_over = || self.duration.is_some_and(|duration| start.elapsed() >= duration);
+        let mut goes_on = true;
+        while goes_on && !is_over() && !told_to_end.load(Ordering::Relaxed) {
+            let left = self.duration.map_or(LOOK, |all| all.saturating_sub(start.elapsed()));
+            thread::sleep(left.min(LOOK));
+            goes_on = run.goes_on();
+        }
+        // Unless it was paused or stopped by somebody else meanwhile, or has ended.
+        let _ = control.pause();
+        save_snapshot(&run, &output, !self.no_symbols)?;
+        let _ = control.note_saved();
+        if !goes_on {
+            run.remove_if_left();
+        }
+        Ok(exit_code::DONE)
+    }
+}

@@ -1,0 +1,239 @@
+//! `csprof control`
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use csprof_format::launch::control::RATE;
+use csprof_format::launch::{SampleSource, Trigger, Unit};
+
+use super::event::{Asked, parse};
+use super::exit_code::{self, WrongUsage};
+use super::record::tell;
+use super::snapshot::save_snapshot;
+use crate::launch::control::State;
+use crate::launch::output::Output;
+use crate::launch::running::{self, Running};
+use crate::refine::meant;
+
+const EXAMPLES: &str = "\
+Actions:
+  status               what the run is told at present
+  pause                nothing is sampled from now on; what passes meanwhile is no time of the run
+  resume               sampled again
+  rate SOURCE@RATE     so many samples per second, at most as many as the run began with: each \
+stands for several of its periods, so sums stay what they are
+  stop                 nothing is sampled any more, for good; the program goes on
+  snapshot FILE        save a profile of what was sampled so far
+
+A run is named by the process id of its `csprof record` or of any of its processes, or by its run \
+folder; the only one that goes on needs no name. Threads notice when their next sample is due, and \
+none is interrupted for it.
+
+Examples:
+  csprof control                             is something being recorded?
+  csprof control 4711 pause
+  csprof control 4711 rate cputime@50
+  csprof control snapshot now.csprof         of the only run";
+
+/// The actions, each with how many words follow.
+const ACTIONS: [(&str, usize); 6] =
+    [("status", 0), ("pause", 0), ("resume", 0), ("rate", 1), ("stop", 0), ("snapshot", 1)];
+
+/// Pause, resume or stop sampling of a running program, change its rate, or save what it has so far
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, override_usage = "csprof control [OPTIONS] [RUN] [ACTION]")]
+pub struct Control {
+    /// Which run, and what is to be done; without an action, its status
+    #[arg(value_name = "RUN] [ACTION", num_args = 0..=3)]
+    words: Vec<String>,
+    /// Replace the file of a snapshot if it exists
+    #[arg(short, long)]
+    force: bool,
+    /// Save addresses without function names; `csprof symbolize` adds them
+    #[arg(long)]
+    no_symbols: bool,
+}
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct Words<'w> {
+    run: Option<&'w str>,
+    action: &'w str,
+    operand: &'w str,
+}
+
+impl<'w> Words<'w> {
+    /// Takes the words apart.
+    fn of(words: &'w [String]) -> Result<Self, WrongUsage> {
+        let operands_of =
+            |word: &str| ACTIONS.iter().find(|(name, _)| *name == word).map(|&(_, count)| count);
+        let mut rest = words.iter().map(String::as_str).peekable();
+        let run = rest.next_if(|word| operands_of(word).is_none());
+        let action = rest.next().unwrap_or("status");
+        // A lone word that is no action is a run's name, or a misspelt action.
+        let looks_like_run = |word: &str| word.contains('/') || word.parse::<u32>().is_ok();
+        let unknown = match operands_of(action) {
+            None => Some(action),
+            Some(_) => run.filter(|word| words.len() == 1 && !looks_like_run(word)),
+        };
+        if let Some(unknown) = unknown {
+            let near = meant(unknown, ACTIONS.iter().map(|(name, _)| *name));
+            let names = ACTIONS.map(|(name, _)| name).join(", ");
+            return Err(WrongUsage(format!("there is no action `{unknown}`{near} (of {names})")));
+        }
+        let operands: Vec<&str> = rest.collect();
+        if operands.len() != operands_of(action).unwrap_or(0) {
+            return Err(WrongUsage(match action {
+                "rate" => "rate wants a source and its rate: rate cputime@50".to_owned(),
+                "snapshot" => "snapshot wants the file to save: snapshot now.csprof".to_owned(),
+                _ => format!("nothing stands behind {action}"),
+            }));
+        }
+        Ok(Self { run, action, operand: operands.first().copied().unwrap_or_default() })
+    }
+}
+
+impl Control {
+    /// Does what was asked.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such run or action, or it cannot be done.
+    pub fn run(&self) -> Result<ExitCode> {
+        let Words { run, action, operand } = Words::of(&self.words)?;
+        let run = running::find(run)?;
+        let done = match action {
+            "snapshot" => {
+                let file = PathBuf::from(operand);
+                let output = Output::new(Some(&file), OsStr::new(operand), self.force)?;
+                save_snapshot(&run, &output, !self.no_symbols)?;
+                return Ok(exit_code::DONE);
+            }
+            "pause" if run.control()?.pause()? => "paused".to_owned(),
+            "pause" => "it was paused already".to_owned(),
+            "resume" if run.control()?.resume()? => "resumed".to_owned(),
+            "resume" => "it was not paused".to_owned(),
+            "stop" => {
+                run.control()?.stop("")?;
+                "stopped for good; the program goes on".to_owned()
+            }
+            "rate" => set_rate(&run, operand)?,
+            _ => status(&run, &run.control()?.state()?),
+        };
+        tell(&[format!("{run}: {done}")]);
+        Ok(exit_code::DONE)
+    }
+}
+
+/// Has a source be sampled at another rate; says which it is.
+fn set_rate(run: &Running, text: &str) -> Result<String> {
+    let Asked(asked) = parse(text).map_err(WrongUsage)?;
+    let [asked] = asked[..] else { bail!(WrongUsage(format!("{text} names several sources"))) };
+    if !text.contains('@') {
+        bail!(WrongUsage(format!("a rate stands behind the source: {text}@50")));
+    }
+    let is_it = |source: &SampleSource| source.name() == asked.name();
+    let Some((metric, source)) = run.sources.iter().enumerate().find(|(_, source)| is_it(source))
+    else {
+        let names: Vec<String> = run.sources.iter().map(|source| source.name().into()).collect();
+        bail!("the run does not sample {}; it samples {}", asked.name(), names.join(", "));
+    };
+    let properties = source.kind.properties();
+    if properties.trigger == Trigger::Call || properties.unit != Unit::Nanoseconds {
+        bail!("{}: only the rate of a source of time can be changed", source.name());
+    }
+    let every = (asked.period as f64 / source.period as f64).round();
+    if every < 1.0 || asked.period < source.period {
+        bail!(
+            "{}: the run began with {}, and no more samples are to be had in it; start it with the \
+             higher rate",
+            source.name(),
+            rate_of(source.period, 1)
+        );
+    }
+    // No less than one in ten seconds of the shortest period.
+    let every = every as u32;
+    let rate = rate_of(source.period, every);
+    let stands_for = match every {
+        1 => "one of its periods".to_owned(),
+        _ => format!("{every} of its periods"),
+    };
+    let text = format!("{} was {rate} (a sample stands for {stands_for})", source.name());
+    run.control()?.set_rate(metric, every, &format!("{RATE}{text}"))?;
+    Ok(format!("{RATE}{} is {rate}: a sample stands for {stands_for}", source.name()))
+}
+
+/// `50/s`.
+fn rate_of(period_ns: u64, every: u32) -> String {
+    let rate = 1e9 / (period_ns as f64 * f64::from(every));
+    let decimals = if rate < 10.0 { 2 } else { 0 };
+    format!("{rate:.decimals$}/s")
+}
+
+/// What a run is told.
+fn status(run: &Running, state: &State) -> String {
+    let how = match (state.is_stopped, state.clock.is_paused(), state.begun) {
+        (true, ..) => "stopped for good",
+        (_, true, 0) => "paused since its start",
+        (_, true, _) => "paused",
+        _ => "sampled",
+    };
+    let timed = run.sources.iter().zip(state.every);
+    let rates: Vec<String> = timed
+        .map(|(source, every)| match source.kind.properties().unit {
+            Unit::Nanoseconds => format!("{} {}", source.name(), rate_of(source.period, every)),
+            _ => source.name().to_owned(),
+        })
+        .collect();
+    let processes = match run.processes.len() {
+        1 => "1 process".to_owned(),
+        processes => format!("{processes} processes"),
+    };
+    let folder = run.folder.display();
+    format!("{how}, {}, {processes}, {folder}", rates.join(", "))
+}
+
+/// How long between two looks at a run that goes on.
+pub(super) const LOOK: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Result<(Option<String>, String, String), String> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let words = Words::of(&words).map_err(|wrong| wrong.0)?;
+        Ok((words.run.map(str::to_owned), words.action.into(), words.operand.into()))
+    }
+
+    #[test]
+    fn the_run_may_be_left_out() {
+        let right = |run: Option<&str>, action: &str, operand: &str| {
+            Ok((run.map(str::to_owned), action.to_owned(), operand.to_owned()))
+        };
+        assert_eq!(words(""), right(None, "status", ""));
+        assert_eq!(words("4711"), right(Some("4711"), "status", ""));
+        assert_eq!(words("pause"), right(None, "pause", ""));
+        assert_eq!(words("/dev/shm/x stop"), right(Some("/dev/shm/x"), "stop", ""));
+        assert_eq!(words("rate cputime@50"), right(None, "rate", "cputime@50"));
+        assert_eq!(words("7 snapshot a.csprof"), right(Some("7"), "snapshot", "a.csprof"));
+    }
+
+    #[test]
+    fn what_is_no_action_is_told_with_the_nearest() {
+        for line in ["4711 puase", "puase"] {
+            let wrong = words(line).unwrap_err();
+            assert!(
+                wrong.starts_with("there is no action `puase`; the nearest is `pause`"),
+                "{wrong}"
+            );
+        }
+        assert!(words("4711 rate").unwrap_err().starts_with("rate wants"));
+        assert!(words("snapshot").unwrap_err().starts_with("snapshot wants"));
+        assert_eq!(words("4711 pause now"), Err("nothing stands behind pause".to_owned()));
+    }
+}

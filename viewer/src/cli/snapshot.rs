@@ -1,0 +1,31 @@
+//! The profile of what a run has sampled so far, while it goes on.
+
+use anyhow::{Result, bail};
+
+use super::record::{resolve, summary, tell, told_of_cache};
+use crate::launch::output::Output;
+use crate::launch::running::{Running, Snapshot};
+use crate::profile::Profile;
+use crate::symbols::files::DiskFiles;
+
+/// Saves what a run has sampled up to here, with names if `with_symbols`, and says so.
+///
+/// # Errors
+///
+/// When the run has ended, has no process yet, or the profile cannot be saved.
+pub(super) fn save_snapshot(run: &Running, output: &Output, with_symbols: bool) -> Result<()> {
+    let Snapshot { mut profile, copies } = run.read()?;
+    if profile.processes.is_empty() {
+        bail!("{run}: no process of it is sampled yet");
+    }
+    let files = DiskFiles::from_environment(&[]).and_copies(copies);
+    if with_symbols {
+        let warnings = resolve(&mut profile, &files, &|| false);
+        profile.run.warnings.extend(warnings);
+    }
+    let path = output.save(&profile)?;
+    files.remember();
+    tell(&told_of_cache());
+    tell(&summary(&path, &Profile::from_saved(profile)));
+    Ok(())
+}
