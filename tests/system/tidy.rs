@@ -154,6 +154,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "arena",
             "process",
             "messages",
+            "phases",
             "generated",
             "modules",
             "trampoline",

@@ -26,6 +26,7 @@
 //! | [`jumps`] | `longjmp` `_longjmp` `siglongjmp` `__longjmp_chk` | frames that are left do not return |
 //! | [`files`] | `close` `close_range` `closefrom` `dup2` `dup3` | the files of sample sources stay open |
 //! | [`calls`] | `sched_yield` | calls are counted, and sampled without a signal |
+//! | [`words`] | `csprof_count` `csprof_phase` | what the program says by `csprof.h` |
 //! | [`sandbox`] | `prctl` `syscall` `clone` `ptrace` | seccomp would make the collector's system calls deadly; threads that cannot be sampled are counted |
 //!
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
@@ -54,6 +55,7 @@ mod signals;
 mod stub;
 mod threads;
 mod view;
+mod words;
 
 use core::ffi::{c_char, c_int};
 

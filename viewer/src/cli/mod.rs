@@ -22,6 +22,7 @@ mod diff;
 mod event;
 pub mod exit_code;
 mod export;
+mod header;
 mod help;
 mod info;
 mod kept_sources;
@@ -53,6 +54,7 @@ pub use config::Config;
 pub use demo::{Demo, DemoProgram};
 pub use diff::Diff;
 pub use export::Export;
+pub use header::Header;
 pub use help::Help;
 pub use info::Info;
 pub use ledger::Ledger;
@@ -110,6 +112,7 @@ enum Command {
     Salvage(Salvage),
     Cache(CacheOf),
     Config(Config),
+    Header(Header),
     Help(Help),
     Completions(Completions),
     #[command(name = "man")]
@@ -132,7 +135,7 @@ impl Cli {
             read => read?,
         };
         // What has to do with neither profiles nor programs works whatever the file says.
-        let needs_none = ["help", "completions", "man", "cache", demo::PROGRAM];
+        let needs_none = ["help", "completions", "man", "cache", "header", demo::PROGRAM];
         if given.subcommand_name().is_some_and(|name| needs_none.contains(&name)) {
             return Self::from_arg_matches(&read(Self::command())?);
         }
@@ -185,6 +188,7 @@ impl Cli {
             Command::Salvage(salvage) => salvage.run(),
             Command::Cache(cache) => cache.run(),
             Command::Config(config) => config.run(&self.settings, Self::command()),
+            Command::Header(header) => header.run(),
             Command::Help(help) => help.run(Self::command()),
             Command::Completions(completions) => completions.run(Self::command()),
             Command::ManPages(pages) => pages.run(Self::command()),

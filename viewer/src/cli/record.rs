@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use csprof_format::launch::{MAX_SOURCES, Refused, SampleSource, SampleSources};
+use csprof_format::launch::{MAX_SOURCES, Refused, SampleSource, SampleSources, Unit};
 use csprof_format::profile::{self as saved, Exit, GENERATED_CODE};
 use csprof_format::write;
 use nix::sys::signal::Signal;
@@ -133,7 +133,8 @@ pub struct Sampling {
     /// task-clock counts CPU time at any rate, also on an overloaded machine, where perf events are
     /// allowed; it borrows SIGTRAP from programs that have no use for it. realtime counts elapsed
     /// time and so sees where threads wait; a sleep, or a wait for files, has its samples when it
-    /// is over, and none if the program is killed meanwhile. Of several sources, each is a metric
+    /// is over, and none if the program is killed meanwhile. resource:NAME@N takes a sample of each N
+    /// that the program counts itself by csprof.h (csprof header). Of several sources, each is a metric
     /// of the profile, and the first is the one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<Asked>,
@@ -387,6 +388,7 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     lines.extend(killed(profile));
     lines.extend(cause.map(|cause| format!("no samples: {cause}")));
     lines.extend(told_clustered(profile));
+    lines.extend(uncounted(&summary));
     if profile.total() > 0 {
         lines.extend(coverage(profile));
     }
@@ -438,6 +440,22 @@ fn told_by_processes(profile: &Profile) -> Vec<String> {
     });
     let more = (more > 0).then(|| format!("and {more} messages more; csprof info has them all"));
     lines.chain(more).collect()
+}
+
+/// Resources of which there are no samples.
+fn uncounted(summary: &Summary) -> Vec<String> {
+    let of = summary
+        .sources
+        .iter()
+        .filter(|source| source.metric.unit == Unit::Units.name() && source.samples.delivered == 0);
+    of.map(|source| {
+        let (name, period) = (&source.metric.source, source.metric.period);
+        format!(
+            "no samples of {name}: the program did not call csprof_count(\"{name}\", …), or each \
+             thread counted less than {period}"
+        )
+    })
+    .collect()
 }
 
 /// Says that samples came in clusters: see [`clustered`].
