@@ -15,6 +15,7 @@
 //! | [`sampler`] | signal: from registers to a counted node | no | no | no, one per thread |
 //! | [`trampoline`] | the program's own returns; signal: arming | no | no | no |
 //! | [`modules`] | setup: load map, epochs; signal: [`modules::Reading`] | setup only | setup only | no |
+//! | [`phases`] | setup: begin one; both: the present one | setup only | setup only | yes |
 //! | [`generated`] | setup: files that name generated code | yes | yes | no |
 //! | [`process`] | both: whether this process is sampled, and by what | setup only | setup only | yes, atomics |
 //! | [`arena`] | both: extents of the shared file | no | no | yes, atomics |
@@ -55,6 +56,7 @@ pub mod modules;
 pub mod occupancy;
 #[cfg(panic = "abort")]
 mod panic;
+pub mod phases;
 mod preload;
 pub mod process;
 pub mod sampler;

@@ -23,7 +23,7 @@ use crate::sealed::{SAMPLES_OF_CALLS, sealed, set_sealed};
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::{SIGNAL, loan};
 use crate::sys::{self, Clock, Disposition, Folder, Handler};
-use crate::{arch, generated, modules, thread, trampoline};
+use crate::{arch, generated, modules, phases, thread, trampoline};
 
 /// To be called before the program forbids itself system calls (seccomp(2)): from here on the
 /// collector makes none, for one that the program's filter does not know could end the process.
@@ -158,6 +158,7 @@ static FORKING: SetupLock<Option<HeldLocks>> = SetupLock::new(None);
 
 /// Given back in this order, the reverse of taking them.
 struct HeldLocks {
+    _phases: phases::HeldPhases,
     _threads: SetupGuard<'static, thread::registry::Registry>,
     modules: modules::HeldTables,
 }
@@ -173,7 +174,8 @@ pub fn before_fork() {
     thread::pause::pause_here();
     let modules = modules::hold();
     generated::before_fork();
-    let held = HeldLocks { _threads: thread::registry::lock_registry(), modules };
+    let threads = thread::registry::lock_registry();
+    let held = HeldLocks { _phases: phases::hold(), _threads: threads, modules };
     *FORKING.lock() = Some(held);
 }
 
@@ -207,6 +209,7 @@ pub fn after_fork_child() {
             SAMPLES_OF_CALLS.forget();
             generated::after_fork();
             modules::start_again();
+            phases::start_again();
             thread::pause::restart_after_fork();
             // Nothing here knows the parent's arena any more.
             parent.leave_to_child();

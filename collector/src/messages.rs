@@ -45,9 +45,13 @@ pub enum Warning {
     WaitForSignal,
     /// The C library's own profiler stays empty.
     Histogram,
+    /// There were more phases than are kept apart.
+    PhasesFull,
+    /// An amount of a resource was too large.
+    AmountRefused,
 }
 
-const _: () = assert!((Warning::Histogram as u32) < u64::BITS);
+const _: () = assert!((Warning::AmountRefused as u32) < u64::BITS);
 
 /// Those that were said, one bit each.
 static WARNED: AtomicU64 = AtomicU64::new(0);

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         ("stages.csprof", sample::of_stages()),
         ("sources.csprof", sample::of_sources()),
         ("times.csprof", sample::of_times()),
+        ("phases.csprof", sample::of_phases()),
     ];
     for (name, profile) in profiles {
         if let Err(error) = write::save_new(&profile, &Path::new(&folder).join(name)) {

@@ -17,7 +17,7 @@ pub enum FrameKind {
     Leaf = 1,
     /// A function interrupted by a signal whose handler is on the stack; keyed by its pc.
     Interrupted = 2,
-    /// The root of one thread's tree in one epoch; the address is the epoch's number.
+    /// The root of one thread's tree in one epoch and phase, whose numbers are the address.
     Root = 3,
     /// The root of paths whose outer part could not be unwound; the address is a
     /// [`PartialReason`](crate::loss::PartialReason).
@@ -73,6 +73,22 @@ impl FrameKey {
     #[must_use]
     pub const fn new(kind: FrameKind, address: u64) -> Self {
         Self((address & ADDRESS_MASK) | ((kind as u64) << ADDRESS_BITS))
+    }
+
+    /// The key of the root of a thread's tree in an epoch and phase. Bits of the phase above 24 are
+    /// dropped.
+    #[must_use]
+    pub const fn root(epoch: u32, phase: u32) -> Self {
+        Self::new(FrameKind::Root, epoch as u64 | (phase as u64) << u32::BITS)
+    }
+
+    /// Epoch and phase of a root; `None` for any other frame.
+    #[must_use]
+    pub const fn epoch_and_phase(self) -> Option<(u32, u32)> {
+        match self.kind() {
+            FrameKind::Root => Some((self.address() as u32, (self.address() >> u32::BITS) as u32)),
+            _ => None,
+        }
     }
 
     /// The same frame with samples of the metric with this number, below
@@ -136,6 +152,9 @@ mod tests {
         assert_eq!((other.kind(), other.address(), other.metric()), (key.kind(), key.address(), 2));
         assert_eq!(FrameKey::from_bits(other.to_bits()), Some(other));
         assert_eq!(other.of_metric(0), key);
+        assert_eq!(FrameKey::root(u32::MAX, 4096).epoch_and_phase(), Some((u32::MAX, 4096)));
+        assert_eq!(FrameKey::root(7, 0), FrameKey::new(FrameKind::Root, 7));
+        assert_eq!(key.epoch_and_phase(), None);
     }
 
     #[test]

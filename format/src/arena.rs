@@ -24,7 +24,9 @@
 
 mod log;
 
-pub use self::log::{LoadRecord, LogRecord, LogRecordHeader, TAIL, epoch_reason};
+pub use self::log::{
+    LoadRecord, LogRecord, LogRecordHeader, MOST_PHASES, PHASE_NAME, TAIL, epoch_reason,
+};
 use crate::address::FrameKey;
 use crate::launch::{Detail, KernelEvent, LABEL_BYTES, MAX_SOURCES, SampleSource};
 use crate::loss::{LossReason, PartialReason};

@@ -12,8 +12,8 @@ use crate::error::ErrorKind;
 use crate::ids::FrameId;
 use crate::kind::BlockKind;
 use crate::profile::{
-    Account, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, ModuleFile, Process, Profile,
-    SampleTime, SourceFile, TailCall, Thread, Tree,
+    Account, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, ModuleFile, Phase, Process,
+    Profile, SampleTime, SourceFile, TailCall, Thread, Tree,
 };
 use crate::violation::{Fault, Violation};
 
@@ -124,6 +124,7 @@ impl Budget {
             BlockKind::Stages => size_of::<String>(),
             BlockKind::Sources => size_of::<SourceFile>(),
             BlockKind::Times => TIME as usize,
+            BlockKind::Phases => size_of::<Phase>(),
         };
         let decoded = u64::from(decoded);
         let contents = match kind {

@@ -75,6 +75,8 @@ kinds! {
     Sources = 20, "source file", "source files";
     /// When samples were taken.
     Times = 21, "time", "times of samples";
+    /// Epochs in phases.
+    Phases = 22, "phase", "phases";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -99,7 +101,7 @@ impl BlockKind {
         // that were merged, all that they measured; accounts only explain, the program's
         // structure only adds rows, files only serve to find more names, without its stages a
         // profile shows all frames, source files may be on the reader's machine, and nodes have
-        // all samples whenever they were taken.
+        // all samples whenever they were taken, and epochs without the names of phases.
         !matches!(
             self,
             Self::Functions
@@ -113,6 +115,7 @@ impl BlockKind {
                 | Self::Stages
                 | Self::Sources
                 | Self::Times
+                | Self::Phases
         )
     }
 }

@@ -11,7 +11,7 @@
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
 //! profile is written and after one is read. [`RunInfo`], [`Metric`], [`ThreadShare`], [`Module`],
 //! [`Process`], [`Thread`], [`Epoch`], [`MergedRun`], [`Account`], [`Loop`], [`InLoop`],
-//! [`TailCall`], [`ModuleFile`] and [`SourceFile`] are stored as they stand here, field by field: a
+//! [`TailCall`], [`ModuleFile`], [`SourceFile`] and [`Phase`] are stored as they stand here, field by field: a
 //! change to one of them is a new version of its block, and needs a copy of the old type for old
 //! files.
 
@@ -90,6 +90,8 @@ pub struct Profile {
     /// [place](SampleTime::place) in each, none of one place twice. A node has at least as many
     /// samples of a metric as there are here; of the others it is not known.
     pub times: Vec<SampleTime>,
+    /// The epochs that are in a phase, in ascending order, none twice. Mostly empty.
+    pub phases: Vec<Phase>,
 }
 
 impl Profile {
@@ -128,6 +130,13 @@ impl Profile {
         let Thread { signals, delivered, recorded, partial, .. } = self.threads[thread.index()];
         let all = ThreadShare { signals, delivered, recorded, partial };
         self.further.iter().map(share).fold(all, ThreadShare::without)
+    }
+
+    /// The phase that an epoch is in, by name.
+    #[must_use]
+    pub fn phase_of(&self, epoch: EpochId) -> Option<&str> {
+        let place = self.phases.binary_search_by_key(&epoch, |phase| phase.epoch).ok()?;
+        self.phases.get(place).map(|phase| &*phase.name)
     }
 
     /// The files that a module without a build id was, as far as that is known.
@@ -418,6 +427,21 @@ pub struct Epoch {
     pub load_map: Vec<Mapping>,
 }
 
+/// An epoch in which the process said that it was doing what has this name.
+///
+/// A process may come back to a phase: an epoch has all of a phase, from its first beginning on, in
+/// which every address means one thing. Several epochs may have one name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phase {
+    /// The epoch.
+    pub epoch: EpochId,
+    /// Its name: from 1 to [`MAX_PHASE`] bytes.
+    pub name: String,
+}
+
+/// Most bytes of the name of a phase, as it is saved.
+pub const MAX_PHASE: usize = 512;
+
 /// Why an epoch began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EpochReason {
@@ -428,7 +452,7 @@ pub enum EpochReason {
     AddressReuse,
     /// `--epoch-per-load` was asked for, and a module was loaded.
     Load,
-    /// The program asked for it.
+    /// The program asked for it: a phase began.
     Request,
 }
 

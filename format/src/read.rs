@@ -321,6 +321,7 @@ impl Reader {
             BlockKind::Times => {
                 decode::<TimeColumns>(payload)?.append(&mut profile.times, &profile.trees)
             }
+            BlockKind::Phases => rows(payload, &mut profile.phases),
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -393,6 +394,7 @@ impl Reader {
             BlockKind::Stages => profile.stages.len(),
             BlockKind::Sources => profile.sources.len(),
             BlockKind::Times => profile.times.len(),
+            BlockKind::Phases => profile.phases.len(),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::loss::LossReason;
 use crate::profile::{Nodes, Profile, Sites, Structure, SymbolSource, ThreadShare};
 use crate::read::{Reader, load, scan};
 use crate::validate::{self, validate};
-use crate::version::{MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_TIMES};
+use crate::version::{MINOR_OF_PHASES, MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_TIMES};
 
 /// Stands for text that was lost.
 const LOST: &str = "[lost]";
@@ -46,6 +46,8 @@ pub struct Salvaged {
     pub lost_sources: bool,
     /// Whether times of samples were dropped, or may have been where the file is cut off.
     pub lost_times: bool,
+    /// Whether names of phases were dropped, or may have been where the file is cut off.
+    pub lost_phases: bool,
     /// Whether more source files may have stood where the file is cut off.
     pub may_lack_sources: bool,
 }
@@ -70,6 +72,7 @@ impl fmt::Display for Salvaged {
         f.write_str(if self.lost_stages { ", the stages to begin with" } else { "" })?;
         f.write_str(if self.lost_sources { ", lines of source files" } else { "" })?;
         f.write_str(if self.lost_times { ", times of samples" } else { "" })?;
+        f.write_str(if self.lost_phases { ", names of phases" } else { "" })?;
         f.write_str(" are lost")?;
         let is_unsure = self.may_lack_sources && !self.lost_sources;
         f.write_str(if is_unsure { ", lines of source files may be" } else { "" })?;
@@ -89,6 +92,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let had_structure = scan.header.minor >= MINOR_OF_STRUCTURE;
     let had_sources = scan.header.minor >= MINOR_OF_SOURCES;
     let had_times = scan.header.minor >= MINOR_OF_TIMES;
+    let had_phases = scan.header.minor >= MINOR_OF_PHASES;
     let mut reader = Reader::new(scan.header, bytes.len());
     let mut damage = None;
     let mut closed = Vec::new();
@@ -96,6 +100,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let mut lost_stages = false;
     let mut lost_sources = false;
     let mut lost_times = false;
+    let mut lost_phases = false;
     for (index, block) in scan.blocks.iter().enumerate() {
         let kind = BlockKind::from_u16(block.header.kind);
         if kind.is_some_and(|kind| closed.contains(&kind)) {
@@ -111,6 +116,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         lost_stages |= kind == Some(BlockKind::Stages);
         lost_sources |= kind == Some(BlockKind::Sources);
         lost_times |= kind == Some(BlockKind::Times);
+        lost_phases |= kind == Some(BlockKind::Phases);
         reader.cut(before.0, before.1);
         match kind {
             Some(kind @ (BlockKind::Strings | BlockKind::Nodes)) => closed.push(kind),
@@ -127,6 +133,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
                 | BlockKind::Stages
                 | BlockKind::Sources
                 | BlockKind::Times
+                | BlockKind::Phases
                 | BlockKind::End,
             )
             | None => {}
@@ -180,6 +187,11 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         lost_times = true;
         profile.times.clear();
     }
+    lost_phases |= is_cut && had_phases;
+    if damage.is_some() && validate::phases(&profile).is_err() {
+        lost_phases = true;
+        profile.phases.clear();
+    }
     // A part of it would say of other frames that they are in no loop.
     let structure_lost = is_cut || strings_lost || closed.contains(&BlockKind::Loops);
     let is_wrong = damage.is_some() && validate::structure(&profile).is_err();
@@ -201,6 +213,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         lost_stages,
         lost_sources,
         lost_times,
+        lost_phases,
         may_lack_sources,
     };
     if salvaged.damage.is_some() {

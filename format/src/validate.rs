@@ -9,8 +9,8 @@ use crate::address::FrameKind;
 use crate::ids::{ModuleId, StringId, ThreadId};
 use crate::kind::BlockKind;
 use crate::profile::{
-    Frame, FurtherMetric, MAX_METRICS, MAX_STAGE, MAX_STAGES, MAX_TAIL_CALLS, Profile, SampleTime,
-    Structure, SymbolSource, Thread,
+    Frame, FurtherMetric, MAX_METRICS, MAX_PHASE, MAX_STAGE, MAX_STAGES, MAX_TAIL_CALLS, Profile,
+    SampleTime, Structure, SymbolSource, Thread,
 };
 pub use crate::violation::{Fault, Violation};
 
@@ -33,7 +33,8 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
     files(profile)?;
     stages(profile)?;
     sources(profile)?;
-    times(profile)
+    times(profile)?;
+    phases(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -512,6 +513,24 @@ fn stages(profile: &Profile) -> Result<(), Violation> {
         Some(element) => Err(broken(BlockKind::Stages, element, Fault::Stage)),
         None => Ok(()),
     }
+}
+
+/// Phases are of epochs that there are, in order, and have names.
+pub(crate) fn phases(profile: &Profile) -> Result<(), Violation> {
+    let mut before = None;
+    for (check, phase) in enumerate(BlockKind::Phases, &profile.phases) {
+        check.names("epoch", phase.epoch.0, &profile.epochs)?;
+        let fault = if before.is_some_and(|before| before >= phase.epoch) {
+            Fault::Order
+        } else if !(1..=MAX_PHASE).contains(&phase.name.len()) {
+            Fault::PhaseName
+        } else {
+            before = Some(phase.epoch);
+            continue;
+        };
+        return Err(broken(check.table, check.element, fault));
+    }
+    Ok(())
 }
 
 /// Source files are of paths and modules that there are, in order, and have the lines they tell of.

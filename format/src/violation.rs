@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::kind::BlockKind;
-use crate::profile::{MAX_STAGE, MAX_STAGES, MAX_TAIL_CALLS};
+use crate::profile::{MAX_PHASE, MAX_STAGE, MAX_STAGES, MAX_TAIL_CALLS};
 
 /// An invariant that does not hold: which element of which table, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +115,8 @@ pub enum Fault {
     },
     /// The stage is longer than one may be, or there are too many before it.
     Stage,
+    /// The phase has no name, or too long a one.
+    PhaseName,
     /// The modules, stretches or text of a source file do not go together.
     Source,
     /// The tree has no nodes.
@@ -219,6 +221,7 @@ impl fmt::Display for Violation {
                 f,
                 "has more than {MAX_STAGE} bytes, or is beyond the {MAX_STAGES} there may be"
             ),
+            Fault::PhaseName => write!(f, "has no name of 1 to {MAX_PHASE} bytes"),
             Fault::Source => {
                 f.write_str("has modules or stretches of lines out of order, or lines without text")
             }

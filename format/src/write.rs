@@ -27,8 +27,8 @@ use crate::sections::{
 };
 use crate::validate::validate;
 use crate::version::{
-    MAJOR, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_RUNS, MINOR_OF_SAMPLES, MINOR_OF_SOURCES,
-    MINOR_OF_STRUCTURE, MINOR_OF_TIMES,
+    MAJOR, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_PHASES, MINOR_OF_RUNS, MINOR_OF_SAMPLES,
+    MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_TIMES,
 };
 use crate::whole_file::Temporary;
 
@@ -52,6 +52,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let mut blocks = Blocks { out, bytes, written: 0, number: 0, run, several, budget };
     // The least version that has all there is to write, so that older readers need not wonder.
     let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
+        _ if !profile.phases.is_empty() => MINOR_OF_PHASES,
         _ if !profile.times.is_empty() => MINOR_OF_TIMES,
         _ if !profile.sources.is_empty() => MINOR_OF_SOURCES,
         _ if !profile.files.is_empty() || !profile.stages.is_empty() => MINOR_OF_FILES,
@@ -85,6 +86,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     blocks.rows(BlockKind::Sources, &profile.sources)?;
     let times = |rows: &[SampleTime]| TimeColumns::new(rows, &profile.trees);
     blocks.columns(BlockKind::Times, &profile.times, times)?;
+    blocks.rows(BlockKind::Phases, &profile.phases)?;
     let end = End {
         blocks: blocks.number,
         nodes: profile.nodes.len() as u64,

@@ -5,8 +5,9 @@ use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
     Account, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping,
-    MergedRun, Metric, Module, ModuleFile, Origin, Process, Profile, RunInfo, SampleTime, Sites,
-    SourceDoubt, SourceFile, SymbolSource, TailCall, Thread, ThreadAccount, ThreadShare, Tree,
+    MergedRun, Metric, Module, ModuleFile, Origin, Phase, Process, Profile, RunInfo, SampleTime,
+    Sites, SourceDoubt, SourceFile, SymbolSource, TailCall, Thread, ThreadAccount, ThreadShare,
+    Tree,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -116,6 +117,10 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
             }
             sources(&mut profile, &mut choices);
             times(&mut profile, &mut choices);
+            for epoch in (0..profile.epochs.len()).filter(|_| choices.below(2) > 0) {
+                let name = "p".repeat(1 + choices.below(5));
+                profile.phases.push(Phase { epoch: EpochId::from_index(epoch), name });
+            }
             profile
         })
 }

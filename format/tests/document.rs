@@ -102,6 +102,7 @@ fn example() -> Profile {
         stages: Vec::new(),
         sources: Vec::new(),
         times: Vec::new(),
+        phases: Vec::new(),
     }
 }
 

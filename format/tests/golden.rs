@@ -71,6 +71,14 @@ fn version_1_6() {
     assert_eq!(file[0x0a], 6);
 }
 
+#[test]
+fn version_1_7() {
+    let file = golden("v1/phases.csprof");
+    let profile = read::read(&file).expect("version 1.7 is readable");
+    assert_eq!(profile, sample::of_phases());
+    assert_eq!(file[0x0a], 7);
+}
+
 /// Of one metric, the payloads are still those of version 1.0, bit for bit.
 #[test]
 fn one_metric_is_written_as_ever() {

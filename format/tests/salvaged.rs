@@ -102,6 +102,17 @@ fn lost_stages_cost_nothing_else() {
 }
 
 #[test]
+fn lost_phases_cost_nothing_else() {
+    let salvaged = damaged_of(&sample::of_phases(), 22);
+    assert!(salvaged.profile.phases.is_empty());
+    assert!(salvaged.to_string().contains("names of phases are lost"), "{salvaged}");
+    assert_eq!((salvaged.lost_samples, salvaged.lost_symbols), (0, false));
+    let elsewhere = damaged_of(&sample::of_phases(), 12);
+    assert_eq!(elsewhere.profile.phases, sample::of_phases().phases);
+    assert!(!elsewhere.to_string().contains("phases"), "{elsewhere}");
+}
+
+#[test]
 fn lost_sources_cost_nothing_else() {
     let whole = sample::of_sources();
     let salvaged = damaged_of(&whole, 20);

@@ -6,8 +6,8 @@ use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, Stri
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
     Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping, Metric,
-    Module, ModuleFile, Nodes, Origin, Process, Profile, RunInfo, SampleTime, Sites, SourceDoubt,
-    SourceFile, Stretch, Structure, SymbolSource, TailCall, Thread, ThreadShare, Tree,
+    Module, ModuleFile, Nodes, Origin, Phase, Process, Profile, RunInfo, SampleTime, Sites,
+    SourceDoubt, SourceFile, Stretch, Structure, SymbolSource, TailCall, Thread, ThreadShare, Tree,
 };
 
 /// The same of two metrics: some of the samples are of elapsed time.
@@ -115,6 +115,12 @@ pub(crate) fn of_times() -> Profile {
         time(1 << 40, 14, 1),
     ];
     Profile { times, ..profile() }
+}
+
+/// The same with two epochs in phases.
+pub(crate) fn of_phases() -> Profile {
+    let phase = |epoch, name: &str| Phase { epoch: EpochId(epoch), name: name.to_owned() };
+    Profile { phases: vec![phase(1, "größe"), phase(2, "solve \u{1b}")], ..profile() }
 }
 
 /// Figure 1 of the ICS'05 paper in spirit: `a` and `b` share the cost of `c`, which inlines `d`.
@@ -319,6 +325,7 @@ pub(crate) fn profile() -> Profile {
         stages: Vec::new(),
         sources: Vec::new(),
         times: Vec::new(),
+        phases: Vec::new(),
     }
 }
 

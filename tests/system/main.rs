@@ -68,6 +68,7 @@ mod runs;
 mod symbolize;
 /// The viewer on a terminal, and what happens without one.
 mod viewer;
+mod words;
 
 // The sources and documents themselves.
 

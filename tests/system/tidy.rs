@@ -155,6 +155,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "arena",
             "process",
             "messages",
+            "phases",
             "generated",
             "modules",
             "trampoline",

@@ -44,14 +44,16 @@ pub struct Sampler {
     pub arena: ThreadArena,
     /// The epoch of `root`; `None` before the first sample.
     epoch: Option<u32>,
-    /// Root node of the present epoch.
+    /// The phase of `root`.
+    phase: u32,
+    /// Root node of the present epoch and phase; 0 before the first sample.
     root: u32,
-    /// Roots of partial paths in the present epoch; 0 where there is none yet.
+    /// Roots of partial paths below it; 0 where there is none yet.
     partial_roots: [u32; PartialReason::COUNT],
     /// The cached path.
     path: Path,
-    /// The epoch to which the nodes of the cached path belong.
-    path_epoch: Option<u32>,
+    /// The root above the nodes of the cached path.
+    path_root: u32,
     /// The frames of the present sample.
     walked: Walked,
     /// What walking may still cost.
@@ -117,10 +119,11 @@ impl Sampler {
         Self {
             arena,
             epoch: None,
+            phase: 0,
             root: 0,
             partial_roots: [0; PartialReason::COUNT],
             path,
-            path_epoch: None,
+            path_root: 0,
             walked,
             effort: Effort::of_new_thread(),
             effort_of_calls: Effort::of_new_thread(),

@@ -31,6 +31,7 @@ use crate::arch::unwind::inference::{Above, uses_word};
 use crate::arch::unwind::registers::{Register, Registers};
 use crate::cct;
 use crate::modules::{LoadMap, foreign, rules};
+use crate::phases;
 use crate::process;
 use crate::sys::{self, Clock};
 use crate::trampoline::entry::is_trampoline_code;
@@ -58,9 +59,9 @@ impl Sampler {
         result.ok()
     }
 
-    /// Whether the nodes of the cached path are those of the present epoch.
+    /// Whether the nodes of the cached path are those of the present epoch and phase.
     fn knows_path(&self) -> bool {
-        self.path_epoch == self.epoch
+        self.path_root == self.root
     }
 
     /// Adds a sample to the tree, and arms. Returns its node.
@@ -78,8 +79,10 @@ impl Sampler {
         self.cache.prepare(map.generation);
         self.uses.prepare(map.generation);
         // A tree may be ahead of the map, never behind.
-        if self.epoch.is_none_or(|epoch| epoch < map.epoch) {
-            self.enter_epoch(map.epoch)?;
+        let phase = phases::present();
+        if self.epoch.is_none_or(|epoch| epoch < map.epoch) || self.phase != phase {
+            let epoch = self.epoch.map_or(map.epoch, |epoch| epoch.max(map.epoch));
+            self.enter(epoch, phase)?;
         }
 
         // 1. Walk.
@@ -89,7 +92,7 @@ impl Sampler {
         if taken.met.next_epoch && self.epoch == Some(map.epoch) {
             let next = map.epoch.wrapping_add(1);
             foreign::await_epoch(next);
-            self.enter_epoch(next)?;
+            self.enter(next, phase)?;
             taken = self.take_path(sample, &stack);
         }
         let Taken { met, partial, armed_index, left } = taken;
@@ -303,7 +306,7 @@ impl Sampler {
             self.arena.record_mut().lost_returns += (known - 1 + same) as u64;
             return;
         }
-        self.path_epoch = self.epoch;
+        self.path_root = self.root;
         let innermost = self.path.len() - 1;
         let target = self.path.nearest_safe(innermost);
         let inner = self.path.entry(innermost);
@@ -316,14 +319,15 @@ impl Sampler {
         }
     }
 
-    /// Begins the tree of an epoch. The nodes of the cached path belong to the last one;
-    /// activations that return before the next sample still count there.
-    fn enter_epoch(&mut self, epoch: u32) -> Result<(), LossReason> {
-        let key = FrameKey::new(FrameKind::Root, u64::from(epoch));
+    /// Begins the tree of an epoch and phase, or goes on with it. The nodes of the cached path belong
+    /// to the last one; activations that return before the next sample still count there.
+    fn enter(&mut self, epoch: u32, phase: u32) -> Result<(), LossReason> {
+        let key = FrameKey::root(epoch, phase);
         let root = cct::child(&mut self.arena, 0, key).ok_or(LossReason::ArenaFull)?;
         self.root = root;
         self.partial_roots = [0; PartialReason::COUNT];
         self.epoch = Some(epoch);
+        self.phase = phase;
         Ok(())
     }
 

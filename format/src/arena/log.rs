@@ -32,6 +32,7 @@ enum LogKind {
     PerfMap = 6,
     Jitdump = 7,
     Temporary = 8,
+    Phase = 9,
 }
 
 /// Why an epoch began, as stored in the log.
@@ -89,7 +90,20 @@ pub enum LogRecord {
         /// Where they end in that file.
         length: u64,
     },
+    /// A phase begins for the first time; see [`FrameKey::root`](crate::address::FrameKey::root).
+    Phase {
+        /// Its number in the process, from 1 to [`MOST_PHASES`].
+        number: u32,
+        /// What the program calls it: at most [`PHASE_NAME`] bytes, not empty.
+        name: Vec<u8>,
+    },
 }
+
+/// Most phases of a process.
+pub const MOST_PHASES: usize = 4096;
+
+/// Most bytes of the name of a phase.
+pub const PHASE_NAME: usize = 128;
 
 /// Most bytes by which a file is known again: see [`LogRecord::Temporary`].
 pub const TAIL: usize = 128;
@@ -162,6 +176,11 @@ impl LogRecord {
                 put_bytes(&mut payload, tail);
                 LogKind::Temporary
             }
+            Self::Phase { number, name } => {
+                put_u32(&mut payload, *number);
+                put_bytes(&mut payload, name);
+                LogKind::Phase
+            }
         };
         put_u32(out, kind as u32);
         put_u32(out, payload.len() as u32);
@@ -212,6 +231,9 @@ impl LogRecord {
             k if k == LogKind::Temporary as u32 => {
                 let (device, inode, length) = (payload.u64()?, payload.u64()?, payload.u64()?);
                 Self::Temporary { device, inode, tail: payload.bytes()?, length }
+            }
+            k if k == LogKind::Phase as u32 => {
+                Self::Phase { number: payload.u32()?, name: payload.bytes()? }
             }
             _ => return None,
         };
@@ -307,6 +329,7 @@ mod tests {
                 tail: b"10 f\n".to_vec(),
                 length: 5,
             },
+            LogRecord::Phase { number: 7, name: b"assemble".to_vec() },
         ];
         for record in records {
             let mut bytes = Vec::new();

@@ -26,6 +26,7 @@ mod event;
 mod events;
 pub mod exit_code;
 mod export;
+mod header;
 mod help;
 mod info;
 mod kept_sources;
@@ -64,6 +65,7 @@ pub use demo::{Demo, DemoProgram};
 pub use diff::Diff;
 pub use events::Events;
 pub use export::Export;
+pub use header::Header;
 pub use help::Help;
 pub use info::Info;
 pub use ledger::Ledger;
@@ -128,6 +130,7 @@ enum Command {
     Salvage(Salvage),
     Cache(CacheOf),
     Config(Config),
+    Header(Header),
     Help(Help),
     Completions(Completions),
     #[command(name = "man")]
@@ -150,7 +153,7 @@ impl Cli {
             read => read?,
         };
         // What has to do with neither profiles nor programs works whatever the file says.
-        let needs_none = ["events", "help", "completions", "man", "cache", demo::PROGRAM];
+        let needs_none = ["events", "header", "help", "completions", "man", "cache", demo::PROGRAM];
         if given.subcommand_name().is_some_and(|name| needs_none.contains(&name)) {
             return Self::from_arg_matches(&read(Self::command())?);
         }
@@ -208,6 +211,7 @@ impl Cli {
             Command::Salvage(salvage) => salvage.run(),
             Command::Cache(cache) => cache.run(),
             Command::Config(config) => config.run(&self.settings, Self::command()),
+            Command::Header(header) => header.run(),
             Command::Help(help) => help.run(Self::command()),
             Command::Completions(completions) => completions.run(Self::command()),
             Command::ManPages(pages) => pages.run(Self::command()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use csprof_format::launch::{MAX_SOURCES, Refused, SampleSource, SampleSources};
+use csprof_format::launch::{MAX_SOURCES, Refused, SampleSource, SampleSources, Unit};
 use csprof_format::profile::{self as saved, Exit, GENERATED_CODE};
 use csprof_format::write;
 use nix::sys::signal::Signal;
@@ -183,10 +183,11 @@ pub struct Sampling {
     /// is over, and none if the program is killed meanwhile. alloc counts bytes asked of malloc,
     /// alloc-calls how often, leak those that are not given back. io counts bytes read
     /// (io-read@64K) and written (io-write), and elapsed time in these calls (io-time@1ms); lock
-    /// counts elapsed time in which threads wait for each other, mpi that in calls of MPI. Any event of the kernel's or the
-    /// processor's is a source, too (csprof events lists them): EVENT@N makes each N of them a
-    /// sample, so cache-misses@10000 is one each 10 000; cycles@f1000 about 1000 a second. Only
-    /// what the program itself does counts; EVENT:k adds the kernel on its behalf. Of several
+    /// counts elapsed time in which threads wait for each other, mpi that in calls of MPI. Any event
+    /// of the kernel's or the processor's is a source, too (csprof events lists them): EVENT@N makes
+    /// each N of them a sample, so cache-misses@10000 is one each 10 000; cycles@f1000 about 1000 a second. Only
+    /// what the program itself does counts; EVENT:k adds the kernel on its behalf. resource:NAME@N
+    /// takes a sample of each N that the program counts itself by csprof.h (csprof header). Of several
     /// sources, each is a metric of the profile, and the first is the one that reports and the
     /// viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
@@ -442,6 +443,7 @@ pub(super) fn summary(path: &Path, profile: &Profile) -> Vec<String> {
     lines.extend(killed(profile));
     lines.extend(cause.map(|cause| format!("no samples: {cause}")));
     lines.extend(told_clustered(profile));
+    lines.extend(uncounted(&summary));
     if profile.total() > 0 {
         lines.extend(coverage(profile));
     }
@@ -502,6 +504,22 @@ fn told_by_processes(profile: &Profile) -> Vec<String> {
     });
     let more = (more > 0).then(|| format!("and {more} messages more; csprof info has them all"));
     lines.chain(more).collect()
+}
+
+/// Resources of which there are no samples.
+fn uncounted(summary: &Summary) -> Vec<String> {
+    let of = summary
+        .sources
+        .iter()
+        .filter(|source| source.metric.unit == Unit::Units.name() && source.samples.delivered == 0);
+    of.map(|source| {
+        let (name, period) = (&source.metric.source, source.metric.period);
+        format!(
+            "no samples of {name}: the program did not call csprof_count(\"{name}\", …), or each \
+             thread counted less than {period}"
+        )
+    })
+    .collect()
 }
 
 /// Says that samples came in clusters: see [`clustered`].

@@ -23,7 +23,7 @@ use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
     Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, Module, ModuleFile, Origin,
-    Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree,
+    Phase, Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree,
 };
 
 use super::arena_read::{Arena, ArenaThread};
@@ -68,6 +68,7 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         modules: HashMap::new(),
         frames: HashMap::new(),
         generated: Generated::default(),
+        epochs_of_arena: Vec::new(),
     };
     gathering.profile.run.trampoline =
         arenas.iter().any(|arena| arena.header.flags & FLAG_TRAMPOLINE != 0);
@@ -110,6 +111,8 @@ struct Gathering {
     modules: HashMap<ModuleKey, ModuleId>,
     frames: HashMap<Frame, FrameId>,
     generated: Generated,
+    /// The number that each epoch of the profile has in its arena: that of the load map.
+    epochs_of_arena: Vec<u32>,
 }
 
 /// A process, the last of these, and those that it was forked from without an exec in between: its
@@ -190,6 +193,7 @@ impl Gathering {
                 LogRecord::Load(_)
                 | LogRecord::Unload { .. }
                 | LogRecord::Epoch { .. }
+                | LogRecord::Phase { .. }
                 | LogRecord::PerfMap { .. }
                 | LogRecord::Jitdump(_)
                 | LogRecord::Temporary { .. } => {}
@@ -234,8 +238,7 @@ impl Gathering {
             .warnings
             .extend(load_maps.warnings.drain(..).map(|warning| format!("{name}: {warning}")));
 
-        let first_epoch = self.profile.epochs.len();
-        self.epochs(id, header.start_ns, &load_maps);
+        let epochs = self.epochs(id, header.start_ns, &load_maps, &trees);
         self.name_generated(&name, arena, &trees, &load_maps, family, files);
         let mut unreadable = 0;
         for (thread, placed) in arena.threads.iter().zip(trees) {
@@ -247,7 +250,7 @@ impl Gathering {
                 LossReason::Unreadable
             };
             let before = self.profile.times.len();
-            let unplaced = self.thread(id, thread, &placed, &load_maps, first_epoch, missing);
+            let unplaced = self.thread(id, thread, &placed, &epochs, missing);
             unreadable += if missing == LossReason::Unreadable { unplaced } else { 0 };
             if header.flags & FLAG_TIMES != 0 {
                 let timed = self.profile.times[before..].iter().map(|row| u64::from(row.samples));
@@ -266,32 +269,51 @@ impl Gathering {
         }
     }
 
-    /// Adds the epochs of a process, in order of their numbers.
-    fn epochs(&mut self, process: ProcessId, process_start_ns: u64, load_maps: &LoadMaps<'_>) {
-        for (number, epoch) in &load_maps.epochs {
-            let load_map = epoch
-                .mappings
-                .iter()
-                .map(|placed| {
-                    let module = self.module_of(placed.load);
-                    placed.mapping(module)
-                })
-                .collect();
-            let reason = match epoch.reason {
+    /// Adds the epochs of a process, in order of their numbers, and for each phase that began or has
+    /// nodes in one a further epoch, in which addresses mean the same. Returns which is where.
+    fn epochs(
+        &mut self,
+        process: ProcessId,
+        process_start_ns: u64,
+        load_maps: &LoadMaps<'_>,
+        trees: &[PlacedNodes],
+    ) -> BTreeMap<EpochAndPhase, EpochId> {
+        let mut places: BTreeMap<EpochAndPhase, EpochId> = BTreeMap::new();
+        let of_phases = load_maps.phases.iter().map(|(&phase, begin)| (begin.epoch, phase));
+        let with_nodes = trees.iter().flat_map(|placed| placed.by_epoch.keys().copied());
+        let without_phase = load_maps.epochs.keys().map(|&epoch| (epoch, 0));
+        for place in without_phase.chain(of_phases).chain(with_nodes) {
+            places.insert(place, EpochId::default());
+        }
+        let has_phases = places.keys().any(|&(_, phase)| phase > 0);
+        for (number, (&(epoch, phase), id)) in (0..).zip(&mut places) {
+            let known = load_maps.epochs.get(&epoch);
+            let load_map = known.map_or(&[][..], |known| &known.mappings).iter().map(|placed| {
+                let module = self.module_of(placed.load);
+                placed.mapping(module)
+            });
+            let load_map = load_map.collect();
+            let begin = load_maps.phases.get(&phase);
+            let reason = match known.map_or(epoch_reason::START, |known| known.reason) {
+                _ if phase > 0 => EpochReason::Request,
                 epoch_reason::ADDRESS_REUSE => EpochReason::AddressReuse,
                 epoch_reason::LOAD => EpochReason::Load,
                 epoch_reason::REQUEST => EpochReason::Request,
                 _ => EpochReason::Start,
             };
-            let start_ns = self.since_start(epoch.start_ns.max(process_start_ns));
-            self.profile.epochs.push(Epoch {
-                process,
-                number: *number,
-                reason,
-                start_ns,
-                load_map,
-            });
+            let of_epoch = known.map_or(0, |known| known.start_ns);
+            let start_ns = begin.map_or(0, |begin| begin.start_ns).max(of_epoch);
+            let start_ns = self.since_start(start_ns.max(process_start_ns));
+            *id = EpochId::from_index(self.profile.epochs.len());
+            let number = if has_phases { number } else { epoch };
+            self.profile.epochs.push(Epoch { process, number, reason, start_ns, load_map });
+            self.epochs_of_arena.push(epoch);
+            if let Some(begin) = begin {
+                let name = String::from_utf8_lossy(begin.name).into_owned();
+                self.profile.phases.push(Phase { epoch: *id, name });
+            }
         }
+        places
     }
 
     /// Adds a thread with its trees. Returns how many of its samples could not be placed, which are
@@ -301,8 +323,7 @@ impl Gathering {
         process: ProcessId,
         thread: &ArenaThread,
         placed: &PlacedNodes,
-        load_maps: &LoadMaps<'_>,
-        first_epoch: usize,
+        epochs: &BTreeMap<EpochAndPhase, EpochId>,
         missing: LossReason,
     ) -> u64 {
         let id = ThreadId::from_index(self.profile.threads.len());
@@ -311,9 +332,8 @@ impl Gathering {
 
         let mut by_metric = ByMetric::default();
         let mut numbers = Numbers::of(thread);
-        for (position, number) in load_maps.epochs.keys().enumerate() {
-            let Some(nodes) = placed.by_epoch.get(number) else { continue };
-            let epoch = EpochId::from_index(first_epoch + position);
+        for (place, &epoch) in epochs {
+            let Some(nodes) = placed.by_epoch.get(place) else { continue };
             self.tree(id, epoch, thread, nodes, &mut by_metric, &mut numbers);
         }
         self.times(thread, process, &numbers);
@@ -456,7 +476,7 @@ impl Gathering {
     ) {
         let mut addresses: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
         for (thread, placed) in arena.threads.iter().zip(trees) {
-            for (number, nodes) in &placed.by_epoch {
+            for ((number, _), nodes) in &placed.by_epoch {
                 let mappings = load_maps.epochs.get(number).map_or(&[][..], |map| &map.mappings);
                 let keys = nodes.iter().filter_map(|&node| thread.nodes[node as usize].key);
                 let lookups = keys.filter_map(code_address).filter(|lookup| {
@@ -489,7 +509,7 @@ impl Gathering {
     /// The frame of generated code at an address, if a file names it.
     fn generated_frame(&mut self, epoch: EpochId, key: FrameKey) -> Option<Frame> {
         let (kind, address) = (key.kind(), key.address());
-        let number = self.profile.epochs[epoch.index()].number;
+        let number = self.epochs_of_arena[epoch.index()];
         let (symbol, line) = self.generated.names.at(number, code_address(key)?)?;
         let (symbol, line) = (symbol.clone(), line.cloned());
         let module = self.module(GENERATED_CODE.as_bytes(), &[], None);
@@ -656,21 +676,24 @@ fn account(arena: &Arena, earlier_ns: u64) -> Account {
     }
 }
 
-/// The nodes of a thread that can be placed in a tree, by epoch number; ascending within each.
+/// The numbers of an epoch and of a phase, in the arena; of the phase 0 if there is none.
+type EpochAndPhase = (u32, u32);
+
+/// The nodes of a thread that can be placed in a tree, by epoch and phase; ascending within each.
 struct PlacedNodes {
-    by_epoch: BTreeMap<u32, Vec<u32>>,
+    by_epoch: BTreeMap<EpochAndPhase, Vec<u32>>,
 }
 
 /// Follows every node to its root. Nodes are only ever appended below existing ones, so a node's
 /// parent has a smaller number; what says otherwise is damage and is left out, with all below it.
 fn placed_nodes(thread: &ArenaThread, load_maps: &mut LoadMaps<'_>) -> PlacedNodes {
-    let mut epoch_of: Vec<Option<u32>> = vec![None; thread.nodes.len()];
-    let mut by_epoch: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut epoch_of: Vec<Option<EpochAndPhase>> = vec![None; thread.nodes.len()];
+    let mut by_epoch: BTreeMap<EpochAndPhase, Vec<u32>> = BTreeMap::new();
     for (number, node) in thread.nodes.iter().enumerate().skip(1) {
         let epoch = match node.key {
-            Some(key) if node.parent == 0 && key.kind() == FrameKind::Root => {
-                u32::try_from(key.address()).ok()
-            }
+            Some(key) if node.parent == 0 => key
+                .epoch_and_phase()
+                .filter(|&(_, phase)| phase == 0 || load_maps.phases.contains_key(&phase)),
             Some(key) if key.kind() != FrameKind::Root && (node.parent as usize) < number => {
                 epoch_of[node.parent as usize]
             }
@@ -681,7 +704,7 @@ fn placed_nodes(thread: &ArenaThread, load_maps: &mut LoadMaps<'_>) -> PlacedNod
             by_epoch.entry(epoch).or_default().push(number as u32);
         }
     }
-    for &epoch in by_epoch.keys() {
+    for &(epoch, _) in by_epoch.keys() {
         load_maps.ensure(epoch);
     }
     PlacedNodes { by_epoch }

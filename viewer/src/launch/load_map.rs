@@ -15,7 +15,19 @@ use csprof_format::profile::Mapping;
 #[derive(Debug, Default)]
 pub(super) struct LoadMaps<'a> {
     pub(super) epochs: BTreeMap<u32, EpochMap<'a>>,
+    /// The phases that began, by number.
+    pub(super) phases: BTreeMap<u32, PhaseBegin<'a>>,
     pub(super) warnings: Vec<String>,
+}
+
+/// The first beginning of a phase.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PhaseBegin<'a> {
+    pub(super) name: &'a [u8],
+    /// The epoch of that moment.
+    pub(super) epoch: u32,
+    /// `CLOCK_MONOTONIC`.
+    pub(super) start_ns: u64,
 }
 
 /// One epoch and what was loaded in it.
@@ -78,6 +90,11 @@ pub(super) fn load_maps(log: &[(u64, LogRecord)]) -> LoadMaps<'_> {
                 gone_in_epoch.clear();
                 let epoch = EpochMap { reason, start_ns: *time_ns, mappings: Vec::new() };
                 open = Some((number, epoch));
+            }
+            LogRecord::Phase { number, name } => {
+                let epoch = open.as_ref().map_or(0, |(number, _)| *number);
+                let begin = PhaseBegin { name, epoch, start_ns: *time_ns };
+                maps.phases.entry(*number).or_insert(begin);
             }
             LogRecord::Command(_)
             | LogRecord::Message(_)

@@ -502,6 +502,7 @@ impl Merger {
             nodes,
             accounts,
             times,
+            phases,
             ..
         } = part;
         shift(&mut processes, &mut threads, &mut epochs, later);
@@ -525,6 +526,11 @@ impl Merger {
             }
             merged.epochs.push(epoch);
         }
+        merged.phases.extend(
+            phases
+                .into_iter()
+                .map(|phase| saved::Phase { epoch: EpochId(phase.epoch.0 + first_epoch), ..phase }),
+        );
         merged.trees.extend(trees.into_iter().map(|tree| saved::Tree {
             thread: ThreadId(tree.thread.0 + first_thread),
             epoch: EpochId(tree.epoch.0 + first_epoch),

@@ -11,6 +11,7 @@ use super::lang::sets::Sets;
 use super::lang::stage::{STAGES, StageEntry, StageForm};
 use super::lang::syntax::{Axis, Field, Grain, KINDS};
 use super::pattern::glob::Glob;
+use super::select::contexts::phases;
 use crate::profile::Profile;
 
 /// Words offered at most.
@@ -128,6 +129,8 @@ pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
         Axis::Rank => info.processes.iter().filter_map(|process| process.rank).collect(),
         Axis::Process if numbers => (0..).take(info.processes.len()).collect(),
         Axis::Process => info.processes.iter().map(|process| process.pid).collect(),
+        Axis::Phase if numbers => (0..).take(phases(info).len()).collect(),
+        Axis::Phase => Vec::new(),
         Axis::Epoch => info.epochs.iter().map(|epoch| epoch.number).collect(),
         Axis::Thread if numbers => {
             let mut first = 0;
@@ -152,6 +155,10 @@ pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
         names.retain(|name| !name.is_empty() && !name.contains(|c| is_sign(c) || c == '"'));
         names.sort_unstable();
         names.dedup();
+    }
+    if axis == Axis::Phase && !numbers {
+        names.extend(phases(info).into_iter().map(str::to_owned));
+        names.retain(|name| !name.contains(|c| is_sign(c) || c == '"'));
     }
     names.extend(found.iter().map(u32::to_string));
     names
@@ -195,7 +202,7 @@ fn keywords(before: &str, word: &str) -> Vec<String> {
             let with_delta = Quantity::ALL.into_iter().filter(|(quantity, _)| quantity.has_delta());
             with_delta.map(|(_, name)| name).collect()
         }
-        "rank" | "process" | "thread" | "epoch" => vec!["in"],
+        "rank" | "process" | "thread" | "epoch" | "phase" => vec!["in"],
         previous => match STAGES.iter().find_map(|stage| operands(stage, before, previous)) {
             Some(operands) => operands,
             // After a frame.

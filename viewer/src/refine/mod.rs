@@ -69,6 +69,7 @@ pub use self::lang::sets::{Problem, SavedRefinement, Sets};
 pub use self::lang::stage::{Refinement, Stage};
 pub use self::lang::syntax::{Axis, Chain, Field, FramePattern, Grain, Link, NamedSet, Predicate};
 pub(crate) use self::pattern::nearest::{meant, nearest};
+pub(crate) use self::select::contexts::phases;
 pub(crate) use self::select::matching::NodeSet;
 pub use self::select::matching::{FrameSet, Matching};
 pub use self::watch::{Cancelled, Watch, unwatched};

@@ -403,7 +403,7 @@ fn what_can_be_chosen_from_is_listed() {
     );
     assert_eq!(
         parse_error("split core"),
-        "split core\n      ^^^^\nsamples can be split by: rank, process, thread, epoch"
+        "split core\n      ^^^^\nsamples can be split by: rank, process, thread, epoch, phase"
     );
     assert_eq!(
         parse_error("small time < 3%"),
@@ -491,7 +491,7 @@ fn parse_errors_point_at_the_word() {
 trough MPI_*
 ^^^^^^
 `trough` is no stage, `through` is; stages are: through, not, under, in, leaf, depth, times, rank, process, \
-thread, epoch, node[, hide, stop at, cut, group, root at, collapse, collapse-run, fold, by, \
+thread, epoch, phase, node[, hide, stop at, cut, group, root at, collapse, collapse-run, fold, by, \
 callers of, split, during, small, where"
     );
     assert_eq!(
@@ -552,11 +552,11 @@ there is no such set, but @mpi is; sets are: @mpi, @openmp, @alloc, @memcpy, @lo
 not (througth foo)
      ^^^^^^^^
 `througth` is no predicate, `through` is; predicates are: through, not, under, in, leaf, depth, \
-times, rank, process, thread, epoch, node["
+times, rank, process, thread, epoch, phase, node["
     );
     assert!(parse_error("a and xyzzy foo").ends_with(
         "      ^^^^^\n`xyzzy` is no predicate; predicates are: through, not, under, in, leaf, \
-         depth, times, rank, process, thread, epoch, node["
+         depth, times, rank, process, thread, epoch, phase, node["
     ));
     assert_eq!(
         parse_error("hide a b"),

@@ -175,6 +175,7 @@ static BEFORE: &[Command] = &[
     command(Message::AddStage("split process"), "a row for each process above all"),
     command(Message::AddStage("split thread"), "a row for each thread above all"),
     command(Message::AddStage("split epoch"), "a row for each epoch above all"),
+    command(Message::AddStage("split phase"), "a row for each phase above all"),
     command(Message::AddStage("by module"), "rows are load modules"),
     command(Message::AddStage("by file"), "rows are source files"),
     command(Message::AddStage("by line"), "rows are lines of functions"),

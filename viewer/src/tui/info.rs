@@ -1,6 +1,6 @@
 //! The information page: what was sampled, what was lost, which code had names.
 
-use csprof_format::ids::ProcessId;
+use csprof_format::ids::{EpochId, ProcessId};
 use csprof_format::profile::{EpochReason, Exit, Origin, Process, RunInfo};
 
 use super::page::Item;
@@ -9,7 +9,7 @@ use crate::profile::comparison::Comparison;
 use crate::views::cost_lines::{self, Line};
 use crate::views::names::{modules_to_list, nameless};
 use crate::views::number::{Form, amount, count, counted, duration, percent};
-use crate::views::printable::command_line;
+use crate::views::printable::{command_line, printable};
 use crate::views::summary::{
     Reason, Summary, kept_sources, lacks_symbols, signal, symbols_of, why_no_samples, worth_listing,
 };
@@ -341,14 +341,16 @@ fn epochs(profile: &Profile, form: Form) -> Vec<Item> {
     let mut items = vec![heading("Epochs: stretches in which every address means one thing")];
     let worth = worth_listing(profile);
     let is_worth = |process: ProcessId| worth.get(process.index()).copied().unwrap_or(true);
-    for epoch in info.epochs.iter().filter(|epoch| is_worth(epoch.process)) {
+    let epochs = (0..).map(EpochId::from_index).zip(&info.epochs);
+    for (id, epoch) in epochs.filter(|(_, epoch)| is_worth(epoch.process)) {
         let pid = info.processes.get(epoch.process.index()).map_or(0, |process| process.pid);
-        let reason = match epoch.reason {
+        let phase = info.phase_of(id).map(|name| format!("phase {}", printable(name)));
+        let reason = phase.as_deref().unwrap_or(match epoch.reason {
             EpochReason::Start => "the process started",
             EpochReason::AddressReuse => "a module took addresses that had been another's",
             EpochReason::Load => "a module was loaded",
             EpochReason::Request => "the program asked for it",
-        };
+        });
         let text = format!(
             "from {}: {reason}; {} mappings",
             seconds(epoch.start_ns, form),

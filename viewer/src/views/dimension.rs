@@ -4,22 +4,24 @@
 //! a wrapper shell, a helper thread) is in none. Threads are peers within their process, so theirs
 //! is a dimension of one process. Epochs of one process follow one another in time: nobody waits
 //! there, and they are of different length, so they have a distribution and no imbalance. Those of
-//! another process have nothing to do with them, whatever their numbers. So do slices of time, of
-//! which each sample may be of another, whatever its node.
+//! another process have nothing to do with them, whatever their numbers. Phases are like epochs, but
+//! of all processes, for their names mean the same. So are slices of time, of which each sample may
+//! be of another, whatever its node.
 //!
 //! Of two profiles that are compared there is none: their processes do not wait for each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use csprof_format::ids::{ProcessId, ThreadId};
 
 use super::contexts::Stages;
 use super::number::{Form, counted};
+use super::pattern::literally;
 use super::peers::Peers;
 use super::printable::printable;
 use super::slices::Slices;
 use crate::profile::{Stream, program};
-use crate::refine::{Axis, Period, Refined};
+use crate::refine::{Axis, Period, Predicate, Refined, phases};
 
 /// What slices of time are called on command lines.
 pub const TIME: &str = "time";
@@ -80,6 +82,7 @@ impl Dimension {
             Some(Axis::Process) => "process",
             Some(Axis::Thread) => "thread",
             Some(Axis::Epoch) => "epoch",
+            Some(Axis::Phase) => "phase",
             None => "time slice",
         }
     }
@@ -108,8 +111,8 @@ impl Dimension {
 
     /// Whether they wait for each other, so that there is an imbalance.
     #[must_use]
-    pub const fn has_imbalance(&self) -> bool {
-        !matches!(self.axis, Some(Axis::Epoch) | None)
+    pub fn has_imbalance(&self) -> bool {
+        self.axis.is_some_and(|axis| !axis.parts_activations())
     }
 
     /// The place of the peer whose a stream is; `None` if it is of no peer.
@@ -124,8 +127,8 @@ impl Dimension {
     }
 }
 
-/// The dimensions that have two peers or more: ranks, or else processes; threads; epochs; slices of
-/// time. Of the
+/// The dimensions that have two peers or more: ranks, or else processes; threads; epochs; phases;
+/// slices of time. Of the
 /// processes that have threads or epochs to compare, `weight` says whose these are: the
 /// greatest, of equal ones the first. O(nodes).
 #[must_use]
@@ -139,6 +142,7 @@ pub fn dimensions(refined: &Refined, weight: impl Fn(ProcessId) -> u64) -> Vec<D
         of_processes(refined, &peers, &stages),
         of_threads(refined, &peers, &stages, &weight),
         of_epochs(refined, &stages, &weight),
+        of_phases(refined),
         of_time(refined),
     ];
     found.into_iter().flatten().filter(|of| of.peers.len() > 1).collect()
@@ -227,6 +231,31 @@ fn of_epochs(
     let of_stream = refined.streams.iter().map(of_stream).collect();
     let dimension = Dimension::new(Axis::Epoch, places.keys().map(peer).collect(), of_stream);
     Some(Dimension { process: Some(process_label(refined, process)), others, ..dimension })
+}
+
+/// Those that have samples, of all processes, in the order of their first beginnings; and what is in
+/// no phase.
+fn of_phases(refined: &Refined) -> Option<Dimension> {
+    let info = &refined.profile.info;
+    let streams = &refined.profile.streams;
+    let kept = streams.iter().zip(refined.kept(streams)).filter(|(_, is_kept)| *is_kept);
+    let kept: HashSet<Option<&str>> = kept.map(|(stream, _)| info.phase_of(stream.epoch)).collect();
+    let names = phases(info).into_iter().map(Some).chain([None]);
+    let names: Vec<Option<&str>> = names.filter(|name| kept.contains(name)).collect();
+    if names == [None] {
+        return None;
+    }
+    let peer = |name: &Option<&str>| match name {
+        Some(name) => {
+            let named = Predicate::Named { axis: Axis::Phase, glob: literally(name) };
+            Peer { label: Label::new("phase", name), stage: named.to_string() }
+        }
+        None => Peer { label: Label::new("no phase", ""), stage: "not phase = *".to_owned() },
+    };
+    let places: HashMap<Option<&str>, u32> = names.iter().copied().zip(0..).collect();
+    let of_stream = |stream: &Stream| places.get(&info.phase_of(stream.epoch)).copied();
+    let of_stream = refined.streams.iter().map(of_stream).collect();
+    Some(Dimension::new(Axis::Phase, names.iter().map(peer).collect(), of_stream))
 }
 
 /// Slices of what is left of the run, where it is known when samples were taken.

@@ -43,7 +43,7 @@ pub(crate) fn function_pattern(refined: &Refined, function: &Function) -> FrameP
 }
 
 /// A glob that matches this text alone.
-fn literally(text: &str) -> String {
+pub(super) fn literally(text: &str) -> String {
     let mut glob = String::new();
     for character in text.chars() {
         if matches!(character, '*' | '?' | '\\') {

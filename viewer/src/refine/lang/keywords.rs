@@ -3,7 +3,7 @@
 use super::stage::STAGES;
 
 /// Words that begin a predicate and what it asks for, in the order of help.
-pub(crate) const PREDICATES: [(&str, &str); 12] = [
+pub(crate) const PREDICATES: [(&str, &str); 13] = [
     ("through", "paths through these frames: a > b directly, a >> b at any depth"),
     ("not", "paths that do not"),
     ("under", "what lies below a frame"),
@@ -15,6 +15,7 @@ pub(crate) const PREDICATES: [(&str, &str); 12] = [
     ("process", "samples of processes: process in 0..3, process = solver*"),
     ("thread", "samples of threads: thread in 0..3, thread = worker*"),
     ("epoch", "samples of epochs: epoch in 1"),
+    ("phase", "samples of phases: phase = assemble, phase = as*"),
     ("node[", "samples of rows that pass a test: node[incl(time) > 5%]"),
 ];
 

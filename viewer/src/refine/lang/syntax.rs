@@ -279,16 +279,27 @@ pub enum Axis {
     Thread,
     /// Epoch, counted from 0 within its process.
     Epoch,
+    /// What the program said that it was doing; its names are counted from 0 in the order in which
+    /// they stand in the profile.
+    Phase,
 }
 
 impl Axis {
     /// All axes and their names.
-    pub const ALL: [(Self, &'static str); 4] = [
+    pub const ALL: [(Self, &'static str); 5] = [
         (Self::Rank, "rank"),
         (Self::Process, "process"),
         (Self::Thread, "thread"),
         (Self::Epoch, "epoch"),
+        (Self::Phase, "phase"),
     ];
+
+    /// Whether it parts the activations of one thread: a thread enters an epoch, or a phase, with
+    /// some on its stack.
+    #[must_use]
+    pub const fn parts_activations(self) -> bool {
+        matches!(self, Self::Epoch | Self::Phase)
+    }
 
     /// The name used in the language.
     #[must_use]

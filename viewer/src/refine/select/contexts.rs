@@ -1,4 +1,8 @@
-//! Ranks, processes, threads and epochs: where and when samples were taken.
+//! Ranks, processes, threads, epochs and phases: where and when samples were taken.
+
+use std::collections::{HashMap, HashSet};
+
+use csprof_format::profile as saved;
 
 use crate::profile::{Stream, program};
 use crate::refine::forest::bits::Bits;
@@ -7,11 +11,15 @@ use crate::refine::forest::refined::Refined;
 use crate::refine::lang::syntax::{Axis, Predicate};
 use crate::refine::pattern::glob::Glob;
 
-/// Ranks, threads and epochs of the streams.
+/// Ranks, threads, epochs and phases of the streams.
 pub(crate) struct Contexts<'r> {
     refined: &'r Refined,
     /// Position of each thread within its process.
     thread_numbers: Vec<u32>,
+    /// The names of phases.
+    phases: Vec<&'r str>,
+    /// The number of each name.
+    phase_numbers: HashMap<&'r str, u32>,
 }
 
 impl<'r> Contexts<'r> {
@@ -23,7 +31,9 @@ impl<'r> Contexts<'r> {
             let follows = index > 0 && threads[index - 1].process == thread.process;
             thread_numbers.push(if follows { thread_numbers[index - 1] + 1 } else { 0 });
         }
-        Self { refined, thread_numbers }
+        let phases = phases(&refined.profile.info);
+        let phase_numbers = phases.iter().copied().zip(0..).collect();
+        Self { refined, thread_numbers, phases, phase_numbers }
     }
 
     /// What `in` compares with.
@@ -34,6 +44,15 @@ impl<'r> Contexts<'r> {
             Axis::Process => u32::try_from(stream.process.index()).ok(),
             Axis::Thread => self.thread_numbers.get(stream.thread.index()).copied(),
             Axis::Epoch => Some(info.epochs.get(stream.epoch.index())?.number),
+            Axis::Phase => self.phase_numbers.get(info.phase_of(stream.epoch)?).copied(),
+        }
+    }
+
+    /// What people call the one with this number.
+    pub(crate) fn called(&self, number: u32, axis: Axis) -> Option<String> {
+        match axis {
+            Axis::Phase => self.phases.get(number as usize).map(|&name| name.to_owned()),
+            _ => Some(number.to_string()),
         }
     }
 
@@ -52,6 +71,7 @@ impl<'r> Contexts<'r> {
                     vec![program(process).into_owned(), process.pid.to_string()]
                 })
             }
+            Axis::Phase => info.phase_of(stream.epoch).map(str::to_owned).into_iter().collect(),
             Axis::Rank | Axis::Epoch => {
                 self.number(stream, axis).map(|number| number.to_string()).into_iter().collect()
             }
@@ -113,6 +133,7 @@ impl<'r> Contexts<'r> {
             Axis::Process => "process with samples",
             Axis::Thread => "thread with samples",
             Axis::Epoch => "epoch with samples",
+            Axis::Phase => "phase with samples",
         };
         let mut suggestions: Vec<String> = Vec::new();
         for stream in self.refined.streams.iter() {
@@ -129,4 +150,11 @@ impl<'r> Contexts<'r> {
         let cause = Cause::Unmatched { among, suggestions };
         Err(Unmatched { part: predicate.to_string(), cause })
     }
+}
+
+/// The names of all phases, each once, in the order of their epochs.
+pub(crate) fn phases(info: &saved::Profile) -> Vec<&str> {
+    let mut seen = HashSet::new();
+    let names = info.phases.iter().map(|phase| &*phase.name);
+    names.filter(|name| seen.insert(*name)).collect()
 }

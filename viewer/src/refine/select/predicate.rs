@@ -12,7 +12,7 @@ use crate::refine::forest::error::Stop;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::comparison::Comparison;
 use crate::refine::lang::preset::Preset;
-use crate::refine::lang::syntax::{Axis, FramePattern, Predicate};
+use crate::refine::lang::syntax::{FramePattern, Predicate};
 use crate::refine::pattern::glob::Glob;
 use crate::refine::watch::{Cancelled, Watch};
 
@@ -133,8 +133,9 @@ pub(crate) fn parts_procedures(matcher: &Matcher<'_>, predicate: &Predicate) -> 
         | Predicate::In(pattern)
         | Predicate::Leaf(pattern)
         | Predicate::Times { pattern, .. } => parts(pattern),
-        // A thread enters an epoch with activations on its stack.
-        Predicate::Numbered { axis, .. } | Predicate::Named { axis, .. } => *axis == Axis::Epoch,
+        Predicate::Numbered { axis, .. } | Predicate::Named { axis, .. } => {
+            axis.parts_activations()
+        }
         Predicate::Depth { .. } | Predicate::Node(_) => false,
     }
 }

@@ -1,4 +1,4 @@
-//! `split`: a frame for each rank, process, thread or epoch, above all its paths.
+//! `split`: a frame for each rank, process, thread, epoch or phase, above all its paths.
 //!
 //! Each stream gets a node of its own, so that what moves there later still has its thread; equal
 //! ones are one row. A further split goes below an earlier one.
@@ -82,7 +82,7 @@ impl Transform for Split {
         follow(&mut refined.timing, &added, &refined.streams, old_nodes);
         refined.frame = with(&refined.frame, &added, &frames, &workspace.frames, watch)?;
         refined.streams = streams.into();
-        let effect = if axis == Axis::Epoch { Effect::Parts } else { Effect::None };
+        let effect = if axis.parts_activations() { Effect::Parts } else { Effect::None };
         Ok(Step { refined, moved, effect })
     }
 
@@ -223,7 +223,8 @@ fn added(refined: &mut Refined, axis: Axis) -> Vec<Added> {
     let added = refined.streams.iter().zip(deepest).map(|(stream, context)| {
         let number = contexts.number(stream, axis);
         let place = *places.entry(number).or_insert_with(|| {
-            let name = number.map_or_else(|| "none".to_owned(), |number| number.to_string());
+            let name = number.and_then(|number| contexts.called(number, axis));
+            let name = name.unwrap_or_else(|| "none".to_owned());
             functions.push(Function::named(format!("{}={name}", axis.name())));
             functions.len() - 1
         });

@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use csprof_format::ids::{ModuleId, ThreadId};
+use csprof_format::ids::{EpochId, ModuleId, ThreadId};
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
     Account, Exit, Mapping, MergedRun, Metric, Module, Origin, Process, SourceDoubt, SourceFile,
@@ -164,7 +164,7 @@ fn processes(profile: &Profile) -> Vec<impl Serialize> {
             sources: sources,
         });
     }
-    for epoch in &info.epochs {
+    for (id, epoch) in (0..).map(EpochId::from_index).zip(&info.epochs) {
         let Some(epochs) = epochs_of.get_mut(epoch.process.index()) else { continue };
         let mapping = |mapping: &Mapping| {
             object! {
@@ -177,6 +177,7 @@ fn processes(profile: &Profile) -> Vec<impl Serialize> {
         epochs.push(object! {
             id: epoch.number,
             reason: epoch_reason(epoch.reason),
+            phase: info.phase_of(id),
             start_s: seconds(epoch.start_ns),
             modules: epoch.load_map.iter().map(mapping).collect::<Vec<_>>(),
         });

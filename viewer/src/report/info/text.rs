@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use std::io::{self, Write};
 
-use csprof_format::ids::{ProcessId, ThreadId};
+use csprof_format::ids::{EpochId, ProcessId, ThreadId};
 use csprof_format::profile::{Exit, Origin, Process, Thread};
 
 use super::{Places, epoch_reason, sets, text};
@@ -264,14 +264,17 @@ fn write_process(
         let more = counted(rest.len() as u64, "thread", form);
         writeln!(out, "  {:>14}  in {more} more", count(samples, form))?;
     }
-    let epochs = info.epochs.iter().filter(|epoch| epoch.process.index() == number);
-    for epoch in epochs {
+    let epochs = (0..).map(EpochId::from_index).zip(&info.epochs);
+    for (id, epoch) in epochs.filter(|(_, epoch)| epoch.process.index() == number) {
         let modules = counted(epoch.load_map.len() as u64, "mapping", form);
         let start = match epoch.start_ns {
             0 => String::new(),
             ns => format!(" after {}", duration(ns as f64, form)),
         };
-        let reason = epoch_reason(epoch.reason);
+        let reason = match info.phase_of(id) {
+            Some(name) => format!("phase {}", printable(name)),
+            None => epoch_reason(epoch.reason).to_owned(),
+        };
         writeln!(out, "  epoch {}{start} ({reason}): {modules}", epoch.number)?;
     }
     Ok(())

@@ -30,7 +30,7 @@ use crate::views::{Cost, Row};
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Distribution",
     command: "distribution",
-    help: "this row over ranks, processes, threads, epochs, time",
+    help: "this row over ranks, processes, threads, epochs, phases, time",
     modes: &[&MODE],
     new: |scene| Box::new(Distributed { metric: scene.refined.metric, ..Distributed::default() }),
 };
@@ -65,7 +65,7 @@ static OWN: &[Binding] = &[
         Group::Numbers,
         "d",
         Message::Own(NEXT_DIMENSION),
-        "over the next dimension: ranks or processes, threads, epochs, time",
+        "over the next dimension: ranks or processes, threads, epochs, phases, time",
     ),
     bind(Group::Numbers, "i", Message::Own(NEXT_COST), "inclusive cost, or exclusive"),
     bind(Group::Numbers, "s", Message::SortNext, "the worst first, or in their order"),

@@ -42,6 +42,7 @@ fn usage(word: &str) -> Option<&'static str> {
         "process" => "`process in 0..3` or `process = solver*`",
         "thread" => "`thread in 0..3` or `thread = worker*`",
         "epoch" => "`epoch in 0..3` or `epoch = 1`",
+        "phase" => "`phase = assemble` or `phase in 0..3`",
         "depth" => "`depth >= 3`",
         "times" => "`times(f) >= 3`",
         "node" => "`node[incl(time) > 5%]`",

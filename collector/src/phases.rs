@@ -1,0 +1,85 @@
+//! Phases: what the program says that it is doing, by name (`csprof_phase`). The samples of a
+//! phase have trees of their own, in every thread.
+//!
+//! A name has one number in the process however often its phase begins, so a program that goes
+//! back and forth between two phases has two trees. A root says epoch and phase, and addresses mean
+//! what they mean in the epoch: a phase begins no other, and costs no look at what is loaded.
+//!
+//! Beginning one is setup side. It takes a lock, with all signals blocked, and waits for nobody but
+//! other threads that do the same; so a handler of the program may do it. The present number is for
+//! either side.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use csprof_format::arena::{LogRecord, MOST_PHASES, PHASE_NAME};
+
+use crate::messages::{self, Warning};
+use crate::setup_lock::{SetupGuard, SetupLock};
+use crate::{allocator, process};
+
+/// Number of the present phase; 0 if there is none.
+static PRESENT: AtomicU32 = AtomicU32::new(0);
+
+/// The phases that have begun, with their numbers, from 1.
+type Known = BTreeMap<Vec<u8>, u32>;
+
+static KNOWN: SetupLock<Known> = SetupLock::new(BTreeMap::new());
+
+/// The number of the present phase; 0 if there is none. Either side.
+#[must_use]
+#[inline]
+pub fn present() -> u32 {
+    // Relaxed: other threads see it soon.
+    PRESENT.load(Ordering::Relaxed)
+}
+
+/// The phase of this name begins; without a name, none does.
+pub fn begin(name: &[u8]) {
+    let name = name.get(..PHASE_NAME).unwrap_or(name);
+    let mut known = KNOWN.lock();
+    let number = if name.is_empty() { 0 } else { number_of(&mut known, name) };
+    PRESENT.store(number, Ordering::Relaxed);
+}
+
+fn number_of(known: &mut Known, name: &[u8]) -> u32 {
+    if let Some(&number) = known.get(name) {
+        return number;
+    }
+    if known.len() >= MOST_PHASES || allocator::is_low() {
+        messages::warn_once(
+            Warning::PhasesFull,
+            &format!(
+                "more than {MOST_PHASES} names of phases, or no memory for them: samples of further \
+                 ones are in no phase"
+            ),
+        );
+        return 0;
+    }
+    let number = known.len() as u32 + 1;
+    known.insert(name.to_vec(), number);
+    // Told before the first sample can have it.
+    process::log(&LogRecord::Phase { number, name: name.to_vec() });
+    number
+}
+
+/// The names, held over a fork.
+pub struct HeldPhases {
+    _known: SetupGuard<'static, Known>,
+}
+
+/// Locks the names, for a fork.
+pub fn hold() -> HeldPhases {
+    HeldPhases { _known: KNOWN.lock() }
+}
+
+/// Tells a forked child's log which phase it goes on with.
+pub fn start_again() {
+    let mut known = KNOWN.lock();
+    let number = present();
+    let name = core::mem::take(&mut *known).into_iter().find(|(_, of)| *of == number);
+    let number = name.map_or(0, |(name, _)| number_of(&mut known, &name));
+    PRESENT.store(number, Ordering::Relaxed);
+}
