@@ -11,7 +11,7 @@ use crate::launch::running::{self, Running};
 use crate::profile::Profile;
 use crate::symbols::cache::Cache;
 use crate::symbols::files::DiskFiles;
-use crate::tui::live::{LiveReader, Reading};
+use crate::tui::reading::{LiveReader, Reading};
 
 /// Bytes of names that are kept from reading to reading.
 const NAMES_KEPT: u64 = 1 << 30;

@@ -164,7 +164,9 @@ impl View {
     ) -> Result<ExitCode> {
         let now = live.now().cloned().context("nothing was read")?;
         let profile = match live.before() {
-            Some(before) => compared(before, now, self.metric.as_deref()).map_err(|cause| anyhow!(cause))?,
+            Some(before) => {
+                compared(before, now, self.metric.as_deref()).map_err(|cause| anyhow!(cause))?
+            }
             None => now,
         };
         self.show(profile, Some((live, Arc::clone(run))), appearance, settings)

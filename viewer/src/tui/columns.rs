@@ -245,9 +245,7 @@ pub(super) fn text(
             let style = theme.size(cell.samples().unwrap_or(0), basis.whole(basis.refined.metric));
             (text, style)
         }
-        (Tone::Change, Cell::Delta(difference))
-            if difference.comparison().moments.is_some() =>
-        {
+        (Tone::Change, Cell::Delta(difference)) if difference.comparison().moments.is_some() => {
             (text, theme.text())
         }
         (Tone::Change, Cell::Delta(difference)) => (text, change(theme, difference).0),
