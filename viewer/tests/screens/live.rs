@@ -99,7 +99,7 @@ fn it_stands_still_while_it_is_frozen_or_something_lies_over_it() {
     viewer.effects.clear();
     let wait = viewer.model.live.as_ref().unwrap().wait;
     viewer.send(Message::Tick { wait });
-    viewer.press("p");
+    viewer.press("R");
     assert!(read(&mut viewer, after(15, 9), false));
     assert!(first_line(&viewer).starts_with(" frozen 14.0 s"), "{}", first_line(&viewer));
 }

@@ -83,7 +83,7 @@ pub(in crate::tui) fn shown(model: &Model) -> Vec<Hint> {
     {
         let place = hints.len().min(2);
         let marks = if matches!(live.since, Since::Start) { "mark" } else { "all" };
-        hints.insert(place, ("p", if live.is_frozen { "go on" } else { "freeze" }));
+        hints.insert(place, ("R", if live.is_frozen { "go on" } else { "freeze" }));
         hints.insert(place + 1, ("W", marks));
     }
     hints.into_iter().filter_map(|(text, what)| hint(model, text, what)).collect()
