@@ -100,8 +100,10 @@ fn what_does_not_run_is_told() {
         let words = [command, &["4194305"]].concat();
         assert_eq!(told(&words), "csprof: there is no process 4194305\n");
     }
-    let text = told(&["report", folder]);
+    let text = told(&["view", "--live", folder]);
     assert!(text.contains("is no run folder of csprof") && text.lines().count() == 1, "{text}");
+    let text = told(&["report", "/dev/shm/csprof-4194305-a1b2c3"]);
+    assert!(text.contains("there is no such run folder; the run has ended"), "{text}");
     let own = std::process::id().to_string();
     let text = told(&["view", "--live", &own]);
     assert!(text.contains("was not started by csprof record"), "{text}");
