@@ -40,6 +40,8 @@ mod flame;
 mod info;
 #[path = "screens/keys.rs"]
 mod keys;
+#[path = "screens/live.rs"]
+mod live;
 #[path = "screens/looks.rs"]
 mod looks;
 #[path = "screens/metrics.rs"]

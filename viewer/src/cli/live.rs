@@ -7,11 +7,12 @@ use anyhow::{Result, bail};
 use csprof_format::profile as saved;
 
 use super::record::resolve;
+use crate::launch::run_dir::RunDir;
 use crate::launch::running::{self, Running};
 use crate::profile::Profile;
 use crate::symbols::cache::Cache;
 use crate::symbols::files::DiskFiles;
-use crate::tui::live::{LiveReader, Reading};
+use crate::tui::reading::{LiveReader, Reading};
 
 /// Bytes of names that are kept from reading to reading.
 const NAMES_KEPT: u64 = 1 << 30;
@@ -102,7 +103,18 @@ impl LiveRun {
 pub(super) fn named(file: &Path) -> Option<&str> {
     let name = file.to_str()?;
     let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    (file.is_dir() || is_number && !file.exists()).then_some(name)
+    let is_run = match file.metadata() {
+        Ok(metadata) => metadata.is_dir() && RunDir::open(file).is_ok(),
+        Err(_) => is_number || is_of_ended_run(file),
+    };
+    is_run.then_some(name)
+}
+
+/// Whether a path that leads nowhere could be that of a run folder: `csprof-4711-a1b2c3`.
+fn is_of_ended_run(file: &Path) -> bool {
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let pid = name.strip_prefix("csprof-").and_then(|rest| rest.split_once('-'));
+    pid.is_some_and(|(pid, rest)| pid.parse::<u32>().is_ok() && !rest.contains('.'))
 }
 
 #[cfg(test)]
@@ -111,10 +123,14 @@ mod tests {
 
     #[test]
     fn a_folder_or_a_number_names_a_run_unless_it_is_a_file() {
+        let run_dir = RunDir::create().unwrap();
+        assert_eq!(named(run_dir.path()), run_dir.path().to_str());
+        for run in ["4711", "/dev/shm/csprof-4194305-a1b2c3"] {
+            assert_eq!(named(Path::new(run)), Some(run));
+        }
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(named(folder.path()), folder.path().to_str());
-        assert_eq!(named(Path::new("4711")), Some("4711"));
-        for no_run in ["run.csprof", "-", "", "47x"] {
+        assert_eq!(named(folder.path()), None);
+        for no_run in ["run.csprof", "-", "", "47x", "csprof-1-2.csprof", "csprof-new"] {
             assert_eq!(named(Path::new(no_run)), None, "{no_run}");
         }
         let file = folder.path().join("4711");

@@ -97,7 +97,9 @@ impl Top {
         let refined = Refined::base(profile);
         let rows = flat(&refined, Sort::usual(Cost::Exclusive, profile));
         let basis = Basis { form, ..Basis::new(&refined) };
-        let total = profile.comparison.as_ref().map_or(0, |of| of.sides[OTHER].total);
+        let comparison = profile.comparison.as_ref();
+        let total = comparison.map_or(0, |of| of.sides[OTHER].total);
+        let between_ns = comparison.and_then(|of| of.moments).unwrap_or(0);
         let state = if now.info.run.goes_on() { "while it runs, after" } else { "ended, after" };
         writeln!(out, "{}", command_line(&now.info.run.command))?;
         writeln!(
@@ -106,7 +108,7 @@ impl Top {
             duration(elapsed_ns(now) as f64, form),
             amount(total, refined.looked_at(), form),
             printable(&refined.looked_at().source),
-            duration(FIRST.as_nanos() as f64, form),
+            duration(between_ns as f64, form),
         )?;
         writeln!(out, "\n{:>10} {:>10}  function", "per s", "total")?;
         for row in rows.iter().take(self.limit) {

@@ -127,6 +127,9 @@ impl View {
     ///
     /// [`WrongUsage`] if they do not.
     pub(super) fn check(&self) -> Result<(), WrongUsage> {
+        if self.live && self.files.files.len() > 1 {
+            return Err(WrongUsage("--live looks at one program".to_owned()));
+        }
         let asked = [(self.normalize, "--normalize"), (self.runs.scaling.is_some(), "--scaling")];
         match asked.iter().find(|(is_asked, _)| *is_asked && !self.is_compared()) {
             Some((_, option)) => Err(WrongUsage(format!("{option} compares two files"))),

@@ -5,19 +5,13 @@
 //! lies over it that the user is about to answer, readings are put off.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use csprof_format::ids::ThreadId;
 
-use super::effect::Request;
-use super::forest::{Forest, Refusal};
-use super::made::{Made, Wanted};
-use super::message::Message;
+use super::reading::Reading;
 use super::stages::Stages;
-use super::worker;
 use crate::profile::{MetricRef, Profile};
-use crate::refine::{Refined, Watch};
 use crate::views::number::{Form, amount_per, duration};
 
 /// Time from the beginning of a reading to that of the next one.
@@ -25,18 +19,6 @@ pub const INTERVAL: Duration = Duration::from_millis(500);
 
 /// How far back the rate in the header goes.
 const RATE_OVER: Duration = Duration::from_secs(3);
-
-/// A profile at a moment.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    /// What had been sampled.
-    pub profile: Profile,
-    /// Whether the run has ended, so that there will be no more.
-    pub is_over: bool,
-}
-
-/// Reads the profile of a program that runs; an error is for people.
-pub type LiveReader = Arc<dyn Fn() -> anyhow::Result<Reading> + Send + Sync>;
 
 /// What is shown of a program that runs.
 #[derive(Clone, Debug)]
@@ -64,30 +46,6 @@ pub struct Live {
     pub wait: u64,
     /// Readings of the last seconds, the newest last; one at least.
     readings: VecDeque<Profile>,
-}
-
-/// What a reading gave.
-#[derive(Clone, Debug)]
-pub struct Refreshed {
-    /// The number under which it was asked for.
-    pub ticket: u64,
-    /// When the next one is to begin.
-    pub pause: Duration,
-    /// The reading and what is to be shown of it, or why there is none.
-    pub outcome: Result<Shown, Refusal>,
-}
-
-/// What is to be shown of a reading.
-#[derive(Clone, Debug)]
-pub struct Shown {
-    /// The reading.
-    pub reading: Reading,
-    /// The profile without stages that is shown.
-    pub base: Refined,
-    /// The same, refined.
-    pub forest: Forest,
-    /// What the view wants to be made of that.
-    pub made: Option<(Wanted, Made)>,
 }
 
 impl Live {
@@ -182,43 +140,4 @@ pub fn compared(before: Profile, now: Profile, source: Option<&str>) -> Result<P
         comparison.moments = Some(moments);
     }
     Ok(profile)
-}
-
-/// Reads once, and makes what is to be shown.
-pub(super) fn refreshed(
-    read: &LiveReader,
-    before: Option<Profile>,
-    shown: &Refined,
-    request: Request,
-    wanted: Option<Wanted>,
-) -> Message {
-    let (begin, ticket) = (Instant::now(), request.ticket);
-    let outcome = read().map_err(|error| format!("{error:#}")).and_then(|reading| {
-        let now = reading.profile.clone();
-        let profile = match before {
-            Some(before) => {
-                let source = &shown.source_of(request.metric).source;
-                compared(before, now, Some(source))?
-            }
-            None => now,
-        };
-        Ok((reading, profile))
-    });
-    let outcome = match outcome {
-        Err(cause) => Err(Refusal { cause, part: None }),
-        Ok((reading, profile)) => match worker::replace(shown, Ok(profile), request) {
-            Message::Reloaded { base, forest, .. } => {
-                let made = wanted.and_then(|wanted| {
-                    let made = wanted.make(&forest.refined, &Watch::none()).ok()?;
-                    Some((wanted, made))
-                });
-                Ok(Shown { reading, base: *base, forest: *forest, made })
-            }
-            Message::Refused { refusal, .. } => Err(refusal),
-            other => Err(Refusal { cause: format!("{other:?}"), part: None }),
-        },
-    };
-    let took = begin.elapsed();
-    let pause = if took * 2 <= INTERVAL { INTERVAL - took } else { took.max(INTERVAL / 2) };
-    Message::Refreshed(Box::new(Refreshed { ticket, pause, outcome }))
 }

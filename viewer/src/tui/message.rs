@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::forest::{Forest, Refusal};
 use super::key::Key;
-use super::live::Refreshed;
 use super::made::Made;
+use super::reading::Refreshed;
 use crate::profile::MetricRef;
 use crate::refine::{Axis, Refined, Sets};
 use crate::set_files::SetFile;

@@ -47,6 +47,8 @@ pub mod offers;
 pub mod page;
 pub mod prompt;
 mod reader;
+pub mod reading;
+pub mod refresh;
 mod run;
 mod saved_rows;
 pub mod saved_screen;

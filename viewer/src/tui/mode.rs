@@ -247,7 +247,7 @@ pub static HELP: &[Binding] = &[bind(Views, "?", Message::OpenHelp, "this help")
 
 /// Looking at a program that runs.
 pub static LIVE: &[Binding] = &[
-    bind(Views, "p", Message::Freeze, "view --live: stand still, or go on (also space)"),
+    bind(Views, "R", Message::Freeze, "view --live: stand still, or go on (also space)"),
     bind(Views, "W", Message::Mark, "view --live: what comes from now on, or all again"),
 ];
 

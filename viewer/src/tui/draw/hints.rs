@@ -2,6 +2,7 @@
 
 use super::super::canvas::Canvas;
 use super::super::key::{Code, Key};
+use super::super::live::Since;
 use super::super::message::Notice;
 use super::super::mode::Binding;
 use super::super::model::{Model, Over};
@@ -76,6 +77,14 @@ pub(in crate::tui) fn shown(model: &Model) -> Vec<Hint> {
     let explains = hints.iter().position(|(key, _)| *key == "=");
     if let (Some(place), Some((_, next))) = (explains, model.metric_after(1)) {
         hints.insert(place + 1, ("m", &next.source));
+    }
+    if let Some(live) = model.live.as_ref().filter(|live| !live.is_over)
+        && model.over.iter().all(|over| matches!(over, Over::View(_)))
+    {
+        let place = hints.len().min(2);
+        let marks = if matches!(live.since, Since::Start) { "mark" } else { "all" };
+        hints.insert(place, ("R", if live.is_frozen { "go on" } else { "freeze" }));
+        hints.insert(place + 1, ("W", marks));
     }
     hints.into_iter().filter_map(|(text, what)| hint(model, text, what)).collect()
 }

@@ -2,9 +2,10 @@
 
 use super::super::effect::{Effect, Purpose};
 use super::super::forest::Forest;
-use super::super::live::{INTERVAL, Refreshed, Since, elapsed_ns};
+use super::super::live::{INTERVAL, Since, elapsed_ns};
 use super::super::message::Notice;
 use super::super::model::{Model, Over};
+use super::super::reading::Refreshed;
 use super::ask::{Effects, ask};
 use crate::refine::Refined;
 use crate::views::Sort;

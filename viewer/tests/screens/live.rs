@@ -1,0 +1,156 @@
+//! A program that runs, read again under an open screen.
+
+use csprof::profile::{Profile, from_outline};
+use csprof::refine::Refined;
+use csprof::tui::effect::Effect;
+use csprof::tui::live::{Live, Since};
+use csprof::tui::message::Message;
+use csprof::tui::reading::{LiveReader, Reading};
+use csprof::tui::refresh::refreshed;
+
+use super::undo::said;
+use super::{SOLVER, Viewer, solver};
+
+/// The solver after so many seconds, with so many samples more in `memcpy` than at first.
+fn after(seconds: u64, more: u64) -> Profile {
+    let outline = SOLVER.replace("memcpy 60", &format!("memcpy {}", 60 + more));
+    let mut profile = from_outline(&outline).unwrap();
+    profile.info = solver().info;
+    profile.info.run.duration_ns = seconds * 1_000_000_000;
+    for thread in &mut profile.info.threads {
+        thread.recorded += more;
+        thread.delivered += more;
+    }
+    profile
+}
+
+fn live(since: Since) -> Viewer {
+    let first = after(10, 0);
+    let mut viewer = Viewer::new(&first, "80x24");
+    let reading = Reading { profile: first, is_over: false };
+    viewer.model.live = Some(Live::new([reading], since));
+    viewer
+}
+
+/// The wait is over; this is what is read then, if anything is.
+fn tick(viewer: &mut Viewer, profile: Profile, is_over: bool) -> bool {
+    let wait = viewer.model.live.as_ref().unwrap().wait;
+    viewer.effects.clear();
+    viewer.send(Message::Tick { wait });
+    read(viewer, profile, is_over)
+}
+
+/// Answers the reading that was asked for, if one was.
+fn read(viewer: &mut Viewer, profile: Profile, is_over: bool) -> bool {
+    let asked = viewer.effects.iter().rposition(|of| matches!(of, Effect::Refresh { .. }));
+    let Some(Effect::Refresh { request, wanted }) = asked.map(|at| viewer.effects.remove(at))
+    else {
+        return false;
+    };
+    let before = viewer.model.live.as_ref().unwrap().before();
+    let shown = Refined::base(&viewer.model.profile);
+    let reader: LiveReader =
+        std::sync::Arc::new(move || Ok(Reading { profile: profile.clone(), is_over }));
+    viewer.send(refreshed(&reader, before, &shown, request, wanted));
+    true
+}
+
+fn first_line(viewer: &Viewer) -> String {
+    viewer.screen().lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn numbers_grow_and_stages_and_rows_stay() {
+    let mut viewer = live(Since::Start);
+    viewer.press("fthrough MPI_Sendrecv<enter>H");
+    let selected = |viewer: &Viewer| {
+        let row = viewer.model.selected().unwrap().row;
+        (viewer.model.row_name(row).to_owned(), row.weights[0].inclusive)
+    };
+    assert_eq!(selected(&viewer), ("memcpy".to_owned(), 60));
+    assert!(tick(&mut viewer, after(12, 400), false));
+    assert_eq!(selected(&viewer), ("memcpy".to_owned(), 460));
+    let screen = viewer.screen();
+    assert!(screen.contains(" live 12.0 s 1.00 s/s  solver"), "{screen}");
+    assert!(screen.contains("through MPI_Sendrecv"), "{screen}");
+    insta::assert_snapshot!("live", screen);
+}
+
+#[test]
+fn it_stands_still_while_it_is_frozen_or_something_lies_over_it() {
+    let mut viewer = live(Since::Start);
+    let before = viewer.press("<space>").screen();
+    assert!(first_line(&viewer).starts_with(" frozen 10.0 s"), "{before}");
+    assert!(!tick(&mut viewer, after(11, 7), false));
+    assert_eq!(viewer.screen(), before);
+    // What is read then is asked for at once.
+    viewer.press("<space>");
+    assert!(read(&mut viewer, after(12, 7), false));
+    assert!(first_line(&viewer).starts_with(" live 12.0 s"));
+    for keys in ["?", "<enter>", "/x", "F", "|"] {
+        viewer.press(keys);
+        assert!(!tick(&mut viewer, after(13, 8), false), "{keys}");
+        // It looks again later.
+        assert!(matches!(viewer.effects.last(), Some(Effect::Wait { .. })), "{keys}");
+        viewer.press("<esc>");
+    }
+    assert!(tick(&mut viewer, after(14, 8), false));
+    // A reading that comes while it is frozen is not shown.
+    viewer.effects.clear();
+    let wait = viewer.model.live.as_ref().unwrap().wait;
+    viewer.send(Message::Tick { wait });
+    viewer.press("R");
+    assert!(read(&mut viewer, after(15, 9), false));
+    assert!(first_line(&viewer).starts_with(" frozen 14.0 s"), "{}", first_line(&viewer));
+}
+
+#[test]
+fn a_marked_moment_shows_what_came_since() {
+    let mut viewer = live(Since::Start);
+    viewer.press("fthrough MPI_*<enter>W");
+    assert!(said(&viewer).starts_with("what came since 10.0 s"), "{}", said(&viewer));
+    assert!(read(&mut viewer, after(10, 0), false));
+    assert!(tick(&mut viewer, after(12, 100), false));
+    let screen = viewer.screen();
+    // 100 samples of 5 ms in 2 s.
+    for text in ["+500 ms", "250 ms", "per s", "total", "since", "through MPI_*"] {
+        assert!(screen.contains(text), "{text}\n{screen}");
+    }
+    insta::assert_snapshot!("live_since", screen);
+    viewer.press("W");
+    assert!(read(&mut viewer, after(14, 100), false));
+    let screen = viewer.screen();
+    assert!(!screen.contains("per s") && screen.contains("through MPI_*"), "{screen}");
+}
+
+#[test]
+fn the_last_seconds_go_along() {
+    let mut viewer = live(Since::Last(std::time::Duration::from_secs(5)));
+    for (seconds, samples) in [(11, 10), (14, 40), (16, 60), (18, 80)] {
+        assert!(tick(&mut viewer, after(seconds, samples), false));
+    }
+    let comparison = viewer.model.profile.comparison.as_ref().unwrap();
+    // The newest that is 5 s old at least when 16 s had passed.
+    assert_eq!(comparison.moments, Some(7_000_000_000));
+    assert_eq!(comparison.sides[1].total - comparison.sides[0].total, 70);
+}
+
+#[test]
+fn the_end_is_told_and_nothing_is_read_any_more() {
+    let mut viewer = live(Since::Start);
+    assert!(tick(&mut viewer, after(12, 400), true));
+    assert_eq!(said(&viewer), "the program has ended; this is its state after 12.0 s");
+    assert!(first_line(&viewer).starts_with(" ended, 12.0 s"));
+    assert!(!viewer.effects.iter().any(|of| matches!(of, Effect::Wait { .. })));
+    assert!(!tick(&mut viewer, after(13, 500), false));
+    // Space opens and closes rows again.
+    let before = viewer.screen();
+    assert_ne!(viewer.press("<space>").screen(), before);
+}
+
+#[test]
+fn a_profile_that_is_no_program_does_not_move() {
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    viewer.press("W");
+    assert!(said(&viewer).starts_with("nothing moves here"), "{}", said(&viewer));
+}
