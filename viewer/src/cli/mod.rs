@@ -18,6 +18,7 @@ mod cache;
 mod completions;
 mod config;
 mod demo;
+mod derive;
 mod diff;
 mod event;
 pub mod exit_code;

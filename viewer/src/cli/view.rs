@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args};
 
 use super::appearance::Appearance;
+use super::derive::Derive;
 use super::exit_code::{self, WrongUsage};
 use super::memory::{self, Memory, Resumed};
 use super::notes::NotesFile;
@@ -67,6 +68,8 @@ pub struct View {
     /// [default: the first; of two, the first that both have]
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
+    #[command(flatten)]
+    derive: Derive,
     #[command(flatten)]
     paths: SourcePaths,
     /// Begin with this view
@@ -261,7 +264,10 @@ impl View {
 
     /// The profile, or the comparison.
     fn open(&self) -> Result<Profile> {
-        if self.is_compared() { self.compared() } else { self.files.open(self.saved) }
+        match self.is_compared() {
+            true => self.compared(),
+            false => self.derive.begun(self.files.open(self.saved)?),
+        }
     }
 
     /// Whether files are compared: two, or those on both sides of `--with`.

@@ -172,6 +172,7 @@ impl Profile {
                     scale: Scale::default(),
                     scaling: None,
                 })),
+                derived: Shared::default(),
             },
             interner: Interner::new(),
             others: HashMap::new(),
