@@ -145,14 +145,15 @@ mod tests {
     fn what_is_printed_is_a_file_that_can_be_read() {
         let mut root = Cli::command();
         root.build();
-        let file = "color = \"never\"\n[report]\nlimit = 7\n[keys]\nhot = \"X\"\n";
+        let file = "color = \"never\"\n[report]\nlimit = 7\n[keys]\nhot = \"X\"\n[derived]\n\"a b\" = \"2 * c\"\n";
         let settings = Settings::read(file, &root).unwrap();
         let printed = text(&settings, &root);
         assert!(printed.contains("\nlimit = 7  # :3\n"), "{printed}");
         assert!(printed.contains("\n# depth =  # not set\n"), "{printed}");
         assert!(printed.contains("\n# down = \"j <down>\"  # default\n"), "{printed}");
         let again = Settings::read(&printed, &root).unwrap();
-        assert_eq!(again.list.len(), 3);
+        assert!(printed.contains("\n\"a b\" = \"2 * c\"  # :7\n"), "{printed}");
+        assert_eq!(again.list.len(), 4);
         // Each line that is commented out can be a setting, too.
         for line in printed.lines().filter(|line| line.ends_with("# default")) {
             let before = &printed[..printed.find(line).unwrap()];

@@ -26,6 +26,11 @@ pub(super) struct Derive {
 }
 
 impl Derive {
+    /// Whether the command line asks for one.
+    pub(super) const fn is_asked(&self) -> bool {
+        !self.derive.is_empty()
+    }
+
     /// The profile with the derived metrics that are ready, those of the configuration file that
     /// fit it, and those that were asked for.
     ///
@@ -83,4 +88,48 @@ fn told(wanted: &Wanted, unfit: &Unfit, profile: &Profile) -> String {
 
 fn wanted(text: &str) -> Result<Wanted, String> {
     Wanted::parse(text).map_err(|problem| problem.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::profile::from_outline;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        derive: Derive,
+    }
+
+    fn derived(words: &[&str]) -> Result<String> {
+        let line = Line::try_parse_from([&["csprof"], words].concat())?;
+        let profile = from_outline("main 9 realtime:3\n").unwrap();
+        let profile = line.derive.begun(profile)?;
+        let text = |of: &crate::profile::derived::Derived| format!("{}={}", of.name, of.formula);
+        Ok(profile.derived.iter().map(text).collect::<Vec<_>>().join("; "))
+    }
+
+    #[test]
+    fn what_is_asked_for_counts_more_than_the_file_and_that_more_than_what_is_ready() {
+        let cpu = "cpu=cputime / realtime as percent";
+        assert_eq!(derived(&[]).unwrap(), cpu);
+        let file = ["--configured-derived", "ipc = x / y", "--configured-derived", "a = cputime"];
+        assert_eq!(derived(&file).unwrap(), format!("{cpu}; a=cputime"));
+        let both = [&file[..], &["--derive", "a=2*realtime", "--derive", "cpu ="]].concat();
+        assert_eq!(derived(&both).unwrap(), "a=2*realtime");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let told = |text: &str| derived(&["--derive", text]).unwrap_err().to_string();
+        let missing = told("x = 2 * realtme");
+        assert!(missing.contains("the nearest is `realtime`"), "{missing}");
+        assert!(missing.ends_with("\n   2 * realtme\n       ^"), "{missing}");
+        let joined = told("x = cputime-realtime");
+        assert!(joined.contains("a minus between two metrics has spaces"), "{joined}");
+        assert!(told("realtime = 2").contains("choose another name"));
+        assert!(told("x = 2 +").contains("column 8: expected a number"), "{}", told("x = 2 +"));
+    }
 }

@@ -525,6 +525,8 @@ mod tests {
                 "[colors]\nalarm = 'rde'",
                 "2: `rde` is no color; it is a name such as red or lightblue, a number from 0 to 255, or #rrggbb",
             ),
+            ("[derived]\nx = 'a +'", "2: `x` of [derived]: column 4: expected a number"),
+            ("[derived]\nx = ['a', 'b']", "2: `x` of [derived] takes one formula, not a list"),
             ("[view]\nhelp = true", "2: `help` is no setting of [view]"),
         ] {
             let told = problems(text);
@@ -569,6 +571,11 @@ mod tests {
         assert_eq!(record(&["csprof", "record", "ls"]), ["cputime@99", "realtime"]);
         assert_eq!(record(&["csprof", "record", "-e", "realtime@5", "ls"]), ["realtime@5"]);
         settings.apply(Cli::command()).debug_assert();
+        // Derived metrics are for all subcommands that have columns.
+        let settings = Settings::read("[derived]\n'a b' = '2 * cputime'\n", &built()).unwrap();
+        let matches = settings.apply(Cli::command()).try_get_matches_from(["csprof", "view", "x"]);
+        let view = format!("{:?}", Cli::from_arg_matches(&matches.unwrap()).unwrap());
+        assert!(view.contains("name: \"a b\""), "{view}");
     }
 
     #[test]

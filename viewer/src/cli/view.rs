@@ -123,6 +123,10 @@ impl View {
     ///
     /// [`WrongUsage`] if they do not.
     pub(super) fn check(&self) -> Result<(), WrongUsage> {
+        if self.is_compared() && self.derive.is_asked() {
+            let cause = "--derive is for one profile: a comparison is of one metric";
+            return Err(WrongUsage(cause.into()));
+        }
         let asked = [(self.normalize, "--normalize"), (self.runs.scaling.is_some(), "--scaling")];
         match asked.iter().find(|(is_asked, _)| *is_asked && !self.is_compared()) {
             Some((_, option)) => Err(WrongUsage(format!("{option} compares two files"))),

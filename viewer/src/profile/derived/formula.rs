@@ -61,7 +61,7 @@ pub struct Name {
 /// A formula as it was written, the names in which stand for nothing yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
-    /// The text, without space around it.
+    /// The text, in which names have their places.
     pub text: String,
     /// What is done.
     pub steps: Vec<Step<Name>>,
@@ -104,7 +104,7 @@ impl Formula {
             Some(')') => return Err(reader.wrong("there is no `(` for this `)`")),
             Some(_) => return Err(reader.wrong(EXPECTED_OPERATOR)),
         }
-        Ok(Self { text: text.trim().to_owned(), steps: reader.steps, is_percent })
+        Ok(Self { text: text.to_owned(), steps: reader.steps, is_percent })
     }
 }
 

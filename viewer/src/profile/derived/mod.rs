@@ -214,7 +214,7 @@ impl Profile {
             true => Shown::Percent,
             false => Dimension::of(&steps, self).map_or(Shown::Number, Dimension::shown),
         };
-        let (name, formula) = (wanted.name.clone(), formula.text.clone());
+        let (name, formula) = (wanted.name.clone(), formula.text.trim().to_owned());
         let derived = Derived { name, formula, shown, steps };
         match place {
             Some(place) => self.derived[place] = derived,

@@ -167,7 +167,7 @@ fn profiles_have_those_whose_metrics_they_have() {
     assert_eq!(shown(&mut profile, "cputime / edges"), Shown::Bytes);
     assert_eq!(shown(&mut profile, "realtime / cputime"), Shown::Time);
     assert_eq!(named(&profile), "cpu x");
-    assert_eq!(derive(&mut profile, "x = instrs"), Err(Unfit::NoMetric("instrs".into(), 0)));
+    assert_eq!(derive(&mut profile, "x = instrs"), Err(Unfit::NoMetric("instrs".into(), 1)));
     assert_eq!(derive(&mut profile, "realtime = 2"), Err(Unfit::IsMetric));
     assert_eq!(derive(&mut profile, "edges = 2"), Err(Unfit::IsMetric));
     derive(&mut profile, "cpu =").unwrap();

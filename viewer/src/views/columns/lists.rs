@@ -127,7 +127,7 @@ pub(super) const SCREEN: [(Whose, Id); 12] = [
 ];
 
 /// What columns of a screen are called where they are chosen.
-pub const NAMES: [(&str, Id); 13] = [
+pub const NAMES: [(&str, Id); 15] = [
     ("time", Id::Inclusive),
     ("percent", Id::Percent),
     ("excl-percent", Id::ExclusivePercent),
@@ -141,6 +141,8 @@ pub const NAMES: [(&str, Id); 13] = [
     ("module", Id::Module),
     ("file", Id::File),
     ("line", Id::Line),
+    ("derived", Id::Derived),
+    ("excl-derived", Id::DerivedExclusive),
 ];
 
 /// Of lines of a source file and of instructions, beside these, in the order of what matters most.

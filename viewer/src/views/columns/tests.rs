@@ -137,7 +137,7 @@ fn every_column_has_text_values_for_machines_and_an_order() {
 #[test]
 fn derived_metrics_are_those_of_the_columns() {
     let text =
-        "main 2 e=1\n  solve 200 realtime:50 e=9\n    dot 90 e=30\n  wait 3 realtime:700 e=2..5\n";
+        "main 2 e=1\n  solve 200 realtime:50 e=9\n    dot 90 e=30\n  wait 703 realtime:700 e=2\n";
     let mut profile = from_outline(text).unwrap();
     for text in [
         "share = cputime / realtime as percent",
