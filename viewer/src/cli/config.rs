@@ -9,8 +9,9 @@ use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 
 use super::exit_code;
-use super::settings::{COLORS, KEYS, Settings, is_switch, key_of, options_of};
+use super::settings::{COLORS, DERIVED, KEYS, Settings, is_switch, key_of, options_of};
 use crate::print;
+use crate::profile::derived::READY;
 use crate::tui::commands;
 use crate::tui::keymap;
 use crate::tui::theme::Colors;
@@ -73,6 +74,13 @@ fn text(settings: &Settings, root: &Command) -> String {
     for (name, value) in Colors::default().shown() {
         lines.push((COLORS.to_owned(), name.to_owned(), Some(value)));
     }
+    for (name, formula) in READY {
+        lines.push((DERIVED.to_owned(), name.to_owned(), Some(quoted(formula))));
+    }
+    let own = settings.list.iter().filter(|of| of.table == DERIVED);
+    for of in own.filter(|of| READY.iter().all(|(name, _)| *name != of.key)) {
+        lines.push((DERIVED.to_owned(), of.key.clone(), None));
+    }
     let mut before = String::new();
     for (table, key, usual) in lines {
         if table != before {
@@ -80,6 +88,9 @@ fn text(settings: &Settings, root: &Command) -> String {
             before.clone_from(&table);
         }
         let set = settings.list.iter().find(|of| of.table == table && of.key == key);
+        // Names of derived metrics may have any characters.
+        let is_bare = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+        let key = if key.chars().all(is_bare) { key } else { quoted(&key) };
         text.push_str(&match (set, usual) {
             (Some(set), _) => format!("{key} = {}  # {place}:{}\n", set.text, set.line),
             (None, Some(usual)) => format!("# {key} = {usual}  # default\n"),
@@ -134,14 +145,15 @@ mod tests {
     fn what_is_printed_is_a_file_that_can_be_read() {
         let mut root = Cli::command();
         root.build();
-        let file = "color = \"never\"\n[report]\nlimit = 7\n[keys]\nhot = \"X\"\n";
+        let file = "color = \"never\"\n[report]\nlimit = 7\n[keys]\nhot = \"X\"\n[derived]\n\"a b\" = \"2 * c\"\n";
         let settings = Settings::read(file, &root).unwrap();
         let printed = text(&settings, &root);
         assert!(printed.contains("\nlimit = 7  # :3\n"), "{printed}");
         assert!(printed.contains("\n# depth =  # not set\n"), "{printed}");
         assert!(printed.contains("\n# down = \"j <down>\"  # default\n"), "{printed}");
         let again = Settings::read(&printed, &root).unwrap();
-        assert_eq!(again.list.len(), 3);
+        assert!(printed.contains("\n\"a b\" = \"2 * c\"  # :7\n"), "{printed}");
+        assert_eq!(again.list.len(), 4);
         // Each line that is commented out can be a setting, too.
         for line in printed.lines().filter(|line| line.ends_with("# default")) {
             let before = &printed[..printed.find(line).unwrap()];

@@ -21,6 +21,7 @@ mod completions;
 mod config;
 mod control;
 mod demo;
+mod derive;
 mod diff;
 mod event;
 mod events;

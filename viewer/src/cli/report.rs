@@ -8,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::appearance::Appearance;
+use super::derive::Derive;
 use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, Selection, tell_problems};
 use super::rows::{RowChoice, grain};
@@ -43,6 +44,8 @@ Examples:
 pub struct Report {
     #[command(flatten)]
     files: ProfileFiles,
+    #[command(flatten, next_help_heading = "Rows")]
+    derive: Derive,
     /// What the rows are
     #[arg(long, help_heading = "Rows", value_enum, default_value_t = ReportView::TopDown)]
     view: ReportView,
@@ -232,7 +235,7 @@ impl Report {
     /// When the profile cannot be read, the refinement does not apply, or output fails.
     pub fn run(&self, appearance: Appearance) -> Result<ExitCode> {
         self.check()?;
-        let profile = self.files.open(self.selection.saved)?;
+        let profile = self.derive.begun(self.files.open(self.selection.saved)?)?;
         let files = self.files.set_files();
         if self.sets {
             let (refined, _) = self.selection.apply(&profile, &files, false)?;
@@ -260,6 +263,7 @@ impl Report {
         out: &mut impl Write,
     ) -> Result<()> {
         self.check()?;
+        let profile = &self.derive.added(profile.clone())?;
         if self.view == ReportView::Distribution {
             return self.write_distribution(profile, appearance, files, out);
         }

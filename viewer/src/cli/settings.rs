@@ -22,7 +22,9 @@ use nix::unistd::getuid;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::derive::CONFIGURED;
 use crate::print::printable;
+use crate::profile::derived::Wanted;
 use crate::refine::meant;
 use crate::set_files::config_folder;
 use crate::tui::keymap::Keymap;
@@ -46,6 +48,7 @@ const MOST_SETTINGS: usize = 2000;
 /// The tables that are no subcommands.
 pub(super) const KEYS: &str = "keys";
 pub(super) const COLORS: &str = "colors";
+pub(super) const DERIVED: &str = "derived";
 
 /// One value of the file.
 #[derive(Clone, Debug)]
@@ -137,6 +140,7 @@ impl Settings {
             let checked = match setting.table.as_str() {
                 KEYS => Ok(()),
                 COLORS => settings.colors.set(&setting.key, &setting.values),
+                DERIVED => derived(setting),
                 table => check(root, table, setting),
             };
             problems.extend(checked.err().map(|cause| format!("{}: {cause}", setting.line)));
@@ -269,7 +273,7 @@ impl Settings {
             let values = setting.values.clone();
             let set = move |arg: Arg| arg.required(false).default_values(values);
             root = match setting.table.as_str() {
-                KEYS | COLORS => root,
+                KEYS | COLORS | DERIVED => root,
                 "" => match id(&root) {
                     Some(id) => root.mut_arg(id, set),
                     None => root,
@@ -280,7 +284,21 @@ impl Settings {
                 }),
             };
         }
-        root
+        let derived = self.list.iter().filter(|setting| setting.table == DERIVED);
+        let derived: Vec<String> =
+            derived.map(|of| format!("{} = {}", of.key, of.values.join(" "))).collect();
+        if derived.is_empty() {
+            return root;
+        }
+        root.mut_subcommands(|command| {
+            let has = command.get_arguments().any(|arg| arg.get_long() == Some(CONFIGURED));
+            let derived = derived.clone();
+            let set = |arg: Arg| match arg.get_long() == Some(CONFIGURED) {
+                true => arg.default_values(derived.clone()),
+                false => arg,
+            };
+            if has { command.mut_args(set) } else { command }
+        })
     }
 }
 
@@ -313,12 +331,12 @@ fn word(value: &DeValue<'_>) -> Option<String> {
 pub(super) fn options_of<'c>(root: &'c Command, table: &str) -> Result<Vec<&'c Arg>, String> {
     let visible = || root.get_subcommands().filter(|command| !command.is_hide_set());
     let command = match table {
-        KEYS | COLORS => return Ok(Vec::new()),
+        KEYS | COLORS | DERIVED => return Ok(Vec::new()),
         "" => root,
         _ => match visible().find(|command| command.get_name() == table) {
             Some(command) => command,
             None => {
-                let names = visible().map(Command::get_name).chain([KEYS, COLORS]);
+                let names = visible().map(Command::get_name).chain([KEYS, COLORS, DERIVED]);
                 let near = meant(table, names);
                 return Err(format!("there is no table [{}]{near}", printable(table)));
             }
@@ -349,6 +367,20 @@ pub(super) fn is_switch(arg: &Arg) -> bool {
     let is_bool =
         values.len() == 2 && values.iter().all(|of| ["true", "false"].contains(&of.get_name()));
     is_bool || matches!(arg.get_action(), ArgAction::SetTrue)
+}
+
+/// Whether a derived metric can be read.
+fn derived(setting: &Setting) -> Result<(), String> {
+    let key = printable(&setting.key);
+    let [formula] = &setting.values[..] else {
+        return Err(format!("`{key}` of [{DERIVED}] takes one formula, not a list"));
+    };
+    let wanted = Wanted::new(&setting.key, formula);
+    wanted.map_err(|problem| format!("`{key}` of [{DERIVED}]: {problem}"))?;
+    match setting.key.contains('=') {
+        true => Err(format!("`{key}` of [{DERIVED}]: a name has no `=`")),
+        false => Ok(()),
+    }
 }
 
 /// Whether a subcommand would take a value.
@@ -493,6 +525,8 @@ mod tests {
                 "[colors]\nalarm = 'rde'",
                 "2: `rde` is no color; it is a name such as red or lightblue, a number from 0 to 255, or #rrggbb",
             ),
+            ("[derived]\nx = 'a +'", "2: `x` of [derived]: column 4: expected a number"),
+            ("[derived]\nx = ['a', 'b']", "2: `x` of [derived] takes one formula, not a list"),
             ("[view]\nhelp = true", "2: `help` is no setting of [view]"),
         ] {
             let told = problems(text);
@@ -537,6 +571,11 @@ mod tests {
         assert_eq!(record(&["csprof", "record", "ls"]), ["cputime@99", "realtime"]);
         assert_eq!(record(&["csprof", "record", "-e", "realtime@5", "ls"]), ["realtime@5"]);
         settings.apply(Cli::command()).debug_assert();
+        // Derived metrics are for all subcommands that have columns.
+        let settings = Settings::read("[derived]\n'a b' = '2 * cputime'\n", &built()).unwrap();
+        let matches = settings.apply(Cli::command()).try_get_matches_from(["csprof", "view", "x"]);
+        let view = format!("{:?}", Cli::from_arg_matches(&matches.unwrap()).unwrap());
+        assert!(view.contains("name: \"a b\""), "{view}");
     }
 
     #[test]

@@ -72,12 +72,21 @@ impl SortBy {
             Some(source) => (source, Cost::Exclusive),
             None => (&name[..], Cost::Inclusive),
         };
+        if let Some(derived) = profile.derived_of(source) {
+            return Ok(Column::derived_of(derived, cost));
+        }
         let metric = profile.metric_of(source).ok_or_else(|| {
             let columns: Vec<_> = Column::sortable(false).map(|(name, _)| name).collect();
             let (columns, sources) = (columns.join(", "), profile.sources());
+            let derived: Vec<_> =
+                profile.derived.iter().map(|derived| derived.name.as_str()).collect();
+            let derived = match &derived[..] {
+                [] => String::new(),
+                names => format!("; derived: {}", names.join(", ")),
+            };
             WrongUsage(format!(
                 "--sort: no column `{name}`; there are {columns}, and the metrics of \
-                                this profile: {sources}"
+                                this profile: {sources}{derived}"
             ))
         })?;
         Ok(Column::cost_of(metric, cost))

@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args};
 
 use super::appearance::Appearance;
+use super::derive::Derive;
 use super::exit_code::{self, WrongUsage};
 use super::live::LiveRun;
 use super::memory::{self, Memory, Resumed};
@@ -75,6 +76,8 @@ pub struct View {
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
     #[command(flatten)]
+    derive: Derive,
+    #[command(flatten)]
     paths: SourcePaths,
     /// Begin with this view
     #[arg(long, value_name = "VIEW", value_parser = start(), default_value = "tree")]
@@ -129,6 +132,10 @@ impl View {
     pub(super) fn check(&self) -> Result<(), WrongUsage> {
         if self.live && self.files.files.len() > 1 {
             return Err(WrongUsage("--live looks at one program".to_owned()));
+        }
+        if self.is_compared() && self.derive.is_asked() {
+            let cause = "--derive is for one profile: a comparison is of one metric";
+            return Err(WrongUsage(cause.into()));
         }
         let asked = [(self.normalize, "--normalize"), (self.runs.scaling.is_some(), "--scaling")];
         match asked.iter().find(|(is_asked, _)| *is_asked && !self.is_compared()) {
@@ -318,7 +325,10 @@ impl View {
 
     /// The profile, or the comparison.
     fn open(&self) -> Result<Profile> {
-        if self.is_compared() { self.compared() } else { self.files.open(self.saved) }
+        match self.is_compared() {
+            true => self.compared(),
+            false => self.derive.begun(self.files.open(self.saved)?),
+        }
     }
 
     /// Whether files are compared: two, or those on both sides of `--with`.

@@ -173,6 +173,7 @@ impl Profile {
                     scaling: None,
                     moments: None,
                 })),
+                derived: Shared::default(),
             },
             interner: Interner::new(),
             others: HashMap::new(),

@@ -23,6 +23,7 @@ use csprof_format::profile as saved;
 use super::intern::Interner;
 use super::model::{address, module_name, text};
 use super::passage::{Passages, is_behind};
+use super::shared::Shared;
 use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream, Times};
 
 /// Calls of the collector's, one below the other, that are left out: it has a few.
@@ -83,6 +84,7 @@ impl Profile {
             streams: streams.into(),
             times: times.into(),
             comparison: None,
+            derived: Shared::default(),
         }
     }
 }

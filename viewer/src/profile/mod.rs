@@ -13,6 +13,7 @@ mod builder;
 mod column;
 pub mod comparison;
 mod counts;
+pub mod derived;
 mod deviation;
 mod intern;
 mod load;

@@ -9,6 +9,7 @@ use csprof_format::profile as saved;
 
 use super::column::Column;
 use super::counts::{Count, Counts};
+use super::derived::Derived;
 use super::name::is_same_name;
 use super::shared::Shared;
 use super::sides::Comparison;
@@ -34,6 +35,8 @@ pub struct Profile {
     pub times: Shared<Times>,
     /// What is compared with what, where two profiles were loaded to be compared; see there.
     pub comparison: Option<Box<Comparison>>,
+    /// Formulas over the metrics, in the order of their columns. None is saved.
+    pub derived: Shared<Vec<Derived>>,
 }
 
 impl Profile {

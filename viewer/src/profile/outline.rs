@@ -35,6 +35,7 @@ use super::builder::NodesBuilder;
 use super::counts::CountsBuilder;
 use super::intern::Interner;
 use super::model::{Frame, FrameKind, Function, Profile, Stream};
+use super::shared::Shared;
 use super::times::Times;
 
 /// The metric of samples of which nothing else is said.
@@ -358,6 +359,7 @@ impl Builder {
             streams: self.streams.into(),
             times: Times::default().into(),
             comparison: None,
+            derived: Shared::default(),
         }
     }
 }

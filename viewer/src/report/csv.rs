@@ -7,7 +7,8 @@
 //! The columns of the JSON rows, with edge counts as two: `edges_low` and `edges_high`, equal where
 //! the count is exact and empty where there is none. Unknown places are empty. Of a profile of
 //! several metrics, two more columns for each of them follow, such as `realtime_inclusive` and
-//! `realtime_exclusive`.
+//! `realtime_exclusive`; then two for each derived metric, `ipc_inclusive` and `ipc_exclusive`. Those
+//! of formulas with edges are bounds, too: `ipc_inclusive_low` and `ipc_inclusive_high`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ use std::io::{self, Write};
 use super::Options;
 use super::for_machines::ForMachines;
 use crate::refine::Refined;
-use crate::views::columns::{AnyRow, Basis, Column, Plain, Unit};
+use crate::views::columns::{AnyRow, Basis, Column, Plain};
 use crate::views::number::hex;
 use crate::views::printable::printable;
 
@@ -55,8 +56,10 @@ impl<'b, W: Write> CsvRows<'b, W> {
                 (Some(group), key) => format!("{group}_{key}"),
                 (None, key) => key.to_owned(),
             };
-            if column.definition().unit == Unit::Edges {
-                record.extend(["low", "high"].map(|bound| format!("{name}_{bound}")));
+            if column.has_bounds(basis) {
+                record.extend(
+                    ["low", "high"].map(|bound| cell(&format!("{name}_{bound}")).into_owned()),
+                );
             } else {
                 record.push_field(&cell(&name));
             }
@@ -71,9 +74,11 @@ impl<'b, W: Write> CsvRows<'b, W> {
         self.record.clear();
         self.record.push_field(&depth.to_string());
         for column in self.columns {
+            let has_bounds = column.has_bounds(self.basis);
             match column.value(self.basis, row).plain() {
-                Plain::Nothing if column.definition().unit == Unit::Edges => {
-                    self.record.extend(["", ""]);
+                Plain::Nothing if has_bounds => self.record.extend(["", ""]),
+                Plain::Real(n) if has_bounds => {
+                    self.record.extend([n, n].map(|bound| bound.to_string()));
                 }
                 Plain::Nothing => self.record.push_field(""),
                 Plain::Text(text) => self.record.push_field(&cell(text)),
@@ -82,6 +87,9 @@ impl<'b, W: Write> CsvRows<'b, W> {
                 Plain::Natural(n) => self.record.push_field(&n.to_string()),
                 Plain::Integer(n) => self.record.push_field(&n.to_string()),
                 Plain::Real(n) => self.record.push_field(&n.to_string()),
+                Plain::Between(low, high) => {
+                    self.record.extend([low, high].map(|bound| bound.to_string()));
+                }
                 Plain::Naturals(numbers, unit) => {
                     let numbers = numbers.iter().map(|&n| (u128::from(n) * unit).to_string());
                     self.record.push_field(&numbers.collect::<Vec<_>>().join(" "));

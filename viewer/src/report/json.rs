@@ -23,6 +23,12 @@
 //! `"metrics": [{"name", "unit", "period", "base", "shown", "out"}]` before the rows, and in each
 //! row `"metrics": {NAME: {"inclusive", "exclusive"}}`, both of every metric. Where samples are
 //! counted, they are so of all. A row with nothing of the first metric may have samples of others.
+//!
+//! Where there are derived metrics, `"derived": [{"name", "formula", "unit"}]` comes before the rows,
+//! and in each row `"derived": {NAME: {"inclusive", "exclusive"}}`: what the formula makes of amounts
+//! of metrics in their units, also where samples are counted or the formula is shown in percent. A
+//! value is a number, `[low, high]` where the edge count it is made of has bounds, and `null` where a
+//! divisor is or may be 0, or there is no edge count. `unit` is `ns`, `bytes`, or empty.
 
 use std::io::{self, Write};
 
@@ -32,6 +38,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::for_machines::ForMachines;
 use super::{Options, several};
+use crate::profile::derived::Derived;
 use crate::refine::Refined;
 use crate::views::columns::{AnyRow, Basis, Column, Plain};
 use crate::views::number::hex;
@@ -58,6 +65,16 @@ pub(super) struct Heading<'r> {
     spread: Option<SpreadOver>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     metrics: Vec<JsonMetric<'r>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    derived: Vec<JsonDerived<'r>>,
+}
+
+/// One of the derived metrics.
+#[derive(Serialize)]
+struct JsonDerived<'r> {
+    name: &'r str,
+    formula: &'r str,
+    unit: &'r str,
 }
 
 /// Over whom the column `spread` is.
@@ -91,8 +108,8 @@ struct JsonMetric<'r> {
 /// One row.
 pub(super) struct JsonRow<'b> {
     pub(super) basis: &'b Basis<'b>,
-    /// Those of the row, and those of each metric.
-    pub(super) columns: &'b [Vec<Column>; 2],
+    /// Those of the row, of each metric, and of each derived one.
+    pub(super) columns: &'b [Vec<Column>; 3],
     pub(super) row: AnyRow<'b>,
     /// Its level; lists of lines have none.
     pub(super) depth: Option<u32>,
@@ -100,17 +117,16 @@ pub(super) struct JsonRow<'b> {
 
 impl Serialize for JsonRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let [of_row, of_metrics] = self.columns;
+        let [of_row, of_metrics, of_derived] = self.columns;
         let mut map = serializer.serialize_map(None)?;
         if let Some(depth) = self.depth {
             map.serialize_entry("depth", &depth)?;
         }
         self.members(of_row, &mut map)?;
-        if !of_metrics.is_empty() {
-            map.serialize_entry(
-                "metrics",
-                &Members { row: self, columns: of_metrics, is_group: false },
-            )?;
+        for (key, columns) in [("metrics", of_metrics), ("derived", of_derived)] {
+            if !columns.is_empty() {
+                map.serialize_entry(key, &Members { row: self, columns, is_group: false })?;
+            }
         }
         map.end()
     }
@@ -170,6 +186,7 @@ impl Serialize for JsonValue<'_> {
             Plain::Real(n) => serializer.serialize_f64(n),
             Plain::Bounds(low, high) if low == high => serializer.serialize_u64(low),
             Plain::Bounds(low, high) => [low, high].serialize(serializer),
+            Plain::Between(low, high) => [low, high].serialize(serializer),
             Plain::Naturals(numbers, unit) => {
                 serializer.collect_seq(numbers.iter().map(|&n| u128::from(n) * unit))
             }
@@ -253,5 +270,13 @@ pub(super) fn heading<'r>(
             .flatten()
             .map(|strips| SpreadOver::of(&strips)),
         metrics: several(refined).into_iter().map(account).collect(),
+        derived: { &refined.profile.derived }
+            .into_iter()
+            .map(|Derived { name, formula, shown, .. }| JsonDerived {
+                name,
+                formula,
+                unit: shown.unit(),
+            })
+            .collect(),
     }
 }

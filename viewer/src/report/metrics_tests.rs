@@ -2,7 +2,8 @@
 
 use super::tests::{json_of, profile, table, text_of};
 use super::{Measure, Options, View, contexts, csv};
-use crate::profile::MetricRef;
+use crate::profile::derived::{DerivedRef, Wanted};
+use crate::profile::{MetricRef, Profile};
 use crate::refine::{Grain, Refined, Sets, Stopped, unwatched};
 use crate::views::columns::Column;
 use crate::views::hall::{HallTable, Reach, Way, title};
@@ -205,4 +206,76 @@ fn the_metrics_there_are_are_named() {
              `task-clock`"
             .to_owned())
     );
+}
+
+/// A formula that divides by nothing here and there, one of a single metric, and one of edges.
+fn with_derived() -> Profile {
+    let mut profile = profile(WAITS);
+    profile.derive_ready();
+    for text in ["rest = realtime - cputime", "=x each = cputime / edges"] {
+        let (name, formula) = text.rsplit_once(" = ").unwrap();
+        profile.derive(&Wanted::new(name, formula).unwrap()).unwrap();
+    }
+    profile
+}
+
+#[test]
+fn derived_metrics_have_columns_in_every_form() {
+    let profile = with_derived();
+    let refined = Refined::base(&profile);
+    let cpu = Sort::by(Column::derived_of(DerivedRef(0), Cost::Exclusive));
+    let options = Options { view: View::Flat, sort: Some(cpu), ..Options::default() };
+    let text = table(&refined, &options);
+    // Behind the columns of the metrics.
+    let derived = text.lines().map(|line| line.get(82..).unwrap_or("")).collect::<Vec<_>>();
+    assert_eq!(
+        derived.join("\n"),
+        "
+    cpu  excl cpu      rest  excl rest  =x each  excl =x each  function
+   150%      150%  -10.0 ms   -10.0 ms  3.00 ms       3.00 ms  decode
+   107%      107%   -100 ms    -100 ms  77.5 ms       77.5 ms  compute
+  5.44%     3.45%    1.39 s     1.40 s  5.33 ms       3.33 ms  read
+     0%        0%    4.50 s     4.50 s                         wait
+     0%        0%    2.00 s     2.00 s     0 ns          0 ns  sleep"
+    );
+    let json: serde_json::Value = serde_json::from_str(&json_of(&refined, &options)).unwrap();
+    assert_eq!(json["derived"][0]["name"], "cpu");
+    assert_eq!(json["derived"][0]["formula"], "cputime / realtime as percent");
+    assert_eq!(json["derived"][1]["unit"], "ns");
+    let row = |name: &str| {
+        let rows = json["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["function"] == name).unwrap()["derived"].clone()
+    };
+    assert_eq!(row("sleep")["cpu"]["inclusive"], 0.0);
+    assert_eq!(row("sleep")["rest"]["exclusive"], 2_000_000_000.0);
+    assert_eq!(row("compute")["cpu"]["exclusive"], 310.0 / 290.0);
+    assert_eq!(row("compute")["=x each"]["exclusive"], 310.0 * 5e6 / 20.0);
+    assert!(row("main")["cpu"]["exclusive"].is_null(), "main has no realtime of its own");
+    assert!(row("wait")["=x each"]["inclusive"].is_null(), "nothing has returned");
+    let mut out = Vec::new();
+    csv::write(&refined, &options, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let head = text.lines().next().unwrap();
+    assert!(
+        head.ends_with(
+            ",cpu_inclusive,cpu_exclusive,rest_inclusive,rest_exclusive,'=x each_inclusive_low,\
+             '=x each_inclusive_high,'=x each_exclusive_low,'=x each_exclusive_high"
+        ),
+        "{head}"
+    );
+    let line = text.lines().find(|line| line.contains(",sleep,")).unwrap();
+    assert!(line.ends_with(",0,0,2000000000,2000000000,0,0,0,0"), "{line}");
+    let fields = |line: &str| line.split(',').count();
+    assert!(text.lines().all(|line| fields(line) == fields(head)), "{text}");
+}
+
+#[test]
+fn processes_and_threads_have_derived_metrics() {
+    let profile = with_derived();
+    let refined = Refined::base(&profile);
+    let mut out = Vec::new();
+    contexts::csv(&refined, &Options::default(), &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let head = text.lines().next().unwrap();
+    assert!(head.contains(",cpu_inclusive,rest_inclusive,"), "{head}");
 }

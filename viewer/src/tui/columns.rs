@@ -280,6 +280,7 @@ pub(super) fn text(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::derived::{DerivedRef, Wanted};
     use crate::profile::{MetricRef, Profile, from_outline};
     use crate::views::number::Form;
 
@@ -348,6 +349,32 @@ mod tests {
         assert_eq!(shown(80, 1), "realtime |  | % all | excl% | cputime");
         assert_eq!(shown(65, 0), "cputime |  | % all | excl%");
         assert_eq!(shown(40, 2), "task-clock");
+    }
+
+    #[test]
+    fn derived_metrics_come_behind_the_metrics_and_are_chosen_one_by_one() {
+        let mut profile = from_outline("main 9 realtime:3\n").unwrap();
+        profile.derive_ready();
+        profile.derive(&Wanted::parse("x = 2").unwrap()).unwrap();
+        let refined = Refined::base(&profile);
+        let shown = |width| headings(width, &refined);
+        assert_eq!(shown(80), "cputime |  | % all | excl% | realtime | cpu");
+        let all = "cputime |  | % all | excl% | realtime | cpu | x | edges | calls";
+        assert_eq!(shown(110), all);
+        let mut choices = screen(&refined).choices();
+        for choice in &mut choices {
+            let is_x = choice.derived == DerivedRef(1);
+            choice.is_shown = choice.id == Id::Inclusive && !choice.is_of_others
+                || choice.id == Id::DerivedExclusive && is_x;
+        }
+        let wanted = WantedColumns { choices: Some(&choices), ..usual() };
+        assert_eq!(headings_of(80, &refined, wanted), "cputime | excl x");
+        // A click orders rows by it.
+        let columns = Columns::fit(80, &screen(&refined), wanted);
+        let key = Column::derived_of(DerivedRef(1), Cost::Exclusive);
+        let last = *columns.numbers.last().unwrap();
+        assert!(choices.iter().filter(|choice| choice.has(last.column)).count() == 1);
+        assert!(matches!(columns.message_at(last.start), Message::SortBy(by) if by == key));
     }
 
     #[test]

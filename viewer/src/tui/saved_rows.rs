@@ -9,8 +9,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::table::{Look, Unfolded};
+use crate::profile::derived::DerivedRef;
 use crate::profile::{FrameKind, FunctionKey, FunctionRef, Profile};
-use crate::views::columns::{Column, Id, Lines};
+use crate::views::columns::{Column, Id, Lines, Unit};
 use crate::views::path::{Path, Step};
 use crate::views::visible::OpenPaths;
 use crate::views::{Cost, Sort};
@@ -56,27 +57,38 @@ struct SavedSort {
     id: Id,
     /// The sample source, where it is not the one that is looked at.
     metric: Option<String>,
+    /// The derived metric, where it is one.
+    #[serde(default)]
+    derived: Option<String>,
     cost: Cost,
     reversed: bool,
 }
 
 impl SavedSort {
     fn of(sort: Sort, profile: &Profile) -> Self {
-        let Column { id, metric, cost } = sort.key;
+        let Column { id, metric, cost, derived } = sort.key;
         let source = |metric: crate::profile::MetricRef| {
             profile.metrics().nth(metric.index()).map(|(_, metric)| metric.source.clone())
         };
-        Self { id, metric: metric.and_then(source), cost, reversed: sort.reversed }
+        let derived = profile.derived.get(derived.index());
+        let derived = derived.filter(|_| id.definition().unit == Unit::Derived);
+        let derived = derived.map(|derived| derived.name.clone());
+        Self { id, metric: metric.and_then(source), derived, cost, reversed: sort.reversed }
     }
 
     /// The order; the usual one where this profile has no such column.
     fn read(&self, profile: &Profile) -> Sort {
-        let Self { id, ref metric, cost, reversed } = *self;
+        let Self { id, ref metric, ref derived, cost, reversed } = *self;
         let lines = if profile.comparison.is_some() { Lines::OfBoth } else { Lines::Functions };
         let metric = metric.as_deref().map(|source| profile.metric_named(source));
-        match metric.transpose() {
-            Ok(metric) if id.definition().lines == lines => {
-                Sort { key: Column { id, metric, cost }, reversed }
+        let is_derived = id.definition().unit == Unit::Derived;
+        let derived = match derived.as_deref().filter(|_| is_derived) {
+            Some(name) => profile.derived_of(name),
+            None => (!is_derived).then(DerivedRef::default),
+        };
+        match (metric.transpose(), derived) {
+            (Ok(metric), Some(derived)) if id.definition().lines == lines => {
+                Sort { key: Column { id, metric, cost, derived }, reversed }
             }
             _ => Sort::usual(Cost::Inclusive, profile),
         }

@@ -208,7 +208,7 @@ impl SavedScreen {
         // No terminal is wider; on a narrower one there is room for a column beside the path.
         let path_width = self.path_width.filter(|&cells| cells <= MOST_CELLS);
         let Some(saved) = &self.columns else { return (None, path_width) };
-        let key = |choice: &Choice| (choice.id, choice.is_of_others);
+        let key = |choice: &Choice| (choice.id, choice.is_of_others, choice.derived);
         let mut choices: Vec<Choice> = Vec::new();
         for choice in saved {
             let is_there = there.iter().any(|other| key(other) == key(choice));

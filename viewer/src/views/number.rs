@@ -7,6 +7,7 @@ use csprof_format::profile::Metric;
 
 use super::printable::printable;
 use super::row::Edges;
+use crate::profile::derived::{Shown, Value};
 
 /// Which characters may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -287,6 +288,65 @@ pub fn binary_bytes(n: u64, form: Form) -> String {
     } else {
         format!("{whole}.{} {name}", tenths % 10)
     }
+}
+
+/// A value of a formula in three digits, with its unit: `1.23`, `12.3k`, `43.2%`, `5.00 ms`;
+/// `0.50..1.2` between bounds, which are rounded outward.
+#[must_use]
+pub fn value(of: Value, shown: Shown, form: Form) -> String {
+    if of.is_exact() {
+        return shown_value(of.low, shown, form);
+    }
+    let low = shown_value(digits(of.low, Rounding::Down), shown, form);
+    let high = shown_value(digits(of.high, Rounding::Up), shown, form);
+    if low == high { low } else { format!("{low}..{high}") }
+}
+
+fn shown_value(number: f64, shown: Shown, form: Form) -> String {
+    let sign = if number < 0.0 { "-" } else { "" };
+    let size = number.abs();
+    let text = match shown {
+        Shown::Number => plain(size),
+        Shown::Percent => format!("{}%", plain(size * 100.0)),
+        // Less than what these tell is told as a number.
+        Shown::Time if size >= 0.95 || size == 0.0 => duration(size, form),
+        Shown::Time => format!("{} ns", plain(size)),
+        Shown::Bytes if size >= 999.5 => bytes(size.round() as u64, form),
+        Shown::Bytes => format!("{} B", plain(size)),
+    };
+    format!("{sign}{text}")
+}
+
+/// A number that is not negative in three digits: `0.00123`, `1.23`, `12.3k`, `1.23e-9`, `0`.
+fn plain(number: f64) -> String {
+    const UNITS: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
+    if number == 0.0 {
+        return "0".to_owned();
+    }
+    // What is rounded to 10.0 has one more digit before its point.
+    let text = format!("{number:.2e}");
+    let exponent = text.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok());
+    let exponent = exponent.unwrap_or(i32::MAX);
+    let unit = usize::try_from(exponent.div_euclid(3)).unwrap_or(0);
+    if exponent < -4 || unit >= UNITS.len() {
+        return text;
+    }
+    let decimals = usize::try_from(2 - exponent + 3 * unit as i32).unwrap_or(0);
+    format!("{:.decimals$}{}", number / 1000_f64.powi(unit as i32), UNITS[unit])
+}
+
+/// A number of three digits beside this one.
+fn digits(number: f64, rounding: Rounding) -> f64 {
+    if number == 0.0 {
+        return number;
+    }
+    let unit = 10_f64.powf(number.abs().log10().floor() - 2.0);
+    let rounded = match rounding {
+        Rounding::Down => (number / unit).floor() * unit,
+        Rounding::Up => (number / unit).ceil() * unit,
+        Rounding::Nearest => (number / unit).round() * unit,
+    };
+    if rounded.is_finite() { rounded } else { number }
 }
 
 /// A share in percent with one decimal, without the sign: `50.8`, `100`, `<0.1`, `0`, and

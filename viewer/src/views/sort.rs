@@ -172,6 +172,7 @@ mod tests {
     use core::cmp::Reverse;
 
     use super::*;
+    use crate::profile::derived::{DerivedRef, Wanted};
     use crate::profile::{MetricRef, Profile, from_outline};
     use crate::views::flat::flat;
 
@@ -207,13 +208,17 @@ mod tests {
             let (all, realtime) = (f * 31 % 9 + 1, f * 7 % 5);
             format!("f{} {} realtime:{realtime} e={}\n", f * 11 % count, all.max(realtime), f % 4)
         };
-        let profile = from_outline(&(0..count).map(line).collect::<String>()).unwrap();
+        let mut profile = from_outline(&(0..count).map(line).collect::<String>()).unwrap();
+        for text in ["rest = cputime - 2 * realtime", "part = realtime / cputime"] {
+            profile.derive(&Wanted::parse(text).unwrap()).unwrap();
+        }
         let refined = Refined::base(&profile);
         let costs = [Cost::Inclusive, Cost::Exclusive];
         let of_costs = costs.map(|cost| Column::cost_of(MetricRef(1), cost));
         for looked_at in [0, 1].map(MetricRef) {
             let refined = refined.clone().looking_at(looked_at);
-            for key in of_one().chain(of_costs) {
+            let derived = [0, 1].map(|at| Column::derived_of(DerivedRef(at), Cost::Exclusive));
+            for key in of_one().chain(of_costs).chain(derived) {
                 check(&refined, key, count);
             }
         }

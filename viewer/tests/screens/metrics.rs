@@ -1,5 +1,6 @@
 //! Several metrics in one profile: which one is looked at, and what the screen says of the others.
 
+use csprof::profile::derived::Wanted;
 use csprof::profile::{MetricRef, Profile, from_outline};
 use csprof::tui::message::Message;
 use csprof::tui::table::Rows;
@@ -241,4 +242,15 @@ fn where_there_is_one_metric_it_is_said_how_there_are_more() {
     let mut viewer = Viewer::new(&compared, "100x14");
     let said = viewer.press("m").screen();
     assert!(said.contains("csprof view --metric NAME BASE OTHER is of another"), "{said}");
+}
+
+/// A derived metric, its columns to choose from, and what its numbers are made of.
+#[test]
+fn derived_metrics() {
+    let mut profile = waiting();
+    profile.derive_ready();
+    profile.derive(&Wanted::parse("wait = realtime - cputime").unwrap()).unwrap();
+    assert_snapshot!(screen(&profile, "80x24", ""));
+    assert_snapshot!(screen(&profile, "80x24", "|"));
+    assert_snapshot!(screen(&profile, "80x24", "jj="));
 }

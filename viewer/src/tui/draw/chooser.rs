@@ -25,9 +25,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, selected: usize, y: u
     let first = (selected + 1).saturating_sub(room.max(1));
     for (offset, (at, choice)) in choices.iter().enumerate().skip(first).take(room).enumerate() {
         let line = y + 1 + offset;
-        let placed = columns.numbers.iter().find(|placed| {
-            placed.column.id == choice.id && placed.column.metric.is_some() == choice.is_of_others
-        });
+        let placed = columns.numbers.iter().find(|placed| choice.has(placed.column));
         let state = match (choice.is_shown, placed) {
             (false, _) => String::new(),
             (true, None) => "no room".to_owned(),
@@ -55,7 +53,7 @@ fn heading(model: &Model, choice: &Choice) -> String {
     let definition = choice.id.definition();
     let column = match model.comparison() {
         Some(_) => Column::comparing(choice.id, model.sheet().cost),
-        None => Column::of(choice.id, None),
+        None => Column::derived(choice.id, choice.derived),
     };
     let heading = match definition.unit {
         Unit::Bar => "bar".to_owned(),

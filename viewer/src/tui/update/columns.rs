@@ -42,10 +42,8 @@ pub(super) fn move_by(model: &mut Model, places: isize) {
 pub(super) fn widen(model: &mut Model, cells: isize) {
     let columns = model.columns();
     change(model, |choices, at| {
-        let Choice { id, is_of_others, width, .. } = choices[at];
-        let placed = columns.numbers.iter().find(|placed| {
-            placed.column.id == id && placed.column.metric.is_some() == is_of_others
-        });
+        let Choice { id, width, .. } = choices[at];
+        let placed = columns.numbers.iter().find(|placed| choices[at].has(placed.column));
         let present = placed.map_or(id.definition().width, |placed| placed.width);
         let cells = width.unwrap_or(present).saturating_add_signed(cells);
         choices[at].width = Some(cells.clamp(*CELLS.start(), *CELLS.end()));

@@ -10,8 +10,8 @@ use super::super::table::Rows;
 use super::super::view::Repro;
 use super::ask::Effects;
 use crate::export::svg;
-use crate::profile::MetricRef;
 use crate::profile::comparison::{Scale, Scaling};
+use crate::profile::{MetricRef, Profile};
 use crate::views::Sort;
 use crate::views::printable::command_line;
 
@@ -138,20 +138,35 @@ pub(super) fn words(model: &Model, form: Option<ExportForm>) -> Result<Vec<Strin
     if comparison.is_none() && model.percent_of == PercentOf::View && model.refined.out > 0 {
         add("--percent", Some("shown"));
     }
+    if comparison.is_none() {
+        derived(&model.profile).iter().for_each(|wanted| add("--derive", Some(wanted)));
+    }
     if !model.sheet().has_rows || model.sheet().is_picture {
         return Ok(words);
     }
     // What differs most comes first in `diff` anyway.
     let usual = Sort::usual(model.sheet().cost, &model.profile);
     let sort = model.rows().map_or(usual, Rows::sort);
-    if let Some(column) = sort.key.sort_name().filter(|_| sort.key != usual.key) {
-        add("--sort", Some(column));
+    let named = sort.key.sort_name(&model.profile).filter(|_| sort.key != usual.key);
+    if let Some(column) = named {
+        add("--sort", Some(&column));
     }
     if sort.reversed {
         add("--reverse", None);
     }
     add("--open", Some(&open(model)));
     Ok(words)
+}
+
+/// What makes the derived metrics of those that a profile has anyway.
+fn derived(profile: &Profile) -> Vec<String> {
+    let mut usual = profile.clone();
+    usual.derived.clear();
+    usual.derive_ready();
+    let removed = usual.derived.iter().filter(|of| profile.derived_of(&of.name).is_none());
+    let removed = removed.map(|of| format!("{} =", of.name));
+    let added = profile.derived.iter().filter(|of| !usual.derived.contains(of));
+    removed.chain(added.map(|of| format!("{} = {}", of.name, of.formula))).collect()
 }
 
 /// The open rows, each by its place: `1.3` is the third row below the first.

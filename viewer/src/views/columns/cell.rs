@@ -6,9 +6,10 @@ use core::cmp::{Ordering, Reverse};
 use csprof_format::profile::Metric;
 
 use crate::profile::comparison::{BASE, OTHER};
+use crate::profile::derived::{Shown, Value};
 use crate::views::difference::{self, Difference};
 use crate::views::measure::Measure;
-use crate::views::number::{Form, count, edges, hex, percent};
+use crate::views::number::{Form, count, edges, hex, percent, value};
 use crate::views::row::{Edges, StripOfMetric, Weight};
 use crate::views::strip;
 use crate::views::verdict::per_edge;
@@ -74,6 +75,13 @@ pub enum Cell<'r> {
     LossShare(Difference<'r>),
     /// An end of the interval of the difference: 0 the least, 1 the greatest.
     End(Difference<'r>, usize),
+    /// What a formula makes of costs and edges.
+    Derived {
+        /// The value, or its bounds.
+        value: Value,
+        /// How it is shown.
+        shown: Shown,
+    },
     /// How samples of a metric are spread over peers, in this measure.
     Strip {
         /// The samples of each cell.
@@ -104,6 +112,8 @@ pub enum Plain<'r> {
     Real(f64),
     /// An edge count: its least and its greatest possible value.
     Bounds(u64, u64),
+    /// A ratio: its least and its greatest possible value.
+    Between(f64, f64),
     /// Numbers from 0 on, each so many times this one.
     Naturals(&'r [u64], u128),
 }
@@ -144,6 +154,7 @@ impl<'r> Cell<'r> {
             Self::Expected(difference) => difference.expected(form),
             Self::LossShare(difference) => difference.share_of_other_text(),
             Self::End(difference, end) => difference.ends(form)[end].clone(),
+            Self::Derived { value: of, shown } => value(of, shown, form),
             Self::Strip { of, .. } => strip::text(&of.parts, form),
         }
     }
@@ -189,6 +200,8 @@ impl<'r> Cell<'r> {
             Self::End(difference, end) => {
                 Plain::of_difference(&difference, difference.plain_interval()[end])
             }
+            Self::Derived { value, .. } if value.is_exact() => Plain::Real(value.low),
+            Self::Derived { value: Value { low, high }, .. } => Plain::Between(low, high),
             Self::Strip { of, metric, measure } => {
                 Plain::Naturals(&of.parts, measure.of(1, metric))
             }
@@ -226,6 +239,7 @@ impl<'r> Cell<'r> {
             | Self::Rate(difference)
             | Self::LossShare(difference)
             | Self::End(difference, _) => Rank::Amount(difference.size()),
+            Self::Derived { value, .. } => Rank::Real(Real(value.high)),
             Self::Expected(difference) => Rank::Number(difference.samples()[BASE]),
             Self::Noise(difference) => Rank::Amount(difference.plain_noise()),
             Self::Growth(difference) => match difference.samples() {
@@ -249,6 +263,7 @@ impl<'r> Cell<'r> {
             (Self::Delta(_) | Self::Rate(_) | Self::Side(..), Plain::Real(n)) => Some(n.abs()),
             (Self::Cost { .. } | Self::Count(_), Plain::Natural(n)) => Some(n as f64),
             (Self::Share { part, .. }, _) => Some(*part as f64),
+            (Self::Derived { .. }, Plain::Real(n)) => Some(n.abs()),
             _ => None,
         }
     }
@@ -278,11 +293,37 @@ pub enum Rank<'r> {
     Amount(u128),
     /// A ratio of two numbers.
     Ratio(Ratio),
+    /// What a formula makes.
+    Real(Real),
     /// So many samples where there were none before.
     New(u64),
     /// A name; they ascend when numbers descend.
     Name(Reverse<&'r str>),
 }
+
+/// A number that is finite.
+#[derive(Clone, Copy, Debug)]
+pub struct Real(f64);
+
+impl Ord for Real {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Real {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Real {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Real {}
 
 /// A ratio of two numbers, the second one not 0.
 #[derive(Clone, Copy, Debug)]
@@ -325,6 +366,12 @@ impl Rank<'_> {
             Self::Number(n) => u32::try_from(n).ok()?.checked_add(2),
             Self::Amount(n) => bits(n as f64).checked_add(2),
             Self::Ratio(Ratio(part, whole)) => bits(float(part)? / float(whole)?).checked_add(2),
+            // Of either sign: those of negative numbers are in the opposite order.
+            Self::Real(Real(number)) => match bits(number) {
+                negative @ 0x8000_0000.. => !negative,
+                positive => positive | 0x8000_0000,
+            }
+            .checked_add(2),
             Self::Won(_) | Self::New(_) | Self::Name(_) => None,
         }
     }
@@ -332,6 +379,6 @@ impl Rank<'_> {
     /// Whether ranks of this kind may differ where [`near`](Self::near) is the same.
     #[must_use]
     pub fn is_rounded(&self) -> bool {
-        matches!(self, Self::Amount(_) | Self::Ratio(_))
+        matches!(self, Self::Amount(_) | Self::Ratio(_) | Self::Real(_))
     }
 }

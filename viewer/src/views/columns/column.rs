@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
 use super::lists::Id;
+use crate::profile::derived::{Derived, DerivedRef, Of, Term, Value, computed};
 use crate::profile::{self, MetricRef};
 use crate::refine::Refined;
 use crate::views::contexts::Context;
 use crate::views::difference::Difference;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Cost, Row, Strip, StripOfMetric, Weight};
+use crate::views::row::{Cost, Edges, Row, Strip, StripOfMetric, Weight};
 use crate::views::summary::clustered;
 
 /// What the lines of a table stand for.
@@ -36,6 +37,8 @@ pub struct Column {
     pub metric: Option<MetricRef>,
     /// Which cost it compares, if it compares costs.
     pub cost: Cost,
+    /// The derived metric, of columns that are of one.
+    pub derived: DerivedRef,
 }
 
 impl Column {
@@ -49,7 +52,23 @@ impl Column {
     /// A column of a metric.
     #[must_use]
     pub const fn of(id: Id, metric: Option<MetricRef>) -> Self {
-        Self { id, metric, cost: Cost::Inclusive }
+        Self { id, metric, cost: Cost::Inclusive, derived: DerivedRef(0) }
+    }
+
+    /// A column of a derived metric.
+    #[must_use]
+    pub const fn derived(id: Id, derived: DerivedRef) -> Self {
+        Self { derived, ..Self::of(id, None) }
+    }
+
+    /// The values of a derived metric.
+    #[must_use]
+    pub const fn derived_of(derived: DerivedRef, cost: Cost) -> Self {
+        let id = match cost {
+            Cost::Inclusive => Id::Derived,
+            Cost::Exclusive => Id::DerivedExclusive,
+        };
+        Self::derived(id, derived)
     }
 
     /// The cost of a metric.
@@ -64,16 +83,28 @@ impl Column {
 }
 
 /// Whether and how a screen has a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// Which one.
     pub id: Id,
     /// Whether it is of the metrics that are not looked at, one column for each.
     pub is_of_others: bool,
+    /// The derived metric, if it is of one.
+    #[serde(default)]
+    pub derived: DerivedRef,
     /// Whether it is shown, where there is room.
     pub is_shown: bool,
     /// Its cells, where they are not the usual ones.
     pub width: Option<usize>,
+}
+
+impl Choice {
+    /// Whether a column is of this choice.
+    #[must_use]
+    pub fn has(&self, column: Column) -> bool {
+        let is_of_others = column.metric.is_some();
+        (column.id, is_of_others, column.derived) == (self.id, self.is_of_others, self.derived)
+    }
 }
 
 /// All about a column that does not depend on a profile.
@@ -132,6 +163,8 @@ pub enum Unit {
     Compared,
     /// Samples of peers as heights.
     Strip,
+    /// What a formula makes of them.
+    Derived,
 }
 
 impl Unit {
@@ -168,6 +201,8 @@ pub enum Order {
     By(&'static str),
     /// As by another column.
     As(Id),
+    /// The greatest number first; `--sort` calls it as the derived metric.
+    Derived,
     /// Not at all.
     None,
 }
@@ -459,6 +494,43 @@ impl<'r> At<'r> {
             (None, _) => self.basis.whole(self.number()),
         };
         Cell::Share { part, whole }
+    }
+
+    /// The derived metric that the column is of.
+    #[must_use]
+    pub(super) fn derived(&self) -> Option<&'r Derived> {
+        self.basis.refined.profile.derived.get(self.column.derived.index())
+    }
+
+    /// What its formula makes of this cost of the row, in the units of metrics, whatever costs
+    /// count.
+    pub(super) fn computed(&self, cost: Cost) -> Cell<'r> {
+        let Some(derived) = self.derived() else { return Cell::Nothing };
+        let value = computed(&derived.steps, |term| self.term(*term, cost));
+        value.map_or(Cell::Nothing, |value| Cell::Derived { value, shown: derived.shown })
+    }
+
+    /// What the row has of a term of a formula about this cost.
+    pub(super) fn term(&self, term: Term, cost: Cost) -> Option<Value> {
+        let (metric, of) = match term {
+            Term::Metric(metric, of) => (metric, of),
+            Term::Edges => {
+                return match self.row.of(self.number()).edges {
+                    Edges::None => None,
+                    Edges::Range { low, high } => {
+                        Some(Value { low: low as f64, high: high as f64 })
+                    }
+                };
+            }
+        };
+        let cost = match of {
+            Of::Column => cost,
+            Of::Inclusive => Cost::Inclusive,
+            Of::Exclusive => Cost::Exclusive,
+        };
+        let samples = cost.of(self.row.of(metric));
+        let amount = Measure::Source.of(samples, self.basis.refined.source_of(metric));
+        Some(Value::exact(amount as f64))
     }
 
     /// How what the row has of it is spread over peers, where that was asked for.

@@ -19,7 +19,7 @@ use crate::views::summary::are_all_of_time;
 use crate::views::verdict;
 
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
-pub static DEFINITIONS: [Definition; 44] = [
+pub static DEFINITIONS: [Definition; 46] = [
     Definition {
         id: Id::Inclusive,
         key: "inclusive",
@@ -470,6 +470,22 @@ pub static DEFINITIONS: [Definition; 44] = [
     fact(Id::Peer, "peer", "Whether an imbalance is of it and others", |at| {
         at.context.map_or(Cell::Nothing, |context| Cell::Truth(context.is_peer))
     }),
+    Definition {
+        id: Id::Derived,
+        key: "inclusive",
+        heading: |of| of.of_derived(Cost::Inclusive),
+        value: |at| at.computed(Cost::Inclusive),
+        help: "A derived metric, of inclusive costs",
+        ..DERIVED
+    },
+    Definition {
+        id: Id::DerivedExclusive,
+        key: "exclusive",
+        heading: |of| of.of_derived(Cost::Exclusive),
+        value: |at| at.computed(Cost::Exclusive),
+        help: "A derived metric, of exclusive costs",
+        ..DERIVED
+    },
 ];
 
 /// What most columns have alike.
@@ -520,6 +536,15 @@ const fn fact(
 /// What columns of processes and threads have alike.
 const CONTEXT: Definition = Definition { lines: Lines::Contexts, ..COLUMN };
 
+/// What columns of derived metrics have alike.
+const DERIVED: Definition = Definition {
+    unit: Unit::Derived,
+    order: Order::Derived,
+    explain: explain::derived,
+    width: 9,
+    ..COLUMN
+};
+
 /// What edge counts of one side have alike.
 const EDGES_OF_SIDE: Definition = Definition {
     key: "edges",
@@ -535,7 +560,7 @@ const _: () = {
         assert!(DEFINITIONS[number].id as usize == number);
         number += 1;
     }
-    assert!(DEFINITIONS.len() == Id::Peer as usize + 1);
+    assert!(DEFINITIONS.len() == Id::DerivedExclusive as usize + 1);
 };
 
 fn text(text: Option<&str>) -> Cell<'_> {
@@ -598,6 +623,16 @@ impl<'r> Heading<'r> {
         let comparison = self.basis.refined.profile.comparison.as_ref();
         let is_share = comparison.is_some_and(|comparison| comparison.scale == Scale::Share);
         self.basis.medium == Medium::Page && is_share
+    }
+
+    /// What a derived metric is called.
+    fn of_derived(&self, cost: Cost) -> Cow<'r, str> {
+        let derived = self.basis.refined.profile.derived.get(self.column.derived.index());
+        let name = derived.map_or(Cow::Borrowed("derived"), |derived| printable(&derived.name));
+        match cost {
+            Cost::Inclusive => name,
+            Cost::Exclusive => format!("excl {name}").into(),
+        }
     }
 
     /// What the cost of one side is called.

@@ -7,12 +7,15 @@ use csprof_format::profile::{Module, SymbolSource};
 
 use super::cell::Cell;
 use super::column::{About, At, Explanation, PercentOf};
+use super::lists::Id;
 use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, Method, OTHER, Scale, ScalingKind};
+use crate::profile::derived::{Of, Step, Term};
 use crate::refine::Axis;
 use crate::views::difference::{self, Change};
 use crate::views::measure::Measure;
 use crate::views::number::{amount, amount_per, count, counted, hex, percent};
+use crate::views::printable::printable;
 use crate::views::row::{Cost, Edges};
 use crate::views::summary::are_all_of_time;
 use crate::views::verdict;
@@ -480,4 +483,59 @@ pub(super) fn spread(at: &At<'_>, _: About) -> Explanation {
         &heading(at),
         format!("over {whose} in their order{cells}: {each}{noise}; D shows more"),
     )]
+}
+
+/// The formula, and what it makes of the costs of the row.
+pub(super) fn derived(at: &At<'_>, _: About) -> Explanation {
+    let Some(derived) = at.derived() else { return Vec::new() };
+    let cost = match at.column.id {
+        Id::DerivedExclusive => Cost::Exclusive,
+        _ => Cost::Inclusive,
+    };
+    let form = at.basis.form;
+    let cell = at.computed(cost);
+    let is_known = !matches!(cell, Cell::Nothing);
+    let value = if is_known { cell.text(form) } else { "not known".to_owned() };
+    let mut texts = vec![pair(&heading(at), format!("{} = {value}", printable(&derived.formula)))];
+    let mut told: Vec<Term> = Vec::new();
+    for step in &derived.steps {
+        let Step::Term(term) = step else { continue };
+        if told.contains(term) {
+            continue;
+        }
+        told.push(*term);
+        texts.push(pair("", told_term(at, *term, cost)));
+    }
+    if !is_known {
+        let why = "there is no value where a divisor is or may be 0, or there is no edge count";
+        texts.push(pair("", why));
+    }
+    texts
+}
+
+/// What the row has of a term of a formula.
+fn told_term(at: &At<'_>, term: Term, cost: Cost) -> String {
+    let form = at.basis.form;
+    let (metric, of) = match term {
+        Term::Metric(metric, of) => (metric, of),
+        Term::Edges => {
+            let edges = crate::views::number::edges(at.weight().edges, form);
+            return format!("edges: {}", if edges.is_empty() { "none" } else { &edges });
+        }
+    };
+    let cost = match of {
+        Of::Column => cost,
+        Of::Inclusive => Cost::Inclusive,
+        Of::Exclusive => Cost::Exclusive,
+    };
+    let source = at.basis.refined.source_of(metric);
+    let samples = cost.of(at.row.of(metric));
+    format!(
+        "{} {}: {} × {} = {}",
+        cost.name(),
+        printable(&source.source),
+        counted(samples, "sample", form),
+        amount(1, source, form),
+        amount(samples, source, form)
+    )
 }

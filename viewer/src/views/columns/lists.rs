@@ -97,6 +97,10 @@ pub enum Id {
     Imbalance,
     /// Whether it is compared with others.
     Peer,
+    /// What a formula makes of inclusive costs.
+    Derived,
+    /// What it makes of exclusive ones.
+    DerivedExclusive,
 }
 
 /// Which metrics have a column on a screen.
@@ -109,12 +113,13 @@ pub(super) enum Whose {
 }
 
 /// On a screen, in the order of what matters most.
-pub(super) const SCREEN: [(Whose, Id); 11] = [
+pub(super) const SCREEN: [(Whose, Id); 12] = [
     (Whose::LookedAt, Id::Inclusive),
     (Whose::LookedAt, Id::Bar),
     (Whose::LookedAt, Id::Percent),
     (Whose::LookedAt, Id::ExclusivePercent),
     (Whose::Others, Id::Inclusive),
+    (Whose::LookedAt, Id::Derived),
     (Whose::LookedAt, Id::Edges),
     (Whose::LookedAt, Id::Calls),
     (Whose::LookedAt, Id::PerEdge),
@@ -124,7 +129,7 @@ pub(super) const SCREEN: [(Whose, Id); 11] = [
 ];
 
 /// What columns of a screen are called where they are chosen.
-pub const NAMES: [(&str, Id); 13] = [
+pub const NAMES: [(&str, Id); 15] = [
     ("time", Id::Inclusive),
     ("percent", Id::Percent),
     ("excl-percent", Id::ExclusivePercent),
@@ -138,6 +143,8 @@ pub const NAMES: [(&str, Id); 13] = [
     ("module", Id::Module),
     ("file", Id::File),
     ("line", Id::Line),
+    ("derived", Id::Derived),
+    ("excl-derived", Id::DerivedExclusive),
 ];
 
 /// Of lines of a source file and of instructions, beside these, in the order of what matters most.
@@ -157,6 +164,9 @@ pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
 /// On a page, from left to right; each other metric then has those of one metric.
 pub(super) const PAGE: [Id; 6] =
     [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls];
+
+/// Of each derived metric, in any medium.
+pub(super) const DERIVED: [Id; 2] = [Id::Derived, Id::DerivedExclusive];
 
 /// For machines, in their order; of several metrics, each has those of one metric.
 pub(super) const MACHINE: [Id; 9] = [

@@ -26,7 +26,8 @@ pub use lists::{Id, NAMES};
 
 use self::lists::Whose;
 use super::row::Cost;
-use crate::profile::MetricRef;
+use crate::profile::derived::{Derived, DerivedRef};
+use crate::profile::{MetricRef, Profile};
 
 impl Basis<'_> {
     /// The columns on a screen, those first that matter most. A comparison is about `cost`.
@@ -58,23 +59,25 @@ impl Basis<'_> {
         let further = further.map(|of| (Whose::LookedAt, of.id));
         let further: Vec<_> = further.filter(|column| !shown.contains(column)).collect();
         let choice = |is_shown| {
-            move |(whose, id)| Choice {
-                id,
-                is_of_others: whose == Whose::Others,
-                is_shown,
-                width: None,
+            move |(whose, id): (Whose, Id)| {
+                let is_of_others = whose == Whose::Others;
+                let choice = Choice { id, is_of_others, is_shown, ..Choice::default() };
+                let of_each = self.each_derived(id).into_iter();
+                of_each.map(move |derived| Choice { derived, ..choice })
             }
         };
-        let all = shown.into_iter().map(choice(true)).chain(further.into_iter().map(choice(false)));
+        let further = further.into_iter().flat_map(choice(false));
+        let all = shown.into_iter().flat_map(choice(true)).chain(further);
         all.filter(|choice| !choice.is_of_others || self.has_several_metrics()).collect()
     }
 
     /// The columns of a choice: none if it is not shown, and one for each metric if it is of the
     /// others.
     pub fn chosen(&self, choice: &Choice, cost: Cost) -> impl Iterator<Item = Column> + use<'_> {
-        let Choice { id, is_of_others, is_shown, .. } = *choice;
+        let Choice { id, is_of_others, derived, is_shown, .. } = *choice;
         let column =
             if self.is_compared() { Column::comparing(id, cost) } else { Column::of(id, None) };
+        let column = Column { derived, ..column };
         let others = self.others().map(move |metric| Column::of(id, Some(metric)));
         let others = others.filter(move |_| is_shown && is_of_others);
         (is_shown && !is_of_others).then_some(column).into_iter().chain(others)
@@ -133,7 +136,7 @@ impl Basis<'_> {
         let looked_at = lists::PAGE.map(|id| Column::of(id, None));
         let spread = self.spread.then_some(Column::of(Id::Spread, None));
         let looked_at = looked_at.into_iter().chain(spread);
-        looked_at.chain(self.others().flat_map(of_each)).collect()
+        looked_at.chain(self.others().flat_map(of_each)).chain(self.of_derived(2)).collect()
     }
 
     /// The columns that explain a row: what it is, what it costs, and how often it returned. A
@@ -149,23 +152,24 @@ impl Basis<'_> {
         if self.is_compared() {
             return [words, self.on_screen(cost), Vec::new()];
         }
-        let costs = of_units(|unit| unit.is_of_metric() || unit == Unit::Strip);
+        let mut costs: Vec<_> = of_units(|unit| unit.is_of_metric() || unit == Unit::Strip);
+        costs.extend(self.of_derived(2));
         [words, costs, of_units(Unit::is_of_edges)]
     }
 
     /// The columns for machines, in their order: those of a row, and those of each metric where
     /// there are several. What became of a row is about `cost`.
     #[must_use]
-    pub fn for_machines(&self, cost: Cost) -> [Vec<Column>; 2] {
+    pub fn for_machines(&self, cost: Cost) -> [Vec<Column>; 3] {
         if self.is_compared() {
             let columns = lists::COMPARED_MACHINE.iter().filter(|(id, _)| self.has(*id));
-            let columns =
-                columns.map(|&(id, of)| Column { id, metric: None, cost: of.unwrap_or(cost) });
-            return [columns.collect(), Vec::new()];
+            let columns = columns
+                .map(|&(id, of)| Column { cost: of.unwrap_or(cost), ..Column::of(id, None) });
+            return [columns.collect(), Vec::new(), Vec::new()];
         }
         let of_addresses = if self.addresses { &lists::OF_ADDRESSES[..] } else { &[] };
         let spread = if self.spread { &[Id::Spread][..] } else { &[] };
-        self.with_metrics(&[&lists::MACHINE[..], of_addresses, spread].concat())
+        self.with_metrics(&[&lists::MACHINE[..], of_addresses, spread].concat(), 2)
     }
 
     /// The columns of processes and threads, from left to right.
@@ -174,21 +178,41 @@ impl Basis<'_> {
         let further = if self.medium == Medium::Screen { 1 } else { 2 };
         let of_each = |metric| of_metric(&lists::CONTEXTS[..further], metric);
         let looked_at = lists::CONTEXTS.map(|id| Column::of(id, None));
-        looked_at.into_iter().chain(self.others().flat_map(of_each)).collect()
+        let of_metrics = looked_at.into_iter().chain(self.others().flat_map(of_each));
+        of_metrics.chain(self.of_derived(1)).collect()
     }
 
     /// The same for machines.
     #[must_use]
-    pub fn of_contexts_for_machines(&self) -> [Vec<Column>; 2] {
-        self.with_metrics(&lists::CONTEXTS_MACHINE)
+    pub fn of_contexts_for_machines(&self) -> [Vec<Column>; 3] {
+        self.with_metrics(&lists::CONTEXTS_MACHINE, 1)
     }
 
-    /// These columns, and those of each metric where there are several.
-    fn with_metrics(&self, columns: &[Id]) -> [Vec<Column>; 2] {
+    /// These columns, those of each metric where there are several, and so many of each derived
+    /// one.
+    fn with_metrics(&self, columns: &[Id], of_derived: usize) -> [Vec<Column>; 3] {
         let metrics = self.refined.profile.metrics().map(|(metric, _)| metric);
         let metrics = metrics.filter(|_| self.has_several_metrics());
         let of_each = metrics.flat_map(|metric| of_metric(columns, metric));
-        [columns.iter().map(|&id| Column::of(id, None)).collect(), of_each.collect()]
+        let own = columns.iter().map(|&id| Column::of(id, None)).collect();
+        [own, of_each.collect(), self.of_derived(of_derived).collect()]
+    }
+
+    /// The first so many columns of each derived metric.
+    fn of_derived(&self, columns: usize) -> impl Iterator<Item = Column> + use<> {
+        let of = &lists::DERIVED[..columns];
+        let each = (0..).map(DerivedRef).take(self.refined.profile.derived.len());
+        each.flat_map(move |derived| of.iter().map(move |&id| Column::derived(id, derived)))
+    }
+
+    /// What a column is of: each derived metric, if it is of these.
+    fn each_derived(&self, id: Id) -> Vec<DerivedRef> {
+        match id.definition().unit {
+            Unit::Derived => {
+                (0..).map(DerivedRef).take(self.refined.profile.derived.len()).collect()
+            }
+            _ => vec![DerivedRef::default()],
+        }
     }
 }
 
@@ -266,17 +290,35 @@ impl Column {
     #[must_use]
     pub fn order(self) -> Option<Self> {
         match self.definition().order {
-            Order::By(_) => Some(self),
+            Order::By(_) | Order::Derived => Some(self),
             Order::As(id) => Some(Self { id, ..self }),
             Order::None => None,
         }
     }
 
+    /// Whether its values are bounds for machines, of which two may differ.
+    #[must_use]
+    pub fn has_bounds(self, basis: &Basis<'_>) -> bool {
+        let derived = || basis.refined.profile.derived.get(self.derived.index());
+        match self.definition().unit {
+            Unit::Edges => true,
+            Unit::Derived => derived().is_some_and(Derived::has_edges),
+            _ => false,
+        }
+    }
+
     /// What `--sort` calls it; `None` if it orders nothing, or is of a metric that is named.
     #[must_use]
-    pub fn sort_name(self) -> Option<&'static str> {
+    pub fn sort_name(self, profile: &Profile) -> Option<Cow<'_, str>> {
         match self.definition().order {
-            Order::By(name) if self.metric.is_none() => Some(name),
+            Order::By(name) if self.metric.is_none() => Some(name.into()),
+            Order::Derived => {
+                let name = &profile.derived.get(self.derived.index())?.name;
+                Some(match self.id {
+                    Id::DerivedExclusive => format!("{name}:excl").into(),
+                    _ => name.into(),
+                })
+            }
             _ => None,
         }
     }
@@ -299,6 +341,10 @@ impl Column {
         match (self.metric, definition.unit) {
             (Some(metric), _) => (Some(&basis.refined.source_of(metric).source), definition.key),
             (None, Unit::Compared) => (Some(definition.key), self.cost.name()),
+            (None, Unit::Derived) => {
+                let derived = basis.refined.profile.derived.get(self.derived.index());
+                (derived.map(|derived| &*derived.name), definition.key)
+            }
             (None, _) => (definition.group, definition.key),
         }
     }

@@ -9,10 +9,12 @@ use super::{
     Unit,
 };
 use crate::profile::comparison::{Scaling, ScalingKind};
-use crate::profile::{self, FrameRef, Profile, from_outline};
+use crate::profile::derived::{DerivedRef, Wanted};
+use crate::profile::{self, FrameRef, MetricRef, Profile, from_outline};
 use crate::refine::{Axis, Refined, Watch};
 use crate::views::contexts::contexts;
 use crate::views::flat::flat;
+use crate::views::measure::Measure;
 use crate::views::number::Form;
 use crate::views::row::{Strip, StripOfMetric};
 use crate::views::{Cost, Edges, Sort};
@@ -37,6 +39,7 @@ fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
     one.info.strings.push("dot.c".into());
     let at = profile::Frame { site: Some(FrameId(0)), file: Some(file), line: 7, ..one.frames[1] };
     one.frames[1] = at;
+    one.derive(&Wanted::parse("twice = 2 * cputime").unwrap()).unwrap();
     let mut both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
     // Some columns are of runs on more threads alone.
     both.comparison.as_mut().unwrap().scaling =
@@ -128,6 +131,75 @@ fn every_column_has_text_values_for_machines_and_an_order() {
             assert!(matches!(id.definition().order, Order::By(_)), "{column:?}");
         }
     });
+}
+
+/// What a formula makes is what it makes of the columns beside it.
+#[test]
+fn derived_metrics_are_those_of_the_columns() {
+    let text =
+        "main 2 e=1\n  solve 200 realtime:50 e=9\n    dot 90 e=30\n  wait 703 realtime:700 e=2\n";
+    let mut profile = from_outline(text).unwrap();
+    for text in [
+        "share = cputime / realtime as percent",
+        "rest = incl(cputime) - cputime - 2 * realtime",
+        "each = cputime / edges",
+    ] {
+        profile.derive(&Wanted::parse(text).unwrap()).unwrap();
+    }
+    let refined = Refined::base(&profile);
+    for basis in [Basis::new(&refined), Basis { measure: Measure::Samples, ..Basis::new(&refined) }]
+    {
+        // Derived metrics are of amounts, whatever is counted.
+        let of_amounts = Basis { measure: Measure::Source, ..basis };
+        let mut blanks = 0;
+        for row in &flat(&refined, Sort::default()) {
+            let number = |column: Column| match column.value(&of_amounts, row).plain() {
+                Plain::Natural(n) => n as f64,
+                other => panic!("{other:?}"),
+            };
+            for cost in [Cost::Inclusive, Cost::Exclusive] {
+                let value =
+                    |at| Column::derived_of(DerivedRef(at), cost).value(&basis, row).plain();
+                let [cputime, realtime] =
+                    [0, 1].map(|metric| number(Column::cost_of(MetricRef(metric), cost)));
+                let expected = match realtime {
+                    0.0 => Plain::Nothing,
+                    realtime => Plain::Real(cputime / realtime),
+                };
+                assert_eq!(value(0), expected);
+                let inclusive = number(Column::cost_of(MetricRef(0), Cost::Inclusive));
+                assert_eq!(value(1), Plain::Real(inclusive - cputime - 2.0 * realtime));
+                let expected = match Column::of(Id::Edges, None).value(&basis, row).plain() {
+                    Plain::Bounds(low, high) if low == high && low > 0 => {
+                        Plain::Real(cputime / low as f64)
+                    }
+                    Plain::Bounds(low, high) if low > 0 => {
+                        Plain::Between(cputime / high as f64, cputime / low as f64)
+                    }
+                    _ => Plain::Nothing,
+                };
+                assert_eq!(value(2), expected);
+                blanks += usize::from(expected == Plain::Nothing);
+            }
+        }
+        assert!(blanks > 0, "the root has no edges");
+    }
+}
+
+#[test]
+fn a_profile_without_samples_has_empty_derived_columns() {
+    let mut profile = from_outline("main 0 realtime:0\n").unwrap();
+    profile.derive_ready();
+    let refined = Refined::base(&profile);
+    let basis = Basis::new(&refined);
+    let columns = basis.on_page(Cost::Inclusive);
+    assert_eq!(
+        columns.iter().filter(|column| column.definition().unit == Unit::Derived).count(),
+        2
+    );
+    for row in &flat(&refined, Sort::default()) {
+        assert_eq!(columns.last().unwrap().text_of(&basis, row), "");
+    }
 }
 
 #[test]

@@ -1,0 +1,297 @@
+//! Derived metrics: formulas over the metrics of a profile, such as instructions per cycle.
+//!
+//! They are computed for each row after its samples were added up, and never added up themselves.
+
+mod formula;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use csprof_format::profile::Metric;
+
+pub use formula::{Formula, MOST_CHARACTERS, Name, Of, Operation, Problem, Step};
+pub use value::{Value, computed};
+
+use super::{MetricRef, Profile};
+
+/// What stands for the edge count of a row.
+pub const EDGES: &str = "edges";
+
+/// Derived metrics that a profile has if it has their metrics: name and formula.
+pub const READY: [(&str, &str); 5] = [
+    ("ipc", "instructions / cycles"),
+    ("miss/kinst", "1000 * cache-misses / instructions"),
+    ("br-miss/kinst", "1000 * branch-misses / instructions"),
+    ("bytes/alloc", "alloc / alloc-calls"),
+    ("cpu", "cputime / realtime as percent"),
+];
+
+/// Derived metrics that a profile has at most.
+pub const MOST: usize = 32;
+
+/// Characters of a name at most.
+const LONGEST_NAME: usize = 64;
+
+/// A derived metric as it is asked for: `NAME = FORMULA`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// What it is called.
+    pub name: String,
+    /// The formula; `None` takes away the derived metric of this name.
+    pub formula: Option<Formula>,
+}
+
+impl Wanted {
+    /// Reads `NAME = FORMULA`. Places of problems are in this text.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, Problem> {
+        let Some((name, formula)) = text.split_once('=') else {
+            let cause = "expected NAME = FORMULA, as in 'ipc = instructions / cycles'".to_owned();
+            return Err(Problem { at: text.trim_end().chars().count(), cause });
+        };
+        let before = name.chars().count() + 1;
+        Self::new(name, formula).map_err(|problem| Problem { at: problem.at + before, ..problem })
+    }
+
+    /// The same of a name and a formula. Places of problems are in the formula.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(name: &str, formula: &str) -> Result<Self, Problem> {
+        let wrong = |cause: String| Err(Problem { at: 0, cause });
+        let name = name.trim();
+        if name.is_empty() {
+            return wrong("a derived metric has a name before its `=`".to_owned());
+        }
+        if name.chars().count() > LONGEST_NAME || name.chars().any(char::is_control) {
+            return wrong(format!("a name is one line of {LONGEST_NAME} characters at most"));
+        }
+        let is_removed = formula.trim().is_empty();
+        let formula = (!is_removed).then(|| Formula::parse(formula)).transpose()?;
+        Ok(Self { name: name.to_owned(), formula })
+    }
+}
+
+/// One of the derived metrics of a profile.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+pub struct DerivedRef(pub u8);
+
+impl DerivedRef {
+    /// Position among them.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a name of a formula stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// A cost of a metric, in its unit.
+    Metric(MetricRef, Of),
+    /// The edge count.
+    Edges,
+}
+
+/// How the values of a derived metric are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// As a number.
+    Number,
+    /// In percent.
+    Percent,
+    /// As a time; the values are in nanoseconds.
+    Time,
+    /// As an amount of memory; the values are in bytes.
+    Bytes,
+}
+
+impl Shown {
+    /// The unit of the values for machines; empty if they have none.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Number | Self::Percent => "",
+            Self::Time => "ns",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// A derived metric of a profile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Derived {
+    /// What it is called.
+    pub name: String,
+    /// Its formula as it was written.
+    pub formula: String,
+    /// How its values are shown.
+    pub shown: Shown,
+    /// What is done.
+    pub steps: Vec<Step<Term>>,
+}
+
+/// Why a formula is none of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A metric that the profile does not have: its name, and its place in the formula.
+    NoMetric(String, usize),
+    /// The name is that of a metric.
+    IsMetric,
+    /// There are [`MOST`] already.
+    TooMany,
+}
+
+impl Derived {
+    /// Whether it is about edge counts, so that its values may be known between bounds alone.
+    #[must_use]
+    pub fn has_edges(&self) -> bool {
+        self.steps.contains(&Step::Term(Term::Edges))
+    }
+
+    /// The metrics that it is computed from, each once.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<MetricRef> {
+        let mut metrics = Vec::new();
+        for step in &self.steps {
+            if let Step::Term(Term::Metric(metric, _)) = step
+                && !metrics.contains(metric)
+            {
+                metrics.push(*metric);
+            }
+        }
+        metrics
+    }
+}
+
+impl Profile {
+    /// Gives the profile a derived metric, in the place of one of the same name if it has one.
+    ///
+    /// # Errors
+    /// If it has not all of its metrics.
+    pub fn derive(&mut self, wanted: &Wanted) -> Result<(), Unfit> {
+        let place = self.derived.iter().position(|of| of.name == wanted.name);
+        let Some(formula) = &wanted.formula else {
+            if let Some(place) = place {
+                self.derived.remove(place);
+            }
+            return Ok(());
+        };
+        if self.metric_of(&wanted.name).is_some() || wanted.name == EDGES {
+            return Err(Unfit::IsMetric);
+        }
+        let term = |name: &Name| match self.metric_of(&name.name) {
+            Some(metric) => Ok(Term::Metric(metric, name.of)),
+            None if name.name == EDGES && !name.is_quoted && name.of == Of::Column => {
+                Ok(Term::Edges)
+            }
+            None => Err(Unfit::NoMetric(name.name.clone(), name.at)),
+        };
+        let step = |step: &Step<Name>| {
+            Ok(match step {
+                Step::Number(number) => Step::Number(*number),
+                Step::Term(name) => Step::Term(term(name)?),
+                Step::Two(operation) => Step::Two(*operation),
+                Step::Negated => Step::Negated,
+            })
+        };
+        let steps = formula.steps.iter().map(step).collect::<Result<Vec<_>, Unfit>>()?;
+        let shown = match formula.is_percent {
+            true => Shown::Percent,
+            false => Dimension::of(&steps, self).map_or(Shown::Number, Dimension::shown),
+        };
+        let (name, formula) = (wanted.name.clone(), formula.text.trim().to_owned());
+        let derived = Derived { name, formula, shown, steps };
+        match place {
+            Some(place) => self.derived[place] = derived,
+            None if self.derived.len() >= MOST => return Err(Unfit::TooMany),
+            None => self.derived.push(derived),
+        }
+        Ok(())
+    }
+
+    /// Gives the profile those [ready ones](READY) that it has the metrics of.
+    pub fn derive_ready(&mut self) {
+        for (name, formula) in READY {
+            if let Ok(wanted) = Wanted::new(name, formula) {
+                // One that does not fit is of other profiles.
+                let _ = self.derive(&wanted);
+            }
+        }
+    }
+
+    /// The derived metric of a name.
+    #[must_use]
+    pub fn derived_of(&self, name: &str) -> Option<DerivedRef> {
+        (0..)
+            .map(DerivedRef)
+            .zip(self.derived.iter())
+            .find(|(_, of)| of.name == name)
+            .map(|of| of.0)
+    }
+}
+
+/// Powers of units of time and of memory. All else is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Dimension {
+    time: i32,
+    bytes: i32,
+}
+
+impl Dimension {
+    const NONE: Self = Self { time: 0, bytes: 0 };
+
+    fn of_metric(metric: &Metric) -> Self {
+        Self { time: metric.is_time().into(), bytes: (metric.unit == "bytes").into() }
+    }
+
+    /// That of what steps make; `None` where unlike things are added.
+    fn of(steps: &[Step<Term>], profile: &Profile) -> Option<Self> {
+        let metrics: Vec<Self> = profile.metrics().map(|(_, of)| Self::of_metric(of)).collect();
+        let mut stack: Vec<Self> = Vec::new();
+        for step in steps {
+            let dimension = match step {
+                Step::Number(_) | Step::Term(Term::Edges) => Self::NONE,
+                Step::Term(Term::Metric(metric, _)) => *metrics.get(metric.index())?,
+                Step::Negated => stack.pop()?,
+                Step::Two(operation) => {
+                    let (b, a) = (stack.pop()?, stack.pop()?);
+                    match operation {
+                        Operation::Add | Operation::Subtract if a == b => a,
+                        Operation::Add | Operation::Subtract => return None,
+                        Operation::Multiply => {
+                            Self { time: a.time + b.time, bytes: a.bytes + b.bytes }
+                        }
+                        Operation::Divide => {
+                            Self { time: a.time - b.time, bytes: a.bytes - b.bytes }
+                        }
+                    }
+                }
+            };
+            stack.push(dimension);
+        }
+        stack.pop()
+    }
+
+    const fn shown(self) -> Shown {
+        match self {
+            Self { time: 1, bytes: ..=0 } => Shown::Time,
+            Self { time: 0, bytes: 1 } => Shown::Bytes,
+            _ => Shown::Number,
+        }
+    }
+}
