@@ -145,19 +145,24 @@ impl Process {
     #[must_use]
     #[inline]
     pub fn source(&self, number: usize) -> Option<SampleSource> {
-        let packed = self.sources.get(number)?.load(Ordering::Relaxed);
-        let kind = ((packed >> KIND_SHIFT) as u32).checked_sub(1)?;
-        let period = packed & ((1 << KIND_SHIFT) - 1);
-        let kind = SourceKind::from_index(kind)?;
+        let (kind, period) = self.kind_and_period(number)?;
         // What it fell back to has none.
         let asked = self.config.sources.get(number).filter(|asked| asked.kind == kind);
         Some(SampleSource { kind, period, detail: asked.map_or(Detail::None, |of| of.detail) })
     }
 
+    #[inline]
+    fn kind_and_period(&self, number: usize) -> Option<(SourceKind, u64)> {
+        let packed = self.sources.get(number)?.load(Ordering::Relaxed);
+        let kind = ((packed >> KIND_SHIFT) as u32).checked_sub(1)?;
+        Some((SourceKind::from_index(kind)?, packed & ((1 << KIND_SHIFT) - 1)))
+    }
+
     /// Whether one is in use that is like this.
     #[must_use]
     pub fn uses(&self, is_like: impl Fn(&Properties) -> bool) -> bool {
-        self.sources().any(|(_, source)| is_like(source.kind.properties()))
+        let mut kinds = (0..self.source_count).filter_map(|number| self.kind_and_period(number));
+        kinds.any(|(kind, _)| is_like(kind.properties()))
     }
 
     /// The sources in use, with their numbers.
