@@ -117,9 +117,9 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
             }
             sources(&mut profile, &mut choices);
             times(&mut profile, &mut choices);
-            for epoch in (0..profile.epochs.len()).filter(|_| choices.below(2) > 0) {
-                let name = "p".repeat(1 + choices.below(5));
-                profile.phases.push(Phase { epoch: EpochId::from_index(epoch), name });
+            for epoch in (0..profile.epochs.len()).map(EpochId::from_index) {
+                let name = "p".repeat(choices.below(5));
+                profile.phases.extend((!name.is_empty()).then_some(Phase { epoch, name }));
             }
             profile
         })

@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use csprof_format::launch::{Detail, SampleSource, SourceKind};
+use csprof_format::launch::{SampleSource, SourceKind};
 
 use super::due::random_below;
 use super::requests::{self, BLOCKS_FOLLOWED, REQUESTS_COUNT};
@@ -52,11 +52,7 @@ pub fn metric_of(kind: SourceKind) -> Option<usize> {
 /// The metric of the resource that the program calls by this name, if it is a source. Either side.
 #[must_use]
 pub fn metric_of_resource(name: &[u8]) -> Option<usize> {
-    let mut sources = process::current()?.sources();
-    sources.find_map(|(metric, source)| match source.detail {
-        Detail::Label(label) if label.as_str().as_bytes() == name => Some(metric),
-        _ => None,
-    })
+    process::current()?.config.sources.labelled(name)
 }
 
 /// The calling thread counts the calls of this source from now on. Setup side.

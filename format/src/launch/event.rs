@@ -27,6 +27,13 @@ impl Label {
         Self::new(core::str::from_utf8(bytes.get(..length)?).ok()?)
     }
 
+    /// Whether it is this text.
+    #[must_use]
+    #[inline]
+    pub fn is(&self, text: &[u8]) -> bool {
+        self.0.get(..text.len()) == Some(text) && self.0.get(text.len()).is_none_or(|end| *end == 0)
+    }
+
     /// Padded with zeros.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; LABEL_BYTES] {

@@ -472,6 +472,20 @@ impl SampleSources {
         }
     }
 
+    /// The number of the one with this label.
+    #[must_use]
+    pub fn labelled(&self, label: &[u8]) -> Option<usize> {
+        let is_it = |source: &SampleSource| match &source.detail {
+            Detail::Label(of) => of.is(label),
+            Detail::None | Detail::Event(_) => false,
+        };
+        if is_it(&self.first) {
+            return Some(0);
+        }
+        let mut further = self.further.iter().map_while(Option::as_ref);
+        further.position(is_it).map(|place| place + 1)
+    }
+
     /// Whether there is one of this kind.
     #[must_use]
     pub fn has(&self, kind: SourceKind) -> bool {
@@ -529,6 +543,10 @@ mod tests {
         ] {
             assert_eq!(SampleSources::parse(text), None, "{text}");
         }
+        let sources = SampleSources::parse("cputime:5000000 resource:1:rows resource:1:r").unwrap();
+        let labels = ["rows", "r", "row", "rowss", "", "cputime"].map(str::as_bytes);
+        let numbers = [Some(1), Some(2), None, None, None, None];
+        assert_eq!(labels.map(|label| sources.labelled(label)), numbers);
         let mut named = (0..).map(|n| SampleSource::parse(&format!("resource:1:r{n}")).unwrap());
         let first = SampleSources::one(named.next().unwrap());
         assert!(first.and(named.by_ref().take(MAX_SOURCES - 1)).is_ok());
