@@ -55,11 +55,16 @@ pub(super) fn parse(text: &str) -> Result<Asked, String> {
     }
     let source = named(name)?;
     let period = match amount {
-        Some(rate) if rate.starts_with('f') => rated(&source, &rate[1..])?,
+        Some(amount) if let Some(rate) = rate_in(amount) => rated(&source, rate)?,
         Some(amount) => period(source.kind.properties().unit, amount)?,
         None => source.period,
     };
     Ok(Asked(vec![source.every(period)]))
+}
+
+/// The number of `f1000`.
+fn rate_in(amount: &str) -> Option<&str> {
+    amount.strip_prefix('f').filter(|rate| rate.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// The source of this name, with the period that it has where none is asked for.
