@@ -1,11 +1,12 @@
 /* Children restrict their system calls and go on with the profiling signal: they have set a handler
- * for it, ignored it, blocked it, or left it as it was. Says what each finds, and how it ends. Of
- * system calls, those stay allowed that this program makes, and those by which a process ends itself
- * by a signal. What else is made ends the child. */
+ * for it, ignored it, blocked it (also in another thread), or left it as it was. Says what each
+ * finds, and how it ends. Of system calls, those stay allowed that this program makes, and those by
+ * which a process ends itself by a signal. What else is made ends the child. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -134,15 +135,55 @@ static void child(char what) {
     _exit(5);
 }
 
+static volatile int step, count;
+
+static void counted(int signal) { (void)signal; count++; }
+
+/* Blocks the signal before another thread restricts its calls, and unblocks it behind that. */
+static void *thread(void *what) {
+    sigset_t set, found;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPROF);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    step = 1;
+    while (step != 2) continue;
+    for (int i = 0; i < 2; i++) syscall(SYS_tgkill, pid, gettid(), SIGPROF);
+    sigpending(&found);
+    say(sigismember(&found, SIGPROF) ? "pending, " : "gone, ");
+    pthread_sigmask(SIG_BLOCK, NULL, &found);
+    say(sigismember(&found, SIGPROF) ? "blocked" : "not blocked");
+    if (*(char *)what == 'u') out();
+    pthread_sigmask(SIG_UNBLOCK, &set, &found);
+    say(sigismember(&found, SIGPROF) ? ", was blocked: " : ", was not: ");
+    say(count == 1 ? "one, " : "none, ");
+    syscall(SYS_tgkill, pid, gettid(), SIGPROF);
+    say(count == 2 ? "two" : "no second");
+    out();
+    _exit(2);
+}
+
+static void beside(const char *what) {
+    pthread_t id;
+    pid = getpid();
+    if (*what == 't') signal(SIGPROF, counted);
+    if (pthread_create(&id, NULL, thread, (void *)what)) _exit(9);
+    work();
+    while (step != 1) continue;
+    filter();
+    step = 2;
+    for (;;) work();
+}
+
 int main(void) {
     struct sigaction action = {.sa_handler = one};
     sigaction(SIGUSR2, &action, NULL);
     sigaddset(&action.sa_mask, SIGPROF);
     sigaction(SIGUSR1, &action, NULL);
-    for (const char *what = "hribd"; *what; what++) {
+    for (const char *what = "hribdtu"; *what; what++) {
         int status;
         if (pipe(ends)) return 9;
         pid_t process = fork();
+        if (process == 0 && *what >= 't') beside(what);
         if (process == 0) child(*what);
         if (*what == 'r' && read(ends[0], text, 1) < 0) return 9;
         while (waitpid(process, &status, *what == 'r' ? WNOHANG : 0) == 0) {
