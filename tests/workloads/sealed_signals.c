@@ -34,7 +34,7 @@ static void out(void) {
     text[0] = 0;
 }
 
-static void filter(void) {
+static void filter(unsigned flags) {
     static const int allowed[] = {SYS_write, SYS_read, SYS_exit_group, SYS_rt_sigreturn, SYS_rt_sigaction,
                                   SYS_tgkill, SYS_getpid, SYS_gettid, SYS_rt_sigprocmask, SYS_rt_sigpending,
                                   SYS_rt_tgsigqueueinfo};
@@ -49,7 +49,8 @@ static void filter(void) {
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     program.len = n;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    if (flags) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+    else prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static void send(int signal) { syscall(SYS_tgkill, pid, pid, signal); }
@@ -102,7 +103,7 @@ static void child(char what) {
     if (what == 'i') signal(SIGPROF, SIG_IGN);
     if (what == 'b') sigprocmask(SIG_BLOCK, &set, NULL);
     work();
-    filter();
+    filter(0);
     work();
     ask(SIGPROF);
     ask(SIGTRAP);
@@ -141,17 +142,23 @@ static void counted(int signal) { (void)signal; count++; }
 
 /* Blocks the signal before another thread restricts its calls, and unblocks it behind that. */
 static void *thread(void *what) {
-    sigset_t set, found;
+    sigset_t set, trap, found;
     sigemptyset(&set);
     sigaddset(&set, SIGPROF);
+    sigemptyset(&trap);
+    sigaddset(&trap, SIGTRAP);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+    pthread_sigmask(SIG_BLOCK, &trap, NULL);
     step = 1;
     while (step != 2) continue;
-    for (int i = 0; i < 2; i++) syscall(SYS_tgkill, pid, gettid(), SIGPROF);
+    for (int i = 0; i < 2; i++) {
+        syscall(SYS_tgkill, pid, gettid(), SIGPROF);
+        syscall(SYS_tgkill, pid, gettid(), SIGTRAP);
+    }
     sigpending(&found);
-    say(sigismember(&found, SIGPROF) ? "pending, " : "gone, ");
+    say(sigismember(&found, SIGPROF) && sigismember(&found, SIGTRAP) ? "pending, " : "gone, ");
     pthread_sigmask(SIG_BLOCK, NULL, &found);
-    say(sigismember(&found, SIGPROF) ? "blocked" : "not blocked");
+    say(sigismember(&found, SIGPROF) && sigismember(&found, SIGTRAP) ? "blocked" : "not blocked");
     if (*(char *)what == 'u') out();
     pthread_sigmask(SIG_UNBLOCK, &set, &found);
     say(sigismember(&found, SIGPROF) ? ", was blocked: " : ", was not: ");
@@ -169,7 +176,7 @@ static void beside(const char *what) {
     if (pthread_create(&id, NULL, thread, (void *)what)) _exit(9);
     work();
     while (step != 1) continue;
-    filter();
+    filter(SECCOMP_FILTER_FLAG_TSYNC);
     step = 2;
     for (;;) work();
 }
