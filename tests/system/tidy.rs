@@ -27,7 +27,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("collector/src/trampoline/path.rs", &["crate::c_library", SETUP_ONLY]),
     ("collector/src/trampoline/walked.rs", &["crate::c_library", SETUP_ONLY]),
     ("viewer/src/profile", &[TERMINAL]),
-    ("viewer/src/structure", &["std::{fs,io,env,time}", "object", TERMINAL]),
+    (
+        "viewer/src/structure",
+        &["crate::{print,profile}", "std::{fs,io,env,time}", "object", TERMINAL],
+    ),
     ("viewer/src/symbols", &[TERMINAL]),
     ("viewer/src/refine", &[TERMINAL, "std::fs"]),
     ("viewer/src/refine/pattern", &["crate::refine::{forest,select,stages,apply}"]),
@@ -36,7 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("viewer/src/refine/select", &["crate::refine::stages"]),
     ("viewer/src/views", &[TERMINAL, "std::fs"]),
     // What records knows nothing of what was recorded.
-    ("viewer/src/launch", &["crate::{profile,symbols,refine,views,report,export,tui}", TERMINAL]),
+    ("viewer/src/launch", &[NOT_PRINT, TERMINAL]),
     ("viewer/src/report", &[TERMINAL]),
     ("viewer/src/export", &[TERMINAL]),
     // What the screens are made of is drawn from values alone.
@@ -59,6 +62,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tests", &["csprof_collector::"]),
 ];
 const SETUP_ONLY: &str = "alloc::{boxed,collections,fmt,format,string,sync,vec}";
+/// What reads profiles.
+const NOT_PRINT: &str = "crate::{profile,structure,symbols,refine,set_files,state,sources,views,\
+                         report,export,tui}";
 const TERMINAL: &str = "{crossterm,ratatui}";
 const STREAMS: &str = "std::io::{stdout,stderr}";
 const STREAMS_OF_IO: &str = "io::{stdout,stderr}";

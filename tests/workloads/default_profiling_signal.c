@@ -86,16 +86,24 @@ static const char *child(int kind) {
     }
 }
 
-/* Whether an action of the process is another than the default one, without flags but SA_RESTORER. */
+static void nothing(int signal) { (void)signal; }
+
+/* Whether an action of the process is another than the default one, without flags but SA_RESTORER; or
+ * that of SIGUSR1 has another mask than it was given. */
 static int is_changed(void) {
-    struct sigaction of_profile, of_trap;
+    struct sigaction of_profile, of_trap, of_user;
     sigaction(SIGPROF, NULL, &of_profile);
     sigaction(SIGTRAP, NULL, &of_trap);
+    sigaction(SIGUSR1, NULL, &of_user);
+    if (!sigismember(&of_user.sa_mask, SIGPROF)) return 1;
     return of_profile.sa_handler != SIG_DFL || (of_profile.sa_flags & ~0x4000000) != 0
         || of_trap.sa_handler != SIG_DFL || (of_trap.sa_flags & ~0x4000000) != 0;
 }
 
 int main(void) {
+    struct sigaction action = {.sa_handler = nothing};
+    sigaddset(&action.sa_mask, SIGPROF);
+    sigaction(SIGUSR1, &action, NULL);
     int here = is_changed(), status;
     pid_t pid = vfork();
     if (pid == 0) _exit(is_changed());

@@ -1,11 +1,12 @@
 /* Children restrict their system calls and go on with the profiling signal: they have set a handler
- * for it, ignored it, blocked it, or left it as it was. Says what each finds, and how it ends. Of
- * system calls, those stay allowed that this program makes, and those by which a process ends itself
- * by a signal. What else is made ends the child. */
+ * for it, ignored it, blocked it (also in another thread), or left it as it was. Says what each
+ * finds, and how it ends. Of system calls, those stay allowed that this program makes, and those by
+ * which a process ends itself by a signal. What else is made ends the child. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static void out(void) {
     text[0] = 0;
 }
 
-static void filter(void) {
+static void filter(unsigned flags) {
     static const int allowed[] = {SYS_write, SYS_read, SYS_exit_group, SYS_rt_sigreturn, SYS_rt_sigaction,
                                   SYS_tgkill, SYS_getpid, SYS_gettid, SYS_rt_sigprocmask, SYS_rt_sigpending,
                                   SYS_rt_tgsigqueueinfo};
@@ -48,7 +49,8 @@ static void filter(void) {
     code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
     program.len = n;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    if (flags) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+    else prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static void send(int signal) { syscall(SYS_tgkill, pid, pid, signal); }
@@ -101,7 +103,7 @@ static void child(char what) {
     if (what == 'i') signal(SIGPROF, SIG_IGN);
     if (what == 'b') sigprocmask(SIG_BLOCK, &set, NULL);
     work();
-    filter();
+    filter(0);
     work();
     ask(SIGPROF);
     ask(SIGTRAP);
@@ -134,15 +136,61 @@ static void child(char what) {
     _exit(5);
 }
 
+static volatile int step, count;
+
+static void counted(int signal) { (void)signal; count++; }
+
+/* Blocks the signal before another thread restricts its calls, and unblocks it behind that. */
+static void *thread(void *what) {
+    sigset_t set, trap, found;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPROF);
+    sigemptyset(&trap);
+    sigaddset(&trap, SIGTRAP);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    pthread_sigmask(SIG_BLOCK, &trap, NULL);
+    step = 1;
+    while (step != 2) continue;
+    for (int i = 0; i < 2; i++) {
+        syscall(SYS_tgkill, pid, gettid(), SIGPROF);
+        syscall(SYS_tgkill, pid, gettid(), SIGTRAP);
+    }
+    sigpending(&found);
+    say(sigismember(&found, SIGPROF) && sigismember(&found, SIGTRAP) ? "pending, " : "gone, ");
+    pthread_sigmask(SIG_BLOCK, NULL, &found);
+    say(sigismember(&found, SIGPROF) && sigismember(&found, SIGTRAP) ? "blocked" : "not blocked");
+    if (*(char *)what == 'u') out();
+    pthread_sigmask(SIG_UNBLOCK, &set, &found);
+    say(sigismember(&found, SIGPROF) ? ", was blocked: " : ", was not: ");
+    say(count == 1 ? "one, " : "none, ");
+    syscall(SYS_tgkill, pid, gettid(), SIGPROF);
+    say(count == 2 ? "two" : "no second");
+    out();
+    _exit(2);
+}
+
+static void beside(const char *what) {
+    pthread_t id;
+    pid = getpid();
+    if (*what == 't') signal(SIGPROF, counted);
+    if (pthread_create(&id, NULL, thread, (void *)what)) _exit(9);
+    work();
+    while (step != 1) continue;
+    filter(SECCOMP_FILTER_FLAG_TSYNC);
+    step = 2;
+    for (;;) work();
+}
+
 int main(void) {
     struct sigaction action = {.sa_handler = one};
     sigaction(SIGUSR2, &action, NULL);
     sigaddset(&action.sa_mask, SIGPROF);
     sigaction(SIGUSR1, &action, NULL);
-    for (const char *what = "hribd"; *what; what++) {
+    for (const char *what = "hribdtu"; *what; what++) {
         int status;
         if (pipe(ends)) return 9;
         pid_t process = fork();
+        if (process == 0 && *what >= 't') beside(what);
         if (process == 0) child(*what);
         if (*what == 'r' && read(ends[0], text, 1) < 0) return 9;
         while (waitpid(process, &status, *what == 'r' ? WNOHANG : 0) == 0) {

@@ -104,9 +104,6 @@ real_functions! {
         fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else -1;
         fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else libc::ENOSYS;
         fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int, else -1;
-        fn sigblock(mask: c_int) -> c_int, else -1;
-        fn sigsetmask(mask: c_int) -> c_int, else -1;
-        fn siggetmask() -> c_int, else -1;
         fn sighold(signal: c_int) -> c_int, else -1;
         fn sigrelse(signal: c_int) -> c_int, else -1;
         fn signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int, else -1;

@@ -4,7 +4,8 @@
 //! seccomp(2) ends the process, or fails the call, for whatever the program did not expect itself
 //! to do; and the collector does things that no program expects of itself: it reads clocks, deletes
 //! timers, maps shared memory. So before the filter comes, sampling ends for good, with a message.
-//! Not where no filter comes with the call: so programs ask what the kernel knows. A program that
+//! Not where the call names no filter (a null pointer): so programs ask what the kernel knows. One
+//! that the kernel then refuses ends sampling all the same: it cannot be known before. A program that
 //! is executed under a filter of somebody else is sampled: there it is the launcher of the sandbox
 //! that decides, and containers of every kind have one.
 //!
@@ -79,7 +80,10 @@ static WATCHED: [u64; 8] = {
 
 /// Before ptrace(2). Its arguments are variadic.
 extern "C" fn before_ptrace(call: &mut Call, real: &Real) -> Route {
-    let stops = call.arguments[0] as u32 == libc::PTRACE_TRACEME && process::active();
+    // What traces the process already has met its samples, and the request fails.
+    let stops = call.arguments[0] as u32 == libc::PTRACE_TRACEME
+        && process::active()
+        && !sys::SignalStatus::read().traced;
     if stops {
         let errno = real::errno();
         lifecycle::before_trace();
@@ -166,8 +170,9 @@ fn enter() {
     }
     if process::active() {
         lifecycle::seal();
-        leave_to_kernel();
+        // First, so that what another thread asks for from here on reaches the kernel.
         stub::disengage();
+        leave_to_kernel();
         stub::stop_watching();
     } else if process::current().is_none() {
         lifecycle::seal_inert();

@@ -1,7 +1,8 @@
 //! The handler: whose is the signal, and how many periods does it stand for?
 //!
 //! Called by [`pass_on`](super::pass_on) on [`SIGNAL`](crate::sources::SIGNAL) or
-//! [SIGTRAP](crate::sources::loan), with all signals blocked until it returns.
+//! [SIGTRAP](crate::sources::loan), with all signals blocked until it returns; of a
+//! [sealed](crate::sealed) process, those that the program asked for.
 
 #![expect(unsafe_code, reason = "signal context, thread state")]
 

@@ -242,6 +242,7 @@ impl KernelFrame {
         onward.context = context.wrapping_byte_sub(moved as usize);
         // SAFETY: in the copy.
         unsafe { arch::frame_moved(&mut *onward.context, moved) };
+        // Also of a sealed process: else the next handler would overwrite this one's frames.
         if enters && disarms {
             onward.setting = handler_stack::setting_for(&handler_stack::NONE);
             onward.sets_stack = 1;

@@ -48,7 +48,7 @@ pub const ALL: &[Hazard] = &[
         .says("3 faults\n")
         .ends(Ended::Status(7))
         .also(|trial| trial.assert_worked(trial.recording.rows().at(&["main"]).inclusive, 200)),
-    Hazard::new("sealed_signals", &["cc -O2 -o program @sealed_signals.c"])
+    Hazard::new("sealed_signals", &["cc -O2 -pthread -o program @sealed_signals.c"])
         .says(
             "handler restarts masks USR1, default, (2.)1.(2.)1.(2.)1., and before: handler, \
              after: handler\n\
@@ -61,7 +61,11 @@ pub const ALL: &[Hazard] = &[
              default, default, pending, blocked\n\
              b: 4\n\
              default, default, \n\
-             d: killed by PROF\n",
+             d: killed by PROF\n\
+             pending, blocked, was blocked: one, two\n\
+             t: 2\n\
+             pending, blocked\n\
+             u: killed by PROF\n",
         )
         .by_two()
         .also(sampling_ends_with_a_word),

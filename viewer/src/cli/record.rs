@@ -216,8 +216,8 @@ pub struct Sampling {
     /// Begin an epoch whenever a library is loaded, not only when its addresses were in use before
     #[arg(long)]
     epoch_per_load: bool,
-    /// Call paths through code generated at run time, where it says for certain who called it; so
-    /// do --python, --node and --java. Samples of such code cost more
+    /// Call paths through code generated at run time, where it says who called it; so do --python,
+    /// --node and --java. Samples of such code cost more
     #[arg(long)]
     generated: bool,
 }

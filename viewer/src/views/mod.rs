@@ -72,7 +72,7 @@ pub enum View {
     Flat,
     /// A table of a [path](hall).
     Tables,
-    /// The callers of a function, the function, and what it [calls](hall::Butterfly).
+    /// The callers of a function, the function, and what it [calls](hall::ButterflyTables).
     Butterfly,
     /// Places: load modules, files, functions, lines; the forest is one of
     /// [`places`](places::places).

@@ -5,8 +5,8 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::mask::{believed, change_one, settle_all};
-use super::others::{others, settle_masks, tell, told};
+use super::mask::{believed, block_interrupted, change_one, forget, settle_all};
+use super::others::{others, replace, settle_masks, tell, tell_masked, told};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use super::{BIT, SIGNAL, kept, trap};
 use csprof_format::launch::Trigger;
@@ -73,23 +73,27 @@ pub(in crate::preload) fn pass_on() {
     set_chooser(program_handler);
 }
 
-/// To be called when the process has been sealed: from here on the kernel does what the wrappers
-/// and the handlers did by system calls. The profiling signal interrupts calls, and has the mask,
+/// To be called when the process has been sealed and the wrappers do nothing more: from here on the
+/// kernel does what they and the handlers did by system calls. The profiling signal interrupts calls, and has the mask,
 /// as the program asked; handlers of other signals block it, and so does this thread, if they are
 /// to. A handler of csprof's stays in front of the program's, or of the default action, for a last
 /// sample may be under way.
 pub(in crate::preload) fn leave_to_kernel() {
-    let mut action = asked();
-    if action.sa_sigaction != libc::SIG_DFL {
+    replace(SIGNAL, |kernels| {
+        let mut action = asked();
+        // Another thread may have set its own by now.
+        let is_own = kernels.sa_sigaction != on_profile as *const () as usize;
+        if is_own || action.sa_sigaction == libc::SIG_DFL {
+            return kernels;
+        }
         if action.sa_sigaction != libc::SIG_IGN {
-            action.sa_sigaction = on_profile as *const () as usize;
+            action.sa_sigaction = kernels.sa_sigaction;
             action.sa_flags |= libc::SA_SIGINFO | libc::SA_ONSTACK;
             // What is asked for once is known here.
             action.sa_flags &= !libc::SA_RESETHAND;
         }
-        // SAFETY: a live local; the handler takes what the kernel passes with these flags.
-        unsafe { real::sigaction(SIGNAL, &raw const action, core::ptr::null_mut()) };
-    }
+        action
+    });
     settle_masks();
     settle_all();
 }
@@ -108,6 +112,9 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
         if let Some(process) = process::current() {
             process.arena.count_foreign_signal();
         }
+        if is_blocked && sealed() {
+            block_interrupted(SIGNAL, context);
+        }
         if ends {
             // It comes again, and ends the process, when this handler returns. Where these calls
             // are deadly, they are so to a process that would be dead.
@@ -116,11 +123,9 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
         }
         return None;
     }
-    // SAFETY: the mask to return to, of which the kernel has one word.
-    let interrupted = unsafe { &mut *(&raw mut context.uc_sigmask).cast::<u64>() };
     if is_blocked {
-        // The thread has blocked it, it thinks: from here on it has, and the signal waits.
-        *interrupted |= BIT;
+        // The signal waits.
+        block_interrupted(SIGNAL, context);
         sys::drop_samples(SIGNAL, may_be_late);
         sys::send_again(info, info.si_code != libc::SI_TKILL);
         return None;
@@ -137,7 +142,9 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
         }
         let itself = if flags & libc::SA_NODEFER != 0 { 0 } else { BIT };
         let asked = ASKED.mask.load(Ordering::Relaxed) & !kept();
-        Some(*interrupted | asked | itself)
+        // SAFETY: the mask to return to, of which the kernel has one word.
+        let interrupted = unsafe { (&raw const context.uc_sigmask).cast::<u64>().read() };
+        Some(interrupted | asked | itself)
     };
     Some(Chosen {
         handler: core::ptr::with_exposed_provenance_mut(handler),
@@ -183,6 +190,7 @@ pub(crate) unsafe extern "C" fn sigaction(
             let result = real::sigaction(signal, new, old);
             let answer = if result == 0 { old } else { core::ptr::null_mut() };
             tell(handler_of(signal), answer);
+            tell_masked(signal, answer);
             tell_asked(answer);
             result
         };
@@ -321,8 +329,12 @@ pub(crate) unsafe extern "C" fn __sysv_signal(signal: c_int, handler: Handler) -
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handler {
     if !is_ours(signal) || !sampled() {
+        // What it unblocks is delivered before it returns.
+        let was_held = handler != SIG_HOLD && is_ours(signal) && forget(signal);
         // SAFETY: the program's own arguments, passed on.
-        return handler_asked(unsafe { real::sigset(signal, handler) }, signal);
+        let before = handler_asked(unsafe { real::sigset(signal, handler) }, signal);
+        let was_held = was_held || handler == SIG_HOLD && is_ours(signal) && forget(signal);
+        return if was_held && before != libc::SIG_ERR { SIG_HOLD } else { before };
     }
     let (before, how) = match handler {
         SIG_HOLD if signal == TRAP => (trap::asked(), libc::SIG_BLOCK),

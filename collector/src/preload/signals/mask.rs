@@ -8,8 +8,9 @@ use libc::sigset_t;
 
 use super::words::{first_word, mask_of};
 use super::{SIGNAL, kept};
-use crate::preload::real;
 use crate::preload::view::{Belief, sampled};
+use crate::preload::{real, stub};
+use crate::sealed::sealed;
 use crate::sources::loan::{TRAP, bit};
 use crate::sys::{self, Mask};
 
@@ -63,7 +64,7 @@ fn not_really_blocked(named: u64) -> u64 {
 unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int {
     if !sampled() {
         // SAFETY: the program's own arguments, passed on.
-        return unsafe { set_mask(how, new, old) };
+        return unsafe { change_for_good(set_mask, how, new, old) };
     }
     settle();
     let before = believed();
@@ -95,6 +96,65 @@ unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut 
         unsafe { old.cast::<u64>().write_unaligned(first_word(old) | before) };
     }
     result
+}
+
+/// The same where nothing is sampled any more. What the thread still thinks that it has blocked
+/// goes to the kernel by the program's own call: of another one a filter may know nothing.
+unsafe fn change_for_good(
+    set_mask: SetMask,
+    how: c_int,
+    new: *const sigset_t,
+    old: *mut sigset_t,
+) -> c_int {
+    // The child of a vfork has its parent's beliefs.
+    let before = if stub::engaged() { 0 } else { believed() };
+    if before == 0 {
+        // SAFETY: the program's own arguments, passed on.
+        return unsafe { set_mask(how, new, old) };
+    }
+    // SAFETY: if not null, the program points to a mask.
+    let word = if new.is_null() { 0 } else { unsafe { first_word(new) } };
+    let adds = new.is_null() || how == libc::SIG_BLOCK;
+    let added = mask_of(word | before);
+    let (how, passed) = if adds { (libc::SIG_BLOCK, &raw const added) } else { (how, new) };
+    if !adds {
+        // Before the call: what it unblocks is delivered before it returns.
+        believe(if how == libc::SIG_UNBLOCK { before & !word } else { 0 });
+    }
+    // SAFETY: `passed` is the program's mask or a live local.
+    let result = unsafe { set_mask(how, passed, old) };
+    if result != 0 {
+        believe(before);
+        return result;
+    }
+    if adds {
+        believe(0);
+    }
+    if !old.is_null() {
+        // SAFETY: the call succeeded, so it wrote the first word of `old`.
+        unsafe { old.cast::<u64>().write_unaligned(first_word(old) | before) };
+    }
+    result
+}
+
+/// In a handler, of a thread that thinks that it has blocked this signal of samples: what was
+/// interrupted has blocked it from here on. After a seal, nothing else does that for it.
+pub(super) fn block_interrupted(signal: c_int, context: &mut libc::ucontext_t) {
+    // SAFETY: the mask to return to, of which the kernel has one word.
+    unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= bit(signal) };
+    if sealed() {
+        believe(believed() & !bit(signal));
+    }
+}
+
+/// The kernel is about to hear of this signal by another call: the thread's own view of it ends,
+/// where nothing is sampled any more. Returns whether the thread thought that it was blocked.
+pub(super) fn forget(signal: c_int) -> bool {
+    let thought = !stub::engaged() && believed() & bit(signal) != 0;
+    if thought {
+        believe(believed() & !bit(signal));
+    }
+    thought
 }
 
 /// Blocks or unblocks one signal; returns whether the thread thought that it was blocked.
@@ -129,45 +189,38 @@ pub(crate) unsafe extern "C" fn pthread_sigmask(
     unsafe { change(real::pthread_sigmask, how, new, old) }
 }
 
-/// Changes a mask of 4.2BSD, an `int`, by `set_mask`; `how` says what that does.
-fn change_bsd(set_mask: unsafe fn(c_int) -> c_int, how: c_int, mask: c_int) -> c_int {
-    if !sampled() {
-        // SAFETY: takes no pointers.
-        return unsafe { set_mask(mask) };
-    }
-    settle();
-    let before = believed();
-    let named = u64::from(mask.cast_unsigned()) & kept();
-    let thought = not_really_blocked(named);
-    believe(if how == libc::SIG_BLOCK { before | thought } else { thought });
-    // SAFETY: takes no pointers.
-    unsafe { set_mask(mask & !(thought as c_int)) | before as c_int }
+/// Changes the mask as 4.2BSD did, where one is an `int`; returns the one before.
+fn change_bsd(how: c_int, mask: c_int) -> c_int {
+    let set = mask_of(u64::from(mask.cast_unsigned()));
+    let mut before = mask_of(0);
+    // SAFETY: live locals.
+    unsafe { change(real::sigprocmask, how, &raw const set, &raw mut before) };
+    // SAFETY: a live local.
+    unsafe { first_word(&raw const before) as c_int }
 }
 
 /// sigblock(3).
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn sigblock(mask: c_int) -> c_int {
-    change_bsd(real::sigblock, libc::SIG_BLOCK, mask)
+pub(crate) extern "C" fn sigblock(mask: c_int) -> c_int {
+    change_bsd(libc::SIG_BLOCK, mask)
 }
 
 /// sigsetmask(3).
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn sigsetmask(mask: c_int) -> c_int {
-    change_bsd(real::sigsetmask, libc::SIG_SETMASK, mask)
+pub(crate) extern "C" fn sigsetmask(mask: c_int) -> c_int {
+    change_bsd(libc::SIG_SETMASK, mask)
 }
 
 /// siggetmask(3).
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn siggetmask() -> c_int {
-    let before = if sampled() { believed() } else { 0 };
-    // SAFETY: takes nothing.
-    unsafe { real::siggetmask() | before as c_int }
+pub(crate) extern "C" fn siggetmask() -> c_int {
+    change_bsd(libc::SIG_BLOCK, 0)
 }
 
 /// sighold(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sighold(signal: c_int) -> c_int {
-    if sampled() && (signal == SIGNAL || signal == TRAP) {
+    if signal == SIGNAL || signal == TRAP {
         change_one(signal, libc::SIG_BLOCK);
         return 0;
     }
@@ -178,7 +231,7 @@ pub(crate) unsafe extern "C" fn sighold(signal: c_int) -> c_int {
 /// sigrelse(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigrelse(signal: c_int) -> c_int {
-    if sampled() && (signal == SIGNAL || signal == TRAP) {
+    if signal == SIGNAL || signal == TRAP {
         change_one(signal, libc::SIG_UNBLOCK);
         return 0;
     }

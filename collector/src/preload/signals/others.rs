@@ -6,7 +6,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::kept;
-use super::words::{first_word, mask_of};
+use super::words::{as_kernel_keeps, first_word, mask_of};
 use crate::modules;
 use crate::preload::real::{self, Handler};
 use crate::preload::stub;
@@ -60,41 +60,80 @@ pub(super) unsafe fn others(
     }
     // SAFETY: the call succeeded, so `old` holds an action, if it is not null.
     unsafe { tell(handler_before, old) };
-    let remembered = usize::try_from(signal).ok().and_then(|number| MASKED_BY.get(number));
-    if let Some(remembered) = remembered {
-        let before = remembered.load(Ordering::Relaxed);
-        if !old.is_null() && before != 0 {
-            // SAFETY: as above.
-            unsafe {
-                let mask = first_word(&raw const (*old).sa_mask);
-                (&raw mut (*old).sa_mask).cast::<u64>().write_unaligned(mask | before);
-            }
-        }
-        if !new.is_null() && before != masked {
+    // SAFETY: as above.
+    unsafe { tell_masked(signal, old) };
+    if let (false, Some(remembered)) = (new.is_null(), masked_by(signal)) {
+        if remembered.load(Ordering::Relaxed) != masked {
             remembered.store(masked, Ordering::Relaxed);
         }
     }
     result
 }
 
+fn masked_by(signal: c_int) -> Option<&'static AtomicU64> {
+    usize::try_from(signal).ok().and_then(|number| MASKED_BY.get(number))
+}
+
+/// Puts what the signal's handler was to run with blocked into an answer of the kernel's.
+///
+/// # Safety
+/// `old` must be null or hold an action.
+pub(super) unsafe fn tell_masked(signal: c_int, old: *mut libc::sigaction) {
+    let before = masked_by(signal).map_or(0, |masked| masked.load(Ordering::Relaxed));
+    if !old.is_null() && before != 0 {
+        // SAFETY: by contract.
+        unsafe {
+            let mask = first_word(&raw const (*old).sa_mask);
+            (&raw mut (*old).sa_mask).cast::<u64>().write_unaligned(mask | before);
+        }
+    }
+}
+
 /// Gives the kernel the masks of handlers as the program asked for them.
 pub(super) fn settle_masks() {
     for (signal, masked) in (0..).zip(&MASKED_BY) {
-        let masked = masked.swap(0, Ordering::Relaxed);
-        if masked == 0 {
-            continue;
-        }
-        let mut action = core::mem::MaybeUninit::uninit();
-        // SAFETY: room for an action; where the call succeeds, it holds one, which differs by a
-        // mask from what the kernel has.
-        unsafe {
-            if real::sigaction(signal, core::ptr::null(), action.as_mut_ptr()) == 0 {
-                let mut action: libc::sigaction = action.assume_init();
-                action.sa_mask = mask_of(first_word(&raw const action.sa_mask) | masked);
-                real::sigaction(signal, &raw const action, core::ptr::null_mut());
-            }
+        if masked.load(Ordering::Relaxed) != 0 {
+            replace(signal, |mut action| {
+                let masked = masked.swap(0, Ordering::Relaxed);
+                // SAFETY: a live local.
+                let mask = unsafe { first_word(&raw const action.sa_mask) };
+                action.sa_mask = mask_of(mask | masked);
+                action
+            });
         }
     }
+}
+
+/// Gives the kernel another action, made of the one that it has. One that another thread sets in
+/// between is not lost: the next one is made of that.
+pub(super) fn replace(signal: c_int, make: impl Fn(libc::sigaction) -> libc::sigaction) {
+    // SAFETY: all zeros is the default action.
+    let mut there: libc::sigaction = unsafe { core::mem::zeroed() };
+    // SAFETY: only asks; the result is a live local.
+    if unsafe { real::sigaction(signal, core::ptr::null(), &raw mut there) } != 0 {
+        return;
+    }
+    let mut next = make(there);
+    loop {
+        let mut displaced = there;
+        // SAFETY: live locals; an action of the kernel's, or one that the caller answers for.
+        let result = unsafe { real::sigaction(signal, &raw const next, &raw mut displaced) };
+        if result != 0 || is_same(&displaced, &there) {
+            return;
+        }
+        there = next;
+        next = make(displaced);
+    }
+}
+
+/// Whether two actions are one, but for what the C library adds.
+fn is_same(one: &libc::sigaction, other: &libc::sigaction) -> bool {
+    let word = |action: &libc::sigaction| {
+        // SAFETY: a live action.
+        let mask = unsafe { first_word(&raw const action.sa_mask) };
+        as_kernel_keeps(action.sa_flags, mask)
+    };
+    one.sa_sigaction == other.sa_sigaction && word(one) == word(other)
 }
 
 /// Whether the kernel is to call [`on_handled`] for this action: the handler asks for the alternate

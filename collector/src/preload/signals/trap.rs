@@ -8,12 +8,13 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::mask::{believed, settle};
+use super::mask::{believed, block_interrupted, settle};
 use super::others::others;
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use crate::preload::real::{self, Handler};
 use crate::preload::view::sampled;
 use crate::sampling::entry::on_trap;
+use crate::sealed::sealed;
 use crate::sources::loan::{self, TRAP, bit};
 use crate::sys::{self, Disposition};
 use crate::thread;
@@ -31,9 +32,10 @@ pub(in crate::preload) unsafe extern "C" fn by_default(
     let (info, context) = unsafe { (&*info, &mut *context) };
     let by_program = info.si_code <= 0;
     if by_program && believed() & bit(TRAP) != 0 {
-        // The thread has blocked it, it thinks: from here on it has.
-        // SAFETY: the mask to return to, of which the kernel has one word.
-        unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= bit(TRAP) };
+        block_interrupted(TRAP, context);
+        if sealed() {
+            return;
+        }
         sys::drop_samples(TRAP, is_sample);
     } else {
         let _ = sys::set_disposition(TRAP, Disposition::Default);
