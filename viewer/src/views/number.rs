@@ -308,8 +308,8 @@ fn shown_value(number: f64, shown: Shown, form: Form) -> String {
     let text = match shown {
         Shown::Number => plain(size),
         Shown::Percent => format!("{}%", plain(size * 100.0)),
-        // Less than what these tell is told as a number.
-        Shown::Time if size >= 0.95 || size == 0.0 => duration(size, form),
+        // Of a time for each of many things, fractions of a nanosecond mean something.
+        Shown::Time if size >= 99.95 || size == 0.0 => duration(size, form),
         Shown::Time => format!("{} ns", plain(size)),
         Shown::Bytes if size >= 999.5 => bytes(size.round() as u64, form),
         Shown::Bytes => format!("{} B", plain(size)),
@@ -410,6 +410,37 @@ pub fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_of_formulas_have_three_digits() {
+        let shown = |number, shown| value(Value::exact(number), shown, Form::Ascii);
+        for (number, text) in [
+            (0.0, "0"),
+            (1.0, "1.00"),
+            (-0.5, "-0.500"),
+            (9.999, "10.0"),
+            (99.96, "100"),
+            (999.6, "1.00k"),
+            (12_345.0, "12.3k"),
+            (0.001_234, "0.00123"),
+            (0.000_012_34, "1.23e-5"),
+            (1.5e21, "1.50e21"),
+            (-f64::MAX, "-1.80e308"),
+        ] {
+            assert_eq!(shown(number, Shown::Number), text);
+        }
+        assert_eq!(shown(1.0 / 3.0, Shown::Percent), "33.3%");
+        assert_eq!(shown(1.284, Shown::Time), "1.28 ns");
+        assert_eq!(shown(-2e9, Shown::Time), "-2.00 s");
+        assert_eq!(shown(0.0, Shown::Time), "0 ns");
+        assert_eq!(shown(12.0, Shown::Bytes), "12.0 B");
+        assert_eq!(shown(4096.0, Shown::Bytes), "4.10 kB");
+        // Bounds are rounded outward.
+        let between = |low, high| value(Value { low, high }, Shown::Number, Form::Ascii);
+        assert_eq!(between(1.239, 2.001), "1.23..2.01");
+        assert_eq!(between(-2.001, 0.0), "-2.01..0");
+        assert_eq!(between(0.5, 2.0), "0.500..2.00");
+    }
 
     #[test]
     fn memory_has_three_digits() {
