@@ -9,6 +9,7 @@ use core::sync::atomic::Ordering;
 
 use csprof_format::address::FrameKind;
 use csprof_format::arena::LATE_NS;
+use csprof_format::launch::Unit;
 use csprof_format::loss::LossReason;
 
 use super::restart::decide_for_next_signal;
@@ -69,13 +70,18 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     record.count_signal(metric);
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
-    let source = process::current().and_then(|process| process.source(metric));
-    let time_ns = |samples| source.and_then(|source| source.time_ns(samples)).unwrap_or(0);
-    if let Some(source) = source {
+    let source = process::current().and_then(|process| process.kind_and_period(metric));
+    let time_ns = |samples: u64| match source {
+        Some((kind, period)) if kind.properties().unit == Unit::Nanoseconds => {
+            samples.saturating_mul(period)
+        }
+        _ => 0,
+    };
+    if let Some((kind, _)) = source {
         // Where waits count, it is the wait that a sample stands for, and the thread has been
         // there.
         let is_late = time_ns(weight.saturating_sub(1)) >= LATE_NS;
-        if is_late && !source.kind.properties().counts_waits {
+        if is_late && !kind.properties().counts_waits {
             record.late += weight;
         }
     }
