@@ -174,9 +174,14 @@ mod tests {
         for (text, expected) in [
             (
                 "cycles",
-                "there is no sample source `cycles`; there are cputime, task-clock, realtime",
+                "there is no sample source `cycles`; there are cputime, task-clock, realtime, \
+                 io-read, io-write, io-time, lock, mpi",
             ),
-            ("", "there is no sample source ``; there are cputime, task-clock, realtime"),
+            (
+                "",
+                "there is no sample source ``; there are cputime, task-clock, realtime, \
+                 io-read, io-write, io-time, lock, mpi",
+            ),
             (
                 "cputime@fast",
                 "`fast` is neither a rate (200, 200Hz, 1kHz) nor a period (5ms; units ns us ms s)",
