@@ -117,7 +117,8 @@ fn wrong_usage() {
         (
             &["record", "-e", "sunlight", "true"],
             "error: invalid value 'sunlight' for '-e <SOURCE[@RATE]>': there is no sample source \
-             `sunlight`; there are cputime, task-clock, realtime",
+             `sunlight`; there are cputime, task-clock, realtime, \
+             io-read, io-write, io-time, lock, mpi",
         ),
         (&["record"], "error: the following required arguments were not provided:"),
         (
