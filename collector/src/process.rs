@@ -141,29 +141,30 @@ fn packed(sources: SampleSources) -> [AtomicU64; MAX_SOURCES] {
 }
 
 impl Process {
-    /// The source in use with this number. Either side.
+    /// What the source in use with this number is, and its period. Signal side: without a copy of
+    /// its detail, for which the stack of handlers has no room.
+    #[must_use]
+    #[inline]
+    pub fn kind_and_period(&self, number: usize) -> Option<(SourceKind, u64)> {
+        let packed = self.sources.get(number)?.load(Ordering::Relaxed);
+        Some((kind_of(packed)?, packed & ((1 << KIND_SHIFT) - 1)))
+    }
+
+    /// The source in use with this number. Setup side.
     #[must_use]
     #[inline]
     pub fn source(&self, number: usize) -> Option<SampleSource> {
-        let (kind, period) = self.kind(number)?;
+        let (kind, period) = self.kind_and_period(number)?;
         // What it fell back to has none.
         let asked = self.config.sources.get(number).filter(|asked| asked.kind == kind);
         Some(SampleSource { kind, period, detail: asked.map_or(Detail::None, |of| of.detail) })
     }
 
-    /// Its kind and its period, which are there without a copy of its detail.
-    #[inline]
-    fn kind(&self, number: usize) -> Option<(SourceKind, u64)> {
-        let packed = self.sources.get(number)?.load(Ordering::Relaxed);
-        let kind = ((packed >> KIND_SHIFT) as u32).checked_sub(1)?;
-        Some((SourceKind::from_index(kind)?, packed & ((1 << KIND_SHIFT) - 1)))
-    }
-
-    /// Whether one is in use that is like this. Either side.
+    /// Whether one is in use that is like this.
     #[must_use]
     pub fn uses(&self, is_like: impl Fn(&Properties) -> bool) -> bool {
-        let mut kinds = (0..self.source_count).filter_map(|number| self.kind(number));
-        kinds.any(|(kind, _)| is_like(kind.properties()))
+        let mut known = (0..self.source_count).filter_map(|number| self.kind_and_period(number));
+        known.any(|(kind, _)| is_like(kind.properties()))
     }
 
     /// The sources in use, with their numbers.

@@ -5,10 +5,10 @@
 //! function does not take it, whatever it answers, the real one is called, which knows what to do
 //! with a lock that the thread has already.
 //!
-//! Not so a mutex with a protocol, or a robust one: pthread_mutex_trylock(3) of glibc leaves a mutex
-//! that cannot be recovered locked, and who locks it next would wait for ever. Nor a semaphore:
-//! sem_wait(3) looks for cancellation before it takes one. These and the other waits are timed from
-//! beginning to end. What is left by cancellation is not counted.
+//! Not so a mutex with a protocol, or a robust one: pthread_mutex_trylock(3) of glibc leaves a
+//! mutex that cannot be recovered locked, and who locks it next would wait for ever. Nor a
+//! semaphore: sem_wait(3) looks for cancellation before it takes one. These and the other waits are
+//! timed from beginning to end. What is left by cancellation is not counted.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 

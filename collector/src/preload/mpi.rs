@@ -54,7 +54,7 @@ macro_rules! functions {
         $($(
             #[expect(non_snake_case, reason = "named like the C function")]
             mod $name {
-                use super::super::real::Real;
+                use crate::preload::real::Real;
                 use core::ffi::CStr;
 
                 pub(super) const NAME: &CStr = match CStr::from_bytes_with_nul(
@@ -67,8 +67,8 @@ macro_rules! functions {
                     Real::found_by(crate::modules::function_behind, NAME);
                 crate::arch::stub! {
                     #[unsafe(link_section = "csprof_waits")]
-                    {} call stub = REAL, crate::sources::MPI_COUNTS, super::before::<$stack>,
-                    super::after
+                    {} call stub = REAL, crate::sources::MPI_COUNTS, crate::preload::mpi::before::<$stack>,
+                    crate::preload::mpi::after
                 }
             }
         )*)*

@@ -1,10 +1,11 @@
 //! What the C library's streams (stdio) read and write.
 //!
 //! Those are calls inside the C library, which no wrapper sees: by printf(3) when its buffer is
-//! full, or by exit(3). But it makes them by tables of functions, `_IO_file_jumps` and others around
-//! it, which are found by exported names. In these tables the functions that read and write are
-//! replaced by stubs that call them. The C library checks where a table lies, not what is in it.
-//! Only where `io` is sampled; and only a word that is the address of such a function is replaced.
+//! full, or by exit(3). But it makes them by tables of functions, `_IO_file_jumps` and others
+//! around it, which are found by exported names. In these tables the functions that read and
+//! write are replaced by stubs that call them. The C library checks where a table lies, not what
+//! is in it. Only where `io` is sampled; and only a word that is the address of such a function
+//! is replaced.
 
 #![expect(unsafe_code, reason = "reads and writes tables of the C library")]
 

@@ -10,6 +10,7 @@ use core::sync::atomic::Ordering;
 
 use csprof_format::address::FrameKind;
 use csprof_format::arena::LATE_NS;
+use csprof_format::launch::Unit;
 use csprof_format::loss::LossReason;
 
 use super::restart::decide_for_next_signal;
@@ -95,14 +96,19 @@ fn take(
     record.count_signal(metric);
     // The name may be set late, and the thread may be killed at any time.
     let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
-    let source = process::current().and_then(|process| process.source(metric));
-    let time_ns = |samples| source.and_then(|source| source.time_ns(samples));
-    if let Some(source) = source {
+    let source = process::current().and_then(|process| process.kind_and_period(metric));
+    let time_ns = |samples: u64| match source {
+        Some((kind, period)) if kind.properties().unit == Unit::Nanoseconds => {
+            Some(samples.saturating_mul(period))
+        }
+        _ => None,
+    };
+    if let Some((kind, _)) = source {
         // Where waits count, it is the wait that a sample stands for, and the thread has been
         // there.
         let every = Setting::of(metric).every;
         let is_late = time_ns(weight.saturating_sub(every)).is_some_and(|ns| ns >= LATE_NS);
-        if is_late && !source.kind.properties().counts_waits {
+        if is_late && !kind.properties().counts_waits {
             record.late += weight;
         }
     }

@@ -37,8 +37,6 @@ pub enum SourceKind {
     Lock = 12,
     /// Elapsed time in the outermost call of MPI.
     Mpi = 13,
-    /// Bytes that calls of MPI send or receive.
-    MpiBytes = 14,
 }
 
 /// What a source is. Nothing else tells sources apart, but for the collector's file that opens
@@ -237,11 +235,10 @@ const IO_TIME: Properties = Properties {
 };
 const LOCK: Properties = Properties { name: "lock", ..IO_TIME };
 const MPI: Properties = Properties { name: "mpi", ..IO_TIME };
-const MPI_BYTES: Properties = Properties { name: "mpi-bytes", is_offered: false, ..COUNTED };
 
 impl SourceKind {
     /// How many there are.
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 14;
 
     /// All sources, by number, which is the order in which help lists those that are offered.
     pub const ALL: [Self; Self::COUNT] = [
@@ -259,7 +256,6 @@ impl SourceKind {
         Self::IoTime,
         Self::Lock,
         Self::Mpi,
-        Self::MpiBytes,
     ];
 
     /// What it is.
@@ -281,7 +277,6 @@ impl SourceKind {
             Self::IoTime => &IO_TIME,
             Self::Lock => &LOCK,
             Self::Mpi => &MPI,
-            Self::MpiBytes => &MPI_BYTES,
         }
     }
 
@@ -295,7 +290,7 @@ impl SourceKind {
     #[must_use]
     #[inline]
     pub fn from_index(index: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u32 == index)
+        Self::ALL.get(index as usize).copied()
     }
 }
 
