@@ -136,6 +136,10 @@ const fn pack(source: SampleSource) -> u64 {
     (source.kind as u64 + 1) << KIND_SHIFT | source.period
 }
 
+fn kind_of(packed: u64) -> Option<SourceKind> {
+    SourceKind::from_index(((packed >> KIND_SHIFT) as u32).checked_sub(1)?)
+}
+
 fn packed(sources: SampleSources) -> [AtomicU64; MAX_SOURCES] {
     core::array::from_fn(|number| AtomicU64::new(sources.get(number).map_or(0, pack)))
 }
