@@ -79,9 +79,9 @@ fn begin_stretch(unit: usize, length: i64) {
     Stretch::set(unit + LENGTH, length);
 }
 
-/// Counts what the stretch had, for the sources that have a metric, and begins the next one. Returns
-/// for each of which a period ended: its kind, its metric, and how many periods. All signals are
-/// blocked.
+/// Counts what the stretch had, for the sources that have a metric, and begins the next one.
+/// Returns for each of which a period ended: its kind, its metric, and how many periods. All
+/// signals are blocked.
 #[must_use]
 pub fn settle(
     shared: &Shared,
