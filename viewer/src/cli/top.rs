@@ -43,7 +43,8 @@ const FIRST: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Top {
-    /// The run: its folder, csprof record's process, or any of its processes [default: the only one]
+    /// The run: its folder, csprof record's process, or any of its processes [default: the only
+    /// one]
     #[arg(value_name = "RUN|PID")]
     run: Option<String>,
     /// Without a terminal: print at most this many functions
