@@ -338,8 +338,8 @@ pub enum Refused {
     TooMany,
 }
 
-/// The sources of a run, of which no two [are the same](SampleSource::is_same). Their numbers, from 0, are those of the run's
-/// metrics.
+/// The sources of a run, of which no two [are the same](SampleSource::is_same). Their numbers, from
+/// 0, are those of the run's metrics.
 ///
 /// In the environment: `cputime:5000000 realtime:5000000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -133,9 +133,9 @@ pub struct Sampling {
     /// task-clock counts CPU time at any rate, also on an overloaded machine, where perf events are
     /// allowed; it borrows SIGTRAP from programs that have no use for it. realtime counts elapsed
     /// time and so sees where threads wait; a sleep, or a wait for files, has its samples when it
-    /// is over, and none if the program is killed meanwhile. resource:NAME@N takes a sample of each N
-    /// that the program counts itself by csprof.h (csprof header). Of several sources, each is a metric
-    /// of the profile, and the first is the one that reports and the viewer begin with.
+    /// is over, and none if the program is killed meanwhile. resource:NAME@N takes a sample of each
+    /// N that the program counts itself by csprof.h (csprof header). Of several sources, each is a
+    /// metric of the profile, and the first is the one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<Asked>,
     /// Do not replace return addresses: no edge counts, and deep stacks cost more
