@@ -10,6 +10,7 @@
 mod arbitrary;
 mod document;
 mod golden;
+mod phases;
 mod refused;
 mod round_trip;
 mod salvaged;

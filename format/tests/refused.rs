@@ -300,22 +300,6 @@ fn stages_are_few_and_short() {
     }
 }
 
-#[test]
-fn phases_are_of_epochs_in_order_and_have_names() {
-    let cases: &[Case] = &[
-        (|p| p.phases[1].epoch.0 = 99, "phase 1 names epoch 99, but there are only 3"),
-        (|p| p.phases.swap(0, 1), "phase 1 is out of order"),
-        (|p| p.phases[0].name.clear(), "phase 0 has no name of 1 to 512 bytes"),
-        (|p| p.phases[0].name = "x".repeat(513), "phase 0 has no name of 1 to 512 bytes"),
-    ];
-    for (change, message) in cases {
-        let mut profile = sample::of_phases();
-        change(&mut profile);
-        let violation = validate(&profile).expect_err(message);
-        assert_eq!(violation.to_string(), *message);
-    }
-}
-
 /// A reader that does not know how a later version writes functions knows no tail calls either.
 #[test]
 fn what_refers_to_skipped_blocks_is_skipped() {

@@ -24,8 +24,8 @@ pub fn count(resource: &CStr, amount: u64) {
 }
 
 /// From here on the process is in the phase of this name: all its threads, and processes that it
-/// forks. An empty name ends the phase. The first 128 bytes of a name tell it from others; a process
-/// has at most 4096.
+/// forks. An empty name ends the phase. The first 128 bytes of a name tell it from others; a
+/// process has at most 4096.
 #[inline]
 pub fn phase(name: &CStr) {
     if let Some(phase) = find::phase() {

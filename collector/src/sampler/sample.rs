@@ -319,8 +319,8 @@ impl Sampler {
         }
     }
 
-    /// Begins the tree of an epoch and phase, or goes on with it. The nodes of the cached path belong
-    /// to the last one; activations that return before the next sample still count there.
+    /// Begins the tree of an epoch and phase, or goes on with it. The nodes of the cached path
+    /// belong to the last one; activations that return before the next sample still count there.
     fn enter(&mut self, epoch: u32, phase: u32) -> Result<(), LossReason> {
         let key = FrameKey::root(epoch, phase);
         let root = cct::child(&mut self.arena, 0, key).ok_or(LossReason::ArenaFull)?;

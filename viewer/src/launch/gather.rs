@@ -269,8 +269,8 @@ impl Gathering {
         }
     }
 
-    /// Adds the epochs of a process, in order of their numbers, and for each phase that began or has
-    /// nodes in one a further epoch, in which addresses mean the same. Returns which is where.
+    /// Adds the epochs of a process, in order of their numbers, and for each phase that began or
+    /// has nodes in one a further epoch, in which addresses mean the same. Returns which is where.
     fn epochs(
         &mut self,
         process: ProcessId,

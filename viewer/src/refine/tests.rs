@@ -473,7 +473,7 @@ fn a_pattern_without_a_match_names_what_is_near() {
     assert_eq!(
         refined(MPI, "split"),
         "no function matches \\split; there is the stage `split`: a row for each rank, process, \
-         thread or epoch: split rank"
+         thread, epoch or phase: split rank"
     );
     let places = "main 1 at:main.c:7\n  f 2 at:grid.cpp:12\n";
     assert_eq!(

@@ -4,9 +4,9 @@
 //! a wrapper shell, a helper thread) is in none. Threads are peers within their process, so theirs
 //! is a dimension of one process. Epochs of one process follow one another in time: nobody waits
 //! there, and they are of different length, so they have a distribution and no imbalance. Those of
-//! another process have nothing to do with them, whatever their numbers. Phases are like epochs, but
-//! of all processes, for their names mean the same. So are slices of time, of which each sample may
-//! be of another, whatever its node.
+//! another process have nothing to do with them, whatever their numbers. Phases are like epochs,
+//! but of all processes, for their names mean the same. So are slices of time, of which each sample
+//! may be of another, whatever its node.
 //!
 //! Of two profiles that are compared there is none: their processes do not wait for each other.
 
@@ -233,8 +233,8 @@ fn of_epochs(
     Some(Dimension { process: Some(process_label(refined, process)), others, ..dimension })
 }
 
-/// Those that have samples, of all processes, in the order of their first beginnings; and what is in
-/// no phase.
+/// Those that have samples, of all processes, in the order of their first beginnings; and what is
+/// in no phase.
 fn of_phases(refined: &Refined) -> Option<Dimension> {
     let info = &refined.profile.info;
     let streams = &refined.profile.streams;

@@ -225,7 +225,7 @@ fn json_keeps_its_keys_and_adds_up() {
     assert_eq!(process["collector_memory"], memory);
     assert_eq!(
         process["epochs"][1],
-        json!({"id": 1, "reason": "address-reuse", "start_s": 0.09,
+        json!({"id": 1, "reason": "address-reuse", "phase": null, "start_s": 0.09,
                "modules": [{"path": "/lib/libc.so.6", "start": "0x4000", "end": "0x5000"}]})
     );
     assert_eq!(info["modules"][1]["symbols"], json!("exports"));

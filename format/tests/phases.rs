@@ -1,0 +1,22 @@
+//! Phases that no profile may have.
+
+use csprof_format::profile::Profile;
+use csprof_format::validate::validate;
+
+use crate::sample;
+
+#[test]
+fn phases_are_of_epochs_in_order_and_have_names() {
+    let cases: [(fn(&mut Profile), &str); 4] = [
+        (|p| p.phases[1].epoch.0 = 99, "phase 1 names epoch 99, but there are only 3"),
+        (|p| p.phases.swap(0, 1), "phase 1 is out of order"),
+        (|p| p.phases[0].name.clear(), "phase 0 has no name of 1 to 512 bytes"),
+        (|p| p.phases[0].name = "x".repeat(513), "phase 0 has no name of 1 to 512 bytes"),
+    ];
+    for (change, message) in cases {
+        let mut profile = sample::of_phases();
+        change(&mut profile);
+        let violation = validate(&profile).expect_err(message);
+        assert_eq!(violation.to_string(), message);
+    }
+}
