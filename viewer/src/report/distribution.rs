@@ -334,7 +334,7 @@ pub fn json(
         Some(JsonStatistics::of(statistics, over, is_all, measure, metric))
     };
     let object = Object {
-        heading: heading(refined, options, None),
+        heading: heading(refined, options, None).without_derived(),
         path: report.path.as_ref().map(ToString::to_string),
         over: over.map(|over| over.dimension.name()),
         process: over.and_then(|over| Some(&*over.dimension.process.as_ref()?.raw)),

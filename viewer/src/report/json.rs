@@ -69,6 +69,13 @@ pub(super) struct Heading<'r> {
     derived: Vec<JsonDerived<'r>>,
 }
 
+impl Heading<'_> {
+    /// The same of rows that have no derived metrics.
+    pub(super) fn without_derived(self) -> Self {
+        Self { derived: Vec::new(), ..self }
+    }
+}
+
 /// One of the derived metrics.
 #[derive(Serialize)]
 struct JsonDerived<'r> {

@@ -158,15 +158,13 @@ pub(super) fn words(model: &Model, form: Option<ExportForm>) -> Result<Vec<Strin
     Ok(words)
 }
 
-/// What makes the derived metrics of those that a profile has anyway.
+/// The derived metrics that a profile does not have anyway.
 fn derived(profile: &Profile) -> Vec<String> {
     let mut usual = profile.clone();
     usual.derived.clear();
     usual.derive_ready();
-    let removed = usual.derived.iter().filter(|of| profile.derived_of(&of.name).is_none());
-    let removed = removed.map(|of| format!("{} =", of.name));
     let added = profile.derived.iter().filter(|of| !usual.derived.contains(of));
-    removed.chain(added.map(|of| format!("{} = {}", of.name, of.formula))).collect()
+    added.map(|of| format!("{} = {}", of.name, of.formula)).collect()
 }
 
 /// The open rows, each by its place: `1.3` is the third row below the first.
