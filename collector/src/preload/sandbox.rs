@@ -5,9 +5,9 @@
 //! to do; and the collector does things that no program expects of itself: it reads clocks, deletes
 //! timers, maps shared memory. So before the filter comes, sampling ends for good, with a message.
 //! Not where the call names no filter (a null pointer): so programs ask what the kernel knows. One
-//! that the kernel then refuses ends sampling all the same: it cannot be known before. A program that
-//! is executed under a filter of somebody else is sampled: there it is the launcher of the sandbox
-//! that decides, and containers of every kind have one.
+//! that the kernel then refuses ends sampling all the same: it cannot be known before. A program
+//! that is executed under a filter of somebody else is sampled: there it is the launcher of the
+//! sandbox that decides, and containers of every kind have one.
 //!
 //! The same goes for system calls that a handler of the program's gets in place of the kernel
 //! (syscall user dispatch). Filters are installed by prctl(2) or, having no wrapper in the C

@@ -74,10 +74,10 @@ pub(in crate::preload) fn pass_on() {
 }
 
 /// To be called when the process has been sealed and the wrappers do nothing more: from here on the
-/// kernel does what they and the handlers did by system calls. The profiling signal interrupts calls, and has the mask,
-/// as the program asked; handlers of other signals block it, and so does this thread, if they are
-/// to. A handler of csprof's stays in front of the program's, or of the default action, for a last
-/// sample may be under way.
+/// kernel does what they and the handlers did by system calls. The profiling signal interrupts
+/// calls, and has the mask, as the program asked; handlers of other signals block it, and so does
+/// this thread, if they are to. A handler of csprof's stays in front of the program's, or of the
+/// default action, for a last sample may be under way.
 pub(in crate::preload) fn leave_to_kernel() {
     replace(SIGNAL, |kernels| {
         let mut action = asked();

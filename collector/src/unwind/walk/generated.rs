@@ -38,8 +38,8 @@ use crate::unwind::piece;
 use crate::unwind::target::{Copied, Probes, Target};
 use crate::unwind::validate::StackBounds;
 
-/// What a frame of generated code takes: as long as so many whose recipe is looked up. 6 us, measured
-/// before the rules on the use of rbp and on direct calls.
+/// What a frame of generated code takes: as long as so many whose recipe is looked up. 6 us,
+/// measured before the rules on the use of rbp and on direct calls.
 pub(super) const GENERATED: u32 = 12;
 
 /// The largest frame of which all words are looked at, in bytes.
