@@ -68,6 +68,21 @@ fn what_passes_in_a_pause_is_not_sampled() {
 fn calls_in_a_pause_are_not_sampled() {
     let recording = record("control_calls", &["-e", "yields@1"], 20, "plain");
     assert_eq!(phases(&recording), [10, 0, 10]);
+    let recording = record("control_alloc", &["-e", "alloc@1"], 20, "plain");
+    assert_eq!(phases(&recording), [10_000, 0, 10_000]);
+    let recording = record("control_write", &["-e", "io-write@1"], 20, "plain");
+    assert_eq!(phases(&recording), [700, 0, 700]);
+}
+
+/// A thread waits for another from before the pause until after it.
+#[test]
+fn of_a_wait_the_pause_is_no_part() {
+    let recording = record("control_waits", &["-e", "lock@100us"], 800, "waits");
+    let waited_ns = recording.rows().inclusive_of("waiter") * 100_000;
+    let paused_ns: u64 = recording.outcome.said().trim().parse().unwrap();
+    let run_ns = recording.profile.run.duration_ns;
+    assert!(waited_ns > 1_600_000_000, "{waited_ns}");
+    assert!(waited_ns <= run_ns - paused_ns, "{waited_ns}, {run_ns}, {paused_ns}");
 }
 
 #[test]

@@ -1,17 +1,19 @@
 /* Computes in `before`, has sampling paused, computes in `meanwhile`, has it resumed, and computes in
  * `after`: each for so many milliseconds of each thread's CPU time,
- * and 10 calls of sched_yield(2).
+ * 10 calls of sched_yield(2), 10 requests of 1000 bytes of memory, and 700 bytes written to /dev/null.
  *
- *   controlled MILLISECONDS CSPROF [plain | threads | fork | exec | blocked | rate | stop | serve]
+ *   controlled MILLISECONDS CSPROF [plain | threads | fork | exec | blocked | rate | stop | serve | waits]
  *
  * Sampling is paused by `CSPROF control PID pause`, where PID is the parent's. threads: 96 threads,
  * of which 32 end and 32 begin in the pause. fork, exec: in the pause. blocked: a system call of its
  * own blocks the profiling signal from before the pause until after it. rate: no pause, but a quarter
  * of the samples from there on. stop: never resumed. serve: `before`
- * again and again until SIGTERM, and no control. Prints for how long it knows sampling to have
+ * again and again until SIGTERM, and no control. waits: as plain, while
+ * a thread waits for the end of `after`. Prints for how long it knows sampling to have
  * been paused, in nanoseconds of the monotonic clock.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,7 +26,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { THREADS = 32, YIELDS = 10 };
+enum { THREADS = 32, YIELDS = 10, REQUESTS = 10, REQUESTED = 1000, WRITTEN = 700 };
+
+static int nothing = -1;
+static char written[WRITTEN];
 
 static long milliseconds;
 static const char *csprof;
@@ -34,6 +39,12 @@ static int64_t now_ns(clockid_t clock)
     struct timespec time;
     clock_gettime(clock, &time);
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+__attribute__((noinline)) static void release(void *memory)
+{
+    __asm__ volatile("" : : "r"(memory) : "memory");
+    free(memory);
 }
 
 static void work(void)
@@ -51,6 +62,10 @@ static void work(void)
         work();                                                                                    \
         for (int i = 0; i < YIELDS; i++)                                                           \
             sched_yield();                                                                         \
+        for (int i = 0; i < REQUESTS; i++)                                                         \
+            release(malloc(REQUESTED));                                                            \
+        if (write(nothing, written, WRITTEN) != WRITTEN)                                           \
+            exit(10);                                                                              \
         __asm__ volatile("");                                                                      \
     }
 PHASE(before)
@@ -164,6 +179,12 @@ static int64_t threads(void)
     return paused;
 }
 
+static void *waiter(void *nothing)
+{
+    wait_for(&stage, 1);
+    return nothing;
+}
+
 static void block(int how)
 {
     uint64_t mask = UINT64_C(1) << (SIGPROF - 1);
@@ -204,6 +225,7 @@ int main(int argc, char **argv)
     int64_t paused = 0;
     milliseconds = atol(argv[1]);
     csprof = argv[2];
+    nothing = open("/dev/null", O_WRONLY);
     if (!strcmp(mode, "threads")) {
         paused = threads();
     } else if (!strcmp(mode, "serve")) {
@@ -221,6 +243,10 @@ int main(int argc, char **argv)
         control("resume", NULL);
         after();
     } else {
+        pthread_t waiting;
+        int waits = !strcmp(mode, "waits");
+        if (waits && pthread_create(&waiting, NULL, waiter, NULL))
+            return 8;
         before();
         if (!strcmp(mode, "blocked"))
             block(SIG_BLOCK);
@@ -238,6 +264,9 @@ int main(int argc, char **argv)
             if (!strcmp(mode, "blocked"))
                 block(SIG_UNBLOCK);
             after();
+            add(&stage);
+            if (waits)
+                pthread_join(waiting, NULL);
         }
     }
     printf("%lld\n", (long long)paused);

@@ -6,6 +6,7 @@
 use csprof_format::launch::SourceKind;
 
 use crate::arch::Call;
+use crate::control;
 use crate::sampling::call::on_call;
 use crate::sealed::{SAMPLES_OF_CALLS, sealed};
 use crate::sources::metric_of;
@@ -47,10 +48,10 @@ pub(super) fn add(call: &Call, kind: SourceKind, amount: u64) {
     }
 }
 
-/// Elapsed time; 0 where the process has given up system calls.
+/// Elapsed time, without pauses of the run; 0 where the process has given up system calls.
 fn now_ns() -> u64 {
     let counted = (!sealed()).then(|| SAMPLES_OF_CALLS.enter());
-    let time_ns = if sealed() { 0 } else { sys::elapsed_ns() };
+    let time_ns = if sealed() { 0 } else { control::running_ns(sys::elapsed_ns()) };
     drop(counted);
     time_ns
 }

@@ -65,7 +65,10 @@ pub fn on_requests(address: u64, registers: Registers) {
     } else if is_of_this_thread(thread::current()) {
         let mask = sys::set_mask(Mask::ALL);
         let mut reading = Reading::begin();
-        for (kind, metric, weight) in requests::settle(&shared, metric_of).into_iter().flatten() {
+        // Here, too, what ends in a pause is dropped.
+        let is_sampled = !control::is_paused();
+        let ended = requests::settle(&shared, metric_of).into_iter().flatten();
+        for (kind, metric, weight) in ended.filter(|_| is_sampled) {
             let block = (kind == SourceKind::Leak).then_some(address);
             let mut due = DueSample { shared: &shared, metric, weight, registers, block, reading };
             handler_stack::call(take, &mut due);
