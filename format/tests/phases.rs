@@ -5,9 +5,11 @@ use csprof_format::validate::validate;
 
 use crate::sample;
 
+type Change = fn(&mut Profile);
+
 #[test]
 fn phases_are_of_epochs_in_order_and_have_names() {
-    let cases: [(fn(&mut Profile), &str); 4] = [
+    let cases: [(Change, &str); 4] = [
         (|p| p.phases[1].epoch.0 = 99, "phase 1 names epoch 99, but there are only 3"),
         (|p| p.phases.swap(0, 1), "phase 1 is out of order"),
         (|p| p.phases[0].name.clear(), "phase 0 has no name of 1 to 512 bytes"),

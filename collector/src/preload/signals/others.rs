@@ -62,10 +62,10 @@ pub(super) unsafe fn others(
     unsafe { tell(handler_before, old) };
     // SAFETY: as above.
     unsafe { tell_masked(signal, old) };
-    if let (false, Some(remembered)) = (new.is_null(), masked_by(signal)) {
-        if remembered.load(Ordering::Relaxed) != masked {
-            remembered.store(masked, Ordering::Relaxed);
-        }
+    if let (false, Some(remembered)) = (new.is_null(), masked_by(signal))
+        && remembered.load(Ordering::Relaxed) != masked
+    {
+        remembered.store(masked, Ordering::Relaxed);
     }
     result
 }
