@@ -291,7 +291,10 @@ pub static DEFINITIONS: [Definition; 46] = [
         id: Id::Rate,
         key: "rate",
         heading: |_| "per s".into(),
-        value: |at| at.compared(Cell::Rate),
+        value: |at| match at.compared(Cell::Rate) {
+            Cell::Rate(of) if of.rate().is_none() => Cell::Nothing,
+            cell => cell,
+        },
         order: Order::As(Id::Delta),
         help: "Of a program that runs: cost since the moment before, for each second",
         explain: explain::rate,
