@@ -11,7 +11,7 @@ type Change = fn(&mut Profile);
 fn phases_are_of_epochs_in_order_and_have_names() {
     let cases: [(Change, &str); 4] = [
         (|p| p.phases[1].epoch.0 = 99, "phase 1 names epoch 99, but there are only 3"),
-        (|p| p.phases.swap(0, 1), "phase 1 is out of order"),
+        (|p| p.phases.swap(0, 1), "phase 1 comes after one that belongs behind it"),
         (|p| p.phases[0].name.clear(), "phase 0 has no name of 1 to 512 bytes"),
         (|p| p.phases[0].name = "x".repeat(513), "phase 0 has no name of 1 to 512 bytes"),
     ];

@@ -30,8 +30,8 @@ pub const SOURCES: [&str; 2] = ["cputime@200", "task-clock@5000"];
 /// Two sources in one run, by two signals.
 pub const TWO: &str = "task-clock@5000 realtime@1000";
 
-/// Sources of calls, beside the default: requests for memory, reads, writes and locks, each of which
-/// may be sampled.
+/// Sources of calls, beside the default: requests for memory, reads, writes and locks, each of
+/// which may be sampled.
 pub const CALLS: &str =
     "cputime@200 alloc@4K leak@16K io-read@512 io-write@512 io-time@10us lock@10us";
 

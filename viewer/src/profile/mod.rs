@@ -13,11 +13,13 @@ mod builder;
 mod column;
 pub mod comparison;
 mod counts;
+mod derive;
 pub mod derived;
 mod deviation;
 mod intern;
 mod load;
 pub mod merge;
+mod metric;
 mod model;
 mod name;
 mod outline;
@@ -32,9 +34,10 @@ pub use builder::NodesBuilder;
 pub use column::Column;
 pub(crate) use column::Home;
 pub use counts::{Count, Counts, MOST};
+pub use metric::MetricRef;
 pub use model::{
-    Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, LOOP, MetricRef, Nodes,
-    Profile, Stream, add_up, program,
+    Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, LOOP, Nodes, Profile, Stream,
+    add_up, program,
 };
 #[cfg(test)]
 pub(crate) use name::hard_names;

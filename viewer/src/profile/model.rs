@@ -10,6 +10,7 @@ use csprof_format::profile as saved;
 use super::column::Column;
 use super::counts::{Count, Counts};
 use super::derived::Derived;
+use super::metric::MetricRef;
 use super::name::is_same_name;
 use super::shared::Shared;
 use super::sides::Comparison;
@@ -133,22 +134,6 @@ pub(super) fn text(saved: &saved::Profile, id: StringId) -> &str {
 pub(super) fn module_name(saved: &saved::Profile, module: ModuleId) -> &str {
     let path = saved.modules.get(module.index()).map_or("", |module| text(saved, module.path));
     path.rsplit('/').next().unwrap_or(path)
-}
-
-/// One of the metrics of a profile: 0 is the first, [`saved::Profile::metric`], and `n` the further
-/// one with number `n - 1`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MetricRef(pub u8);
-
-impl MetricRef {
-    /// The first metric; the only one of most profiles.
-    pub const FIRST: Self = Self(0);
-
-    /// Position among all metrics.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
 }
 
 /// Index into [`Profile::functions`].

@@ -7,8 +7,8 @@
 //! The columns of the JSON rows, with edge counts as two: `edges_low` and `edges_high`, equal where
 //! the count is exact and empty where there is none. Unknown places are empty. Of a profile of
 //! several metrics, two more columns for each of them follow, such as `realtime_inclusive` and
-//! `realtime_exclusive`; then two for each derived metric, `ipc_inclusive` and `ipc_exclusive`. Those
-//! of formulas with edges are bounds, too: `ipc_inclusive_low` and `ipc_inclusive_high`.
+//! `realtime_exclusive`; then two for each derived metric, `ipc_inclusive` and `ipc_exclusive`.
+//! Those of formulas with edges are bounds, too: `ipc_inclusive_low` and `ipc_inclusive_high`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

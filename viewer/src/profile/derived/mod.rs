@@ -7,12 +7,10 @@ mod formula;
 mod tests;
 mod value;
 
-use csprof_format::profile::Metric;
-
 pub use formula::{Formula, MOST_CHARACTERS, Name, Of, Operation, Problem, Step};
 pub use value::{Value, computed};
 
-use super::{MetricRef, Profile};
+use super::metric::MetricRef;
 
 /// What stands for the edge count of a row.
 pub const EDGES: &str = "edges";
@@ -175,123 +173,5 @@ impl Derived {
             }
         }
         metrics
-    }
-}
-
-impl Profile {
-    /// Gives the profile a derived metric, in the place of one of the same name if it has one.
-    ///
-    /// # Errors
-    /// If it has not all of its metrics.
-    pub fn derive(&mut self, wanted: &Wanted) -> Result<(), Unfit> {
-        let place = self.derived.iter().position(|of| of.name == wanted.name);
-        let Some(formula) = &wanted.formula else {
-            if let Some(place) = place {
-                self.derived.remove(place);
-            }
-            return Ok(());
-        };
-        if self.metric_of(&wanted.name).is_some() || wanted.name == EDGES {
-            return Err(Unfit::IsMetric);
-        }
-        let term = |name: &Name| match self.metric_of(&name.name) {
-            Some(metric) => Ok(Term::Metric(metric, name.of)),
-            None if name.name == EDGES && !name.is_quoted && name.of == Of::Column => {
-                Ok(Term::Edges)
-            }
-            None => Err(Unfit::NoMetric(name.name.clone(), name.at)),
-        };
-        let step = |step: &Step<Name>| {
-            Ok(match step {
-                Step::Number(number) => Step::Number(*number),
-                Step::Term(name) => Step::Term(term(name)?),
-                Step::Two(operation) => Step::Two(*operation),
-                Step::Negated => Step::Negated,
-            })
-        };
-        let steps = formula.steps.iter().map(step).collect::<Result<Vec<_>, Unfit>>()?;
-        let shown = match formula.is_percent {
-            true => Shown::Percent,
-            false => Dimension::of(&steps, self).map_or(Shown::Number, Dimension::shown),
-        };
-        let (name, formula) = (wanted.name.clone(), formula.text.trim().to_owned());
-        let derived = Derived { name, formula, shown, steps };
-        match place {
-            Some(place) => self.derived[place] = derived,
-            None if self.derived.len() >= MOST => return Err(Unfit::TooMany),
-            None => self.derived.push(derived),
-        }
-        Ok(())
-    }
-
-    /// Gives the profile those [ready ones](READY) that it has the metrics of.
-    pub fn derive_ready(&mut self) {
-        for (name, formula) in READY {
-            if let Ok(wanted) = Wanted::new(name, formula) {
-                // One that does not fit is of other profiles.
-                let _ = self.derive(&wanted);
-            }
-        }
-    }
-
-    /// The derived metric of a name.
-    #[must_use]
-    pub fn derived_of(&self, name: &str) -> Option<DerivedRef> {
-        (0..)
-            .map(DerivedRef)
-            .zip(self.derived.iter())
-            .find(|(_, of)| of.name == name)
-            .map(|of| of.0)
-    }
-}
-
-/// Powers of units of time and of memory. All else is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Dimension {
-    time: i32,
-    bytes: i32,
-}
-
-impl Dimension {
-    const NONE: Self = Self { time: 0, bytes: 0 };
-
-    fn of_metric(metric: &Metric) -> Self {
-        Self { time: metric.is_time().into(), bytes: (metric.unit == "bytes").into() }
-    }
-
-    /// That of what steps make; `None` where unlike things are added.
-    fn of(steps: &[Step<Term>], profile: &Profile) -> Option<Self> {
-        let metrics: Vec<Self> = profile.metrics().map(|(_, of)| Self::of_metric(of)).collect();
-        let mut stack: Vec<Self> = Vec::new();
-        for step in steps {
-            let dimension = match step {
-                Step::Number(_) | Step::Term(Term::Edges) => Self::NONE,
-                Step::Term(Term::Metric(metric, _)) => *metrics.get(metric.index())?,
-                Step::Negated => stack.pop()?,
-                Step::Two(operation) => {
-                    let (b, a) = (stack.pop()?, stack.pop()?);
-                    match operation {
-                        Operation::Add | Operation::Subtract if a == b => a,
-                        Operation::Add | Operation::Subtract => return None,
-                        Operation::Multiply => {
-                            Self { time: a.time + b.time, bytes: a.bytes + b.bytes }
-                        }
-                        Operation::Divide => {
-                            Self { time: a.time - b.time, bytes: a.bytes - b.bytes }
-                        }
-                    }
-                }
-            };
-            stack.push(dimension);
-        }
-        stack.pop()
-    }
-
-    const fn shown(self) -> Shown {
-        match self {
-            Self { time: 1, bytes: ..=0 } => Shown::Time,
-            Self { time: 0, bytes: 1 } => Shown::Bytes,
-            _ => Shown::Number,
-        }
     }
 }
