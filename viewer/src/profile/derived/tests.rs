@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::profile::Profile;
 use crate::profile::from_outline;
 
 /// A formula, its text and its value for a = 3, b = 0, c-d = 0.5; no value where it divides by 0.
