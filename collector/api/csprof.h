@@ -37,7 +37,7 @@
 /* From here on the process is in the phase of this name (C string): all its threads, and processes
  * that it forks. A null pointer, or an empty name, ends the phase. The first 128 bytes of a name
  * tell it from others; a process has at most 4096. May be called in a signal handler: it waits only
- * for other threads that call it. */
+ * for other threads that call it, that fork, or of which csprof notes something. */
 #define csprof_phase(name)                                                                        \
     __extension__({                                                                               \
         const char *csprof_name_ = (name);                                                        \

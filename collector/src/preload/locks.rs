@@ -130,19 +130,19 @@ counted! {
     /// pthread_mutex_timedlock(3).
     pthread_mutex_timedlock: before_mutex;
     /// pthread_mutex_clocklock(3).
-    pthread_mutex_clocklock: before_mutex;
+    pthread_mutex_clocklock: before;
     /// pthread_rwlock_rdlock(3).
     pthread_rwlock_rdlock: before_read_lock;
     /// pthread_rwlock_timedrdlock(3).
-    pthread_rwlock_timedrdlock: before_read_lock;
+    pthread_rwlock_timedrdlock: before;
     /// pthread_rwlock_clockrdlock(3).
-    pthread_rwlock_clockrdlock: before_read_lock;
+    pthread_rwlock_clockrdlock: before;
     /// pthread_rwlock_wrlock(3).
     pthread_rwlock_wrlock: before_write_lock;
     /// pthread_rwlock_timedwrlock(3).
-    pthread_rwlock_timedwrlock: before_write_lock;
+    pthread_rwlock_timedwrlock: before;
     /// pthread_rwlock_clockwrlock(3).
-    pthread_rwlock_clockwrlock: before_write_lock;
+    pthread_rwlock_clockwrlock: before;
     /// mtx_lock(3).
     mtx_lock: before_mtx;
     /// mtx_timedlock(3).

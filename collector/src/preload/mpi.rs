@@ -130,7 +130,11 @@ pub(super) fn count() {
     for (place, function) in imports {
         let stub = (function.stub as *const ()).expose_provenance() as u64;
         let is_there = !function.real.address().is_null();
-        if is_there && place.is_multiple_of(8) && sys::probe(place).is_some_and(|at| at != stub) {
+        // Of a weak reference that nothing answers, the program asks whether it is 0; and a tool in
+        // front of the collector is what the program calls.
+        let is_called = || sys::probe(place).is_some_and(|at| at != stub && at != 0);
+        let is_first = || modules::function_before(function.name).is_null();
+        if is_there && place.is_multiple_of(8) && is_called() && is_first() {
             // SAFETY: the loader's word for the address of this function, which the stub calls.
             unsafe { sys::write_constant(place, stub) };
         }

@@ -20,6 +20,7 @@ use csprof_format::arena::{
 };
 
 use crate::arena::Arena;
+use crate::sealed::{SAMPLES_OF_CALLS, sealed};
 use crate::sys;
 
 /// A [`BlockRecord`].
@@ -90,7 +91,10 @@ fn all_places(address: u64) -> impl Iterator<Item = &'static Place> {
 
 /// Takes an extent.
 fn more(arena: &Arena, extent: usize) -> *mut Place {
-    let Some(place) = EXTENTS.get(extent) else { return core::ptr::null_mut() };
+    // An extent takes system calls.
+    let _counted = (!sealed()).then(|| SAMPLES_OF_CALLS.enter());
+    let place = EXTENTS.get(extent).filter(|_| !sealed());
+    let Some(place) = place else { return core::ptr::null_mut() };
     let made = arena.extent(ExtentKind::Blocks, 0, extent as u32, bytes_of(extent));
     let Ok(start) = made else { return core::ptr::null_mut() };
     // SAFETY: inside the extent just mapped; a header is 32 bytes, so places are aligned.
@@ -115,9 +119,13 @@ pub struct Claim(&'static Place);
 impl Claim {
     /// A place for a block; `None` if there is none.
     pub fn of(arena: &Arena, address: u64) -> Option<Self> {
-        (0..BLOCKS_EXTENTS).find_map(|extent| {
+        for extent in 0..BLOCKS_EXTENTS {
             let known = first_of(extent);
             let first = if known.is_null() { more(arena, extent) } else { known };
+            if first.is_null() {
+                // Nor is there memory for a larger one.
+                return None;
+            }
             let free = |place: &&Place| {
                 // Relaxed: nothing is read from a place that is free.
                 place
@@ -125,8 +133,11 @@ impl Claim {
                     .compare_exchange(0, BlockRecord::TAKEN, Ordering::Relaxed, Ordering::Relaxed)
                     .is_ok()
             };
-            places(extent, first, address).find(free).map(Self)
-        })
+            if let Some(place) = places(extent, first, address).find(free) {
+                return Some(Self(place));
+            }
+        }
+        None
     }
 
     /// Follows the block: so many samples of it are at this node of the thread.
@@ -160,7 +171,8 @@ fn forget_in_filter(address: u64) {
 #[must_use]
 #[inline]
 pub fn may_be_followed(address: u64) -> bool {
-    filter(address).is_some_and(|count| count.load(Ordering::Relaxed) != 0)
+    // No block has the address 0, which is that of free places.
+    address != 0 && filter(address).is_some_and(|count| count.load(Ordering::Relaxed) != 0)
 }
 
 /// Replaces the address of all records that have this one. Returns how many there were.
@@ -179,6 +191,9 @@ fn replace(places_of: u64, address: u64, by: u64) -> usize {
 /// The block is about to be given back.
 #[inline(never)]
 pub fn given_back(address: u64) {
+    if address == 0 {
+        return;
+    }
     (0..replace(address, address, 0)).for_each(|_| forget_in_filter(address));
 }
 

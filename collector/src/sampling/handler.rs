@@ -64,18 +64,19 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     if is_sampled {
         thread.sources.look();
     }
-    let Some((metric, weight)) = thread.sources.weight(info) else {
-        // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
-        return false;
-    };
-    // Of weight 0 it came too early.
-    if weight > 0 {
-        take(thread, metric, weight, context, reading);
-    }
-    while let Some((metric, weight)) = thread.sources.take_due() {
-        take(thread, metric, weight, context, reading);
+    let sent = thread.sources.weight(info);
+    // Of weight 0 it came too early. In one place, so that it is inlined, and takes no more stack.
+    let mut due = sent.filter(|(_, weight)| *weight > 0);
+    if sent.is_some() {
+        while let Some((metric, weight)) = due.take().or_else(|| thread.sources.take_due()) {
+            take(thread, metric, weight, context, reading);
+        }
     }
     thread.sources.leave_out_since(before);
+    if sent.is_none() {
+        // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
+        return false;
+    }
     if is_sampled && thread.sources.ended_first_period() {
         thread::registry::go_on(&mut thread.sources);
     }
@@ -83,6 +84,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
 }
 
 /// Takes a sample.
+#[inline]
 fn take(
     thread: &mut thread::Thread,
     metric: usize,

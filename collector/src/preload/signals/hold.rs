@@ -42,6 +42,14 @@ extern "C" fn hold_io(call: &mut Call, real: &Real) -> Route {
     counting(hold(call, real), io::begin(call))
 }
 
+/// The same of a call with seven arguments: its caller's room has a length beside it
+/// (bits/socket2.h).
+extern "C" fn hold_checked_recvfrom(call: &mut Call, real: &Real) -> Route {
+    // SAFETY: as said above.
+    unsafe { call.pass_seventh_argument() };
+    hold_io(call, real)
+}
+
 /// The same of a wait that may be [counted](locks).
 extern "C" fn hold_lock(call: &mut Call, real: &Real) -> Route {
     counting(hold(call, real), locks::begin(call))
@@ -178,7 +186,7 @@ waits! {
     /// recv(2) as programs built with `_FORTIFY_SOURCE` call it.
     hold __recv_chk: hold_io, ENGAGED, io::after_read;
     /// recvfrom(2) as programs built with `_FORTIFY_SOURCE` call it.
-    hold __recvfrom_chk: hold_io, ENGAGED, io::after_read;
+    hold __recvfrom_chk: hold_checked_recvfrom, ENGAGED, io::after_read;
     /// send(2), which may have a time limit (SO_SNDTIMEO, socket(7)); and so the next ones.
     hold send: hold_io, ENGAGED, io::after_write;
     /// sendto(2).
