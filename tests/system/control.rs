@@ -1,9 +1,11 @@
 //! Runs that are told something while they go on: paused, resumed, stopped, at another rate; begun
 //! late, ended early, prepared and asked for later.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::process::Child;
+use std::time::{Duration, SystemTime};
 
 use csprof_tests::binary::csprof;
 use csprof_tests::deadline::{self, Outcome};
@@ -238,8 +240,18 @@ fn a_prepared_program_is_asked_twice() {
     assert!(outcome.status.success());
     assert_eq!((outcome.said().as_str(), outcome.complained().as_str()), ("0\n", ""));
     let ended = workshop.csprof(&["attach", &pid]);
+    assert!(Path::new(&folder).exists(), "it may be of a program that cannot be seen: {folder}");
+    age(Path::new(&folder));
+    let ended_long_ago = workshop.csprof(&["attach", &pid]);
+    assert_eq!(ended_long_ago.complained(), ended.complained());
     assert_eq!(ended.complained(), format!("csprof: there is no process {pid}\n"));
     assert!(!Path::new(&folder).exists(), "{folder}");
+}
+
+/// Makes a folder two hours old.
+fn age(folder: &Path) {
+    let then = SystemTime::now() - Duration::from_secs(2 * 3600);
+    File::open(folder).unwrap().set_modified(then).unwrap();
 }
 
 /// Waits until the run says so of itself.
@@ -284,7 +296,8 @@ fn a_prepared_program_that_nobody_asks_for_is_as_alone() {
     assert_eq!((outcome.status.code(), outcome.complained().as_str()), (Some(3), ""));
     let said = outcome.said();
     let folder = Path::new(said.trim()).parent().unwrap();
-    // The next csprof removes what has ended, whatever it is asked.
+    // A csprof removes what has ended, whatever it is asked.
+    age(folder);
     let _ = workshop.csprof(&["control", "4194305"]);
     assert!(!folder.exists(), "{}", folder.display());
 }

@@ -233,7 +233,10 @@ impl LogRecord {
                 Self::Temporary { device, inode, tail: payload.bytes()?, length }
             }
             k if k == LogKind::Phase as u32 => {
-                Self::Phase { number: payload.u32()?, name: payload.bytes()? }
+                let (number, name) = (payload.u32()?, payload.bytes()?);
+                let is_sound = (1..=MOST_PHASES).contains(&(number as usize))
+                    && (1..=PHASE_NAME).contains(&name.len());
+                is_sound.then_some(Self::Phase { number, name })?
             }
             _ => return None,
         };
@@ -294,6 +297,19 @@ impl Cursor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_phase_that_no_collector_writes_is_no_record() {
+        let is_read = |number: usize, length: usize| {
+            let mut bytes = Vec::new();
+            let phase = LogRecord::Phase { number: number as u32, name: vec![b'a'; length] };
+            phase.encode(42, &mut bytes);
+            LogRecord::decode(&bytes).is_some()
+        };
+        assert!(is_read(1, 1) && is_read(MOST_PHASES, PHASE_NAME));
+        assert!(!is_read(0, 1) && !is_read(MOST_PHASES + 1, 1));
+        assert!(!is_read(1, 0) && !is_read(1, PHASE_NAME + 1));
+    }
 
     #[test]
     fn log_records_come_back_and_cut_ones_do_not() {

@@ -17,8 +17,10 @@ use super::amount_of_time::amount_of_time;
 use super::control::LOOK;
 use super::exit_code;
 use super::snapshot::save_snapshot;
+use crate::launch::control::Stopped;
 use crate::launch::output::Output;
 use crate::launch::running;
+use crate::print;
 
 const EXAMPLES: &str = "\
 Samples until the program has ended, for a while, or until Ctrl-C; then the program goes on as \
@@ -62,7 +64,11 @@ impl Attach {
         let program = OsString::from(String::from_utf8_lossy(&program).into_owned());
         let output = Output::new(self.output.as_deref(), &program, self.force)?;
         let told_to_end = Arc::new(AtomicBool::new(false));
+        let is_saving = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // Once sampling has ended, the next one ends csprof, which may be looking for names.
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_saving))
+                .context("cannot watch for signals")?;
             flag::register(signal, Arc::clone(&told_to_end)).context("cannot watch for signals")?;
         }
         let control = run.control()?;
@@ -81,7 +87,13 @@ impl Attach {
             goes_on = run.goes_on();
         }
         // Unless it was paused or stopped by somebody else meanwhile, or has ended.
-        let _ = control.pause();
+        if let Err(error) = control.pause()
+            && goes_on
+            && !error.is::<Stopped>()
+        {
+            let _ = print::message(format_args!("sampling goes on: {error:#}"));
+        }
+        is_saving.store(true, Ordering::Relaxed);
         save_snapshot(&run, &output, !self.no_symbols)?;
         let _ = control.note_saved();
         if !goes_on {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -165,7 +165,9 @@ impl Control {
     /// As [`pause`](Self::pause).
     pub fn stop(&self, because: &str) -> Result<()> {
         let text = format!("stopped{because}");
-        if !self.change(|clock, now_ns| clock.pause(now_ns), &text)? {
+        // One lock over both: nobody resumes it in between.
+        let _locked = self.locked()?;
+        if !self.change_locked(|clock, now_ns| clock.pause(now_ns), &text)? {
             self.note(&text);
         }
         self.put_u32(std::mem::offset_of!(ControlPage, stopped), 1)
@@ -200,6 +202,11 @@ impl Control {
 
     fn change(&self, of: impl Fn(RunClock, u64) -> RunClock, text: &str) -> Result<bool> {
         let _locked = self.locked()?;
+        self.change_locked(of, text)
+    }
+
+    /// The same, of who holds the lock.
+    fn change_locked(&self, of: impl Fn(RunClock, u64) -> RunClock, text: &str) -> Result<bool> {
         let state = self.state()?;
         let now_ns = machine::monotonic_ns();
         let clock = of(state.clock, now_ns);
@@ -234,10 +241,16 @@ impl Control {
         Ok(locked)
     }
 
-    /// Adds to the list of changes; without it, the run is the same.
+    /// Adds to the list of changes; without it, the run is the same. For root the folder may be
+    /// another user's, who must not have it write to a file that lies elsewhere.
     fn note(&self, text: &str) {
-        let file = OpenOptions::new().append(true).create(true).open(&self.changes);
-        let _ = file.and_then(|mut file| writeln!(file, "{} {text}", machine::monotonic_ns()));
+        let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+        let mut options = OpenOptions::new();
+        let options = options.append(true).create(true).custom_flags(flags);
+        let Ok(mut file) = options.open(&self.changes) else { return };
+        if file.metadata().is_ok_and(|of| of.is_file() && of.nlink() == 1) {
+            let _ = writeln!(file, "{} {text}", machine::monotonic_ns());
+        }
     }
 
     fn u64(&self, offset: usize) -> Result<u64> {
@@ -333,6 +346,24 @@ mod tests {
         assert!(found.iter().zip(order).all(|(one, begins)| one.starts_with(begins)), "{pauses}");
         assert_eq!(found.len(), order.len());
         assert!(rate.starts_with("the rate of realtime was 50/s from"), "{rate}");
+    }
+
+    #[test]
+    fn changes_are_noted_in_the_folder_alone() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let target = elsewhere.path().join("target");
+        for is_symbolic in [true, false] {
+            let run_dir = RunDir::create_at(elsewhere.path()).unwrap();
+            fs::write(&target, "").unwrap();
+            let link = run_dir.path().join(CHANGES);
+            let made = match is_symbolic {
+                true => std::os::unix::fs::symlink(&target, link),
+                false => fs::hard_link(&target, link),
+            };
+            made.unwrap();
+            Control::create(&run_dir, Begins::Paused).unwrap();
+            assert_eq!(fs::read_to_string(&target).unwrap(), "");
+        }
     }
 
     #[test]

@@ -238,7 +238,7 @@ impl Gathering {
             .warnings
             .extend(load_maps.warnings.drain(..).map(|warning| format!("{name}: {warning}")));
 
-        let epochs = self.epochs(id, header.start_ns, &load_maps, &trees);
+        let epochs = self.epochs(id, arena, &load_maps, &trees);
         self.name_generated(&name, arena, &trees, &load_maps, family, files);
         let mut unreadable = 0;
         for (thread, placed) in arena.threads.iter().zip(trees) {
@@ -270,14 +270,17 @@ impl Gathering {
     }
 
     /// Adds the epochs of a process, in order of their numbers, and for each phase that began or
-    /// has nodes in one a further epoch, in which addresses mean the same. Returns which is where.
+    /// has nodes in one a further epoch, in which addresses mean the same, with the mappings that
+    /// its nodes are in: copies of all would be as many as phases times mappings. Returns which is
+    /// where.
     fn epochs(
         &mut self,
         process: ProcessId,
-        process_start_ns: u64,
+        arena: &Arena,
         load_maps: &LoadMaps<'_>,
         trees: &[PlacedNodes],
     ) -> BTreeMap<EpochAndPhase, EpochId> {
+        let used = mappings_of_phases(arena, load_maps, trees);
         let mut places: BTreeMap<EpochAndPhase, EpochId> = BTreeMap::new();
         let of_phases = load_maps.phases.iter().map(|(&phase, begin)| (begin.epoch, phase));
         let with_nodes = trees.iter().flat_map(|placed| placed.by_epoch.keys().copied());
@@ -288,7 +291,13 @@ impl Gathering {
         let has_phases = places.keys().any(|&(_, phase)| phase > 0);
         for (number, (&(epoch, phase), id)) in (0..).zip(&mut places) {
             let known = load_maps.epochs.get(&epoch);
-            let load_map = known.map_or(&[][..], |known| &known.mappings).iter().map(|placed| {
+            let mappings = known.map_or(&[][..], |known| &known.mappings);
+            let used = used.get(&(epoch, phase));
+            // The first one is the program, by which comparisons find what is the same.
+            let is_kept =
+                |at: usize| phase == 0 || at == 0 || used.is_some_and(|used| used.contains(&at));
+            let mappings = mappings.iter().enumerate().filter(|&(at, _)| is_kept(at));
+            let load_map = mappings.map(|(_, placed)| {
                 let module = self.module_of(placed.load);
                 placed.mapping(module)
             });
@@ -303,7 +312,7 @@ impl Gathering {
             };
             let of_epoch = known.map_or(0, |known| known.start_ns);
             let start_ns = begin.map_or(0, |begin| begin.start_ns).max(of_epoch);
-            let start_ns = self.since_start(start_ns.max(process_start_ns));
+            let start_ns = self.since_start(start_ns.max(arena.header.start_ns));
             *id = EpochId::from_index(self.profile.epochs.len());
             let number = if has_phases { number } else { epoch };
             self.profile.epochs.push(Epoch { process, number, reason, start_ns, load_map });
@@ -644,6 +653,28 @@ fn code_address(key: FrameKey) -> Option<u64> {
     let kind = key.kind();
     let is_code = matches!(kind, FrameKind::Call | FrameKind::Leaf | FrameKind::Interrupted);
     is_code.then(|| key.address().wrapping_sub(kind.lookup_bias()))
+}
+
+/// Which mappings of its epoch the nodes of each phase are in, by their places in the load map.
+fn mappings_of_phases(
+    arena: &Arena,
+    load_maps: &LoadMaps<'_>,
+    trees: &[PlacedNodes],
+) -> BTreeMap<EpochAndPhase, BTreeSet<usize>> {
+    let mut used: BTreeMap<EpochAndPhase, BTreeSet<usize>> = BTreeMap::new();
+    for (thread, placed) in arena.threads.iter().zip(trees) {
+        for (&(epoch, phase), nodes) in placed.by_epoch.iter().filter(|((_, phase), _)| *phase > 0)
+        {
+            let Some(known) = load_maps.epochs.get(&epoch) else { continue };
+            let keys = nodes.iter().filter_map(|&node| thread.nodes[node as usize].key);
+            let places = keys.filter_map(code_address).filter_map(|lookup| {
+                let after = known.mappings.partition_point(|mapping| mapping.start <= lookup);
+                after.checked_sub(1).filter(|&place| lookup < known.mappings[place].end)
+            });
+            used.entry((epoch, phase)).or_default().extend(places);
+        }
+    }
+    used
 }
 
 fn sum(counts: &[u64]) -> u64 {

@@ -123,7 +123,10 @@ pub fn record(
     };
     run_file::write(run_dir.path(), &run)?;
     let toggle = match plan.toggle {
-        Some(signal) => Some(Toggle { signal, control: Control::open(&run_dir)? }),
+        Some(signal) => {
+            let control = Control::open(&run_dir)?;
+            Some(Toggle { signal, control, is_quiet: settings.quiet })
+        }
         None => None,
     };
     let signals = SignalGuard::new(toggle).context("cannot watch for signals")?;
@@ -211,6 +214,7 @@ pub fn prepare(command: &[OsString], settings: Settings) -> Result<Infallible> {
     if let Some(unprofiled) = unprofiled {
         bail!("{unprofiled}");
     }
+    check_events(&settings)?;
     let inherited = Inherited::take();
     let mut run_dir = RunDir::create()?;
     let collector = collector_file::find(&run_dir)?;

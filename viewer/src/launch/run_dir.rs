@@ -48,6 +48,11 @@ use crate::print;
 /// loses samples.
 const LEAST_SHARE: u64 = 64 << 20;
 
+/// What run folders are called, and those on a disk; the id of the process that has made them
+/// follows, and random letters.
+const NAME: &str = "csprof";
+const SPILL_NAME: &str = "csprof-spill";
+
 /// What links to the folder on a disk.
 const SPILL: &str = "spill";
 
@@ -67,6 +72,9 @@ pub struct RunDir {
     leave: u64,
     free: u64,
     keep: bool,
+    /// Whether this csprof has made it. Of others, names and owners must say that they are run
+    /// folders of this user: to root, an environment may name any folder.
+    is_made: bool,
 }
 
 /// How many bytes of the file system at `place` a run leaves to others, and how many are free now.
@@ -92,7 +100,7 @@ impl RunDir {
         let is_root = Uid::effective().is_root();
         let mut refusals = Vec::new();
         for place in places(is_root) {
-            match Self::create_in(&place, "csprof", is_root) {
+            match Self::create_in(&place, NAME, is_root) {
                 Ok(mut run_dir) => {
                     run_dir.add_spill(is_root);
                     return Ok(run_dir);
@@ -112,7 +120,7 @@ impl RunDir {
         let spill = others
             .by_ref()
             .filter(|place| device(place).is_ok_and(|device| device != own) && !is_memory(place))
-            .find_map(|place| Self::create_in(&place, "csprof-spill", is_root).ok());
+            .find_map(|place| Self::create_in(&place, SPILL_NAME, is_root).ok());
         let (path, leave) = spill.as_ref().map_or((Path::new(""), 0), |s| (s.arenas(), s.leave));
         let text = format!("{}:{leave}:{}", self.leave, path.display());
         let _ = symlink(text, self.arenas.join(SHARES));
@@ -135,7 +143,7 @@ impl RunDir {
         } else {
             ARENAS.into()
         });
-        let run_dir = Self { path, arenas, spill: None, leave, free, keep: false };
+        let run_dir = Self { path, arenas, spill: None, leave, free, keep: false, is_made: true };
         fs::create_dir(&run_dir.arenas)?;
         let (outer, inner) = if is_root { (0o711, 0o1733) } else { (0o700, 0o700) };
         fs::set_permissions(&run_dir.path, Permissions::from_mode(outer))?;
@@ -156,7 +164,8 @@ impl RunDir {
             })?;
         let spill = fs::read_link(path.join(SPILL)).ok();
         let spill = spill.and_then(|spill| Some((spill.clone(), arenas_in(&spill).ok()??)));
-        Ok(Self { path: path.to_path_buf(), arenas, spill, leave: 0, free: 0, keep: true })
+        let path = path.to_path_buf();
+        Ok(Self { path, arenas, spill, leave: 0, free: 0, keep: true, is_made: false })
     }
 
     /// The folder itself.
@@ -228,14 +237,27 @@ impl RunDir {
         self.keep = true;
     }
 
-    /// Removes the folder now.
+    /// Makes one at this place.
+    #[cfg(test)]
+    pub(super) fn create_at(place: &Path) -> io::Result<Self> {
+        Self::create_in(place, "csprof", Uid::effective().is_root())
+    }
+
+    /// Removes the folder now, if it is this user's.
     pub fn remove(&mut self) {
+        self.keep = true;
+        let is_known = self.is_made || owner_of(&self.path).is_some() && is_own(&self.path);
+        if !is_known {
+            return;
+        }
         // A program that still runs may add a file at this moment; what is left over is small.
         let _ = fs::remove_dir_all(&self.path);
-        if let Some((spill, _)) = &self.spill {
+        let is_spill = |spill: &Path| maker_in_name(spill, SPILL_NAME).is_some() && is_own(spill);
+        if let Some((spill, _)) = &self.spill
+            && (self.is_made || is_spill(spill))
+        {
             let _ = fs::remove_dir_all(spill);
         }
-        self.keep = true;
     }
 
     /// Reads all arenas. Files that are none, or cannot be read, give a warning each.
@@ -443,8 +465,7 @@ fn own_folders_in(place: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
     let is_own = |path: &PathBuf| {
         // What others have put into /tmp is not even looked at.
-        owner_of(path).is_some()
-            && path.symlink_metadata().is_ok_and(|m| m.uid() == Uid::effective().as_raw())
+        owner_of(path).is_some() && is_own(path)
     };
     let mut found: Vec<PathBuf> =
         entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_own).collect();
@@ -454,8 +475,26 @@ fn own_folders_in(place: &Path) -> Vec<PathBuf> {
 
 /// The process id in the name of a run folder: of the csprof that made it.
 pub(super) fn owner_of(run_dir: &Path) -> Option<u32> {
-    let name = run_dir.file_name()?.to_str()?;
-    name.strip_prefix("csprof-")?.split_once('-')?.0.parse().ok()
+    maker_in_name(run_dir, NAME)
+}
+
+/// The process id in the name of a folder that is called so.
+fn maker_in_name(folder: &Path, name: &str) -> Option<u32> {
+    let rest = folder.file_name()?.to_str()?.strip_prefix(name)?.strip_prefix('-')?;
+    rest.split_once('-')?.0.parse().ok()
+}
+
+/// Whether this is a folder of this user.
+fn is_own(path: &Path) -> bool {
+    let own = Uid::effective().as_raw();
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own)
+}
+
+/// Whether a folder has been as it is for an hour. Who has made it may live where other ids of
+/// processes are, and be about to begin.
+pub(super) fn is_old(path: &Path) -> bool {
+    let time = path.metadata().and_then(|metadata| metadata.modified());
+    time.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > Duration::from_secs(3600)))
 }
 
 /// This user's run folders at a place whose csprof has ended.
@@ -471,12 +510,7 @@ fn abandoned_in(place: &Path) -> Vec<PathBuf> {
 pub fn remove_empty_ones() {
     for place in [Path::new("/dev/shm"), &std::env::temp_dir()] {
         for path in abandoned_in(place) {
-            // Its csprof may live where other ids of processes are, and be about to begin.
-            let is_old = path
-                .metadata()
-                .and_then(|metadata| metadata.modified())
-                .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > Duration::from_secs(3600)));
-            if is_old
+            if is_old(&path)
                 && let Ok(mut run_dir) = RunDir::open(&path)
                 && run_dir.is_empty()
             {
@@ -529,6 +563,31 @@ mod tests {
         assert!(found.arenas().starts_with(&paths.0));
         found.remove();
         assert!(!paths.0.exists());
+    }
+
+    #[test]
+    fn what_was_not_made_as_a_run_folder_is_not_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = |name: &str| {
+            let path = place.path().join(name);
+            fs::create_dir_all(path.join(ARENAS)).unwrap();
+            path
+        };
+        let foreign = folder("home");
+        RunDir::open(&foreign).unwrap().remove();
+        assert!(foreign.exists());
+        for (name, is_removed) in [("csprof-spill-1-abc", true), ("csprof-1-abc", false)] {
+            let (run, spill) = (folder("csprof-2-abc"), folder(name));
+            symlink(&spill, run.join(SPILL)).unwrap();
+            RunDir::open(&run).unwrap().remove();
+            assert!(!run.exists() && spill.exists() != is_removed, "{name}");
+        }
+        if Uid::effective().is_root() {
+            let run = folder("csprof-3-abc");
+            std::os::unix::fs::chown(&run, Some(65534), None).unwrap();
+            RunDir::open(&run).unwrap().remove();
+            assert!(run.exists());
+        }
     }
 
     #[test]

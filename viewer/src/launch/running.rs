@@ -93,10 +93,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Removes the folders of this user's programs that were prepared and have ended, if all that they
-/// had was saved.
+/// had was saved, and they are an hour old: a program may live where other ids of processes are,
+/// and one that becomes a daemon changes its own.
 pub fn remove_what_is_left() {
     for folder in run_dir::own_folders() {
-        if let Ok(mut run_dir) = RunDir::open(&folder)
+        if run_dir::is_old(&folder)
+            && let Ok(mut run_dir) = RunDir::open(&folder)
             && Control::open(&run_dir)
                 .and_then(|control| control.state())
                 .is_ok_and(|state| state.is_prepared && state.saved == state.begun)

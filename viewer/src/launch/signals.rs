@@ -55,6 +55,8 @@ pub struct Toggle {
     pub signal: Signal,
     /// What it changes.
     pub control: Control,
+    /// Whether only errors are told.
+    pub is_quiet: bool,
 }
 
 impl Toggle {
@@ -63,6 +65,7 @@ impl Toggle {
         let is_paused = self.control.state().is_ok_and(|state| state.clock.is_paused());
         let changed = if is_paused { self.control.resume() } else { self.control.pause() };
         let _ = match changed {
+            Ok(_) if self.is_quiet => Ok(()),
             Ok(_) => print::message(if is_paused { "sampling resumed" } else { "sampling paused" }),
             Err(error) => print::message(format_args!("{error:#}")),
         };

@@ -213,9 +213,6 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
     if profile.total() > 0 {
         return None;
     }
-    if was_paused(profile) {
-        return Some("no sample was due while sampling was not paused".to_owned());
-    }
     let info = &profile.info;
     let summary = Summary::of(profile);
     let mut metrics = info.metrics();
@@ -240,6 +237,8 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         "no process of the run is in the profile; the warnings of `csprof info` say why".to_owned()
     } else if let Some(message) = messages.first() {
         (*message).to_owned()
+    } else if was_paused(profile) {
+        "no sample was due while sampling was not paused".to_owned()
     } else if !metric.is_time() || metric.is_of_calls() {
         let source = printable(&metric.source);
         format!("no thread came to a whole sampling period of {source} ({period})")
