@@ -10,6 +10,7 @@ use csprof_format::write;
 
 use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{KeepSources, keep_sources, remove_sources};
+use super::live;
 use super::open::read_profile;
 use super::record::{resolve, shown_path, tell, told_of_cache};
 use super::source_paths::SourcePaths;
@@ -72,6 +73,9 @@ impl Symbolize {
     pub fn run(&self) -> Result<ExitCode> {
         if self.output.is_none() && self.file.as_os_str() == "-" {
             return Err(WrongUsage("a profile from standard input needs -o FILE".into()).into());
+        }
+        if self.output.is_none() && live::named(&self.file).is_some() {
+            return Err(WrongUsage("a program that runs needs -o FILE".into()).into());
         }
         let output = self
             .output
