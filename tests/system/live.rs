@@ -47,7 +47,7 @@ fn a_report_of_a_program_that_runs() {
     let later = report(samples(&first) + 1);
     assert!(later.contains(", while it runs, after "), "{later}");
     let info = workshop.csprof(&["info", &name]).said();
-    assert!(info.contains("exit          none yet: it runs"), "{info}");
+    assert!(info.contains("exit          none when it was read"), "{info}");
     assert!(info.contains("the run goes on (1 process of it is running)"), "{info}");
     let top = workshop.csprof(&["top", &name]).said();
     let row = top.lines().find(|line| line.ends_with("  busy"));

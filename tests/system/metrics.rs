@@ -90,7 +90,7 @@ fn check(recording: &Recording) {
         assert_eq!(folded.lines().map(count).sum::<u64>(), samples[place] * periods[place]);
     }
     let csv = recording.output(&["report", "--format", "csv", "--limit", "1"]);
-    assert!(csv.lines().next().unwrap().ends_with(",realtime_inclusive,realtime_exclusive"));
+    assert!(csv.lines().next().unwrap().contains(",realtime_inclusive,realtime_exclusive"));
 }
 
 #[test]

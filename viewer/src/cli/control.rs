@@ -184,9 +184,12 @@ fn status(run: &Running, state: &State) -> String {
     };
     let timed = run.sources.iter().zip(state.every);
     let rates: Vec<String> = timed
-        .map(|(source, every)| match source.kind.properties().unit {
-            Unit::Nanoseconds => format!("{} {}", source.name(), rate_of(source.period, every)),
-            _ => source.name().to_owned(),
+        .map(|(source, every)| {
+            let properties = source.kind.properties();
+            match properties.unit == Unit::Nanoseconds && properties.trigger != Trigger::Call {
+                true => format!("{} {}", source.name(), rate_of(source.period, every)),
+                false => source.name().to_owned(),
+            }
         })
         .collect();
     let processes = match run.processes.len() {

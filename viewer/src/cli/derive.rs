@@ -64,6 +64,9 @@ impl Derive {
 fn told(wanted: &Wanted, unfit: &Unfit, profile: &Profile) -> String {
     let name = printable(&wanted.name);
     let cause = match unfit {
+        Unfit::NoMetric(metric, _) if metric == EDGES => {
+            "edges have no incl or excl, and stand without quotes: `edges`".to_owned()
+        }
         Unfit::NoMetric(metric, at) => {
             let formula = wanted.formula.as_ref().map_or("", |formula| &formula.text);
             let names = || profile.metrics().map(|(_, metric)| metric.source.as_str());
@@ -129,6 +132,7 @@ mod tests {
         assert!(missing.ends_with("\n   2 * realtme\n       ^"), "{missing}");
         let joined = told("x = cputime-realtime");
         assert!(joined.contains("a minus between two metrics has spaces"), "{joined}");
+        assert!(told("x = incl(edges)").contains("edges have no incl or excl"));
         assert!(told("realtime = 2").contains("choose another name"));
         assert!(told("x = 2 +").contains("column 8: expected a number"), "{}", told("x = 2 +"));
     }

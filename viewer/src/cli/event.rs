@@ -75,6 +75,7 @@ fn named(name: &str) -> Result<SampleSource, String> {
         return Ok(SampleSource::of(kind));
     }
     if let Some(label) = name.strip_prefix("resource:") {
+        check_label(label)?;
         let label = Label::new(label).ok_or_else(|| {
             format!("`{label}` is no name of a resource: 1 to 48 graphic characters of ASCII")
         })?;
@@ -83,11 +84,26 @@ fn named(name: &str) -> Result<SampleSource, String> {
     }
     match kernel_events::find(&Machine::here(), name) {
         Ok(Found { event, period }) => {
+            check_label(event.label.as_str())?;
             let detail = Detail::Event(event);
             Ok(SampleSource { detail, ..SampleSource::of(SourceKind::Event).every(period) })
         }
         Err(NotFound::Wrong(why)) => Err(why),
         Err(NotFound::Unknown { part, known }) => Err(unknown(name, &part, &known)),
+    }
+}
+
+/// Refuses a label that other sources, or units, are called.
+fn check_label(label: &str) -> Result<(), String> {
+    let mut others = SourceKind::ALL.into_iter().map(SourceKind::name);
+    let mut groups = GROUPS.iter().map(|(group, _)| *group);
+    let units = [Unit::Nanoseconds, Unit::Calls, Unit::Bytes, Unit::Events, Unit::Units];
+    let is_taken = others.any(|name| name == label)
+        || groups.any(|group| group == label)
+        || units.into_iter().any(|unit| unit.name() == label);
+    match is_taken {
+        true => Err(format!("`{label}` is what csprof calls something else: choose another name")),
+        false => Ok(()),
     }
 }
 
@@ -117,7 +133,12 @@ fn unknown(name: &str, part: &str, known: &[String]) -> String {
 fn rated(source: &SampleSource, rate: &str) -> Result<u64, String> {
     let Detail::Event(event) = source.detail else {
         return match source.kind.properties().unit {
-            Unit::Nanoseconds => timed(rate),
+            Unit::Nanoseconds if rate.chars().all(|of| of.is_ascii_digit() || of == '.') => {
+                timed(rate)
+            }
+            Unit::Nanoseconds => {
+                Err(format!("`f{rate}` is no rate: f and samples per second, such as f200"))
+            }
             _ => Err(format!("`f{rate}`: a rate is for clocks; {} is counted", source.name())),
         };
     };
@@ -158,7 +179,8 @@ fn counted(
     multiples: [(&str, u64); 4],
     amount: &str,
 ) -> Result<u64, String> {
-    let digits = amount.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let end = amount.find(|of: char| !of.is_ascii_digit()).unwrap_or(amount.len());
+    let digits = &amount[..end];
     let ending = amount[digits.len()..].to_ascii_lowercase();
     let multiple = multiples.iter().find(|(name, _)| *name == ending).map(|&(_, each)| each);
     let period = multiple.and_then(|each| digits.parse::<u64>().ok()?.checked_mul(each));
@@ -296,6 +318,11 @@ mod tests {
                 "cputime@1ns",
                 "`1ns` is out of range: from one sample every 10 s to 100000 samples per second",
             ),
+            ("alloc@+5", "`+5` is not a number of bytes (512K; units K M G) from 1 to 10000000000"),
+            ("cputime@f5ms", "`f5ms` is no rate: f and samples per second, such as f200"),
+            ("resource:bytes", "`bytes` is what csprof calls something else: choose another name"),
+            ("resource:io", "`io` is what csprof calls something else: choose another name"),
+            ("resource:lock", "`lock` is what csprof calls something else: choose another name"),
             ("io@4k", "`io` is io-read, io-write, io-time: give amounts to these"),
             ("yields@0", "`0` is not a number of calls from 1 to 10000000000"),
             ("yields@5ms", "`5ms` is not a number of calls from 1 to 10000000000"),

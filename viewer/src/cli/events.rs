@@ -187,8 +187,12 @@ fn write_wrapped(names: &[&str], out: &mut impl Write) -> std::io::Result<()> {
 
 /// Those that need no event of the kernel's of a name.
 fn own() -> impl Iterator<Item = Line> {
-    let offered = SourceKind::ALL.into_iter().filter(|kind| kind.properties().is_offered);
-    offered.map(|kind| {
+    let is_listed = |kind: &SourceKind| {
+        let properties = kind.properties();
+        properties.is_offered || properties.details == Details::Label
+    };
+    let listed = SourceKind::ALL.into_iter().filter(is_listed);
+    listed.map(|kind| {
         let properties = kind.properties();
         let name = match properties.details {
             Details::None | Details::Event => kind.name().to_owned(),
@@ -213,13 +217,17 @@ const fn what(kind: SourceKind) -> &'static str {
         SourceKind::CpuTime => "CPU time, at the kernel's tick at most",
         SourceKind::TaskClock => "CPU time at any rate, by a perf event",
         SourceKind::Realtime => "elapsed time, also while threads wait",
-        _ => match kind.properties().unit {
-            Unit::Nanoseconds => "time",
-            Unit::Calls => "calls that the program makes",
-            Unit::Bytes => "bytes, at the calls that ask for them",
-            Unit::Events => "events",
-            Unit::Units => "what the program counts itself",
-        },
+        SourceKind::Yields => "calls of sched_yield",
+        SourceKind::Event => "events of the kernel or the processor",
+        SourceKind::Resource => "what the program counts itself under this name",
+        SourceKind::Alloc => "bytes that the program asks malloc and its relatives for",
+        SourceKind::AllocCalls => "calls of malloc and its relatives",
+        SourceKind::Leak => "bytes of malloc and its relatives that are not given back",
+        SourceKind::IoRead => "bytes that calls read",
+        SourceKind::IoWrite => "bytes that calls write",
+        SourceKind::IoTime => "elapsed time in calls that read or write",
+        SourceKind::Lock => "elapsed time in which threads wait for each other",
+        SourceKind::Mpi => "elapsed time in calls of MPI",
     }
 }
 

@@ -117,7 +117,7 @@ struct Schedule {
 
 /// A signal that programs leave to their users: `USR1` or `USR2`.
 fn toggle_signal(text: &str) -> Result<Signal, String> {
-    match text.trim_start_matches("SIG") {
+    match text.strip_prefix("SIG").unwrap_or(text) {
         "USR1" => Ok(Signal::SIGUSR1),
         "USR2" => Ok(Signal::SIGUSR2),
         _ => Err("the signal is USR1 or USR2".to_owned()),

@@ -217,6 +217,8 @@ impl Report {
         } else if self.addresses && !has_rows {
             "--addresses is for rows of functions with --format json or csv; text shows addresses \
              by --refine 'by address'"
+        } else if self.addresses && (is_butterfly || self.source.is_some()) {
+            "--addresses splits functions; --view butterfly and --source are of whole ones"
         } else if self.source.is_some() && self.format == Format::Csv {
             "--source has the formats text and json; --refine 'by line' --view flat has the same \
              numbers in csv"
@@ -394,7 +396,7 @@ impl Report {
         let function = report::source::function_named(refined, name).map_err(WrongUsage)?;
         let sources = self.paths.sources();
         let written = match self.format {
-            Format::Json => report::source::json(refined, function.0, &sources, options, out),
+            Format::Json => report::source::json(refined, function, &sources, options, out),
             // `check` has refused CSV.
             _ => report::source::text(refined, function, &sources, options, out),
         };

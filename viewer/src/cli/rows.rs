@@ -96,6 +96,11 @@ impl RowChoice {
     ) -> Result<(HallTable, Vec<Row>)> {
         let path = self.path(files)?;
         let path = path.ok_or_else(|| WrongUsage("--path is empty: it names a function".into()))?;
+        if !path.rest.is_empty() {
+            let cause =
+                format!("--path: {path} is of several frames; a butterfly is of one function");
+            return Err(WrongUsage(cause).into());
+        }
         let table = |way| {
             let reach = Reach::Immediate;
             let made = unwatched(|watch| {

@@ -133,6 +133,9 @@ impl View {
         if self.live && self.files.files.len() > 1 {
             return Err(WrongUsage("--live looks at one program".to_owned()));
         }
+        if self.live && self.derive.is_asked() {
+            return Err(WrongUsage("--derive is for saved profiles, not for --live".to_owned()));
+        }
         if self.is_compared() && self.derive.is_asked() {
             let cause = "--derive is for one profile: a comparison is of one metric";
             return Err(WrongUsage(cause.into()));
@@ -367,6 +370,16 @@ mod tests {
     fn way(line: &str) -> String {
         let words = format!("csprof {line}");
         Line::try_parse_from(words.split(' ')).unwrap().view.way()
+    }
+
+    #[test]
+    fn formulas_are_for_saved_profiles() {
+        let checked = |words: &[&str]| {
+            let words = ["csprof"].iter().chain(words);
+            Line::try_parse_from(words).unwrap().view.check().is_ok()
+        };
+        assert!(checked(&["a.csprof", "--derive", "x = cputime"]));
+        assert!(!checked(&["--live", "4711", "--derive", "x = cputime"]));
     }
 
     #[test]

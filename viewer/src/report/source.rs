@@ -153,9 +153,24 @@ struct SourceHeading<'r> {
     #[serde(flatten)]
     heading: Heading<'r>,
     function: &'r str,
+    /// Other functions of this name, which cost less.
+    others: usize,
     file: Option<&'r str>,
     /// Where its text was found.
     found: Option<String>,
+    /// What the profile keeps of it, if that is the text.
+    kept: Option<String>,
+    /// Why the text may be another than that which was sampled.
+    doubt: Option<String>,
+    /// Where it was looked for in vain.
+    tried: Vec<Tried<'r>>,
+}
+
+/// A place without the text.
+#[derive(Serialize)]
+struct Tried<'r> {
+    path: String,
+    why: &'r str,
 }
 
 /// A line.
@@ -176,7 +191,7 @@ struct SourceRow<'r> {
 /// Those of `out`.
 pub fn json(
     refined: &Refined,
-    function: FunctionRef,
+    (function, others): (FunctionRef, usize),
     sources: &Sources,
     options: &Options,
     out: &mut impl Write,
@@ -184,14 +199,25 @@ pub fn json(
     let file = file_of(refined, function).map(|file| refined.profile.string(file));
     let lines =
         file.map(|path| unwatched(|watch| SourceLines::new(refined, path, Some(function), watch)));
-    let source = file.and_then(|path| {
-        sources.show(&refined.profile.info, path, &modules_of(&refined.profile, path)).ok()
-    });
+    let info = &refined.profile.info;
+    let shown = file.map(|path| sources.show(info, path, &modules_of(&refined.profile, path)));
+    let source = shown.as_ref().and_then(|shown| shown.as_ref().ok());
+    let tried = match &shown {
+        Some(Ok(source)) => &source.tried[..],
+        Some(Err(missing)) => &missing.tried[..],
+        None => &[],
+    };
+    let tried = tried.iter().map(|(path, why)| Tried { path: path.to_string_lossy().into(), why });
+    let last = lines.as_ref().and_then(|lines| lines.lines.last()).map_or(0, |line| line.number);
     let heading = SourceHeading {
         heading: heading(refined, options, None),
         function: &refined.functions[function.index()].name,
+        others,
         file,
-        found: source.as_ref().map(|source| source.path.to_string_lossy().into_owned()),
+        found: source.map(|source| source.path.to_string_lossy().into_owned()),
+        kept: source.and_then(|source| source.told_of_kept()),
+        doubt: source.and_then(|source| doubt(info, source, last, None)),
+        tried: tried.collect(),
     };
     let mut rows = JsonRows::begin(&heading, out)?;
     for line in lines.iter().flat_map(|lines| &lines.lines) {
@@ -199,7 +225,7 @@ pub fn json(
         let basis = Basis { measure: options.measure.unwrap_or_default(), ..Basis::new(of_lines) };
         let mut columns = basis.for_machines(Cost::Inclusive);
         columns[0].retain(|of| matches!(of.id, Id::Inclusive | Id::Exclusive | Id::Edges));
-        let text = source.as_ref().and_then(|source| source.text.line(line.number));
+        let text = source.and_then(|source| source.text.line(line.number));
         rows.write(&SourceRow {
             line: line.number,
             text: text.as_deref(),
@@ -265,7 +291,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.c"), "one\ntwo \"2\"\nthree\n").unwrap();
         let map = format!("/src={}", folder.path().display()).parse().unwrap();
-        let (function, _) = function_named(&refined, "work").unwrap();
+        let function = function_named(&refined, "work").unwrap();
         let written = |sources| {
             let mut out = Vec::new();
             json(&refined, function, &sources, &Options::default(), &mut out).unwrap();
@@ -275,6 +301,9 @@ mod tests {
         assert_eq!(report["function"], "work");
         assert_eq!(report["file"], "/src/a.c");
         assert_eq!(report["shown"], 8);
+        assert_eq!(report["others"], 0);
+        let told = report["doubt"].as_str().unwrap();
+        assert!(told.contains("it has 3 lines, and line 9 was sampled"), "{told}");
         let rows = report["rows"].as_array().unwrap();
         let numbers = |row: &serde_json::Value| {
             ["line", "inclusive", "exclusive"].map(|key| row[key].as_u64().unwrap())
@@ -290,7 +319,9 @@ mod tests {
         let (of, calls, inlines) = ([true, true, false], [false, true, false], [true, false, true]);
         assert_eq!(all, [of, inlines, [false; 3], calls]);
         assert_eq!(rows[0]["edges"], 5);
-        assert_eq!(written(Sources::default())["found"], serde_json::Value::Null);
+        let missing = written(Sources::default());
+        assert_eq!(missing["found"], serde_json::Value::Null);
+        assert_eq!(missing["tried"][0]["path"], "/src/a.c");
     }
 
     #[test]

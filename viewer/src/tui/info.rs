@@ -149,7 +149,7 @@ fn run(title: &str, run: &RunInfo, form: Form) -> Vec<Item> {
         (
             "exit",
             match run.goes_on() {
-                true => "none yet: it runs".to_owned(),
+                true => "none when it was read".to_owned(),
                 false => exit(run.exit).trim_start_matches("exit ").to_owned(),
             },
         ),

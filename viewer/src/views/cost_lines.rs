@@ -230,7 +230,7 @@ pub fn thread(profile: &Profile, id: ThreadId, form: Form) -> String {
 }
 
 /// `, 12.1 s of CPU time, 200 per second of it`; nothing if the time is not known. Of several
-/// metrics first ` (2 200 of cputime, 220 of realtime)`; the rate is then that of CPU time.
+/// metrics first ` (2 200 of cputime, 220 of realtime)`. The rate is that of CPU time.
 fn used_and_rate(profile: &Profile, threads: &[ThreadId], cpu_ns: u64, form: Form) -> String {
     let info = &profile.info;
     let sum = |metric: usize, part: fn(ThreadShare) -> u64| {
@@ -242,8 +242,9 @@ fn used_and_rate(profile: &Profile, threads: &[ThreadId], cpu_ns: u64, form: For
         return text;
     }
     text.push_str(&format!(", {} of CPU time", duration(cpu_ns as f64, form)));
-    let of_one = (info.further.is_empty() && info.metric.is_time()).then_some(0);
-    if let Some(metric) = of_one.or(cpu_metric(info).map(|(metric, _)| metric)) {
+    // What was used in a pause has no samples.
+    let metric = cpu_metric(info).filter(|_| !was_paused(profile));
+    if let Some((metric, _)) = metric {
         let delivered = sum(metric, |share| share.delivered);
         let rate = (delivered as f64 / (cpu_ns as f64 / 1e9)).round() as u64;
         text.push_str(&format!(", {} per second of it", count(rate, form)));

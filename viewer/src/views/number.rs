@@ -297,8 +297,15 @@ pub fn value(of: Value, shown: Shown, form: Form) -> String {
     if of.is_exact() {
         return shown_value(of.low, shown, form);
     }
-    let low = shown_value(digits(of.low, Rounding::Down), shown, form);
-    let high = shown_value(digits(of.high, Rounding::Up), shown, form);
+    // Three digits of what is shown: memory is, in units of 1024.
+    let bound = |number: f64, rounding| {
+        let mut unit = 1.0;
+        while shown == Shown::Bytes && number.abs() / unit >= 1024.0 {
+            unit *= 1024.0;
+        }
+        shown_value(digits(number / unit, rounding) * unit, shown, form)
+    };
+    let (low, high) = (bound(of.low, Rounding::Down), bound(of.high, Rounding::Up));
     if low == high { low } else { format!("{low}..{high}") }
 }
 
@@ -311,7 +318,7 @@ fn shown_value(number: f64, shown: Shown, form: Form) -> String {
         // Of a time for each of many things, fractions of a nanosecond mean something.
         Shown::Time if size >= 99.95 || size == 0.0 => duration(size, form),
         Shown::Time => format!("{} ns", plain(size)),
-        Shown::Bytes if size >= 999.5 => bytes(size.round() as u64, form),
+        Shown::Bytes if size >= 999.5 => memory(size, form),
         Shown::Bytes => format!("{} B", plain(size)),
     };
     format!("{sign}{text}")
@@ -434,7 +441,9 @@ mod tests {
         assert_eq!(shown(-2e9, Shown::Time), "-2.00 s");
         assert_eq!(shown(0.0, Shown::Time), "0 ns");
         assert_eq!(shown(12.0, Shown::Bytes), "12.0 B");
-        assert_eq!(shown(4096.0, Shown::Bytes), "4.10 kB");
+        assert_eq!(shown(4096.0, Shown::Bytes), "4.00 KiB");
+        let bounds = Value { low: 4090.0, high: 4200.0 };
+        assert_eq!(value(bounds, Shown::Bytes, Form::Ascii), "3.99 KiB..4.11 KiB");
         // Bounds are rounded outward.
         let between = |low, high| value(Value { low, high }, Shown::Number, Form::Ascii);
         assert_eq!(between(1.239, 2.001), "1.23..2.01");

@@ -67,7 +67,8 @@ pub struct SourceSummary {
     pub samples: ThreadShare,
     /// Samples per second and thread that were asked for; `None` where no clock samples.
     pub asked_per_s: Option<f64>,
-    /// Samples delivered per second of CPU time; `None` if that time is unknown.
+    /// Samples delivered per second of CPU time; `None` if that time is unknown, or some of it was
+    /// used while sampling was paused.
     pub delivered_per_cpu_s: Option<f64>,
 }
 
@@ -92,6 +93,7 @@ impl Summary {
         let delivered = sum(&mut info.threads.iter().map(|t| t.delivered)).saturating_add(homeless);
         let thread_cpu = sum(&mut info.threads.iter().map(|t| t.cpu_ns));
         let cpu_ns = if thread_cpu > 0 { thread_cpu } else { info.run.cpu_ns };
+        let was_paused = was_paused(profile);
         let source = |(metric, about): (MetricRef, &Metric)| {
             let of_thread = |thread| info.share(ThreadId::from_index(thread), metric.index());
             let shares = (0..info.threads.len()).map(of_thread);
@@ -110,7 +112,7 @@ impl Summary {
                 metric: about.clone(),
                 samples,
                 asked_per_s: is_time.then(|| 1e9 / about.period as f64),
-                delivered_per_cpu_s: (is_time && cpu_ns > 0).then(rate),
+                delivered_per_cpu_s: (is_time && cpu_ns > 0 && !was_paused).then(rate),
             }
         };
         Self {
@@ -299,10 +301,17 @@ pub fn are_all_of_time(profile: &Profile) -> bool {
     profile.info.metrics().all(Metric::is_time)
 }
 
-/// Whether the run says that it was paused.
+/// Whether the run, or one of those that were merged, says that it was paused.
 #[must_use]
 pub fn was_paused(profile: &Profile) -> bool {
-    profile.info.run.warnings.iter().any(|warning| warning.starts_with(PAUSED))
+    warns_of(profile, PAUSED)
+}
+
+/// Whether a warning of the run, or of one of those that were merged, begins so.
+fn warns_of(profile: &Profile, start: &str) -> bool {
+    let info = &profile.info;
+    let runs = std::iter::once(&info.run).chain(info.runs.iter().map(|merged| &merged.info));
+    runs.flat_map(|run| &run.warnings).any(|warning| warning.starts_with(start))
 }
 
 /// What [`clustered`] says, with the source whose samples they are.
@@ -310,7 +319,7 @@ fn clusters(profile: &Profile) -> Option<(&Metric, u64, u64)> {
     const ENOUGH: u64 = 100;
     let info = &profile.info;
     // Where fewer were asked for, samples stand for several periods without being late.
-    if info.run.warnings.iter().any(|warning| warning.starts_with(RATE)) {
+    if warns_of(profile, RATE) {
         return None;
     }
     let of_source = |(number, metric)| {
@@ -453,5 +462,29 @@ mod tests {
         assert_eq!(clusters([200, 500]), Some(((200, 400), finer)));
         assert_eq!(clusters([400, 100]), None, "they are of long waits");
         assert_eq!(clusters([200, 100]), Some(((200, 400), finer)));
+    }
+
+    #[test]
+    fn a_pause_of_a_merged_run_is_one_of_the_profile() {
+        let mut profile = from_outline("main 10\n").unwrap();
+        profile.info.run.cpu_ns = 1_000_000_000;
+        let rate = |profile: &Profile| Summary::of(profile).sources[0].delivered_per_cpu_s;
+        assert!(!was_paused(&profile) && rate(&profile).is_some());
+        let mut run = profile.info.run.clone();
+        run.warnings.push(format!("{PAUSED} for 1 s"));
+        profile.info.runs.push(saved::MergedRun { info: run, processes: 1 });
+        assert!(was_paused(&profile));
+        assert_eq!(rate(&profile), None);
+    }
+
+    #[test]
+    fn a_pause_is_no_cause_where_another_is_known() {
+        let mut profile = from_outline("main 0\n").unwrap();
+        let paused = format!("{PAUSED} for 1 s");
+        profile.info.run.warnings.push(paused);
+        let told = |profile: &Profile| why_no_samples(profile, Form::Ascii).unwrap();
+        assert!(told(&profile).contains("not paused"), "{}", told(&profile));
+        profile.info.processes.clear();
+        assert!(told(&profile).starts_with("no process of the run"), "{}", told(&profile));
     }
 }

@@ -92,7 +92,7 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
         }
     };
     fact("directory", text(&run.directory));
-    let exit = if run.goes_on() { "none yet: it runs".to_owned() } else { ended(run.exit) };
+    let exit = if run.goes_on() { "none when it was read".to_owned() } else { ended(run.exit) };
     fact("exit", exit);
     if run.duration_ns > 0 {
         fact("elapsed", duration(run.duration_ns as f64, form));

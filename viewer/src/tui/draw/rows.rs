@@ -259,7 +259,7 @@ fn bar_style(theme: Theme, basis: &Basis<'_>, row: &Row, cost: Cost) -> Style {
 const LEAST_LEGEND: usize = 5;
 
 /// What the columns mean and what to press first, in lines that no row needs: until a key is
-/// pressed. The last of it go where there is too little room: the line of hints has those keys.
+/// pressed. Its last lines go where there is too little room: the line of hints has those keys.
 /// Nothing, if there is room for a few lines only.
 fn legend(canvas: &mut Canvas<'_>, model: &Model, lines: Range<usize>) {
     let columns: Vec<_> = model.columns().numbers.iter().map(|placed| placed.column).collect();
