@@ -330,6 +330,8 @@ fn what_cannot_be_asked_of_a_run_is_said_in_a_line() {
     let own = std::process::id().to_string();
     let said = workshop.csprof(&["control", &own, "pause"]).complained();
     assert!(said.contains("was not started by csprof"), "{said}");
+    let symbolized = workshop.csprof(&["symbolize", &server.pid]).complained();
+    assert!(symbolized.contains("is a run; what it has needs -o FILE"), "{symbolized}");
     let paused = workshop.csprof(&["control", &server.pid, "pause"]);
     assert!(paused.status.success() && paused.complained().ends_with("paused\n"));
     let status = workshop.csprof(&["control", &server.pid]).complained();

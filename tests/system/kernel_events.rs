@@ -21,6 +21,8 @@ fn record(test: &str, workshop: &Workshop, sources: &[&str], words: &[&str]) -> 
     if outcome.status.code() == Some(125) {
         let said = outcome.complained();
         assert!(said.contains("it cannot be sampled"), "{said}");
+        let prepared = workshop.csprof(&[&["prepare"][..], &options, &["--", "true"]].concat());
+        assert!(prepared.complained().contains("it cannot be sampled"), "{said}");
         skip(test, said.trim());
         return None;
     }

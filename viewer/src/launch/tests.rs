@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::io::Cursor;
 
+use csprof_format::address::FrameKey;
 use csprof_format::arena::{ArenaHeader, ExtentHeader, LogRecord};
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::launch::SampleSources;
@@ -206,6 +207,42 @@ thread 0 epoch 1
         })
         .collect();
     assert_eq!(maps, [["prog", "first.so"], ["prog", "second.so"]]);
+}
+
+#[test]
+fn an_epoch_of_a_phase_has_the_mappings_of_its_nodes() {
+    let phase = |number, name: &str| LogRecord::Phase { number, name: name.into() };
+    let bytes = ArenaBytes::new(7, 500, 9500)
+        .log(&[
+            epoch(0),
+            load(0, "prog", 0x1000, 0x2000),
+            load(1, "one.so", 0x7000, 0x8000),
+            load(2, "two.so", 0x9000, 0xa000),
+            phase(1, "solve"),
+            phase(2, "write"),
+        ])
+        .thread(&ThreadRow {
+            tid: 70,
+            name: "prog",
+            delivered: 3,
+            recorded: 3,
+            losses: &[],
+            partial: 0,
+            further: Default::default(),
+            nodes: &[
+                (FrameKey::root(0, 1), 0, 0, 0),
+                (call(0x1500), 1, 0, 1),
+                (leaf(0x9020), 2, 3, 0),
+            ],
+        });
+    let profile = gathered(vec![arena(&bytes)]);
+    let maps = profile.epochs.iter().map(|epoch| {
+        let modules = epoch.load_map.iter().map(|mapping| mapping.module.index());
+        let names = modules.map(|at| &*profile.strings[profile.modules[at].path.index()]);
+        names.collect::<Vec<_>>().join(" ")
+    });
+    assert_eq!(maps.collect::<Vec<_>>(), ["prog one.so two.so", "prog two.so", "prog"]);
+    assert!(trees(&profile).ends_with("Leaf two.so+0x20 3 0\n"), "{}", trees(&profile));
 }
 
 #[test]

@@ -450,6 +450,15 @@ mod tests {
     use crate::profile::from_outline;
 
     #[test]
+    fn a_pause_is_no_reason_where_there_is_no_process() {
+        let mut profile = from_outline("main 0\n").unwrap();
+        profile.info.run.warnings.push(format!("{PAUSED} for 1.0 s of the run's 2.0 s"));
+        profile.info.processes.clear();
+        let why = why_no_samples(&profile, Form::Ascii).unwrap();
+        assert!(why.starts_with("no process of the run"), "{why}");
+    }
+
+    #[test]
     fn clusters_of_one_source_are_seen_beside_another() {
         let clusters = |signals: [u64; 2]| {
             let mut profile = from_outline("main 400\n  wait 500 realtime:500\n").unwrap();
