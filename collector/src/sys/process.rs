@@ -115,7 +115,9 @@ impl Usage {
 }
 
 /// See [`Usage`]; zeros where the kernel refuses. Either side.
+// Not in handlers, which would have room for its array at each sample.
 #[must_use]
+#[inline(never)]
 pub fn usage() -> Usage {
     const RUSAGE_THREAD: usize = 1;
     // `struct rusage`, of which these are `ru_minflt`, `ru_majflt`, `ru_nvcsw` and `ru_nivcsw`.
