@@ -131,9 +131,11 @@ impl Sources {
         self.opened.iter_mut().map(|opened| (opened.metric, opened.source.lost()))
     }
 
+    // This and the next ones are no part of their caller, on whose stack all that a sample needs
+    // comes on top.
     /// Which source sent the signal, and how many periods it stands for, 0 if it came too early or
     /// in a pause; `None` if it is none of these. Signal side.
-    #[inline]
+    #[inline(never)]
     pub fn weight(&mut self, signal: &SignalInfo) -> Option<(usize, u64)> {
         let mut early = None;
         for opened in &mut self.opened {
@@ -158,7 +160,7 @@ impl Sources {
 
     /// An event of which periods have passed, and how many, whatever signal was to tell of them:
     /// the kernel keeps one SIGTRAP for those of several events. Signal side.
-    #[inline]
+    #[inline(never)]
     pub fn take_due(&mut self) -> Option<(usize, u64)> {
         if self.counted == 0 {
             return None;
@@ -176,7 +178,7 @@ impl Sources {
     }
 
     /// What the thread has met since was not the program's. Either side.
-    #[inline]
+    #[inline(never)]
     pub fn leave_out_since(&mut self, before: Option<Usage>) {
         let Some(before) = before else { return };
         let after = usage();

@@ -195,8 +195,8 @@ impl Thread {
 
     /// Gives its memory back, or leaves it to the next thread. Nobody finds it any more. All
     /// signals are blocked.
-    // Not a part of who calls it at a thread's end: that takes its own place on the stack for the end
-    // of what is in use, and words that were left lie where it would have room for this.
+    // Not a part of who calls it at a thread's end: that takes its own place on the stack for the
+    // end of what is in use, and words that were left lie where it would have room for this.
     #[inline(never)]
     fn release(self: Box<Self>, handlers: Option<HandlerStack>) {
         // SAFETY: it is not the thread's current one.

@@ -1,5 +1,5 @@
-//! Gives a profile [derived metrics](super::derived): finds the metrics that a formula names, and how
-//! its values are shown by their units.
+//! Gives a profile [derived metrics](super::derived): finds the metrics that a formula names, and
+//! how its values are shown by their units.
 
 use csprof_format::profile::Metric;
 

@@ -1,7 +1,8 @@
 //! Which of the metrics of a profile is meant.
 
-/// One of the metrics of a profile: 0 is the first, [`metric`](csprof_format::profile::Profile::metric), and `n` the further
-/// one with number `n - 1`.
+/// One of the metrics of a profile: 0 is the first,
+/// [`metric`](csprof_format::profile::Profile::metric), and `n` the further one with number
+/// `n - 1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MetricRef(pub u8);
 

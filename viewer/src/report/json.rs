@@ -28,7 +28,8 @@
 //! rows, and in each row `"derived": {NAME: {"inclusive", "exclusive"}}`: what the formula makes of
 //! amounts of metrics in their units, also where samples are counted or the formula is shown in
 //! percent. A value is a number, `[low, high]` where the edge count it is made of has bounds, and
-//! `null` where a divisor is or may be 0, or there is no edge count. `unit` is `ns`, `bytes`, or empty.
+//! `null` where a divisor is or may be 0, or there is no edge count. `unit` is `ns`, `bytes`, or
+//! empty.
 
 use std::io::{self, Write};
 
