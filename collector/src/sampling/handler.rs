@@ -64,16 +64,17 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     if is_sampled {
         thread.sources.look();
     }
-    let sent = thread.sources.weight(info);
-    // Of weight 0 it came too early. In one place, so that it is inlined, and takes no more stack.
-    let mut due = sent.filter(|(_, weight)| *weight > 0);
-    if sent.is_some() {
-        while let Some((metric, weight)) = due.take().or_else(|| thread.sources.take_due()) {
+    let mut due = thread.sources.weight(info);
+    let is_ours = due.is_some();
+    while let Some((metric, weight)) = due {
+        // Of weight 0 it came too early.
+        if weight > 0 {
             take(thread, metric, weight, context, reading);
         }
+        due = thread.sources.take_due();
     }
     thread.sources.leave_out_since(before);
-    if sent.is_none() {
+    if !is_ours {
         // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
         return false;
     }
@@ -84,7 +85,8 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
 }
 
 /// Takes a sample.
-#[inline]
+// Not inlined: the registers would be copied twice, once for all samples of a signal.
+#[inline(never)]
 fn take(
     thread: &mut thread::Thread,
     metric: usize,

@@ -239,6 +239,8 @@ pub fn file_numbers() -> Vec<i32> {
 
 /// Has events of the calling thread go on whose first period has ended, unless somebody is changing
 /// those of all threads: the next sample asks again. Signal side.
+#[cold]
+#[inline(never)]
 pub fn go_on(sources: &mut Sources) {
     if let Some(registry) = REGISTRY.try_lock_blocked()
         && registry.stops == 0
