@@ -11,7 +11,7 @@
 volatile unsigned long sink;
 #define BURN(name)                                                                                 \
     __attribute__((noinline, noclone)) void name(unsigned long n) {                                \
-        unsigned long sum = 0;                                                                     \
+        unsigned long sum = __LINE__;                                                                     \
         for (unsigned long i = 0; i < n; i++) sum += i ^ (sum >> 3);                               \
         sink = sum;                                                                                \
     }
