@@ -11,7 +11,7 @@
 volatile unsigned long sink;
 #define BURN(name)                                                                                 \
     __attribute__((noinline, noclone)) void name(unsigned long n) {                                \
-        unsigned long sum = __LINE__;                                                                     \
+        unsigned long sum = __LINE__;                                                              \
         for (unsigned long i = 0; i < n; i++) sum += i ^ (sum >> 3);                               \
         sink = sum;                                                                                \
     }
@@ -62,10 +62,13 @@ static Made *make(const char *start, const char *end) {
     return (Made *)place;
 }
 
+/* How often each burns: another number each round, or samples taken as regularly as rounds begin would all meet the same
+ * function. */
+static unsigned long times;
 static Made *made[6];
 #define VIA(name, place)                                                                           \
     __attribute__((noinline, noclone)) static int via_##name(void) {                               \
-        return made[place](burn_##name, 20000) + 1;                                                \
+        return made[place](burn_##name, times) + 1;                                                \
     }
 VIA(framed, 0)
 VIA(plain, 1)
@@ -75,13 +78,13 @@ VIA(unframed, 4)
 #define burn_tight 0
 VIA(tight, 5)
 __attribute__((noinline, noclone)) static int via_aligned(void) {
-    return aligned(made[2], burn_aligned, 20000) + 1;
+    return aligned(made[2], burn_aligned, times) + 1;
 }
 __attribute__((noinline, noclone)) static void inner(unsigned long n) {
     sink += made[1](burn_nested, n);
 }
 __attribute__((noinline, noclone)) static int via_nested(void) {
-    return made[0](inner, 20000) + made[2](inner, 20000);
+    return made[0](inner, times) + made[2](inner, times);
 }
 
 int main(void) {
@@ -97,7 +100,10 @@ int main(void) {
     made[5] = make(tight_start, tight_end);
     if (mprotect(first, size, PROT_READ | PROT_EXEC)) return 1;
     int sum = 0;
+    unsigned random = 1;
     for (int round = 0; round < 4000; round++) {
+        random = random * 1103515245 + 12345;
+        times = 10000 + random / 65536 % 20000;
         sum += via_framed() + via_plain() + via_general() + via_jumping() + via_unframed();
         sum += via_tight() + via_nested() + via_aligned();
     }

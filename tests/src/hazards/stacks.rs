@@ -2,7 +2,7 @@
 
 use csprof_format::loss::PartialReason;
 
-use crate::hazard::{Ended, Hazard, Trial};
+use crate::hazard::{Ended, Hazard, SOURCES, Trial};
 use crate::recording::Allowed;
 
 /// All of them.
@@ -200,23 +200,19 @@ ignored, before 1
 /// from its caller's are samples partial.
 fn generated_code_is_crossed(trial: &Trial<'_>) {
     let all = trial.recording.rows();
-    let (least, mut seen) = (2, 0);
-    let mut is_whole = |path: &str, function: &str| {
-        if all.inclusive_of(function) == 0 {
-            return;
-        }
+    // At the rate of the kernel's tick there are fewer.
+    let least = if trial.source == SOURCES[1] { 20 } else { 2 };
+    let is_whole = |path: &str, function: &str| {
         let through = format!("through main > {path} >> {function}");
         let found = trial.recording.refined(&through).inclusive_of(function);
         assert_eq!(found, all.inclusive_of(function), "{function}:\n{all}");
-        seen += found;
+        assert!(found >= least, "{found} of {function}:\n{all}");
     };
     for kind in ["framed", "plain", "general", "jumping"] {
         is_whole(&format!("via_{kind}"), &format!("burn_{kind}"));
     }
     is_whole("via_aligned > aligned", "burn_aligned");
     is_whole("via_nested >> inner", "burn_nested");
-    // Some have few: together they are most of the run.
-    assert!(seen >= trial.recording.samples().recorded / 4, "{seen}:\n{all}");
     assert!(all.inclusive_of("via_tight") >= least, "{all}");
     // All that computes in generated code.
     let (mut path, mut elsewhere) = (Vec::new(), 0);
