@@ -171,6 +171,21 @@ impl Session {
         self.wait_until(text, |screen| screen.contents().contains(text));
     }
 
+    /// Waits until the terminal takes whole lines, and Enter for their end. It has left the
+    /// alternate screen a moment before.
+    fn wait_for_lines(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.local_flags().contains("ICANON") {
+            assert!(Instant::now() < deadline, "the terminal stays raw");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Modes of the terminal, by name: `ICANON | ECHO | …`.
+    fn local_flags(&self) -> String {
+        format!("{:?}", self.master.get_termios().unwrap().local_flags)
+    }
+
     fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
@@ -186,7 +201,7 @@ impl Session {
                 None => panic!("it did not end: {}", self.emulator.screen().contents()),
             }
         };
-        let modes = format!("{:?}", self.master.get_termios().unwrap().local_flags);
+        let modes = self.local_flags();
         assert!(modes.contains("ICANON") && modes.contains("ECHO "), "{modes}");
         drop((self.keys, self.master));
         while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
@@ -248,6 +263,7 @@ fn the_editor_has_the_terminal_until_it_ends() {
     viewer.wait_for("go();");
     viewer.press("v");
     viewer.wait_until("normal screen", |screen| !screen.alternate_screen());
+    viewer.wait_for_lines();
     viewer.press("qqjk\r");
     viewer.wait_for("typed qqjk --wait +3");
     viewer.press("\r");
