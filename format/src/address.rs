@@ -22,6 +22,11 @@ pub enum FrameKind {
     /// The root of paths whose outer part could not be unwound; the address is a
     /// [`PartialReason`](crate::loss::PartialReason).
     Partial = 4,
+    /// What the thread waited for, below the function that called the kernel; the address is the
+    /// number of the system call. In live arenas only: saved profiles have a [`Leaf`](Self::Leaf)
+    /// in the pseudo module of waits, whose offset is that number.
+    #[cfg_attr(feature = "saved", serde(skip))]
+    Wait = 5,
 }
 
 impl FrameKind {
@@ -34,6 +39,7 @@ impl FrameKind {
             2 => Self::Interrupted,
             3 => Self::Root,
             4 => Self::Partial,
+            5 => Self::Wait,
             _ => return None,
         })
     }
@@ -43,7 +49,7 @@ impl FrameKind {
     pub const fn lookup_bias(self) -> u64 {
         match self {
             Self::Call => 1,
-            Self::Leaf | Self::Interrupted | Self::Root | Self::Partial => 0,
+            Self::Leaf | Self::Interrupted | Self::Root | Self::Partial | Self::Wait => 0,
         }
     }
 }

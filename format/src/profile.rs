@@ -475,6 +475,10 @@ pub struct Mapping {
 /// whose text says which files of the process had them.
 pub const GENERATED_CODE: &str = "[generated code]";
 
+/// Path of the pseudo module that holds what threads waited for: frames below the functions that
+/// called the kernel, of kind `Leaf`, whose offset is the number of the system call.
+pub const WAITS: &str = "[waits]";
+
 /// What the warning begins with that a profile has which was read while its run went on. The run's
 /// elapsed time ends at that moment.
 pub const GOES_ON: &str = "the run goes on";

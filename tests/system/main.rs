@@ -70,6 +70,8 @@ mod runs;
 mod symbolize;
 /// The viewer on a terminal, and what happens without one.
 mod viewer;
+/// What threads waited for.
+mod waits;
 mod words;
 
 // The sources and documents themselves.

@@ -77,6 +77,8 @@ pub struct Sample {
     pub registers: Registers,
     /// How that was met: interrupted, or in a call of the collector.
     pub kind: FrameKind,
+    /// The number of the system call in which the thread waited, if it is known to have.
+    pub waited_in: Option<u32>,
     /// The stack that the thread was given.
     pub stack: StackBounds,
     /// Number of the source's metric.

@@ -66,7 +66,7 @@ impl Sampler {
 
     /// Adds a sample to the tree, and arms. Returns its node.
     fn add(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Result<u32, LossReason> {
-        let Sample { ref registers, kind, stack: bounds, metric, weight, .. } = *sample;
+        let Sample { ref registers, kind, waited_in, stack: bounds, metric, weight, .. } = *sample;
         if is_trampoline_code(registers.ip) {
             let place = (registers.ip, registers.sp());
             let node = self.returning(place, kind, metric)?;
@@ -113,13 +113,17 @@ impl Sampler {
         let (arena, walked) = (&mut self.arena, &mut self.walked);
         // The frame that the sample ends in has a node for each metric, so that one counter is
         // enough.
-        if let Some(innermost) = walked.frames_mut().first_mut() {
+        if let Some(innermost) = walked.frames_mut().first_mut().filter(|_| waited_in.is_none()) {
             innermost.key = innermost.key.of_metric(metric);
         }
         let mut node = root;
         for frame in walked.frames_mut().iter_mut().rev() {
             node = cct::child(arena, node, frame.key).ok_or(LossReason::ArenaFull)?;
             frame.node = node;
+        }
+        if let Some(number) = waited_in {
+            let key = FrameKey::new(FrameKind::Wait, u64::from(number)).of_metric(metric);
+            node = cct::child(arena, node, key).ok_or(LossReason::ArenaFull)?;
         }
         arena.note_time(node, weight);
         cct::add_samples(arena, node, weight);

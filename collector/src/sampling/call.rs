@@ -164,6 +164,7 @@ fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
         metric: due.metric,
         weight: due.weight,
         time_ns: None,
+        waited_in: None,
         arms: due.block.is_none(),
     };
     let before = thread.sources.usage_before();

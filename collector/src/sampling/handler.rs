@@ -14,6 +14,7 @@ use csprof_format::launch::Unit;
 use csprof_format::loss::LossReason;
 
 use super::restart::decide_for_next_signal;
+use super::waited::waited_in;
 use crate::arch;
 use crate::control::Setting;
 use crate::modules::Reading;
@@ -116,9 +117,11 @@ fn take(
             record.late += weight;
         }
     }
+    let counts_waits = source.is_some_and(|(kind, _)| kind.properties().counts_waits);
     let sample = Sample {
         registers: arch::registers(context),
         kind: FrameKind::Leaf,
+        waited_in: counts_waits.then(|| waited_in(context)).flatten(),
         stack: thread.stack.bounds,
         metric,
         weight,

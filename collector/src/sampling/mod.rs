@@ -10,3 +10,4 @@ pub mod entry;
 mod handler;
 pub mod pass_on;
 pub mod restart;
+mod waited;

@@ -57,7 +57,7 @@ const CALLS: [i64; 35] = [
 /// Lets the call fail that the thread is about to make again, if the signal that comes next would
 /// have let it fail. To be called last of all.
 pub(super) fn decide_for_next_signal(context: &mut libc::ucontext_t) {
-    if !is_to_be_made_again(context) {
+    if call_to_be_made_again(context).is_none() {
         return;
     }
     // SAFETY: plain data: the mask to return to, of which the kernel has one word.
@@ -71,17 +71,18 @@ pub(super) fn decide_for_next_signal(context: &mut libc::ucontext_t) {
 /// Lets the call fail that the thread is about to make again, for a handler of the program's that
 /// the kernel does not know to be without SA_RESTART.
 pub fn fail_interrupted_call(context: &mut libc::ucontext_t) {
-    if is_to_be_made_again(context) {
+    if call_to_be_made_again(context).is_some() {
         fail_repeated_call(context, libc::EINTR);
     }
 }
 
-/// Whether the thread was in one of [`CALLS`] or [`RESTARTED_CALLS`] and is about to make it again.
-fn is_to_be_made_again(context: &libc::ucontext_t) -> bool {
-    repeated_call(context).is_some_and(|(number, pc)| {
-        (CALLS.contains(&number) || RESTARTED_CALLS.contains(&number))
-            && code_at(pc) == Some(SYSTEM_CALL)
-    })
+/// The number of the system call in which the thread waited, if it was one of [`CALLS`] or
+/// [`RESTARTED_CALLS`] and the thread is about to make it again: the kernel breaks these off for a
+/// signal where they wait, and nowhere else.
+pub(super) fn call_to_be_made_again(context: &libc::ucontext_t) -> Option<i64> {
+    let (number, pc) = repeated_call(context)?;
+    let is_one = CALLS.contains(&number) || RESTARTED_CALLS.contains(&number);
+    (is_one && code_at(pc) == Some(SYSTEM_CALL)).then_some(number)
 }
 
 /// As many bytes of code at `pc` as a system call's instruction has, if they can be read: the

@@ -126,6 +126,7 @@ fn name<'r>(refined: &'r Refined, frame: &Frame) -> Cow<'r, str> {
         | FrameKind::Inline
         | FrameKind::Tail
         | FrameKind::Loop
+        | FrameKind::Wait
         | FrameKind::Root
         | FrameKind::Context => Cow::Borrowed(name),
     };

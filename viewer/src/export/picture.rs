@@ -216,6 +216,7 @@ impl<'r> Picture<'r> {
             FrameKind::Inline => "inlined",
             FrameKind::Tail => "tail call",
             FrameKind::Loop => "loop",
+            FrameKind::Wait => "wait",
             FrameKind::Partial => "partial",
             FrameKind::Unknown => "unknown",
             FrameKind::Call | FrameKind::Root | FrameKind::Context => "",

@@ -23,7 +23,7 @@ use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
     Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, Module, ModuleFile, Origin,
-    Phase, Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree,
+    Phase, Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree, WAITS,
 };
 
 use super::arena_read::{Arena, ArenaThread};
@@ -455,6 +455,7 @@ impl Gathering {
         let (module, offset) = match kind {
             FrameKind::Root => (None, 0),
             FrameKind::Partial => (None, address),
+            FrameKind::Wait => return self.wait_frame(address),
             FrameKind::Call | FrameKind::Leaf | FrameKind::Interrupted => {
                 let load_map = &self.profile.epochs[epoch.index()].load_map;
                 let lookup = address.wrapping_sub(kind.lookup_bias());
@@ -471,6 +472,12 @@ impl Gathering {
             }
         };
         self.intern(Frame { kind, module, offset })
+    }
+
+    /// That of what a thread waited for, in the system call with this number.
+    fn wait_frame(&mut self, number: u64) -> FrameId {
+        let module = Some(self.module(WAITS.as_bytes(), &[], None));
+        self.intern(Frame { kind: FrameKind::Leaf, module, offset: number })
     }
 
     /// Finds the names of what the nodes of a process have outside all load modules.

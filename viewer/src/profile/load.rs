@@ -24,7 +24,7 @@ use super::intern::Interner;
 use super::model::{address, module_name, text};
 use super::passage::{Passages, is_behind};
 use super::shared::Shared;
-use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream, Times};
+use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream, Times, waits};
 
 /// Calls of the collector's, one below the other, that are left out: it has a few.
 const MAX_PASSED: u8 = 16;
@@ -341,6 +341,9 @@ fn unnamed(saved: &saved::Profile, frame: &saved::Frame) -> (String, FrameKind) 
             let reason = usize::try_from(frame.offset).ok().and_then(PartialReason::from_index);
             let key = reason.map_or("unknown reason", PartialReason::key);
             (format!("[partial: {key}]"), FrameKind::Partial)
+        }
+        SavedKind::Leaf if waits::is_wait(saved, frame) => {
+            (waits::name(frame.offset), FrameKind::Wait)
         }
         _ => (address(saved, frame), FrameKind::Unknown),
     }

@@ -29,6 +29,7 @@ mod projection;
 mod shared;
 mod sides;
 mod times;
+mod waits;
 
 pub use builder::NodesBuilder;
 pub use column::Column;

@@ -265,11 +265,13 @@ pub enum FrameKind {
     Root,
     /// A rank, process, thread or epoch, above all its paths: what the stage `split` puts there.
     Context,
+    /// What a thread waited for, below the function that called the kernel.
+    Wait,
 }
 
 impl FrameKind {
     /// All kinds, by number.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Call,
         Self::Inline,
         Self::Tail,
@@ -278,6 +280,7 @@ impl FrameKind {
         Self::Partial,
         Self::Root,
         Self::Context,
+        Self::Wait,
     ];
 }
 

@@ -112,6 +112,7 @@ fn write_node(profile: &Profile, node: usize, depth: usize, out: &mut String) {
         FrameKind::Tail => out.push_str(" tail"),
         FrameKind::Loop => out.push_str(" loop"),
         FrameKind::Unknown => out.push_str(" unknown"),
+        FrameKind::Wait => out.push_str(" wait"),
         FrameKind::Partial => out.push_str(" partial"),
     }
     if let Some(module) = function.module {
@@ -243,6 +244,7 @@ impl Builder {
                     "inline" => kind = FrameKind::Inline,
                     "tail" => kind = FrameKind::Tail,
                     "unknown" => kind = FrameKind::Unknown,
+                    "wait" => kind = FrameKind::Wait,
                     "partial" => kind = FrameKind::Partial,
                     _ => samples = word.parse().map_err(|_| bad())?,
                 }

@@ -47,7 +47,7 @@ pub(super) struct Wanted<'a> {
 }
 
 /// What is known of a module; `directory` is where the program was started. `None` for generated
-/// code, whose names are in no file any more.
+/// code, whose names are in no file any more, and for waits, which are no code.
 pub(super) fn wanted<'a>(
     profile: &'a saved::Profile,
     directory: &'a Path,
@@ -55,7 +55,8 @@ pub(super) fn wanted<'a>(
 ) -> Option<Wanted<'a>> {
     let module = profile.modules.get(id.index())?;
     let path = profile.strings.get(module.path.index()).map_or("", |text| text);
-    (path != saved::GENERATED_CODE).then_some(Wanted {
+    let is_file = ![saved::GENERATED_CODE, saved::WAITS].contains(&path);
+    is_file.then_some(Wanted {
         path,
         build_id: &module.build_id,
         files: profile.files_of(id),

@@ -82,7 +82,7 @@ struct Entry<C> {
 const TOGETHER: usize = 32;
 
 /// A frame's function and kind in one number.
-const KIND_BITS: u32 = 3;
+const KIND_BITS: u32 = 4;
 
 /// Kinds of frames, the one by which a function of several kinds is shown first: a function that
 /// was both called and inlined is shown as called.
@@ -92,6 +92,7 @@ const KINDS: [FrameKind; FrameKind::ALL.len()] = [
     FrameKind::Partial,
     FrameKind::Context,
     FrameKind::Root,
+    FrameKind::Wait,
     FrameKind::Tail,
     FrameKind::Loop,
     FrameKind::Inline,

@@ -56,6 +56,76 @@ pub(crate) fn fail_repeated_call(context: &mut ucontext_t, error: i32) {
     registers[libc::REG_RIP as usize] += SYSTEM_CALL.len() as i64;
 }
 
+/// No system call has this number.
+const NONE: u32 = u32::MAX;
+
+/// The number of the system call in which a function of the C library waits; a number that no call
+/// has for one that is at work as well.
+pub(crate) const fn waits_in(function: &str) -> u32 {
+    let number = match function.as_bytes() {
+        b"sleep" | b"usleep" | b"nanosleep" | b"__nanosleep" | b"clock_nanosleep"
+        | b"thrd_sleep" => libc::SYS_clock_nanosleep,
+        b"sem_timedwait" | b"sem_clockwait" | b"aio_suspend" | b"aio_suspend64"
+        | b"gai_suspend" => libc::SYS_futex,
+        b"semop" | b"semtimedop" => libc::SYS_semtimedop,
+        b"msgsnd" => libc::SYS_msgsnd,
+        b"msgrcv" => libc::SYS_msgrcv,
+        b"recv" | b"recvfrom" | b"__recv_chk" | b"__recvfrom_chk" => libc::SYS_recvfrom,
+        b"recvmsg" => libc::SYS_recvmsg,
+        b"recvmmsg" => libc::SYS_recvmmsg,
+        b"connect" => libc::SYS_connect,
+        b"accept" => libc::SYS_accept,
+        b"accept4" => libc::SYS_accept4,
+        b"sigwaitinfo" | b"sigtimedwait" => libc::SYS_rt_sigtimedwait,
+        _ => return NONE,
+    };
+    number as u32
+}
+
+/// Whether the last thing that the thread did was a system call: its instruction has left the
+/// address after it in rcx.
+fn has_returned(context: &ucontext_t) -> bool {
+    let registers = &context.uc_mcontext.gregs;
+    registers[libc::REG_RIP as usize] == registers[libc::REG_RCX as usize]
+}
+
+/// The system call in which a wrapper of shape `hold` has waited, that has just let samples
+/// through. The thread was interrupted in one.
+pub(crate) fn held_wait(context: &ucontext_t) -> Option<u32> {
+    let number = context.uc_mcontext.gregs[libc::REG_R8 as usize] as u32;
+    (has_returned(context) && number != NONE).then_some(number)
+}
+
+/// How far before the end of [`SYSTEM_CALL`] its number is looked for.
+pub(crate) const NUMBERED_CALL: usize = 24;
+
+/// The number of the system call from which the thread has just returned, if an instruction shortly
+/// before has loaded it. `code` reads the bytes before the interrupted address.
+pub(crate) fn returned_call(
+    context: &ucontext_t,
+    code: impl FnOnce(u64) -> Option<[u8; NUMBERED_CALL]>,
+) -> Option<u32> {
+    if !has_returned(context) {
+        return None;
+    }
+    let end = context.uc_mcontext.gregs[libc::REG_RIP as usize].cast_unsigned();
+    number_before(&code(end.checked_sub(NUMBERED_CALL as u64)?)?)
+}
+
+/// The number that the last `mov eax, imm32` loads in code that ends with [`SYSTEM_CALL`].
+fn number_before(code: &[u8]) -> Option<u32> {
+    /// `mov eax, imm32`.
+    const MOVE: u8 = 0xb8;
+    /// No call has so great a number, so what looks like the instruction is not one.
+    const MOST: u32 = 1024;
+    let before = code.strip_suffix(&SYSTEM_CALL)?;
+    let number = |bytes: &[u8]| match *bytes {
+        [MOVE, a, b, c, d] => Some(u32::from_le_bytes([a, b, c, d])).filter(|&found| found < MOST),
+        _ => None,
+    };
+    before.windows(5).rev().find_map(number)
+}
+
 /// Calls of the kernel that new architectures do not have, whose C library makes others in their
 /// place: those that a handler ends unless it was set with SA_RESTART.
 pub(crate) const RESTARTED_CALLS: [i64; 1] = [libc::SYS_open];
@@ -65,3 +135,25 @@ pub(crate) const ENDED_CALLS: [i64; 3] = [libc::SYS_poll, libc::SYS_select, libc
 
 /// The same: those that make a process.
 pub(crate) const FORK_CALLS: [i64; 1] = [libc::SYS_fork];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_call_is_the_one_that_was_loaded_last() {
+        // As in glibc 2.36: ppoll, and epoll_pwait of a program with threads.
+        let direct = [0xb8, 0x0e, 1, 0, 0, 0xb8, 0x0f, 1, 0, 0, 0x0f, 0x05];
+        assert_eq!(number_before(&direct), Some(271));
+        let apart = [0xb8, 0x19, 1, 0, 0, 0x8b, 0x7c, 0x24, 4, 0x0f, 0x05];
+        assert_eq!(number_before(&apart), Some(281));
+        assert_eq!(number_before(&[0xb8, 0x0f, 1, 0, 9, 0x0f, 0x05]), None);
+        assert_eq!(number_before(&direct[..10]), None);
+    }
+
+    #[test]
+    fn what_waits_alone_has_a_number() {
+        assert_eq!(waits_in("usleep"), 230);
+        assert_eq!(waits_in("write"), NONE);
+    }
+}

@@ -250,6 +250,8 @@ macro_rules! stub {
             "lea rsi, [rsp + 8]",
             "xor edx, edx",
             "mov r10d, 8",
+            // For `held_wait`.
+            "mov r8d, {waits_in}",
             "mov eax, {sigprocmask}",
             // The sample comes here.
             "syscall",
@@ -261,6 +263,7 @@ macro_rules! stub {
             sampled = sym $sampled,
             unblock = const libc::SIG_UNBLOCK,
             sigprocmask = const libc::SYS_rt_sigprocmask,
+            waits_in = const $crate::arch::waits_in(stringify!($name)),
             $($operands)*
         ] $name = $real, $engaged, $before);
     };

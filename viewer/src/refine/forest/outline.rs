@@ -94,6 +94,7 @@ fn write_row(refined: &Refined, depth: usize, nodes: &[usize], out: &mut String)
         FrameKind::Tail => out.push_str(" tail"),
         FrameKind::Loop => out.push_str(" loop"),
         FrameKind::Unknown => out.push_str(" unknown"),
+        FrameKind::Wait => out.push_str(" wait"),
         FrameKind::Partial => out.push_str(" partial"),
     }
     out.push('\n');

@@ -252,7 +252,8 @@ impl Field {
 }
 
 /// What [`Field::Kind`] is compared with.
-pub(crate) const KINDS: [&str; 6] = ["call", "inline", "tail", "loop", "unknown", "partial"];
+pub(crate) const KINDS: [&str; 7] =
+    ["call", "inline", "tail", "loop", "wait", "unknown", "partial"];
 
 /// What a kind of frame is called there.
 pub(crate) fn kind_name(kind: FrameKind) -> &'static str {
@@ -262,6 +263,7 @@ pub(crate) fn kind_name(kind: FrameKind) -> &'static str {
         FrameKind::Tail => "tail",
         FrameKind::Loop => "loop",
         FrameKind::Unknown => "unknown",
+        FrameKind::Wait => "wait",
         FrameKind::Partial => "partial",
         FrameKind::Root => "root",
         FrameKind::Context => "context",

@@ -77,7 +77,8 @@ pub(crate) fn nodes(
         Predicate::In(pattern) => {
             let set = matcher.frames(pattern)?;
             let inline = Bits::from_fn(refined.frames.len(), |frame| {
-                matches!(refined.frames[frame].kind, FrameKind::Inline | FrameKind::Loop)
+                let kind = refined.frames[frame].kind;
+                matches!(kind, FrameKind::Inline | FrameKind::Loop | FrameKind::Wait)
             });
             let is_in = |node, above: u8| {
                 has(refined, &set, node) || (above != 0 && has(refined, &inline, node))

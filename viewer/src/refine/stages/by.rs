@@ -59,7 +59,10 @@ impl Transform for By {
             };
             if !grain.is_within_function() {
                 frame.kind = match frame.kind {
-                    kind @ (FrameKind::Inline | FrameKind::Tail | FrameKind::Loop) => kind,
+                    kind @ (FrameKind::Inline
+                    | FrameKind::Tail
+                    | FrameKind::Loop
+                    | FrameKind::Wait) => kind,
                     _ => FrameKind::Call,
                 };
                 *frame = Frame::made_up(frame.function, frame.kind);
@@ -90,9 +93,12 @@ impl Transform for By {
     }
 }
 
-/// What a frame becomes; `None` if it stays: roots, contexts, and lines that are not known.
+/// What a frame becomes; `None` if it stays: roots, contexts, waits, and lines that are not known.
 fn key(refined: &Refined, frame: &Frame, grain: Grain) -> Option<Key> {
-    if matches!(frame.kind, FrameKind::Root | FrameKind::Partial | FrameKind::Context) {
+    if matches!(
+        frame.kind,
+        FrameKind::Root | FrameKind::Partial | FrameKind::Context | FrameKind::Wait
+    ) {
         return None;
     }
     let function = &refined.functions[frame.function.index()];

@@ -24,7 +24,8 @@ impl Transform for Group<'_> {
         let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
         for member in members.iter() {
             let kind = match frames[member].kind {
-                kind @ (FrameKind::Inline | FrameKind::Tail | FrameKind::Loop) => kind,
+                kind
+                @ (FrameKind::Inline | FrameKind::Tail | FrameKind::Loop | FrameKind::Wait) => kind,
                 _ => FrameKind::Call,
             };
             frames[member] = Frame::made_up(function, kind);

@@ -27,7 +27,11 @@ impl Transform for Placed<'_> {
             // What is no code is nowhere, and a loop is around what is in it.
             let is_code = !matches!(
                 frame.kind,
-                FrameKind::Root | FrameKind::Partial | FrameKind::Context | FrameKind::Loop
+                FrameKind::Root
+                    | FrameKind::Partial
+                    | FrameKind::Context
+                    | FrameKind::Loop
+                    | FrameKind::Wait
             );
             if let Some(place) = (self.place_of)(frame).filter(|_| is_code) {
                 frame.function = FunctionRef(first + u32::try_from(place).unwrap_or(u32::MAX));

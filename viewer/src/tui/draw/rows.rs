@@ -170,7 +170,9 @@ fn path(
     let name = model.row_name(row);
     let style = match row.kind {
         FrameKind::Call | FrameKind::Context => theme.text(),
-        FrameKind::Inline | FrameKind::Tail | FrameKind::Loop => theme.text().italic(),
+        FrameKind::Inline | FrameKind::Tail | FrameKind::Loop | FrameKind::Wait => {
+            theme.text().italic()
+        }
         FrameKind::Unknown | FrameKind::Root => theme.faint(),
         FrameKind::Partial => theme.warning(),
     };

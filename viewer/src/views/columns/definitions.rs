@@ -605,6 +605,7 @@ fn kind(kind: FrameKind) -> &'static str {
         FrameKind::Inline => "inline",
         FrameKind::Tail => "tail",
         FrameKind::Loop => "loop",
+        FrameKind::Wait => "wait",
         FrameKind::Partial => "partial",
         FrameKind::Root => "root",
         FrameKind::Context => "context",

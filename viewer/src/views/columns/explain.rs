@@ -57,6 +57,9 @@ pub(super) fn kind(at: &At<'_>, about: About) -> Explanation {
              stack, so nothing is seen to return"
         }
         FrameKind::Loop => "a loop in the code of a function: all cost inside it, and no call",
+        FrameKind::Wait => {
+            "not a function: the system call in which the thread waited when it was sampled"
+        }
         FrameKind::Unknown => "code without a name; Info says why its module has none",
         FrameKind::Partial => "not a function: the outer callers of these paths could not be found",
         FrameKind::Root => "the ends of paths",

@@ -1,0 +1,102 @@
+/* Waits a twentieth of a second in each way that has a function of its own here, and computes as long. What a
+ * function waits for, its name says. */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+
+static const struct timespec SOME = {.tv_nsec = 50000000};
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int pipes[2], sockets[2];
+static volatile unsigned sink;
+
+static void pause_some(void) { clock_nanosleep(CLOCK_MONOTONIC, 0, &SOME, NULL); }
+
+static struct timespec in_some(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_nsec += SOME.tv_nsec;
+    if (at.tv_nsec >= 1000000000) at.tv_sec++, at.tv_nsec -= 1000000000;
+    return at;
+}
+
+/* Gives the others what they wait for, each after a while. */
+static void *gives(void *argument) {
+    pthread_mutex_lock(&mutex);
+    sem_post(argument);
+    pause_some();
+    pthread_mutex_unlock(&mutex);
+    pause_some();
+    char byte = 0;
+    if (write(pipes[1], &byte, 1) != 1) return NULL;
+    pause_some();
+    send(sockets[1], &byte, 1, 0);
+    return NULL;
+}
+
+NOINLINE void waits_futex(void) { pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex), sink++; }
+NOINLINE void waits_read(void) { char byte; if (read(pipes[0], &byte, 1) == 1) sink++; }
+NOINLINE void waits_recvfrom(void) { char byte; if (recv(sockets[0], &byte, 1, 0) == 1) sink++; }
+NOINLINE void waits_ppoll(void) { poll(NULL, 0, 50), sink++; }
+NOINLINE void waits_pselect6(void) { struct timeval some = {.tv_usec = 50000}; select(0, NULL, NULL, NULL, &some), sink++; }
+NOINLINE void waits_clock_nanosleep(void) { usleep(50000), sink++; }
+
+NOINLINE void waits_epoll_pwait(void) {
+    struct epoll_event event;
+    int queue = epoll_create1(0);
+    epoll_wait(queue, &event, 1, 50);
+    close(queue);
+}
+
+NOINLINE void waits_wait4(void) {
+    pid_t child = fork();
+    if (child == 0) pause_some(), _exit(0);
+    waitpid(child, NULL, 0);
+    sink++;
+}
+
+NOINLINE void waits_with_limit(void) {
+    struct timespec end = in_some();
+    sem_t none;
+    sem_init(&none, 0, 0);
+    sem_timedwait(&none, &end);
+    sink++;
+}
+
+NOINLINE void computes(void) {
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        for (unsigned i = 0; i < 100000; i++) sink += i;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 2 * SOME.tv_nsec);
+}
+
+int main(void) {
+    sem_t begun;
+    pthread_t giver;
+    sem_init(&begun, 0, 0);
+    if (pipe(pipes) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 1;
+    pthread_create(&giver, NULL, gives, &begun);
+    sem_wait(&begun);
+    waits_futex();
+    waits_read();
+    waits_recvfrom();
+    waits_ppoll();
+    waits_pselect6();
+    waits_epoll_pwait();
+    waits_clock_nanosleep();
+    waits_with_limit();
+    waits_wait4();
+    computes();
+    pthread_join(giver, NULL);
+    return 0;
+}
