@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::address::FrameKind;
 use crate::block::{self, NewBlock, TARGET_DECODED};
 use crate::budget::Budget;
 use crate::codec;
 use crate::error::{Action, Error, ErrorKind};
 use crate::header::FileHeader;
 use crate::kind::BlockKind;
-use crate::address::FrameKind;
 use crate::loss::{LossReason, PartialReason};
 use crate::profile::{Frame, Metric, Profile, SampleTime, Structure, Thread, ThreadShare};
 use crate::read::MAX_FILE;
@@ -29,8 +29,8 @@ use crate::sections::{
 };
 use crate::validate::validate;
 use crate::version::{
-    MAJOR, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_PHASES, MINOR_OF_RUNS, MINOR_OF_SAMPLES,
-    MINOR_OF_OUTSIDE, MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_TIMES,
+    MAJOR, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_OUTSIDE, MINOR_OF_PHASES, MINOR_OF_RUNS,
+    MINOR_OF_SAMPLES, MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_TIMES,
 };
 use crate::whole_file::Temporary;
 

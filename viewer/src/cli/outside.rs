@@ -14,7 +14,7 @@ use signal_hook::flag;
 use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{keep_sources, saved_at_least_without};
 use super::record::{resolve, summary, tell, told_of_cache};
-use super::size::memory_size;
+use super::size::bytes;
 use crate::launch::output::Output;
 use crate::launch::outside::{self, Asked, MOST_STACK_BYTES, Taken, Unwind};
 use crate::launch::spawn::Settings;
@@ -61,10 +61,11 @@ enum How {
 /// `16k`, `63k`, or a number of bytes.
 fn stack_size(text: &str) -> Result<u32, String> {
     const LEAST: u32 = 1 << 10;
-    let size = memory_size(text).ok().and_then(|size| u32::try_from(size).ok());
+    let size = bytes(text)?.and_then(|size| u32::try_from(size).ok());
     let size = size.filter(|size| (LEAST..=MOST_STACK_BYTES).contains(size));
     // The kernel copies words.
-    size.map(|size| size & !7).ok_or_else(|| "1k to 63k of a stack are copied, for instance 32k".to_owned())
+    size.map(|size| size & !7)
+        .ok_or_else(|| "1k to 63k of a stack are copied, for instance 32k".to_owned())
 }
 
 /// What of `csprof record` is the same for processes that run.
@@ -91,7 +92,8 @@ impl Outside {
     /// [`WrongUsage`] if they do not.
     pub(super) fn check(&self) -> Result<(), WrongUsage> {
         if self.unwind == Some(How::FramePointers) && self.stack_copy.is_some() {
-            let cause = "--unwind frame-pointers copies nothing of the stack; leave out --stack-copy";
+            let cause =
+                "--unwind frame-pointers copies nothing of the stack; leave out --stack-copy";
             return Err(WrongUsage(cause.to_owned()));
         }
         Ok(())

@@ -28,7 +28,7 @@ const DUMMY: u64 = 9;
 /// Bytes of all rings together, as far as the user may lock as much.
 const MOST_BYTES: usize = 64 << 20;
 /// Bytes of one ring.
-const LARGEST: usize = 4 << 20;
+const LARGEST: usize = 16 << 20;
 const SMALLEST: usize = 128 << 10;
 
 /// How often to look at rings that wake nobody.
@@ -187,7 +187,12 @@ impl Processor {
             match Ring::of(&owner, room) {
                 Ok(ring) => return Ok(Self { number, ring, owner }),
                 Err(_) if room > SMALLEST => room /= 2,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    return Err(io::Error::other(format!(
+                        "the kernel has no {} KiB of locked memory for records (ulimit -l): {error}",
+                        room >> 10
+                    )));
+                }
             }
         }
     }

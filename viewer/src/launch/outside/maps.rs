@@ -216,8 +216,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
 
     #[test]
     fn other_code_in_the_place_of_a_module_begins_an_epoch() {
-        let (mut space, mut log, mut modules) =
-            (Space::default(), Log::new(), Modules::default());
+        let (mut space, mut log, mut modules) = (Space::default(), Log::new(), Modules::default());
         let mapping = |start, end, inode| CodeMapping {
             start,
             end,
@@ -236,8 +235,12 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
         // The same again changes nothing.
         assert_eq!(enter(mapping(0x1000, 0x4000, 1), 4), 0);
         assert_eq!(enter(mapping(0x2000, 0x3000, 2), 5), 1);
-        let places: Vec<_> = space.placed.iter().map(|(&start, placed)| (start, placed.end)).collect();
-        assert_eq!(places, [(0x1000, 0x2000), (0x2000, 0x3000), (0x3000, 0x4000), (0x8000, 0x9000)]);
+        let places: Vec<_> =
+            space.placed.iter().map(|(&start, placed)| (start, placed.end)).collect();
+        assert_eq!(
+            places,
+            [(0x1000, 0x2000), (0x2000, 0x3000), (0x3000, 0x4000), (0x8000, 0x9000)]
+        );
         assert_eq!(space.placed[&0x3000].mapping.offset, 0x2000);
         let kinds: Vec<_> = log
             .iter()
@@ -248,8 +251,16 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
                 other => panic!("{other:?}"),
             })
             .collect();
-        let expected =
-            [(1, 'E', 0), (2, 'L', 0), (3, 'L', 1), (5, 'U', 0), (5, 'E', 1), (5, 'L', 2), (5, 'L', 3), (5, 'L', 4)];
+        let expected = [
+            (1, 'E', 0),
+            (2, 'L', 0),
+            (3, 'L', 1),
+            (5, 'U', 0),
+            (5, 'E', 1),
+            (5, 'L', 2),
+            (5, 'L', 3),
+            (5, 'L', 4),
+        ];
         assert_eq!(kinds, expected);
     }
 }

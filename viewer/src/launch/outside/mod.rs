@@ -243,7 +243,9 @@ fn open_events(asked: &Asked<'_>, first: &Process) -> Result<(Events, bool)> {
         event.kernel &= !is_cpu_time(&source);
         if let Err(why) = kernel_events::check(&Machine::here(), &event, source.period) {
             let name = source.name();
-            bail!("-e {name}: it cannot be sampled from outside: {why}; csprof prepare and csprof attach need no such right");
+            bail!(
+                "-e {name}: it cannot be sampled from outside: {why}; csprof prepare and csprof attach need no such right"
+            );
         }
     }
     let pid = first.pid;

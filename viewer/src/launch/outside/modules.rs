@@ -229,8 +229,8 @@ type Header = ProgramHeader64<LittleEndian>;
 fn parse(image: &Bytes<'_>) -> io::Result<Parts> {
     const E: LittleEndian = LittleEndian;
     let head = image.at(0, size_of::<FileHeader64<LittleEndian>>() as u64)?;
-    let (header, _) =
-        from_bytes::<FileHeader64<LittleEndian>>(&head).map_err(|()| no_module("it is no program"))?;
+    let (header, _) = from_bytes::<FileHeader64<LittleEndian>>(&head)
+        .map_err(|()| no_module("it is no program"))?;
     let is_elf = header.e_ident.magic == elf::ELFMAG && header.e_ident.class == elf::ELFCLASS64;
     let size = u64::from(header.e_phentsize.get(E));
     if !is_elf || size != size_of::<Header>() as u64 {
@@ -240,9 +240,8 @@ fn parse(image: &Bytes<'_>) -> io::Result<Parts> {
     let bytes = image.at(header.e_phoff.get(E), size * u64::from(count))?;
     let (headers, _) = pod::slice_from_bytes::<Header>(&bytes, count.into())
         .map_err(|()| no_module("its program headers are cut off"))?;
-    let of_kind = |kind: elf::ProgramType| {
-        headers.iter().filter(move |header| header.p_type.get(E) == kind)
-    };
+    let of_kind =
+        |kind: elf::ProgramType| headers.iter().filter(move |header| header.p_type.get(E) == kind);
     let code = of_kind(elf::PT_LOAD)
         .filter(|header| header.p_flags.get(E).0 & elf::PF_X.0 != 0)
         .map(|header| (header.p_offset.get(E), header.p_filesz.get(E), header.p_vaddr.get(E)))
@@ -280,7 +279,10 @@ fn build_id_of(mut notes: &[u8]) -> Option<&[u8]> {
     loop {
         let (words, rest) = notes.split_first_chunk::<12>()?;
         let word = |at: usize| {
-            words.get(at..).and_then(|rest| rest.first_chunk()).map(|word| u32::from_le_bytes(*word))
+            words
+                .get(at..)
+                .and_then(|rest| rest.first_chunk())
+                .map(|word| u32::from_le_bytes(*word))
         };
         let (name, content, kind) = (word(0)?, word(4)?, word(8)?);
         let padded = |length: u32| (length as usize).checked_next_multiple_of(4);

@@ -68,18 +68,26 @@ impl Process {
             bail!("process {pid} is this csprof, which does not sample itself");
         }
         if let Some(process) = status_field(pid, "Tgid").filter(|&process| process != pid) {
-            bail!("{pid} is a thread of process {process}: csprof record -p {process} samples all its threads");
+            bail!(
+                "{pid} is a thread of process {process}: csprof record -p {process} samples all its threads"
+            );
         }
         if stat.flags & OF_KERNEL != 0 {
-            bail!("process {pid} ({name}) is a thread of the kernel, which has no program to sample");
+            bail!(
+                "process {pid} ({name}) is a thread of the kernel, which has no program to sample"
+            );
         }
         if stat.has_ended() {
-            bail!("process {pid} ({name}) has ended, and waits for its parent to ask how; nothing is left of it to sample");
+            bail!(
+                "process {pid} ({name}) has ended, and waits for its parent to ask how; nothing is left of it to sample"
+            );
         }
         let user = fs::metadata(format!("/proc/{pid}"))?.uid();
         let own = Uid::effective();
         if !own.is_root() && own.as_raw() != user {
-            bail!("process {pid} ({name}) is another user's: run csprof as that user (uid {user}) or as root");
+            bail!(
+                "process {pid} ({name}) is another user's: run csprof as that user (uid {user}) or as root"
+            );
         }
         if running::find(Some(&pid.to_string())).is_ok() {
             bail!(
@@ -88,7 +96,9 @@ impl Process {
             );
         }
         if is_of_32_bits(pid) {
-            bail!("process {pid} ({name}) runs a 32-bit program, of which csprof finds no call paths");
+            bail!(
+                "process {pid} ({name}) runs a 32-bit program, of which csprof finds no call paths"
+            );
         }
         Ok(Self { pid, parent: stat.parent, start: stat.start })
     }

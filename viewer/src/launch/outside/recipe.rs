@@ -2,7 +2,8 @@
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, EvaluationResult, Expression,
-    LittleEndian, Location, Register, RegisterRule, UnwindContext, UnwindSection as _, Value, X86_64,
+    LittleEndian, Location, Register, RegisterRule, UnwindContext, UnwindSection as _, Value,
+    X86_64,
 };
 
 /// A number of a register in call frame information (psABI, figure 3.36).
@@ -187,7 +188,10 @@ mod tests {
             let register = |number| Some(if number == STACK_POINTER { 0x1000 } else { ip });
             evaluate(expression, None, register, |_, _| None)
         };
-        assert_eq!([cfa(0x40_1020), cfa(0x40_102a), cfa(0x40_102b)], [0x1008, 0x1008, 0x1010].map(Some));
+        assert_eq!(
+            [cfa(0x40_1020), cfa(0x40_102a), cfa(0x40_102b)],
+            [0x1008, 0x1008, 0x1010].map(Some)
+        );
     }
 
     #[test]
@@ -195,10 +199,15 @@ mod tests {
         // breg7 + 0, deref
         let expression = [0x77, 0x00, 0x06];
         let read = |word: Option<u64>| {
-            evaluate(&expression, None, |_| Some(0x1000), |address, _| {
-                assert_eq!(address, 0x1000);
-                word
-            })
+            evaluate(
+                &expression,
+                None,
+                |_| Some(0x1000),
+                |address, _| {
+                    assert_eq!(address, 0x1000);
+                    word
+                },
+            )
         };
         assert_eq!([read(Some(5)), read(None)], [Some(5), None]);
         assert_eq!(evaluate(&expression, None, |_| None, |_, _| Some(5)), None);

@@ -287,7 +287,11 @@ mod tests {
             record(7, 0, &[forked.clone(), stamp.clone()].concat()),
             record(4, 0, &[forked, stamp.clone()].concat()),
             record(10, 0, &[mapped, b"/bin/a\0\0".to_vec(), stamp.clone()].concat()),
-            record(3, EXEC, &[words(&[PROCESS_AND_THREAD]), b"true\0\0\0\0".to_vec(), stamp.clone()].concat()),
+            record(
+                3,
+                EXEC,
+                &[words(&[PROCESS_AND_THREAD]), b"true\0\0\0\0".to_vec(), stamp.clone()].concat(),
+            ),
             record(2, 0, &[words(&[42, 3]), stamp].concat()),
         ]
         .concat();

@@ -10,11 +10,11 @@ use csprof_format::arena::{
 use csprof_format::launch::{MAX_SOURCES, SampleSources};
 use csprof_format::loss::LossReason;
 
+use super::maps::CodeMapping;
 use super::maps::{Log, Space, code_mappings};
 use super::modules::Modules;
 use super::process::{self, Process};
 use super::records::{Callers, Mapped, Record, Sample, Stamped};
-use super::maps::CodeMapping;
 use super::tree::Tree;
 use super::walk::{End, frames_of_chain, walk};
 use crate::launch::arena_read::{Arena, ArenaThread};
@@ -155,11 +155,7 @@ impl Session {
 
     /// Takes a record; records come in the order of their times. `source_of` is the number of the
     /// source of an event.
-    pub(super) fn take(
-        &mut self,
-        stamped: &Stamped<'_>,
-        source_of: impl Fn(u64) -> Option<usize>,
-    ) {
+    pub(super) fn take(&mut self, stamped: &Stamped<'_>, source_of: impl Fn(u64) -> Option<usize>) {
         let &Stamped { process, thread, time_ns, record } = stamped;
         match record {
             Record::Sample(sample) => {
@@ -285,7 +281,8 @@ impl Session {
             first.losses[LossReason::RingFull as usize] += self.lost;
         }
         let (sources, has_times) = (self.sources, self.times.is_some());
-        let arenas = self.tracked.into_iter().map(|tracked| tracked.into_arena(&sources, has_times));
+        let arenas =
+            self.tracked.into_iter().map(|tracked| tracked.into_arena(&sources, has_times));
         (arenas.collect(), self.modules)
     }
 }

@@ -96,7 +96,9 @@ fn follow(
             None => return End::Partial(PartialReason::UnknownModule),
             Some(Recipe::Outermost) => return End::Whole,
             Some(Recipe::Unsupported) => return End::Partial(PartialReason::UnsupportedCfi),
-            Some(Recipe::None) if kind == FrameKind::Call => by_frame_pointer(registers, stack, code),
+            Some(Recipe::None) if kind == FrameKind::Call => {
+                by_frame_pointer(registers, stack, code)
+            }
             Some(Recipe::None) => return End::Partial(PartialReason::NoCfi),
             Some(Recipe::Rules(rules)) => step(rules, pc, registers, stack),
         };
@@ -206,11 +208,7 @@ fn by_frame_pointer(
 ///
 /// Where the chain ends is the outermost frame if that frame says so; the kernel stops in the same
 /// way at the first frame pointer that leads nowhere.
-pub(super) fn frames_of_chain(
-    words: &[u8],
-    code: &mut impl Code,
-    path: &mut Vec<FrameKey>,
-) -> End {
+pub(super) fn frames_of_chain(words: &[u8], code: &mut impl Code, path: &mut Vec<FrameKey>) -> End {
     for (number, address) in chain(words).enumerate() {
         let kind = if number == 0 { FrameKind::Leaf } else { FrameKind::Call };
         path.push(FrameKey::new(kind, address));
