@@ -59,7 +59,7 @@ fn shares_of_a_program_that_runs_are_right_and_it_has_no_edges() {
     };
     let rows = run.rows();
     let (one, three) = (rows.inclusive_of("one"), rows.inclusive_of("three"));
-    assert!(one + three > 300, "{rows}");
+    assert!(one + three > 150, "{rows}");
     assert!(is_share(three, one + three, 75), "{one} and {three}: {rows}");
     assert!(rows.at(&["main", "three"]).inclusive == three, "{rows}");
     assert!(rows.iter().all(|row| row.edges.is_none()), "{rows}");
@@ -83,7 +83,7 @@ fn a_recursion_has_its_depth() {
     let down: Vec<_> = rows.iter().filter(|row| row.function == "down").collect();
     assert_eq!(down.len(), 40, "{rows}");
     let bottom = rows.at(&["down", "bottom"]);
-    assert!(bottom.inclusive > 50 && bottom.depth >= 41, "{rows}");
+    assert!(bottom.inclusive > 20 && bottom.depth >= 41, "{rows}");
     run.check_partial("a program with unwind tables");
 }
 
@@ -93,16 +93,17 @@ fn a_stack_deeper_than_its_copy_has_a_partial_path() {
     let program = Program::start("outside_deep", options, "deep");
     let Some(run) = program.record(&["--stack-copy", "4k", "--duration", "1s"]) else { return };
     let samples = run.samples();
-    assert!(samples.partial == samples.recorded && samples.partial > 50, "{samples:?}");
+    assert!(samples.partial == samples.recorded && samples.partial > 20, "{samples:?}");
     let reasons = run.partial_reasons();
     assert!(reasons.starts_with("stack-copy: ") && reasons.lines().count() == 1, "{reasons}");
     // Its innermost calls are there.
-    assert!(run.rows().inclusive_of("bottom") > 50);
+    assert!(run.rows().inclusive_of("bottom") > 20);
 }
 
 #[test]
 fn frame_pointers_lead_to_callers_without_a_copy_of_the_stack() {
-    let options = "-O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls";
+    let options =
+        "-O1 -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls";
     let program = Program::start("outside_frame_pointers", options, "depth");
     let Some(run) = program.record(&["--unwind", "frame-pointers", "--duration", "1s"]) else {
         return;
@@ -110,7 +111,7 @@ fn frame_pointers_lead_to_callers_without_a_copy_of_the_stack() {
     let rows = run.rows();
     let down = rows.iter().filter(|row| row.function == "down").count();
     assert_eq!(down, 40, "{rows}");
-    assert!(rows.at(&["down", "bottom"]).inclusive > 50, "{rows}");
+    assert!(rows.at(&["down", "bottom"]).inclusive > 20, "{rows}");
 }
 
 #[test]
@@ -120,7 +121,7 @@ fn threads_that_begin_later_are_sampled() {
     // 20 ms each of a second and a half, on a machine that does other things, too.
     let sampled = run.profile.threads.iter().filter(|thread| thread.recorded > 0).count();
     assert!(sampled > 5, "{sampled} of {}", run.profile.threads.len());
-    assert!(run.rows().inclusive_of("later") > 50);
+    assert!(run.rows().inclusive_of("later") > 20);
 }
 
 #[test]
@@ -128,7 +129,7 @@ fn children_are_sampled_and_so_is_what_they_execute() {
     for (test, way) in [("outside_forks", "forks"), ("outside_execs", "execs")] {
         let program = Program::start(test, "-O2", way);
         let Some(run) = program.record(&WHILE) else { return };
-        assert!(run.rows().inclusive_of("child_work") > 50, "{way}");
+        assert!(run.rows().inclusive_of("child_work") > 20, "{way}");
         let processes = &run.profile.processes;
         let of = |origin| processes.iter().filter(|process| process.origin == origin).count();
         assert!(of(Origin::Fork) > 5, "{way}");
@@ -141,14 +142,9 @@ fn children_are_sampled_and_so_is_what_they_execute() {
 #[test]
 fn a_thousand_threads_are_sampled() {
     let program = Program::start("outside_crowd", "-O2", "crowd");
-    let Some(run) = program.record(&[
-        "-e",
-        "task-clock@100us",
-        "--stack-copy",
-        "1k",
-        "--duration",
-        "3s",
-    ]) else {
+    let Some(run) =
+        program.record(&["-e", "task-clock@100us", "--stack-copy", "1k", "--duration", "3s"])
+    else {
         return;
     };
     let said = run.outcome.complained();
@@ -158,6 +154,17 @@ fn a_thousand_threads_are_sampled() {
     // The program may still be beginning threads.
     let sampled = run.profile.threads.iter().filter(|thread| thread.recorded > 0).count();
     assert!(sampled > 400, "{sampled} of {}: {said}", run.profile.threads.len());
+}
+
+#[test]
+fn generated_code_has_the_names_of_its_perf_map() {
+    let program = Program::start("outside_generated", "-O2", "generated");
+    let Some(run) = program.record(&["--duration", "1s"]) else { return };
+    let rows = run.rows();
+    assert!(rows.inclusive_of("made_at_run_time") > 20, "{rows}");
+    // Who called it is not known: nobody says how it uses the stack.
+    let reasons = run.partial_reasons();
+    assert!(reasons.starts_with("unknown-module: ") && reasons.lines().count() == 1, "{reasons}");
 }
 
 #[test]

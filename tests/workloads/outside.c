@@ -7,6 +7,7 @@
  *   forks     begins processes that work in child_work(), one after the other, 20 ms each
  *   execs     the same, and each executes this program, as `once`: child_work()
  *   crowd     1000 threads, each of which works for a moment and waits
+ *   generated works in code that it has generated, and named in its perf map
  *   ends      works for half a second of CPU time and ends with status 3, file or not
  *
  * It is compiled with and without frame pointers. */
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -93,6 +95,25 @@ static void crowd(void) {
     for (int i = 0; i < 1000; i++) pthread_join(threads[i], NULL);
 }
 
+/* Counts its argument down to 0: push rbp; mov rbp, rsp; dec rdi; jnz to the dec; pop rbp; ret. */
+static const unsigned char CODE[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xff, 0xcf,
+                                     0x75, 0xfb, 0x5d, 0xc3};
+
+static void generated(void) {
+    int rights = PROT_READ | PROT_WRITE | PROT_EXEC;
+    void *place = mmap(NULL, 4096, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (place == MAP_FAILED) abort();
+    memcpy(place, CODE, sizeof CODE);
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    FILE *map = fopen(path, "w");
+    if (map == NULL) abort();
+    fprintf(map, "%lx %zx made_at_run_time\n", (unsigned long)place, sizeof CODE);
+    fclose(map);
+    while (!told()) ((void (*)(unsigned long))place)(10000000);
+    unlink(path);
+}
+
 static void children(const char *program, int executes) {
     while (!told()) {
         pid_t child = fork();
@@ -126,6 +147,8 @@ int main(int argc, char **argv) {
         }
     } else if (strcmp(way, "crowd") == 0) {
         crowd();
+    } else if (strcmp(way, "generated") == 0) {
+        generated();
     } else if (strcmp(way, "once") == 0) {
         child_work();
     } else if (strcmp(way, "ends") == 0) {

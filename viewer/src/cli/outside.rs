@@ -35,8 +35,8 @@ pub(super) struct Outside {
     ///
     /// Until it has ended, for --duration, or until Ctrl-C. There are no edge counts, and paths
     /// deeper than what is copied of a stack are partial. Sources are cputime, task-clock and the
-    /// kernel's and the processor's events: what the program calls, and where it waits, is seen from
-    /// inside alone (csprof prepare, csprof attach). Needs the user's own process and
+    /// kernel's and the processor's events: what the program calls, and where it waits, is seen
+    /// from inside alone (csprof prepare, csprof attach). Needs the user's own process and
     /// kernel.perf_event_paranoid of 2 at most, for time in the kernel 1, or root.
     #[arg(short = 'p', long = "pid", value_name = "PID", value_delimiter = ',')]
     pids: Vec<u32>,
@@ -139,8 +139,8 @@ impl Outside {
     }
 }
 
-/// Two words: whether csprof is told to end sampling; and, to be set then, that the next signal ends
-/// csprof, which may be looking for names.
+/// Two words: whether csprof is told to end sampling; and, to be set then, that the next signal
+/// ends csprof, which may be looking for names.
 fn watch_for_signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>)> {
     let (told_to_end, is_saving) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
     for signal in [SIGINT, SIGTERM, SIGHUP] {

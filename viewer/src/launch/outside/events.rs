@@ -15,7 +15,6 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::Unwind;
 use super::records::{self, REGISTERS};
 use super::ring::Ring;
 use crate::launch::perf_event::{Attributes, flag, identifier, redirect};
@@ -33,6 +32,21 @@ const SMALLEST: usize = 128 << 10;
 
 /// How often to look at rings that wake nobody.
 const LOOK_AFTER_END: Duration = Duration::from_millis(20);
+
+/// How the callers of a sample are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unwind {
+    /// By call frame information, in a copy of so many bytes of the stack.
+    Tables {
+        /// A multiple of 8, at most [`MOST_STACK_BYTES`].
+        stack_bytes: u32,
+    },
+    /// By frame pointers, in the kernel.
+    FramePointers,
+}
+
+/// What a record of the kernel's has room for beside the rest of a sample.
+pub const MOST_STACK_BYTES: u32 = 65_280;
 
 /// Events that are open.
 #[derive(Debug)]

@@ -5,7 +5,8 @@
 //! events     the events of its threads, and the rings of the processors
 //! ring       memory that the kernel writes records into        records    bytes → records
 //! session    records → processes, threads, trees, as arenas    tree       paths → nodes
-//! maps       what was mapped where, by epoch                   modules    files → tables
+//! mappings   what a process has mapped                         modules    files → tables
+//! space      what was where in which epoch
 //! walk       registers and a copy of the stack → a path        recipe     tables → one step
 //! names      of code that processes generated
 //! ```
@@ -20,7 +21,7 @@
 //! tree or a loss with a reason; and no thread has two events of one source on one processor.
 
 mod events;
-mod maps;
+mod mappings;
 mod modules;
 mod names;
 mod process;
@@ -28,6 +29,7 @@ mod recipe;
 mod records;
 mod ring;
 mod session;
+mod space;
 mod tree;
 mod walk;
 
@@ -40,11 +42,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use csprof_format::launch::{SampleSource, SampleSources, Trigger};
+use csprof_format::launch::{Detail, SampleSource, SampleSources, Trigger};
 use csprof_format::profile::{FROM_OUTSIDE, Profile};
 use nix::libc;
 
 use self::events::{Events, event_of, is_cpu_time};
+pub use self::events::{MOST_STACK_BYTES, Unwind};
 use self::names::ProcessFiles;
 use self::process::Process;
 use self::records::{Record, Stamped};
@@ -53,21 +56,6 @@ use super::gather::{self, Run};
 use super::kernel_events::{self, Machine};
 use super::machine::monotonic_ns;
 use super::spawn::Naming;
-
-/// How the callers of a sample are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unwind {
-    /// By call frame information, in a copy of so many bytes of the stack.
-    Tables {
-        /// A multiple of 8, at most [`MOST_STACK_BYTES`].
-        stack_bytes: u32,
-    },
-    /// By frame pointers, in the kernel.
-    FramePointers,
-}
-
-/// What a record of the kernel's has room for beside the rest of a sample.
-pub const MOST_STACK_BYTES: u32 = 65_280;
 
 /// What is sampled from outside, and how.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +109,10 @@ pub fn find(processes: &[u32]) -> Result<Found> {
 /// Why a source cannot be sampled from outside; `None` if it can.
 #[must_use]
 pub fn refused(source: &SampleSource) -> Option<String> {
-    let name = source.name();
+    let name = match source.detail {
+        Detail::Label(label) => format!("{}:{}", source.kind.name(), label.as_str()),
+        Detail::None | Detail::Event(_) => source.name().to_owned(),
+    };
     let inside = "csprof prepare, then csprof attach, or csprof record PROG";
     match source.kind.properties().trigger {
         _ if event_of(source).is_some() => None,
@@ -242,10 +233,12 @@ fn open_events(asked: &Asked<'_>, first: &Process) -> Result<(Events, bool)> {
         let Some(mut event) = event_of(&source) else { continue };
         event.kernel &= !is_cpu_time(&source);
         if let Err(why) = kernel_events::check(&Machine::here(), &event, source.period) {
-            let name = source.name();
-            bail!(
-                "-e {name}: it cannot be sampled from outside: {why}; csprof prepare and csprof attach need no such right"
-            );
+            // From inside, a timer does.
+            let inside = match is_cpu_time(&source) {
+                true => "; csprof prepare and csprof attach need no such right",
+                false => "",
+            };
+            bail!("-e {}: it cannot be sampled from outside: {why}{inside}", source.name());
         }
     }
     let pid = first.pid;

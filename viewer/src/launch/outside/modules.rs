@@ -19,7 +19,7 @@ use object::LittleEndian;
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::pod::{self, from_bytes};
 
-use super::maps::CodeMapping;
+use super::mappings::{CodeMapping, code_mappings};
 use super::recipe::{Recipe, Section, Tables};
 
 /// What the kernel calls its own module in every process.
@@ -34,6 +34,8 @@ pub(super) struct Module {
     pub(super) build_id: Vec<u8>,
     /// The file, if it has no build id.
     pub(super) identity: Option<FileIdentity>,
+    /// The file that was read.
+    read: Option<FileIdentity>,
     /// Its code: offset in the file, bytes, and address that it is linked to.
     code: Vec<(u64, u64, u64)>,
     tables: Tables,
@@ -51,6 +53,16 @@ impl Module {
         let (offset, _, address) = segment.copied().unwrap_or_default();
         let start = mapping.start.wrapping_sub(mapping.offset);
         start.wrapping_sub(address.wrapping_sub(offset))
+    }
+
+    /// Whether the file is unchanged, as far as it can be asked: inodes are used again, and files
+    /// are written in place.
+    fn is_still(&self, process: u32) -> bool {
+        let file = fs::metadata(place_of(process, &self.path)).map(|file| identity(&file));
+        match (file, self.read) {
+            (Ok(now), Some(read)) if now.inode == read.inode => now == read,
+            _ => true,
+        }
     }
 
     /// How the frame is left whose code is at this address of the module.
@@ -81,7 +93,7 @@ impl Modules {
     /// The module that a process has mapped.
     pub(super) fn of(&mut self, process: u32, mapping: &CodeMapping) -> Rc<Module> {
         let key = (mapping.device, mapping.inode, mapping.path.clone());
-        if let Some(known) = self.known.get(&key) {
+        if let Some(known) = self.known.get(&key).filter(|known| known.is_still(process)) {
             return Rc::clone(known);
         }
         let module = Rc::new(self.read(process, mapping));
@@ -95,6 +107,7 @@ impl Modules {
             path: path.to_vec(),
             build_id: Vec::new(),
             identity: None,
+            read: None,
             code: Vec::new(),
             tables: Tables::default(),
             recipes: Default::default(),
@@ -102,7 +115,7 @@ impl Modules {
         if path == VDSO {
             let image = vdso().and_then(|image| parse(&image));
             return match image {
-                Ok(parts) => Module { identity: None, ..parts.into_module(nothing) },
+                Ok(parts) => parts.into_module(nothing),
                 Err(_) => nothing,
             };
         }
@@ -117,8 +130,8 @@ impl Modules {
                 return Module { identity: Some(unknown), ..nothing };
             }
         };
-        let mut module = parts.into_module(nothing);
         let identity = identity(&metadata);
+        let mut module = Module { read: Some(identity), ..parts.into_module(nothing) };
         if module.build_id.is_empty() {
             module.identity = Some(identity);
         }
@@ -155,10 +168,9 @@ fn device_number((major, minor): (u32, u32)) -> u64 {
 fn open(process: u32, mapping: &CodeMapping, path: &[u8]) -> io::Result<File> {
     let own = PathBuf::from(format!("/proc/{process}"));
     let mapped = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
-    let relative = path.strip_prefix(b"/").unwrap_or(path);
     let places = [
         own.join(mapped),
-        own.join("root").join(OsStr::from_bytes(relative)),
+        place_of(process, path),
         own.join("exe"),
         PathBuf::from(OsStr::from_bytes(path)),
     ];
@@ -167,6 +179,12 @@ fn open(process: u32, mapping: &CodeMapping, path: &[u8]) -> io::Result<File> {
     };
     let found = places.iter().find_map(|place| open_file(place).ok().filter(is_it));
     found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "its file is gone, or another one"))
+}
+
+/// Where a path of a process leads from here.
+fn place_of(process: u32, path: &[u8]) -> PathBuf {
+    let relative = path.strip_prefix(b"/").unwrap_or(path);
+    PathBuf::from(format!("/proc/{process}/root")).join(OsStr::from_bytes(relative))
 }
 
 fn open_file(path: &Path) -> io::Result<File> {
@@ -297,7 +315,7 @@ fn build_id_of(mut notes: &[u8]) -> Option<&[u8]> {
 /// The vdso, which is one for all processes.
 fn vdso() -> io::Result<Bytes<'static>> {
     let maps = fs::read("/proc/self/maps")?;
-    let mut mappings = super::maps::code_mappings(&maps);
+    let mut mappings = code_mappings(&maps);
     let vdso = mappings.find(|mapping| mapping.path == VDSO);
     let vdso = vdso.ok_or_else(|| no_module("this kernel maps no vdso"))?;
     let mut bytes = vec![0; (vdso.end - vdso.start).min(MOST_BYTES) as usize];
@@ -316,13 +334,37 @@ mod tests {
         assert!(!parts.code.is_empty());
         let here = the_own_program_has_code_and_tables as *const () as u64;
         let maps = fs::read("/proc/self/maps").unwrap();
-        let own = super::super::maps::code_mappings(&maps)
+        let own = code_mappings(&maps)
             .find(|mapping| (mapping.start..mapping.end).contains(&here))
             .unwrap();
         let module = Modules::default().of(std::process::id(), &own);
         let recipe = module.recipe(here.wrapping_sub(module.bias(&own)));
         assert!(matches!(&*recipe, Recipe::Rules(_)), "{recipe:?}");
         assert_eq!(*module.recipe(0), Recipe::None);
+    }
+
+    #[test]
+    fn a_file_that_is_written_anew_is_another_module() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        fs::copy("/bin/true", &path).unwrap();
+        let mapping = CodeMapping {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            device: (0, 0),
+            inode: fs::metadata(&path).unwrap().ino(),
+            path: path.as_os_str().as_bytes().to_vec(),
+        };
+        let mut modules = Modules::default();
+        let mut module = || modules.of(std::process::id(), &mapping);
+        let first = module();
+        assert!(!first.code.is_empty());
+        assert!(Rc::ptr_eq(&first, &module()));
+        fs::write(&path, fs::read("/bin/ls").unwrap()).unwrap();
+        let second = module();
+        assert!(!Rc::ptr_eq(&first, &second));
+        assert_ne!(first.code, second.code);
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl Process {
         }
         if let Some(process) = status_field(pid, "Tgid").filter(|&process| process != pid) {
             bail!(
-                "{pid} is a thread of process {process}: csprof record -p {process} samples all its threads"
+                "{pid} is a thread of process {process}: csprof record -p {process} \
+                 samples all its threads"
             );
         }
         if stat.flags & OF_KERNEL != 0 {
@@ -79,20 +80,22 @@ impl Process {
         }
         if stat.has_ended() {
             bail!(
-                "process {pid} ({name}) has ended, and waits for its parent to ask how; nothing is left of it to sample"
+                "process {pid} ({name}) has ended, and waits for its parent to ask how; nothing is \
+                 left of it to sample"
             );
         }
         let user = fs::metadata(format!("/proc/{pid}"))?.uid();
         let own = Uid::effective();
         if !own.is_root() && own.as_raw() != user {
             bail!(
-                "process {pid} ({name}) is another user's: run csprof as that user (uid {user}) or as root"
+                "process {pid} ({name}) is another user's: run csprof as that user \
+                 (uid {user}) or as root"
             );
         }
         if running::find(Some(&pid.to_string())).is_ok() {
             bail!(
-                "process {pid} ({name}) was started by csprof, which can sample it from inside, with edge counts: \
-                 csprof attach {pid}"
+                "process {pid} ({name}) was started by csprof, which can sample it from inside, \
+                 with edge counts: csprof attach {pid}"
             );
         }
         if is_of_32_bits(pid) {
@@ -185,7 +188,8 @@ pub(super) fn maps(pid: u32) -> Result<Vec<u8>> {
     match fs::read(Path::new(&path)) {
         Ok(maps) => Ok(maps),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => bail!(
-            "process {pid} has more rights than csprof, and what it has mapped may not be read: run csprof as root"
+            "process {pid} has more rights than csprof, and what it has mapped may not be read: \
+             run csprof as root"
         ),
         Err(_) => Ok(Vec::new()),
     }

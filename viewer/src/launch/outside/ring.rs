@@ -38,7 +38,7 @@ impl Ring {
     }
 
     fn word(&mut self, place: usize) -> &AtomicU64 {
-        // SAFETY: inside the first page, aligned, and used by atomics alone, the kernel's and these.
+        // SAFETY: inside the first page, aligned; only atomics use it, the kernel's and these.
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(place).cast()) }
     }
 

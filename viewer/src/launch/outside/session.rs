@@ -10,11 +10,11 @@ use csprof_format::arena::{
 use csprof_format::launch::{MAX_SOURCES, SampleSources};
 use csprof_format::loss::LossReason;
 
-use super::maps::CodeMapping;
-use super::maps::{Log, Space, code_mappings};
+use super::mappings::{CodeMapping, code_mappings};
 use super::modules::Modules;
 use super::process::{self, Process};
 use super::records::{Callers, Mapped, Record, Sample, Stamped};
+use super::space::{Log, Space};
 use super::tree::Tree;
 use super::walk::{End, frames_of_chain, walk};
 use crate::launch::arena_read::{Arena, ArenaThread};
