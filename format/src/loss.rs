@@ -33,6 +33,9 @@
 //! | an unwinder, a signal frame, another stack | recorded; only the trampoline waits | handler | – |
 //! | code of no module, without CFI, a stack that ends | recorded, and partial | handler | – |
 //! | a library nobody has looked at yet | recorded whole, by its CFI in place | handler | – |
+//! | from outside: csprof reads the kernel's buffer too late | loss `ring-full` | the kernel | a longer period, `--stack-copy` |
+//! | from outside: the thread is not in its program, for it ends or executes another one | loss `no-thread-state` | reading | – |
+//! | from outside: the stack is deeper than its copy | recorded, and partial | reading | `--stack-copy` |
 //!
 //! Time that was not delivered is not given to the next sample: that would be of another path, and
 //! in a run of many short processes the long ones would get the time of all the others.
@@ -111,6 +114,10 @@ reasons! {
         /// back.
         NotFollowed = 10, "not-followed",
             "too many sampled blocks of memory were in use to follow one more to its end (-e leak with a longer period)";
+        /// Of a process that was sampled from outside: records of the kernel's for which its buffer
+        /// had no room.
+        RingFull = 11, "ring-full",
+            "csprof read the kernel's buffer too late, which had no room for more (a longer period, or a smaller --stack-copy)";
     }
 }
 
@@ -133,6 +140,10 @@ reasons! {
         /// holds.
         TooDeep = 4, "too-deep",
             "the stack was too deep to be followed to its end in each sample; the innermost calls are recorded";
+        /// Of a process that was sampled from outside: the stack goes on behind what the kernel
+        /// copied of it.
+        StackCopy = 5, "stack-copy",
+            "the stack was deeper than the part of it that the kernel copied (--stack-copy); the innermost calls are recorded";
     }
 }
 

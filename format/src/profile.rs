@@ -238,6 +238,12 @@ impl RunInfo {
         self.warnings.iter().any(|warning| warning.starts_with(GOES_ON))
     }
 
+    /// Whether its processes were sampled from outside, by the kernel.
+    #[must_use]
+    pub fn is_from_outside(&self) -> bool {
+        self.warnings.iter().any(|warning| warning.starts_with(FROM_OUTSIDE))
+    }
+
     /// A number that tells runs apart, equal for all files saved from one run: the 128-bit FNV-1a
     /// hash (Fowler, Noll, Vo) of host, start time and command.
     #[must_use]
@@ -482,6 +488,10 @@ pub const WAITS: &str = "[waits]";
 /// What the warning begins with that a profile has which was read while its run went on. The run's
 /// elapsed time ends at that moment.
 pub const GOES_ON: &str = "the run goes on";
+
+/// What the warning begins with that a profile has of processes that were sampled from outside:
+/// csprof has neither started them nor been in them.
+pub const FROM_OUTSIDE: &str = "sampled from outside";
 
 /// A load module: an executable, a shared library, the vdso.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

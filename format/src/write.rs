@@ -13,13 +13,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::address::FrameKind;
 use crate::block::{self, NewBlock, TARGET_DECODED};
 use crate::budget::Budget;
 use crate::codec;
 use crate::error::{Action, Error, ErrorKind};
 use crate::header::FileHeader;
 use crate::kind::BlockKind;
-use crate::profile::{Metric, Profile, SampleTime, Structure, Thread, ThreadShare};
+use crate::loss::{LossReason, PartialReason};
+use crate::profile::{Frame, Metric, Profile, SampleTime, Structure, Thread, ThreadShare};
 use crate::read::MAX_FILE;
 use crate::sections::{
     COLUMN_ELEMENTS, End, FrameColumns, FunctionColumns, NodeColumns, SiteColumns, StringColumns,
@@ -27,8 +29,8 @@ use crate::sections::{
 };
 use crate::validate::validate;
 use crate::version::{
-    MAJOR, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_PHASES, MINOR_OF_RUNS, MINOR_OF_SAMPLES,
-    MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_TIMES,
+    MAJOR, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_OUTSIDE, MINOR_OF_PHASES, MINOR_OF_RUNS,
+    MINOR_OF_SAMPLES, MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_TIMES,
 };
 use crate::whole_file::Temporary;
 
@@ -52,6 +54,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let mut blocks = Blocks { out, bytes, written: 0, number: 0, run, several, budget };
     // The least version that has all there is to write, so that older readers need not wonder.
     let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
+        _ if has_reasons_of_outside(profile) => MINOR_OF_OUTSIDE,
         _ if !profile.phases.is_empty() => MINOR_OF_PHASES,
         _ if !profile.times.is_empty() => MINOR_OF_TIMES,
         _ if !profile.sources.is_empty() => MINOR_OF_SOURCES,
@@ -98,6 +101,18 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::TooMuch { limit: MAX_FILE }));
     }
     Ok(())
+}
+
+/// Whether samples were lost, or paths are partial, for reasons that only processes have that are
+/// sampled from outside.
+fn has_reasons_of_outside(profile: &Profile) -> bool {
+    let lost = profile.threads.iter().map(|thread| &thread.losses);
+    let mut lost = lost.chain(profile.processes.iter().map(|process| &process.losses));
+    let is_partial = |frame: &Frame| {
+        frame.kind == FrameKind::Partial && frame.offset == PartialReason::StackCopy as u64
+    };
+    lost.any(|losses| losses.get(LossReason::RingFull as usize).is_some_and(|lost| *lost > 0))
+        || profile.frames.iter().any(is_partial)
 }
 
 /// Saves `profile` as `path`, replacing a file of that name.

@@ -117,6 +117,17 @@ pub(crate) fn of_times() -> Profile {
     Profile { times, ..profile() }
 }
 
+/// The same with records that found no room, and paths deeper than what was copied of their stack.
+pub(crate) fn of_outside() -> Profile {
+    let mut profile = profile();
+    let losses = &mut profile.processes[0].losses;
+    losses.resize(LossReason::RingFull as usize, 0);
+    losses.push(7);
+    let partial = profile.frames.iter_mut().find(|frame| frame.kind == FrameKind::Partial);
+    partial.expect("there is one").offset = PartialReason::StackCopy as u64;
+    profile
+}
+
 /// The same with two epochs in phases.
 pub(crate) fn of_phases() -> Profile {
     let phase = |epoch, name: &str| Phase { epoch: EpochId(epoch), name: name.to_owned() };

@@ -60,6 +60,8 @@ mod diff;
 mod live;
 /// Reports and exports of several metrics.
 mod metrics;
+/// Programs that were started without csprof.
+mod outside;
 /// Python, a compiler, compressors, perl, sqlite, MPI.
 mod programs;
 /// Refinements of what was recorded.

@@ -38,6 +38,7 @@ mod memory;
 mod merge;
 mod notes;
 mod open;
+mod outside;
 mod prepare;
 mod progress;
 mod record;
@@ -254,7 +255,7 @@ fn with_fitting_tip(mut error: clap::Error) -> clap::Error {
             "the rate stands behind the source: csprof record -e task-clock@1000 PROG"
         }
         "-g" | "--call-graph" | "-G" => "call paths are always recorded, without an option",
-        "-p" | "--pid" => "csprof starts what it profiles: csprof record PROG",
+        "-p" | "--pid" => "csprof record -p PID samples a process that runs already",
         "-a" | "--all-cpus" => "csprof profiles what it starts, and all processes of that",
         _ => return error,
     };

@@ -17,6 +17,7 @@ use super::amount_of_time::amount_of_time;
 use super::event::Asked;
 use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{KeepSources, keep_sources, saved_at_least_without};
+use super::outside::{Common, Outside};
 use super::progress::Progress;
 use super::size::memory_size;
 use crate::launch::output::Output;
@@ -52,13 +53,15 @@ Examples:
   csprof record -e cputime -e page-faults@100 -e context-switches ./server
   csprof record -e alloc -e leak ./server     who asks for memory, and who never gives it back?
   csprof record --delay 30s --duration 10s ./server     ten seconds of it, without its start
+  csprof record -p 4711 --duration 10s        ten seconds of what runs already, from outside
 
 The exit status is that of PROG, 128 + signal if it was killed; 127 if there is no PROG, 126 if it \
 cannot be executed, 125 if csprof failed before it began, 1 if PROG succeeded and its profile could \
-not be saved. Ctrl-C goes to PROG, and the profile is written when it has ended. What is different \
+not be saved. Ctrl-C goes to PROG, and the profile is written when it has ended; with -p it ends \
+sampling, and the status is 0. What is different \
 in PROG, as far as it can tell, is in docs/what-csprof-changes.md.";
 
-/// Profile a program and all processes it starts
+/// Profile a program and all processes it starts, or one that runs already
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Record {
@@ -88,8 +91,10 @@ pub struct Record {
     /// Say nothing but errors
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    outside: Outside,
     /// The program and its arguments
-    #[arg(trailing_var_arg = true, required = true, value_name = "PROG [ARG]")]
+    #[arg(trailing_var_arg = true, required_unless_present = "pids", value_name = "PROG [ARG]")]
     command: Vec<OsString>,
 }
 
@@ -264,7 +269,34 @@ impl Record {
                          --no-symbols, or let csprof symbolize --sources add both";
             return Err(WrongUsage(cause.into()));
         }
+        if self.outside.is_asked() {
+            if let Some(option) = self.of_started_programs() {
+                return Err(WrongUsage(format!(
+                    "{option} is for programs that csprof starts, not for -p; leave one of them out"
+                )));
+            }
+            self.outside.check()?;
+        }
         Ok(())
+    }
+
+    /// An option that was given and means nothing to processes that run already.
+    fn of_started_programs(&self) -> Option<&'static str> {
+        let Self { sampling, schedule, naming, .. } = self;
+        let given = [
+            (!self.command.is_empty(), "PROG"),
+            (self.wait.is_some(), "--wait"),
+            (sampling.memory.is_some(), "--memory"),
+            (sampling.epoch_per_load, "--epoch-per-load"),
+            (sampling.generated, "--generated"),
+            (schedule.paused, "--paused"),
+            (schedule.control_signal.is_some(), "--control-signal"),
+            (schedule.max_size.is_some(), "--max-size"),
+            (naming.python, "--python"),
+            (naming.node, "--node"),
+            (naming.java, "--java"),
+        ];
+        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
 
     /// Runs the program and saves its profile.
@@ -276,6 +308,17 @@ impl Record {
         self.check()?;
         let naming = Naming::from(&self.naming);
         let settings = self.sampling.settings(self.quiet)?;
+        if self.outside.is_asked() {
+            return self.outside.record(&Common {
+                output: self.output.as_deref(),
+                overwrite: self.force,
+                settings,
+                delay: self.schedule.delay,
+                duration: self.schedule.duration,
+                with_symbols: !self.no_symbols,
+                sources: self.kept.most(),
+            });
+        }
         // What they name stands in paths that lead on.
         let generated = settings.generated || naming.python || naming.node || naming.java;
         let settings = Settings { naming, generated, ..settings };

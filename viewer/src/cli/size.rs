@@ -5,6 +5,17 @@
 /// # Errors
 /// What a size looks like.
 pub(super) fn memory_size(text: &str) -> Result<u64, String> {
+    let least = 64 << 10;
+    bytes(text)?
+        .filter(|size| *size >= least)
+        .ok_or_else(|| "a size is at least 64k, for instance 512M".to_owned())
+}
+
+/// The same of any size; `None` for what is no number, or too large for one.
+///
+/// # Errors
+/// What a size looks like.
+pub(super) fn bytes(text: &str) -> Result<Option<u64>, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" => 1,
@@ -13,8 +24,5 @@ pub(super) fn memory_size(text: &str) -> Result<u64, String> {
         "g" => 1 << 30,
         _ => return Err("a size is a number of bytes, or ends with k, M or G".to_owned()),
     };
-    let size = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
-    let least = 64 << 10;
-    size.filter(|size| *size >= least)
-        .ok_or_else(|| "a size is at least 64k, for instance 512M".to_owned())
+    Ok(digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)))
 }

@@ -15,6 +15,7 @@
 //! generated    names of code that processes generated while they ran
 //! running      which runs go on, and what they have sampled so far
 //! output       where the profile goes       kernel_events   names of perf events
+//! outside      samples processes that run already, by perf_event alone
 //! ```
 //!
 //! Invariants: the program sees its own arguments, signals and standard streams and nothing else
@@ -36,6 +37,8 @@ mod load_map;
 mod machine;
 mod metrics;
 pub mod output;
+pub mod outside;
+mod perf_event;
 pub mod plan;
 mod python;
 pub mod run_dir;

@@ -2,7 +2,7 @@
 
 use csprof_format::ids::ThreadId;
 use csprof_format::loss::LossReason;
-use csprof_format::profile::{Thread, ThreadShare};
+use csprof_format::profile::{FROM_OUTSIDE, Thread, ThreadShare};
 
 use super::{MetricRef, Profile};
 
@@ -29,6 +29,7 @@ impl Profile {
     #[must_use]
     pub fn why_no_edges(&self) -> Option<&'static str> {
         (!self.info.run.trampoline).then_some(match self.comparison {
+            None if self.info.run.is_from_outside() => FROM_OUTSIDE,
             None => "recorded without the return trampoline",
             Some(_) => {
                 "one of the two was recorded without the return trampoline, or has several metrics \

@@ -40,6 +40,15 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
         line("used", cpu.used, false, "used by all processes of the run".to_owned()),
         line("sampled", cpu.sampled, false, format!("sampled ({}%)", share(cpu.sampled))),
     ];
+    if profile.info.run.is_from_outside() {
+        let missing = cpu.used.saturating_sub(cpu.sampled);
+        let text = format!(
+            "not delivered ({}%): after a thread's last sample on each processor, and what was lost",
+            share(missing)
+        );
+        lines.extend((missing > 0).then(|| line("undelivered", missing, false, text)));
+        return lines;
+    }
     if cpu.before > 0 {
         let text = "before sampling began: programs being loaded, and csprof's own start in them";
         lines.push(line("before", cpu.before, false, text.to_owned()));
@@ -131,7 +140,9 @@ pub fn coverage(profile: &Profile) -> Option<String> {
         return None;
     }
     let most = cpu.elsewhere.max(cpu.before).max(cpu.undelivered);
-    let rest = if most == cpu.elsewhere {
+    let rest = if profile.info.run.is_from_outside() {
+        "by threads between their samples, and in what was lost"
+    } else if most == cpu.elsewhere {
         "in programs that csprof is not in (statically linked, set-user-id, without its environment), \
          or by threads and processes as they ended"
     } else if most == cpu.before {
@@ -171,7 +182,7 @@ pub fn notes(profile: &Profile, form: Form) -> Vec<Line> {
         "unsampled-threads",
         sum(|account| account.unsampled_threads),
         "threads that were not sampled: memory or a timer was refused (see ulimit -i, and the \
-         space in /dev/shm), or the program made them by clone(2), unknown to the C library",
+         space in /dev/shm), or files for their events (ulimit -Hn), or the program made them by clone(2), unknown to the C library",
     );
     let foreign = (
         "foreign-signals",
@@ -189,7 +200,9 @@ pub fn notes(profile: &Profile, form: Form) -> Vec<Line> {
 /// What the collector needed.
 #[must_use]
 pub fn memory(accounts: &[Account], form: Form) -> Vec<Line> {
-    let Some(memory) = Memory::of(accounts) else { return Vec::new() };
+    // From outside there is no collector.
+    let memory = Memory::of(accounts).filter(|memory| memory.total() > 0);
+    let Some(memory) = memory else { return Vec::new() };
     let line = |key, n, text: String| Line { key, amount: bytes(n, form), text, missing: false };
     let processes = counted(accounts.len() as u64, "process", form);
     let per_node = match memory.nodes {

@@ -1,24 +1,14 @@
 //! Whether the kernel would count an event for a program that csprof starts.
 
-#![expect(unsafe_code, reason = "perf_event_open(2) has no function in the C library")]
-
 use std::fs;
 use std::io;
-use std::os::fd::{FromRawFd as _, OwnedFd};
 
 use csprof_format::launch::KernelEvent;
 use nix::libc;
 
 use super::machine::Machine;
 use super::names::{CACHE, HARDWARE, RAW, SOFTWARE, TRACEPOINT};
-
-/// `struct perf_event_attr` as of Linux 5.13, in words.
-const WORDS: usize = 16;
-const FLAG_DISABLED: u64 = 1;
-const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
-const FLAG_EXCLUDE_HV: u64 = 1 << 6;
-const CLOSE_ON_EXEC: libc::c_ulong = 8;
-const PRECISE_SHIFT: u32 = 15;
+use crate::launch::perf_event::{Attributes, flag};
 
 /// Opens the event for the calling thread, as the collector would, and closes it.
 ///
@@ -26,24 +16,9 @@ const PRECISE_SHIFT: u32 = 15;
 ///
 /// The kernel's.
 pub(super) fn attempt(event: &KernelEvent, period: u64) -> io::Result<()> {
-    let mut words = [0u64; WORDS];
-    words[0] = u64::from(event.pmu) | (size_of_val(&words) as u64) << 32;
-    let [config, config1, config2] = event.config;
-    (words[1], words[2], words[7], words[8]) = (config, period, config1, config2);
-    let exclude = if event.kernel { 0 } else { FLAG_EXCLUDE_KERNEL };
-    let precise = u64::from(event.precise) << PRECISE_SHIFT;
-    words[5] = FLAG_DISABLED | FLAG_EXCLUDE_HV | exclude | precise;
-    // SAFETY: the kernel reads the live array, which says its own size. This thread, any processor,
-    // no group.
-    let number = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, words.as_ptr(), 0, -1, -1, CLOSE_ON_EXEC)
-    };
-    if number < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: just opened, and nobody else's.
-    drop(unsafe { OwnedFd::from_raw_fd(number as i32) });
-    Ok(())
+    let mut attributes = Attributes::of(event, period);
+    attributes.flags |= flag::DISABLED;
+    attributes.open(0, -1).map(drop)
 }
 
 /// Why the kernel refuses an event with this error, and what permits it.

@@ -201,7 +201,7 @@ fn json_keeps_its_keys_and_adds_up() {
         info["losses"],
         json!({"in-trampoline": 2, "no-thread-state": 1, "arena-full": 0, "path-too-long": 0,
                "collector-busy": 0, "unreadable": 0, "cut-short": 0, "source-closed": 0, "stack-full": 0,
-               "sealed": 0, "not-followed": 0})
+               "sealed": 0, "not-followed": 0, "ring-full": 0})
     );
     assert_eq!(
         info["cpu_time"],

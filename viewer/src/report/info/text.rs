@@ -4,7 +4,7 @@ use core::cmp::Reverse;
 use std::io::{self, Write};
 
 use csprof_format::ids::{EpochId, ProcessId, ThreadId};
-use csprof_format::profile::{Exit, Origin, Process, Thread};
+use csprof_format::profile::{Exit, FROM_OUTSIDE, Origin, Process, RunInfo, Thread};
 
 use super::{Places, epoch_reason, sets, text};
 use crate::profile::Profile;
@@ -92,7 +92,7 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
         }
     };
     fact("directory", text(&run.directory));
-    let exit = if run.goes_on() { "none when it was read".to_owned() } else { ended(run.exit) };
+    let exit = if run.goes_on() { "none when it was read".to_owned() } else { ended(run) };
     fact("exit", exit);
     if run.duration_ns > 0 {
         fact("elapsed", duration(run.duration_ns as f64, form));
@@ -117,7 +117,7 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
         let mut about = vec![
             counted(u64::from(merged.processes), "process", form),
             duration(info.duration_ns as f64, form),
-            ended(info.exit),
+            ended(info),
         ];
         about.retain(|fact| !fact.is_empty());
         fact("run", format!("{}: {}", command_line(&info.command), about.join(", ")));
@@ -128,8 +128,9 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn ended(exit: Exit) -> String {
-    match exit {
+fn ended(run: &RunInfo) -> String {
+    match run.exit {
+        Exit::Unknown if run.is_from_outside() => format!("unknown: {FROM_OUTSIDE}"),
         Exit::Unknown => "unknown: the recording ended before the program did".to_owned(),
         Exit::Status(status) => format!("status {status}"),
         Exit::Signal(number) => format!("killed by {}", signal(number)),

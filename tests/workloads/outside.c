@@ -1,0 +1,161 @@
+/* Runs until the file named by its second argument is there, in a way named by its first:
+ *
+ *   shares    three() takes three times as long as one()
+ *   depth     works at the bottom of 40 calls of down(), of 64 bytes each
+ *   deep      the same of 4000 calls
+ *   threads   begins threads that work in later(), one after the other, 20 ms each
+ *   forks     begins processes that work in child_work(), one after the other, 20 ms each
+ *   execs     the same, and each executes this program, as `once`: child_work()
+ *   crowd     1000 threads, each of which works for a moment and waits
+ *   generated works in code that it has generated, and named in its perf map
+ *   ends      works for half a second of CPU time and ends with status 3, file or not
+ *
+ * It is compiled with and without frame pointers. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile unsigned long sum;
+static const char *end;
+
+static int told(void) {
+    return access(end, F_OK) == 0;
+}
+
+__attribute__((noinline)) static void burn(unsigned long rounds) {
+    for (unsigned long i = 0; i < rounds; i++) sum += i;
+}
+
+__attribute__((noinline)) static void one(void) {
+    burn(1000000);
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) static void three(void) {
+    burn(3000000);
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) static void bottom(void) {
+    while (!told()) burn(1000000);
+    __asm__ volatile("");
+}
+
+__attribute__((noinline)) static void down(int calls) {
+    volatile char room[40];
+    room[0] = 0;
+    if (calls > 1)
+        down(calls - 1);
+    else
+        bottom();
+    sum += room[0];
+}
+
+static void work_ms(clockid_t clock, long milliseconds) {
+    struct timespec used;
+    do {
+        burn(10000);
+        clock_gettime(clock, &used);
+    } while (used.tv_sec * 1000 + used.tv_nsec / 1000000 < milliseconds);
+}
+
+__attribute__((noinline)) static void *later(void *unused) {
+    work_ms(CLOCK_THREAD_CPUTIME_ID, 20);
+    __asm__ volatile("");
+    return unused;
+}
+
+__attribute__((noinline)) static void child_work(void) {
+    work_ms(CLOCK_PROCESS_CPUTIME_ID, 20);
+    __asm__ volatile("");
+}
+
+static void *one_of_many(void *unused) {
+    while (!told()) {
+        burn(100000);
+        usleep(500000);
+    }
+    return unused;
+}
+
+static void crowd(void) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 64 << 10);
+    pthread_t threads[1000];
+    for (int i = 0; i < 1000; i++)
+        if (pthread_create(&threads[i], &small, one_of_many, NULL) != 0) abort();
+    puts("all there");
+    fflush(stdout);
+    for (int i = 0; i < 1000; i++) pthread_join(threads[i], NULL);
+}
+
+/* Counts its argument down to 0: push rbp; mov rbp, rsp; dec rdi; jnz to the dec; pop rbp; ret. */
+static const unsigned char CODE[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xff, 0xcf,
+                                     0x75, 0xfb, 0x5d, 0xc3};
+
+static void generated(void) {
+    int rights = PROT_READ | PROT_WRITE | PROT_EXEC;
+    void *place = mmap(NULL, 4096, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (place == MAP_FAILED) abort();
+    memcpy(place, CODE, sizeof CODE);
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    FILE *map = fopen(path, "w");
+    if (map == NULL) abort();
+    fprintf(map, "%lx %zx made_at_run_time\n", (unsigned long)place, sizeof CODE);
+    fclose(map);
+    while (!told()) ((void (*)(unsigned long))place)(10000000);
+    unlink(path);
+}
+
+static void children(const char *program, int executes) {
+    while (!told()) {
+        pid_t child = fork();
+        if (child == 0) {
+            if (executes) execl(program, program, "once", end, (char *)NULL);
+            child_work();
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) return 2;
+    const char *way = argv[1];
+    end = argv[2];
+    if (strcmp(way, "shares") == 0) {
+        while (!told()) {
+            one();
+            three();
+        }
+    } else if (strcmp(way, "depth") == 0) {
+        down(40);
+    } else if (strcmp(way, "deep") == 0) {
+        down(4000);
+    } else if (strcmp(way, "threads") == 0) {
+        while (!told()) {
+            pthread_t thread;
+            if (pthread_create(&thread, NULL, later, NULL) != 0) abort();
+            pthread_join(thread, NULL);
+        }
+    } else if (strcmp(way, "crowd") == 0) {
+        crowd();
+    } else if (strcmp(way, "generated") == 0) {
+        generated();
+    } else if (strcmp(way, "once") == 0) {
+        child_work();
+    } else if (strcmp(way, "ends") == 0) {
+        work_ms(CLOCK_PROCESS_CPUTIME_ID, 500);
+        return 3;
+    } else {
+        children(argv[0], strcmp(way, "execs") == 0);
+    }
+    return 0;
+}

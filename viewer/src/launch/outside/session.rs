@@ -1,0 +1,405 @@
+//! What the records of the kernel's say, as arenas: processes, their threads, load maps and trees.
+
+use std::collections::HashMap;
+
+use csprof_format::address::FrameKey;
+use csprof_format::arena::{
+    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, FLAG_EXECED, FLAG_TIMES, LEFT_OUT_NAME,
+    LEFT_OUT_SLOTS, LogRecord, REASON_SLOTS, ShareRecord, SourceRecord, ThreadRecord, TimeRecord,
+};
+use csprof_format::launch::{MAX_SOURCES, SampleSources};
+use csprof_format::loss::LossReason;
+
+use super::mappings::{CodeMapping, code_mappings};
+use super::modules::Modules;
+use super::process::{self, Process};
+use super::records::{Callers, Mapped, Record, Sample, Stamped};
+use super::space::{Log, Space};
+use super::tree::Tree;
+use super::walk::{End, frames_of_chain, walk};
+use crate::launch::arena_read::{Arena, ArenaThread};
+
+/// The processes that are sampled, and what was met in them.
+#[derive(Debug)]
+pub(super) struct Session {
+    sources: SampleSources,
+    /// Bytes of the stack that a sample has at most.
+    stack_bytes: u32,
+    /// Bytes of times that are kept of each process, if they are.
+    times: Option<u64>,
+    pub(super) modules: Modules,
+    /// In the order in which they began; an exec begins another one.
+    tracked: Vec<Tracked>,
+    /// The place of the last one with each id.
+    current: HashMap<u32, usize>,
+    /// Records for which a ring had no room.
+    pub(super) lost: u64,
+    /// How often the kernel has held an event up.
+    pub(super) throttled: u64,
+    path: Vec<FrameKey>,
+}
+
+#[derive(Debug)]
+struct Tracked {
+    pid: u32,
+    parent: u32,
+    is_forked: bool,
+    is_execed: bool,
+    start_ns: u64,
+    end_ns: u64,
+    log: Log,
+    space: Space,
+    threads: Vec<Thread>,
+    place_of: HashMap<u32, usize>,
+    losses: [u64; REASON_SLOTS],
+    unsampled: u64,
+    /// Bytes that may still be kept of times.
+    times: u64,
+}
+
+#[derive(Debug)]
+struct Thread {
+    record: ThreadRecord,
+    tree: Tree,
+    times: Vec<TimeRecord>,
+    /// What it had used when sampling began, in nanoseconds.
+    used_ns: u64,
+}
+
+impl Session {
+    pub(super) fn new(sources: SampleSources, stack_bytes: u32, times: Option<u64>) -> Self {
+        Self {
+            sources,
+            stack_bytes,
+            times,
+            modules: Modules::default(),
+            tracked: Vec::new(),
+            current: HashMap::new(),
+            lost: 0,
+            throttled: 0,
+            path: Vec::new(),
+        }
+    }
+
+    /// Begins with a process that runs, and with these of its threads; `unsampled` are not.
+    ///
+    /// # Errors
+    ///
+    /// When what it has mapped may not be read.
+    pub(super) fn add(
+        &mut self,
+        process: &Process,
+        threads: &[u32],
+        unsampled: u64,
+        time_ns: u64,
+    ) -> anyhow::Result<()> {
+        let maps = process::maps(process.pid)?;
+        let place = self.begin(process.pid, process.parent, false, time_ns);
+        let tracked = &mut self.tracked[place];
+        tracked.log.push((time_ns, LogRecord::Command(process::command(process.pid))));
+        tracked.space.begin(time_ns, &mut tracked.log);
+        tracked.unsampled = unsampled;
+        for mapping in code_mappings(&maps) {
+            let Tracked { space, log, pid, .. } = tracked;
+            space.enter(*pid, mapping, time_ns, &mut self.modules, log);
+        }
+        for &thread in threads {
+            let name = process::name(process.pid, thread);
+            let used_ns = process::cpu_ns(process.pid, thread).unwrap_or(0);
+            tracked.begin_thread(thread, name, time_ns).used_ns = used_ns;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, pid: u32, parent: u32, is_forked: bool, start_ns: u64) -> usize {
+        self.tracked.push(Tracked {
+            pid,
+            parent,
+            is_forked,
+            is_execed: false,
+            start_ns,
+            end_ns: 0,
+            log: Log::new(),
+            space: Space::default(),
+            threads: Vec::new(),
+            place_of: HashMap::new(),
+            losses: [0; REASON_SLOTS],
+            unsampled: 0,
+            times: self.times.unwrap_or(0),
+        });
+        let place = self.tracked.len() - 1;
+        self.current.insert(pid, place);
+        place
+    }
+
+    /// The process with this id. One that nobody has told of, for which there was no room, is
+    /// looked at as it is now.
+    fn place(&mut self, pid: u32, time_ns: u64) -> usize {
+        if let Some(&place) = self.current.get(&pid) {
+            return place;
+        }
+        let place = self.begin(pid, 0, true, time_ns);
+        let tracked = &mut self.tracked[place];
+        tracked.space.begin(time_ns, &mut tracked.log);
+        self.look_again(place, time_ns);
+        place
+    }
+
+    /// Enters what a process has mapped now.
+    fn look_again(&mut self, place: usize, time_ns: u64) {
+        let Tracked { space, log, pid, .. } = &mut self.tracked[place];
+        for mapping in code_mappings(&process::maps(*pid).unwrap_or_default()) {
+            space.enter(*pid, mapping, time_ns, &mut self.modules, log);
+        }
+    }
+
+    /// Takes a record; records come in the order of their times. `source_of` is the number of the
+    /// source of an event.
+    pub(super) fn take(&mut self, stamped: &Stamped<'_>, source_of: impl Fn(u64) -> Option<usize>) {
+        let &Stamped { process, thread, time_ns, record } = stamped;
+        match record {
+            Record::Sample(sample) => {
+                let Some(source) = source_of(sample.event) else { return };
+                self.sample(process, thread, time_ns, &sample, source);
+            }
+            Record::Mapped(Mapped { start, length, offset, device, inode, path }) => {
+                let end = start.saturating_add(length);
+                let mapping =
+                    CodeMapping { start, end, offset, device, inode, path: path.to_vec() };
+                let place = self.place(process, time_ns);
+                let Tracked { space, log, .. } = &mut self.tracked[place];
+                space.enter(process, mapping, time_ns, &mut self.modules, log);
+            }
+            Record::Named { is_exec: true, name } => self.exec(process, name, time_ns),
+            Record::Named { is_exec: false, name } => {
+                let place = self.place(process, time_ns);
+                self.tracked[place].thread(thread, time_ns).record.name = process::padded(name);
+            }
+            Record::Begun { parent_process, parent } => {
+                let place = self.place(parent_process, time_ns);
+                let before = &mut self.tracked[place];
+                let name = before.thread(parent, time_ns).record.name;
+                if process == parent_process {
+                    before.begin_thread(thread, name, time_ns);
+                    return;
+                }
+                let space = before.space.forked();
+                let place = self.begin(process, parent_process, true, time_ns);
+                let forked = &mut self.tracked[place];
+                forked.space = space;
+                forked.space.begin(time_ns, &mut forked.log);
+                forked.begin_thread(thread, name, time_ns);
+            }
+            Record::Ended => {
+                if let Some(&place) = self.current.get(&process) {
+                    self.tracked[place].end_thread(thread, time_ns);
+                }
+            }
+            Record::Lost(records) => {
+                self.lost += records;
+                // What was mapped meanwhile may be among them.
+                let places: Vec<usize> = self.current.values().copied().collect();
+                places.into_iter().for_each(|place| self.look_again(place, time_ns));
+            }
+            Record::Throttled => self.throttled += 1,
+            Record::Other => {}
+        }
+    }
+
+    /// A process executes another program: its story goes on in another arena.
+    fn exec(&mut self, pid: u32, name: &[u8], time_ns: u64) {
+        let place = self.place(pid, time_ns);
+        let before = &mut self.tracked[place];
+        let parent = before.parent;
+        before.is_execed = true;
+        before.end(time_ns);
+        let place = self.begin(pid, parent, false, time_ns);
+        let tracked = &mut self.tracked[place];
+        // By now it may be yet another one's, or nobody's.
+        let command = match process::command(pid) {
+            command if command.is_empty() => vec![name.to_vec()],
+            command => command,
+        };
+        tracked.log.push((time_ns, LogRecord::Command(command)));
+        tracked.space.begin(time_ns, &mut tracked.log);
+        tracked.begin_thread(pid, process::padded(name), time_ns);
+    }
+
+    fn sample(
+        &mut self,
+        process: u32,
+        thread: u32,
+        time_ns: u64,
+        sample: &Sample<'_>,
+        source: usize,
+    ) {
+        /// What the kernel gives for the id of one that is just leaving.
+        const NOBODY: u32 = u32::MAX;
+        if [process, thread].contains(&NOBODY) {
+            if let Some(first) = self.tracked.first_mut() {
+                first.losses[LossReason::NoThreadState as usize] += 1;
+            }
+            return;
+        }
+        let place = self.place(process, time_ns);
+        let tracked = &mut self.tracked[place];
+        let place = tracked.place_of_thread(thread, time_ns);
+        let (space, path) = (&mut tracked.space, &mut self.path);
+        path.clear();
+        let end = match sample.callers {
+            Callers::None => None,
+            Callers::Chain(words) => Some(frames_of_chain(words, space, path)),
+            Callers::Stack { registers, bytes } => {
+                Some(walk(registers, bytes, self.stack_bytes, space, path))
+            }
+        };
+        let epoch = space.epoch;
+        let Thread { record, tree, times, .. } = &mut tracked.threads[place];
+        record.count_signal(source);
+        record.count_delivered(source, 1);
+        let Some(end) = end else { return record.count_loss(LossReason::NoThreadState, 1) };
+        let Some(node) = tree.add(epoch, path, end, source) else {
+            return record.count_loss(LossReason::ArenaFull, 1);
+        };
+        record.count_recorded(source, 1);
+        record.frames_unwound += path.len() as u64;
+        record.max_depth = record.max_depth.max(path.len() as u32);
+        if let End::Partial(reason) = end {
+            record.count_partial(source, reason, 1);
+        }
+        const TIME: u64 = size_of::<TimeRecord>() as u64;
+        if let Some(left) = tracked.times.checked_sub(TIME) {
+            tracked.times = left;
+            times.push(TimeRecord { time_ns, node, samples: 1 });
+        }
+    }
+
+    /// What all processes left. `cpu_ns` is the CPU time of all of them while they were sampled, if
+    /// that was counted.
+    pub(super) fn into_arenas(mut self) -> (Vec<Arena>, Modules) {
+        if let Some(first) = self.tracked.first_mut() {
+            first.losses[LossReason::RingFull as usize] += self.lost;
+        }
+        let (sources, has_times) = (self.sources, self.times.is_some());
+        let arenas =
+            self.tracked.into_iter().map(|tracked| tracked.into_arena(&sources, has_times));
+        (arenas.collect(), self.modules)
+    }
+}
+
+impl Tracked {
+    fn begin_thread(&mut self, tid: u32, name: [u8; 16], start_ns: u64) -> &mut Thread {
+        let index = self.threads.len();
+        self.place_of.insert(tid, index);
+        let record = ThreadRecord {
+            tid,
+            index: index as u32,
+            name,
+            start_ns,
+            end_ns: 0,
+            cpu_ns: 0,
+            node_count: 0,
+            max_depth: 0,
+            signals: 0,
+            delivered: 0,
+            recorded: 0,
+            returns: 0,
+            lost_returns: 0,
+            frames_unwound: 0,
+            reused_paths: 0,
+            losses: [0; REASON_SLOTS],
+            partial: [0; REASON_SLOTS],
+            cpu_before_ns: 0,
+            late: 0,
+            further: [ShareRecord::default(); MAX_SOURCES - 1],
+        };
+        self.threads.push(Thread { record, tree: Tree::new(), times: Vec::new(), used_ns: 0 });
+        &mut self.threads[index]
+    }
+
+    fn place_of_thread(&mut self, tid: u32, time_ns: u64) -> usize {
+        if let Some(&place) = self.place_of.get(&tid) {
+            return place;
+        }
+        self.begin_thread(tid, process::name(self.pid, tid), time_ns);
+        self.threads.len() - 1
+    }
+
+    fn thread(&mut self, tid: u32, time_ns: u64) -> &mut Thread {
+        let place = self.place_of_thread(tid, time_ns);
+        &mut self.threads[place]
+    }
+
+    fn end_thread(&mut self, tid: u32, time_ns: u64) {
+        if let Some(&place) = self.place_of.get(&tid) {
+            self.threads[place].record.end_ns = time_ns;
+        }
+        if self.threads.iter().all(|thread| thread.record.end_ns > 0) {
+            self.end(time_ns);
+        }
+    }
+
+    fn end(&mut self, time_ns: u64) {
+        self.end_ns = time_ns;
+        let running = self.threads.iter_mut().filter(|thread| thread.record.end_ns == 0);
+        running.for_each(|thread| thread.record.end_ns = time_ns);
+    }
+
+    /// Asks the kernel what threads have used that still run.
+    fn note_cpu(&mut self, sources: &SampleSources) {
+        let source = sources.iter().position(|source| super::events::is_cpu_time(&source));
+        for Thread { record, used_ns, .. } in &mut self.threads {
+            let used = process::cpu_ns(self.pid, record.tid).filter(|_| record.end_ns == 0);
+            let used = used.map_or(0, |used| used.saturating_sub(*used_ns));
+            // Of a thread that has ended, its samples tell.
+            let further: u64 = record.further.iter().map(|share| share.delivered).sum();
+            let sampled = match source {
+                Some(0) => record.delivered - further,
+                Some(number) => record.further[number - 1].delivered,
+                None => 0,
+            };
+            let period = source.and_then(|number| sources.get(number)).map_or(0, |of| of.period);
+            record.cpu_ns = used.max(sampled.saturating_mul(period));
+        }
+    }
+
+    fn into_arena(mut self, sources: &SampleSources, has_times: bool) -> Arena {
+        self.note_cpu(sources);
+        let mut in_use = [SourceRecord::NONE; MAX_SOURCES];
+        in_use.iter_mut().zip(sources.iter()).for_each(|(to, of)| *to = SourceRecord::of(of));
+        let execed = if self.is_execed { FLAG_EXECED } else { 0 };
+        let header = ArenaHeader {
+            magic: ARENA_MAGIC,
+            version: ARENA_VERSION,
+            pid: self.pid,
+            parent_pid: self.parent,
+            forked: self.is_forked.into(),
+            source_count: sources.iter().count() as u32,
+            flags: execed | if has_times { FLAG_TIMES } else { 0 },
+            start_unix_ns: 0,
+            start_ns: self.start_ns,
+            end_ns: self.end_ns,
+            used: 0,
+            threads: self.threads.len() as u32,
+            rank_plus_one: 0,
+            losses: self.losses,
+            foreign_signals: 0,
+            left_out: [0; LEFT_OUT_SLOTS],
+            left_out_names: [[0; LEFT_OUT_NAME]; LEFT_OUT_SLOTS],
+            cpu_before_ns: 0,
+            cpu_ns: self.threads.iter().map(|thread| thread.record.cpu_ns).sum(),
+            unsampled_threads: self.unsampled,
+            table_bytes: 0,
+            private_bytes: 0,
+            returned: 0,
+            sources: in_use,
+        };
+        let threads = self.threads.into_iter().map(|Thread { mut record, tree, times, .. }| {
+            let nodes = tree.into_nodes();
+            record.node_count = nodes.len() as u32;
+            ArenaThread { record, bytes: 0, nodes, times }
+        });
+        let threads = threads.collect();
+        Arena { header, log: self.log, threads, blocks: Vec::new(), damage: Vec::new() }
+    }
+}
