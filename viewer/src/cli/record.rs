@@ -52,6 +52,7 @@ Examples:
   csprof record -e cputime -e page-faults@100 -e context-switches ./server
   csprof record -e alloc -e leak ./server     who asks for memory, and who never gives it back?
   csprof record --delay 30s --duration 10s ./server     ten seconds of it, without its start
+  mpirun -np 64 csprof record -o prof/ ./solver     a file for each rank; csprof merge makes one
 
 The exit status is that of PROG, 128 + signal if it was killed; 127 if there is no PROG, 126 if it \
 cannot be executed, 125 if csprof failed before it began, 1 if PROG succeeded and its profile could \
@@ -62,7 +63,9 @@ in PROG, as far as it can tell, is in docs/what-csprof-changes.md.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Record {
-    /// File to save; without it PROG.csprof, or PROG.1.csprof if that exists
+    /// File to save; without it PROG.csprof, or PROG.1.csprof if that exists. In it %r is the rank,
+    /// %h the host, %p the process id of csprof, %j the job, %q{VAR} a variable; a folder, such as
+    /// prof/, gets HOST.RANK.csprof of each rank
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file if it exists
@@ -283,7 +286,7 @@ impl Record {
             return Err(WrongUsage("no program to run".into()).into());
         };
         let patience = self.wait.map(|seconds| Duration::from_secs(seconds.into()));
-        let output = Output::new(self.output.as_deref(), program, self.force)
+        let output = Output::of_run(self.output.as_deref(), program, self.force)
             .map_err(exit_code::before_program)?;
         running::remove_what_is_left();
         let recording = launch::record(&self.command, settings, patience, (&self.schedule).into())

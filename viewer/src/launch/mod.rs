@@ -14,6 +14,7 @@
 //! gather       all arenas → profile    metrics    which samples are of which source
 //! generated    names of code that processes generated while they ran
 //! running      which runs go on, and what they have sampled so far
+//! file_name    patterns of its name         ranks    which of a job left nothing
 //! output       where the profile goes       kernel_events   names of perf events
 //! ```
 //!
@@ -27,6 +28,7 @@ pub mod arena_read;
 pub mod check;
 pub mod collector_file;
 pub mod control;
+pub mod file_name;
 pub mod gather;
 pub mod generated;
 pub mod inherited;
@@ -38,6 +40,7 @@ mod metrics;
 pub mod output;
 pub mod plan;
 mod python;
+pub mod ranks;
 pub mod run_dir;
 mod run_file;
 pub mod running;
@@ -59,7 +62,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use csprof_format::arena::FLAG_EXECED;
+use csprof_format::arena::{ArenaHeader, FLAG_EXECED};
 use csprof_format::launch::Detail;
 use csprof_format::profile::{Exit, Profile, RunInfo};
 
@@ -181,6 +184,7 @@ pub fn record(
                 .into(),
         );
     }
+    run.info.warnings.extend(ranks::missing(&headers_of(&arenas), run.pid));
     arenas.iter_mut().for_each(|arena| second_mappings.enter(arena));
     let profile = gather_files(&run, arenas, &run_dir);
     let copies = run_dir.copies(&profile);
@@ -280,11 +284,20 @@ pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
             _ => machine::monotonic_ns(),
         };
         run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
+        if running == 0 {
+            run.info.warnings.extend(ranks::missing(&headers_of(&arenas), run.pid));
+        }
+    } else {
+        run.info.warnings.extend(ranks::missing(&headers_of(&arenas), run.pid));
     }
     run.info.warnings.extend(control::told(&run_dir, run.start_ns, run.info.duration_ns));
     let profile = gather_files(&run, arenas, &run_dir);
     let copies = run_dir.copies(&profile);
     Ok((profile, copies))
+}
+
+fn headers_of(arenas: &[Arena]) -> Vec<ArenaHeader> {
+    arenas.iter().map(|arena| arena.header).collect()
 }
 
 /// Gathers arenas with what their processes wrote of generated code.

@@ -10,6 +10,8 @@ use csprof_format::error::{Error, ErrorKind};
 use csprof_format::profile::Profile;
 use csprof_format::write;
 
+use super::file_name::{self, FileName};
+
 /// Ending of saved profiles.
 pub const SUFFIX: &str = "csprof";
 
@@ -38,20 +40,31 @@ impl Output {
         }
         let name = match asked {
             Some(path) => path.to_path_buf(),
-            None => {
-                let mut name = Path::new(program).file_name().unwrap_or(program).to_owned();
-                name.push(".");
-                name.push(SUFFIX);
-                PathBuf::from(name)
-            }
+            None => PathBuf::from(file_name::of_program(program)),
         };
-        let path = std::path::absolute(&name)?;
-        let output = Self { path, numbered: asked.is_none(), overwrite };
+        Self::at(&name, asked.is_none(), overwrite)
+    }
+
+    /// The same of `record`: what is asked may be a pattern, or a folder.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Output::new`] and of [`file_name`](file_name::file_name).
+    pub fn of_run(asked: Option<&Path>, program: &OsStr, overwrite: bool) -> anyhow::Result<Self> {
+        let Some(asked) = asked.filter(|path| path.as_os_str() != "-") else {
+            return Self::new(asked, program, overwrite);
+        };
+        let FileName { path, is_chosen_here } = file_name::file_name(asked, program)?;
+        Self::at(&path, is_chosen_here, overwrite)
+    }
+
+    fn at(name: &Path, numbered: bool, overwrite: bool) -> anyhow::Result<Self> {
+        let output = Self { path: std::path::absolute(name)?, numbered, overwrite };
         output.check_folder()?;
         if output.path.is_dir() {
             bail!("{}: is a folder; name a file in it", name.display());
         }
-        if asked.is_some() && !overwrite && output.path.symlink_metadata().is_ok() {
+        if !numbered && !overwrite && output.path.symlink_metadata().is_ok() {
             bail!("{}: exists already; -f replaces it, or choose another name", name.display());
         }
         Ok(output)
