@@ -47,6 +47,7 @@ mod endings;
 mod generated;
 /// What profilers stumble over: one program for each, in several variants.
 mod hazards;
+mod jobs;
 /// Signals that csprof uses and the program, too.
 mod signals;
 

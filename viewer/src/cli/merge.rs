@@ -7,20 +7,23 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use csprof_format::profile as saved;
+use csprof_format::profile::{self as saved, GENERATED_CODE, SymbolSource};
 
 use super::exit_code;
 use super::open::ProfileFiles;
+use super::record::resolve;
 use super::saved_stages::SavedStages;
 use crate::launch::output::Output;
 use crate::launch::ranks;
 use crate::print;
+use crate::symbols::files::DiskFiles;
 use crate::views::number::{Form, counted};
 
 const EXAMPLES: &str = "\
 Runs keep their processes, ranks, threads and epochs apart: `rank = 1` refines to one of them, and \
 csprof info lists them. Samples, losses, returns and CPU times are those of all runs together. \
-All runs must be of the same sources and periods; csprof diff compares runs that are not.
+All runs must be of the same sources and periods; csprof diff compares runs that are not. Names that \
+ranks have left for later are found once for all, if the files that ran are on this machine.
 
 Examples:
   csprof merge -o all.csprof rank0.csprof rank1.csprof
@@ -40,8 +43,21 @@ pub struct Merge {
     /// Say which of so many ranks, from 0, are in none of the profiles
     #[arg(long, value_name = "N")]
     expect_ranks: Option<u32>,
+    /// Find no names for profiles of `record --symbols=later`
+    #[arg(long)]
+    no_symbols: bool,
     #[command(flatten)]
     parts: ProfileFiles,
+}
+
+/// Whether somebody has looked for the names of a profile's functions.
+fn names_were_sought(part: &saved::Profile) -> bool {
+    let mut modules = part.frames.iter().filter_map(|frame| frame.module);
+    modules.all(|module| {
+        let module = &part.modules[module.index()];
+        module.symbols != SymbolSource::NotAsked
+            || *part.strings[module.path.index()] == *GENERATED_CODE
+    })
 }
 
 impl Merge {
@@ -64,7 +80,15 @@ impl Merge {
         }
         // Before the work, so that nobody waits in vain.
         let output = Output::new(Some(&self.output), self.output.as_os_str(), self.force)?;
-        let mut merged = self.parts.merged(SavedStages::default())?;
+        let mut lacks_names = false;
+        let mut look = |part: &saved::Profile| lacks_names |= !names_were_sought(part);
+        let mut merged = self.parts.merged_looking(SavedStages::default(), &mut look)?;
+        if lacks_names && !self.no_symbols {
+            let files = DiskFiles::from_environment(&[]);
+            let warnings = resolve(&mut merged, &files, &|| false);
+            merged.run.warnings.extend(warnings);
+            files.remember();
+        }
         let missing = missing_ranks(&merged, self.expect_ranks);
         merged.run.warnings.extend(missing.clone());
         output.save(&merged)?;

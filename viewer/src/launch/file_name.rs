@@ -47,6 +47,21 @@ pub fn place_here() -> Option<Place> {
     })
 }
 
+/// The job of this process, by its environment.
+#[must_use]
+pub fn job_here() -> Option<String> {
+    let filled = |name: &&str| std::env::var(name).ok().filter(|id| !id.is_empty());
+    JOB_IDS.iter().find_map(filled)
+}
+
+/// What the profile of a rank is called in a folder.
+#[must_use]
+pub fn of_rank(host: &str, rank: u32) -> PathBuf {
+    let mut name = component(host.as_bytes());
+    name.extend_from_slice(format!(".{rank}.{SUFFIX}").as_bytes());
+    OsString::from_vec(name).into()
+}
+
 /// The file that `asked` means for this process, which runs `program`. A folder that it names is
 /// made.
 ///
@@ -62,14 +77,19 @@ pub fn file_name(asked: &Path, program: &OsStr) -> Result<FileName> {
     if name.is_chosen_here
         && let Some(folder) = name.path.parent()
     {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("{}: this folder cannot be made", folder.display()))?;
+        make_folder(folder)?;
     }
     Ok(name)
 }
 
+pub(super) fn make_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)
+        .with_context(|| format!("{}: this folder cannot be made", folder.display()))
+}
+
 /// The name that a program gives its profile.
-pub(super) fn of_program(program: &OsStr) -> OsString {
+#[must_use]
+pub fn of_program(program: &OsStr) -> OsString {
     let mut name = Path::new(program).file_name().unwrap_or(program).to_owned();
     name.push(".");
     name.push(SUFFIX);
@@ -82,8 +102,8 @@ impl Facts<'_> {
         let path = PathBuf::from(name);
         if path.as_os_str().as_bytes().ends_with(b"/") || path.is_dir() {
             let name = match self.place {
-                Some(place) => self.one_component(&self.host, place.rank),
-                None => of_program(program),
+                Some(place) => of_rank(&self.host, place.rank),
+                None => of_program(program).into(),
             };
             return Ok(FileName { path: path.join(name), is_chosen_here: true });
         }
@@ -105,12 +125,6 @@ impl Facts<'_> {
             );
         }
         Ok(FileName { path, is_chosen_here: false })
-    }
-
-    fn one_component(&self, host: &str, rank: u32) -> OsString {
-        let mut name = component(host.as_bytes());
-        name.extend_from_slice(format!(".{rank}.{SUFFIX}").as_bytes());
-        OsString::from_vec(name)
     }
 
     fn expanded(&self, asked: &Path) -> Result<Expanded> {

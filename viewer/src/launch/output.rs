@@ -1,14 +1,14 @@
 //! Where the profile goes: a name that is free, in a folder that can be written to; known before
 //! the program runs, because nobody likes to hear afterwards that an hour was in vain.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use csprof_format::error::{Error, ErrorKind};
-use csprof_format::profile::Profile;
-use csprof_format::write;
+use csprof_format::profile::{Profile, RunInfo};
+use csprof_format::{read, write};
 
 use super::file_name::{self, FileName};
 
@@ -68,6 +68,43 @@ impl Output {
             bail!("{}: exists already; -f replaces it, or choose another name", name.display());
         }
         Ok(output)
+    }
+
+    /// The same as another csprof has decided it.
+    #[must_use]
+    pub fn decided(path: PathBuf, numbered: bool, overwrite: bool) -> Self {
+        Self { path, numbered, overwrite }
+    }
+
+    /// This decision as arguments of a command line: see [`decided`](Self::decided).
+    #[must_use]
+    pub fn arguments(&self) -> Vec<OsString> {
+        let flags = [(self.numbered, "--numbered"), (self.overwrite, "--overwrite")];
+        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag.into());
+        flags.chain(["--".into(), self.path.clone().into()]).collect()
+    }
+
+    /// The file, among those that this names, which has this run already.
+    #[must_use]
+    pub fn has(&self, run: &RunInfo) -> Option<PathBuf> {
+        let further = (1..).map(|number| numbered(&self.path, number));
+        let names = std::iter::once(self.path.clone()).chain(further);
+        let mut names = names.take_while(|path| path.exists()).take(if self.numbered {
+            usize::MAX
+        } else {
+            1
+        });
+        names.find(|path| read::open(path).is_ok_and(|saved| saved.run.id() == run.id()))
+    }
+
+    /// A name in a folder, which is made, or the next name if a file has that.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be made or written to.
+    pub fn numbered_in(folder: &Path, name: &Path) -> anyhow::Result<Self> {
+        file_name::make_folder(folder)?;
+        Self::at(&folder.join(name), true, false)
     }
 
     fn check_folder(&self) -> anyhow::Result<()> {

@@ -14,13 +14,14 @@ struct Job {
     local_ranks: u32,
 }
 
-/// Says of each job of the run which of its ranks left nothing. Where the run's own program
-/// (`program`) is a rank, csprof was started for each of them, and holds this one only.
-pub(super) fn missing(headers: &[ArenaHeader], program: Option<u32>) -> Vec<String> {
-    let is_rank = |pid| headers.iter().any(|header| header.pid == pid && header.rank_plus_one > 0);
-    if program.is_some_and(is_rank) {
+/// Says of each job of the run which of its ranks left nothing. Where what the `recorder`, a csprof,
+/// has started is a rank, there is one for each of them, and its run holds this one only.
+pub(super) fn missing(headers: &[ArenaHeader], recorder: Option<u32>) -> Vec<String> {
+    let mut ranks = headers.iter().filter(|header| header.rank_plus_one > 0);
+    if ranks.any(|header| Some(header.parent_pid) == recorder) {
         return Vec::new();
     }
+    let is_rank = |pid| headers.iter().any(|header| header.pid == pid && header.rank_plus_one > 0);
     // Who started ranks and is none: mpirun, or what it has on each node. A run may have several.
     let mut jobs: BTreeMap<u32, Job> = BTreeMap::new();
     for header in headers.iter().filter(|header| !is_rank(header.parent_pid)) {
