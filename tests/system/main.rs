@@ -47,7 +47,6 @@ mod endings;
 mod generated;
 /// What profilers stumble over: one program for each, in several variants.
 mod hazards;
-mod jobs;
 /// Signals that csprof uses and the program, too.
 mod signals;
 
@@ -57,6 +56,8 @@ mod signals;
 mod bad_input;
 /// Two profiles compared, and several as one.
 mod diff;
+/// Ranks of jobs, and how these end.
+mod jobs;
 /// Programs that are looked at while they run.
 mod live;
 /// Reports and exports of several metrics.

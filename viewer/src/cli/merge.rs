@@ -92,7 +92,9 @@ impl Merge {
         let missing = missing_ranks(&merged, self.expect_ranks);
         merged.run.warnings.extend(missing.clone());
         output.save(&merged)?;
-        missing.iter().try_for_each(|missing| print::message(format_args!("warning: {missing}")))?;
+        missing
+            .iter()
+            .try_for_each(|missing| print::message(format_args!("warning: {missing}")))?;
         let form = Form::Unicode;
         let samples = merged.nodes.total_samples();
         print::message(format_args!(

@@ -72,7 +72,9 @@ impl Salvage {
                 return self.save_all(folder.as_deref().unwrap_or(Path::new(".")));
             }
             (None, None) => return list(&self.left()),
-            _ => return Err(exit_code::WrongUsage("-o needs the run folder, or --all".into()).into()),
+            _ => {
+                return Err(exit_code::WrongUsage("-o needs the run folder, or --all".into()).into());
+            }
         }
         Ok(exit_code::DONE)
     }

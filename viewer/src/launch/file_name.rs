@@ -206,9 +206,11 @@ impl<'p> Part<'p> {
     /// Why nothing stands for it here, and what to do.
     fn why_unknown(&self) -> String {
         match self {
-            Self::Rank => "%r: no launcher gave csprof a rank; put csprof behind it (mpirun … csprof \
+            Self::Rank => {
+                "%r: no launcher gave csprof a rank; put csprof behind it (mpirun … csprof \
                            record …), or use %p, the process id"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::Job => "%j: no batch system or launcher named a job; %q{VAR} is the value of a \
                           variable"
                 .to_owned(),

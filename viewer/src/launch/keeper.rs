@@ -30,8 +30,9 @@ pub const SUBCOMMAND: &str = "keep-run";
 /// What csprof says when there is nothing to keep any more.
 const DISMISSED: &[u8] = b"d";
 
-/// How often the keeper looks whether processes of the run go on.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often the keeper looks whether processes of the run go on: often at first, for they are mostly
+/// killed with csprof.
+const LOOKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
 /// The keeper, from the side of the csprof that it stands by. It is dismissed when dropped.
 #[derive(Debug)]
@@ -86,11 +87,13 @@ pub fn wait_for_kill() -> io::Result<bool> {
 /// Waits until no process of the run in this folder goes on; returns whether the folder is there.
 #[must_use]
 pub fn wait_for_processes(run_dir: &Path) -> bool {
+    let [mut pause, longest] = LOOKS;
     loop {
         let Ok(run_dir) = RunDir::open(run_dir) else { return false };
         if mapping_processes(&run_dir).is_empty() {
             return true;
         }
-        thread::sleep(LOOK);
+        thread::sleep(pause);
+        pause = (pause * 2).min(longest);
     }
 }

@@ -89,11 +89,9 @@ impl Output {
     pub fn has(&self, run: &RunInfo) -> Option<PathBuf> {
         let further = (1..).map(|number| numbered(&self.path, number));
         let names = std::iter::once(self.path.clone()).chain(further);
-        let mut names = names.take_while(|path| path.exists()).take(if self.numbered {
-            usize::MAX
-        } else {
-            1
-        });
+        let most = if self.numbered { usize::MAX } else { 1 };
+        // Who opens a pipe may wait for ever.
+        let mut names = names.take(most).take_while(|path| path.is_file());
         names.find(|path| read::open(path).is_ok_and(|saved| saved.run.id() == run.id()))
     }
 
@@ -211,6 +209,26 @@ mod tests {
         let error = Output::new(Some("/no/such/run.csprof".as_ref()), "xz".as_ref(), false);
         let text = error.unwrap_err().to_string();
         assert_eq!(text, "/no/such: there is no such folder to save the profile in");
+    }
+
+    #[test]
+    fn a_run_that_is_saved_already_is_found_among_the_numbered_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node7.3.csprof");
+        let output = Output::decided(path, true, false);
+        let named = |host: &str| {
+            let mut profile = small_profile();
+            profile.run.host = host.to_owned();
+            profile
+        };
+        assert_eq!(output.has(&named("one").run), None);
+        let saved = ["one", "two"].map(|host| output.save(&named(host)).unwrap());
+        assert_eq!(output.has(&named("two").run), Some(saved[1].clone()));
+        assert_eq!(output.has(&named("three").run), None);
+        // Of a name that was asked for, there is one.
+        let asked = Output { numbered: false, ..output };
+        assert_eq!(asked.has(&named("two").run), None);
+        assert_eq!(asked.arguments(), ["--".into(), asked.path.clone().into_os_string()]);
     }
 
     fn small_profile() -> Profile {

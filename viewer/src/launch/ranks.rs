@@ -17,14 +17,15 @@ struct Job {
 /// Says of each job of the run which of its ranks left nothing. Where what the `recorder`, a csprof,
 /// has started is a rank, there is one for each of them, and its run holds this one only.
 pub(super) fn missing(headers: &[ArenaHeader], recorder: Option<u32>) -> Vec<String> {
-    let mut ranks = headers.iter().filter(|header| header.rank_plus_one > 0);
-    if ranks.any(|header| Some(header.parent_pid) == recorder) {
+    // One of one may be a shell or mpirun that a batch system has started.
+    let has_peers = |header: &&ArenaHeader| header.rank_plus_one > 0 && header.ranks != 1;
+    if headers.iter().filter(has_peers).any(|header| Some(header.parent_pid) == recorder) {
         return Vec::new();
     }
-    let is_rank = |pid| headers.iter().any(|header| header.pid == pid && header.rank_plus_one > 0);
+    let is_rank = |pid| headers.iter().filter(has_peers).any(|header| header.pid == pid);
     // Who started ranks and is none: mpirun, or what it has on each node. A run may have several.
     let mut jobs: BTreeMap<u32, Job> = BTreeMap::new();
-    for header in headers.iter().filter(|header| !is_rank(header.parent_pid)) {
+    for header in headers.iter().filter(has_peers).filter(|of| !is_rank(of.parent_pid)) {
         let Some(rank) = header.rank_plus_one.checked_sub(1) else { continue };
         let job = jobs.entry(header.parent_pid).or_default();
         job.present.insert(rank);
@@ -45,8 +46,8 @@ impl Job {
             "they ran on other nodes, and csprof sees the processes of its own; put it behind the \
              launcher: mpirun … csprof record -o prof/ PROG"
         } else {
-            "they left nothing: they ended at once, cleared their environment, or ran on another \
-             node, where csprof is only behind the launcher: mpirun … csprof record -o prof/ PROG"
+            "a rank leaves nothing if it ends at once, clears its environment, or runs on another node \
+             than csprof, which is on all nodes behind the launcher: mpirun … csprof record -o prof/ PROG"
         };
         Some(format!("{missing}; {why}"))
     }
@@ -95,7 +96,46 @@ pub fn absent_list(present: &BTreeSet<u32>, ranks: u32) -> Option<(String, u32)>
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
+    use super::super::arena_bytes::ArenaBytes;
+    use super::super::arena_read::read_header;
     use super::*;
+
+    /// Rank, its process, that process's parent, ranks of the job, those on the node.
+    fn job(ranks: &[(u32, u32, u32)], all: u32, local: u32) -> Vec<ArenaHeader> {
+        let header = |&(rank, pid, parent_pid): &(u32, u32, u32)| {
+            let bytes = ArenaBytes::new(pid, 1, 2).bytes;
+            let mut header = read_header(&mut Cursor::new(bytes)).unwrap();
+            header.parent_pid = parent_pid;
+            (header.rank_plus_one, header.ranks, header.local_ranks) = (rank + 1, all, local);
+            header
+        };
+        ranks.iter().map(header).collect()
+    }
+
+    #[test]
+    fn jobs_of_a_run_are_those_of_its_launchers() {
+        let csprof = Some(10);
+        // Two launchers, 20 and 30; a rank's own child has its rank.
+        let first = [(0, 21, 20), (0, 22, 21), (2, 23, 20)];
+        let second = [(0, 31, 30), (1, 32, 30)];
+        let run = [job(&first, 3, 0), job(&second, 2, 0)].concat();
+        let told = missing(&run, csprof);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].starts_with("rank 1 of 3 is missing; a rank leaves nothing if"),
+            "{told:?}"
+        );
+        let elsewhere = missing(&job(&second, 4, 2), csprof);
+        assert!(
+            elsewhere[0].starts_with("ranks 2 and 3 of 4 are missing; they ran on other nodes")
+        );
+        // csprof behind the launcher, and a launcher that is one of one itself.
+        assert_eq!(missing(&job(&[(1, 11, 10)], 4, 0), csprof), [""; 0]);
+        let interactive = [job(&[(0, 20, 10)], 1, 1), job(&first, 3, 0)].concat();
+        assert_eq!(missing(&interactive, csprof).len(), 1);
+    }
 
     fn told(present: &[u32], ranks: u32) -> Option<String> {
         absent(&present.iter().copied().collect(), ranks)
