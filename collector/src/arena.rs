@@ -82,6 +82,7 @@ impl Arena {
             }
         });
         let header = header?.cast::<ArenaHeader>();
+        let place = config::place();
         let value = ArenaHeader {
             magic: [0; 8],
             version: ARENA_VERSION,
@@ -96,7 +97,7 @@ impl Arena {
             end_ns: 0,
             used: EXTENT_ALIGN,
             threads: 0,
-            rank_plus_one: config::rank().map_or(0, |rank| rank.saturating_add(1)),
+            rank_plus_one: place.map_or(0, |place| place.rank.saturating_add(1)),
             losses: [0; csprof_format::arena::REASON_SLOTS],
             foreign_signals: 0,
             left_out: [0; csprof_format::arena::LEFT_OUT_SLOTS],
@@ -110,6 +111,8 @@ impl Arena {
             sources: core::array::from_fn(|number| {
                 sources.get(number).map_or(SourceRecord::NONE, SourceRecord::of)
             }),
+            ranks: place.and_then(|place| place.ranks).unwrap_or(0),
+            local_ranks: place.and_then(|place| place.local_ranks).unwrap_or(0),
         };
         // SAFETY: a fresh page, large enough (asserted in format) and page-aligned, that nobody
         // else looks at before the magic is there.

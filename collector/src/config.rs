@@ -5,6 +5,7 @@ use alloc::borrow::ToOwned;
 use alloc::ffi::CString;
 use core::ffi::CStr;
 
+use csprof_format::launch::job::Place;
 use csprof_format::launch::{self, SampleSources, Shares};
 
 use crate::sys;
@@ -38,15 +39,15 @@ impl Config {
     /// The settings, or `None` where csprof did not launch this program.
     #[must_use]
     pub fn from_environment() -> Option<Self> {
-        let run_dir = launch_variable(launch::RUN_DIR)?.to_owned();
+        let run_dir = variable(launch::RUN_DIR)?.to_owned();
         if run_dir.is_empty() {
             return None;
         }
-        let flag = |name| launch_variable(name).is_some_and(|value| value.to_bytes() == b"1");
-        let sources = launch_variable(launch::SOURCE)
+        let flag = |name| variable(name).is_some_and(|value| value.to_bytes() == b"1");
+        let sources = variable(launch::SOURCE)
             .and_then(|text| SampleSources::parse(text.to_str().ok()?))
             .unwrap_or(SampleSources::DEFAULT);
-        let bytes = |name| launch_variable(name)?.to_str().ok()?.parse().ok();
+        let bytes = |name| variable(name)?.to_str().ok()?.parse().ok();
         let memory = bytes(launch::MEMORY).unwrap_or(u64::MAX);
         let times = bytes(launch::TIMES).unwrap_or(0);
         let text = sys::read_link(&path_in(&run_dir, launch::SHARES));
@@ -82,37 +83,23 @@ fn path_in(folder: &CStr, name: &str) -> CString {
     CString::new(path).unwrap_or_default()
 }
 
-fn launch_variable(name: &str) -> Option<&'static CStr> {
-    let mut bytes = name.as_bytes().to_vec();
-    bytes.push(0);
-    variable(CStr::from_bytes_with_nul(&bytes).ok()?)
-}
-
-/// The rank that an MPI library or a job launcher gave this process. Setup side.
+/// Where a launcher put this process in its job. Setup side.
 #[must_use]
-pub fn rank() -> Option<u32> {
-    const NAMES: [&CStr; 6] = [
-        c"OMPI_COMM_WORLD_RANK",
-        c"PMIX_RANK",
-        c"PMI_RANK",
-        c"MPI_LOCALRANKID",
-        c"SLURM_PROCID",
-        c"FLUX_TASK_RANK",
-    ];
-    NAMES.iter().find_map(|name| variable(name)?.to_str().ok()?.parse().ok())
+pub fn place() -> Option<Place> {
+    Place::of(|name| variable(name).map(CStr::to_bytes))
 }
 
 /// The value of an environment variable. Setup side, before the program's `main`, and in a forked
 /// child.
 #[expect(unsafe_code, reason = "strings of the environment")]
-fn variable(name: &CStr) -> Option<&'static CStr> {
+fn variable(name: &str) -> Option<&'static CStr> {
     // SAFETY: there is no other thread yet that could change the environment, and the value is used
     // before the program goes on.
     let mut strings = unsafe { c_library::strings(c_library::environment()) };
     strings.find_map(|string| {
         // SAFETY: as above.
         let string = unsafe { CStr::from_ptr(string) };
-        let value = string.to_bytes().strip_prefix(name.to_bytes())?.strip_prefix(b"=")?;
+        let value = string.to_bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
         let start = string.count_bytes() - value.len();
         CStr::from_bytes_with_nul(string.to_bytes_with_nul().get(start..)?).ok()
     })

@@ -34,7 +34,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 10;
+pub const ARENA_VERSION: u32 = 11;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -113,6 +113,10 @@ pub struct ArenaHeader {
     pub returned: u64,
     /// The sources, by number of their metric.
     pub sources: [SourceRecord; MAX_SOURCES],
+    /// Ranks of the job; 0 if that is not known.
+    pub ranks: u32,
+    /// Of these, those on this node; 0 if that is not known.
+    pub local_ranks: u32,
 }
 
 /// A sample source of the process.
@@ -163,7 +167,7 @@ pub const FLAG_EXECED: u32 = 2;
 /// [`ArenaHeader::flags`]: the times of samples are kept, as far as there is room.
 pub const FLAG_TIMES: u32 = 4;
 
-const _: () = assert!(size_of::<ArenaHeader>() == 1696);
+const _: () = assert!(size_of::<ArenaHeader>() == 1704);
 
 /// Room for reasons in [`ArenaHeader::left_out`].
 pub const LEFT_OUT_SLOTS: usize = 8;

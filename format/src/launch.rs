@@ -7,6 +7,7 @@
 
 pub mod control;
 mod event;
+pub mod job;
 mod source;
 
 pub use self::event::{KernelEvent, LABEL_BYTES, Label};

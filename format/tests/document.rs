@@ -200,7 +200,7 @@ fn arena_records_have_the_stated_layout() {
         fields!(ArenaHeader: magic, version, pid, parent_pid, forked, source_count, flags,
             start_unix_ns, start_ns, end_ns, used, threads, rank_plus_one, losses, foreign_signals,
             left_out, left_out_names, cpu_before_ns, cpu_ns, unsampled_threads, table_bytes,
-            private_bytes, returned, sources)
+            private_bytes, returned, sources, ranks, local_ranks)
     );
     assert_eq!(
         rows("### Extent header"),

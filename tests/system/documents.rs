@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use csprof_format::launch::job::LAUNCHERS;
 use csprof_tests::binary::csprof;
 use csprof_tests::sources::root;
 use csprof_tests::workshop::Workshop;
@@ -135,6 +136,16 @@ fn scripts_are_told_of_each_key_and_column() {
                 assert!(missing.is_empty() && !found.is_empty(), "{given:?}: {missing:?}");
             }
         }
+    }
+}
+
+#[test]
+fn the_guide_names_the_variables_of_all_launchers() {
+    let guide = fs::read_to_string(root().join("docs/guide.md")).unwrap();
+    let (_, section) = guide.split_once("### Jobs\n").unwrap();
+    for launcher in LAUNCHERS {
+        let name = format!("`{}`", launcher.rank);
+        assert!(section.contains(&name), "{name}");
     }
 }
 

@@ -56,6 +56,8 @@ mod signals;
 mod bad_input;
 /// Two profiles compared, and several as one.
 mod diff;
+/// Ranks of jobs, and how these end.
+mod jobs;
 /// Programs that are looked at while they run.
 mod live;
 /// Reports and exports of several metrics.

@@ -115,6 +115,7 @@ impl Demo {
                 sampling,
                 None,
                 Plan::default(),
+                &output.arguments(),
             )
         });
         Ok((recording.map_err(exit_code::before_program)?, output))

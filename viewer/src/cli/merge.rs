@@ -1,26 +1,33 @@
 //! `csprof merge`
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use csprof_format::profile::{self as saved, GENERATED_CODE, SymbolSource};
 
 use super::exit_code;
 use super::open::ProfileFiles;
+use super::record::resolve;
 use super::saved_stages::SavedStages;
 use crate::launch::output::Output;
+use crate::launch::ranks;
 use crate::print;
+use crate::symbols::files::DiskFiles;
 use crate::views::number::{Form, counted};
 
 const EXAMPLES: &str = "\
 Runs keep their processes, ranks, threads and epochs apart: `rank = 1` refines to one of them, and \
 csprof info lists them. Samples, losses, returns and CPU times are those of all runs together. \
-All runs must be of the same sources and periods; csprof diff compares runs that are not.
+All runs must be of the same sources and periods; csprof diff compares runs that are not. Names that \
+ranks have left for later are found once for all, if the files that ran are on this machine.
 
 Examples:
   csprof merge -o all.csprof rank0.csprof rank1.csprof
+  csprof merge -o all.csprof --expect-ranks 64 prof/*.csprof
   csprof merge -f -o all.csprof run.*.csprof && csprof view all.csprof";
 
 /// Make one profile of several
@@ -33,8 +40,24 @@ pub struct Merge {
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
+    /// Say which of so many ranks, from 0, are in none of the profiles
+    #[arg(long, value_name = "N")]
+    expect_ranks: Option<u32>,
+    /// Find no names for profiles of `record --symbols=later`
+    #[arg(long)]
+    no_symbols: bool,
     #[command(flatten)]
     parts: ProfileFiles,
+}
+
+/// Whether somebody has looked for the names of a profile's functions.
+fn names_were_sought(part: &saved::Profile) -> bool {
+    let mut modules = part.frames.iter().filter_map(|frame| frame.module);
+    modules.all(|module| {
+        let module = &part.modules[module.index()];
+        module.symbols != SymbolSource::NotAsked
+            || *part.strings[module.path.index()] == *GENERATED_CODE
+    })
 }
 
 impl Merge {
@@ -57,8 +80,21 @@ impl Merge {
         }
         // Before the work, so that nobody waits in vain.
         let output = Output::new(Some(&self.output), self.output.as_os_str(), self.force)?;
-        let merged = self.parts.merged(SavedStages::default())?;
+        let mut lacks_names = false;
+        let mut look = |part: &saved::Profile| lacks_names |= !names_were_sought(part);
+        let mut merged = self.parts.merged_looking(SavedStages::default(), &mut look)?;
+        if lacks_names && !self.no_symbols {
+            let files = DiskFiles::from_environment(&[]);
+            let warnings = resolve(&mut merged, &files, &|| false);
+            merged.run.warnings.extend(warnings);
+            files.remember();
+        }
+        let missing = missing_ranks(&merged, self.expect_ranks);
+        merged.run.warnings.extend(missing.clone());
         output.save(&merged)?;
+        missing
+            .iter()
+            .try_for_each(|missing| print::message(format_args!("warning: {missing}")))?;
         let form = Form::Unicode;
         let samples = merged.nodes.total_samples();
         print::message(format_args!(
@@ -69,4 +105,20 @@ impl Merge {
         ))?;
         Ok(exit_code::DONE)
     }
+}
+
+/// Which ranks are in none of the runs, of so many, or else below the greatest that is in one.
+fn missing_ranks(merged: &saved::Profile, expected: Option<u32>) -> Option<String> {
+    let ranks = merged.processes.iter().filter_map(|process| process.rank);
+    let present: BTreeSet<u32> = ranks.collect();
+    if let Some(expected) = expected {
+        return ranks::absent(&present, expected);
+    }
+    let (list, count) = ranks::absent_list(&present, *present.last()?)?;
+    let ranks = if count == 1 { "rank" } else { "ranks" };
+    let last = present.last()?;
+    Some(format!(
+        "no profile of {ranks} {list} is among these, and one of rank {last} is; --expect-ranks N says \
+         how many there should be"
+    ))
 }

@@ -12,6 +12,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::settings::Settings;
+use crate::launch::keeper;
 
 mod amount_of_time;
 mod appearance;
@@ -30,6 +31,7 @@ mod export;
 mod header;
 mod help;
 mod info;
+mod keep;
 mod kept_sources;
 mod ledger;
 mod live;
@@ -70,6 +72,7 @@ pub use export::Export;
 pub use header::Header;
 pub use help::Help;
 pub use info::Info;
+pub use keep::KeepRun;
 pub use ledger::Ledger;
 pub use man::ManPages;
 pub use merge::Merge;
@@ -128,6 +131,8 @@ enum Command {
     Demo(Demo),
     #[command(name = demo::PROGRAM, hide = true)]
     DemoProgram(DemoProgram),
+    #[command(name = keeper::SUBCOMMAND, hide = true)]
+    KeepRun(KeepRun),
     Symbolize(Symbolize),
     Salvage(Salvage),
     Cache(CacheOf),
@@ -155,7 +160,16 @@ impl Cli {
             read => read?,
         };
         // What has to do with neither profiles nor programs works whatever the file says.
-        let needs_none = ["events", "header", "help", "completions", "man", "cache", demo::PROGRAM];
+        let needs_none = [
+            "events",
+            "header",
+            "help",
+            "completions",
+            "man",
+            "cache",
+            demo::PROGRAM,
+            keeper::SUBCOMMAND,
+        ];
         if given.subcommand_name().is_some_and(|name| needs_none.contains(&name)) {
             return Self::from_arg_matches(&read(Self::command())?);
         }
@@ -209,6 +223,7 @@ impl Cli {
             Command::Merge(merge) => merge.run(),
             Command::Demo(demo) => demo.run(self.appearance, &self.settings),
             Command::DemoProgram(program) => program.run(),
+            Command::KeepRun(keep) => keep.run(),
             Command::Symbolize(symbolize) => symbolize.run(),
             Command::Salvage(salvage) => salvage.run(),
             Command::Cache(cache) => cache.run(),

@@ -160,6 +160,19 @@ impl ProfileFiles {
     ///
     /// When a file cannot be read, or they do not go together.
     pub(super) fn merged(&self, saved: SavedStages) -> Result<saved::Profile> {
+        self.merged_looking(saved, &mut |_| {})
+    }
+
+    /// The same, looking at each of the profiles.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ProfileFiles::merged`].
+    pub(super) fn merged_looking(
+        &self,
+        saved: SavedStages,
+        look: &mut dyn FnMut(&saved::Profile),
+    ) -> Result<saved::Profile> {
         let mut progress = Progress::new("reading profiles");
         let mut merger = Merger::new(Agreement::SameMetrics);
         let mut stages = CommonStages::default();
@@ -168,6 +181,7 @@ impl ProfileFiles {
             let profile = read_profile(file, self.salvage)?;
             let name = file.display().to_string();
             stages.add(&name, &profile);
+            look(&profile);
             merger.add(&name, profile)?;
         }
         drop(progress);

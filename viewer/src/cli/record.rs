@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use csprof_format::launch::{MAX_SOURCES, Refused, SampleSource, SampleSources, Unit};
 use csprof_format::profile::{self as saved, Exit, GENERATED_CODE};
 use csprof_format::write;
@@ -54,6 +54,7 @@ Examples:
   csprof record -e alloc -e leak ./server     who asks for memory, and who never gives it back?
   csprof record --delay 30s --duration 10s ./server     ten seconds of it, without its start
   csprof record -p 4711 --duration 10s        ten seconds of what runs already, from outside
+  mpirun -np 64 csprof record -o prof/ ./solver     a file for each rank; csprof merge makes one
 
 The exit status is that of PROG, 128 + signal if it was killed; 127 if there is no PROG, 126 if it \
 cannot be executed, 125 if csprof failed before it began, 1 if PROG succeeded and its profile could \
@@ -65,7 +66,9 @@ in PROG, as far as it can tell, is in docs/what-csprof-changes.md.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Record {
-    /// File to save; without it PROG.csprof, or PROG.1.csprof if that exists
+    /// File to save; without it PROG.csprof, or PROG.1.csprof if that exists. In it %r is the rank,
+    /// %h the host, %p the process id of csprof, %j the job, %q{VAR} a variable; a folder, such as
+    /// prof/, gets HOST.RANK.csprof of each rank
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file if it exists
@@ -75,8 +78,12 @@ pub struct Record {
     sampling: Sampling,
     #[command(flatten)]
     schedule: Schedule,
-    /// Save addresses without function names; `csprof symbolize` adds them
-    #[arg(long)]
+    /// When to find the names of functions: later is once for all ranks of a job, by `csprof merge`,
+    /// or by `csprof symbolize`
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Symbols::Now)]
+    symbols: Symbols,
+    /// The same as --symbols=later
+    #[arg(long, conflicts_with = "symbols")]
     no_symbols: bool,
     /// Wait for processes that outlive the program, such as daemons: until they have ended, for so
     /// many seconds, or until Ctrl-C
@@ -96,6 +103,15 @@ pub struct Record {
     /// The program and its arguments
     #[arg(trailing_var_arg = true, required_unless_present = "pids", value_name = "PROG [ARG]")]
     command: Vec<OsString>,
+}
+
+/// When names are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Symbols {
+    /// Before the profile is saved
+    Now,
+    /// Not by this csprof: addresses are saved without names
+    Later,
 }
 
 /// When the run is sampled.
@@ -264,7 +280,7 @@ impl Record {
     ///
     /// [`WrongUsage`] if they do not.
     pub(super) fn check(&self) -> Result<(), WrongUsage> {
-        if self.no_symbols && self.kept.most().is_some() {
+        if !self.finds_names() && self.kept.most().is_some() {
             let cause = "--sources needs symbols, which tell the files of functions; leave out \
                          --no-symbols, or let csprof symbolize --sources add both";
             return Err(WrongUsage(cause.into()));
@@ -299,6 +315,11 @@ impl Record {
         given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
 
+    /// Whether names are to be found before the profile is saved.
+    fn finds_names(&self) -> bool {
+        self.symbols == Symbols::Now && !self.no_symbols
+    }
+
     /// Runs the program and saves its profile.
     ///
     /// # Errors
@@ -326,13 +347,18 @@ impl Record {
             return Err(WrongUsage("no program to run".into()).into());
         };
         let patience = self.wait.map(|seconds| Duration::from_secs(seconds.into()));
-        let output = Output::new(self.output.as_deref(), program, self.force)
+        let output = Output::of_run(self.output.as_deref(), program, self.force)
             .map_err(exit_code::before_program)?;
         running::remove_what_is_left();
-        let recording = launch::record(&self.command, settings, patience, (&self.schedule).into())
+        let mut saving = output.arguments();
+        if !self.finds_names() {
+            saving.insert(0, "--no-symbols".into());
+        }
+        let plan = Plan::from(&self.schedule);
+        let recording = launch::record(&self.command, settings, patience, plan, &saving)
             .map_err(exit_code::before_program)?;
         let status = exit_code::of_program(recording.status);
-        let saved = save(recording, &output, !self.no_symbols, self.kept.most());
+        let saved = save(recording, &output, self.finds_names(), self.kept.most());
         let (path, profile, kept) = match saved {
             Ok(saved) => saved,
             // The program's own failure tells more than ours; the message tells ours.
@@ -377,9 +403,18 @@ pub(super) fn save(
             && output.makes_a_file()
             && let Ok(path) = output.save(&recording.profile)
         {
-            let advice = format!("csprof symbolize {} adds the names later", path.display());
+            let symbolize = format!("csprof symbolize {} adds the names later", path.display());
+            let advice = match recording.keeper {
+                Some(_) => format!("csprof merge does it once for all ranks; {symbolize}"),
+                None => symbolize,
+            };
             recording.signals.saved_early(&advice);
             recording.run_dir.remove();
+            // The launcher hears of the end when csprof has ended, and the other ranks go on.
+            if recording.keeper.is_some() && !recording.status.success() {
+                let profile = Profile::from_saved(recording.profile);
+                return Ok((path, profile, vec![format!("names are left for later: {advice}")]));
+            }
             early = Some((path, ("names", "")));
         }
         // What is saved already can wait for its names.

@@ -466,6 +466,8 @@ fn arena_header(bytes: &[u8]) -> ArenaHeader {
             enabled_ns: fields.u64(),
             running_ns: fields.u64(),
         }),
+        ranks: fields.u32(),
+        local_ranks: fields.u32(),
     }
 }
 

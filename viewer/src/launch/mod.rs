@@ -14,6 +14,8 @@
 //! gather       all arenas → profile    metrics    which samples are of which source
 //! generated    names of code that processes generated while they ran
 //! running      which runs go on, and what they have sampled so far
+//! keeper       saves the profile of a rank where csprof is killed
+//! file_name    patterns of its name         ranks    which of a job left nothing
 //! output       where the profile goes       kernel_events   names of perf events
 //! outside      samples processes that run already, by perf_event alone
 //! ```
@@ -28,9 +30,11 @@ pub mod arena_read;
 pub mod check;
 pub mod collector_file;
 pub mod control;
+pub mod file_name;
 pub mod gather;
 pub mod generated;
 pub mod inherited;
+pub mod keeper;
 pub mod kernel_events;
 mod leaks;
 mod load_map;
@@ -41,8 +45,9 @@ pub mod outside;
 mod perf_event;
 pub mod plan;
 mod python;
+pub mod ranks;
 pub mod run_dir;
-mod run_file;
+pub mod run_file;
 pub mod running;
 pub mod signals;
 pub mod spawn;
@@ -62,7 +67,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use csprof_format::arena::FLAG_EXECED;
+use csprof_format::arena::{ArenaHeader, FLAG_EXECED};
 use csprof_format::launch::Detail;
 use csprof_format::profile::{Exit, Profile, RunInfo};
 
@@ -72,9 +77,11 @@ use self::gather::Run;
 use self::generated::copies::Copies;
 use self::generated::files::RunFiles;
 use self::inherited::Inherited;
+use self::keeper::Keeper;
 use self::kernel_events::Machine;
 use self::plan::{Carried, Plan};
 use self::run_dir::RunDir;
+use self::run_file::JobPlace;
 use self::signals::{SignalGuard, Toggle};
 use self::spawn::Settings;
 
@@ -93,10 +100,13 @@ pub struct Recording {
     pub signals: SignalGuard,
     /// Copies of modules that processes have left, by their names.
     pub copies: HashMap<String, File>,
+    /// Saves the profile if this csprof is killed before it has; where a launcher may do that.
+    pub keeper: Option<Keeper>,
 }
 
 /// Runs `command` with the collector and gathers its profile. `patience` is how long to wait for
-/// processes that outlive the program; without it, only for those that are just ending.
+/// processes that outlive the program; without it, only for those that are just ending. A keeper, if
+/// one is needed, has the `saving` arguments.
 ///
 /// # Errors
 ///
@@ -107,6 +117,7 @@ pub fn record(
     settings: Settings,
     patience: Option<Duration>,
     plan: Plan,
+    saving: &[OsString],
 ) -> Result<Recording> {
     let Some(program) = command.first() else { bail!("no program to run") };
     let check::Startable { path, unprofiled } = check::check(program)?;
@@ -133,6 +144,7 @@ pub fn record(
         None => None,
     };
     let signals = SignalGuard::new(toggle).context("cannot watch for signals")?;
+    let keeper = Keeper::start(&run_dir, saving);
     // A program that becomes csprof by exec(3), as cargo and shells do, leaves it what its children
     // used.
     let cpu_before_ns = machine::children_cpu_ns();
@@ -184,10 +196,12 @@ pub fn record(
                 .into(),
         );
     }
+    let missing = ranks::missing(&headers_of(&arenas), Some(std::process::id()));
+    run.info.warnings.extend(missing);
     arenas.iter_mut().for_each(|arena| second_mappings.enter(arena));
     let profile = gather_files(&run, arenas, &run_dir);
     let copies = run_dir.copies(&profile);
-    Ok(Recording { profile, status, run_dir, run, signals, copies })
+    Ok(Recording { profile, status, run_dir, run, signals, copies, keeper })
 }
 
 /// Whether the kernel counts the events that are asked for.
@@ -262,10 +276,13 @@ pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
     let (arenas, warnings) = run_dir.read_arenas();
     let mut run = run_file::read(path, &arenas);
     run.info.warnings.extend(warnings);
+    let owner = path.canonicalize().ok().and_then(|path| run_dir::owner_of(&path));
+    let running = mapping_processes(&run_dir).len();
+    if running == 0 {
+        run.info.warnings.extend(ranks::missing(&headers_of(&arenas), owner));
+    }
     if run.info.exit == Exit::Unknown {
-        let running = mapping_processes(&run_dir).len();
         let goes_on = count(running, "process of it is running", "processes of it are running");
-        let owner = path.canonicalize().ok().and_then(|path| run_dir::owner_of(&path));
         run.info.warnings.push(match (running, owner.is_some_and(runs_csprof)) {
             (0, true) => "salvaged while csprof record is about to save the profile itself".into(),
             (0, false) => "salvaged: csprof record ended before it had saved the profile".into(),
@@ -290,23 +307,48 @@ pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
     Ok((profile, copies))
 }
 
+fn headers_of(arenas: &[Arena]) -> Vec<ArenaHeader> {
+    arenas.iter().map(|arena| arena.header).collect()
+}
+
 /// Gathers arenas with what their processes wrote of generated code.
 fn gather_files(run: &Run, arenas: Vec<Arena>, run_dir: &RunDir) -> Profile {
     let directory = Path::new(OsStr::from_bytes(&run.info.directory)).to_owned();
     gather::gather(run, arenas, &mut RunFiles::new(run_dir, directory))
 }
 
-/// Whether a process is a csprof: ids are used again.
+/// Whether a process is a csprof that lives: ids are used again, and who has been killed keeps its
+/// own until its parent asks.
 fn runs_csprof(pid: u32) -> bool {
-    std::fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"csprof\n")
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let is_dead = |state: &str| state.starts_with(" Z") || state.starts_with(" X");
+    let (name, state) = stat.rsplit_once(')').unwrap_or_default();
+    name.ends_with("(csprof") && !is_dead(state)
 }
 
-/// What could be [salvaged](salvage) on this machine: run folders, each with program and arguments
-/// of the run.
+/// What an interrupted `csprof record` has left on this machine, to be [salvaged](salvage).
+#[derive(Debug)]
+pub struct LeftRun {
+    /// The run folder.
+    pub path: PathBuf,
+    /// What was run, where and when.
+    pub info: RunInfo,
+    /// The rank that csprof itself had, and the job that it was in.
+    pub place: JobPlace,
+}
+
+/// What could be salvaged on this machine, in the order of ranks.
 #[must_use]
-pub fn salvageable() -> Vec<(PathBuf, Vec<Vec<u8>>)> {
+pub fn salvageable() -> Vec<LeftRun> {
     let found = run_dir::left_over().into_iter();
-    found.map(|path| (path.clone(), run_file::read(&path, &[]).info.command)).collect()
+    let mut left: Vec<LeftRun> = found
+        .map(|path| {
+            let place = run_file::place(&path);
+            LeftRun { info: run_file::read(&path, &[]).info, place, path }
+        })
+        .collect();
+    left.sort_by(|a, b| (&a.place, &a.path).cmp(&(&b.place, &b.path)));
+    left
 }
 
 /// Latest time that an arena mentions. A thread that was killed says no end; but it used its CPU
@@ -395,7 +437,8 @@ fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
 }
 
 /// Processes of the run that have an arena mapped and have not ended, ascending.
-fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
+#[must_use]
+pub fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
     let headers = run_dir.read_headers();
     let alive =
         headers.iter().filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0);

@@ -1,14 +1,16 @@
 //! Where the profile goes: a name that is free, in a folder that can be written to; known before
 //! the program runs, because nobody likes to hear afterwards that an hour was in vain.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use csprof_format::error::{Error, ErrorKind};
-use csprof_format::profile::Profile;
-use csprof_format::write;
+use csprof_format::profile::{Profile, RunInfo};
+use csprof_format::{read, write};
+
+use super::file_name::{self, FileName};
 
 /// Ending of saved profiles.
 pub const SUFFIX: &str = "csprof";
@@ -38,23 +40,69 @@ impl Output {
         }
         let name = match asked {
             Some(path) => path.to_path_buf(),
-            None => {
-                let mut name = Path::new(program).file_name().unwrap_or(program).to_owned();
-                name.push(".");
-                name.push(SUFFIX);
-                PathBuf::from(name)
-            }
+            None => PathBuf::from(file_name::of_program(program)),
         };
-        let path = std::path::absolute(&name)?;
-        let output = Self { path, numbered: asked.is_none(), overwrite };
+        Self::at(&name, asked.is_none(), overwrite)
+    }
+
+    /// The same of `record`: what is asked may be a pattern, or a folder.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Output::new`] and of [`file_name`](file_name::file_name).
+    pub fn of_run(asked: Option<&Path>, program: &OsStr, overwrite: bool) -> anyhow::Result<Self> {
+        let Some(asked) = asked.filter(|path| path.as_os_str() != "-") else {
+            return Self::new(asked, program, overwrite);
+        };
+        let FileName { path, is_chosen_here } = file_name::file_name(asked, program)?;
+        Self::at(&path, is_chosen_here, overwrite)
+    }
+
+    fn at(name: &Path, numbered: bool, overwrite: bool) -> anyhow::Result<Self> {
+        let output = Self { path: std::path::absolute(name)?, numbered, overwrite };
         output.check_folder()?;
         if output.path.is_dir() {
             bail!("{}: is a folder; name a file in it", name.display());
         }
-        if asked.is_some() && !overwrite && output.path.symlink_metadata().is_ok() {
+        if !numbered && !overwrite && output.path.symlink_metadata().is_ok() {
             bail!("{}: exists already; -f replaces it, or choose another name", name.display());
         }
         Ok(output)
+    }
+
+    /// The same as another csprof has decided it.
+    #[must_use]
+    pub fn decided(path: PathBuf, numbered: bool, overwrite: bool) -> Self {
+        Self { path, numbered, overwrite }
+    }
+
+    /// This decision as arguments of a command line: see [`decided`](Self::decided).
+    #[must_use]
+    pub fn arguments(&self) -> Vec<OsString> {
+        let flags = [(self.numbered, "--numbered"), (self.overwrite, "--overwrite")];
+        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag.into());
+        flags.chain(["--".into(), self.path.clone().into()]).collect()
+    }
+
+    /// The file, among those that this names, which has this run already.
+    #[must_use]
+    pub fn has(&self, run: &RunInfo) -> Option<PathBuf> {
+        let further = (1..).map(|number| numbered(&self.path, number));
+        let names = std::iter::once(self.path.clone()).chain(further);
+        let most = if self.numbered { usize::MAX } else { 1 };
+        // Who opens a pipe may wait for ever.
+        let mut names = names.take(most).take_while(|path| path.is_file());
+        names.find(|path| read::open(path).is_ok_and(|saved| saved.run.id() == run.id()))
+    }
+
+    /// A name in a folder, which is made, or the next name if a file has that.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be made or written to.
+    pub fn numbered_in(folder: &Path, name: &Path) -> anyhow::Result<Self> {
+        file_name::make_folder(folder)?;
+        Self::at(&folder.join(name), true, false)
     }
 
     fn check_folder(&self) -> anyhow::Result<()> {
@@ -161,6 +209,26 @@ mod tests {
         let error = Output::new(Some("/no/such/run.csprof".as_ref()), "xz".as_ref(), false);
         let text = error.unwrap_err().to_string();
         assert_eq!(text, "/no/such: there is no such folder to save the profile in");
+    }
+
+    #[test]
+    fn a_run_that_is_saved_already_is_found_among_the_numbered_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node7.3.csprof");
+        let output = Output::decided(path, true, false);
+        let named = |host: &str| {
+            let mut profile = small_profile();
+            profile.run.host = host.to_owned();
+            profile
+        };
+        assert_eq!(output.has(&named("one").run), None);
+        let saved = ["one", "two"].map(|host| output.save(&named(host)).unwrap());
+        assert_eq!(output.has(&named("two").run), Some(saved[1].clone()));
+        assert_eq!(output.has(&named("three").run), None);
+        // Of a name that was asked for, there is one.
+        let asked = Output { numbered: false, ..output };
+        assert_eq!(asked.has(&named("two").run), None);
+        assert_eq!(asked.arguments(), ["--".into(), asked.path.clone().into_os_string()]);
     }
 
     fn small_profile() -> Profile {

@@ -10,6 +10,7 @@ use csprof_format::profile::RunInfo;
 use serde::{Deserialize, Serialize};
 
 use super::arena_read::Arena;
+use super::file_name;
 use super::gather::Run;
 use super::metrics;
 use super::spawn::Naming;
@@ -25,6 +26,28 @@ struct RunFile {
     /// Earlier versions do not say it.
     #[serde(default)]
     naming: Naming,
+    #[serde(default)]
+    place: JobPlace,
+}
+
+/// Where in a job the csprof was that has made a run folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct JobPlace {
+    /// Id of the job, as the batch system or the launcher has it.
+    pub job: Option<String>,
+    /// The rank of csprof in it, and so of what it started.
+    pub rank: Option<u32>,
+    /// Ranks of the job.
+    pub ranks: Option<u32>,
+}
+
+impl JobPlace {
+    /// That of this process.
+    fn here() -> Self {
+        let place = file_name::place_here();
+        let ranks = place.and_then(|place| place.ranks);
+        Self { job: file_name::job_here(), rank: place.map(|place| place.rank), ranks }
+    }
 }
 
 pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
@@ -34,18 +57,25 @@ pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
         start_ns: run.start_ns,
         pid: run.pid,
         naming: run.naming,
+        place: JobPlace::here(),
     };
     let path = folder.join(FILE);
     fs::write(&path, serde_json::to_vec_pretty(&file)?)
         .with_context(|| format!("{}: cannot be written", path.display()))
 }
 
+fn run_file(folder: &Path) -> Option<RunFile> {
+    serde_json::from_slice(&fs::read(folder.join(FILE)).ok()?).ok()
+}
+
+/// Where in a job the run was.
+pub(super) fn place(folder: &Path) -> JobPlace {
+    run_file(folder).map(|file| file.place).unwrap_or_default()
+}
+
 /// What the file says; where there is none, what the first process says about itself.
 pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
-    let file = fs::read(folder.join(FILE))
-        .ok()
-        .and_then(|bytes| serde_json::from_slice::<RunFile>(&bytes).ok());
-    if let Some(file) = file
+    if let Some(file) = run_file(folder)
         && let Some(sources) = SampleSources::parse(&file.sources)
     {
         let RunFile { info, start_ns, pid, naming, .. } = file;
@@ -78,9 +108,12 @@ mod tests {
             start_ns: 7,
             pid: Some(8),
             naming: Naming { python: true, ..Naming::default() },
+            place: JobPlace::default(),
         };
         let mut written = serde_json::to_value(&file).unwrap();
-        assert!(written.as_object_mut().unwrap().remove("naming").is_some());
+        for added_later in ["naming", "place"] {
+            assert!(written.as_object_mut().unwrap().remove(added_later).is_some());
+        }
         let read: RunFile = serde_json::from_value(written).unwrap();
         assert_eq!((read.info, read.sources), (file.info, file.sources));
         assert_eq!((read.start_ns, read.pid, read.naming), (7, Some(8), Naming::default()));

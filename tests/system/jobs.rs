@@ -1,0 +1,231 @@
+//! Ranks of jobs: each has its file, whichever way the job ends, and those that have none are named.
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use csprof_format::profile::Profile;
+use csprof_format::read;
+use csprof_tests::binary::csprof;
+use csprof_tests::deadline::{self, Outcome};
+use csprof_tests::installed;
+use csprof_tests::recording::Recording;
+use csprof_tests::workshop::Workshop;
+
+/// Open MPI with four ranks, on any machine.
+const MPIRUN: [&str; 5] = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4"];
+
+/// How jobs end, with what becomes of rank 1.
+const ENDS: [&str; 5] = ["plain", "abort", "crash", "kill", "exit"];
+
+/// How long a csprof that took over from a killed one may need.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A workshop with ranks that work and end.
+fn ranks(test: &str) -> Option<Workshop> {
+    installed::are_installed(test, &["mpicc", "mpirun"]).then(|| {
+        let workshop = Workshop::new(test);
+        workshop.compile("mpicc -O2 -g -o program @mpi_ends.c");
+        workshop
+    })
+}
+
+/// Profiles in a folder, once there are so many.
+fn profiles(workshop: &Workshop, folder: &str, count: usize) -> Vec<PathBuf> {
+    let begin = Instant::now();
+    loop {
+        let entries = fs::read_dir(workshop.path(folder)).into_iter().flatten();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let mut found: Vec<PathBuf> =
+            paths.filter(|path| path.extension().is_some_and(|end| end == "csprof")).collect();
+        found.sort();
+        if found.len() >= count {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{folder}: {found:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Ranks of a profile, in order, each once.
+fn ranks_of(profile: &Profile) -> Vec<u32> {
+    let mut ranks: Vec<u32> = profile.processes.iter().filter_map(|process| process.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+#[test]
+fn csprof_behind_the_launcher_has_all_ranks_whichever_way_the_job_ends() {
+    let Some(workshop) = ranks("jobs_inside") else { return };
+    for how in ENDS {
+        let (folder, all) = (format!("{how}/"), format!("{how}.csprof"));
+        let csprof = csprof().to_str().unwrap();
+        let record = [csprof, "record", "-o", &folder, "./program", how];
+        let outcome = workshop.run(&[&MPIRUN[..], &record].concat());
+        assert_eq!(outcome.status.success(), how == "plain", "{how}: {}", outcome.complained());
+        let files = profiles(&workshop, how, 4);
+        let names: Vec<String> = files
+            .iter()
+            .map(|file| file.file_stem().unwrap().to_str().unwrap())
+            .map(|name| name.rsplit_once('.').unwrap().1.to_owned())
+            .collect();
+        assert_eq!(names, ["0", "1", "2", "3"], "{how}");
+        let files = files.iter().map(|file| file.to_str().unwrap());
+        let merge = ["merge", "--expect-ranks", "4", "-f", "-o", &all];
+        let merge: Vec<&str> = merge.into_iter().chain(files).collect();
+        let merged = Recording::new(workshop.csprof(&merge), workshop.path(&all));
+        let complained = merged.outcome.complained();
+        assert!(merged.outcome.status.success() && !complained.contains("missing"), "{complained}");
+        assert_eq!(ranks_of(&merged.profile), [0, 1, 2, 3], "{how}");
+        // Names are there, of ranks that had no time to find them, too.
+        for rank in 0..4 {
+            let rows = merged.refined(&format!("rank = {rank} | through work"));
+            assert!(rows.shown > 0, "{how}, rank {rank}: {rows}");
+        }
+    }
+}
+
+#[test]
+fn csprof_around_the_launcher_has_one_file_with_all_ranks() {
+    let Some(workshop) = ranks("jobs_outside") else { return };
+    for how in ENDS {
+        let recording = workshop.record(&[], &[&MPIRUN[..], &["./program", how]].concat());
+        let complained = recording.outcome.complained();
+        assert_eq!(ranks_of(&recording.profile), [0, 1, 2, 3], "{how}: {complained}");
+        assert!(!complained.contains("missing"), "{how}: {complained}");
+    }
+}
+
+/// Runs csprof as a rank that Slurm has started on the second of two nodes, with Intel's library.
+fn as_rank(workshop: &Workshop, job: &str, rank: &str, arguments: &[&str]) -> Outcome {
+    let mut command = workshop.csprof_command();
+    command.env("SLURM_JOB_ID", job).env("SLURM_PROCID", rank).env("SLURM_NTASKS", "4");
+    command.env("SLURM_STEP_ID", "0").env("MPI_LOCALRANKID", "0");
+    deadline::run(command.args(arguments))
+}
+
+#[test]
+fn ranks_by_variables_have_files_of_their_own() {
+    let workshop = Workshop::new("jobs_names");
+    workshop.compile("cc -O2 -pthread -o program @endings.c");
+    let fixed = ["record", "-f", "-o", "run.csprof", "sh", "-c", "touch ran"];
+    let refused = as_rank(&workshop, "7", "2", &fixed);
+    let complained = refused.complained();
+    assert_eq!(refused.status.code(), Some(125), "{complained}");
+    assert!(complained.contains("the 4 ranks of this job (Slurm)"), "{complained}");
+    assert!(complained.contains("-o run.%r.csprof, or a folder: -o run/"), "{complained}");
+    assert!(!workshop.path("ran").exists() && !workshop.path("run.csprof").exists());
+
+    let program = ["./program", "return"];
+    for (pattern, file) in [("a.%j.%r.csprof", "a.7.2.csprof"), ("%q{SLURM_STEP_ID}", "0")] {
+        let recorded =
+            as_rank(&workshop, "7", "2", &[&["record", "-o", pattern][..], &program].concat());
+        let recording = Recording::new(recorded, workshop.path(file));
+        // What counts on a node alone is no rank.
+        assert_eq!(ranks_of(&recording.profile), [2]);
+    }
+    for rank in ["0", "1", "3"] {
+        let record = ["record", "--symbols=later", "-o", "prof.%j/", "./program", "return"];
+        let recorded = as_rank(&workshop, "7", rank, &record);
+        assert_eq!(recorded.status.code(), Some(3), "{}", recorded.complained());
+    }
+    let files = profiles(&workshop, "prof.7", 3);
+    for file in &files {
+        assert!(read::open(file).unwrap().functions.is_empty(), "{}", file.display());
+    }
+    let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
+    for (options, told) in [
+        (&["--expect-ranks", "5"][..], "ranks 2 and 4 of 5 are missing"),
+        (&[], "no profile of rank 2 is among these, and one of rank 3 is"),
+    ] {
+        let merge = [&["merge", "-f", "-o", "all.csprof"], options, &files].concat();
+        let merged = Recording::new(workshop.csprof(&merge), workshop.path("all.csprof"));
+        let complained = merged.outcome.complained();
+        assert!(complained.contains(told), "{complained}");
+        assert!(merged.output(&["info"]).contains(told));
+        // Found once, for all.
+        assert!(merged.rows().inclusive_of("work") > 0, "{}", merged.rows());
+    }
+}
+
+#[test]
+fn ranks_that_left_nothing_are_named() {
+    let workshop = Workshop::new("jobs_missing");
+    workshop.compile("cc -O2 -pthread -o program @endings.c");
+    let script = "for r in 0 1 3; do PMI_RANK=$r PMI_SIZE=4 ./program return; done; exit 0";
+    let recording = workshop.record(&[], &["sh", "-c", script]);
+    let complained = recording.outcome.complained();
+    assert!(complained.contains("warning: rank 2 of 4 is missing"), "{complained}");
+    assert!(recording.output(&["info"]).contains("rank 2 of 4 is missing"));
+    // The others are of another node.
+    let script = "for r in 0 1; do MPI_LOCALNRANKS=2 PMI_RANK=$r PMI_SIZE=4 ./program return; done";
+    let recording = workshop.record(&[], &["sh", "-c", script]);
+    let complained = recording.outcome.complained();
+    let told = "ranks 2 and 3 of 4 are missing; they ran on other nodes, and csprof sees the \
+                processes of its own; put it behind the launcher";
+    assert!(complained.contains(told), "{complained}");
+}
+
+/// A launcher that kills at once leaves csprof no time.
+#[test]
+fn a_rank_whose_csprof_is_killed_is_saved() {
+    let workshop = Workshop::new("jobs_killed");
+    workshop.compile("cc -g -O2 -pthread -o program @endings.c");
+    let script = "./program return; kill -KILL $PPID; exit 0";
+    let record = ["record", "-o", "prof/", "--", "sh", "-c", script];
+    let outcome = as_rank(&workshop, "8", "1", &record);
+    assert_eq!(outcome.status.code(), None, "{}", outcome.complained());
+    let files = profiles(&workshop, "prof", 1);
+    let name = files[0].file_name().unwrap().to_str().unwrap().to_owned();
+    assert!(name.ends_with(".1.csprof"), "{name}");
+    let recording = Recording::new(outcome, files[0].clone());
+    assert_eq!(ranks_of(&recording.profile), [1]);
+    assert!(!recording.output(&["info"]).contains("missing"), "{}", recording.output(&["info"]));
+    // Nothing is left in memory; names come once the file is there.
+    let begin = Instant::now();
+    while read::open(&files[0]).unwrap().functions.is_empty() {
+        assert!(begin.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(workshop.csprof(&["salvage", "--job", "8"]).said(), "");
+}
+
+/// Slurm ends all processes of a node, whatever their session.
+#[test]
+fn what_nobody_could_save_is_found_and_saved_later() {
+    let workshop = Workshop::new("jobs_salvaged");
+    workshop.compile("cc -g -O2 -pthread -o program @endings.c");
+    let job = format!("jobs-salvaged-{}", std::process::id());
+    let script = "for child in $(cat /proc/$PPID/task/$PPID/children); do \
+                  [ $child = $$ ] || kill -KILL $child; done; \
+                  ./program return; kill -KILL $PPID; exit 0";
+    for rank in ["3", "0"] {
+        let record = ["record", "-o", "prof/", "--", "sh", "-c", script];
+        let outcome = as_rank(&workshop, &job, rank, &record);
+        assert_eq!(outcome.status.code(), None, "{}", outcome.complained());
+    }
+    let listed = || workshop.csprof(&["salvage", "--job", &job]).said();
+    let lines = listed();
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    for (line, rank) in lines.iter().zip(["rank 0 of 4", "rank 3 of 4"]) {
+        let is_whole = [rank, &format!("job {job}"), "host ", " ago: sh -c"];
+        assert!(is_whole.iter().all(|part| line.contains(part)), "{line}");
+    }
+    assert!(fs::read_dir(workshop.path("prof")).unwrap().next().is_none());
+    let all = ["salvage", "--all", "--job", &job, "-o", "found/"];
+    let saved = workshop.csprof(&all);
+    assert!(saved.status.success(), "{}", saved.complained());
+    let files = profiles(&workshop, "found", 2);
+    // What is saved is not saved twice, and only now the memory is given back.
+    let again = workshop.csprof(&[&all[..], &["--remove"]].concat());
+    assert!(again.complained().contains("is saved already, as found/"), "{}", again.complained());
+    assert_eq!((profiles(&workshop, "found", 2), listed()), (files.clone(), String::new()));
+    for (file, rank) in files.into_iter().zip([0, 3]) {
+        let recording = Recording::new(saved.clone(), file);
+        assert_eq!(ranks_of(&recording.profile), [rank]);
+        assert!(recording.rows().inclusive_of("work") > 0, "{}", recording.rows());
+    }
+}

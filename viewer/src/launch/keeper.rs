@@ -1,0 +1,99 @@
+//! The keeper: a second csprof, which saves the profile of a rank if the first one is killed.
+//!
+//! Launchers end a job whose rank failed by SIGKILL to all its processes, some at once (Hydra), some
+//! a second after SIGTERM (Open MPI). What was sampled is in the run folder by then, in the memory
+//! of a node that the user may never see again. So where csprof is one of several ranks, it starts a
+//! process in a session of its own, which the launcher does not know, and holds a pipe to it. If the
+//! pipe closes without a word, the keeper waits for the end of the run's processes and saves.
+//!
+//! Who ends all processes of a node by a cgroup, as Slurm may, ends the keeper, too; then
+//! `csprof salvage --all` finds the folder.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::unistd::{close, setsid};
+
+use super::file_name;
+use super::mapping_processes;
+use super::run_dir::RunDir;
+
+/// The hidden subcommand that is the keeper; its arguments follow.
+pub const SUBCOMMAND: &str = "keep-run";
+
+/// What csprof says when there is nothing to keep any more.
+const DISMISSED: &[u8] = b"d";
+
+/// How often the keeper looks whether processes of the run go on: often at first, for they are mostly
+/// killed with csprof.
+const LOOKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
+
+/// The keeper, from the side of the csprof that it stands by. It is dismissed when dropped.
+#[derive(Debug)]
+pub struct Keeper(Child);
+
+impl Keeper {
+    /// Starts one for the run in this folder, if csprof is one of several ranks: with the arguments
+    /// that say where and how to save. Without it, for want of processes for instance, csprof does
+    /// what it can.
+    #[must_use]
+    pub fn start(run_dir: &RunDir, arguments: &[impl AsRef<OsStr>]) -> Option<Self> {
+        file_name::place_here().filter(|place| place.has_peers())?;
+        let mut keeper = Command::new("/proc/self/exe");
+        keeper.arg0("csprof").arg(SUBCOMMAND).arg(run_dir.path()).args(arguments);
+        keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        keeper.spawn().ok().map(Self)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(mut pipe) = self.0.stdin.take() {
+            // A keeper that was killed hears nothing.
+            let _ = pipe.write_all(DISMISSED);
+        }
+        let _ = self.0.wait();
+    }
+}
+
+/// From the side of the keeper: leaves the launcher's sight, and waits for the other csprof.
+/// Returns whether it was killed, so that there is something to do.
+///
+/// # Errors
+///
+/// When the pipe cannot be read.
+pub fn wait_for_kill() -> io::Result<bool> {
+    // It is refused to who has a session already.
+    let _ = setsid();
+    // Launchers wait until what they have given to a rank is closed.
+    let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    for number in open.into_iter().filter(|&number| number > 2) {
+        let _ = close(number);
+    }
+    let _ = std::env::set_current_dir("/");
+    let mut word = Vec::new();
+    io::stdin().read_to_end(&mut word)?;
+    Ok(word.is_empty())
+}
+
+/// Waits until no process of the run in this folder goes on; returns whether the folder is there.
+#[must_use]
+pub fn wait_for_processes(run_dir: &Path) -> bool {
+    let [mut pause, longest] = LOOKS;
+    loop {
+        let Ok(run_dir) = RunDir::open(run_dir) else { return false };
+        if mapping_processes(&run_dir).is_empty() {
+            return true;
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(longest);
+    }
+}
