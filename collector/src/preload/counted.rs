@@ -5,7 +5,7 @@
 
 use csprof_format::launch::SourceKind;
 
-use crate::arch::Call;
+use crate::arch::{Call, Route};
 use crate::control;
 use crate::sampling::call::on_call;
 use crate::sealed::{SAMPLES_OF_CALLS, sealed};
@@ -16,6 +16,11 @@ use crate::sys;
 const BEGAN: usize = 14;
 /// Where it has whether the call is counted.
 const COUNTS: usize = 15;
+
+/// How to go on with a call that was asked to be counted, or not: then it must be called.
+pub(super) const fn counting(route: Route, counts: bool) -> Route {
+    Route { calls: if counts { 1 } else { route.calls }, ..route }
+}
 
 /// The call is not counted.
 pub(super) fn leave_out(call: &mut Call) {
