@@ -7,7 +7,7 @@ use csprof_format::launch::SourceKind;
 
 use crate::arch::{Call, Route};
 use crate::control;
-use crate::sampling::call::on_call;
+use crate::sampling::call::{on_call, on_time};
 use crate::sealed::{SAMPLES_OF_CALLS, sealed};
 use crate::sources::metric_of;
 use crate::sys;
@@ -38,8 +38,12 @@ pub(super) fn end(call: &Call, timed: SourceKind) -> bool {
     let counts = call.room[COUNTS] != 0;
     let began_ns = call.room[BEGAN];
     if counts && began_ns > 0 {
-        let ended_ns = now_ns();
-        add(call, timed, ended_ns.saturating_sub(began_ns));
+        let time_ns = now_ns().saturating_sub(began_ns);
+        if time_ns > 0
+            && let Some(metric) = metric_of(timed)
+        {
+            on_time(metric, time_ns, || call.caller_registers());
+        }
     }
     counts
 }

@@ -102,8 +102,10 @@ extern "C" fn construct(
     signals::action::remember_inherited();
     reach::remember();
     signals::action::pass_on();
+    signals::inherit::remember_mask();
     lifecycle::start(signals::trap::by_default as *mut _);
     if !process::active() {
+        signals::inherit::leave_mask();
         return;
     }
     stub::engage();

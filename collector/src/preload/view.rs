@@ -6,14 +6,14 @@
 //! the thread itself, or a handler that interrupts it, touches them: single-byte moves suffice.
 //!
 //! A child of fork has a copy. A new thread gets its creator's belief from
-//! [`threads`](super::threads), as it inherits a signal mask. Exec starts with nothing blocked:
-//! the kernel's mask, which is what survives exec, never contains the profiling signal.
+//! [`threads`](super::threads), as it inherits a signal mask; a program that is executed from the
+//! kernel's mask, which [is told](super::signals::inherit) before.
 
 use super::stub;
 use crate::{arch, process};
 
 arch::thread_bytes! {
-    Beliefs: [u8; 5] = "csprof_view"
+    Beliefs: [u8; 6] = "csprof_view"
 }
 
 arch::thread_bytes! {
@@ -35,6 +35,8 @@ pub(super) enum Belief {
     TrapBlocked = 3,
     /// The thread is in a call of MPI that is counted.
     InMpi = 4,
+    /// The child of the thread's last vfork has told the kernel what the thread thinks.
+    ChildSettled = 5,
 }
 
 /// Calls of the thread that are under way with a mask of csprof's, which blocks the profiling
