@@ -114,6 +114,9 @@ fn signals() -> impl Iterator<Item = (i32, &'static str, Handler)> {
 
 /// Whether the signals that samples come by still have their handlers; says so if not.
 fn check_signals(process: &Process) {
+    if *IGNORING.lock() > 0 {
+        return;
+    }
     let uses = |trigger| process.uses(|source| source.trigger == trigger);
     let by_sigprof = uses(Trigger::Timer) || uses(Trigger::Event) && !loan::on_loan();
     for (signal, name, handler) in signals() {
@@ -147,6 +150,30 @@ fn drop_pending() {
     let _ = take_signals();
 }
 
+/// Calls of [`begin_ignoring`] that no [`end_ignoring`] has followed.
+static IGNORING: SetupLock<u32> = SetupLock::new(0);
+
+/// To be called before the C library starts a program that is to find the profiling signal ignored.
+/// No thread is sampled until [`end_ignoring`].
+pub fn begin_ignoring() {
+    let mut calls = IGNORING.lock();
+    if *calls == 0 {
+        thread::registry::stop_all();
+        let _ = sys::set_disposition(SIGNAL, Disposition::Ignore);
+    }
+    *calls += 1;
+}
+
+/// To be called when it has started it.
+pub fn end_ignoring() {
+    let mut calls = IGNORING.lock();
+    *calls = calls.saturating_sub(1);
+    if *calls == 0 && !sealed() {
+        let _ = take_signals();
+        thread::registry::restart_all();
+    }
+}
+
 fn command_line() -> Vec<Vec<u8>> {
     let bytes = sys::read_file(c"/proc/self/cmdline").unwrap_or_default();
     let text = bytes.strip_suffix(&[0]).unwrap_or(&bytes);
@@ -160,6 +187,7 @@ static FORKING: SetupLock<Option<HeldLocks>> = SetupLock::new(None);
 struct HeldLocks {
     _phases: phases::HeldPhases,
     _threads: SetupGuard<'static, thread::registry::Registry>,
+    ignoring: SetupGuard<'static, u32>,
     modules: modules::HeldTables,
 }
 
@@ -174,8 +202,9 @@ pub fn before_fork() {
     thread::pause::pause_here();
     let modules = modules::hold();
     generated::before_fork();
+    let ignoring = IGNORING.lock();
     let threads = thread::registry::lock_registry();
-    let held = HeldLocks { _phases: phases::hold(), _threads: threads, modules };
+    let held = HeldLocks { _phases: phases::hold(), _threads: threads, ignoring, modules };
     *FORKING.lock() = Some(held);
 }
 
@@ -198,9 +227,14 @@ pub fn after_fork_child() {
     }
     // Nothing, if the parent was inert: the child of a fork by hand. Another thread may have had
     // the lock at the time of that fork; nobody frees it here.
-    let Some(held) = FORKING.lock_within(0).and_then(|mut held| held.take()) else { return };
+    let Some(mut held) = FORKING.lock_within(0).and_then(|mut held| held.take()) else { return };
     held.modules.in_child();
+    // By other threads, which are not here.
+    let was_ignoring = core::mem::take(&mut *held.ignoring) > 0;
     drop(held);
+    if was_ignoring {
+        let _ = take_signals();
+    }
     parent.arena.forget_file();
     blocks::leave_to_parent();
     match process::enter(parent.config.clone(), parent.folder, parent.trampoline, true) {

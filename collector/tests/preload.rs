@@ -100,16 +100,16 @@ fn exports_these_names_and_no_others() {
     let expected = "
         sigaction __sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset sigignore
         siginterrupt raise sigprocmask pthread_sigmask sigblock sigsetmask siggetmask sighold sigrelse
-        sigaltstack sigstack sigsuspend __sigsuspend ppoll __ppoll_chk pselect epoll_pwait epoll_pwait2 pause
+        sigaltstack sigstack sigsuspend sigpause __xpg_sigpause __sigpause ppoll __ppoll_chk pselect epoll_pwait epoll_pwait2 pause
         poll __poll_chk select epoll_wait
         sleep usleep nanosleep __nanosleep clock_nanosleep thrd_sleep sem_timedwait sem_clockwait
         semop semtimedop msgsnd msgrcv recv recvfrom recvmsg recvmmsg accept accept4
         __recv_chk __recvfrom_chk send sendto sendmsg sendmmsg connect
-        aio_suspend aio_suspend64 lio_listio lio_listio64 gai_suspend
+        aio_suspend aio_suspend64 lio_listio lio_listio64 gai_suspend getrandom
         sigwait sigwaitinfo sigtimedwait signalfd
         __monstartup monstartup moncontrol profil sprofil
         execve execv execvp execvpe execl execlp execle fexecve execveat
-        _Fork vfork __vfork pthread_create thrd_create dlopen dlmopen dlclose dlsym
+        _Fork vfork pthread_create thrd_create dlopen dlmopen dlclose dlsym
         _Unwind_RaiseException _Unwind_Resume _Unwind_Resume_or_Rethrow _Unwind_ForcedUnwind
         _Unwind_Backtrace backtrace _Unwind_SetIP _dl_find_object dl_iterate_phdr
         longjmp _longjmp siglongjmp __longjmp_chk prctl syscall clone ptrace sched_yield csprof_count csprof_phase close_range closefrom
@@ -123,8 +123,58 @@ fn exports_these_names_and_no_others() {
         pthread_rwlock_wrlock pthread_rwlock_timedwrlock pthread_rwlock_clockwrlock
         mtx_lock mtx_timedlock pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait
         cnd_wait cnd_timedwait sem_wait pthread_barrier_wait
-        pthread_join pthread_timedjoin_np pthread_clockjoin_np thrd_join";
+        pthread_join pthread_timedjoin_np pthread_clockjoin_np thrd_join
+        __sigsuspend __poll __select __send __connect __read __write __pread64 __pwrite64 __close __dup2
+        __vfork __clone _IO_popen gsignal cfree __backtrace __sched_yield __pthread_mutex_lock
+        __pthread_rwlock_rdlock __pthread_rwlock_wrlock";
     assert_eq!(exported, expected.split_whitespace().collect());
+}
+
+/// A function of the C library that is wrapped by one name is so by all that it has.
+#[test]
+fn exports_all_names_of_what_it_wraps() {
+    // For the C library's own libraries (GLIBC_PRIVATE), and for allocators in front of it, which
+    // are counted where they are called.
+    const LEFT_OUT: [&str; 3] = ["__recv", "__sendmmsg", "__sigtimedwait"];
+    let is_left_out = |name: &str| name.starts_with("__libc_") || LEFT_OUT.contains(&name);
+    let (ours, theirs) = (std::fs::read(collector()).unwrap(), std::fs::read(c_library()).unwrap());
+    let (ours, theirs) =
+        (object::File::parse(&*ours).unwrap(), object::File::parse(&*theirs).unwrap());
+    let functions = |file: &object::File<'_>| -> Vec<(u64, String)> {
+        let is_function = |symbol: &object::Symbol<'_, '_>| {
+            symbol.is_definition() && symbol.kind() == object::SymbolKind::Text
+        };
+        let named =
+            |symbol: object::Symbol<'_, '_>| (symbol.address(), symbol.name().unwrap().to_owned());
+        file.dynamic_symbols().filter(is_function).map(named).collect()
+    };
+    let wrapped: BTreeSet<String> = functions(&ours).into_iter().map(|(_, name)| name).collect();
+    let theirs = functions(&theirs);
+    let addresses: BTreeSet<u64> = theirs
+        .iter()
+        .filter(|(_, name)| wrapped.contains(name))
+        .map(|&(address, _)| address)
+        .collect();
+    assert!(addresses.len() > 100, "this is not the C library");
+    let missed: BTreeSet<&str> = theirs
+        .iter()
+        .filter(|(address, name)| addresses.contains(address) && !wrapped.contains(name))
+        .map(|(_, name)| name.as_str())
+        .filter(|name| !is_left_out(name))
+        .collect();
+    assert_eq!(missed, BTreeSet::new());
+}
+
+/// The C library of this process.
+fn c_library() -> PathBuf {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let paths =
+        maps.lines().filter_map(|line| line.split_once('/').map(|(_, path)| format!("/{path}")));
+    paths
+        .into_iter()
+        .find(|path| path.contains("/libc.so.6") || path.contains("/libc-"))
+        .unwrap()
+        .into()
 }
 
 #[test]

@@ -87,6 +87,17 @@ fn of_a_wait_the_pause_is_no_part() {
     assert!(waited_ns <= run_ns - paused_ns, "{waited_ns}, {run_ns}, {paused_ns}");
 }
 
+/// A thread waits for another from before the pause until it has begun.
+#[test]
+fn a_wait_that_ends_in_a_pause_has_lasted_until_then() {
+    let recording = record("control_awaited", &["-e", "lock@100us"], 400, "awaited");
+    let waited_ns = recording.rows().inclusive_of("waiter") * 100_000;
+    let paused_ns: u64 = recording.outcome.said().trim().parse().unwrap();
+    let run_ns = recording.profile.run.duration_ns;
+    assert!(waited_ns >= 400_000_000, "{waited_ns}");
+    assert!(waited_ns <= run_ns - paused_ns, "{waited_ns}, {run_ns}, {paused_ns}");
+}
+
 #[test]
 fn threads_come_and_go_in_a_pause() {
     let recording = record("control_threads", &[], 30, "threads");

@@ -52,6 +52,30 @@ fn no_wait_ends_early_by_a_sample_of_elapsed_time() {
     }
 }
 
+/// What is read and written in parts is read and written whole; and it is seen where that takes
+/// its time.
+#[test]
+fn no_read_or_write_is_cut_short_by_a_sample() {
+    let workshop = Workshop::new("transfers");
+    workshop.compile("cc -O2 -w -pthread -o program @transfers.c");
+    let program = ["./program", "3"];
+    let without_trap = ["sh", "-c", "trap '' TRAP; exec ./program 3"];
+    for (source, words) in [
+        ("realtime", &program[..]),
+        ("realtime@5000", &program[..]),
+        ("task-clock@5000", &without_trap[..]),
+    ] {
+        let recording = workshop.record(&["-e", source], words);
+        assert_eq!(recording.outcome.said(), "short 0\n", "{source}");
+        if source == "realtime@5000" {
+            let rows = recording.rows();
+            for call in ["write", "writev", "send"] {
+                assert!(rows.inclusive_of(call) >= 20, "{call}: {rows}");
+            }
+        }
+    }
+}
+
 #[test]
 fn sigtrap_is_used_where_it_can_be_and_the_profile_says_where_it_is_not() {
     let workshop = Workshop::new("sigtrap_or_not");

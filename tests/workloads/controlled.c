@@ -2,14 +2,14 @@
  * `after`: each for so many milliseconds of each thread's CPU time,
  * 10 calls of sched_yield(2), 10 requests of 1000 bytes of memory, and 700 bytes written to /dev/null.
  *
- *   controlled MILLISECONDS CSPROF [plain | threads | fork | exec | blocked | rate | stop | serve | waits]
+ *   controlled MILLISECONDS CSPROF [plain | threads | fork | exec | blocked | rate | stop | serve | waits | awaited]
  *
  * Sampling is paused by `CSPROF control PID pause`, where PID is the parent's. threads: 96 threads,
  * of which 32 end and 32 begin in the pause. fork, exec: in the pause. blocked: a system call of its
  * own blocks the profiling signal from before the pause until after it. rate: no pause, but a quarter
  * of the samples from there on. stop: never resumed. serve: `before`
  * again and again until SIGTERM, and no control. waits: as plain, while
- * a thread waits for the end of `after`. Prints for how long it knows sampling to have
+ * a thread waits for the end of `after`; awaited: until the pause has begun. Prints for how long it knows sampling to have
  * been paused, in nanoseconds of the monotonic clock.
  */
 #define _GNU_SOURCE
@@ -244,7 +244,7 @@ int main(int argc, char **argv)
         after();
     } else {
         pthread_t waiting;
-        int waits = !strcmp(mode, "waits");
+        int awaited = !strcmp(mode, "awaited"), waits = awaited || !strcmp(mode, "waits");
         if (waits && pthread_create(&waiting, NULL, waiter, NULL))
             return 8;
         before();
@@ -254,6 +254,8 @@ int main(int argc, char **argv)
         int64_t begin = now_ns(CLOCK_MONOTONIC);
         if (!strcmp(mode, "exec"))
             execl("/proc/self/exe", argv[0], argv[1], argv[2], "executed", (char *)NULL);
+        if (awaited)
+            add(&stage);
         if (!strcmp(mode, "fork")) {
             paused = with_child(begin);
         } else {

@@ -157,6 +157,57 @@ static int by_futex(void) {
     static int word;
     return timed_out((int)syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &short_time, NULL, 0));
 }
+/* Names that old libraries use. */
+extern int __poll(struct pollfd *, nfds_t, int);
+extern int __select(int, fd_set *, fd_set *, fd_set *, struct timeval *);
+extern int __xpg_sigpause(int), __sigpause(int, int);
+static int by_old_poll(void) { return __poll(&(struct pollfd){nothing[0], POLLIN, 0}, 1, 1); }
+static int by_old_select(void) { return __select(0, NULL, NULL, NULL, &(struct timeval){0, 300}); }
+
+/* Waits for a signal that is blocked else, and comes after the wait has begun. */
+static volatile sig_atomic_t has_rung;
+static void ring(int signal) { has_rung = signal; }
+static int until_it_rings(int (*pause)(void)) {
+    static timer_t timer;
+    struct sigevent send = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
+    if (timer == NULL) {
+        signal(SIGUSR2, ring);
+        timer_create(CLOCK_MONOTONIC, &send, &timer);
+    }
+    has_rung = 0;
+    timer_settime(timer, 0, &(struct itimerspec){.it_value = {0, 500000}}, NULL);
+    int result = pause();
+    return result == -1 && errno == EINTR && has_rung ? 0 : -1;
+}
+static int old_sigpause(void) { return __sigpause(0, 0); }
+static int sigpause_2(void) { return __xpg_sigpause(SIGUSR2); }
+static int old_sigpause_2(void) { return __sigpause(SIGUSR2, 1); }
+static int by_sigpause(void) {
+    return until_it_rings(old_sigpause) || until_it_rings(sigpause_2) || until_it_rings(old_sigpause_2) ? -1 : 0;
+}
+static int by_read(void) {
+    char byte;
+    return timed_out((int)read(sockets[0], &byte, 1));
+}
+/* Waits in the handler of a signal that is blocked there, and not longer. */
+static volatile sig_atomic_t depth, deepest, is_sent;
+static void wait_in_handler(int signal) {
+    depth++;
+    if (depth > deepest) deepest = depth;
+    if (!is_sent) {
+        is_sent = 1;
+        syscall(SYS_tgkill, getpid(), (int)syscall(SYS_gettid), signal);
+        nanosleep(&short_time, NULL);
+    }
+    depth--;
+}
+static int by_handler(void) {
+    deepest = is_sent = 0;
+    signal(SIGPROF, wait_in_handler);
+    do raise(SIGPROF);
+    while (!deepest);
+    return deepest == 1 ? 0 : -1;
+}
 static int by_raw_nanosleep(void) { return (int)syscall(SYS_nanosleep, &short_time, NULL); }
 
 static const struct { const char *name; int (*wait)(void); } waits[] = {
@@ -166,7 +217,8 @@ static const struct { const char *name; int (*wait)(void); } waits[] = {
     {"sem_timedwait", by_sem_timedwait}, {"semtimedop", by_semtimedop}, {"recv", by_receive},
     {"recv, checked", by_receive_checked}, {"send", by_send}, {"aio_suspend", by_aio_suspend},
     {"io_getevents", by_io_getevents}, {"io_uring_enter", by_io_uring}, {"futex", by_futex},
-    {"raw nanosleep", by_raw_nanosleep},
+    {"raw nanosleep", by_raw_nanosleep}, {"__poll", by_old_poll}, {"__select", by_old_select},
+    {"sigpause", by_sigpause}, {"read", by_read}, {"handler", by_handler},
     {"sigtimedwait", by_sigtimedwait}, {"pthread_cond_timedwait", by_condition},
 };
 
@@ -181,6 +233,7 @@ int main(int count, char **arguments) {
     sigset_t usr1;
     sigemptyset(&usr1);
     sigaddset(&usr1, SIGUSR1);
+    sigaddset(&usr1, SIGUSR2);
     sigprocmask(SIG_BLOCK, &usr1, NULL);
     if (pipe(nothing) < 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) < 0) return 1;
     setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &receive, sizeof receive);

@@ -5,9 +5,9 @@
 
 use csprof_format::launch::SourceKind;
 
-use crate::arch::Call;
+use crate::arch::{Call, Route};
 use crate::control;
-use crate::sampling::call::on_call;
+use crate::sampling::call::{on_call, on_time};
 use crate::sealed::{SAMPLES_OF_CALLS, sealed};
 use crate::sources::metric_of;
 use crate::sys;
@@ -16,6 +16,11 @@ use crate::sys;
 const BEGAN: usize = 14;
 /// Where it has whether the call is counted.
 const COUNTS: usize = 15;
+
+/// How to go on with a call that was asked to be counted, or not: then it must be called.
+pub(super) const fn counting(route: Route, counts: bool) -> Route {
+    Route { calls: if counts { 1 } else { route.calls }, ..route }
+}
 
 /// The call is not counted.
 pub(super) fn leave_out(call: &mut Call) {
@@ -33,8 +38,12 @@ pub(super) fn end(call: &Call, timed: SourceKind) -> bool {
     let counts = call.room[COUNTS] != 0;
     let began_ns = call.room[BEGAN];
     if counts && began_ns > 0 {
-        let ended_ns = now_ns();
-        add(call, timed, ended_ns.saturating_sub(began_ns));
+        let time_ns = now_ns().saturating_sub(began_ns);
+        if time_ns > 0
+            && let Some(metric) = metric_of(timed)
+        {
+            on_time(metric, time_ns, || call.caller_registers());
+        }
     }
     counts
 }

@@ -17,6 +17,7 @@ use core::ffi::{c_char, c_int};
 use super::program::File;
 use super::reach::Start;
 use super::real::{self, Strings};
+use super::signals::inherit;
 use crate::{arch, lifecycle, process};
 
 /// Runs `exec` with sampling off, and on again if it returns.
@@ -25,8 +26,10 @@ fn replacing(start: Start, exec: impl FnOnce(Option<Strings>) -> c_int) -> c_int
     if sampled {
         lifecycle::before_exec();
     }
+    let told = inherit::tell();
     let result = exec(start.environment());
     let errno = real::errno();
+    told.take_back();
     start.failed();
     if sampled {
         lifecycle::exec_failed();

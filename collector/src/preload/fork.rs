@@ -19,7 +19,7 @@ use libc::pid_t;
 use super::real;
 use super::stub::{self, wrappers};
 use super::view::Belief;
-use crate::arch::{self, Call};
+use crate::arch::Call;
 use crate::process;
 
 /// Registers the handlers. Without them (no memory) a child would not be sampled.
@@ -76,6 +76,7 @@ pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
 extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut core::ffi::c_void {
     if process::active() {
         Belief::Vforked.set(true);
+        Belief::ChildSettled.set(false);
     }
     stub::target(real)
 }
@@ -83,10 +84,4 @@ extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut core::ffi::c
 wrappers! {
     /// vfork(2).
     jump vfork: before_vfork;
-}
-
-arch::alias_stub! {
-    /// vfork(2) under the name that old libraries use.
-    #[unsafe(no_mangle)]
-    __vfork = vfork
 }

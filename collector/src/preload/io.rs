@@ -3,19 +3,32 @@
 //! Counted is what a call returns. Bytes that the kernel copies from one file to another are read
 //! and written. Calls by name from the program and its libraries are seen, and [those of
 //! streams](super::streams).
+//!
+//! The wrappers of those that a sample would [cut short](transfers) hold it back.
 
 #![expect(unsafe_code, reason = "reads the results in arrays of messages")]
 
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use csprof_format::launch::SourceKind;
 
 use super::counted;
 use super::real::Real;
-use super::stub;
+use super::signals::interruption::samples_may_meet_waits;
+use super::signals::transfers::{hold_all, hold_bytes};
+use super::stub::{self, ENGAGED};
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
 use crate::sources::IO_COUNTS;
+
+/// Whether calls are looked at: they are counted, or samples may cut them short.
+static LOOKED_AT: AtomicBool = AtomicBool::new(false);
+
+/// Has them looked at, if need be. Setup side.
+pub(super) fn watch() {
+    let looks = IO_COUNTS.load(Ordering::Relaxed) || samples_may_meet_waits();
+    LOOKED_AT.store(looks, Ordering::Relaxed);
+}
 
 /// Whether the call is counted: its wrapper then calls the real function and asks one of those
 /// below.
@@ -32,6 +45,16 @@ pub(in crate::preload) fn begin(call: &mut Call) -> bool {
 extern "C" fn before(call: &mut Call, real: &Real) -> Route {
     let calls = usize::from(begin(call));
     Route { target: stub::target(real), calls }
+}
+
+/// Before a call with a file, a buffer and how many bytes it has.
+extern "C" fn before_bytes(call: &mut Call, real: &Real) -> Route {
+    counted::counting(hold_bytes(call, real), begin(call))
+}
+
+/// Before another call that moves bytes.
+extern "C" fn before_parts(call: &mut Call, real: &Real) -> Route {
+    counted::counting(hold_all(call, real), begin(call))
 }
 
 /// After a call that returns how many bytes it has read.
@@ -117,53 +140,68 @@ macro_rules! counted {
     )*};
 }
 
-counted! {
+/// Stubs that look at [`LOOKED_AT`] alone unless it is set.
+macro_rules! held {
+    ($($(#[$attribute:meta])* $name:ident: $before:path, $after:path;)*) => {$(
+        arch::stub! {
+            $(#[$attribute])*
+            #[unsafe(no_mangle)]
+            #[unsafe(link_section = "csprof_waits")]
+            {} hold $name = super::real::slots::$name, LOOKED_AT, $before, ENGAGED, $after
+        }
+    )*};
+}
+
+held! {
     /// read(2).
-    read: after_read;
+    read: before_bytes, after_read;
     /// read(2) as programs built with `_FORTIFY_SOURCE` call it; and so the next ones.
-    __read_chk: after_read;
+    __read_chk: before_bytes, after_read;
     /// pread(2).
-    pread: after_read;
+    pread: before_bytes, after_read;
     /// pread(2) where files are large; and so the next ones.
-    pread64: after_read;
+    pread64: before_bytes, after_read;
     /// pread(2), checked.
-    __pread_chk: after_read;
+    __pread_chk: before_bytes, after_read;
     /// pread(2), checked, where files are large.
-    __pread64_chk: after_read;
+    __pread64_chk: before_bytes, after_read;
     /// readv(2).
-    readv: after_read;
+    readv: before_parts, after_read;
     /// preadv(2).
-    preadv: after_read;
+    preadv: before_parts, after_read;
     /// preadv(2) where files are large.
-    preadv64: after_read;
+    preadv64: before_parts, after_read;
     /// preadv2(2).
-    preadv2: after_read;
+    preadv2: before_parts, after_read;
     /// preadv2(2) where files are large.
-    preadv64v2: after_read;
+    preadv64v2: before_parts, after_read;
     /// write(2).
-    write: after_write;
+    write: before_bytes, after_write;
     /// pwrite(2).
-    pwrite: after_write;
+    pwrite: before_bytes, after_write;
     /// pwrite(2) where files are large.
-    pwrite64: after_write;
+    pwrite64: before_bytes, after_write;
     /// writev(2).
-    writev: after_write;
+    writev: before_parts, after_write;
     /// pwritev(2).
-    pwritev: after_write;
+    pwritev: before_parts, after_write;
     /// pwritev(2) where files are large.
-    pwritev64: after_write;
+    pwritev64: before_parts, after_write;
     /// pwritev2(2).
-    pwritev2: after_write;
+    pwritev2: before_parts, after_write;
     /// pwritev2(2) where files are large.
-    pwritev64v2: after_write;
+    pwritev64v2: before_parts, after_write;
     /// sendfile(2).
-    sendfile: after_copy;
+    sendfile: before_parts, after_copy;
     /// sendfile(2) where files are large.
-    sendfile64: after_copy;
+    sendfile64: before_parts, after_copy;
     /// splice(2).
-    splice: after_copy;
+    splice: before_parts, after_copy;
     /// copy_file_range(2).
-    copy_file_range: after_copy;
+    copy_file_range: before_parts, after_copy;
+}
+
+counted! {
     /// fsync(2).
     fsync: after_sync;
     /// fdatasync(2).

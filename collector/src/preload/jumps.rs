@@ -16,7 +16,7 @@ use core::ffi::c_void;
 
 use super::real::{self, Real};
 use super::stub::{self, wrappers};
-use super::view::{Belief, sampled};
+use super::view::{Waits, sampled};
 use crate::arch::{self, Call};
 use crate::sources::loan;
 use crate::{sys, thread};
@@ -28,8 +28,8 @@ extern "C" fn prepare(call: &mut Call, real: &Real) -> *mut c_void {
     // SAFETY: the program's own argument, which the real function is about to read.
     thread::unarmed::left_to(unsafe { arch::jump_target(buffer) });
     // Out of a handler that interrupted a wait: the wait's mask would stay.
-    if Belief::Waited.get() && sampled() {
-        Belief::Waited.set(false);
+    if Waits::any() && sampled() {
+        Waits::leave_all();
         sys::unblock(loan::signals());
     }
     real::set_errno(errno);

@@ -10,16 +10,16 @@
 //! | [`signals::action`] | `sigaction` `__sigaction` `signal` `bsd_signal` `ssignal` `sysv_signal` `__sysv_signal` `sigset` `sigignore` `siginterrupt` | the profiling signal's handler is the collector's; SIGTRAP is given back |
 //! | `signals::trap` | `raise` | SIGTRAP is given back |
 //! | `signals::mask` | `sigprocmask` `pthread_sigmask` `sigblock` `sigsetmask` `siggetmask` `sighold` `sigrelse` | the profiling signal is not blocked |
-//! | `signals::wait` | `sigsuspend` `__sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` | waiting is not interrupted by samples |
+//! | `signals::wait` | `sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` `sigpause` `__xpg_sigpause` `__sigpause` | waiting is not interrupted by samples |
 //! | `signals::poll` | `poll` `__poll_chk` `select` `epoll_wait` | the same, with `realtime`, and with `task-clock` where SIGTRAP is not on loan |
-//! | `signals::hold` | `sleep` `usleep` `nanosleep` `__nanosleep` `clock_nanosleep` `thrd_sleep` `sem_timedwait` `sem_clockwait` `semop` `semtimedop` `msgsnd` `msgrcv` `recv` `recvfrom` `recvmsg` `recvmmsg` `accept` `accept4` `__recv_chk` `__recvfrom_chk` `send` `sendto` `sendmsg` `sendmmsg` `connect` `aio_suspend` `aio_suspend64` `lio_listio` `lio_listio64` `gai_suspend`, waits by `syscall` | the same, with either |
+//! | `signals::hold` | `sleep` `usleep` `nanosleep` `__nanosleep` `clock_nanosleep` `thrd_sleep` `sem_timedwait` `sem_clockwait` `semop` `semtimedop` `msgsnd` `msgrcv` `recv` `recvfrom` `recvmsg` `recvmmsg` `accept` `accept4` `__recv_chk` `__recvfrom_chk` `send` `sendto` `sendmsg` `sendmmsg` `connect` `aio_suspend` `aio_suspend64` `lio_listio` `lio_listio64` `gai_suspend` `getrandom`, waits by `syscall` | the same, with either |
 //! | `signals::wait` | `sigwait` `sigwaitinfo` `sigtimedwait` `signalfd` | samples are not waited away |
 //! | `signals::histogram` | `__monstartup` `monstartup` `moncontrol` `profil` `sprofil` | the C library's own profiler does not take the signal |
 //! | `signals::alternate_stack` | `sigaltstack` `sigstack` | the collector's handlers run on an alternate stack of their own |
 //! | [`exec`] | `execve` `execv` `execvp` `execvpe` `execl` `execlp` `execle` `fexecve` `execveat` | a pending sample must not kill the new program |
 //! | [`reach`] | `posix_spawn` `posix_spawnp` `system` `popen` | what cannot be followed is counted, and finds no dead path |
 //! | [`fork`] | `_Fork` (and handlers of pthread_atfork) | the child has an arena of its own |
-//! | [`fork`] | `vfork` `__vfork` | the child borrows the parent's memory: nothing may be done in it |
+//! | [`fork`] | `vfork` | the child borrows the parent's memory: nothing may be done in it |
 //! | [`threads`] | `pthread_create` `thrd_create` | new threads are sampled |
 //! | [`dl`] | `dlopen` `dlmopen` `dlclose` `dlsym` | the load map follows; the caller's address is kept |
 //! | [`exceptions`] | `_Unwind_RaiseException` `_Unwind_Resume` `_Unwind_Resume_or_Rethrow` `_Unwind_ForcedUnwind` `_Unwind_Backtrace` `backtrace` `_dl_find_object` `dl_iterate_phdr` `_Unwind_SetIP` | unwinders see real return addresses; where an exception goes on |
@@ -27,9 +27,10 @@
 //! | [`files`] | `close` `close_range` `closefrom` `dup2` `dup3` | the files of sample sources stay open |
 //! | [`alloc`] | `malloc` `calloc` `realloc` `posix_memalign` `aligned_alloc` `memalign` `valloc` `pvalloc` `free` | what is asked of the allocator is counted |
 //! | [`calls`] | `sched_yield` | calls are counted, and sampled without a signal |
-//! | `io` | `read` `__read_chk` `pread` `pread64` `__pread_chk` `__pread64_chk` `readv` `preadv` `preadv64` `preadv2` `preadv64v2` `write` `pwrite` `pwrite64` `writev` `pwritev` `pwritev64` `pwritev2` `pwritev64v2` `sendfile` `sendfile64` `splice` `copy_file_range` `fsync` `fdatasync` `sync_file_range` `msync` `sync` `syncfs`; `recv`, `send` and their kind, of `signals::hold`; streams, by `streams` | bytes, and the time of it, are counted |
+//! | `io` | `read` `__read_chk` `pread` `pread64` `__pread_chk` `__pread64_chk` `readv` `preadv` `preadv64` `preadv2` `preadv64v2` `write` `pwrite` `pwrite64` `writev` `pwritev` `pwritev64` `pwritev2` `pwritev64v2` `sendfile` `sendfile64` `splice` `copy_file_range` `fsync` `fdatasync` `sync_file_range` `msync` `sync` `syncfs`; `recv`, `send` and their kind, of `signals::hold`; streams, by `streams` | samples do not cut them short; bytes, and the time of it, are counted |
 //! | `locks` | `pthread_mutex_lock` `pthread_mutex_timedlock` `pthread_mutex_clocklock` `pthread_rwlock_rdlock` `pthread_rwlock_timedrdlock` `pthread_rwlock_clockrdlock` `pthread_rwlock_wrlock` `pthread_rwlock_timedwrlock` `pthread_rwlock_clockwrlock` `mtx_lock` `mtx_timedlock` `pthread_cond_wait` `pthread_cond_timedwait` `pthread_cond_clockwait` `cnd_wait` `cnd_timedwait` `sem_wait` `pthread_barrier_wait` `pthread_join` `pthread_timedjoin_np` `pthread_clockjoin_np` `thrd_join`; `sem_timedwait`, `sem_clockwait` of `signals::hold` | the time that threads wait for each other is counted |
 //! | `mpi` | none: places where modules have addresses of MPI's functions | the time in MPI is counted |
+//! | [`aliases`] | `__sigsuspend` `__poll` `__select` `__send` `__connect` `__read` `__write` `__pread64` `__pwrite64` `__close` `__dup2` `__vfork` `__clone` `_IO_popen` `gsignal` `cfree` `__backtrace` `__sched_yield` `__pthread_mutex_lock` `__pthread_rwlock_rdlock` `__pthread_rwlock_wrlock` | second names of the above |
 //! | [`words`] | `csprof_count` `csprof_phase` | what the program says by `csprof.h` |
 //! | [`sandbox`] | `prctl` `syscall` `clone` `ptrace` | seccomp would make the collector's system calls deadly; threads that cannot be sampled are counted |
 //!
@@ -44,6 +45,7 @@
 
 use crate::c_library;
 use crate::lifecycle;
+mod aliases;
 mod alloc;
 mod calls;
 mod counted;
@@ -100,12 +102,15 @@ extern "C" fn construct(
     signals::action::remember_inherited();
     reach::remember();
     signals::action::pass_on();
+    signals::inherit::remember_mask();
     lifecycle::start(signals::trap::by_default as *mut _);
     if !process::active() {
+        signals::inherit::leave_mask();
         return;
     }
     stub::engage();
     alloc::begin();
+    io::watch();
     streams::count();
     mpi::count();
     threads::create_key();

@@ -31,8 +31,9 @@ use csprof_format::launch::{LD_PRELOAD, RUN_DIR};
 
 use super::program::{self, File};
 use super::real::{Real, Strings, slots};
-use super::stub::{self, wrappers};
-use crate::arch::Call;
+use super::signals::inherit;
+use super::stub::{self, ENGAGED, wrappers};
+use crate::arch::{Call, Route};
 use crate::process::{self, Process};
 use crate::sys;
 
@@ -278,7 +279,7 @@ unsafe fn leave_out_of_own() {
 
 /// Before posix_spawn and posix_spawnp, whose path is the second argument and whose environment is
 /// the last one.
-unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> *mut c_void {
+unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> Route {
     let pointer = core::ptr::with_exposed_provenance::<c_void>;
     let (envp, path) = (pointer(call.arguments[5]).cast(), pointer(call.arguments[1]).cast());
     // SAFETY: the program's own argument.
@@ -298,22 +299,28 @@ unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> *mut c_void {
     if let Some(environment) = start.environment() {
         call.arguments[5] = environment.expose_provenance();
     }
-    stub::target(real)
+    inherit::spawning(call, stub::target(real))
 }
 
 /// Before the C library starts a shell with this process's environment.
-unsafe extern "C" fn before_shell(_: &mut Call, real: &Real) -> *mut c_void {
+unsafe extern "C" fn before_shell(call: &mut Call, real: &Real) -> Route {
     Start::with_own(None);
-    stub::target(real)
+    inherit::spawning(call, stub::target(real))
+}
+
+/// The same, where the C library waits for its end.
+unsafe extern "C" fn before_command(call: &mut Call, real: &Real) -> Route {
+    Start::with_own(None);
+    inherit::lasting(call, stub::target(real))
 }
 
 wrappers! {
     /// posix_spawn(3).
-    jump posix_spawn: before_spawn;
+    hold posix_spawn: before_spawn, ENGAGED, inherit::spawned;
     /// posix_spawnp(3).
-    jump posix_spawnp: before_spawn;
+    hold posix_spawnp: before_spawn, ENGAGED, inherit::spawned;
     /// system(3).
-    jump system: before_shell;
+    hold system: before_command, ENGAGED;
     /// popen(3).
-    jump popen: before_shell;
+    hold popen: before_shell, ENGAGED, inherit::spawned;
 }

@@ -131,12 +131,12 @@ real_functions! {
         fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_void) -> c_int, else 2;
     }
     jumped_to {
-        sigsuspend, ppoll, __ppoll_chk, pselect, epoll_pwait, epoll_pwait2, pause,
+        sigsuspend, ppoll, __ppoll_chk, pselect, epoll_pwait, epoll_pwait2, pause, sigpause, __xpg_sigpause, __sigpause,
         sigwait, sigwaitinfo, sigtimedwait, poll, __poll_chk, select, epoll_wait,
         sleep, usleep, nanosleep, __nanosleep, clock_nanosleep, thrd_sleep, sem_timedwait, sem_clockwait,
         semop, semtimedop, msgsnd, msgrcv, recv, recvfrom, recvmsg, recvmmsg, accept, accept4,
         __recv_chk, __recvfrom_chk, send, sendto, sendmsg, sendmmsg, connect,
-        aio_suspend, aio_suspend64, lio_listio, lio_listio64, gai_suspend,
+        aio_suspend, aio_suspend64, lio_listio, lio_listio64, gai_suspend, getrandom,
         close, dup2, dup3, posix_spawn, posix_spawnp, system, popen,
         vfork, dlopen, dlmopen, dlclose, dlsym,
         backtrace, _dl_find_object, dl_iterate_phdr,

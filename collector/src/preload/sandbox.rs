@@ -33,6 +33,7 @@ use csprof_format::arena::LeftOut;
 use super::real::{self, Real, slots};
 use super::signals::action::leave_to_kernel;
 use super::signals::hold::{CALLS, hold_syscall, is_met};
+use super::signals::transfers;
 use super::stub::{self, ENGAGED, WATCHING};
 use crate::arch::{self, Call, ENDED_CALLS, FORK_CALLS, Route};
 use crate::messages::{self, Warning};
@@ -75,7 +76,8 @@ static WATCHED: [u64; 8] = {
     }
     let fixed =
         [libc::SYS_seccomp, libc::SYS_prctl, libc::SYS_ptrace, libc::SYS_clone, libc::SYS_clone3];
-    with(with(with(with([0; 8], &fixed), &FORK_CALLS), &CALLS), &ENDED_CALLS)
+    let waits = with(with([0; 8], &CALLS), &ENDED_CALLS);
+    with(with(with(waits, &transfers::CALLS), &fixed), &FORK_CALLS)
 };
 
 /// Before ptrace(2). Its arguments are variadic.
@@ -105,8 +107,9 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
     /// Larger ones are questions.
     const SET_MODE_STRICT: c_long = libc::SECCOMP_SET_MODE_STRICT as c_long;
     const SET_MODE_FILTER: c_long = libc::SECCOMP_SET_MODE_FILTER as c_long;
-    let [number, first, word, third, fourth, _] = call.arguments;
-    let (number, first, second) = (number as c_long, first as c_long, word as c_int);
+    let [number, arguments @ ..] = call.arguments;
+    let [word, second, third, ..] = arguments;
+    let (number, first) = (number as c_long, word as c_long);
     let forks = |number| {
         number == libc::SYS_clone || number == libc::SYS_clone3 || FORK_CALLS.contains(&number)
     };
@@ -114,7 +117,7 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
         libc::SYS_seccomp if first == SET_MODE_STRICT || first == SET_MODE_FILTER && third != 0 => {
             enter();
         }
-        libc::SYS_prctl if restricts(first, word, third) => enter(),
+        libc::SYS_prctl if restricts(first, second, third) => enter(),
         _ if !stub::engaged() => {}
         libc::SYS_ptrace if first == c_long::from(libc::PTRACE_TRACEME) => {
             call.arguments.rotate_left(1);
@@ -131,7 +134,7 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
             note_thread(flags);
             note_child(flags);
         }
-        _ if is_met(number, second, fourth) => return hold_syscall(call, real, number),
+        _ if is_met(number, arguments) => return hold_syscall(call, real, number),
         _ => {}
     }
     Route { target: stub::target(real), calls: 0 }

@@ -1,19 +1,24 @@
 //! What one thread of the program believes: whether it has blocked the profiling signal; and what
 //! the wrappers remember about it.
 //!
-//! Six bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
+//! A few bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
 //! (sigprocmask is async-signal-safe) reach them without `__tls_get_addr`, which may allocate. Only
 //! the thread itself, or a handler that interrupts it, touches them: single-byte moves suffice.
 //!
 //! A child of fork has a copy. A new thread gets its creator's belief from
-//! [`threads`](super::threads), as it inherits a signal mask. Exec starts with nothing blocked:
-//! the kernel's mask, which is what survives exec, never contains the profiling signal.
+//! [`threads`](super::threads), as it inherits a signal mask; a program that is executed from the
+//! kernel's mask, which [is told](super::signals::inherit) before.
 
 use super::stub;
 use crate::{arch, process};
 
 arch::thread_bytes! {
     Beliefs: [u8; 6] = "csprof_view"
+}
+
+arch::thread_bytes! {
+    /// The assembly of the stubs has it.
+    UnderWay: [u8; 1] = "csprof_waits_under_way"
 }
 
 /// Which byte.
@@ -26,13 +31,39 @@ pub(super) enum Belief {
     LoadUnseen = 1,
     /// The thread called vfork: what runs now may be the child, which has its memory.
     Vforked = 2,
-    /// The thread waited with a mask that blocks the profiling signal, and may have been
-    /// interrupted in it by a handler that leaves by a jump: then the mask stays.
-    Waited = 3,
     /// The thread has blocked SIGTRAP, it thinks, while samples come by it.
-    TrapBlocked = 4,
+    TrapBlocked = 3,
     /// The thread is in a call of MPI that is counted.
-    InMpi = 5,
+    InMpi = 4,
+    /// The child of the thread's last vfork has told the kernel what the thread thinks.
+    ChildSettled = 5,
+}
+
+/// Calls of the thread that are under way with a mask of csprof's, which blocks the profiling
+/// signal. There are several if a handler has interrupted one and makes another. One that was left
+/// by a jump has left its mask behind; an exception, its count as well.
+#[derive(Debug)]
+pub(super) struct Waits;
+
+impl Waits {
+    #[inline]
+    pub(super) fn any() -> bool {
+        UnderWay::get(0) != 0
+    }
+
+    #[inline]
+    pub(super) fn enter() {
+        UnderWay::set(0, UnderWay::get(0).saturating_add(1));
+    }
+
+    #[inline]
+    pub(super) fn leave() {
+        UnderWay::set(0, UnderWay::get(0).saturating_sub(1));
+    }
+
+    pub(super) fn leave_all() {
+        UnderWay::set(0, 0);
+    }
 }
 
 /// Whether this process is sampled, as `process::active()` says, but without a system call except

@@ -34,7 +34,21 @@ impl Counter {
             return 0;
         }
         let before = self.counted.fetch_add(amount, Ordering::Relaxed);
-        (before + amount) / period - before / period
+        let after = before.wrapping_add(amount);
+        if after < before {
+            return self.begin_again(before, amount, period);
+        }
+        after / period - before / period
+    }
+
+    /// Where the count has come to its end: it goes on with what is left of a period.
+    #[cold]
+    fn begin_again(&self, before: u64, amount: u64, period: u64) -> u64 {
+        let sum = u128::from(before % period) + u128::from(amount);
+        let period = u128::from(period);
+        // A remainder of a `u64`; the quotient is no larger than `amount` and 1.
+        self.counted.store((sum % period) as u64, Ordering::Relaxed);
+        u64::try_from(sum / period).unwrap_or(u64::MAX)
     }
 
     /// How much is to be counted until the next period ends; `None` if nothing is counted.
@@ -60,6 +74,10 @@ mod tests {
         assert_eq!([1, 1, 1, 1].map(|amount| counter.add(amount)), [1, 0, 0, 1]);
         assert_eq!((counter.until_next(), Counter::off().until_next()), (Some(3), None));
         assert_eq!((counter.add(2), counter.until_next()), (0, Some(1)));
+        counter.begin(3, 0);
+        let most = u64::MAX;
+        assert_eq!([most, 1, 1, 1].map(|amount| counter.add(amount)), [most / 3, 0, 0, 1]);
+        assert_eq!([1, most, 1].map(|amount| counter.add(amount)), [0, most / 3, 0]);
         counter.begin(1, 0);
         assert_eq!([1, 5, 1].map(|amount| counter.add(amount)), [1, 5, 1]);
     }

@@ -41,10 +41,27 @@ use crate::thread::{self, handler_stack};
 /// Async-signal-safe. `errno` stays as it is; system calls are made only for a sample.
 #[inline]
 pub fn on_call(metric: usize, amount: u64, registers: impl FnOnce() -> Registers) {
+    // What is counted in a pause is dropped where a period ends: nobody pays for that at each call.
+    count(metric, amount, registers, || !control::is_paused());
+}
+
+/// The same for so many nanoseconds of [the run](control::running_ns) that a call took. Of a call
+/// that ends in a pause they are those before, so they are no pause's.
+#[inline]
+pub fn on_time(metric: usize, time_ns: u64, registers: impl FnOnce() -> Registers) {
+    count(metric, time_ns, registers, || true);
+}
+
+#[inline]
+fn count(
+    metric: usize,
+    amount: u64,
+    registers: impl FnOnce() -> Registers,
+    is_sampled: impl FnOnce() -> bool,
+) {
     let Some(shared) = Shared::here() else { return };
     let weight = shared.counter(metric).map_or(0, |counter| counter.add(amount));
-    // What is counted in a pause is dropped where a period ends: nobody pays for that at each call.
-    if weight > 0 && !control::is_paused() {
+    if weight > 0 && is_sampled() {
         let registers = registers();
         let block = None;
         sample(&mut DueSample { shared: &shared, metric, weight, registers, block, reading: None });

@@ -23,7 +23,9 @@ mod timer;
 
 pub use clock::{Clock, elapsed_ns, now_ns, read_elapsed_by, thread_cpu_ns};
 pub use error::Errno;
-pub use file::{File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own, map_to_read};
+pub use file::{
+    File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own, is_socket, map_to_read,
+};
 pub use memory::{
     give_back, is_readable, is_resident, map_anonymous, private_bytes, probe, probe_bytes,
     probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous, wipe_on_fork,

@@ -166,6 +166,17 @@ pub const ALL: &[Hazard] = &[
              signalfd: 128 User defined signal 1\n\
              signalfd again: 1\n",
         ),
+    Hazard::new("inherited_signals", &["cc -O2 -w -o program @inherited_signals.c"])
+        .variants(&["", "clang"])
+        .by_two()
+        .says(
+            "0: default 27 default 27 default 27 default 27 default 27 default 27 default 27 default 27\n\
+             1: ignored ignored ignored ignored ignored ignored ignored\n\
+             2: default blocked default blocked default blocked default blocked default blocked \
+             default blocked default blocked default blocked\n\
+             3: ignored blocked ignored blocked ignored blocked ignored blocked ignored blocked \
+             ignored blocked ignored blocked\n",
+        ),
     Hazard::new("thread_ends", &["cc -O2 -pthread -o program @thread_ends.c"])
         .variants(&["", "-O0", "-static-libgcc", "-fexceptions", "-fcf-protection"])
         .by_two()

@@ -113,9 +113,10 @@ pub(crate) struct Route {
 /// - `jump`: `$before` returns an address. Jumps there.
 /// - `call`: it returns a [`Route`]. Jumps, or calls, asks `$after(&mut Call)` if there is one, and
 ///   returns the result.
-/// - `hold`: it returns a [`Route`]. Jumps, or calls, unblocks the signals in the first word of the
-///   room if there are any and the byte `$sampled` is not 0, asks `$after(&mut Call)` if there is
-///   one, and returns the result.
+/// - `hold`: it returns a [`Route`]. Jumps, or calls, asks `$after(&mut Call)` if there is one,
+///   unblocks the signals in the first word of the room if there are any and the byte `$sampled` is
+///   not 0, takes 1 from the [`thread_bytes`](super::thread_local::thread_bytes)
+///   `csprof_waits_under_way` if that is not 0, and returns the result.
 ///
 /// A question in braces tells calls apart by an argument, before anything is saved: if it is
 /// answered by no, `$before` is not asked either.
@@ -240,6 +241,7 @@ macro_rules! stub {
     ) => {
         $crate::arch::stub!(@@ $attributes $question [
             $crate::arch::stub_part!(call or jump),
+            $crate::arch::stub_part!(ask $($after)?),
             // Another thread may have entered a sandbox meanwhile, where system calls can be
             // deadly.
             "cmp byte ptr [rip + {sampled}], 0",
@@ -255,8 +257,11 @@ macro_rules! stub {
             "mov eax, {sigprocmask}",
             // The sample comes here.
             "syscall",
+            // Not before, for a handler that comes here may leave by a jump. 0 stays 0: one has.
+            "mov r10, qword ptr [rip + csprof_waits_under_way@GOTTPOFF]",
+            "sub byte ptr fs:[r10], 1",
+            "adc byte ptr fs:[r10], 0",
             "5:",
-            $crate::arch::stub_part!(ask $($after)?),
             $crate::arch::stub_part!(return result),
         ] [
             $(after = sym $after,)?

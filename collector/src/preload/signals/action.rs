@@ -47,6 +47,11 @@ pub(in crate::preload) fn remember_inherited() {
     ASKED.handler.store(sys::handler_of(SIGNAL), Ordering::Relaxed);
 }
 
+/// Whether the program has asked for the profiling signal to be ignored.
+pub(super) fn is_ignored() -> bool {
+    ASKED.handler.load(Ordering::Relaxed) == libc::SIG_IGN
+}
+
 /// Whether samples come, or came, by this signal.
 fn is_ours(signal: c_int) -> bool {
     signal == SIGNAL || signal == TRAP && loan::was_on_loan()

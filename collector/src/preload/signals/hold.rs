@@ -9,8 +9,8 @@
 //!
 //! Only where samples [meet waits](super::interruption::samples_meet_waits): those of `cputime`
 //! come at the kernel's tick, and those by SIGTRAP when the call is over, but for io_uring_enter(2)
-//! ([`ending`]). Not here are `read` and `write`, which end early only on sockets with a time limit
-//! of their own.
+//! ([`ending`]). `read`, `write` and their kind are in [`io`], which counts them, too: the signal is
+//! held back where it would [cut them short](super::transfers).
 //!
 //! Waits by syscall(2) are held in [its wrapper](crate::preload::sandbox). libaio and liburing make
 //! their system calls by instructions of their own, and are not held: an exported name of theirs
@@ -21,16 +21,16 @@
 
 use core::ffi::{c_int, c_long, c_void};
 
-use super::interruption::samples_meet_waits;
+use super::interruption::{hold_met, holding, samples_meet_waits};
+use super::transfers;
 use super::wait::{filtered_sigtimedwait, filtered_sigwaitinfo};
 use super::{BIT, kept};
 use crate::arch::{Call, ENDED_CALLS, Route};
+use crate::preload::counted::counting;
 use crate::preload::real::Real;
 use crate::preload::stub::{self, ENGAGED, waits};
-use crate::preload::view::{Belief, sampled};
 use crate::preload::{io, locks};
 use crate::sources::loan;
-use crate::sys;
 
 /// Calls `real` with the profiling signal held back, if that could end its wait.
 extern "C" fn hold(call: &mut Call, real: &Real) -> Route {
@@ -50,14 +50,18 @@ extern "C" fn hold_checked_recvfrom(call: &mut Call, real: &Real) -> Route {
     hold_io(call, real)
 }
 
+/// The same of a request for random bytes.
+extern "C" fn hold_random(call: &mut Call, real: &Real) -> Route {
+    if transfers::is_long_random(call.arguments[1]) {
+        hold(call, real)
+    } else {
+        Route { target: stub::target(real), calls: 0 }
+    }
+}
+
 /// The same of a wait that may be [counted](locks).
 extern "C" fn hold_lock(call: &mut Call, real: &Real) -> Route {
     counting(hold(call, real), locks::begin(call))
-}
-
-/// What is counted when it has returned must be called.
-fn counting(route: Route, counts: bool) -> Route {
-    Route { calls: usize::from(route.calls != 0 || counts), ..route }
 }
 
 /// The same, by way of the stub that takes the signal out of what is waited for.
@@ -68,29 +72,6 @@ extern "C" fn hold_sigwaitinfo(call: &mut Call, _: &Real) -> Route {
 /// The same.
 extern "C" fn hold_sigtimedwait(call: &mut Call, _: &Real) -> Route {
     hold_met(call, filtered_sigtimedwait as *mut c_void)
-}
-
-fn hold_met(call: &mut Call, target: *mut c_void) -> Route {
-    holding(call, target, if samples_meet_waits() { BIT } else { 0 })
-}
-
-/// Calls `target` with these signals held back, as far as they are not anyway.
-fn holding(call: &mut Call, target: *mut c_void, signals: u64) -> Route {
-    let held = block(signals);
-    call.room[0] = held;
-    Route { target, calls: usize::from(held != 0) }
-}
-
-/// Blocks signals for the time of a wait; returns those that are to be let through afterwards.
-fn block(signals: u64) -> u64 {
-    if signals == 0 || !sampled() {
-        return 0;
-    }
-    let before = sys::block(sys::Mask(signals));
-    // A wait that was left by an exception has not let them through.
-    let others = if Belief::Waited.get() { 0 } else { before.0 };
-    Belief::Waited.set(true);
-    signals & !others
 }
 
 /// The signals of samples that would end this call of syscall(2): the profiling signal, where it
@@ -106,11 +87,13 @@ fn ending(number: c_long) -> u64 {
 
 /// The system calls that a handler ends, but for those whose purpose is to wait with a mask of
 /// their own; of futex(2), [`is_wait`] asks further.
-pub(in crate::preload) const CALLS: [c_long; 16] = [
+pub(in crate::preload) const CALLS: [c_long; 19] = [
     libc::SYS_nanosleep,
+    libc::SYS_connect,
     libc::SYS_accept,
     libc::SYS_sendto,
     libc::SYS_recvfrom,
+    libc::SYS_sendmsg,
     libc::SYS_recvmsg,
     libc::SYS_semop,
     libc::SYS_msgsnd,
@@ -122,6 +105,7 @@ pub(in crate::preload) const CALLS: [c_long; 16] = [
     libc::SYS_clock_nanosleep,
     libc::SYS_accept4,
     libc::SYS_recvmmsg,
+    libc::SYS_sendmmsg,
     libc::SYS_io_uring_enter,
 ];
 
@@ -132,9 +116,11 @@ pub(in crate::preload) fn hold_syscall(call: &mut Call, real: &Real, number: c_l
     holding(call, stub::target(real), ending(number))
 }
 
-/// Whether a sample may end this call of syscall(2).
-pub(in crate::preload) fn is_met(number: c_long, operation: c_int, limit: usize) -> bool {
-    ending(number) != 0 && is_wait(number, operation, limit)
+/// Whether a sample may end this call of syscall(2), or cut it short.
+pub(in crate::preload) fn is_met(number: c_long, arguments: [usize; 5]) -> bool {
+    ending(number) != 0
+        && (is_wait(number, arguments[1] as c_int, arguments[3])
+            || transfers::is_short(number, arguments))
 }
 
 /// Whether it is one of [`CALLS`] or [`ENDED_CALLS`]; and of futex(2) a wait with a time limit, for
@@ -197,6 +183,8 @@ waits! {
     hold sendmmsg: hold_io, ENGAGED, io::after_messages_written;
     /// connect(2).
     hold connect: hold, ENGAGED;
+    /// getrandom(2).
+    hold getrandom: hold_random, ENGAGED;
     /// accept(2).
     hold accept: hold, ENGAGED;
     /// accept4(2).

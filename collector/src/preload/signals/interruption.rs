@@ -2,15 +2,26 @@
 
 #![expect(unsafe_code, reason = "asks for the mask of the thread")]
 
-use csprof_format::launch::Interrupts;
+use core::ffi::c_void;
+
+use csprof_format::launch::{Interrupts, Properties};
 use libc::sigset_t;
 
 use super::BIT;
 use super::words::first_word;
+use crate::arch::{Call, Route};
 use crate::preload::real;
-use crate::preload::view::{Belief, sampled};
+use crate::preload::view::{Waits, sampled};
 use crate::process;
 use crate::sources::loan;
+use crate::sys;
+
+/// Whether the process has a source whose samples may meet waits, now or once SIGTRAP is not on
+/// loan any more.
+pub(in crate::preload) fn samples_may_meet_waits() -> bool {
+    let may = |source: &Properties| source.interrupts_waits != Interrupts::Never;
+    process::current().is_some_and(|process| process.uses(may))
+}
 
 /// Whether the profiling signal may meet a wait and end it: one by elapsed time, while it lasts;
 /// one by the event of `task-clock` without SIGTRAP, whose interrupt sends the signal, as it begins
@@ -31,13 +42,46 @@ pub(super) fn own_mask() -> Option<u64> {
     if !sampled() || !samples_meet_waits() {
         return None;
     }
+    Some(thread_mask()? | BIT)
+}
+
+/// The mask of the thread, as the kernel has it.
+pub(super) fn thread_mask() -> Option<u64> {
     let mut now = core::mem::MaybeUninit::<sigset_t>::uninit();
     // SAFETY: a live local; nothing is changed.
     let asked = unsafe { real::sigprocmask(libc::SIG_BLOCK, core::ptr::null(), now.as_mut_ptr()) };
-    if asked != 0 {
-        return None;
-    }
-    Belief::Waited.set(true);
     // SAFETY: written by the call.
-    Some(unsafe { first_word(now.as_ptr()) } | BIT)
+    (asked == 0).then(|| unsafe { first_word(now.as_ptr()) })
+}
+
+/// After a wait with a mask that blocks the profiling signal, which the kernel has taken back.
+pub(super) extern "C" fn after_wait(_: &mut Call) {
+    Waits::leave();
+}
+
+/// Has `target` called with the profiling signal held back, if that could end it.
+pub(super) fn hold_met(call: &mut Call, target: *mut c_void) -> Route {
+    holding(call, target, if samples_meet_waits() { BIT } else { 0 })
+}
+
+/// Has `target` called with these signals held back, as far as they are not anyway.
+pub(super) fn holding(call: &mut Call, target: *mut c_void, signals: u64) -> Route {
+    let held = block(signals);
+    call.room[0] = held;
+    Route { target, calls: usize::from(held != 0) }
+}
+
+/// Blocks signals for the time of a call; returns those that are to be let through afterwards.
+fn block(signals: u64) -> u64 {
+    if signals == 0 || !sampled() {
+        return 0;
+    }
+    let before = sys::block(sys::Mask(signals));
+    // A call that was left by an exception has not let them through.
+    let others = if Waits::any() { 0 } else { before.0 };
+    let held = signals & !others;
+    if held != 0 {
+        Waits::enter();
+    }
+    held
 }

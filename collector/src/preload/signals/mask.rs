@@ -39,6 +39,15 @@ pub(super) fn settle_all() {
     settle_but(0);
 }
 
+/// In the child of a vfork all is blocked as its parent thought when it called vfork: the child
+/// has the thread's own view in common with it. From here on its mask is the kernel's.
+pub(super) fn settle_child() {
+    if !Belief::ChildSettled.get() {
+        Belief::ChildSettled.set(true);
+        sys::block(Mask(believed()));
+    }
+}
+
 fn settle_but(kept: u64) {
     let open = believed() & !kept;
     if open != 0 {
@@ -106,8 +115,12 @@ unsafe fn change_for_good(
     new: *const sigset_t,
     old: *mut sigset_t,
 ) -> c_int {
-    // The child of a vfork has its parent's beliefs.
-    let before = if stub::engaged() { 0 } else { believed() };
+    let before = if stub::engaged() {
+        settle_child();
+        0
+    } else {
+        believed()
+    };
     if before == 0 {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { set_mask(how, new, old) };

@@ -10,6 +10,8 @@
 //! - [`wait`]: waiting with a mask, and waiting for signals;
 //! - [`poll`]: waiting for files;
 //! - [`hold`]: waiting for time, semaphores, messages and sockets;
+//! - [`transfers`]: reads and writes that move a part of what was asked for;
+//! - [`inherit`]: programs that are executed;
 //! - [`alternate_stack`]: the alternate stack, which the collector takes for its handlers;
 //! - [`trap`]: SIGTRAP, which is the program's unless it has no use for it;
 //! - [`histogram`]: the profiler in the C library.
@@ -21,12 +23,14 @@ pub(super) mod action;
 mod alternate_stack;
 mod histogram;
 pub(super) mod hold;
+pub(super) mod inherit;
 pub(super) mod interruption;
 pub(super) mod mask;
 mod others;
-mod poll;
+pub(super) mod poll;
+pub(super) mod transfers;
 pub(super) mod trap;
-mod wait;
+pub(super) mod wait;
 mod words;
 
 use crate::sources::SIGNAL;

@@ -14,10 +14,11 @@ use core::ffi::c_int;
 
 use libc::{timespec, timeval};
 
-use super::interruption::own_mask;
+use super::interruption::{after_wait, own_mask};
 use crate::arch::{Call, Route};
 use crate::preload::real::{Real, slots};
 use crate::preload::stub::{self, waits};
+use crate::preload::view::Waits;
 use crate::sys::{self, Clock};
 
 /// What a call is given in place of its own arguments.
@@ -43,9 +44,15 @@ fn filled(call: &mut Call, mask: u64, time: timespec) -> &mut Room {
     }
 }
 
-/// How to call `real`.
+/// How to call `real`, with a mask.
 fn through(real: &Real) -> Route {
+    Waits::enter();
     Route { target: stub::target(real), calls: 1 }
+}
+
+/// Goes on as if there were no wrapper.
+fn as_it_is(real: &Real) -> Route {
+    Route { target: stub::target(real), calls: 0 }
 }
 
 extern "C" fn before_poll(call: &mut Call, real: &Real) -> Route {
@@ -61,9 +68,9 @@ extern "C" fn before_checked_poll(call: &mut Call, real: &Real) -> Route {
 fn poll_with_mask(call: &mut Call, real: &Real, bytes: usize) -> Route {
     let [_, count, timeout_ms, ..] = call.arguments;
     if bytes / size_of::<libc::pollfd>() < count {
-        return through(real);
+        return as_it_is(real);
     }
-    let Some(mask) = own_mask() else { return through(real) };
+    let Some(mask) = own_mask() else { return as_it_is(real) };
     let timeout_ms = i64::from(timeout_ms as c_int);
     let limit = timeout_ms.max(0);
     let time = timespec { tv_sec: limit / 1000, tv_nsec: limit % 1000 * 1_000_000 };
@@ -77,19 +84,17 @@ fn poll_with_mask(call: &mut Call, real: &Real, bytes: usize) -> Route {
 
 /// Makes it a call of pselect.
 extern "C" fn before_select(call: &mut Call, real: &Real) -> Route {
-    let none = timespec { tv_sec: 0, tv_nsec: 0 };
-    filled(call, 0, none);
     let timeout = core::ptr::with_exposed_provenance_mut::<timeval>(call.arguments[4]);
     // SAFETY: null or the program's.
     let asked = unsafe { timeout.as_ref() }.map_or((0, 0), |time| (time.tv_sec, time.tv_usec));
     let (seconds, microseconds) = asked;
     let Some(tv_sec) = seconds.checked_add(microseconds / 1_000_000) else {
-        return through(real);
+        return as_it_is(real);
     };
     if seconds < 0 || microseconds < 0 {
-        return through(real);
+        return as_it_is(real);
     }
-    let Some(mask) = own_mask() else { return through(real) };
+    let Some(mask) = own_mask() else { return as_it_is(real) };
     let time = timespec { tv_sec, tv_nsec: microseconds % 1_000_000 * 1000 };
     let room = filled(call, mask, time);
     room.began_ns = sys::now_ns(Clock::Monotonic);
@@ -105,6 +110,7 @@ extern "C" fn before_select(call: &mut Call, real: &Real) -> Route {
 
 /// Tells the program how much of its time is left, as select(2) does on Linux and pselect does not.
 extern "C" fn after_select(call: &mut Call) {
+    after_wait(call);
     // SAFETY: filled before the call.
     let room = unsafe { &*call.room.as_ptr().cast::<Room>() };
     // SAFETY: null or the program's.
@@ -117,7 +123,7 @@ extern "C" fn after_select(call: &mut Call) {
 
 /// Makes it a call of epoll_pwait: the mask alone makes the difference.
 extern "C" fn before_epoll(call: &mut Call, real: &Real) -> Route {
-    let Some(mask) = own_mask() else { return through(real) };
+    let Some(mask) = own_mask() else { return as_it_is(real) };
     call.room[0] = mask;
     call.arguments[4] = call.room.as_ptr().expose_provenance();
     through(&slots::epoll_pwait)
@@ -125,11 +131,11 @@ extern "C" fn before_epoll(call: &mut Call, real: &Real) -> Route {
 
 waits! {
     /// poll(2).
-    call poll: before_poll;
+    call poll: before_poll, after_wait;
     /// poll(2) as programs built with `_FORTIFY_SOURCE` call it.
-    call __poll_chk: before_checked_poll;
+    call __poll_chk: before_checked_poll, after_wait;
     /// select(2).
     call select: before_select, after_select;
     /// epoll_wait(2).
-    call epoll_wait: before_epoll;
+    call epoll_wait: before_epoll, after_wait;
 }

@@ -5,7 +5,7 @@
 //! would end the wait with `EINTR`, and one by SIGTRAP come before the signal that ends the wait
 //! and have the thread's own mask set again before that signal's handler runs. The timer counts on;
 //! the sample arrives, with its full weight, when the wait is over. pause is sigsuspend with the
-//! thread's own mask.
+//! thread's own mask, and sigpause with that or one of its own.
 //!
 //! sigwait, sigwaitinfo, sigtimedwait and signalfd take signals away. The profiling signal is
 //! *removed* from what they wait for. A program that waits for SIGTRAP [has it back](super::trap).
@@ -19,14 +19,14 @@ use core::ffi::c_int;
 
 use libc::sigset_t;
 
-use super::interruption::own_mask;
+use super::interruption::{after_wait, own_mask, thread_mask};
 use super::words::{first_word, mask_of};
 use super::{BIT, kept, trap};
 use crate::arch::{self, Call, Route};
 use crate::messages::{self, Warning};
 use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{self, ENGAGED, waits};
-use crate::preload::view::{Belief, sampled};
+use crate::preload::view::{Waits, sampled};
 use crate::sources::loan::{TRAP, bit};
 
 const _: () = assert!(size_of::<sigset_t>() <= size_of::<arch::Room>());
@@ -42,11 +42,16 @@ fn with_mask<const AT: usize>(call: &mut Call, mask: sigset_t, real: &Real) -> R
     Route { target: stub::target(real), calls: 1 }
 }
 
+/// Goes on as if there were no wrapper.
+fn as_it_is(real: &Real) -> Route {
+    Route { target: stub::target(real), calls: 0 }
+}
+
 /// Calls it with the program's mask, changed by `change`.
 fn with_changed<const AT: usize>(call: &mut Call, real: &Real, change: fn(u64) -> u64) -> Route {
     let mask = core::ptr::with_exposed_provenance::<sigset_t>(call.arguments[AT]);
     if mask.is_null() || !sampled() {
-        return Route { target: stub::target(real), calls: 1 };
+        return as_it_is(real);
     }
     // SAFETY: not null, so the program points to a mask.
     let word = unsafe { first_word(mask) };
@@ -57,7 +62,7 @@ extern "C" fn with_signal<const AT: usize>(call: &mut Call, real: &Real) -> Rout
     if call.arguments[AT] == 0
         && let Some(own) = own_mask()
     {
-        Belief::Waited.set(true);
+        Waits::enter();
         return with_mask::<AT>(call, mask_of(own), real);
     }
     with_changed::<AT>(call, real, blocking)
@@ -69,7 +74,7 @@ extern "C" fn without_signal(call: &mut Call, real: &Real) -> Route {
 
 /// What is blocked meanwhile.
 fn blocking(word: u64) -> u64 {
-    Belief::Waited.set(true);
+    Waits::enter();
     word | kept()
 }
 
@@ -89,40 +94,63 @@ fn awaited(word: u64) -> u64 {
 
 /// For pause: the thread's own mask with the signal, and sigsuspend to wait with it.
 extern "C" fn own_with_signal(call: &mut Call, real: &Real) -> Route {
-    let mut now = core::mem::MaybeUninit::<sigset_t>::uninit();
-    // SAFETY: a live local; nothing is changed.
-    let asked = unsafe { real::sigprocmask(libc::SIG_BLOCK, core::ptr::null(), now.as_mut_ptr()) };
-    if asked != 0 || !sampled() {
-        return Route { target: stub::target(real), calls: 1 };
+    suspend(call, real, thread_mask())
+}
+
+/// For sigpause with a mask as 4.2BSD had it, where one is an `int`.
+extern "C" fn with_old_mask(call: &mut Call, real: &Real) -> Route {
+    let word = u64::from(call.arguments[0] as u32);
+    suspend(call, real, Some(word))
+}
+
+/// For sigpause with a signal that the thread's own mask is to be without.
+extern "C" fn own_without(call: &mut Call, real: &Real) -> Route {
+    // What is no signal is refused.
+    let signal = Some(call.arguments[0] as c_int).filter(|signal| (1..=64).contains(signal));
+    suspend(call, real, signal.and_then(|signal| Some(thread_mask()? & !bit(signal))))
+}
+
+extern "C" fn with_either(call: &mut Call, real: &Real) -> Route {
+    if call.arguments[1] as c_int == 0 {
+        with_old_mask(call, real)
+    } else {
+        own_without(call, real)
     }
-    // SAFETY: written by the call above.
-    let word = unsafe { first_word(now.as_ptr()) };
-    with_mask::<0>(call, mask_of(blocking(word)), &slots::sigsuspend)
+}
+
+/// Waits by sigsuspend with this mask and the signal.
+fn suspend(call: &mut Call, real: &Real, mask: Option<u64>) -> Route {
+    match mask {
+        Some(word) if sampled() => {
+            with_mask::<0>(call, mask_of(blocking(word)), &slots::sigsuspend)
+        }
+        _ => as_it_is(real),
+    }
 }
 
 waits! {
     /// sigsuspend(2).
-    call sigsuspend: with_signal::<0>;
+    call sigsuspend: with_signal::<0>, after_wait;
     /// ppoll(2).
-    call ppoll: with_signal::<3>;
+    call ppoll: with_signal::<3>, after_wait;
     /// ppoll(2) as programs built with `_FORTIFY_SOURCE` call it.
-    call __ppoll_chk: with_signal::<3>;
+    call __ppoll_chk: with_signal::<3>, after_wait;
     /// pselect(2).
-    call pselect: with_signal::<5>;
+    call pselect: with_signal::<5>, after_wait;
     /// epoll_pwait(2).
-    call epoll_pwait: with_signal::<4>;
+    call epoll_pwait: with_signal::<4>, after_wait;
     /// epoll_pwait2(2).
-    call epoll_pwait2: with_signal::<4>;
+    call epoll_pwait2: with_signal::<4>, after_wait;
     /// pause(2).
-    call pause: own_with_signal;
+    call pause: own_with_signal, after_wait;
+    /// sigpause(3) of 4.2BSD, which takes a mask.
+    call sigpause: with_old_mask, after_wait;
+    /// sigpause(3) of System V, which takes a signal.
+    call __xpg_sigpause: own_without, after_wait;
+    /// Either sigpause(3), as a second argument says.
+    call __sigpause: with_either, after_wait;
     /// sigwait(3).
     call sigwait: without_signal;
-}
-
-arch::alias_stub! {
-    /// sigsuspend(2) under the name that old libraries use.
-    #[unsafe(no_mangle)]
-    __sigsuspend = sigsuspend
 }
 
 arch::stub! {
