@@ -97,7 +97,7 @@ pub(crate) fn held_wait(context: &ucontext_t) -> Option<u32> {
 }
 
 /// How far before the end of [`SYSTEM_CALL`] its number is looked for.
-pub(crate) const NUMBERED_CALL: usize = 24;
+const NUMBERED_CALL: usize = 24;
 
 /// The number of the system call from which the thread has just returned, if an instruction shortly
 /// before has loaded it. `code` reads the bytes before the interrupted address.

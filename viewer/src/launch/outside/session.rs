@@ -393,6 +393,8 @@ impl Tracked {
             private_bytes: 0,
             returned: 0,
             sources: in_use,
+            ranks: 0,
+            local_ranks: 0,
         };
         let threads = self.threads.into_iter().map(|Thread { mut record, tree, times, .. }| {
             let nodes = tree.into_nodes();
