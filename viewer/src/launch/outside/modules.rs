@@ -16,7 +16,7 @@ use std::rc::Rc;
 use csprof_format::file_identity::{FileIdentity, copy_name};
 use nix::fcntl::OFlag;
 use object::LittleEndian;
-use object::elf::{self, FileHeader64, ProgramHeader64};
+use object::elf::{self, FileHeader64, ProgramHeader64, SectionHeader64};
 use object::pod::{self, from_bytes};
 
 use super::mappings::{CodeMapping, code_mappings};
@@ -247,15 +247,15 @@ type Header = ProgramHeader64<LittleEndian>;
 fn parse(image: &Bytes<'_>) -> io::Result<Parts> {
     const E: LittleEndian = LittleEndian;
     let head = image.at(0, size_of::<FileHeader64<LittleEndian>>() as u64)?;
-    let (header, _) = from_bytes::<FileHeader64<LittleEndian>>(&head)
+    let (file, _) = from_bytes::<FileHeader64<LittleEndian>>(&head)
         .map_err(|()| no_module("it is no program"))?;
-    let is_elf = header.e_ident.magic == elf::ELFMAG && header.e_ident.class == elf::ELFCLASS64;
-    let size = u64::from(header.e_phentsize.get(E));
+    let is_elf = file.e_ident.magic == elf::ELFMAG && file.e_ident.class == elf::ELFCLASS64;
+    let size = u64::from(file.e_phentsize.get(E));
     if !is_elf || size != size_of::<Header>() as u64 {
         return Err(no_module("it is no 64-bit ELF file"));
     }
-    let count = header.e_phnum.get(E);
-    let bytes = image.at(header.e_phoff.get(E), size * u64::from(count))?;
+    let count = file.e_phnum.get(E);
+    let bytes = image.at(file.e_phoff.get(E), size * u64::from(count))?;
     let (headers, _) = pod::slice_from_bytes::<Header>(&bytes, count.into())
         .map_err(|()| no_module("its program headers are cut off"))?;
     let of_kind =
@@ -274,21 +274,48 @@ fn parse(image: &Bytes<'_>) -> io::Result<Parts> {
             build_id = build_id_of(&section(notes)?.bytes).unwrap_or_default().to_vec();
         }
     }
-    let mut tables = Tables::default();
-    if let Some(header) = of_kind(elf::PT_GNU_EH_FRAME).next() {
-        tables.header = section(header)?;
-        if let Some(address) = Tables::frames_of(&tables.header) {
+    let header = of_kind(elf::PT_GNU_EH_FRAME).next().map(section).transpose()?;
+    let tables = match header {
+        Some(header) => {
             let end = |load: &Header| load.p_vaddr.get(E).saturating_add(load.p_filesz.get(E));
-            let load = of_kind(elf::PT_LOAD)
-                .find(|load| (load.p_vaddr.get(E)..end(load)).contains(&address));
-            if let Some(load) = load {
+            let place = Tables::frames_of(&header).and_then(|address| {
+                let load = of_kind(elf::PT_LOAD)
+                    .find(|load| (load.p_vaddr.get(E)..end(load)).contains(&address))?;
                 let offset = load.p_offset.get(E).wrapping_add(address - load.p_vaddr.get(E));
-                let bytes = image.at(offset, end(load) - address)?;
-                tables.frames = Section { address, bytes };
-            }
+                Some((address, offset, end(load) - address))
+            });
+            let frames = place.map(|(address, offset, length)| {
+                image.at(offset, length).map(|bytes| Section { address, bytes })
+            });
+            Tables::with_header(header, frames.transpose()?.unwrap_or_default())
         }
-    }
+        None => Tables::without_header(frame_section(image, file)?),
+    };
     Ok(Parts { build_id, code, tables })
+}
+
+/// `.eh_frame` by its name among the sections; empty if there is none.
+fn frame_section(image: &Bytes<'_>, file: &FileHeader64<LittleEndian>) -> io::Result<Section> {
+    const E: LittleEndian = LittleEndian;
+    let (size, count) = (u64::from(file.e_shentsize.get(E)), file.e_shnum.get(E));
+    if size != size_of::<SectionHeader64<LittleEndian>>() as u64 {
+        return Ok(Section::default());
+    }
+    let bytes = image.at(file.e_shoff.get(E), size * u64::from(count))?;
+    let (headers, _) = pod::slice_from_bytes::<SectionHeader64<LittleEndian>>(&bytes, count.into())
+        .map_err(|()| no_module("its section headers are cut off"))?;
+    let Some(strings) = headers.get(usize::from(file.e_shstrndx.get(E).0)) else {
+        return Ok(Section::default());
+    };
+    let strings = image.at(strings.sh_offset.get(E), strings.sh_size.get(E))?;
+    let is_it = |header: &&SectionHeader64<LittleEndian>| {
+        let name = strings.get(header.sh_name.get(E) as usize..).unwrap_or_default();
+        name.starts_with(b".eh_frame\0")
+    };
+    headers.iter().find(is_it).map_or(Ok(Section::default()), |header| {
+        let bytes = image.at(header.sh_offset.get(E), header.sh_size.get(E))?;
+        Ok(Section { address: header.sh_addr.get(E), bytes })
+    })
 }
 
 /// The GNU build id among notes (elf(5), "Notes").
@@ -340,6 +367,12 @@ mod tests {
         let module = Modules::default().of(std::process::id(), &own);
         let recipe = module.recipe(here.wrapping_sub(module.bias(&own)));
         assert!(matches!(&*recipe, Recipe::Rules(_)), "{recipe:?}");
+        // Programs that are linked statically have no header of the tables.
+        let head = fs::read("/proc/self/exe").unwrap();
+        let (head, _) = from_bytes::<FileHeader64<LittleEndian>>(&head).unwrap();
+        let frames = frame_section(&Bytes::File(&file), head).unwrap();
+        let address = here.wrapping_sub(module.bias(&own));
+        assert_eq!(Tables::without_header(frames).recipe(address), *recipe);
         assert_eq!(*module.recipe(0), Recipe::None);
     }
 

@@ -1,9 +1,9 @@
 //! From call frame information to what a step from a frame to its caller takes.
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, EvaluationResult, Expression,
-    LittleEndian, Location, Register, RegisterRule, UnwindContext, UnwindSection as _, Value,
-    X86_64,
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, EhFrameHdr, EndianSlice, EvaluationResult,
+    Expression, LittleEndian, Location, Register, RegisterRule, UnwindContext, UnwindSection as _,
+    Value, X86_64,
 };
 
 /// A number of a register in call frame information (psABI, figure 3.36).
@@ -72,6 +72,8 @@ pub(super) const KEPT: [Number; 6] = [3, FRAME_POINTER, 12, 13, 14, 15];
 pub(super) struct Tables {
     pub(super) header: Section,
     pub(super) frames: Section,
+    /// Where there is no header: the first address of each entry, in order, and its offset.
+    index: Vec<(u64, usize)>,
 }
 
 /// Bytes of a module, and where they are linked to be.
@@ -89,6 +91,28 @@ impl Tables {
         parsed.eh_frame_ptr().direct().ok()
     }
 
+    /// With a header, which is sorted.
+    pub(super) fn with_header(header: Section, frames: Section) -> Self {
+        Self { header, frames, index: Vec::new() }
+    }
+
+    /// Without one, as in programs that are linked statically.
+    pub(super) fn without_header(frames: Section) -> Self {
+        let bases = BaseAddresses::default().set_eh_frame(frames.address);
+        let section = EhFrame::new(&frames.bytes, LittleEndian);
+        let mut entries = section.entries(&bases);
+        let mut index = Vec::new();
+        // Up to what cannot be read.
+        while let Ok(Some(entry)) = entries.next() {
+            let CieOrFde::Fde(entry) = entry else { continue };
+            if let Ok(fde) = entry.parse(EhFrame::cie_from_offset) {
+                index.push((fde.initial_address(), fde.offset()));
+            }
+        }
+        index.sort_unstable();
+        Self { header: Section::default(), frames, index }
+    }
+
     /// How the frame is left whose code is at this address of the module.
     pub(super) fn recipe(&self, address: u64) -> Recipe {
         match self.row(address) {
@@ -103,10 +127,17 @@ impl Tables {
         let bases = BaseAddresses::default()
             .set_eh_frame_hdr(self.header.address)
             .set_eh_frame(self.frames.address);
-        let header = EhFrameHdr::new(&self.header.bytes, LittleEndian).parse(&bases, 8)?;
         let frames = EhFrame::new(&self.frames.bytes, LittleEndian);
-        let table = header.table().ok_or(gimli::Error::NoUnwindInfoForAddress)?;
-        let fde = table.fde_for_address(&frames, &bases, address, EhFrame::cie_from_offset)?;
+        let none = gimli::Error::NoUnwindInfoForAddress;
+        let fde = if self.header.bytes.is_empty() {
+            let after = self.index.partition_point(|(start, _)| *start <= address);
+            let (_, offset) = after.checked_sub(1).map(|place| self.index[place]).ok_or(none)?;
+            frames.fde_from_offset(&bases, offset.into(), EhFrame::cie_from_offset)?
+        } else {
+            let header = EhFrameHdr::new(&self.header.bytes, LittleEndian).parse(&bases, 8)?;
+            let table = header.table().ok_or(none)?;
+            table.fde_for_address(&frames, &bases, address, EhFrame::cie_from_offset)?
+        };
         let mut context = UnwindContext::new();
         let row = fde.unwind_info_for_address(&frames, &bases, &mut context, address)?;
         let bytes = |expression: &gimli::UnwindExpression<usize>| {

@@ -238,8 +238,8 @@ mod tests {
 
     fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
         let size = 8 + body.len() as u16;
-        let header = [kind.to_le_bytes().as_slice(), &misc.to_le_bytes(), &size.to_le_bytes()];
-        [&header.concat(), body].concat()
+        let header = u64::from(kind) | u64::from(misc) << 32 | u64::from(size) << 48;
+        [&header.to_le_bytes(), body].concat()
     }
 
     fn words(words: &[u64]) -> Vec<u8> {

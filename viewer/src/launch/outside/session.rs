@@ -51,6 +51,8 @@ struct Tracked {
     space: Space,
     threads: Vec<Thread>,
     place_of: HashMap<u32, usize>,
+    /// Threads that have not ended.
+    running: usize,
     losses: [u64; REASON_SLOTS],
     unsampled: u64,
     /// Bytes that may still be kept of times.
@@ -123,6 +125,7 @@ impl Session {
             space: Space::default(),
             threads: Vec::new(),
             place_of: HashMap::new(),
+            running: 0,
             losses: [0; REASON_SLOTS],
             unsampled: 0,
             times: self.times.unwrap_or(0),
@@ -291,6 +294,7 @@ impl Tracked {
     fn begin_thread(&mut self, tid: u32, name: [u8; 16], start_ns: u64) -> &mut Thread {
         let index = self.threads.len();
         self.place_of.insert(tid, index);
+        self.running += 1;
         let record = ThreadRecord {
             tid,
             index: index as u32,
@@ -331,11 +335,15 @@ impl Tracked {
     }
 
     fn end_thread(&mut self, tid: u32, time_ns: u64) {
-        if let Some(&place) = self.place_of.get(&tid) {
-            self.threads[place].record.end_ns = time_ns;
+        let Some(&place) = self.place_of.get(&tid) else { return };
+        let end_ns = &mut self.threads[place].record.end_ns;
+        if *end_ns == 0 {
+            *end_ns = time_ns;
+            self.running -= 1;
         }
-        if self.threads.iter().all(|thread| thread.record.end_ns > 0) {
-            self.end(time_ns);
+        // Of threads that are not sampled nobody tells whether they run.
+        if self.running == 0 && self.unsampled == 0 {
+            self.end_ns = time_ns;
         }
     }
 

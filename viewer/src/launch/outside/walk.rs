@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_chain_is_whole_where_its_last_frame_is_the_outermost() {
-        let mut ends = |last: u64| {
+        let ends = |last: u64| {
             let words: Vec<u8> =
                 [0x1010, 0x2020, last].iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
             frames_of_chain(&words, &mut pages(), &mut Vec::new())
