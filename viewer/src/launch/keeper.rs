@@ -1,10 +1,11 @@
 //! The keeper: a second csprof, which saves the profile of a rank if the first one is killed.
 //!
-//! Launchers end a job whose rank failed by SIGKILL to all its processes, some at once (Hydra), some
-//! a second after SIGTERM (Open MPI). What was sampled is in the run folder by then, in the memory
-//! of a node that the user may never see again. So where csprof is one of several ranks, it starts a
-//! process in a session of its own, which the launcher does not know, and holds a pipe to it. If the
-//! pipe closes without a word, the keeper waits for the end of the run's processes and saves.
+//! Launchers end a job whose rank failed by SIGKILL to all its processes, some at once (Hydra),
+//! some a second after SIGTERM (Open MPI). What was sampled is in the run folder by then, in the
+//! memory of a node that the user may never see again. So where csprof is one of several ranks, it
+//! starts a process in a session of its own, which the launcher does not know, and holds a pipe to
+//! it. If the pipe closes without a word, the keeper waits for the end of the run's processes and
+//! saves.
 //!
 //! Who ends all processes of a node by a cgroup, as Slurm may, ends the keeper, too; then
 //! `csprof salvage --all` finds the folder.
