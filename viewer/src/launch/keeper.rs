@@ -31,8 +31,8 @@ pub const SUBCOMMAND: &str = "keep-run";
 /// What csprof says when there is nothing to keep any more.
 const DISMISSED: &[u8] = b"d";
 
-/// How often the keeper looks whether processes of the run go on: often at first, for they are mostly
-/// killed with csprof.
+/// How often the keeper looks whether processes of the run go on: often at first, for they are
+/// mostly killed with csprof.
 const LOOKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
 /// The keeper, from the side of the csprof that it stands by. It is dismissed when dropped.
