@@ -178,7 +178,6 @@ fn places_where_nothing_can_be_saved() {
             "precious.csprof",
             "csprof: precious.csprof: exists already; -f replaces it, or choose another name\n",
         ),
-        (".", "csprof: .: is a folder; name a file in it\n"),
         // Nobody, not even root, makes files here.
         (
             "/proc/run.csprof",
@@ -189,6 +188,8 @@ fn places_where_nothing_can_be_saved() {
         refuses(&workshop, &["record", "-o", place, "touch", "begun"], 125, expected);
         refuses(&workshop, &["demo", "-o", place], 125, expected);
     }
+    // `record` finds a name in it.
+    refuses(&workshop, &["demo", "-o", "."], 125, "csprof: .: is a folder; name a file in it\n");
     assert!(!workshop.path("begun").exists(), "the program ran");
     assert_eq!(fs::read(workshop.path("precious.csprof")).unwrap(), b"precious");
 }

@@ -1,4 +1,5 @@
-//! Ranks of jobs: each has its file, whichever way the job ends, and those that have none are named.
+//! Ranks of jobs: each has its file, whichever way the job ends, and those that have none are
+//! named.
 
 use std::fs;
 use std::path::PathBuf;

@@ -23,8 +23,8 @@ pub struct Launcher {
 /// step of the job was started in it, the rank there is not one of a program.
 const SCRIPT: (&str, &str) = ("ENVIRONMENT", "BATCH");
 
-/// All launchers, innermost first: `mpirun` in an allocation of Slurm's starts ranks of its own, and
-/// Slurm's variables are those of the script around it.
+/// All launchers, innermost first: `mpirun` in an allocation of Slurm's starts ranks of its own,
+/// and Slurm's variables are those of the script around it.
 pub const LAUNCHERS: &[Launcher] = &[
     Launcher {
         name: "Open MPI",

@@ -78,8 +78,8 @@ pub struct Record {
     sampling: Sampling,
     #[command(flatten)]
     schedule: Schedule,
-    /// When to find the names of functions: later is once for all ranks of a job, by `csprof merge`,
-    /// or by `csprof symbolize`
+    /// When to find the names of functions: later is once for all ranks of a job, by `csprof
+    /// merge`, or by `csprof symbolize`
     #[arg(long, value_enum, value_name = "WHEN", default_value_t = Symbols::Now)]
     symbols: Symbols,
     /// The same as --symbols=later

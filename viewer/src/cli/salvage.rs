@@ -36,8 +36,8 @@ pub struct Salvage {
     /// The run folder that `csprof record` named; without it, those on this machine are listed
     #[arg(value_name = "DIR", requires = "output")]
     run_dir: Option<PathBuf>,
-    /// Save all that is there, each run whose csprof has ended: ranks as HOST.RANK.csprof, others as
-    /// PROG.csprof
+    /// Save all that is there, each run whose csprof has ended: ranks as HOST.RANK.csprof, others
+    /// as PROG.csprof
     #[arg(long, conflicts_with = "run_dir")]
     all: bool,
     /// Only runs of this job, as the batch system or the launcher names it (%j of record -o)
@@ -73,7 +73,9 @@ impl Salvage {
             }
             (None, None) => return list(&self.left()),
             _ => {
-                return Err(exit_code::WrongUsage("-o needs the run folder, or --all".into()).into());
+                return Err(
+                    exit_code::WrongUsage("-o needs the run folder, or --all".into()).into()
+                );
             }
         }
         Ok(exit_code::DONE)

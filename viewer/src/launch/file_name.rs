@@ -10,7 +10,9 @@ use anyhow::{Context, Result, bail};
 use csprof_format::launch::job::{JOB_IDS, Place};
 
 use super::machine;
-use super::output::SUFFIX;
+
+/// Ending of saved profiles.
+pub const SUFFIX: &str = "csprof";
 
 /// What may stand behind `%`, for messages.
 const KNOWN: &str = "%r (rank), %p (process id of csprof), %h (host), %j (job), %q{VAR} (a variable) \

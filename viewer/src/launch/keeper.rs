@@ -1,10 +1,11 @@
 //! The keeper: a second csprof, which saves the profile of a rank if the first one is killed.
 //!
-//! Launchers end a job whose rank failed by SIGKILL to all its processes, some at once (Hydra), some
-//! a second after SIGTERM (Open MPI). What was sampled is in the run folder by then, in the memory
-//! of a node that the user may never see again. So where csprof is one of several ranks, it starts a
-//! process in a session of its own, which the launcher does not know, and holds a pipe to it. If the
-//! pipe closes without a word, the keeper waits for the end of the run's processes and saves.
+//! Launchers end a job whose rank failed by SIGKILL to all its processes, some at once (Hydra),
+//! some a second after SIGTERM (Open MPI). What was sampled is in the run folder by then, in the
+//! memory of a node that the user may never see again. So where csprof is one of several ranks, it
+//! starts a process in a session of its own, which the launcher does not know, and holds a pipe to
+//! it. If the pipe closes without a word, the keeper waits for the end of the run's processes and
+//! saves.
 //!
 //! Who ends all processes of a node by a cgroup, as Slurm may, ends the keeper, too; then
 //! `csprof salvage --all` finds the folder.
@@ -30,8 +31,8 @@ pub const SUBCOMMAND: &str = "keep-run";
 /// What csprof says when there is nothing to keep any more.
 const DISMISSED: &[u8] = b"d";
 
-/// How often the keeper looks whether processes of the run go on: often at first, for they are mostly
-/// killed with csprof.
+/// How often the keeper looks whether processes of the run go on: often at first, for they are
+/// mostly killed with csprof.
 const LOOKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
 /// The keeper, from the side of the csprof that it stands by. It is dismissed when dropped.

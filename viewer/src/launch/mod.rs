@@ -105,8 +105,8 @@ pub struct Recording {
 }
 
 /// Runs `command` with the collector and gathers its profile. `patience` is how long to wait for
-/// processes that outlive the program; without it, only for those that are just ending. A keeper, if
-/// one is needed, has the `saving` arguments.
+/// processes that outlive the program; without it, only for those that are just ending. A keeper,
+/// if one is needed, has the `saving` arguments.
 ///
 /// # Errors
 ///

@@ -10,10 +10,7 @@ use csprof_format::error::{Error, ErrorKind};
 use csprof_format::profile::{Profile, RunInfo};
 use csprof_format::{read, write};
 
-use super::file_name::{self, FileName};
-
-/// Ending of saved profiles.
-pub const SUFFIX: &str = "csprof";
+use super::file_name::{self, FileName, SUFFIX};
 
 /// Where a profile will be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]

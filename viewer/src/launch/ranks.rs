@@ -14,8 +14,8 @@ struct Job {
     local_ranks: u32,
 }
 
-/// Says of each job of the run which of its ranks left nothing. Where what the `recorder`, a csprof,
-/// has started is a rank, there is one for each of them, and its run holds this one only.
+/// Says of each job of the run which of its ranks left nothing. Where what the `recorder`, a
+/// csprof, has started is a rank, there is one for each of them, and its run holds this one only.
 pub(super) fn missing(headers: &[ArenaHeader], recorder: Option<u32>) -> Vec<String> {
     // One of one may be a shell or mpirun that a batch system has started.
     let has_peers = |header: &&ArenaHeader| header.rank_plus_one > 0 && header.ranks != 1;
