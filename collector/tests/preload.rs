@@ -100,6 +100,7 @@ fn exports_these_names_and_no_others() {
     let expected = "
         sigaction __sigaction signal bsd_signal ssignal sysv_signal __sysv_signal sigset sigignore
         siginterrupt raise sigprocmask pthread_sigmask sigblock sigsetmask siggetmask sighold sigrelse
+        __sigsetjmp setjmp getcontext setcontext swapcontext pthread_attr_setsigmask_np pthread_attr_getsigmask_np
         sigaltstack sigstack sigsuspend sigpause __xpg_sigpause __sigpause ppoll __ppoll_chk pselect epoll_pwait epoll_pwait2 pause
         poll __poll_chk select epoll_wait
         sleep usleep nanosleep __nanosleep clock_nanosleep thrd_sleep sem_timedwait sem_clockwait

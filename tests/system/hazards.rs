@@ -29,7 +29,7 @@ checks! {
     jumps_in_loops timer_jumps jumps_out_of_waits every_tail_call
     // Signals.
     alternate_stack nested_signals interrupted_waits own_profiler own_profiling_signal
-    blocked_signals inherited_signals waits
+    blocked_signals inherited_signals saved_masks waits
     traps default_profiling_signal
     thread_ends
     // Contexts.

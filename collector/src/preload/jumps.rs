@@ -15,6 +15,7 @@
 use core::ffi::c_void;
 
 use super::real::{self, Real};
+use super::signals::saved_mask;
 use super::stub::{self, wrappers};
 use super::view::{Waits, sampled};
 use crate::arch::{self, Call};
@@ -24,7 +25,7 @@ use crate::{sys, thread};
 /// Counts what the jump leaves. Returns where to jump.
 extern "C" fn prepare(call: &mut Call, real: &Real) -> *mut c_void {
     let errno = real::errno();
-    let buffer = core::ptr::with_exposed_provenance(call.arguments[0]);
+    let buffer = core::ptr::with_exposed_provenance::<u64>(call.arguments[0]);
     // SAFETY: the program's own argument, which the real function is about to read.
     thread::unarmed::left_to(unsafe { arch::jump_target(buffer) });
     // Out of a handler that interrupted a wait: the wait's mask would stay.
@@ -32,6 +33,8 @@ extern "C" fn prepare(call: &mut Call, real: &Real) -> *mut c_void {
         Waits::leave_all();
         sys::unblock(loan::signals());
     }
+    // SAFETY: as above.
+    unsafe { saved_mask::jump(buffer.cast()) };
     real::set_errno(errno);
     stub::target(real)
 }

@@ -10,6 +10,7 @@
 //! | [`signals::action`] | `sigaction` `__sigaction` `signal` `bsd_signal` `ssignal` `sysv_signal` `__sysv_signal` `sigset` `sigignore` `siginterrupt` | the profiling signal's handler is the collector's; SIGTRAP is given back |
 //! | `signals::trap` | `raise` | SIGTRAP is given back |
 //! | `signals::mask` | `sigprocmask` `pthread_sigmask` `sigblock` `sigsetmask` `siggetmask` `sighold` `sigrelse` | the profiling signal is not blocked |
+//! | `signals::saved_mask` | `__sigsetjmp` `setjmp` `getcontext` `setcontext` `swapcontext` `pthread_attr_setsigmask_np` `pthread_attr_getsigmask_np` | so is a mask that is kept for later |
 //! | `signals::wait` | `sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` `sigpause` `__xpg_sigpause` `__sigpause` | waiting is not interrupted by samples |
 //! | `signals::poll` | `poll` `__poll_chk` `select` `epoll_wait` | the same, with `realtime`, and with `task-clock` where SIGTRAP is not on loan |
 //! | `signals::hold` | `sleep` `usleep` `nanosleep` `__nanosleep` `clock_nanosleep` `thrd_sleep` `sem_timedwait` `sem_clockwait` `semop` `semtimedop` `msgsnd` `msgrcv` `recv` `recvfrom` `recvmsg` `recvmmsg` `accept` `accept4` `__recv_chk` `__recvfrom_chk` `send` `sendto` `sendmsg` `sendmmsg` `connect` `aio_suspend` `aio_suspend64` `lio_listio` `lio_listio64` `gai_suspend` `getrandom`, waits by `syscall` | the same, with either |

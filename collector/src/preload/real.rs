@@ -103,6 +103,8 @@ real_functions! {
         fn raise(signal: c_int) -> c_int, else -1;
         fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else -1;
         fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else libc::ENOSYS;
+        fn pthread_attr_setsigmask_np(attributes: *mut pthread_attr_t, mask: *const sigset_t) -> c_int, else libc::ENOSYS;
+        fn pthread_attr_getsigmask_np(attributes: *const pthread_attr_t, mask: *mut sigset_t) -> c_int, else libc::ENOSYS;
         fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int, else -1;
         fn sighold(signal: c_int) -> c_int, else -1;
         fn sigrelse(signal: c_int) -> c_int, else -1;
@@ -141,6 +143,7 @@ real_functions! {
         vfork, dlopen, dlmopen, dlclose, dlsym,
         backtrace, _dl_find_object, dl_iterate_phdr,
         longjmp, _longjmp, siglongjmp, __longjmp_chk,
+        __sigsetjmp, setjmp, getcontext, setcontext, swapcontext,
         prctl, syscall, clone, ptrace, sched_yield,
         malloc, calloc, realloc, posix_memalign, aligned_alloc, memalign, valloc, pvalloc, free,
         read, __read_chk, pread, pread64, __pread_chk, __pread64_chk, readv,

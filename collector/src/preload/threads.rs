@@ -19,6 +19,7 @@ use libc::{pthread_attr_t, pthread_key_t, pthread_t};
 
 use super::real::{self, Start};
 use super::signals::mask::{believe, believed, really_blocked};
+use super::signals::saved_mask::blocked_by;
 use super::view::sampled;
 use crate::arch;
 use crate::thread::{self, own_stack::AskedStack};
@@ -28,7 +29,7 @@ struct Birth {
     start: Start,
     argument: *mut c_void,
     stack: AskedStack,
-    /// The creator's belief, which a thread inherits like its mask.
+    /// What the thread thinks that it has blocked: its attributes say, or its creator's belief.
     blocked: u64,
 }
 
@@ -55,7 +56,9 @@ unsafe fn create(
     super::dl::look_after_note();
     // SAFETY: by contract.
     let stack = unsafe { AskedStack::of(attributes) };
-    let blocked = believed() | really_blocked();
+    // SAFETY: by contract.
+    let asked = unsafe { blocked_by(attributes) };
+    let blocked = asked.unwrap_or_else(|| believed() | really_blocked());
     let birth = Box::into_raw(Box::new(Birth { start, argument, stack, blocked }));
     let result = create(born, birth.cast());
     if result != 0 {

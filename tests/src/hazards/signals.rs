@@ -177,6 +177,50 @@ pub const ALL: &[Hazard] = &[
              3: ignored blocked ignored blocked ignored blocked ignored blocked ignored blocked \
              ignored blocked ignored blocked\n",
         ),
+    Hazard::new("saved_masks", &["cc -O2 -w -pthread -o program @saved_masks.c"])
+        .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
+        .says(
+            "open before\n\
+             after siglongjmp: open, came\n\
+             \x20then came\n\
+             after a jump that keeps the mask: blocked, waits\n\
+             \x20then came\n\
+             after setcontext: open, came\n\
+             \x20then came\n\
+             in another context: open, came\n\
+             \x20then came\n\
+             back again: blocked, waits\n\
+             \x20then came\n\
+             there again: blocked, waits\n\
+             \x20then came\n\
+             and again: open, came\n\
+             \x20then came\n\
+             attributes 0, same 1\n\
+             in a thread: open, came\n\
+             \x20then came\n\
+             meanwhile: blocked, waits\n\
+             \x20then came\n\
+             blocked before\n\
+             after siglongjmp: blocked, waits\n\
+             \x20then came\n\
+             after a jump that keeps the mask: open, came\n\
+             \x20then came\n\
+             after setcontext: blocked, waits\n\
+             \x20then came\n\
+             in another context: blocked, waits\n\
+             \x20then came\n\
+             back again: open, came\n\
+             \x20then came\n\
+             there again: blocked, waits\n\
+             \x20then came\n\
+             and again: open, came\n\
+             \x20then came\n\
+             attributes 0, same 1\n\
+             in a thread: blocked, waits\n\
+             \x20then came\n\
+             meanwhile: open, came\n\
+             \x20then came\n",
+        ),
     Hazard::new("thread_ends", &["cc -O2 -pthread -o program @thread_ends.c"])
         .variants(&["", "-O0", "-static-libgcc", "-fexceptions", "-fcf-protection"])
         .by_two()

@@ -9,8 +9,8 @@
 //!
 //! Only where samples [meet waits](super::interruption::samples_meet_waits): those of `cputime`
 //! come at the kernel's tick, and those by SIGTRAP when the call is over, but for io_uring_enter(2)
-//! ([`ending`]). `read`, `write` and their kind are in [`io`], which counts them, too: the signal is
-//! held back where it would [cut them short](super::transfers).
+//! ([`ending`]). `read`, `write` and their kind are in [`io`], which counts them, too: there the
+//! signal is held back where it would [cut them short](super::transfers).
 //!
 //! Waits by syscall(2) are held in [its wrapper](crate::preload::sandbox). libaio and liburing make
 //! their system calls by instructions of their own, and are not held: an exported name of theirs

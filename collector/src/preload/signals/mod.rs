@@ -7,6 +7,7 @@
 //! - [`action`]: one remembered action for the process, and for every other signal whether its
 //!   handler was to block the profiling signal;
 //! - [`mask`]: remembered bits per thread ([`Belief`](super::view::Belief));
+//! - [`saved_mask`]: masks that are kept for later;
 //! - [`wait`]: waiting with a mask, and waiting for signals;
 //! - [`poll`]: waiting for files;
 //! - [`hold`]: waiting for time, semaphores, messages and sockets;
@@ -28,6 +29,7 @@ pub(super) mod interruption;
 pub(super) mod mask;
 mod others;
 pub(super) mod poll;
+pub(super) mod saved_mask;
 pub(super) mod transfers;
 pub(super) mod trap;
 pub(super) mod wait;
