@@ -38,6 +38,8 @@ pub struct Live {
     pub is_frozen: bool,
     /// Whether what is shown is the last state.
     pub is_over: bool,
+    /// Whether the last reading could not be shown: what is on the screen is an older one.
+    pub is_stale: bool,
     /// What is shown.
     pub since: Since,
     /// Number of the reading under way, and the stages by which it is refined.
@@ -57,7 +59,8 @@ impl Live {
             is_over |= reading.is_over;
             all.push_back(reading.profile);
         }
-        Self { is_frozen: false, is_over, since, asked: None, wait: 0, readings: all }
+        let (is_frozen, is_stale) = (false, false);
+        Self { is_frozen, is_over, is_stale, since, asked: None, wait: 0, readings: all }
     }
 
     /// The newest reading.
@@ -69,6 +72,7 @@ impl Live {
     /// Takes a reading in.
     pub fn take(&mut self, reading: &Reading) {
         self.is_over = reading.is_over;
+        self.is_stale = false;
         self.readings.push_back(reading.profile.clone());
         let back = match self.since {
             Since::Last(back) => back.max(RATE_OVER),
@@ -91,24 +95,25 @@ impl Live {
         }
     }
 
-    /// What the header says: that it is live, for how long the program has run, and its cost for
-    /// each of the last seconds.
+    /// What the header says: that it is live, for how long the program has run, and its cost in
+    /// the metric of this source for each of the last seconds.
     #[must_use]
-    pub fn header(&self, metric: MetricRef, form: Form) -> String {
+    pub fn header(&self, source: &str, form: Form) -> String {
         let Some(now) = self.now() else { return String::new() };
         let elapsed = duration(elapsed_ns(now) as f64, form);
-        let state = match (self.is_over, self.is_frozen) {
-            (true, _) => return format!("ended, {elapsed}"),
-            (false, true) => "frozen",
-            (false, false) => "live",
+        let state = match (self.is_over, self.is_frozen, self.is_stale) {
+            (true, ..) => return format!("ended, {elapsed}"),
+            (false, true, _) => "frozen",
+            (false, false, true) => return format!("not live, {elapsed}"),
+            (false, false, false) => "live",
         };
-        format!("{state} {elapsed}{}", self.rate(metric, form).unwrap_or_default())
+        format!("{state} {elapsed}{}", self.rate(source, form).unwrap_or_default())
     }
 
-    fn rate(&self, metric: MetricRef, form: Form) -> Option<String> {
+    fn rate(&self, source: &str, form: Form) -> Option<String> {
         let (first, now) = (self.readings.front()?, self.readings.back()?);
-        // Of a comparison there is one metric, which need not be the first of the program.
-        let (number, of) = now.metrics().nth(metric.index()).or_else(|| now.metrics().next())?;
+        // By its name: a comparison has one metric, which need not be the first of the program.
+        let (number, of) = now.metrics().find(|(_, metric)| metric.source == source)?;
         let ms = elapsed_ns(now).saturating_sub(elapsed_ns(first)) / 1_000_000;
         let samples = recorded(now, number).saturating_sub(recorded(first, number));
         let rate = (ms > 0).then(|| amount_per(samples.saturating_mul(1000), ms, of, form))?;

@@ -124,6 +124,51 @@ fn a_marked_moment_shows_what_came_since() {
 }
 
 #[test]
+fn a_moment_that_is_marked_on_a_frozen_screen_is_shown_when_it_goes_on() {
+    let mut viewer = live(Since::Start);
+    viewer.press("<space>W");
+    let told = "once space lets it go on, what came since 10.0 s is shown";
+    assert!(said(&viewer).starts_with(told), "{}", said(&viewer));
+    assert!(!viewer.screen().contains("per s"));
+    viewer.press("<space>");
+    assert!(read(&mut viewer, after(12, 100), false));
+    assert!(viewer.screen().contains("per s"));
+}
+
+/// A comparison has one metric; in the program, it is another's place.
+#[test]
+fn the_rate_of_a_comparison_is_of_its_metric() {
+    let with = |reads: u64, seconds: u64| {
+        let mut profile = from_outline(&format!("main 9 io-read:{reads}\n")).unwrap();
+        profile.info.run.duration_ns = seconds * 1_000_000_000;
+        profile
+    };
+    let mut viewer = Viewer::new(&with(3, 10), "80x24");
+    let reading = Reading { profile: with(3, 10), is_over: false };
+    viewer.model.live = Some(Live::new([reading], Since::Start));
+    viewer.press("m");
+    assert!(tick(&mut viewer, with(5, 12), false));
+    let alone = first_line(&viewer);
+    assert!(alone.starts_with(" live 12.0 s") && alone.contains("/s"), "{alone}");
+    viewer.press("W");
+    assert!(read(&mut viewer, with(5, 12), false));
+    let rate = |line: &str| line.split_once("/s").unwrap().0.to_owned();
+    assert_eq!(rate(&first_line(&viewer)), rate(&alone));
+}
+
+#[test]
+fn a_reading_that_the_stages_refuse_is_told_of_in_the_header() {
+    let mut viewer = live(Since::Start);
+    viewer.press("fthrough MPI_Sendrecv<enter>");
+    let mut other = from_outline("main 3\n").unwrap();
+    other.info.run.duration_ns = 11_000_000_000;
+    assert!(tick(&mut viewer, other, false));
+    assert!(first_line(&viewer).starts_with(" not live, 10.0 s"), "{}", viewer.screen());
+    assert!(tick(&mut viewer, after(12, 400), false));
+    assert!(first_line(&viewer).starts_with(" live 12.0 s"), "{}", viewer.screen());
+}
+
+#[test]
 fn the_last_seconds_go_along() {
     let mut viewer = live(Since::Last(std::time::Duration::from_secs(5)));
     for (seconds, samples) in [(11, 10), (14, 40), (16, 60), (18, 80)] {
