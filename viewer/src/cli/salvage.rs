@@ -21,13 +21,14 @@ Examples:
   csprof salvage                  what is there to salvage?
   csprof salvage /dev/shm/csprof-4711-x3fQ9a -o run.csprof
 
-The folder is left in place; remove it when the profile is good.";
+The folder is left in place; remove it when the profile is good. What it has on a disk \
+(/tmp/csprof-spill-…) is removed an hour later by the next `csprof record`.";
 
-/// Make a profile of what an interrupted `csprof record` left in its run folder
+/// Make a profile of what an interrupted `csprof record`, or a prepared program, left in its folder
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Salvage {
-    /// The run folder that `csprof record` named; without it, those on this machine are listed
+    /// The run folder; without it, those on this machine are listed
     #[arg(value_name = "DIR", requires = "output")]
     run_dir: Option<PathBuf>,
     /// File to save

@@ -9,11 +9,13 @@
 //! spawn        the environment contract, the program
 //! control      what the run is told while it goes on
 //! plan         when it is sampled, as asked before its start
-//! signals      csprof outlives the program, whatever ends it
+//! signals      csprof outlives the program, whatever ends it       children   which child has ended
 //! arena_read   arena → values          load_map   log → what was where, by epoch
 //! gather       all arenas → profile    metrics    which samples are of which source
 //! generated    names of code that processes generated while they ran
 //! running      which runs go on, and what they have sampled so far
+//! process      whether a process is there, and what it is
+//! foreign_file reads what somebody else may have put into a run folder
 //! output       where the profile goes       kernel_events   names of perf events
 //! ```
 //!
@@ -25,8 +27,10 @@
 mod arena_bytes;
 pub mod arena_read;
 pub mod check;
+mod children;
 pub mod collector_file;
 pub mod control;
+mod foreign_file;
 pub mod gather;
 pub mod generated;
 pub mod inherited;
@@ -37,6 +41,7 @@ mod machine;
 mod metrics;
 pub mod output;
 pub mod plan;
+mod process;
 mod python;
 pub mod run_dir;
 mod run_file;
@@ -50,6 +55,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -59,7 +65,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
-use csprof_format::arena::FLAG_EXECED;
+use csprof_format::arena::{ArenaHeader, FLAG_EXECED};
 use csprof_format::launch::Detail;
 use csprof_format::profile::{Exit, Profile, RunInfo};
 
@@ -72,6 +78,7 @@ use self::inherited::Inherited;
 use self::kernel_events::Machine;
 use self::plan::{Carried, Plan};
 use self::run_dir::RunDir;
+use self::running::Life;
 use self::signals::{SignalGuard, Toggle};
 use self::spawn::Settings;
 
@@ -248,22 +255,31 @@ impl Recording {
     }
 }
 
-/// Gathers the run folder that an interrupted `csprof record` left; the copies of modules in it are
+/// Gathers the run folder that an interrupted `csprof record` left, or a program that was
+/// [prepared](prepare); the copies of modules in it are
 /// by their names.
 ///
 /// # Errors
 ///
 /// When there is no such folder.
 pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let run_dir = RunDir::open(path)?;
+    let Life { processes: running, is_recorded } = Life::of(&run_dir);
     let (arenas, warnings) = run_dir.read_arenas();
     let mut run = run_file::read(path, &arenas);
     run.info.warnings.extend(warnings);
     if run.info.exit == Exit::Unknown {
-        let running = mapping_processes(&run_dir).len();
         let goes_on = count(running, "process of it is running", "processes of it are running");
-        let owner = path.canonicalize().ok().and_then(|path| run_dir::owner_of(&path));
-        run.info.warnings.push(match (running, owner.is_some_and(runs_csprof)) {
+        let state = Control::open(&run_dir).and_then(|control| control.state());
+        let is_prepared = state.is_ok_and(|state| state.is_prepared);
+        run.info.warnings.push(match (running, is_recorded) {
+            (0, _) if is_prepared => {
+                "salvaged: the program that csprof prepare started has ended".into()
+            }
+            (_, _) if is_prepared => format!(
+                "salvaged from a program that goes on ({goes_on}): what was sampled up to here"
+            ),
             (0, true) => "salvaged while csprof record is about to save the profile itself".into(),
             (0, false) => "salvaged: csprof record ended before it had saved the profile".into(),
             (_, true) => format!(
@@ -291,11 +307,6 @@ pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
 fn gather_files(run: &Run, arenas: Vec<Arena>, run_dir: &RunDir) -> Profile {
     let directory = Path::new(OsStr::from_bytes(&run.info.directory)).to_owned();
     gather::gather(run, arenas, &mut RunFiles::new(run_dir, directory))
-}
-
-/// Whether a process is a csprof: ids are used again.
-fn runs_csprof(pid: u32) -> bool {
-    std::fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"csprof\n")
 }
 
 /// What could be [salvaged](salvage) on this machine: run folders, each with program and arguments
@@ -393,16 +404,25 @@ fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
 
 /// Processes of the run that have an arena mapped and have not ended, ascending.
 fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
-    let headers = run_dir.read_headers();
-    let alive =
-        headers.iter().filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0);
-    let pids = alive.map(|header| header.pid);
-    let mut found: Vec<u32> = pids
-        .filter(|pid| run_dir.all_arenas().any(|folder| maps_a_file_of(*pid, folder)))
-        .collect();
+    let alive = run_dir
+        .begun_arenas()
+        .filter(|(header, _)| header.end_ns == 0 && header.flags & FLAG_EXECED == 0)
+        .filter(|(header, file)| maps_arena(run_dir, header, file));
+    let mut found: Vec<u32> = alive.map(|(header, _)| header.pid).collect();
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// Whether the process of an arena has it mapped. Its id alone does not say that it is the same
+/// process: ids are used again, and a container has ids of its own.
+fn maps_arena(run_dir: &RunDir, header: &ArenaHeader, file: &File) -> bool {
+    match std::fs::read(format!("/proc/{}/maps", header.pid)) {
+        Ok(maps) => run_dir.all_arenas().any(|folder| holds(&maps, folder)),
+        // A process that is not dumpable lets nobody see its maps; its lock is seen.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => run_dir::is_used(header, file),
+        Err(_) => false,
+    }
 }
 
 /// How often to look again where processes end while one looks: each may have forked after the list
@@ -426,26 +446,13 @@ fn just_started(folder: &Path, program: u32) -> Looked {
         match environment {
             Ok(text) if holds(&text, folder) => looked.found.push(pid),
             // One that ends has no memory any more; threads of the kernel never have.
-            Ok(text) => looked.some_are_gone |= text.is_empty() && !is_of_kernel(pid),
+            Ok(text) => looked.some_are_gone |= text.is_empty() && !process::is_of_kernel(pid),
             Err(error) => {
                 looked.some_are_gone |= error.kind() != std::io::ErrorKind::PermissionDenied;
             }
         }
     }
     looked
-}
-
-/// Whether a process is a thread of the kernel: its parent is kthreadd (process 2).
-fn is_of_kernel(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let after_name = stat.rsplit_once(')').map(|(_, rest)| rest);
-    after_name.and_then(|rest| rest.split_ascii_whitespace().nth(1)) == Some("2")
-}
-
-/// Whether a process has mapped a file of this folder. Its id alone does not say that it is the
-/// same process: ids are reused, and a container has ids of its own.
-fn maps_a_file_of(pid: u32, folder: &Path) -> bool {
-    std::fs::read(format!("/proc/{pid}/maps")).is_ok_and(|text| holds(&text, folder))
 }
 
 fn holds(text: &[u8], folder: &Path) -> bool {
