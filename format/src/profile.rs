@@ -479,6 +479,10 @@ pub const GENERATED_CODE: &str = "[generated code]";
 /// elapsed time ends at that moment.
 pub const GOES_ON: &str = "the run goes on";
 
+/// What stands behind the name of an event in the warning that the processor counted it for a part
+/// of the time alone, because it took turns with others.
+pub const TOOK_TURNS: &str = " was counted ";
+
 /// A load module: an executable, a shared library, the vdso.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {

@@ -8,12 +8,11 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::exit_code;
-use super::record::{resolve, summary, tell, told_of_cache};
+use super::record::tell;
+use super::snapshot::save;
 use crate::launch;
 use crate::launch::output::Output;
 use crate::print;
-use crate::profile::Profile;
-use crate::symbols::files::DiskFiles;
 use crate::views::printable::{command_line, printable};
 
 const EXAMPLES: &str = "\
@@ -53,19 +52,11 @@ impl Salvage {
             return list();
         };
         let output = Output::new(Some(output), output.as_os_str(), self.force)?;
-        let (mut profile, copies) = launch::salvage(run_dir)?;
-        if profile.processes.is_empty() {
+        let salvaged = launch::salvage(run_dir)?;
+        if salvaged.profile.processes.is_empty() {
             bail!("{}: no process left anything there", run_dir.display());
         }
-        let files = DiskFiles::from_environment(&[]).and_copies(copies);
-        if !self.no_symbols {
-            let warnings = resolve(&mut profile, &files, &|| false);
-            profile.run.warnings.extend(warnings);
-        }
-        let path = output.save(&profile)?;
-        files.remember();
-        tell(&told_of_cache());
-        tell(&summary(&path, &Profile::from_saved(profile)));
+        save(salvaged, &output, !self.no_symbols)?;
         Ok(exit_code::DONE)
     }
 }

@@ -275,6 +275,13 @@ impl Control {
     }
 }
 
+/// For how long a run was paused until a moment of the monotonic clock; 0 if it cannot be.
+#[must_use]
+pub fn paused_ns(run_dir: &RunDir, until_ns: u64) -> u64 {
+    let state = Control::open(run_dir).and_then(|control| control.state());
+    state.map_or(0, |state| state.clock.paused_ns(until_ns))
+}
+
 /// What there is to say of the changes to a run that began at `start_ns` of the monotonic clock and
 /// took `duration_ns`: in one line, what pauses there were; and in another each, what else.
 #[must_use]

@@ -78,9 +78,9 @@ use self::inherited::Inherited;
 use self::kernel_events::Machine;
 use self::plan::{Carried, Plan};
 use self::run_dir::RunDir;
-use self::running::Life;
+use self::running::{Life, Snapshot};
 use self::signals::{SignalGuard, Toggle};
-use self::spawn::Settings;
+use self::spawn::{Program, Settings};
 
 /// What a run gave.
 #[derive(Debug)]
@@ -141,9 +141,10 @@ pub fn record(
     // used.
     let cpu_before_ns = machine::children_cpu_ns();
     let preloaded = unprofiled.as_ref().is_none_or(|unprofiled| unprofiled.ignores_preloading);
-    let preloaded = preloaded.then_some(&*collector);
-    let mut child = spawn::spawn(&path, command, preloaded, run_dir.arenas(), settings, inherited)
-        .with_context(|| format!("{}: cannot be started", path.display()))?;
+    let (collector, arenas) = (preloaded.then_some(&*collector), run_dir.arenas());
+    let program = Program { path: &path, command, collector, arenas, settings, inherited };
+    let mut child =
+        program.spawn().with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
     let mut second_mappings = Copies::default();
     let mut carried = Carried::out(plan, &control, &run_dir);
@@ -235,8 +236,9 @@ pub fn prepare(command: &[OsString], settings: Settings) -> Result<Infallible> {
     };
     run_file::write(run_dir.path(), &run)?;
     Control::create(&run_dir, Begins::Prepared)?;
-    let arenas = run_dir.arenas();
-    let refused = spawn::exec(&path, command, Some(&collector), arenas, settings, inherited);
+    let (collector, arenas) = (Some(&*collector), run_dir.arenas());
+    let program = Program { path: &path, command, collector, arenas, settings, inherited };
+    let refused = program.exec();
     run_dir.remove();
     Err(refused).with_context(|| format!("{}: cannot be started", path.display()))
 }
@@ -256,16 +258,15 @@ impl Recording {
 }
 
 /// Gathers the run folder that an interrupted `csprof record` left, or a program that was
-/// [prepared](prepare); the copies of modules in it are
-/// by their names.
+/// [prepared](prepare).
 ///
 /// # Errors
 ///
 /// When there is no such folder.
-pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
+pub fn salvage(path: &Path) -> Result<Snapshot> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let run_dir = RunDir::open(path)?;
-    let Life { processes: running, is_recorded } = Life::of(&run_dir);
+    let Life { processes: running, is_recorded, now_ns } = Life::of(&run_dir);
     let (arenas, warnings) = run_dir.read_arenas();
     let mut run = run_file::read(path, &arenas);
     run.info.warnings.extend(warnings);
@@ -293,14 +294,12 @@ pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
         });
         let end_ns = match running {
             0 => arenas.iter().map(last_sign_of_life).max().unwrap_or(0),
-            _ => machine::monotonic_ns(),
+            _ => now_ns,
         };
         run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
     }
     run.info.warnings.extend(control::told(&run_dir, run.start_ns, run.info.duration_ns));
-    let profile = gather_files(&run, arenas, &run_dir);
-    let copies = run_dir.copies(&profile);
-    Ok((profile, copies))
+    Ok(Snapshot::of(&run, arenas, &run_dir))
 }
 
 /// Gathers arenas with what their processes wrote of generated code.

@@ -49,6 +49,19 @@ pub struct Snapshot {
     pub profile: Profile,
     /// Copies of modules that processes have left, by their names.
     pub copies: HashMap<String, File>,
+    /// For how long the run had gone on and was not paused, in nanoseconds.
+    pub sampled_ns: u64,
+}
+
+impl Snapshot {
+    /// What these arenas of a run have.
+    pub(super) fn of(run: &Run, arenas: Vec<Arena>, run_dir: &RunDir) -> Self {
+        let profile = gather_files(run, arenas, run_dir);
+        let copies = run_dir.copies(&profile);
+        let duration_ns = run.info.duration_ns;
+        let paused_ns = control::paused_ns(run_dir, run.start_ns.saturating_add(duration_ns));
+        Self { profile, copies, sampled_ns: duration_ns.saturating_sub(paused_ns) }
+    }
 }
 
 /// The runs of this user that go on, in the order of their folders' names.
@@ -244,14 +257,12 @@ impl Running {
         let life = Life::of(&run_dir);
         let (arenas, warnings) = run_dir.read_arenas();
         let run = self.run_of(&run_dir, life, &arenas, warnings);
-        let profile = gather_files(&run, arenas, &run_dir);
-        let copies = run_dir.copies(&profile);
-        Ok(Snapshot { profile, copies })
+        Ok(Snapshot::of(&run, arenas, &run_dir))
     }
 
     fn run_of(&self, run_dir: &RunDir, life: Life, arenas: &[Arena], warnings: Vec<String>) -> Run {
         let mut run = run_file::read(&self.folder, arenas);
-        let Life { processes: running, is_recorded } = life;
+        let Life { processes: running, is_recorded, now_ns } = life;
         if running > 0 || is_recorded && run.info.exit == Exit::Unknown {
             // A process that is just beginning has left nothing yet.
             let is_known = |warning: &String| !warning.contains(LEFT_NO_SAMPLES);
@@ -262,7 +273,7 @@ impl Running {
             run.info.warnings.extend(warnings);
         }
         if run.info.duration_ns == 0 {
-            run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
+            run.info.duration_ns = now_ns.saturating_sub(run.start_ns);
         }
         run.info.warnings.extend(control::told(run_dir, run.start_ns, run.info.duration_ns));
         run
@@ -277,6 +288,8 @@ pub(super) struct Life {
     pub processes: usize,
     /// Whether the csprof that has made its folder.
     pub is_recorded: bool,
+    /// When that was asked, by the monotonic clock.
+    pub now_ns: u64,
 }
 
 impl Life {
@@ -284,6 +297,7 @@ impl Life {
         Self {
             processes: mapping_processes(run_dir).len(),
             is_recorded: run_dir::owner_of(run_dir.path()).is_some_and(runs_csprof),
+            now_ns: machine::monotonic_ns(),
         }
     }
 }

@@ -26,7 +26,7 @@ pub enum Since {
     /// All that was sampled.
     Start,
     /// What came since this moment, beside all.
-    Mark(Profile),
+    Mark(Reading),
     /// What came in this time before now, beside all.
     Last(Duration),
 }
@@ -47,7 +47,7 @@ pub struct Live {
     /// Number of the wait for the next one.
     pub wait: u64,
     /// Readings of the last seconds, the newest last; one at least.
-    readings: VecDeque<Profile>,
+    readings: VecDeque<Reading>,
 }
 
 impl Live {
@@ -57,7 +57,7 @@ impl Live {
         let (mut all, mut is_over) = (VecDeque::new(), false);
         for reading in readings {
             is_over |= reading.is_over;
-            all.push_back(reading.profile);
+            all.push_back(reading);
         }
         let (is_frozen, is_stale) = (false, false);
         Self { is_frozen, is_over, is_stale, since, asked: None, wait: 0, readings: all }
@@ -65,7 +65,7 @@ impl Live {
 
     /// The newest reading.
     #[must_use]
-    pub fn now(&self) -> Option<&Profile> {
+    pub fn now(&self) -> Option<&Reading> {
         self.readings.back()
     }
 
@@ -73,24 +73,24 @@ impl Live {
     pub fn take(&mut self, reading: &Reading) {
         self.is_over = reading.is_over;
         self.is_stale = false;
-        self.readings.push_back(reading.profile.clone());
+        self.readings.push_back(reading.clone());
         let back = match self.since {
             Since::Last(back) => back.max(RATE_OVER),
             Since::Start | Since::Mark(_) => RATE_OVER,
         };
         let least = elapsed_ns(&reading.profile).saturating_sub(back.as_nanos() as u64);
         // One that is older is kept: what came since is at least as much as was asked for.
-        while self.readings.get(1).is_some_and(|next| elapsed_ns(next) <= least) {
+        while self.readings.get(1).is_some_and(|next| elapsed_ns(&next.profile) <= least) {
             self.readings.pop_front();
         }
     }
 
     /// The moment with which a newer one is compared, if it is.
     #[must_use]
-    pub fn before(&self) -> Option<Profile> {
+    pub fn before(&self) -> Option<Reading> {
         match &self.since {
             Since::Start => None,
-            Since::Mark(profile) => Some(profile.clone()),
+            Since::Mark(reading) => Some(reading.clone()),
             Since::Last(_) => self.readings.front().cloned(),
         }
     }
@@ -100,7 +100,7 @@ impl Live {
     #[must_use]
     pub fn header(&self, source: &str, form: Form) -> String {
         let Some(now) = self.now() else { return String::new() };
-        let elapsed = duration(elapsed_ns(now) as f64, form);
+        let elapsed = duration(elapsed_ns(&now.profile) as f64, form);
         let state = match (self.is_over, self.is_frozen, self.is_stale) {
             (true, ..) => return format!("ended, {elapsed}"),
             (false, true, _) => "frozen",
@@ -113,9 +113,10 @@ impl Live {
     fn rate(&self, source: &str, form: Form) -> Option<String> {
         let (first, now) = (self.readings.front()?, self.readings.back()?);
         // By its name: a comparison has one metric, which need not be the first of the program.
-        let (number, of) = now.metrics().find(|(_, metric)| metric.source == source)?;
-        let ms = elapsed_ns(now).saturating_sub(elapsed_ns(first)) / 1_000_000;
-        let samples = recorded(now, number).saturating_sub(recorded(first, number));
+        let (number, of) = now.profile.metrics().find(|(_, metric)| metric.source == source)?;
+        let ms = now.sampled_ns.saturating_sub(first.sampled_ns) / 1_000_000;
+        let samples =
+            recorded(&now.profile, number).saturating_sub(recorded(&first.profile, number));
         let rate = (ms > 0).then(|| amount_per(samples.saturating_mul(1000), ms, of, form))?;
         Some(format!(" {rate}/s"))
     }
@@ -137,9 +138,10 @@ pub fn elapsed_ns(profile: &Profile) -> u64 {
 ///
 /// # Errors
 /// If they do not have it.
-pub fn compared(before: Profile, now: Profile, source: Option<&str>) -> Result<Profile, String> {
-    let moments = elapsed_ns(&now).saturating_sub(elapsed_ns(&before));
-    let profile = Profile::compared_by(("before", before), ("now", now), source, &[]);
+pub fn compared(before: Reading, now: Reading, source: Option<&str>) -> Result<Profile, String> {
+    let moments = now.sampled_ns.saturating_sub(before.sampled_ns);
+    let sides = (("before", before.profile), ("now", now.profile));
+    let profile = Profile::compared_by(sides.0, sides.1, source, &[]);
     let mut profile = profile.map_err(|error| error.to_string())?;
     if let Some(comparison) = &mut profile.comparison {
         comparison.moments = Some(moments);

@@ -152,7 +152,7 @@ pub(super) fn mark(model: &mut Model) -> Effects {
     let when = if live.is_frozen { "once space lets it go on, " } else { "" };
     let said = match (&live.since, live.now().cloned()) {
         (Since::Start, Some(now)) => {
-            let elapsed = duration(elapsed_ns(&now) as f64, form);
+            let elapsed = duration(elapsed_ns(&now.profile) as f64, form);
             live.since = Since::Mark(now);
             format!("{when}what came since {elapsed} is shown beside all; W ends that")
         }
