@@ -17,9 +17,9 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_SUFFIX, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC,
-    ExtentHeader, ExtentKind, FIRST_SEGMENT_NODES, FIRST_TIMES_EXTENT, FLAG_TIMES, FLAG_TRAMPOLINE,
-    LEFT_OUT_NAME, LeftOut, MAX_SEGMENTS, MAX_TIMES_EXTENT, SourceRecord, ThreadRecord, TimeRecord,
-    locate, segment_nodes,
+    ExtentHeader, ExtentKind, FIRST_SEGMENT_NODES, FIRST_TIMES_EXTENT, FLAG_LOCKED, FLAG_TIMES,
+    FLAG_TRAMPOLINE, LEFT_OUT_NAME, LeftOut, MAX_SEGMENTS, MAX_TIMES_EXTENT, SourceRecord,
+    ThreadRecord, TimeRecord, locate, segment_nodes,
 };
 use csprof_format::launch::{MAX_SOURCES, SampleSources, SourceKind};
 use csprof_format::loss::LossReason;
@@ -67,6 +67,8 @@ impl Arena {
         path.extend_from_slice(format!("/{pid}-{start_ns}{ARENA_SUFFIX}").as_bytes());
         let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
         let file = File::create_new(folder, FileNumber::AboveLimit, &path)?;
+        // Before there is a first page: whoever finds that finds the lock.
+        let is_locked = file.lock().is_ok();
         let map = || {
             // With what the first thread needs.
             room.has(&file, LEAST)?;
@@ -91,7 +93,8 @@ impl Arena {
             forked: u32::from(forked),
             source_count: sources.iter().count() as u32,
             flags: if trampoline { FLAG_TRAMPOLINE } else { 0 }
-                | if room.times > 0 { FLAG_TIMES } else { 0 },
+                | if room.times > 0 { FLAG_TIMES } else { 0 }
+                | if is_locked { FLAG_LOCKED } else { 0 },
             start_unix_ns: sys::now_ns(Clock::Realtime),
             start_ns,
             end_ns: 0,

@@ -166,6 +166,8 @@ pub const FLAG_EXECED: u32 = 2;
 
 /// [`ArenaHeader::flags`]: the times of samples are kept, as far as there is room.
 pub const FLAG_TIMES: u32 = 4;
+/// [`ArenaHeader::flags`]: the file is locked (flock(2)) while a process has it mapped.
+pub const FLAG_LOCKED: u32 = 8;
 
 const _: () = assert!(size_of::<ArenaHeader>() == 1704);
 

@@ -493,6 +493,10 @@ pub const GOES_ON: &str = "the run goes on";
 /// csprof has neither started them nor been in them.
 pub const FROM_OUTSIDE: &str = "sampled from outside";
 
+/// What stands behind the name of an event in the warning that the processor counted it for a part
+/// of the time alone, because it took turns with others.
+pub const TOOK_TURNS: &str = " was counted ";
+
 /// A load module: an executable, a shared library, the vdso.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {

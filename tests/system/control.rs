@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, SystemTime};
@@ -194,9 +195,13 @@ struct Server {
 impl Server {
     /// `csprof WORDS -- ./program` of which the process `csprof prepare` becomes the program.
     fn start(workshop: &Workshop, words: &[&str]) -> Self {
+        Self::start_as(workshop, words, "serve")
+    }
+
+    fn start_as(workshop: &Workshop, words: &[&str], mode: &str) -> Self {
         workshop.compile(COMPILE);
         let mut command = workshop.csprof_command();
-        command.args(words).args(["--", "./program", "20", "none", "serve"]);
+        command.args(words).args(["--", "./program", "20", "none", mode]);
         let mut child = deadline::start(&mut command);
         // What is not read from there stays for `finish`.
         let mut line = String::new();
@@ -250,6 +255,10 @@ fn a_prepared_program_is_asked_twice() {
     let outcome = server.end(&workshop);
     assert!(outcome.status.success());
     assert_eq!((outcome.said().as_str(), outcome.complained().as_str()), ("0\n", ""));
+    let outcome = workshop.csprof(&["salvage", &folder, "-o", "salvaged.csprof"]);
+    let salvaged = Recording::new(outcome, workshop.path("salvaged.csprof"));
+    assert_eq!(salvaged.samples().recorded, second);
+    told(&salvaged, "salvaged: the program that csprof prepare started has ended");
     let ended = workshop.csprof(&["attach", &pid]);
     assert!(Path::new(&folder).exists(), "it may be of a program that cannot be seen: {folder}");
     age(Path::new(&folder));
@@ -257,6 +266,61 @@ fn a_prepared_program_is_asked_twice() {
     assert_eq!(ended_long_ago.complained(), ended.complained());
     assert_eq!(ended.complained(), format!("csprof: there is no process {pid}\n"));
     assert!(!Path::new(&folder).exists(), "{folder}");
+}
+
+/// Who starts it as one that no Ctrl-C or hang-up ends means that.
+#[test]
+fn a_signal_that_was_ignored_does_not_end_an_attach() {
+    let workshop = Workshop::new("control_ignored");
+    let server = Server::start(&workshop, &["prepare"]);
+    let mut command = workshop.command("sh");
+    let script = "trap '' INT HUP; exec \"$@\"";
+    command.args(["-c", script, "sh", csprof().to_str().unwrap()]);
+    command.args(["attach", &server.pid, "-o", "run.csprof"]);
+    let mut attached = deadline::start(&mut command);
+    wait_for(&workshop, &server, ": sampled, ");
+    let signal = |signal| kill(Pid::from_raw(attached.id().cast_signed()), signal).unwrap();
+    signal(Signal::SIGINT);
+    signal(Signal::SIGHUP);
+    // Ten looks whether it was told to end.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(attached.try_wait().unwrap(), None, "it has ended");
+    kill(Pid::from_raw(attached.id().cast_signed()), Signal::SIGTERM).unwrap();
+    let outcome = deadline::finish(attached, &command);
+    assert!(recorded(&workshop, "run.csprof", outcome) > 0);
+    assert!(server.end(&workshop).status.success());
+}
+
+/// Nobody but root may look at such a process, at its maps or its environment.
+#[test]
+fn a_prepared_program_that_is_not_dumpable_is_asked() {
+    let workshop = Workshop::new("control_hidden");
+    let server = Server::start_as(&workshop, &["prepare"], "hidden");
+    let as_user = |words: &[&str]| {
+        let without = "-sys_ptrace,-perfmon,-sys_admin";
+        let mut command = match std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+            true => workshop.command("setpriv"),
+            false => workshop.command("env"),
+        };
+        if command.get_program() == "setpriv" {
+            command.args(["--bounding-set", without, "--inh-caps", without]);
+        }
+        deadline::run(command.args(words))
+    };
+    let maps = as_user(&["cat", &format!("/proc/{}/maps", server.pid)]);
+    if maps.status.success() {
+        println!("skipped: on this machine all may see the maps of all");
+        drop(server.end(&workshop));
+        return;
+    }
+    let csprof = csprof().to_str().unwrap();
+    let status = as_user(&[csprof, "control", &server.pid]).complained();
+    assert!(status.contains(", 1 process, "), "{status}");
+    let words = [csprof, "attach", &server.pid, "--duration", "1s", "-o", "run.csprof"];
+    let outcome = as_user(&words);
+    assert!(recorded(&workshop, "run.csprof", outcome) > 0);
+    let outcome = server.end(&workshop);
+    assert!(outcome.status.success(), "{}", outcome.complained());
 }
 
 /// Makes a folder two hours old.

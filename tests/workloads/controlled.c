@@ -2,13 +2,15 @@
  * `after`: each for so many milliseconds of each thread's CPU time,
  * 10 calls of sched_yield(2), 10 requests of 1000 bytes of memory, and 700 bytes written to /dev/null.
  *
- *   controlled MILLISECONDS CSPROF [plain | threads | fork | exec | blocked | rate | stop | serve | waits | awaited]
+ *   controlled MILLISECONDS CSPROF [plain | threads | fork | exec | blocked | rate | stop | serve | hidden | waits |
+ *                                   awaited]
  *
  * Sampling is paused by `CSPROF control PID pause`, where PID is the parent's. threads: 96 threads,
  * of which 32 end and 32 begin in the pause. fork, exec: in the pause. blocked: a system call of its
  * own blocks the profiling signal from before the pause until after it. rate: no pause, but a quarter
  * of the samples from there on. stop: never resumed. serve: `before`
- * again and again until SIGTERM, and no control. waits: as plain, while
+ * again and again until SIGTERM, and no control. hidden: the same of a process that is not dumpable,
+ * so that only root may look at it. waits: as plain, while
  * a thread waits for the end of `after`; awaited: until the pause has begun. Prints for how long it knows sampling to have
  * been paused, in nanoseconds of the monotonic clock.
  */
@@ -21,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -228,7 +231,9 @@ int main(int argc, char **argv)
     nothing = open("/dev/null", O_WRONLY);
     if (!strcmp(mode, "threads")) {
         paused = threads();
-    } else if (!strcmp(mode, "serve")) {
+    } else if (!strcmp(mode, "serve") || !strcmp(mode, "hidden")) {
+        if (!strcmp(mode, "hidden") && prctl(PR_SET_DUMPABLE, 0))
+            return 11;
         signal(SIGTERM, on_end);
         puts("serving");
         fflush(stdout);

@@ -309,6 +309,14 @@ impl File {
         }
     }
 
+    /// Locks the file, which nobody else has open, until no process has it open or mapped any more:
+    /// flock(2).
+    pub fn lock(&self) -> Result<(), Errno> {
+        let how = (libc::LOCK_EX | libc::LOCK_NB) as usize;
+        // SAFETY: no pointers are passed.
+        unsafe { call(libc::SYS_flock, [self.number() as usize, how, 0, 0, 0, 0]) }.map(drop)
+    }
+
     /// Backs the range with real storage, so that later stores cannot fail: fallocate(2).
     ///
     /// A range beyond RLIMIT_FSIZE is refused here, because asking the kernel would raise

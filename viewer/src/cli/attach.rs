@@ -18,6 +18,7 @@ use super::control::LOOK;
 use super::exit_code;
 use super::snapshot::save_snapshot;
 use crate::launch::control::Stopped;
+use crate::launch::inherited::is_ignored;
 use crate::launch::output::Output;
 use crate::launch::running;
 use crate::print;
@@ -65,7 +66,8 @@ impl Attach {
         let output = Output::new(self.output.as_deref(), &program, self.force)?;
         let told_to_end = Arc::new(AtomicBool::new(false));
         let is_saving = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // One that was ignored at its start (nohup, background jobs of scripts) stays so.
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&of| !is_ignored(of)) {
             // Once sampling has ended, the next one ends csprof, which may be looking for names.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_saving))
                 .context("cannot watch for signals")?;

@@ -10,7 +10,8 @@ use csprof_format::launch::{
 };
 
 use crate::launch::kernel_events::{self, Found, Machine, NotFound};
-use crate::refine::nearest;
+use crate::refine::{is_metric_word, nearest};
+use crate::views::columns::Column;
 
 const SECOND_NS: f64 = 1e9;
 
@@ -76,6 +77,11 @@ fn named(name: &str) -> Result<SampleSource, String> {
     }
     if let Some(label) = name.strip_prefix("resource:") {
         check_label(label)?;
+        // Stages and `--sort` mean something else by these.
+        let mut columns = [false, true].into_iter().flat_map(Column::sortable);
+        if is_metric_word(label) || columns.any(|(name, _)| name == label) {
+            return Err(taken(label));
+        }
         let label = Label::new(label).ok_or_else(|| {
             format!("`{label}` is no name of a resource: 1 to 48 graphic characters of ASCII")
         })?;
@@ -101,10 +107,11 @@ fn check_label(label: &str) -> Result<(), String> {
     let is_taken = others.any(|name| name == label)
         || groups.any(|group| group == label)
         || units.into_iter().any(|unit| unit.name() == label);
-    match is_taken {
-        true => Err(format!("`{label}` is what csprof calls something else: choose another name")),
-        false => Ok(()),
-    }
+    if is_taken { Err(taken(label)) } else { Ok(()) }
+}
+
+fn taken(label: &str) -> String {
+    format!("`{label}` is what csprof calls something else: choose another name")
 }
 
 /// That there is no such source, with what is near.
@@ -321,6 +328,12 @@ mod tests {
             ("alloc@+5", "`+5` is not a number of bytes (512K; units K M G) from 1 to 10000000000"),
             ("cputime@f5ms", "`f5ms` is no rate: f and samples per second, such as f200"),
             ("resource:bytes", "`bytes` is what csprof calls something else: choose another name"),
+            (
+                "resource:samples",
+                "`samples` is what csprof calls something else: choose another name",
+            ),
+            ("resource:excl", "`excl` is what csprof calls something else: choose another name"),
+            ("resource:delta", "`delta` is what csprof calls something else: choose another name"),
             ("resource:io", "`io` is what csprof calls something else: choose another name"),
             ("resource:lock", "`lock` is what csprof calls something else: choose another name"),
             ("io@4k", "`io` is io-read, io-write, io-time: give amounts to these"),

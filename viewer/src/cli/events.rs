@@ -100,6 +100,11 @@ impl Events {
         Ok(exit_code::DONE)
     }
 
+    /// Whether tracepoints may be meant: their names have a colon.
+    fn may_be_tracepoint(&self, lines: &[Line]) -> bool {
+        lines.is_empty() || self.pattern.as_deref().is_none_or(|pattern| pattern.contains(':'))
+    }
+
     fn text(
         &self,
         lines: &[Line],
@@ -112,7 +117,8 @@ impl Events {
         let mut is_first = true;
         for group in GROUPS {
             let of_group: Vec<&Line> = lines.iter().filter(|line| line.group == group).collect();
-            let told = no_tracepoints.filter(|_| group == TRACEPOINTS && self.pattern.is_none());
+            let told =
+                no_tracepoints.filter(|_| group == TRACEPOINTS && self.may_be_tracepoint(lines));
             if of_group.is_empty() && told.is_none() {
                 continue;
             }
@@ -322,6 +328,11 @@ mod tests {
              \n\
              tracepoints: not to be had: no tracefs\n"
         );
-        assert!(shown(Some("x"), &[]).starts_with("no event has a name like `x`"));
+        assert_eq!(
+            shown(Some("sched:*"), &[]),
+            "no event has a name like `sched:*`; csprof events lists all\n\
+             tracepoints: not to be had: no tracefs\n"
+        );
+        assert!(!shown(Some("page"), &lines[..1]).contains("tracefs"));
     }
 }

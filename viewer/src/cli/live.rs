@@ -23,7 +23,7 @@ pub(super) struct LiveRun {
     /// Names once found are kept.
     files: Mutex<DiskFiles>,
     /// What was read last.
-    last: Mutex<Option<Profile>>,
+    last: Mutex<Option<Reading>>,
 }
 
 impl LiveRun {
@@ -49,6 +49,11 @@ impl LiveRun {
     ///
     /// When it has ended, and its data are gone.
     pub(super) fn saved(&self) -> Result<saved::Profile> {
+        Ok(self.named()?.0)
+    }
+
+    /// The same, and for how long the run had gone on and was not paused, in nanoseconds.
+    fn named(&self) -> Result<(saved::Profile, u64)> {
         let snapshot = self.run.read()?;
         let mut profile = snapshot.profile;
         if let Err(violation) = csprof_format::validate::validate(&profile) {
@@ -58,7 +63,7 @@ impl LiveRun {
         files.set_copies(snapshot.copies);
         let warnings = resolve(&mut profile, &files, &|| false);
         profile.run.warnings.extend(warnings);
-        Ok(profile)
+        Ok((profile, snapshot.sampled_ns))
     }
 
     /// The same, or what was read last where it has ended.
@@ -69,26 +74,28 @@ impl LiveRun {
     pub(super) fn read(&self) -> Result<Reading> {
         // Asked before it is read: what ends meanwhile is read once more.
         let is_over = !self.run.goes_on();
-        let read = self.saved().map(Profile::from_saved);
+        let read = self.named();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut profile = match (read, last.take()) {
-            (Ok(profile), _) => profile,
-            (Err(_), Some(profile)) if is_over || !self.run.goes_on() => {
-                let mut profile = profile;
-                profile.info.run.warnings.retain(|warning| !warning.starts_with(saved::GOES_ON));
+        let mut reading = match (read, last.take()) {
+            (Ok((profile, sampled_ns)), _) => {
+                Reading { profile: Profile::from_saved(profile), is_over, sampled_ns }
+            }
+            (Err(_), Some(before)) if is_over || !self.run.goes_on() => {
+                let mut reading = Reading { is_over: true, ..before };
                 let said = "the run went on a little after this state and has ended".to_owned();
-                profile.info.run.warnings.push(said);
-                return Ok(Reading { profile: last.insert(profile).clone(), is_over: true });
+                reading.profile.info.run.warnings.push(said);
+                reading
             }
             (Err(error), before) => {
                 *last = before;
                 return Err(error);
             }
         };
-        if is_over {
-            profile.info.run.warnings.retain(|warning| !warning.starts_with(saved::GOES_ON));
+        if reading.is_over {
+            let warnings = &mut reading.profile.info.run.warnings;
+            warnings.retain(|warning| !warning.starts_with(saved::GOES_ON));
         }
-        Ok(Reading { profile: last.insert(profile).clone(), is_over })
+        Ok(last.insert(reading).clone())
     }
 
     /// Who reads it for the viewer.

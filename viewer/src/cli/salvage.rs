@@ -10,13 +10,12 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::exit_code;
-use super::record::{resolve, shown_path, summary, tell, told_of_cache};
+use super::record::{shown_path, tell};
+use super::snapshot::save;
 use crate::launch::output::Output;
 use crate::launch::run_dir::RunDir;
 use crate::launch::{self, LeftRun, file_name};
 use crate::print;
-use crate::profile::Profile;
-use crate::symbols::files::DiskFiles;
 use crate::views::number::{Form, duration};
 use crate::views::printable::{command_line, printable};
 
@@ -27,13 +26,14 @@ Examples:
   csprof salvage --all -o prof/   all that is there
   srun --ntasks-per-node=1 csprof salvage --all --job $SLURM_JOB_ID --remove -o prof/
 
-The folders are left in place; remove them when the profiles are good, or have --remove do it.";
+The folders are left in place; remove them when the profiles are good, or have --remove do it. What \
+they have on a disk (/tmp/csprof-spill-…) is removed an hour later by the next `csprof record`.";
 
-/// Make a profile of what an interrupted `csprof record` left in its run folder
+/// Make a profile of what an interrupted `csprof record`, or a prepared program, left in its folder
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Salvage {
-    /// The run folder that `csprof record` named; without it, those on this machine are listed
+    /// The run folder; without it, those on this machine are listed
     #[arg(value_name = "DIR", requires = "output")]
     run_dir: Option<PathBuf>,
     /// Save all that is there, each run whose csprof has ended: ranks as HOST.RANK.csprof, others
@@ -90,25 +90,17 @@ impl Salvage {
 
     /// Saves what is in one run folder.
     fn save(&self, run_dir: &Path, output: &Output) -> Result<()> {
-        let (mut profile, copies) = launch::salvage(run_dir)?;
-        if profile.processes.is_empty() {
+        let salvaged = launch::salvage(run_dir)?;
+        if salvaged.profile.processes.is_empty() {
             bail!("{}: no process left anything there", run_dir.display());
         }
         if self.all
-            && let Some(path) = output.has(&profile.run)
+            && let Some(path) = output.has(&salvaged.profile.run)
         {
             tell(&[format!("{}: is saved already, as {}", run_dir.display(), shown_path(&path))]);
             return self.remove(run_dir);
         }
-        let files = DiskFiles::from_environment(&[]).and_copies(copies);
-        if !self.no_symbols {
-            let warnings = resolve(&mut profile, &files, &|| false);
-            profile.run.warnings.extend(warnings);
-        }
-        let path = output.save(&profile)?;
-        files.remember();
-        tell(&told_of_cache());
-        tell(&summary(&path, &Profile::from_saved(profile)));
+        save(salvaged, output, !self.no_symbols)?;
         self.remove(run_dir)
     }
 

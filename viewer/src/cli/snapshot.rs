@@ -14,10 +14,20 @@ use crate::symbols::files::DiskFiles;
 ///
 /// When the run has ended, has no process yet, or the profile cannot be saved.
 pub(super) fn save_snapshot(run: &Running, output: &Output, with_symbols: bool) -> Result<()> {
-    let Snapshot { mut profile, copies } = run.read()?;
-    if profile.processes.is_empty() {
+    let snapshot = run.read()?;
+    if snapshot.profile.processes.is_empty() {
         bail!("{run}: no process of it is sampled yet");
     }
+    save(snapshot, output, with_symbols)
+}
+
+/// Saves what was gathered, with names if `with_symbols`, and says so.
+///
+/// # Errors
+///
+/// When the profile cannot be saved.
+pub(super) fn save(snapshot: Snapshot, output: &Output, with_symbols: bool) -> Result<()> {
+    let Snapshot { mut profile, copies, .. } = snapshot;
     let files = DiskFiles::from_environment(&[]).and_copies(copies);
     if with_symbols {
         let warnings = resolve(&mut profile, &files, &|| false);

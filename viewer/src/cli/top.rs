@@ -72,7 +72,7 @@ impl Top {
         let second = run.read()?;
         if !tui::is_screen() {
             let form = if appearance.ascii { Form::Ascii } else { Form::Unicode };
-            let profile = compared(first.profile, second.profile.clone(), None);
+            let profile = compared(first, second.clone(), None);
             let profile = profile.map_err(|cause| anyhow!(cause))?;
             let mut out = print::output(print::Escaping::Text);
             self.write(&profile, &second.profile, form, &mut out)

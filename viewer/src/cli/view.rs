@@ -180,7 +180,7 @@ impl View {
             Some(before) => {
                 compared(before, now, self.metric.as_deref()).map_err(|cause| anyhow!(cause))?
             }
-            None => now,
+            None => now.profile,
         };
         self.show(profile, Some((live, Arc::clone(run))), appearance, settings)
     }

@@ -1,13 +1,32 @@
 //! Arenas for tests, written byte by byte as the collector lays them out.
 
+use std::io::{self, Cursor};
+
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind, FLAG_TIMES,
-    LEFT_OUT_NAME, LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS, SourceRecord,
-    ThreadRecord, epoch_reason, locate, segment_nodes,
+    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC, ExtentKind, FLAG_LOCKED,
+    FLAG_TIMES, LEFT_OUT_NAME, LEFT_OUT_SLOTS, LoadRecord, LogRecord, Node, REASON_SLOTS,
+    SourceRecord, ThreadRecord, epoch_reason, locate, segment_nodes,
 };
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::launch::MAX_SOURCES;
+
+use super::arena_read::ArenaFile;
+
+impl<B: AsRef<[u8]>> ArenaFile for Cursor<B> {
+    fn next_data(&mut self, from: u64) -> io::Result<Option<u64>> {
+        Ok((from < self.get_ref().as_ref().len() as u64).then_some(from))
+    }
+}
+
+/// As a process has its arena: locked, mapped, and closed.
+#[expect(unsafe_code, reason = "a mapping of a file")]
+pub(super) fn lock_mapped(arena: &std::path::Path) -> memmap2::Mmap {
+    let file = std::fs::File::open(arena).unwrap();
+    file.lock().unwrap();
+    // SAFETY: nothing of it is read.
+    unsafe { memmap2::Mmap::map(&file) }.unwrap()
+}
 
 /// A node to write: (key, parent, samples, edges).
 pub(super) type NodeRow = (FrameKey, u32, u64, u64);
@@ -178,6 +197,12 @@ impl ArenaBytes {
             self.extent(kind, index, segment, 0, &payload);
             payload.clear();
         }
+        self
+    }
+
+    /// Says that the file is locked while it is mapped.
+    pub(super) fn locked(mut self) -> Self {
+        self.bytes[28] |= FLAG_LOCKED as u8;
         self
     }
 

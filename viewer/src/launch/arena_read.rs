@@ -10,6 +10,7 @@
 //! [`Arena::damage`]; the samples in it are booked as a loss when arenas are gathered.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use csprof_format::address::FrameKey;
@@ -18,6 +19,8 @@ use csprof_format::arena::{
     ExtentKind, LogRecord, MAX_SEGMENTS, Node, REASON_SLOTS, ShareRecord, SourceRecord,
     ThreadRecord, TimeRecord, locate, segment_nodes,
 };
+use nix::errno::Errno;
+use nix::unistd::{Whence, lseek};
 
 /// What one process left, or has written so far.
 #[derive(Clone, Debug)]
@@ -78,12 +81,34 @@ impl From<io::Error> for NoArena {
     }
 }
 
+/// A file that may be an arena.
+pub trait ArenaFile: Read + Seek {
+    /// The first byte from `from` on that has storage behind it, or an earlier one; `None` if there
+    /// is none. Between the two it reads as zeros.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    fn next_data(&mut self, from: u64) -> io::Result<Option<u64>>;
+}
+
+impl ArenaFile for File {
+    fn next_data(&mut self, from: u64) -> io::Result<Option<u64>> {
+        match lseek(&*self, from.cast_signed(), Whence::SeekData) {
+            Ok(offset) => Ok(Some(offset.cast_unsigned())),
+            Err(Errno::ENXIO) => Ok(None),
+            // A file system that does not say so has storage everywhere.
+            Err(_) => Ok(Some(from)),
+        }
+    }
+}
+
 /// Reads the first page of an arena only: who wrote it, and whether the process has ended.
 ///
 /// # Errors
 ///
 /// When it is missing, is not that of an arena, or cannot be read.
-pub fn read_header(file: &mut (impl Read + Seek)) -> Result<ArenaHeader, NoArena> {
+pub fn read_header(file: &mut impl ArenaFile) -> Result<ArenaHeader, NoArena> {
     let length = file.seek(SeekFrom::End(0))?;
     let mut first_page = [0; size_of::<ArenaHeader>()];
     if length < first_page.len() as u64 {
@@ -117,7 +142,7 @@ pub fn read_header(file: &mut (impl Read + Seek)) -> Result<ArenaHeader, NoArena
 /// # Errors
 ///
 /// When the first page is missing, is not that of an arena, or cannot be read.
-pub fn read(file: &mut (impl Read + Seek), backed: u64) -> Result<Arena, NoArena> {
+pub fn read(file: &mut impl ArenaFile, backed: u64) -> Result<Arena, NoArena> {
     let header = read_header(file)?;
     let length = file.seek(SeekFrom::End(0))?;
     let mut damage = Vec::new();
@@ -211,14 +236,14 @@ impl Extent {
 }
 
 fn find_extents(
-    file: &mut (impl Read + Seek),
+    file: &mut impl ArenaFile,
     length: u64,
     damage: &mut Vec<String>,
 ) -> io::Result<Vec<Extent>> {
     let mut extents = Vec::new();
     let mut offset = EXTENT_ALIGN;
     let mut bytes = [0; size_of::<ExtentHeader>()];
-    while offset + bytes.len() as u64 <= length {
+    'extents: while offset + bytes.len() as u64 <= length {
         read_at(file, offset, &mut bytes)?;
         let header = extent_header(&bytes);
         let kind = ExtentKind::from_u32(header.kind);
@@ -231,15 +256,20 @@ fn find_extents(
                 damage.push(format!("no extent begins at byte {offset:#x}, where one should"));
             }
             offset += EXTENT_ALIGN;
-            // Without zeros in between, one sentence says it: look for the next extent.
-            while offset + bytes.len() as u64 <= length {
+            // Without zeros in between, one sentence says it: look for the next extent, where there
+            // is storage: a hostile file can claim any length for nothing.
+            while let Some(data) = file.next_data(offset)? {
+                offset = offset.max(data - data % EXTENT_ALIGN);
+                if offset + bytes.len() as u64 > length {
+                    return Ok(extents);
+                }
                 read_at(file, offset, &mut bytes)?;
                 if extent_header(&bytes).magic == EXTENT_MAGIC {
-                    break;
+                    continue 'extents;
                 }
                 offset += EXTENT_ALIGN;
             }
-            continue;
+            return Ok(extents);
         };
         let size = header.size.min(length - offset);
         if size < header.size {
@@ -265,7 +295,7 @@ fn find_extents(
 type PlacedLog = Vec<(u64, u64, LogRecord)>;
 
 fn read_log(
-    file: &mut (impl Read + Seek),
+    file: &mut impl ArenaFile,
     extent: &Extent,
     budget: &mut u64,
     log: &mut PlacedLog,
@@ -307,7 +337,7 @@ fn segments_of(extents: &[&Extent]) -> [Option<(u64, u64)>; MAX_SEGMENTS] {
 }
 
 fn read_nodes(
-    file: &mut (impl Read + Seek),
+    file: &mut impl ArenaFile,
     node_count: u32,
     segments: &[Option<(u64, u64)>; MAX_SEGMENTS],
     budget: &mut u64,
@@ -340,7 +370,7 @@ fn read_nodes(
 
 /// The times in the extents of a thread, in their order.
 fn read_times(
-    file: &mut (impl Read + Seek),
+    file: &mut impl ArenaFile,
     extents: &[&Extent],
     budget: &mut u64,
 ) -> io::Result<Vec<TimeRecord>> {
@@ -360,7 +390,7 @@ fn read_times(
 
 /// The blocks of an extent that are in use.
 fn read_blocks(
-    file: &mut (impl Read + Seek),
+    file: &mut impl ArenaFile,
     extent: &Extent,
     budget: &mut u64,
     blocks: &mut Vec<BlockRecord>,
@@ -379,7 +409,7 @@ fn read_blocks(
 }
 
 fn decode_nodes(
-    file: &mut (impl Read + Seek),
+    file: &mut impl ArenaFile,
     offset: u64,
     count: u64,
     nodes: &mut Vec<ArenaNode>,
@@ -396,7 +426,7 @@ fn decode_nodes(
     Ok(())
 }
 
-fn read_at(file: &mut (impl Read + Seek), offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+fn read_at(file: &mut impl ArenaFile, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }

@@ -113,6 +113,11 @@ fn unpack_in(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
     if metadata.uid() != Uid::effective().as_raw() || metadata.mode() & 0o022 != 0 {
         return Err(io::Error::other("the folder can be changed by somebody else"));
     }
+    // Whatever umask it was made under: a program that root starts may become another user's, and
+    // then exec.
+    if Uid::effective().is_root() && metadata.is_dir() && metadata.mode() & 0o055 != 0o055 {
+        fs::set_permissions(folder, Permissions::from_mode(0o755))?;
+    }
     if statvfs(folder)?.flags().contains(FsFlags::ST_NOEXEC) {
         return Err(io::Error::other("the file system is mounted noexec"));
     }
@@ -168,6 +173,18 @@ mod tests {
         assert_eq!(unpack(&[cache.path().join("csprof")], b"ELF").unwrap(), path);
         assert_eq!(fs::read(&path).unwrap(), b"ELF");
         assert_eq!(fs::read_dir(cache.path().join("csprof")).unwrap().count(), 1);
+    }
+
+    /// As a umask of 077 makes it.
+    #[test]
+    fn programs_that_root_starts_can_load_it_as_another_user() {
+        let place = folder("umask");
+        let closed = place.path().join("csprof-0");
+        DirBuilder::new().mode(0o700).create(&closed).unwrap();
+        let path = unpack(std::slice::from_ref(&closed), b"ELF").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+        let expected = if Uid::effective().is_root() { 0o755 } else { 0o700 };
+        assert_eq!((mode(&closed), mode(&path)), (expected, 0o755));
     }
 
     #[test]

@@ -2,9 +2,9 @@
 //! list of changes beside it, for who reads the profile.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,13 +13,16 @@ use csprof_format::launch::MAX_SOURCES;
 use csprof_format::launch::control::{
     CONTROL, CONTROL_BYTES, CONTROL_MAGIC, ControlPage, PAUSED, RATE, RunClock,
 };
-use nix::fcntl::OFlag;
 
+use super::foreign_file;
 use super::machine;
 use super::run_dir::RunDir;
 
 /// In the run folder: a line for each change, `NANOSECONDS TEXT`, of the monotonic clock.
 const CHANGES: &str = "changes";
+
+/// Most bytes of it that are read: 100 000 lines.
+const MOST_BYTES: u64 = 8 << 20;
 
 /// Most changes that are told one by one.
 const MOST_TOLD: usize = 8;
@@ -107,8 +110,7 @@ impl Control {
     /// When there is none, or it is not this version's.
     pub fn open(run_dir: &RunDir) -> Result<Self> {
         let path = run_dir.arenas().join(CONTROL);
-        let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
-        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(&path);
+        let file = foreign_file::open(OpenOptions::new().read(true).write(true), &path);
         let file = file.with_context(|| {
             format!("{}: the run has nothing to control it by", run_dir.path().display())
         })?;
@@ -244,11 +246,10 @@ impl Control {
     /// Adds to the list of changes; without it, the run is the same. For root the folder may be
     /// another user's, who must not have it write to a file that lies elsewhere.
     fn note(&self, text: &str) {
-        let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
         let mut options = OpenOptions::new();
-        let options = options.append(true).create(true).custom_flags(flags);
-        let Ok(mut file) = options.open(&self.changes) else { return };
-        if file.metadata().is_ok_and(|of| of.is_file() && of.nlink() == 1) {
+        let opened = foreign_file::open(options.append(true).create(true), &self.changes);
+        let Ok(mut file) = opened else { return };
+        if file.metadata().is_ok_and(|of| of.nlink() == 1) {
             let _ = writeln!(file, "{} {text}", machine::monotonic_ns());
         }
     }
@@ -274,11 +275,19 @@ impl Control {
     }
 }
 
+/// For how long a run was paused until a moment of the monotonic clock; 0 if it cannot be.
+#[must_use]
+pub fn paused_ns(run_dir: &RunDir, until_ns: u64) -> u64 {
+    let state = Control::open(run_dir).and_then(|control| control.state());
+    state.map_or(0, |state| state.clock.paused_ns(until_ns))
+}
+
 /// What there is to say of the changes to a run that began at `start_ns` of the monotonic clock and
 /// took `duration_ns`: in one line, what pauses there were; and in another each, what else.
 #[must_use]
 pub fn told(run_dir: &RunDir, start_ns: u64, duration_ns: u64) -> Vec<String> {
-    let changes = fs::read_to_string(run_dir.path().join(CHANGES)).unwrap_or_default();
+    let changes = foreign_file::read(run_dir.path(), CHANGES, MOST_BYTES).unwrap_or_default();
+    let changes = String::from_utf8_lossy(&changes);
     let Ok(state) = Control::open(run_dir).and_then(|control| control.state()) else {
         return Vec::new();
     };
@@ -318,6 +327,8 @@ pub fn told(run_dir: &RunDir, start_ns: u64, duration_ns: u64) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

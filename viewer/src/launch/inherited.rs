@@ -23,7 +23,8 @@ pub extern "C" fn note() {
     PIPE_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
 }
 
-fn is_ignored(signal: i32) -> bool {
+/// Whether this process ignores a signal.
+pub fn is_ignored(signal: i32) -> bool {
     let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: nothing is changed; the C library fills the live structure.
     let asked = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };

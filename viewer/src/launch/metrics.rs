@@ -8,7 +8,7 @@ use csprof_format::arena::{ArenaHeader, ThreadRecord};
 use csprof_format::launch::{
     Detail, Details, KernelEvent, Label, MAX_SOURCES, SampleSource, SampleSources, SourceKind,
 };
-use csprof_format::profile::{FurtherMetric, Metric, Profile, ThreadShare};
+use csprof_format::profile::{FurtherMetric, Metric, Profile, TOOK_TURNS, ThreadShare};
 
 use super::arena_read::Arena;
 
@@ -151,9 +151,9 @@ fn told_of_turns(number: usize, source: SampleSource, arenas: &[Arena]) -> Optio
     // A few microseconds are lost where a thread begins.
     (is_event && enabled_ns > 0 && share < 0.995).then(|| {
         format!(
-            "{} was counted {:.0} % of the time that its threads ran, for the processor has too few \
-             counters: its samples are of that part, and not scaled; fewer events at a time get \
-             more",
+            "{}{TOOK_TURNS}{:.0} % of the time that its threads ran, for the processor has too few \
+             counters: its samples are of that part, and not scaled, and no ready formula has them; \
+             fewer events at a time get more",
             source.name(),
             100.0 * share
         )

@@ -9,13 +9,15 @@
 //! spawn        the environment contract, the program
 //! control      what the run is told while it goes on
 //! plan         when it is sampled, as asked before its start
-//! signals      csprof outlives the program, whatever ends it
+//! signals      csprof outlives the program, whatever ends it       children   which child has ended
 //! arena_read   arena → values          load_map   log → what was where, by epoch
 //! gather       all arenas → profile    metrics    which samples are of which source
 //! generated    names of code that processes generated while they ran
 //! running      which runs go on, and what they have sampled so far
 //! keeper       saves the profile of a rank where csprof is killed
 //! file_name    patterns of its name         ranks    which of a job left nothing
+//! process      whether a process is there, and what it is
+//! foreign_file reads what somebody else may have put into a run folder
 //! output       where the profile goes       kernel_events   names of perf events
 //! outside      samples processes that run already, by perf_event alone
 //! ```
@@ -28,9 +30,11 @@
 mod arena_bytes;
 pub mod arena_read;
 pub mod check;
+mod children;
 pub mod collector_file;
 pub mod control;
 pub mod file_name;
+mod foreign_file;
 pub mod gather;
 pub mod generated;
 pub mod inherited;
@@ -44,6 +48,7 @@ pub mod output;
 pub mod outside;
 mod perf_event;
 pub mod plan;
+mod process;
 mod python;
 pub mod ranks;
 pub mod run_dir;
@@ -58,6 +63,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -82,8 +88,9 @@ use self::kernel_events::Machine;
 use self::plan::{Carried, Plan};
 use self::run_dir::RunDir;
 use self::run_file::JobPlace;
+use self::running::{Life, Snapshot};
 use self::signals::{SignalGuard, Toggle};
-use self::spawn::Settings;
+use self::spawn::{Program, Settings};
 
 /// What a run gave.
 #[derive(Debug)]
@@ -149,9 +156,10 @@ pub fn record(
     // used.
     let cpu_before_ns = machine::children_cpu_ns();
     let preloaded = unprofiled.as_ref().is_none_or(|unprofiled| unprofiled.ignores_preloading);
-    let preloaded = preloaded.then_some(&*collector);
-    let mut child = spawn::spawn(&path, command, preloaded, run_dir.arenas(), settings, inherited)
-        .with_context(|| format!("{}: cannot be started", path.display()))?;
+    let (collector, arenas) = (preloaded.then_some(&*collector), run_dir.arenas());
+    let program = Program { path: &path, command, collector, arenas, settings, inherited };
+    let mut child =
+        program.spawn().with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
     let mut second_mappings = Copies::default();
     let mut carried = Carried::out(plan, &control, &run_dir);
@@ -245,8 +253,9 @@ pub fn prepare(command: &[OsString], settings: Settings) -> Result<Infallible> {
     };
     run_file::write(run_dir.path(), &run)?;
     Control::create(&run_dir, Begins::Prepared)?;
-    let arenas = run_dir.arenas();
-    let refused = spawn::exec(&path, command, Some(&collector), arenas, settings, inherited);
+    let (collector, arenas) = (Some(&*collector), run_dir.arenas());
+    let program = Program { path: &path, command, collector, arenas, settings, inherited };
+    let refused = program.exec();
     run_dir.remove();
     Err(refused).with_context(|| format!("{}: cannot be started", path.display()))
 }
@@ -265,25 +274,33 @@ impl Recording {
     }
 }
 
-/// Gathers the run folder that an interrupted `csprof record` left; the copies of modules in it are
-/// by their names.
+/// Gathers the run folder that an interrupted `csprof record` left, or a program that was
+/// [prepared](prepare).
 ///
 /// # Errors
 ///
 /// When there is no such folder.
-pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
+pub fn salvage(path: &Path) -> Result<Snapshot> {
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let run_dir = RunDir::open(path)?;
+    let Life { processes: running, is_recorded, now_ns } = Life::of(&run_dir);
     let (arenas, warnings) = run_dir.read_arenas();
     let mut run = run_file::read(path, &arenas);
     run.info.warnings.extend(warnings);
-    let owner = path.canonicalize().ok().and_then(|path| run_dir::owner_of(&path));
-    let running = mapping_processes(&run_dir).len();
     if running == 0 {
-        run.info.warnings.extend(ranks::missing(&headers_of(&arenas), owner));
+        run.info.warnings.extend(ranks::missing(&headers_of(&arenas), run_dir::owner_of(path)));
     }
     if run.info.exit == Exit::Unknown {
         let goes_on = count(running, "process of it is running", "processes of it are running");
-        run.info.warnings.push(match (running, owner.is_some_and(runs_csprof)) {
+        let state = Control::open(&run_dir).and_then(|control| control.state());
+        let is_prepared = state.is_ok_and(|state| state.is_prepared);
+        run.info.warnings.push(match (running, is_recorded) {
+            (0, _) if is_prepared => {
+                "salvaged: the program that csprof prepare started has ended".into()
+            }
+            (_, _) if is_prepared => format!(
+                "salvaged from a program that goes on ({goes_on}): what was sampled up to here"
+            ),
             (0, true) => "salvaged while csprof record is about to save the profile itself".into(),
             (0, false) => "salvaged: csprof record ended before it had saved the profile".into(),
             (_, true) => format!(
@@ -297,14 +314,12 @@ pub fn salvage(path: &Path) -> Result<(Profile, HashMap<String, File>)> {
         });
         let end_ns = match running {
             0 => arenas.iter().map(last_sign_of_life).max().unwrap_or(0),
-            _ => machine::monotonic_ns(),
+            _ => now_ns,
         };
         run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
     }
     run.info.warnings.extend(control::told(&run_dir, run.start_ns, run.info.duration_ns));
-    let profile = gather_files(&run, arenas, &run_dir);
-    let copies = run_dir.copies(&profile);
-    Ok((profile, copies))
+    Ok(Snapshot::of(&run, arenas, &run_dir))
 }
 
 fn headers_of(arenas: &[Arena]) -> Vec<ArenaHeader> {
@@ -315,15 +330,6 @@ fn headers_of(arenas: &[Arena]) -> Vec<ArenaHeader> {
 fn gather_files(run: &Run, arenas: Vec<Arena>, run_dir: &RunDir) -> Profile {
     let directory = Path::new(OsStr::from_bytes(&run.info.directory)).to_owned();
     gather::gather(run, arenas, &mut RunFiles::new(run_dir, directory))
-}
-
-/// Whether a process is a csprof that lives: ids are used again, and who has been killed keeps its
-/// own until its parent asks.
-fn runs_csprof(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let is_dead = |state: &str| state.starts_with(" Z") || state.starts_with(" X");
-    let (name, state) = stat.rsplit_once(')').unwrap_or_default();
-    name.ends_with("(csprof") && !is_dead(state)
 }
 
 /// What an interrupted `csprof record` has left on this machine, to be [salvaged](salvage).
@@ -439,16 +445,25 @@ fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
 /// Processes of the run that have an arena mapped and have not ended, ascending.
 #[must_use]
 pub fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
-    let headers = run_dir.read_headers();
-    let alive =
-        headers.iter().filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0);
-    let pids = alive.map(|header| header.pid);
-    let mut found: Vec<u32> = pids
-        .filter(|pid| run_dir.all_arenas().any(|folder| maps_a_file_of(*pid, folder)))
-        .collect();
+    let alive = run_dir
+        .begun_arenas()
+        .filter(|(header, _)| header.end_ns == 0 && header.flags & FLAG_EXECED == 0)
+        .filter(|(header, file)| maps_arena(run_dir, header, file));
+    let mut found: Vec<u32> = alive.map(|(header, _)| header.pid).collect();
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// Whether the process of an arena has it mapped. Its id alone does not say that it is the same
+/// process: ids are used again, and a container has ids of its own.
+fn maps_arena(run_dir: &RunDir, header: &ArenaHeader, file: &File) -> bool {
+    match std::fs::read(format!("/proc/{}/maps", header.pid)) {
+        Ok(maps) => run_dir.all_arenas().any(|folder| holds(&maps, folder)),
+        // A process that is not dumpable lets nobody see its maps; its lock is seen.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => run_dir::is_used(header, file),
+        Err(_) => false,
+    }
 }
 
 /// How often to look again where processes end while one looks: each may have forked after the list
@@ -472,26 +487,13 @@ fn just_started(folder: &Path, program: u32) -> Looked {
         match environment {
             Ok(text) if holds(&text, folder) => looked.found.push(pid),
             // One that ends has no memory any more; threads of the kernel never have.
-            Ok(text) => looked.some_are_gone |= text.is_empty() && !is_of_kernel(pid),
+            Ok(text) => looked.some_are_gone |= text.is_empty() && !process::is_of_kernel(pid),
             Err(error) => {
                 looked.some_are_gone |= error.kind() != std::io::ErrorKind::PermissionDenied;
             }
         }
     }
     looked
-}
-
-/// Whether a process is a thread of the kernel: its parent is kthreadd (process 2).
-fn is_of_kernel(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let after_name = stat.rsplit_once(')').map(|(_, rest)| rest);
-    after_name.and_then(|rest| rest.split_ascii_whitespace().nth(1)) == Some("2")
-}
-
-/// Whether a process has mapped a file of this folder. Its id alone does not say that it is the
-/// same process: ids are reused, and a container has ids of its own.
-fn maps_a_file_of(pid: u32, folder: &Path) -> bool {
-    std::fs::read(format!("/proc/{pid}/maps")).is_ok_and(|text| holds(&text, folder))
 }
 
 fn holds(text: &[u8], folder: &Path) -> bool {

@@ -22,26 +22,25 @@
 //! their arenas there, and arenas of processes that have ended are moved there while others run.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Read};
+use std::fs::{self, File, Permissions, TryLockError};
+use std::io::{self, Read, Seek};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader, LEFT_NO_SAMPLES};
+use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader, FLAG_LOCKED, LEFT_NO_SAMPLES};
 use csprof_format::file_identity::{MOST_COPIED, copy_name};
 use csprof_format::launch::SHARES;
 use csprof_format::profile::Profile;
-use nix::fcntl::OFlag;
-use nix::sys::stat::makedev;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{Uid, mkdtemp};
 
 use super::arena_read::{self, Arena, NoArena};
+use super::{foreign_file, process};
 use crate::print;
 
 /// What a run must find in `/dev/shm`, in bytes, for it to be chosen: an arena that cannot grow
@@ -72,6 +71,8 @@ pub struct RunDir {
     leave: u64,
     free: u64,
     keep: bool,
+    /// The folder itself and that on a disk, locked while the csprof lives that has made them.
+    locks: Vec<File>,
     /// Whether this csprof has made it. Of others, names and owners must say that they are run
     /// folders of this user: to root, an environment may name any folder.
     is_made: bool,
@@ -128,6 +129,7 @@ impl RunDir {
             && symlink(&spill.path, self.path.join(SPILL)).is_ok()
         {
             spill.keep = true;
+            self.locks.append(&mut spill.locks);
             self.spill = Some((spill.path.clone(), spill.arenas.clone()));
         }
     }
@@ -143,7 +145,9 @@ impl RunDir {
         } else {
             ARENAS.into()
         });
-        let run_dir = Self { path, arenas, spill: None, leave, free, keep: false, is_made: true };
+        let lock = File::open(&path).and_then(|folder| folder.lock().map(|()| folder)).ok();
+        let (spill, keep, locks, is_made) = (None, false, lock.into_iter().collect(), true);
+        let run_dir = Self { path, arenas, spill, leave, free, keep, locks, is_made };
         fs::create_dir(&run_dir.arenas)?;
         let (outer, inner) = if is_root { (0o711, 0o1733) } else { (0o700, 0o700) };
         fs::set_permissions(&run_dir.path, Permissions::from_mode(outer))?;
@@ -165,7 +169,8 @@ impl RunDir {
         let spill = fs::read_link(path.join(SPILL)).ok();
         let spill = spill.and_then(|spill| Some((spill.clone(), arenas_in(&spill).ok()??)));
         let path = path.to_path_buf();
-        Ok(Self { path, arenas, spill, leave: 0, free: 0, keep: true, is_made: false })
+        let (leave, free, keep, locks, is_made) = (0, 0, true, Vec::new(), false);
+        Ok(Self { path, arenas, spill, leave, free, keep, locks, is_made })
     }
 
     /// The folder itself.
@@ -189,8 +194,7 @@ impl RunDir {
     /// memory is taken.
     pub fn make_room(&self) {
         let Some((folder, spill)) = &self.spill else { return };
-        // Elsewhere, the device that /proc tells of a mapped file is another than the file's own
-        // (overlayfs).
+        // A disk gives room on a disk to nobody.
         if !is_memory(&self.arenas) {
             return;
         }
@@ -198,23 +202,21 @@ impl RunDir {
         if free > self.leave + self.free.saturating_sub(self.leave) / 2 {
             return;
         }
-        // In this order: a file that has a first page was mapped by then, for that is how it is
-        // written.
-        let (mut paths, _) = arena_paths_in(&self.arenas);
-        paths.retain(|path| {
-            open_arena(path).is_ok_and(|(mut file, _)| arena_read::read_header(&mut file).is_ok())
-        });
-        let Some(used) = files_in_use() else { return };
+        let (paths, _) = arena_paths_in(&self.arenas);
         for path in paths {
-            let Ok((mut file, _)) = open_arena(&path) else { continue };
-            let id = file.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
-            let is_used = id.is_ok_and(|id| used.contains(&id));
+            let Ok((file, _)) = open_arena(&path) else { continue };
+            let Some((header, mut file)) = begun(file) else { continue };
+            // One without a lock is of who could not lock it, and may be mapped by anybody.
+            let is_used = header.flags & FLAG_LOCKED == 0 || is_used(&header, &file);
             let Some(name) = path.file_name().filter(|_| !is_used) else { continue };
             // Not under its name until it is whole; and, as all of the run's users may write to the
             // other folder, not in there.
             let partial = folder.join("moving");
             let moved = File::create(&partial)
-                .and_then(|mut copy| io::copy(&mut file, &mut copy))
+                .and_then(|mut copy| {
+                    file.rewind()?;
+                    io::copy(&mut file, &mut copy)
+                })
                 .and_then(|_| fs::rename(&partial, spill.join(name)));
             if moved.is_err() || fs::remove_file(&path).is_err() {
                 let _ = fs::remove_file(&partial);
@@ -266,7 +268,8 @@ impl RunDir {
         let (paths, mut warnings) = self.arena_paths();
         let (mut arenas, mut empty) = (Vec::new(), 0);
         for path in paths {
-            let arena = open_arena(&path)
+            let arena = self
+                .open_arena(&path)
                 .and_then(|(mut file, backed)| arena_read::read(&mut file, backed));
             let name = path.file_name().unwrap_or_default().display();
             match arena {
@@ -315,15 +318,34 @@ impl RunDir {
         names.filter_map(opened).take(MOST).collect()
     }
 
-    /// Reads the headers of all arenas that have one.
+    /// Opens an arena, also one that was moved to the disk since it was listed.
+    fn open_arena(&self, path: &Path) -> Result<(File, u64), NoArena> {
+        let opened = open_arena(path);
+        match (&opened, &self.spill, path.file_name()) {
+            (Err(NoArena::Io(error)), Some((_, spill)), Some(name))
+                if error.kind() == io::ErrorKind::NotFound =>
+            {
+                open_arena(&spill.join(name)).or(opened)
+            }
+            _ => opened,
+        }
+    }
+
+    /// Headers of the arenas that have one, with the files, one open at a time.
+    pub fn begun_arenas(&self) -> impl Iterator<Item = (ArenaHeader, File)> {
+        let begun = |path: PathBuf| begun(self.open_arena(&path).ok()?.0);
+        self.arena_paths().0.into_iter().filter_map(begun)
+    }
+
+    /// Whether somebody uses it, in whatever container: the csprof that has made it, the program
+    /// that this one became and that may be about to begin, or a process of the run.
     #[must_use]
-    pub fn read_headers(&self) -> Vec<ArenaHeader> {
-        let (paths, _) = self.arena_paths();
-        let header = |path: &PathBuf| {
-            let (mut file, _) = open_arena(path).ok()?;
-            arena_read::read_header(&mut file).ok()
-        };
-        paths.iter().filter_map(header).collect()
+    pub fn is_in_use(&self) -> bool {
+        has_maker(&self.path, NAME) || self.has_used_arena()
+    }
+
+    fn has_used_arena(&self) -> bool {
+        self.begun_arenas().any(|(header, file)| is_used(&header, &file))
     }
 
     /// Whether no process has left anything, on the disk either.
@@ -366,36 +388,25 @@ fn arena_paths_in(folder: &Path) -> (Vec<PathBuf>, Vec<String>) {
     }
 }
 
-/// The files that processes have mapped, by device and inode; `None` where not all can be asked.
-/// Ids of processes do not tell who has an arena: a container has ids of its own.
-fn files_in_use() -> Option<HashSet<(u64, u64)>> {
-    let mut used = HashSet::new();
-    let own = Uid::effective().as_raw();
-    for entry in fs::read_dir("/proc").ok()?.filter_map(Result::ok) {
-        if !entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()) {
-            continue;
-        }
-        let maps = match fs::read_to_string(entry.path().join("maps")) {
-            Ok(maps) => maps,
-            // It has ended meanwhile.
-            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => continue,
-            // Others' processes are none of the run's, unless root's became theirs.
-            Err(_) if entry.metadata().is_ok_and(|of| of.uid() != own && own != 0) => continue,
-            Err(_) => return None,
-        };
-        used.extend(maps.lines().filter_map(mapped_file));
-    }
-    Some(used)
+/// The header of an arena that has one, and the file.
+fn begun(mut file: File) -> Option<(ArenaHeader, File)> {
+    Some((arena_read::read_header(&mut file).ok()?, file))
 }
 
-/// Device and inode of a line of maps: `address perms offset major:minor inode path`
-/// (proc_pid_maps(5)).
-fn mapped_file(line: &str) -> Option<(u64, u64)> {
-    let mut words = line.split_ascii_whitespace().skip(3);
-    let (major, minor) = words.next()?.split_once(':')?;
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    let device = makedev(number(major)?, number(minor)?);
-    Some((device, words.next()?.parse().ok()?))
+/// Whether a process has an arena mapped, in whatever container: the kernel drops the lock with the
+/// last of them. The collector locks the file before it writes the header, and never again, so
+/// asking takes nothing from it. Where it could not, whether there is such a process here.
+pub(super) fn is_used(header: &ArenaHeader, file: &File) -> bool {
+    match header.flags & FLAG_LOCKED {
+        0 => process::is_alive(header.pid),
+        _ => is_locked(file),
+    }
+}
+
+/// Whether somebody else has locked a file. If nobody has, others who ask hear the same, and who
+/// wants to lock it has to wait until the file is closed here.
+fn is_locked(file: &File) -> bool {
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 impl Drop for RunDir {
@@ -420,14 +431,11 @@ pub fn kept_text(run_dir: &Path) -> String {
 /// Opens a file that the profiled program's user made, without following links or waiting for the
 /// other end of a pipe. Returns it with the number of bytes that have storage behind them.
 fn open_arena(path: &Path) -> Result<(File, u64), NoArena> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
-        .open(path)?;
+    let file = foreign_file::open_to_read(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => NoArena::Foreign(error.to_string()),
+        _ => NoArena::Io(error),
+    })?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(NoArena::Foreign("it is not a regular file".into()));
-    }
     // st_blocks counts 512 bytes each, whatever the block size of the file system is (stat(2)).
     Ok((file, metadata.blocks().saturating_mul(512)))
 }
@@ -462,10 +470,15 @@ pub fn own_folders() -> Vec<PathBuf> {
 
 /// This user's run folders at a place, in the order of their names.
 fn own_folders_in(place: &Path) -> Vec<PathBuf> {
+    folders_in(place, NAME)
+}
+
+/// This user's folders at a place that are called so, in the order of their names.
+fn folders_in(place: &Path, name: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
     let is_own = |path: &PathBuf| {
         // What others have put into /tmp is not even looked at.
-        owner_of(path).is_some() && is_own(path)
+        maker_in_name(path, name).is_some() && is_own(path)
     };
     let mut found: Vec<PathBuf> =
         entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_own).collect();
@@ -484,6 +497,13 @@ fn maker_in_name(folder: &Path, name: &str) -> Option<u32> {
     rest.split_once('-')?.0.parse().ok()
 }
 
+/// Whether the csprof that has made a folder lives, in whatever container, or the program that it
+/// has become does here. Earlier versions have not locked it.
+fn has_maker(folder: &Path, name: &str) -> bool {
+    maker_in_name(folder, name).is_some_and(process::is_alive)
+        || File::open(folder).is_ok_and(|folder| is_locked(&folder))
+}
+
 /// Whether this is a folder of this user.
 fn is_own(path: &Path) -> bool {
     let own = Uid::effective().as_raw();
@@ -499,17 +519,20 @@ pub(super) fn is_old(path: &Path) -> bool {
 
 /// This user's run folders at a place whose csprof has ended.
 fn abandoned_in(place: &Path) -> Vec<PathBuf> {
-    let runs = |path: &PathBuf| {
-        owner_of(path).is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
-    };
-    own_folders_in(place).into_iter().filter(|path| !runs(path)).collect()
+    own_folders_in(place).into_iter().filter(|path| !has_maker(path, NAME)).collect()
 }
 
 /// Removes run folders of this user whose csprof was killed before anything was sampled, as at the
-/// end of a job.
+/// end of a job; and folders on a disk that belonged to a run folder which is gone, since whoever
+/// removes one by hand does not see the other.
 pub fn remove_empty_ones() {
-    for place in [Path::new("/dev/shm"), &std::env::temp_dir()] {
-        for path in abandoned_in(place) {
+    let spills: HashSet<PathBuf> =
+        own_folders().iter().filter_map(|folder| fs::read_link(folder.join(SPILL)).ok()).collect();
+    for place in usual_places() {
+        for path in lost_spills_in(&place, &spills) {
+            let _ = fs::remove_dir_all(path);
+        }
+        for path in abandoned_in(&place) {
             if is_old(&path)
                 && let Ok(mut run_dir) = RunDir::open(&path)
                 && run_dir.is_empty()
@@ -518,6 +541,19 @@ pub fn remove_empty_ones() {
             }
         }
     }
+}
+
+/// This user's folders at a place that are none of these, and that nobody uses: neither the csprof
+/// that has made one, nor a process of its run, which may have its run folder where nobody else
+/// sees it.
+fn lost_spills_in(place: &Path, known: &HashSet<PathBuf>) -> Vec<PathBuf> {
+    let is_lost = |path: &PathBuf| {
+        !known.contains(path)
+            && is_old(path)
+            && !has_maker(path, SPILL_NAME)
+            && RunDir::open(path).is_ok_and(|spill| !spill.has_used_arena())
+    };
+    folders_in(place, SPILL_NAME).into_iter().filter(is_lost).collect()
 }
 
 /// Folders to try, best first.
@@ -545,199 +581,4 @@ fn places(is_root: bool) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::arena_bytes::ArenaBytes;
-    use super::*;
-
-    #[test]
-    fn a_run_folder_lives_until_it_is_dropped_unless_it_is_kept() {
-        let mut kept = RunDir::create().unwrap();
-        let dropped = RunDir::create().unwrap();
-        let paths = (kept.path().to_path_buf(), dropped.path().to_path_buf());
-        assert!(kept.arenas().is_dir() && dropped.arenas().is_dir());
-        kept.keep();
-        drop((kept, dropped));
-        assert!(paths.0.is_dir() && !paths.1.exists());
-
-        let mut found = RunDir::open(&paths.0).unwrap();
-        assert!(found.arenas().starts_with(&paths.0));
-        found.remove();
-        assert!(!paths.0.exists());
-    }
-
-    #[test]
-    fn what_was_not_made_as_a_run_folder_is_not_removed() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = |name: &str| {
-            let path = place.path().join(name);
-            fs::create_dir_all(path.join(ARENAS)).unwrap();
-            path
-        };
-        let foreign = folder("home");
-        RunDir::open(&foreign).unwrap().remove();
-        assert!(foreign.exists());
-        for (name, is_removed) in [("csprof-spill-1-abc", true), ("csprof-1-abc", false)] {
-            let (run, spill) = (folder("csprof-2-abc"), folder(name));
-            symlink(&spill, run.join(SPILL)).unwrap();
-            RunDir::open(&run).unwrap().remove();
-            assert!(!run.exists() && spill.exists() != is_removed, "{name}");
-        }
-        if Uid::effective().is_root() {
-            let run = folder("csprof-3-abc");
-            std::os::unix::fs::chown(&run, Some(65534), None).unwrap();
-            RunDir::open(&run).unwrap().remove();
-            assert!(run.exists());
-        }
-    }
-
-    #[test]
-    fn copies_are_files_of_this_run_that_nobody_else_has() {
-        use csprof_format::ids::StringId;
-        use csprof_format::profile::{Module, SymbolSource};
-        let run_dir = RunDir::create().unwrap();
-        let mut profile = Profile::default();
-        let names = [1_u8, 2, 3, 4, 5].map(|id| {
-            let (path, symbols) = (StringId(0), SymbolSource::default());
-            profile.modules.push(Module { path, build_id: vec![id], symbols });
-            copy_name(&[id], None).unwrap()
-        });
-        let at = |name: &str| run_dir.arenas().join(name);
-        let [good, linked, link, large, absent] = &names;
-        for name in [good, linked, large, &copy_name(&[9], None).unwrap()] {
-            fs::write(at(name), "code").unwrap();
-        }
-        fs::hard_link(at(linked), at("other")).unwrap();
-        symlink(at(good), at(link)).unwrap();
-        File::options().write(true).open(at(large)).unwrap().set_len(MOST_COPIED + 1).unwrap();
-        let names: Vec<String> = run_dir.copies(&profile).into_keys().collect();
-        assert_eq!(names, std::slice::from_ref(good), "not {linked}, {link}, {large}, {absent}");
-        // Of a user who has no process in the run; only root can make one.
-        if Uid::effective().is_root() {
-            std::os::unix::fs::chown(at(good), Some(65534), None).unwrap();
-            assert!(run_dir.copies(&profile).is_empty());
-            fs::write(at("1-1.arena"), "").unwrap();
-            std::os::unix::fs::chown(at("1-1.arena"), Some(65534), None).unwrap();
-            assert_eq!(run_dir.copies(&profile).len(), 1);
-        }
-    }
-
-    #[test]
-    fn a_panic_leaves_what_was_sampled() {
-        let folder_after = |file: &str| {
-            let run_dir = RunDir::create().unwrap();
-            let (path, arena) = (run_dir.path().to_path_buf(), run_dir.arenas().join(file));
-            fs::write(arena, "sampled").unwrap();
-            let panicked = std::panic::catch_unwind(move || {
-                let _dropped = run_dir;
-                panic!("an error in csprof");
-            });
-            assert!(panicked.is_err());
-            path
-        };
-        let (left, removed) = (folder_after("1-1.arena"), folder_after("unrelated"));
-        assert!(left.is_dir() && !removed.exists());
-        RunDir::open(&left).unwrap().remove();
-    }
-
-    #[test]
-    fn nobody_else_can_look_into_a_run_folder() {
-        let run_dir = RunDir::create().unwrap();
-        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o7777;
-        let modes = (mode(run_dir.path()), mode(run_dir.arenas()));
-        // Processes that root starts may drop their privileges and still need to write.
-        let root = Uid::effective().is_root();
-        assert_eq!(modes, if root { (0o711, 0o1733) } else { (0o700, 0o700) });
-    }
-
-    #[test]
-    fn links_and_pipes_among_the_arenas_are_not_opened() {
-        let run_dir = RunDir::create().unwrap();
-        std::os::unix::fs::symlink("/etc/passwd", run_dir.arenas().join("1-1.arena")).unwrap();
-        nix::unistd::mkfifo(&run_dir.arenas().join("2-2.arena"), nix::sys::stat::Mode::S_IRWXU)
-            .unwrap();
-        fs::write(run_dir.arenas().join("3-3.arena"), "").unwrap();
-        fs::write(run_dir.arenas().join("unrelated"), "text").unwrap();
-        let (arenas, mut warnings) = run_dir.read_arenas();
-        warnings.sort();
-        assert!(arenas.is_empty());
-        assert_eq!(
-            warnings,
-            [
-                "1 process left no samples: they ended at once, or shared memory was refused (a full \
-                 /dev/shm, or a limit)",
-                "1-1.arena: cannot be read: Too many levels of symbolic links (os error 40)",
-                "2-2.arena: is no arena: it is not a regular file",
-            ]
-        );
-    }
-
-    #[test]
-    fn run_folders_of_a_csprof_that_has_ended_are_found() {
-        let place = tempfile::tempdir().unwrap();
-        let make = |name: &str, file: &str| {
-            let arenas = place.path().join(name).join("arenas");
-            fs::create_dir_all(&arenas).unwrap();
-            fs::write(arenas.join(file), "sampled").unwrap();
-        };
-        // Process ids end at 2^22 (proc_sys_kernel(5), pid_max).
-        make("csprof-4194305-aaaaaa", "1-1.arena");
-        make("csprof-4194305-bbbbbb", "nothing-sampled");
-        make(&format!("csprof-{}-cccccc", std::process::id()), "1-1.arena");
-        make("csprof-demo-dddddd", "1-1.arena");
-        make("other-4194305-eeeeee", "1-1.arena");
-        assert_eq!(left_over_in(place.path()), [place.path().join("csprof-4194305-aaaaaa")]);
-    }
-
-    #[test]
-    fn arenas_of_processes_that_have_ended_are_moved_to_the_disk() {
-        let disk = tempfile::tempdir().unwrap();
-        let Ok(memory) = tempfile::tempdir_in("/dev/shm") else { return };
-        let mut run_dir = RunDir::create_in(memory.path(), "csprof", false).unwrap();
-        let spill = RunDir::create_in(disk.path(), "csprof-spill", false).unwrap();
-        run_dir.spill = Some((spill.path.clone(), spill.arenas.clone()));
-        let first_page = ArenaBytes::new(1, 1, 2).bytes;
-        for name in ["1-1.arena", "2-2.arena"] {
-            fs::write(run_dir.arenas.join(name), &first_page).unwrap();
-        }
-        let names = |folder: &Path| {
-            let (paths, _) = arena_paths_in(folder);
-            let mut names: Vec<String> =
-                paths.iter().map(|p| p.file_name().unwrap().to_str().unwrap().into()).collect();
-            names.sort();
-            names
-        };
-        (run_dir.leave, run_dir.free) = (0, 0);
-        run_dir.make_room();
-        assert_eq!(names(&run_dir.arenas).len(), 2, "there is room");
-        (run_dir.leave, run_dir.free) = (u64::MAX, u64::MAX);
-        run_dir.make_room();
-        if files_in_use().is_none() {
-            // Not even root may ask all processes here, and one of them could have an arena.
-            assert_eq!(names(&run_dir.arenas).len(), 2);
-            return;
-        }
-        assert_eq!(names(&run_dir.arenas), [""; 0]);
-        assert_eq!(names(&spill.arenas), ["1-1.arena", "2-2.arena"]);
-        assert_eq!(run_dir.arena_paths().0.len(), 2);
-        // As the next csprof finds it if this one is killed.
-        symlink(&spill.path, run_dir.path.join(SPILL)).unwrap();
-        assert!(!RunDir::open(&run_dir.path).unwrap().is_empty());
-        drop(run_dir);
-        assert!(!spill.path.exists());
-    }
-
-    #[test]
-    fn a_line_of_maps_tells_the_file() {
-        let line = "7f00-7f01 rw-s 00001000 00:1b 4711                  /dev/shm/x (deleted)";
-        assert_eq!(mapped_file(line), Some((makedev(0, 0x1b), 4711)));
-        assert_eq!(mapped_file("7f00-7f01 rw-p 00000000 00:00 0 [heap]"), Some((0, 0)));
-        assert_eq!(mapped_file(""), None);
-    }
-
-    #[test]
-    fn another_folder_is_no_run_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = RunDir::open(folder.path()).unwrap_err().to_string();
-        assert!(error.ends_with("is no run folder of csprof: it has no arenas in it"), "{error}");
-    }
-}
+mod tests;

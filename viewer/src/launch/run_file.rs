@@ -10,12 +10,14 @@ use csprof_format::profile::RunInfo;
 use serde::{Deserialize, Serialize};
 
 use super::arena_read::Arena;
-use super::file_name;
 use super::gather::Run;
 use super::metrics;
 use super::spawn::Naming;
+use super::{file_name, foreign_file};
 
 const FILE: &str = "run.json";
+/// More than arguments may have (execve(2): 6 MiB), each byte a number on a line of its own.
+const MOST_BYTES: u64 = 128 << 20;
 
 #[derive(Serialize, Deserialize)]
 struct RunFile {
@@ -59,13 +61,16 @@ pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
         naming: run.naming,
         place: JobPlace::here(),
     };
-    let path = folder.join(FILE);
-    fs::write(&path, serde_json::to_vec_pretty(&file)?)
+    // In one step: somebody may be reading it.
+    let (path, unfinished) = (folder.join(FILE), folder.join("run.json.new"));
+    let bytes = serde_json::to_vec_pretty(&file)?;
+    fs::write(&unfinished, bytes)
+        .and_then(|()| fs::rename(&unfinished, &path))
         .with_context(|| format!("{}: cannot be written", path.display()))
 }
 
 fn run_file(folder: &Path) -> Option<RunFile> {
-    serde_json::from_slice(&fs::read(folder.join(FILE)).ok()?).ok()
+    serde_json::from_slice(&foreign_file::read(folder, FILE, MOST_BYTES).ok()?).ok()
 }
 
 /// Where in a job the run was.
@@ -99,6 +104,22 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Who has it open reads what was written first, and not the half of something else.
+    #[test]
+    fn it_is_replaced_in_one_step() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut run = read(folder.path(), &[]);
+        run.info.command = vec![b"xz".to_vec()];
+        write(folder.path(), &run).unwrap();
+        let first = fs::File::open(folder.path().join(FILE)).unwrap();
+        run.info.command.clear();
+        write(folder.path(), &run).unwrap();
+        let first: RunFile = serde_json::from_reader(first).unwrap();
+        assert_eq!(first.info.command, [b"xz"]);
+        assert_eq!(read(folder.path(), &[]).info.command.len(), 0);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 
     #[test]
     fn what_an_earlier_version_wrote_is_read() {

@@ -23,8 +23,9 @@ use nix::unistd::Uid;
 use super::arena_read::Arena;
 use super::control::{self, Control};
 use super::gather::Run;
+use super::process::{self, runs_csprof};
 use super::run_dir::{self, RunDir};
-use super::{count, gather_files, machine, mapping_processes, run_file, runs_csprof};
+use super::{count, gather_files, machine, mapping_processes, metrics, run_file};
 
 /// A run that goes on.
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ pub struct Running {
     pub folder: PathBuf,
     /// Program and arguments.
     pub command: Vec<Vec<u8>>,
-    /// What triggers its samples.
+    /// What triggers its samples: of a source that the kernel refused, what is sampled instead.
     pub sources: SampleSources,
     /// The `csprof record` that will save its profile, if there is one.
     pub recorder: Option<u32>,
@@ -48,6 +49,19 @@ pub struct Snapshot {
     pub profile: Profile,
     /// Copies of modules that processes have left, by their names.
     pub copies: HashMap<String, File>,
+    /// For how long the run had gone on and was not paused, in nanoseconds.
+    pub sampled_ns: u64,
+}
+
+impl Snapshot {
+    /// What these arenas of a run have.
+    pub(super) fn of(run: &Run, arenas: Vec<Arena>, run_dir: &RunDir) -> Self {
+        let profile = gather_files(run, arenas, run_dir);
+        let copies = run_dir.copies(&profile);
+        let duration_ns = run.info.duration_ns;
+        let paused_ns = control::paused_ns(run_dir, run.start_ns.saturating_add(duration_ns));
+        Self { profile, copies, sampled_ns: duration_ns.saturating_sub(paused_ns) }
+    }
 }
 
 /// The runs of this user that go on, in the order of their folders' names.
@@ -93,8 +107,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Removes the folders of this user's programs that were prepared and have ended, if all that they
-/// had was saved, and they are an hour old: a program may live where other ids of processes are,
-/// and one that becomes a daemon changes its own.
+/// had was saved, and they are an hour old: a program in a container may be about to begin.
 pub fn remove_what_is_left() {
     for folder in run_dir::own_folders() {
         if run_dir::is_old(&folder)
@@ -102,19 +115,11 @@ pub fn remove_what_is_left() {
             && Control::open(&run_dir)
                 .and_then(|control| control.state())
                 .is_ok_and(|state| state.is_prepared && state.saved == state.begun)
-            && is_left(&folder, &run_dir)
+            && !run_dir.is_in_use()
         {
             run_dir.remove();
         }
     }
-}
-
-/// Whether neither the process that has made a run folder is there, nor one of the run.
-fn is_left(folder: &Path, run_dir: &RunDir) -> bool {
-    let is_there = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
-    let headers = run_dir.read_headers();
-    !run_dir::owner_of(folder).is_some_and(is_there)
-        && !headers.iter().any(|header| is_there(header.pid))
 }
 
 fn of_folder(path: &Path) -> Result<Running> {
@@ -138,7 +143,9 @@ fn of_folder(path: &Path) -> Result<Running> {
 
 fn of_process(pid: u32) -> Result<Running> {
     let proc = PathBuf::from(format!("/proc/{pid}"));
-    let Ok(metadata) = proc.metadata() else { bail!("there is no process {pid}") };
+    if !proc.exists() {
+        bail!("there is no process {pid}");
+    }
     let is_it = |run: &Running| run.recorder == Some(pid) || run.processes.contains(&pid);
     let mut runs = all();
     if let Some(found) = runs.iter().position(is_it) {
@@ -148,6 +155,12 @@ fn of_process(pid: u32) -> Result<Running> {
     let environment = match fs::read(proc.join("environ")) {
         Ok(environment) => environment,
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            if process::user(pid).is_some_and(may_control) {
+                bail!(
+                    "process {pid} lets nobody look at it (prctl(2), PR_SET_DUMPABLE), and no run of \
+                     yours has it"
+                );
+            }
             bail!("process {pid} is another user's")
         }
         Err(_) => bail!("process {pid} has ended"),
@@ -156,7 +169,7 @@ fn of_process(pid: u32) -> Result<Running> {
         .split(|&byte| byte == 0)
         .find_map(|variable| variable.strip_prefix(RUN_DIR.as_bytes())?.strip_prefix(b"="));
     let Some(folder) = arenas.and_then(|path| Path::new(OsStr::from_bytes(path)).parent()) else {
-        if !may_control(metadata.uid()) {
+        if !process::user(pid).is_some_and(may_control) {
             bail!("process {pid} is another user's");
         }
         bail!(
@@ -183,13 +196,14 @@ impl Running {
         let recorder = run_dir::owner_of(folder).filter(|&pid| !is_over && runs_csprof(pid));
         let processes = mapping_processes(&run_dir);
         // What was prepared is the process that has made the folder, which may be about to begin.
-        let is_prepared = run.pid.is_some_and(|pid| {
-            Some(pid) == run_dir::owner_of(folder) && PathBuf::from(format!("/proc/{pid}")).exists()
-        });
+        let is_prepared = run
+            .pid
+            .is_some_and(|pid| Some(pid) == run_dir::owner_of(folder) && process::is_alive(pid));
+        let used = run_dir.begun_arenas().find_map(|(header, _)| metrics::sources_of(&header));
         (recorder.is_some() || is_prepared || !processes.is_empty()).then(|| Self {
             folder: folder.to_path_buf(),
             command: run.info.command,
-            sources: run.sources,
+            sources: used.unwrap_or(run.sources),
             recorder,
             processes,
         })
@@ -225,7 +239,7 @@ impl Running {
     /// Removes its folder if all its processes have ended, and no csprof is to save it.
     pub fn remove_if_left(&self) {
         if let Ok(mut run_dir) = RunDir::open(&self.folder)
-            && is_left(&self.folder, &run_dir)
+            && !run_dir.is_in_use()
         {
             run_dir.remove();
         }
@@ -240,17 +254,15 @@ impl Running {
         let Ok(run_dir) = RunDir::open(&self.folder) else {
             bail!("{}: the run has ended", self.folder.display())
         };
+        let life = Life::of(&run_dir);
         let (arenas, warnings) = run_dir.read_arenas();
-        let run = self.run_of(&run_dir, &arenas, warnings);
-        let profile = gather_files(&run, arenas, &run_dir);
-        let copies = run_dir.copies(&profile);
-        Ok(Snapshot { profile, copies })
+        let run = self.run_of(&run_dir, life, &arenas, warnings);
+        Ok(Snapshot::of(&run, arenas, &run_dir))
     }
 
-    fn run_of(&self, run_dir: &RunDir, arenas: &[Arena], warnings: Vec<String>) -> Run {
+    fn run_of(&self, run_dir: &RunDir, life: Life, arenas: &[Arena], warnings: Vec<String>) -> Run {
         let mut run = run_file::read(&self.folder, arenas);
-        let running = mapping_processes(run_dir).len();
-        let is_recorded = run_dir::owner_of(&self.folder).is_some_and(runs_csprof);
+        let Life { processes: running, is_recorded, now_ns } = life;
         if running > 0 || is_recorded && run.info.exit == Exit::Unknown {
             // A process that is just beginning has left nothing yet.
             let is_known = |warning: &String| !warning.contains(LEFT_NO_SAMPLES);
@@ -261,10 +273,32 @@ impl Running {
             run.info.warnings.extend(warnings);
         }
         if run.info.duration_ns == 0 {
-            run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
+            run.info.duration_ns = now_ns.saturating_sub(run.start_ns);
         }
         run.info.warnings.extend(control::told(run_dir, run.start_ns, run.info.duration_ns));
         run
+    }
+}
+
+/// Who of a run lives. To be asked before its arenas are read: what ends meanwhile has been read in
+/// part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Life {
+    /// How many of its processes.
+    pub processes: usize,
+    /// Whether the csprof that has made its folder.
+    pub is_recorded: bool,
+    /// When that was asked, by the monotonic clock.
+    pub now_ns: u64,
+}
+
+impl Life {
+    pub(super) fn of(run_dir: &RunDir) -> Self {
+        Self {
+            processes: mapping_processes(run_dir).len(),
+            is_recorded: run_dir::owner_of(run_dir.path()).is_some_and(runs_csprof),
+            now_ns: machine::monotonic_ns(),
+        }
     }
 }
 
@@ -283,7 +317,49 @@ impl fmt::Display for Running {
 
 #[cfg(test)]
 mod tests {
+    use super::super::arena_bytes::{ArenaBytes, lock_mapped};
     use super::*;
+
+    #[test]
+    fn what_ends_while_it_is_read_is_a_part() {
+        let run_dir = RunDir::create().unwrap();
+        let pid = std::process::id();
+        let arena = run_dir.arenas().join(format!("{pid}-1.arena"));
+        fs::write(&arena, ArenaBytes::new(pid, 1, 0).locked().bytes).unwrap();
+        let mapped = lock_mapped(&arena);
+        // As if the kernel had refused what was asked for.
+        let mut run = run_file::read(run_dir.path(), &[]);
+        run.sources = SampleSources::parse("task-clock:5000000").unwrap();
+        run_file::write(run_dir.path(), &run).unwrap();
+        let running = Running::at(run_dir.path()).unwrap();
+        assert_eq!(running.sources.iter().next().unwrap().name(), "cputime");
+        let life = Life::of(&run_dir);
+        drop(mapped);
+        let (arenas, warnings) = run_dir.read_arenas();
+        let run = running.run_of(&run_dir, life, &arenas, warnings);
+        let is_told = |run: &Run| run.info.warnings.iter().any(|told| told.starts_with(GOES_ON));
+        assert!(is_told(&run), "{:?}", run.info.warnings);
+        assert!(!is_told(&running.run_of(&run_dir, Life::of(&run_dir), &arenas, Vec::new())));
+    }
+
+    /// Who has started a prepared program may wait for it late, or never.
+    #[test]
+    fn a_prepared_program_that_nobody_has_waited_for_has_ended() {
+        let mut program = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join(format!("csprof-{}-aaaaaa", program.id()));
+        fs::create_dir_all(folder.join("arenas")).unwrap();
+        let mut run = run_file::read(&folder, &[]);
+        run.pid = Some(program.id());
+        run_file::write(&folder, &run).unwrap();
+        assert!(Running::at(&folder).is_some());
+        program.kill().unwrap();
+        while process::is_alive(program.id()) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(Running::at(&folder).is_none());
+        program.wait().unwrap();
+    }
 
     #[test]
     fn what_is_no_running_run_is_told_apart() {

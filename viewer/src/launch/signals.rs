@@ -10,7 +10,7 @@
 //! Ctrl-Z stops both by itself. If the program stops alone (it handles SIGTSTP, or stops itself),
 //! csprof stops too, so that the shell notices.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
@@ -20,12 +20,14 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::signal::{self, Signal};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
 
 use super::control::Control;
+use super::inherited::is_ignored;
+use super::{children, process};
 use crate::print;
 
 /// Signals that the terminal sends to the whole foreground group.
@@ -139,22 +141,15 @@ impl SignalGuard {
         for &signal in &self.ignored {
             self.handle.add_signal(signal)?;
         }
-        // Of the program's threads, those that have asked to be traced are told of apart; until
-        // they are reaped, the program does not end.
-        let changes = WaitPidFlag::WEXITED | WaitPidFlag::WSTOPPED | WaitPidFlag::__WNOTHREAD;
         loop {
-            match waitid(Id::All, changes | WaitPidFlag::WNOWAIT) {
-                Ok(WaitStatus::Stopped(changed, _)) if changed == pid => stop_with(pid),
-                Ok(status) => match status.pid().filter(|changed| *changed != pid) {
-                    Some(other) => _ = waitid(Id::Pid(other), changes | WaitPidFlag::WNOHANG),
-                    None => break,
-                },
+            match children::next_change() {
+                Ok(changed) if changed.pid != pid => children::take_change(changed.pid),
+                Ok(changed) if changed.is_stopped => stop_with(pid),
                 Err(Errno::EINTR) => {}
-                // An error such as a signal without a name in nix: `wait` tells how it has ended.
-                Err(_) => break,
+                Ok(_) | Err(_) => break,
             }
         }
-        // WNOWAIT has left the ended program in place, so its id was its own until here.
+        // The ended program was left in place, so its id was its own until here.
         let salvage =
             format!("csprof salvage {} -o FILE makes the profile later", run_dir.display());
         *lock(&self.stage) =
@@ -275,29 +270,17 @@ fn stop_with(pid: Pid) {
     // Take the report, so that the same stop is not reported again.
     let _ = waitid(Id::Pid(pid), WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG);
     // After Ctrl-Z csprof was stopped, too, and gets here when both have been continued.
-    if is_stopped(pid) {
+    if process::is_stopped(pid.as_raw().cast_unsigned()) {
         // SIGTSTP and not SIGSTOP: where no shell could continue csprof (its process group is
         // orphaned), the kernel drops it, and csprof goes on waiting.
         let _ = signal::raise(Signal::SIGTSTP);
     }
 }
 
-/// State `T` in /proc/PID/stat; the field after the name in parentheses, which may contain any
-/// character (proc_pid_stat(5)).
-fn is_stopped(pid: Pid) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" T")))
-}
-
-/// Signals that csprof was started with as ignored, bit `n − 1` for signal `n`.
+/// Those of the signals here that csprof was started with as ignored, bit `n − 1` for signal `n`.
 fn ignored_signals() -> u64 {
-    fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|status| {
-            let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-            u64::from_str_radix(mask.trim(), 16).ok()
-        })
-        .unwrap_or(0)
+    let ignored = FROM_TERMINAL.into_iter().chain(FROM_PROCESSES).filter(|&of| is_ignored(of));
+    ignored.fold(0, |mask, signal| mask | 1 << (signal - 1))
 }
 
 #[cfg(test)]
@@ -328,6 +311,16 @@ mod tests {
         let trapped = "trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.1; done";
         assert_eq!(status_of(trapped).code(), Some(9));
         assert_eq!(status_of("kill -TERM $PPID; read never").signal(), Some(15));
+
+        // Another child, which whoever has become csprof left to it, ends by such a signal first.
+        let mut other = Command::new("sh").args(["-c", "kill -40 $$"]).spawn().unwrap();
+        while process::is_alive(other.id()) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let patient = "trap 'exit 9' USR1; sleep 0.2; kill -USR1 $PPID; \
+                       for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done";
+        assert_eq!(status_of(patient).code(), Some(9));
+        assert!(other.wait().is_err(), "it was reaped");
 
         // Before it is known that the program runs.
         let guard = SignalGuard::new(None).unwrap();

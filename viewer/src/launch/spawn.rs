@@ -79,57 +79,56 @@ impl Naming {
     }
 }
 
-/// Starts the program at `path` with `command` as its arguments, the name as which it was called
-/// first. Without a `collector`, it is not preloaded.
-///
-/// # Errors
-///
-/// When the kernel refuses.
-pub fn spawn(
-    path: &Path,
-    command: &[OsString],
-    collector: Option<&Path>,
-    arenas: &Path,
-    settings: Settings,
-    inherited: Inherited,
-) -> io::Result<Child> {
-    command_of(path, command, collector, arenas, settings, inherited).spawn()
+/// A program that is about to be started.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    /// Where it is.
+    pub path: &'a Path,
+    /// Its arguments, the name as which it was called first.
+    pub command: &'a [OsString],
+    /// What is preloaded, if it can be.
+    pub collector: Option<&'a Path>,
+    /// Where its processes are to keep their arenas.
+    pub arenas: &'a Path,
+    /// How the collector is to work.
+    pub settings: Settings,
+    /// What it inherits.
+    pub inherited: Inherited,
 }
 
-/// The same in place of this process. Returns if the kernel refuses, with the reason.
-#[must_use]
-pub fn exec(
-    path: &Path,
-    command: &[OsString],
-    collector: Option<&Path>,
-    arenas: &Path,
-    settings: Settings,
-    inherited: Inherited,
-) -> io::Error {
-    command_of(path, command, collector, arenas, settings, inherited).exec()
-}
+impl Program<'_> {
+    /// Starts it.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub fn spawn(self) -> io::Result<Child> {
+        self.started().spawn()
+    }
 
-fn command_of(
-    path: &Path,
-    command: &[OsString],
-    collector: Option<&Path>,
-    arenas: &Path,
-    settings: Settings,
-    inherited: Inherited,
-) -> Command {
-    let mut program = Command::new(path);
-    if let Some((name, arguments)) = command.split_first() {
-        program.arg0(name).args(arguments);
+    /// Starts it in place of this process. Returns if the kernel refuses, with the reason.
+    #[must_use]
+    pub fn exec(self) -> io::Error {
+        self.started().exec()
     }
-    for (name, value) in environment(collector, arenas, settings, |name| std::env::var_os(name)) {
-        match value {
-            Some(value) => program.env(name, value),
-            None => program.env_remove(name),
-        };
+
+    fn started(self) -> Command {
+        let Self { path, command, collector, arenas, settings, inherited } = self;
+        let given = |name: &str| std::env::var_os(name);
+        let mut program = Command::new(path);
+        if let Some((name, arguments)) = command.split_first() {
+            program.arg0(name).args(arguments);
+        }
+        for (name, value) in environment(collector, arenas, settings, given) {
+            match value {
+                Some(value) => program.env(name, value),
+                None => program.env_remove(name),
+            };
+        }
+        program.envs(settings.naming.environment(given));
+        inherited.give_to(&mut program);
+        program
     }
-    program.envs(settings.naming.environment(|name| std::env::var_os(name)));
-    inherited.give_to(&mut program);
-    program
 }
 
 /// The variables that start the collector, given those around csprof; `None` for those that must

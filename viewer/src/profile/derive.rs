@@ -1,7 +1,7 @@
 //! Gives a profile [derived metrics](super::derived): finds the metrics that a formula names, and
 //! how its values are shown by their units.
 
-use csprof_format::profile::Metric;
+use csprof_format::profile::{Metric, TOOK_TURNS};
 
 use super::derived::{
     Derived, DerivedRef, EDGES, MOST, Name, Of, Operation, READY, Shown, Step, Term, Unfit, Wanted,
@@ -54,14 +54,34 @@ impl Profile {
         Ok(())
     }
 
-    /// Gives the profile those [ready ones](READY) that it has the metrics of.
+    /// Gives the profile those [ready ones](READY) that it has the metrics of: of the whole run,
+    /// for of events that took turns each ratio would be one of different times.
     pub fn derive_ready(&mut self) {
         for (name, formula) in READY {
-            if let Ok(wanted) = Wanted::new(name, formula) {
+            let Ok(wanted) = Wanted::new(name, formula) else { continue };
+            let steps = wanted.formula.iter().flat_map(|formula| &formula.steps);
+            let mut terms = steps.filter_map(|step| match step {
+                Step::Term(name) => Some(&*name.name),
+                _ => None,
+            });
+            if !terms.any(|source| self.took_turns(source)) {
                 // One that does not fit is of other profiles.
                 let _ = self.derive(&wanted);
             }
         }
+    }
+
+    /// Whether a warning of a run says that an event was counted for a part of the time alone.
+    fn took_turns(&self, source: &str) -> bool {
+        let told = format!("{source}{TOOK_TURNS}");
+        let runs = self.info.runs.iter().map(|merged| &merged.info);
+        let mut warnings =
+            std::iter::once(&self.info.run).chain(runs).flat_map(|run| &run.warnings);
+        // Of a merged profile, what it is of stands before it.
+        warnings.any(|warning| {
+            let before = warning.split_once(&told).map(|(before, _)| before);
+            before.is_some_and(|before| before.is_empty() || before.ends_with(' '))
+        })
     }
 
     /// The derived metric of a name.

@@ -199,9 +199,10 @@ impl Comparison {
         }
         let weights = self.weights();
         if self.moments.is_some() {
-            // What was there before is in both: it is no noise of what came then.
+            // What was there before is in both: it is no noise of what came then, or of what was
+            // given back (`leak`).
             let [before, now] = samples;
-            return 2.0 * (now.saturating_sub(before) as f64).sqrt() * weights[OTHER] as f64;
+            return 2.0 * (now.abs_diff(before) as f64).sqrt() * weights[OTHER] as f64;
         }
         let variance = |side: usize| {
             let of_count = match samples[side] {

@@ -58,6 +58,7 @@ pub use self::forest::workspace::Table;
 pub use self::lang::comparison::Comparison;
 pub use self::lang::definitions::{SetText, defined_in, is_definition};
 pub(crate) use self::lang::lexer::has_regex;
+pub(crate) use self::lang::metric_test::is_metric_word;
 pub use self::lang::metric_test::{Metric, MetricTest, Quantity, Sides, Unit, Value, Whole};
 pub use self::lang::parser::parse;
 pub use self::lang::parser::state::ParseError;

@@ -108,10 +108,10 @@ pub fn title(model: &Model, cells: usize) -> String {
 /// How a program is looked at that runs, which one, and what it has sampled.
 fn live_title(model: &Model, live: &Live, cells: usize) -> String {
     let (Some(now), form) = (live.now(), model.form()) else { return String::new() };
-    let mut text = format!(" {}", live.header(model.refined.metric, form));
-    let command = command_line(&now.info.run.command);
+    let mut text = format!(" {}", live.header(&model.metric().source, form));
+    let command = command_line(&now.profile.info.run.command);
     let program = command.split(' ').next().and_then(|word| word.rsplit('/').next());
-    let samples = match now.total() {
+    let samples = match now.profile.total() {
         1 => "1 sample".to_owned(),
         total => format!("{} samples", brief(total, Rounding::Nearest)),
     };

@@ -26,7 +26,7 @@ pub enum Since {
     /// All that was sampled.
     Start,
     /// What came since this moment, beside all.
-    Mark(Profile),
+    Mark(Reading),
     /// What came in this time before now, beside all.
     Last(Duration),
 }
@@ -38,6 +38,8 @@ pub struct Live {
     pub is_frozen: bool,
     /// Whether what is shown is the last state.
     pub is_over: bool,
+    /// Whether the last reading could not be shown: what is on the screen is an older one.
+    pub is_stale: bool,
     /// What is shown.
     pub since: Since,
     /// Number of the reading under way, and the stages by which it is refined.
@@ -45,7 +47,7 @@ pub struct Live {
     /// Number of the wait for the next one.
     pub wait: u64,
     /// Readings of the last seconds, the newest last; one at least.
-    readings: VecDeque<Profile>,
+    readings: VecDeque<Reading>,
 }
 
 impl Live {
@@ -55,62 +57,66 @@ impl Live {
         let (mut all, mut is_over) = (VecDeque::new(), false);
         for reading in readings {
             is_over |= reading.is_over;
-            all.push_back(reading.profile);
+            all.push_back(reading);
         }
-        Self { is_frozen: false, is_over, since, asked: None, wait: 0, readings: all }
+        let (is_frozen, is_stale) = (false, false);
+        Self { is_frozen, is_over, is_stale, since, asked: None, wait: 0, readings: all }
     }
 
     /// The newest reading.
     #[must_use]
-    pub fn now(&self) -> Option<&Profile> {
+    pub fn now(&self) -> Option<&Reading> {
         self.readings.back()
     }
 
     /// Takes a reading in.
     pub fn take(&mut self, reading: &Reading) {
         self.is_over = reading.is_over;
-        self.readings.push_back(reading.profile.clone());
+        self.is_stale = false;
+        self.readings.push_back(reading.clone());
         let back = match self.since {
             Since::Last(back) => back.max(RATE_OVER),
             Since::Start | Since::Mark(_) => RATE_OVER,
         };
         let least = elapsed_ns(&reading.profile).saturating_sub(back.as_nanos() as u64);
         // One that is older is kept: what came since is at least as much as was asked for.
-        while self.readings.get(1).is_some_and(|next| elapsed_ns(next) <= least) {
+        while self.readings.get(1).is_some_and(|next| elapsed_ns(&next.profile) <= least) {
             self.readings.pop_front();
         }
     }
 
     /// The moment with which a newer one is compared, if it is.
     #[must_use]
-    pub fn before(&self) -> Option<Profile> {
+    pub fn before(&self) -> Option<Reading> {
         match &self.since {
             Since::Start => None,
-            Since::Mark(profile) => Some(profile.clone()),
+            Since::Mark(reading) => Some(reading.clone()),
             Since::Last(_) => self.readings.front().cloned(),
         }
     }
 
-    /// What the header says: that it is live, for how long the program has run, and its cost for
-    /// each of the last seconds.
+    /// What the header says: that it is live, for how long the program has run, and its cost in
+    /// the metric of this source for each of the last seconds.
     #[must_use]
-    pub fn header(&self, metric: MetricRef, form: Form) -> String {
+    pub fn header(&self, source: &str, form: Form) -> String {
         let Some(now) = self.now() else { return String::new() };
-        let elapsed = duration(elapsed_ns(now) as f64, form);
-        let state = match (self.is_over, self.is_frozen) {
-            (true, _) => return format!("ended, {elapsed}"),
-            (false, true) => "frozen",
-            (false, false) => "live",
+        let elapsed = duration(elapsed_ns(&now.profile) as f64, form);
+        let state = match (self.is_over, self.is_frozen, self.is_stale) {
+            (true, ..) => return format!("ended, {elapsed}"),
+            (false, true, _) => "frozen",
+            (false, false, true) => return format!("not live, {elapsed}"),
+            (false, false, false) => "live",
         };
-        format!("{state} {elapsed}{}", self.rate(metric, form).unwrap_or_default())
+        format!("{state} {elapsed}{}", self.rate(source, form).unwrap_or_default())
     }
 
-    fn rate(&self, metric: MetricRef, form: Form) -> Option<String> {
+    fn rate(&self, source: &str, form: Form) -> Option<String> {
         let (first, now) = (self.readings.front()?, self.readings.back()?);
-        // Of a comparison there is one metric, which need not be the first of the program.
-        let (number, of) = now.metrics().nth(metric.index()).or_else(|| now.metrics().next())?;
-        let ms = elapsed_ns(now).saturating_sub(elapsed_ns(first)) / 1_000_000;
-        let samples = recorded(now, number).saturating_sub(recorded(first, number));
+        // By its name: a comparison has one metric, which need not be the first of the program.
+        let (number, of) = now.profile.metrics().find(|(_, metric)| metric.source == source)?;
+        let ms = now.sampled_ns.saturating_sub(first.sampled_ns) / 1_000_000;
+        let samples =
+            recorded(&now.profile, number).saturating_sub(recorded(&first.profile, number));
         let rate = (ms > 0).then(|| amount_per(samples.saturating_mul(1000), ms, of, form))?;
         Some(format!(" {rate}/s"))
     }
@@ -132,9 +138,10 @@ pub fn elapsed_ns(profile: &Profile) -> u64 {
 ///
 /// # Errors
 /// If they do not have it.
-pub fn compared(before: Profile, now: Profile, source: Option<&str>) -> Result<Profile, String> {
-    let moments = elapsed_ns(&now).saturating_sub(elapsed_ns(&before));
-    let profile = Profile::compared_by(("before", before), ("now", now), source, &[]);
+pub fn compared(before: Reading, now: Reading, source: Option<&str>) -> Result<Profile, String> {
+    let moments = now.sampled_ns.saturating_sub(before.sampled_ns);
+    let sides = (("before", before.profile), ("now", now.profile));
+    let profile = Profile::compared_by(sides.0, sides.1, source, &[]);
     let mut profile = profile.map_err(|error| error.to_string())?;
     if let Some(comparison) = &mut profile.comparison {
         comparison.moments = Some(moments);

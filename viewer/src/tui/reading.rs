@@ -13,6 +13,8 @@ use crate::refine::Refined;
 pub struct Reading {
     /// What had been sampled.
     pub profile: Profile,
+    /// For how long it had gone on and was not paused, in nanoseconds: what rates are for.
+    pub sampled_ns: u64,
     /// Whether the run has ended, so that there will be no more.
     pub is_over: bool,
 }

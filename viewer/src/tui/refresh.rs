@@ -7,28 +7,27 @@ use super::forest::Refusal;
 use super::live::{INTERVAL, compared};
 use super::made::Wanted;
 use super::message::Message;
-use super::reading::{LiveReader, Refreshed, Shown};
+use super::reading::{LiveReader, Reading, Refreshed, Shown};
 use super::worker;
-use crate::profile::Profile;
 use crate::refine::{Refined, Watch};
 
 /// Reads once, and makes what is to be shown.
 pub fn refreshed(
     read: &LiveReader,
-    before: Option<Profile>,
+    before: Option<Reading>,
     shown: &Refined,
     request: Request,
     wanted: Option<Wanted>,
 ) -> Message {
     let (begin, ticket) = (Instant::now(), request.ticket);
     let outcome = read().map_err(|error| format!("{error:#}")).and_then(|reading| {
-        let now = reading.profile.clone();
+        let now = reading.clone();
         let profile = match before {
             Some(before) => {
                 let source = &shown.source_of(request.metric).source;
                 compared(before, now, Some(source))?
             }
-            None => now,
+            None => now.profile,
         };
         Ok((reading, profile))
     });

@@ -13,8 +13,9 @@ use super::stages::{Stage, Stages};
 use super::view::Memory;
 use super::views::{TABS, VIEWS};
 use crate::profile::Profile;
+use crate::profile::derived::DerivedRef;
 use crate::profile::program_key::{program_key, short};
-use crate::views::columns::{Choice, Id, PercentOf};
+use crate::views::columns::{Choice, Id, PercentOf, Unit};
 
 /// The version of this form. Another one is read as nothing.
 const VERSION: u32 = 1;
@@ -43,10 +44,41 @@ pub struct SavedScreen {
     pub(super) metric: Option<String>,
     percent_of: PercentOf,
     /// The columns, where the user chose them.
-    columns: Option<Vec<Choice>>,
+    columns: Option<Vec<SavedChoice>>,
     path_width: Option<usize>,
     names: Names,
     looks: BTreeMap<String, Vec<Option<SavedLook>>>,
+}
+
+/// A column by names: a profile that is opened again may have other derived metrics.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct SavedChoice {
+    #[serde(flatten)]
+    choice: Choice,
+    /// The derived metric, where it is of one.
+    #[serde(default)]
+    derived_name: Option<String>,
+}
+
+impl SavedChoice {
+    fn of(choice: &Choice, profile: &Profile) -> Self {
+        let derived = profile.derived.get(choice.derived.index());
+        let derived = derived.filter(|_| is_derived(choice));
+        Self { choice: *choice, derived_name: derived.map(|derived| derived.name.clone()) }
+    }
+
+    /// The column of a profile, if it has it.
+    fn choice(&self, profile: &Profile) -> Option<Choice> {
+        let derived = match is_derived(&self.choice) {
+            true => profile.derived_of(self.derived_name.as_deref()?)?,
+            false => DerivedRef::default(),
+        };
+        Some(Choice { derived, ..self.choice })
+    }
+}
+
+fn is_derived(choice: &Choice) -> bool {
+    choice.id.definition().unit == Unit::Derived
 }
 
 /// What a screen was about.
@@ -115,7 +147,9 @@ impl SavedScreen {
             view: Some(VIEWS[model.view.0].command.to_owned()),
             metric: Some(model.metric().source.clone()),
             percent_of: model.percent_of,
-            columns: model.choices.clone(),
+            columns: model.choices.as_ref().map(|choices| {
+                choices.iter().map(|of| SavedChoice::of(of, &model.profile)).collect()
+            }),
             path_width: model.path_width,
             names: writer.names,
             looks,
@@ -204,17 +238,21 @@ impl SavedScreen {
     }
 
     /// Which columns there were, as far as there are such, and cells of the call path.
-    pub(super) fn columns(&self, there: &[Choice]) -> (Option<Vec<Choice>>, Option<usize>) {
+    pub(super) fn columns(
+        &self,
+        there: &[Choice],
+        profile: &Profile,
+    ) -> (Option<Vec<Choice>>, Option<usize>) {
         // No terminal is wider; on a narrower one there is room for a column beside the path.
         let path_width = self.path_width.filter(|&cells| cells <= MOST_CELLS);
         let Some(saved) = &self.columns else { return (None, path_width) };
         let key = |choice: &Choice| (choice.id, choice.is_of_others, choice.derived);
         let mut choices: Vec<Choice> = Vec::new();
-        for choice in saved {
-            let is_there = there.iter().any(|other| key(other) == key(choice));
-            if is_there && !choices.iter().any(|other| key(other) == key(choice)) {
+        for choice in saved.iter().filter_map(|saved| saved.choice(profile)) {
+            let is_there = there.iter().any(|other| key(other) == key(&choice));
+            if is_there && !choices.iter().any(|other| key(other) == key(&choice)) {
                 let width = choice.width.map(|width| width.clamp(*CELLS.start(), *CELLS.end()));
-                choices.push(Choice { width, ..*choice });
+                choices.push(Choice { width, ..choice });
             }
         }
         let others: Vec<_> =
@@ -228,7 +266,10 @@ impl SavedScreen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::derived::Wanted;
     use crate::profile::from_outline;
+    use crate::refine::Refined;
+    use crate::views::columns::Basis;
 
     /// A file may say anything; on a narrower terminal a column stays beside the path.
     #[test]
@@ -241,8 +282,35 @@ mod tests {
         {
             let screen = SavedScreen { path_width: kept, ..SavedScreen::begun(&profile, &[]) };
             let read = SavedScreen::read(&screen.text(), &profile).unwrap();
-            assert_eq!(read.columns(&[]).1, shown, "{kept:?}");
+            assert_eq!(read.columns(&[], &profile).1, shown, "{kept:?}");
         }
+    }
+
+    /// What `--derive` asks for the next time may be something else, or in another order.
+    #[test]
+    fn columns_of_derived_metrics_are_known_by_name() {
+        let with = |formulas: &[&str]| {
+            let mut profile = from_outline("main 3 realtime:1\n").unwrap();
+            for formula in formulas {
+                profile.derive(&Wanted::parse(formula).unwrap()).unwrap();
+            }
+            profile
+        };
+        let before = with(&["a = 2 * cputime", "b = 3 * cputime"]);
+        let there = |profile: &Profile| Basis::new(&Refined::base(profile)).choices();
+        let choice = there(&before).into_iter().rfind(is_derived).unwrap();
+        assert_eq!(choice.derived, DerivedRef(1));
+        let saved = SavedChoice::of(&Choice { is_shown: true, ..choice }, &before);
+        let screen = SavedScreen { columns: Some(vec![saved]), ..SavedScreen::begun(&before, &[]) };
+        let shown = |profile: &Profile| {
+            let read = SavedScreen::read(&screen.text(), profile).unwrap();
+            let (choices, _) = read.columns(&there(profile), profile);
+            let shown = choices.into_iter().flatten().filter(|choice| choice.is_shown);
+            shown.map(|choice| choice.derived).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&before), [DerivedRef(1)]);
+        assert_eq!(shown(&with(&["b = 3 * cputime", "a = cputime"])), [DerivedRef(0)]);
+        assert_eq!(shown(&with(&["a = cputime", "c = cputime"])), []);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub mod number;
 pub mod path;
 pub(crate) mod pattern;
 pub mod peers;
+pub mod phases;
 pub mod places;
 pub mod printable;
 mod row;

@@ -3,10 +3,11 @@
 use csprof::profile::{Profile, from_outline};
 use csprof::refine::Refined;
 use csprof::tui::effect::Effect;
-use csprof::tui::live::{Live, Since};
+use csprof::tui::live::{Live, Since, compared};
 use csprof::tui::message::Message;
 use csprof::tui::reading::{LiveReader, Reading};
 use csprof::tui::refresh::refreshed;
+use csprof::views::number::Form;
 
 use super::undo::said;
 use super::{SOLVER, Viewer, solver};
@@ -24,11 +25,16 @@ fn after(seconds: u64, more: u64) -> Profile {
     profile
 }
 
+/// Of a run that was never paused.
+fn reading(profile: Profile, is_over: bool) -> Reading {
+    let sampled_ns = profile.info.run.duration_ns;
+    Reading { profile, is_over, sampled_ns }
+}
+
 fn live(since: Since) -> Viewer {
     let first = after(10, 0);
     let mut viewer = Viewer::new(&first, "80x24");
-    let reading = Reading { profile: first, is_over: false };
-    viewer.model.live = Some(Live::new([reading], since));
+    viewer.model.live = Some(Live::new([reading(first, false)], since));
     viewer
 }
 
@@ -49,8 +55,7 @@ fn read(viewer: &mut Viewer, profile: Profile, is_over: bool) -> bool {
     };
     let before = viewer.model.live.as_ref().unwrap().before();
     let shown = Refined::base(&viewer.model.profile);
-    let reader: LiveReader =
-        std::sync::Arc::new(move || Ok(Reading { profile: profile.clone(), is_over }));
+    let reader: LiveReader = std::sync::Arc::new(move || Ok(reading(profile.clone(), is_over)));
     viewer.send(refreshed(&reader, before, &shown, request, wanted));
     true
 }
@@ -121,6 +126,62 @@ fn a_marked_moment_shows_what_came_since() {
     assert!(read(&mut viewer, after(14, 100), false));
     let screen = viewer.screen();
     assert!(!screen.contains("per s") && screen.contains("through MPI_*"), "{screen}");
+}
+
+#[test]
+fn a_moment_that_is_marked_on_a_frozen_screen_is_shown_when_it_goes_on() {
+    let mut viewer = live(Since::Start);
+    viewer.press("<space>W");
+    let told = "once space lets it go on, what came since 10.0 s is shown";
+    assert!(said(&viewer).starts_with(told), "{}", said(&viewer));
+    assert!(!viewer.screen().contains("per s"));
+    viewer.press("<space>");
+    assert!(read(&mut viewer, after(12, 100), false));
+    assert!(viewer.screen().contains("per s"));
+}
+
+/// A comparison has one metric; in the program, it is another's place.
+#[test]
+fn the_rate_of_a_comparison_is_of_its_metric() {
+    let with = |reads: u64, seconds: u64| {
+        let mut profile = from_outline(&format!("main 9 io-read:{reads}\n")).unwrap();
+        profile.info.run.duration_ns = seconds * 1_000_000_000;
+        profile
+    };
+    let mut viewer = Viewer::new(&with(3, 10), "80x24");
+    viewer.model.live = Some(Live::new([reading(with(3, 10), false)], Since::Start));
+    viewer.press("m");
+    assert!(tick(&mut viewer, with(5, 12), false));
+    let alone = first_line(&viewer);
+    assert!(alone.starts_with(" live 12.0 s") && alone.contains("/s"), "{alone}");
+    viewer.press("W");
+    assert!(read(&mut viewer, with(5, 12), false));
+    let rate = |line: &str| line.split_once("/s").unwrap().0.to_owned();
+    assert_eq!(rate(&first_line(&viewer)), rate(&alone));
+}
+
+/// Two seconds have passed, and one of them was a pause.
+#[test]
+fn rates_are_of_the_time_that_was_not_paused() {
+    let mut live = Live::new([reading(after(10, 0), false)], Since::Start);
+    let now = Reading { sampled_ns: 11_000_000_000, ..reading(after(12, 400), false) };
+    live.take(&now);
+    let header = live.header(&now.profile.info.metric.source, Form::Ascii);
+    assert_eq!(header, "live 12.0 s 2.00 s/s");
+    let both = compared(reading(after(10, 0), false), now, None).unwrap();
+    assert_eq!(both.comparison.as_ref().unwrap().moments, Some(1_000_000_000));
+}
+
+#[test]
+fn a_reading_that_the_stages_refuse_is_told_of_in_the_header() {
+    let mut viewer = live(Since::Start);
+    viewer.press("fthrough MPI_Sendrecv<enter>");
+    let mut other = from_outline("main 3\n").unwrap();
+    other.info.run.duration_ns = 11_000_000_000;
+    assert!(tick(&mut viewer, other, false));
+    assert!(first_line(&viewer).starts_with(" not live, 10.0 s"), "{}", viewer.screen());
+    assert!(tick(&mut viewer, after(12, 400), false));
+    assert!(first_line(&viewer).starts_with(" live 12.0 s"), "{}", viewer.screen());
 }
 
 #[test]

@@ -62,9 +62,8 @@ impl Mapping {
 impl Copies {
     /// Looks at the processes of a run that live.
     pub fn look(&mut self, run_dir: &RunDir) {
-        let headers = run_dir.read_headers();
-        let alive =
-            headers.iter().filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0);
+        let headers = run_dir.begun_arenas().map(|(header, _)| header);
+        let alive = headers.filter(|header| header.end_ns == 0 && header.flags & FLAG_EXECED == 0);
         for header in alive.take(MOST_PROCESSES) {
             let looks = self.0.entry((header.pid, header.start_ns)).or_default();
             if looks.count == MOST_LOOKS || !looks.mappings.is_empty() {

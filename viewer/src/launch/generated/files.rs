@@ -12,17 +12,17 @@
 //! this user, to root or to whom the arena belongs.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader, FLAG_EXECED, LogRecord, PERF_MAP_SUFFIX};
-use nix::fcntl::OFlag;
 use nix::unistd::Uid;
 
+use super::super::foreign_file::open_to_read;
 use super::{Content, NameFile, NameFiles};
 use crate::launch::run_dir::RunDir;
 
@@ -58,7 +58,7 @@ impl<'r> RunFiles<'r> {
     pub fn new(run_dir: &'r RunDir, directory: PathBuf) -> Self {
         let temporary = fs::metadata("/tmp").ok().map(|folder| (folder.dev(), folder.ino()));
         let mut latest = HashMap::new();
-        for header in run_dir.read_headers() {
+        for (header, _) in run_dir.begun_arenas() {
             let start_ns: &mut u64 = latest.entry(header.pid).or_default();
             *start_ns = header.start_ns.max(*start_ns);
         }
@@ -82,7 +82,7 @@ impl<'r> RunFiles<'r> {
     /// The file beside the arena of a process that has this ending.
     fn beside(&self, process: &ArenaHeader, ending: &str) -> Option<File> {
         let name = format!("{}-{}{ending}", process.pid, process.start_ns);
-        self.run_dir.all_arenas().find_map(|folder| open(&folder.join(&name)).ok())
+        self.run_dir.all_arenas().find_map(|folder| open_to_read(&folder.join(&name)).ok())
     }
 
     /// Whether a file belongs to somebody who may say what the process did.
@@ -195,7 +195,7 @@ impl<'r> RunFiles<'r> {
 
     /// Opens a regular file, if it can be the process's.
     fn open_own(&self, path: &Path, process: &ArenaHeader, told: &mut Vec<String>) -> Option<File> {
-        let file = open(path).ok()?;
+        let file = open_to_read(path).ok()?;
         let metadata = file.metadata().ok()?;
         let seconds = u64::try_from(metadata.mtime()).ok()?;
         let nanoseconds = u64::try_from(metadata.mtime_nsec()).ok()?;
@@ -273,14 +273,6 @@ impl NameFiles for RunFiles<'_> {
         self.known.insert(key, Arc::clone(&files));
         (files, told)
     }
-}
-
-/// Opens a regular file, without following links or waiting for the other end of a pipe.
-fn open(path: &Path) -> std::io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
-    let is_file = file.metadata()?.is_file();
-    is_file.then_some(file).ok_or_else(|| std::io::ErrorKind::InvalidInput.into())
 }
 
 #[cfg(test)]

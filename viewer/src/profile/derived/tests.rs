@@ -185,3 +185,19 @@ fn the_ready_ones_can_be_read() {
         assert!(Wanted::new(name, formula).unwrap().formula.is_some(), "{name}");
     }
 }
+
+/// Each was counted in another half of the time: instructions per cycle of no time at all.
+#[test]
+fn no_ready_formula_is_over_events_that_took_turns() {
+    let ready = |warning: &str| {
+        let outline = "main 9 cycles:3 instructions:4 realtime:1\n";
+        let mut profile = from_outline(outline).unwrap();
+        profile.info.run.warnings.push(warning.to_owned());
+        profile.derive_ready();
+        profile.derived.iter().map(|of| of.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(ready("something else"), ["ipc", "cpu"]);
+    assert_eq!(ready("cycles was counted 50 % of the time"), ["cpu"]);
+    assert_eq!(ready("./app: instructions was counted 50 % of the time"), ["cpu"]);
+    assert_eq!(ready("L2.cycles was counted 50 % of the time"), ["ipc", "cpu"]);
+}

@@ -41,6 +41,15 @@ pub enum Cause {
         /// Whether these are what is compared.
         compared: bool,
     },
+    /// It compares a metric with a value of another unit.
+    OtherUnit {
+        /// The metric's source.
+        source: String,
+        /// What it is counted in.
+        unit: String,
+        /// Values with which it can be compared.
+        example: &'static str,
+    },
     /// It asks for edge counts, and there are none.
     NoEdges {
         /// Why.
@@ -108,6 +117,12 @@ impl fmt::Display for RefineError {
                  diff --metric",
                 self.part,
                 there.join(" with ")
+            ),
+            Cause::OtherUnit { source, unit, example } => write!(
+                f,
+                "`{}` does not fit: {source} is counted in {unit}; incl({source}) is compared with \
+                 values such as {example}, 0.5%",
+                self.part
             ),
             Cause::NoEdges { why } => {
                 write!(f, "`{}` asks for edge counts, and there are none: {why}", self.part)

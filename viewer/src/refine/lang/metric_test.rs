@@ -5,6 +5,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use csprof_format::launch::SourceKind;
+
 use super::comparison::Comparison;
 
 /// A comparison of what a row costs with a value.
@@ -88,14 +90,31 @@ impl Quantity {
     #[must_use]
     pub fn allows(&self, unit: Unit) -> bool {
         match self {
-            Self::Inclusive(Metric::Samples) | Self::Exclusive(Metric::Samples) => {
-                matches!(unit, Unit::One | Unit::Percent(_))
+            Self::Inclusive(Metric::Source(source)) | Self::Exclusive(Metric::Source(source)) => {
+                unit.kind() == UnitKind::Share || unit_of(source).is_none_or(|of| unit.is_of(of))
             }
-            Self::Inclusive(_) | Self::Exclusive(_) => unit != Unit::One,
-            Self::Edges | Self::SamplesPerEdge => unit == Unit::One,
-            Self::CostPerEdge => !matches!(unit, Unit::One | Unit::Percent(_)),
+            Self::Inclusive(Metric::Samples) | Self::Exclusive(Metric::Samples) => {
+                matches!(unit.kind(), UnitKind::Number | UnitKind::Share)
+            }
+            Self::Inclusive(Metric::Time) | Self::Exclusive(Metric::Time) => {
+                matches!(unit.kind(), UnitKind::Time | UnitKind::Share)
+            }
+            Self::Edges | Self::SamplesPerEdge => unit.kind() == UnitKind::Number,
+            Self::CostPerEdge => unit.kind() == UnitKind::Time,
         }
     }
+
+    /// Whether it is a number of samples or edges, whatever one of them stands for.
+    pub(crate) fn is_number(&self) -> bool {
+        !matches!(self.metric(), Some(Metric::Time | Metric::Source(_)))
+    }
+}
+
+/// Whether a word means something in tests, where a metric of that name would stand.
+pub(crate) fn is_metric_word(word: &str) -> bool {
+    let names = Quantity::ALL.iter().map(|(_, name)| *name);
+    let names = names.chain(Sides::NAMED.iter().map(|(_, name)| *name));
+    !word.is_empty() && names.flat_map(|name| name.split([' ', '(', ')'])).any(|of| of == word)
 }
 
 /// Which samples are counted, and in what.
@@ -106,7 +125,7 @@ pub enum Metric {
     Samples,
     /// The time they stand for: their number times the sampling period.
     Time,
-    /// The time that those of the source with this name stand for.
+    /// What those of the source with this name stand for, in its unit.
     Source(String),
 }
 
@@ -124,11 +143,24 @@ pub struct Value {
     pub unit: Unit,
 }
 
+/// The unit of what a source counts that csprof knows by name; that of others is known where there
+/// is a profile.
+fn unit_of(source: &str) -> Option<&'static str> {
+    let kind = SourceKind::ALL.into_iter().find(|kind| kind.name() == source)?;
+    Some(kind.properties().unit.name())
+}
+
 /// What the number of a [`Value`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Samples or edges.
+    /// Samples or edges; of a source that counts something else than time, its unit.
     One,
+    /// `k`: 1000 of these, 1024 of bytes.
+    Kilo,
+    /// `M`: 1000 `k`, 1024 of bytes.
+    Mega,
+    /// `G`: 1000 `M`, 1024 of bytes.
+    Giga,
     /// Hundredths of a whole.
     Percent(Whole),
     /// `ns`
@@ -139,27 +171,85 @@ pub enum Unit {
     Milliseconds,
     /// `s`
     Seconds,
+    /// `B`
+    Bytes,
+    /// `KiB`
+    Kibibytes,
+    /// `MiB`
+    Mebibytes,
+    /// `GiB`
+    Gibibytes,
+}
+
+/// What units are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnitKind {
+    /// Whatever is counted.
+    Number,
+    /// A part of a whole.
+    Share,
+    /// Time.
+    Time,
+    /// Memory.
+    Memory,
 }
 
 impl Unit {
     /// All units and how they are written behind a number.
-    pub const ALL: [(Self, &'static str); 6] = [
+    pub const ALL: [(Self, &'static str); 13] = [
         (Self::One, ""),
+        (Self::Kilo, "k"),
+        (Self::Mega, "M"),
+        (Self::Giga, "G"),
         (Self::Percent(Whole::Base), "%"),
         (Self::Nanoseconds, "ns"),
         (Self::Microseconds, "us"),
         (Self::Milliseconds, "ms"),
         (Self::Seconds, "s"),
+        (Self::Bytes, "B"),
+        (Self::Kibibytes, "KiB"),
+        (Self::Mebibytes, "MiB"),
+        (Self::Gibibytes, "GiB"),
     ];
 
-    /// Nanoseconds in one, for units of time.
-    pub(crate) fn nanoseconds(self) -> u128 {
-        match self {
-            Self::One | Self::Percent(_) | Self::Nanoseconds => 1,
-            Self::Microseconds => 1_000,
-            Self::Milliseconds => 1_000_000,
-            Self::Seconds => 1_000_000_000,
+    /// Whether a metric that is counted in `unit` can be compared with so much.
+    pub(crate) fn is_of(self, unit: &str) -> bool {
+        match self.kind() {
+            UnitKind::Share => true,
+            UnitKind::Time => unit == "ns",
+            UnitKind::Memory => unit == "bytes",
+            UnitKind::Number => unit != "ns",
         }
+    }
+
+    /// What it is a unit of.
+    pub(crate) const fn kind(self) -> UnitKind {
+        match self {
+            Self::One | Self::Kilo | Self::Mega | Self::Giga => UnitKind::Number,
+            Self::Percent(_) => UnitKind::Share,
+            Self::Nanoseconds | Self::Microseconds | Self::Milliseconds | Self::Seconds => {
+                UnitKind::Time
+            }
+            Self::Bytes | Self::Kibibytes | Self::Mebibytes | Self::Gibibytes => UnitKind::Memory,
+        }
+    }
+
+    /// How many of the smallest of its kind one is: nanoseconds, bytes, pieces. `kilo` is how many
+    /// `k` is.
+    pub(crate) fn size(self, kilo: u64) -> u128 {
+        let (base, power): (u64, u32) = match self {
+            Self::One | Self::Percent(_) | Self::Nanoseconds | Self::Bytes => (1, 0),
+            Self::Kilo => (kilo, 1),
+            Self::Mega => (kilo, 2),
+            Self::Giga => (kilo, 3),
+            Self::Microseconds => (1000, 1),
+            Self::Milliseconds => (1000, 2),
+            Self::Seconds => (1000, 3),
+            Self::Kibibytes => (1024, 1),
+            Self::Mebibytes => (1024, 2),
+            Self::Gibibytes => (1024, 3),
+        };
+        u128::from(base).pow(power)
     }
 }
 
@@ -250,6 +340,8 @@ mod tests {
             ("0.000001s", "0.000001s"),
             ("10.0us", "10us"),
             ("0", "0"),
+            ("1.50M", "1.5M"),
+            ("64KiB", "64KiB"),
         ] {
             assert_eq!(Value::read(text).unwrap().to_string(), printed);
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::metric_test::{Unit, Value, Whole};
+use super::metric_test::{Unit, UnitKind, Value, Whole};
 use crate::profile::Window;
 
 /// From a time to another, which is no part of it; one of them at least.
@@ -19,7 +19,7 @@ impl Period {
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let (from, to) = text.split_once("..")?;
-        let is_time = |value: &Value| value.unit != Unit::One;
+        let is_time = |value: &Value| matches!(value.unit.kind(), UnitKind::Time | UnitKind::Share);
         let end = |text: &str| match text {
             "" => Some(None),
             text => Value::read(text).filter(is_time).map(Some),
@@ -34,7 +34,7 @@ impl Period {
     pub fn is_empty(&self) -> bool {
         let is_share = |value: Value| matches!(value.unit, Unit::Percent(_));
         let scaled = |value: Value, other: Value| {
-            let of_unit = if is_share(value) { 1 } else { value.unit.nanoseconds() };
+            let of_unit = if is_share(value) { 1 } else { value.unit.size(1000) };
             u128::from(value.digits) * of_unit * 10_u128.pow(other.decimals)
         };
         match (self.from, self.to) {
@@ -54,7 +54,7 @@ impl Period {
             let units = [Unit::Seconds, Unit::Milliseconds, Unit::Microseconds, Unit::Nanoseconds];
             let fits = |unit: Unit| {
                 let mut decimals = 0;
-                let (mut digits, mut of_unit) = (ns, unit.nanoseconds() as u64);
+                let (mut digits, mut of_unit) = (ns, unit.size(1000) as u64);
                 while of_unit > 1 && digits.is_multiple_of(10) {
                     (digits, of_unit) = (digits / 10, of_unit / 10);
                 }
@@ -79,7 +79,7 @@ impl Period {
                 Unit::Percent(Whole::Base | Whole::View) => {
                     amount * u128::from(end_ns) / (100 * scale)
                 }
-                unit => amount * unit.nanoseconds() / scale,
+                unit => amount * unit.size(1000) / scale,
             };
             u64::try_from(ns).unwrap_or(u64::MAX)
         };
@@ -111,7 +111,9 @@ mod tests {
             assert_eq!(period.to_string(), text);
             assert_eq!(period.window(2_000), Window { from_ns, to_ns }, "{text}");
         }
-        for wrong in ["", "..", "2s", "2..4", "2s...4s", "-1s..", "2h..", "2s..4s..5s"] {
+        for wrong in
+            ["", "..", "2s", "2..4", "2s...4s", "-1s..", "2h..", "2s..4s..5s", "2k..4k", "1B.."]
+        {
             assert_eq!(Period::read(wrong), None, "{wrong}");
         }
         // Nothing is in these.

@@ -167,6 +167,7 @@ pub(super) fn metric_tests() -> impl Strategy<Value = MetricTest> {
             Unit::Microseconds => (2_500 * halves, 0),
             Unit::Milliseconds => (25 * halves, 1),
             Unit::Seconds => (25 * halves, 4),
+            other => unreachable!("{other:?} is not among them"),
         };
         while decimals > 0 && digits % 10 == 0 {
             (digits, decimals) = (digits / 10, decimals - 1);

@@ -244,7 +244,7 @@ pub(super) fn nanoseconds(unit: Unit) -> i128 {
         Unit::Microseconds => 1_000,
         Unit::Milliseconds => 1_000_000,
         Unit::Seconds => 1_000_000_000,
-        Unit::One | Unit::Percent(_) => unreachable!("{unit:?} is no time"),
+        _ => unreachable!("{unit:?} is no time"),
     }
 }
 

@@ -178,3 +178,47 @@ counter.inc 1 module:/usr/lib/libh.so.6 at:src/a.inc:3
     }
     assert_eq!(refined(outline, "leaf inc"), "counter.inc 1\n= 1 + 2\n");
 }
+
+/// A sample of `alloc` stands for 512 KiB, one of time for 5 ms.
+#[test]
+fn values_are_in_units_of_what_a_metric_counts() {
+    let outline = "main 30\n  f 6 alloc:4\n  g 4 alloc:2\n  h 1 alloc:1\n";
+    let mut profile = from_outline(outline).unwrap();
+    let alloc = &mut profile.info.further[0].metric;
+    (alloc.unit, alloc.period) = ("bytes".to_owned(), 512 << 10);
+    let refined = |text: &str| match apply(&profile, &parse(&format!("small {text}")).unwrap()) {
+        Ok(refined) => to_outline(&refined),
+        Err(error) => error.to_string(),
+    };
+    let kept = |text: &str| {
+        let shown = refined(text);
+        ["f", "g", "h"].into_iter().filter(|name| shown.contains(&format!("  {name} "))).count()
+    };
+    for (text, shown) in [
+        ("incl(alloc) < 1M", 2),
+        ("incl(alloc) <= 1MiB", 1),
+        ("incl(alloc) < 1025k", 1),
+        ("incl(alloc) < 524289B", 2),
+        ("incl(alloc) < 0.5G", 0),
+        ("incl(alloc) < 1048577", 1),
+        ("incl(samples) < 0.002k", 2),
+    ] {
+        assert_eq!(kept(text), shown, "{text}");
+    }
+    // Sources that csprof does not know by name.
+    for (source, unit, test, told) in [
+        ("requests", "bytes", "< 5ms", "counted in bytes; incl(requests) is compared with values"),
+        ("waits", "ns", "< 1M", "counted in ns; incl(waits) is compared with values such as 5ms"),
+        ("waits", "ns", "< 5", "`incl(waits) < 5` does not fit: waits is counted in ns"),
+        ("rows", "rows", "< 1MiB", "counted in rows; incl(rows) is compared with values such as"),
+    ] {
+        let metric = &mut profile.info.further[0].metric;
+        (metric.source, metric.unit) = (source.to_owned(), unit.to_owned());
+        let refinement = parse(&format!("small incl({source}) {test}")).unwrap();
+        let refused = apply(&profile, &refinement).unwrap_err().to_string();
+        assert!(refused.contains(told), "{source} {test}: {refused}");
+    }
+    // Others are refused where they are read.
+    let refused = parse_error("small incl(alloc) < 5ms");
+    assert!(refused.ends_with("values such as: 3, 0.5%, 1MiB"), "{refused}");
+}

@@ -19,6 +19,7 @@ use crate::views::costs::{CpuTime, ElapsedTime, Memory, threads};
 use crate::views::names::nameless_of_each;
 use crate::views::number::Form;
 use crate::views::number::hex;
+use crate::views::phases::{PhaseCost, costs_of_phases};
 use crate::views::summary::{self, Reason, Summary, symbols_of, why_no_samples};
 
 /// An object: its members in this order.
@@ -66,6 +67,9 @@ pub fn write(profile: &Profile, places: &Places, out: &mut impl Write) -> io::Re
             partial: summary.partial,
         },
         losses: by_key(&summary.losses),
+        // What the phases cost that the program named, and last what is in none (`name` is `null`);
+        // a process may come back to one, so only its first beginning is known.
+        phases: costs_of_phases(profile).into_iter().map(|cost| phase(profile, cost)).collect::<Vec<_>>(),
         // Where CPU time went, in seconds; `null` where samples are not of CPU time.
         cpu_time: CpuTime::of(profile).map(|cpu| object! {
             used_s: seconds(cpu.used),
@@ -104,6 +108,17 @@ pub fn write(profile: &Profile, places: &Places, out: &mut impl Write) -> io::Re
     };
     serde_json::to_writer_pretty(&mut *out, &value)?;
     writeln!(out)
+}
+
+fn phase(profile: &Profile, cost: PhaseCost) -> impl Serialize + use<> {
+    let sources = profile.metrics().map(|(_, metric)| metric.source.clone());
+    let samples: Map<String, Value> =
+        sources.zip(cost.samples.iter().map(|&samples| json!(samples))).collect();
+    object! {
+        start_s: cost.name.is_some().then(|| seconds(cost.start_ns)),
+        name: cost.name,
+        samples: samples,
+    }
 }
 
 fn source(source: &summary::SourceSummary) -> impl Serialize {

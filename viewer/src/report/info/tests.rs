@@ -335,3 +335,28 @@ fn losses_of_a_newer_version_still_count() {
     let newer = LossReason::COUNT + 1;
     assert_eq!(summary.losses[newer].key, format!("reason-{newer}"));
 }
+
+#[test]
+fn phases_are_told_with_what_they_cost() {
+    let outline = "# thread=7 epoch=0\nmain 2\n# thread=7 epoch=1\nmain 40 realtime:4\n";
+    let mut profile = from_outline(outline).unwrap();
+    profile.info.epochs[1].start_ns = 1_500_000_000;
+    let (epoch, name) = (csprof_format::ids::EpochId(1), "solve".to_owned());
+    profile.info.phases = vec![csprof_format::profile::Phase { epoch, name }];
+    let places = Places::default();
+    let mut out = Vec::new();
+    text::write(&profile, &places, true, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let told = "\nPhases\n          180 ms, 20.0 ms  solve, from 1.50 s on\n         10.0 ms, 0 ms";
+    assert!(text.contains(told), "{text}");
+    let mut out = Vec::new();
+    super::json::write(&profile, &places, &mut out).unwrap();
+    let info: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(
+        info["phases"],
+        json!([
+            {"start_s": 1.5, "name": "solve", "samples": {"cputime": 36, "realtime": 4}},
+            {"start_s": null, "name": null, "samples": {"cputime": 2, "realtime": 0}},
+        ])
+    );
+}

@@ -13,6 +13,7 @@ use crate::views::costs::CpuTime;
 use crate::views::names::modules_to_list;
 use crate::views::number::hex;
 use crate::views::number::{Form, amount, count, counted, duration, percent};
+use crate::views::phases::costs_of_phases;
 use crate::views::printable::{command_line, printable};
 use crate::views::summary::{
     Summary, kept_sources, signal, symbols_of, why_no_samples, worth_listing,
@@ -42,6 +43,7 @@ pub fn write(
     run(profile, form, out)?;
     samples(profile, &summary, form, out)?;
     times(profile, form, out)?;
+    phases(profile, form, out)?;
     memory(profile, form, out)?;
     let mut worth = worth_listing(profile);
     let cut = keep_largest(profile, &mut worth);
@@ -221,6 +223,30 @@ fn times(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> 
 
 fn write_lines(lines: &[Line], out: &mut impl Write) -> io::Result<()> {
     lines.iter().try_for_each(|line| writeln!(out, "  {:>14}  {}", line.amount, line.text))
+}
+
+/// What each phase cost that the program named.
+fn phases(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
+    let costs = costs_of_phases(profile);
+    if !costs.is_empty() {
+        writeln!(out, "\nPhases")?;
+    }
+    for cost in costs {
+        let amounts = profile.metrics().zip(&cost.samples);
+        let amounts: Vec<String> =
+            amounts.map(|((_, metric), &samples)| amount(samples, metric, form)).collect();
+        let [first, others @ ..] = &amounts[..] else { continue };
+        let others: String = others.iter().map(|other| format!(", {other}")).collect();
+        let what = match &cost.name {
+            Some(name) => {
+                let start = duration(cost.start_ns as f64, form);
+                format!("{}, from {start} on", printable(name))
+            }
+            None => "in no phase".to_owned(),
+        };
+        writeln!(out, "  {first:>14}{others}  {what}")?;
+    }
+    Ok(())
 }
 
 /// What the collector needed in the program.

@@ -103,7 +103,10 @@ pub(super) fn refreshed(model: &mut Model, refreshed: Refreshed) -> Effects {
             model.history.settle();
         }
         Ok(_) => {}
-        Err(refusal) => model.notice = Some(Notice::Failed(refusal.cause)),
+        Err(refusal) => {
+            live.is_stale = true;
+            model.notice = Some(Notice::Failed(refusal.cause));
+        }
     }
     wait(model, refreshed.pause)
 }
@@ -146,15 +149,16 @@ pub(super) fn mark(model: &mut Model) -> Effects {
     let Some(live) = model.live.as_mut().filter(|live| !live.is_over) else {
         return not_live(model);
     };
+    let when = if live.is_frozen { "once space lets it go on, " } else { "" };
     let said = match (&live.since, live.now().cloned()) {
         (Since::Start, Some(now)) => {
-            let elapsed = duration(elapsed_ns(&now) as f64, form);
+            let elapsed = duration(elapsed_ns(&now.profile) as f64, form);
             live.since = Since::Mark(now);
-            format!("what came since {elapsed} is shown beside all; W ends that")
+            format!("{when}what came since {elapsed} is shown beside all; W ends that")
         }
         _ => {
             live.since = Since::Start;
-            "all is shown that was sampled; W marks a moment".to_owned()
+            format!("{when}all is shown that was sampled; W marks a moment")
         }
     };
     model.notice = Some(Notice::Said(said));

@@ -19,7 +19,7 @@ pub(super) fn resume(model: &mut Model, saved: &SavedScreen) -> Effects {
     }
     model.percent_of = saved.percent_of();
     let there: Vec<Choice> = model.basis().choices();
-    (model.choices, model.path_width) = saved.columns(&there);
+    (model.choices, model.path_width) = saved.columns(&there, &model.profile);
     let home = ViewId::HOME;
     let memories = saved.memories(&model.profile);
     let recall = |model: &mut Model, view: ViewId| {

@@ -70,6 +70,7 @@ impl<'t, C: Count> Measure<'t, C> {
             return Err(Unmatched { part: test.to_string(), cause: Cause::NoEdges { why } });
         }
         let metric = metric(refined, test)?;
+        check_unit(refined, test, metric.unwrap_or_default())?;
         let samples = metric.map_or_else(|| costs.all.clone(), |metric| costs.samples_of(metric));
         let own = if refined.is_inverted && matches!(test.quantity, Quantity::Exclusive(_)) {
             let nodes = samples.inclusive.iter().zip(&samples.exclusive).enumerate();
@@ -208,6 +209,7 @@ fn of_comparison(
     let shown = shown_of_sides(refined);
     let side = |side: usize| Scale {
         period: comparison.sides[side].metric.period.max(1),
+        kilo: both.kilo,
         base: comparison.sides[side].total,
         view: shown[side],
         runs: comparison.runs(side),
@@ -227,7 +229,7 @@ fn of_comparison(
                 of_side(&scales[0]).saturating_add(of_side(&scales[1]))
             };
             let (base, view) = (time(|s| s.base), time(|s| s.view));
-            let scale = Scale { period: 1, base, view, runs: 1, times: 1 };
+            let scale = Scale { period: 1, kilo: both.kilo, base, view, runs: 1, times: 1 };
             let periods = [scales[0].period, scales[1].period];
             (Known::NOTHING, parts, Of::Time { periods, asked: test.on(&scale) })
         }
@@ -263,14 +265,32 @@ fn metric(refined: &Refined, test: &MetricTest) -> Result<Option<MetricRef>, Unm
     }
 }
 
+/// Refuses a value whose unit is not of what the metric counts.
+fn check_unit(refined: &Refined, test: &MetricTest, metric: MetricRef) -> Result<(), Unmatched> {
+    let source = refined.source_of(metric);
+    if test.quantity.is_number() || test.value.unit.is_of(&source.unit) {
+        return Ok(());
+    }
+    let example = match &*source.unit {
+        "ns" => "5ms",
+        "bytes" => "64k, 1MiB",
+        _ => "1000, 5k",
+    };
+    let (source, unit) = (source.source.clone(), source.unit.clone());
+    let part = test.to_string();
+    Err(Unmatched { part, cause: Cause::OtherUnit { source, unit, example } })
+}
+
 /// The scale of tests of a metric, or of all together, on a forest of one profile.
 fn scale(refined: &Refined, metric: Option<MetricRef>) -> Scale {
     let accounts = match metric {
         Some(metric) => &refined.accounts[metric.index()..=metric.index()],
         None => &refined.accounts[..],
     };
+    let source = refined.source_of(metric.unwrap_or_default());
     Scale {
-        period: refined.source_of(metric.unwrap_or_default()).period.max(1),
+        period: source.period.max(1),
+        kilo: if source.unit == "bytes" { 1024 } else { 1000 },
         base: accounts.iter().map(|account| account.base).sum(),
         view: accounts.iter().map(Account::shown).sum(),
         runs: 1,

@@ -23,8 +23,10 @@ pub(crate) struct RowCost {
 /// What values are measured by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
-    /// Nanoseconds that a sample stands for.
+    /// What a sample stands for, in the metric's unit: nanoseconds, bytes, …
     pub(crate) period: u64,
+    /// How many of these `k` is.
+    pub(crate) kilo: u64,
     /// Samples of the profile, of the metric that is asked for.
     pub(crate) base: u64,
     /// Those of them that enter the stage.
@@ -116,19 +118,19 @@ impl MetricTest {
             signed(base.runs).saturating_mul(signed(other.times)),
         ];
         let unit_of_means = signed(other.runs).saturating_mul(of_means[1]);
+        let size = |kilo| i128::try_from(self.value.unit.size(kilo)).unwrap_or(i128::MAX);
         let (weights, unit) = match self.value.unit {
-            Unit::One => (of_means, unit_of_means),
             Unit::Percent(whole) => {
                 let total = |side: &Scale| signed(side.whole(whole).max(1));
                 let (base, other) = (total(base), total(other));
                 let weights = [other.saturating_mul(100), base.saturating_mul(100)];
                 (weights, base.saturating_mul(other))
             }
-            unit => {
-                let nanoseconds = i128::try_from(unit.nanoseconds()).unwrap_or(i128::MAX);
+            _ if self.quantity.is_number() => (of_means, size(1000).saturating_mul(unit_of_means)),
+            _ => {
                 let periods = [signed(base.period), signed(other.period)];
                 let weights = [0, 1].map(|side| periods[side].saturating_mul(of_means[side]));
-                (weights, nanoseconds.saturating_mul(unit_of_means))
+                (weights, size(base.kilo).saturating_mul(unit_of_means))
             }
         };
         let weighed = |side: usize| signed(samples[side]).saturating_mul(weights[side]);
@@ -197,9 +199,9 @@ impl MetricTest {
         let runs = if is_cost { wide(scale.runs.max(1)) } else { 1 };
         // A number passes if weight times the number compares so with the value.
         let (weight, value) = match self.value.unit {
-            Unit::One => (1, runs),
             Unit::Percent(whole) => (100, wide(scale.whole(whole))),
-            unit => (wide(scale.period.max(1)), unit.nanoseconds().saturating_mul(runs)),
+            unit if self.quantity.is_number() => (1, unit.size(1000).saturating_mul(runs)),
+            unit => (wide(scale.period.max(1)), unit.size(scale.kilo).saturating_mul(runs)),
         };
         let (weight, value) = (weight * self.scale(), self.bound() * value);
         // The least number that is not less than the value, and the least that is greater.
@@ -219,7 +221,7 @@ impl MetricTest {
         Ratio {
             comparison: self.comparison,
             sample: wide(period).saturating_mul(self.scale()),
-            edge: self.bound() * self.value.unit.nanoseconds(),
+            edge: self.bound() * self.value.unit.size(1000),
         }
     }
 

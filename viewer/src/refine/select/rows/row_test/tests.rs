@@ -13,7 +13,7 @@ fn test(text: &str) -> MetricTest {
 
 #[test]
 fn values_are_compared_without_rounding() {
-    let scale = Scale { period: 5_000_000, base: 1000, view: 400, runs: 1, times: 1 };
+    let scale = Scale { period: 5_000_000, kilo: 1000, base: 1000, view: 400, runs: 1, times: 1 };
     let row = RowCost { inclusive: 5, exclusive: 2, edges: Some((2, 4)) };
     for (text, holds) in [
         ("incl(time) < 0.5%", false),
@@ -66,7 +66,7 @@ fn values_are_compared_without_rounding() {
 
 #[test]
 fn what_is_said_of_all_rows_below_holds_for_each() {
-    let scale = Scale { period: 3, base: 40, view: 20, runs: 1, times: 1 };
+    let scale = Scale { period: 3, kilo: 1000, base: 40, view: 20, runs: 1, times: 1 };
     for (text, known) in [
         ("incl(samples) < 4", true),
         ("incl(samples) >= 4", true),
@@ -102,7 +102,7 @@ fn what_is_said_of_all_rows_below_holds_for_each() {
 /// By the definition: multiplied out, a number compares as the test says.
 #[test]
 fn the_numbers_that_pass_are_those_that_compare_so() {
-    let scale = Scale { period: 3, base: 70, view: 20, runs: 1, times: 1 };
+    let scale = Scale { period: 3, kilo: 1000, base: 70, view: 20, runs: 1, times: 1 };
     for (value, weight, whole) in [
         ("incl(samples) # 4", 10, 40),
         ("edges # 4.5", 10, 45),
@@ -134,7 +134,7 @@ fn the_numbers_that_pass_are_those_that_compare_so() {
 
 #[test]
 fn a_ratio_passes_if_those_of_all_counts_do() {
-    let scale = Scale { period: 3, base: 40, view: 20, runs: 1, times: 1 };
+    let scale = Scale { period: 3, kilo: 1000, base: 40, view: 20, runs: 1, times: 1 };
     for (value, sample, edge) in [
         ("cost per edge # 2ns", 3, 2),
         ("cost per edge # 0ns", 3, 0),
@@ -164,7 +164,8 @@ fn a_ratio_passes_if_those_of_all_counts_do() {
 
 #[test]
 fn the_greatest_values_do_not_overflow() {
-    let scale = Scale { period: u64::MAX, base: u64::MAX, view: u64::MAX, runs: 1, times: 1 };
+    let scale =
+        Scale { period: u64::MAX, kilo: 1000, base: u64::MAX, view: u64::MAX, runs: 1, times: 1 };
     let row = RowCost { inclusive: u64::MAX, exclusive: 0, edges: Some((1, u64::MAX)) };
     assert!(test("incl(time) > 999999999999s").holds(&row, &scale));
     assert!(test("incl(time) = 100%").holds(&row, &scale));
@@ -173,7 +174,8 @@ fn the_greatest_values_do_not_overflow() {
 
 #[test]
 fn means_of_runs_are_compared_as_rows_show_them() {
-    let scale = |runs, times| Scale { period: 5_000_000, base: 100, view: 100, runs, times };
+    let scale =
+        |runs, times| Scale { period: 5_000_000, kilo: 1000, base: 100, view: 100, runs, times };
     let passes = |text: &str, samples: [u64; 2], runs: [u64; 2], times: [u64; 2]| {
         let scales = [scale(runs[0], times[0]), scale(runs[1], times[1])];
         let sides = samples.map(|inclusive| RowCost { inclusive, exclusive: 0, edges: None });

@@ -1,0 +1,64 @@
+//! What the kernel says of processes by their ids: proc_pid_stat(5), proc_pid_status(5).
+//!
+//! Ids are used again, and a container has ids of its own: that a process is there does not say
+//! that it is the one which was meant.
+
+use std::fs;
+
+/// Whether there is such a process that has not ended. One that has ended and was not waited for (a
+/// zombie) is in `/proc`, too.
+pub(super) fn is_alive(pid: u32) -> bool {
+    fields(pid).is_some_and(|[state, _]| !["Z", "X"].contains(&&*state))
+}
+
+/// Whether it was stopped by a signal.
+pub(super) fn is_stopped(pid: u32) -> bool {
+    fields(pid).is_some_and(|[state, _]| state == "T")
+}
+
+/// Whether it is a thread of the kernel: its parent is kthreadd (process 2).
+pub(super) fn is_of_kernel(pid: u32) -> bool {
+    fields(pid).is_some_and(|[_, parent]| parent == "2")
+}
+
+/// Whether it is a csprof that has not ended.
+pub(super) fn runs_csprof(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"csprof\n") && is_alive(pid)
+}
+
+/// Its real user, also where `/proc/PID` belongs to root because the process is not dumpable.
+pub(super) fn user(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// State and parent, which follow the name in parentheses; that may contain any character.
+fn fields(pid: u32) -> Option<[String; 2]> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().map(str::to_owned);
+    Some([fields.next()?, fields.next()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn who_has_ended_is_not_alive_before_it_was_waited_for() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        assert!(is_alive(child.id()) && !is_of_kernel(child.id()));
+        assert_eq!(user(child.id()), Some(nix::unistd::Uid::current().as_raw()));
+        child.kill().unwrap();
+        while is_alive(child.id()) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(fields(child.id()).is_some(), "a zombie is in /proc");
+        child.wait().unwrap();
+        assert!(!is_alive(child.id()));
+    }
+}
