@@ -12,7 +12,7 @@ use csprof_format::launch::{SampleSource, Trigger, Unit};
 
 use super::event::{Asked, parse};
 use super::exit_code::{self, WrongUsage};
-use super::record::tell;
+use super::closing::tell;
 use super::snapshot::save_snapshot;
 use crate::launch::control::State;
 use crate::launch::output::Output;

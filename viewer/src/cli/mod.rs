@@ -17,6 +17,7 @@ mod amount_of_time;
 mod appearance;
 mod attach;
 mod cache;
+mod closing;
 mod completions;
 mod config;
 mod control;

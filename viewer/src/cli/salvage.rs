@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::exit_code;
-use super::record::{resolve, summary, tell, told_of_cache};
+use super::closing::{resolve, summary, tell, told_of_cache};
 use crate::launch;
 use crate::launch::output::Output;
 use crate::print;

@@ -12,7 +12,7 @@ use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{KeepSources, keep_sources, remove_sources};
 use super::live;
 use super::open::read_profile;
-use super::record::{resolve, shown_path, tell, told_of_cache};
+use super::closing::{resolve, shown_path, tell, told_of_cache};
 use super::source_paths::SourcePaths;
 use crate::launch::output::Output;
 use crate::profile::Profile;
