@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Result, bail};
 use csprof_format::profile as saved;
 
-use super::record::resolve;
+use super::closing::resolve;
 use crate::launch::run_dir::RunDir;
 use crate::launch::running::{self, Running};
 use crate::profile::Profile;

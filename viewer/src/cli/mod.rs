@@ -18,6 +18,7 @@ mod amount_of_time;
 mod appearance;
 mod attach;
 mod cache;
+mod closing;
 mod completions;
 mod config;
 mod control;

@@ -11,9 +11,9 @@ use clap::{Args, ValueEnum};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
+use super::closing::{resolve, summary, tell, told_of_cache};
 use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{keep_sources, saved_at_least_without};
-use super::record::{resolve, summary, tell, told_of_cache};
 use super::size::bytes;
 use crate::launch::output::Output;
 use crate::launch::outside::{self, Asked, MOST_STACK_BYTES, Taken, Unwind};

@@ -9,8 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Result, bail};
 use clap::Args;
 
+use super::closing::{shown_path, tell};
 use super::exit_code;
-use super::record::{shown_path, tell};
 use super::snapshot::save;
 use crate::launch::output::Output;
 use crate::launch::run_dir::RunDir;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::record::{resolve, summary, tell, told_of_cache};
+use super::closing::{resolve, summary, tell, told_of_cache};
 use crate::launch::output::Output;
 use crate::launch::running::{Running, Snapshot};
 use crate::profile::Profile;
