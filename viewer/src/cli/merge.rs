@@ -9,9 +9,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 use csprof_format::profile::{self as saved, GENERATED_CODE, SymbolSource};
 
+use super::closing::resolve;
 use super::exit_code;
 use super::open::ProfileFiles;
-use super::record::resolve;
 use super::saved_stages::SavedStages;
 use crate::launch::output::Output;
 use crate::launch::ranks;
