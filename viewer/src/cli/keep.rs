@@ -7,10 +7,11 @@ use anyhow::Result;
 use clap::Args;
 use csprof_format::write;
 
+use super::closing::resolve;
 use super::exit_code;
-use super::record::resolve;
 use crate::launch::output::Output;
 use crate::launch::run_dir::RunDir;
+use crate::launch::running::Snapshot;
 use crate::launch::{self, keeper};
 use crate::symbols::files::DiskFiles;
 
@@ -51,7 +52,7 @@ impl KeepRun {
         }
         let SavedOutput { path, numbered, overwrite } = &self.output;
         let output = Output::decided(path.clone(), *numbered, *overwrite);
-        let (mut profile, copies) = launch::salvage(&self.run_dir)?;
+        let Snapshot { mut profile, copies, .. } = launch::salvage(&self.run_dir)?;
         let mut run_dir = RunDir::open(&self.run_dir)?;
         // It was killed between saving and removing the folder, or had not begun.
         if profile.processes.is_empty() || output.has(&profile.run).is_some() {
