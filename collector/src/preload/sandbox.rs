@@ -49,10 +49,18 @@ use crate::{lifecycle, modules, process, sys, thread};
 extern "C" fn before_prctl(call: &mut Call, real: &Real) -> *mut c_void {
     let [option, mode, filter, ..] = call.arguments;
     let option = c_long::from(option as c_int);
+    forbid_clock(option, mode);
     if restricts(option, mode, filter) {
         enter(filter_of(option, filter));
     }
     stub::target(real)
+}
+
+/// Before prctl(2) makes it a fault to read the processor's clock: csprof asks the kernel then.
+fn forbid_clock(option: c_long, mode: usize) {
+    if option == c_long::from(libc::PR_SET_TSC) && mode as c_int == libc::PR_TSC_SIGSEGV {
+        sys::read_elapsed_by_call();
+    }
 }
 
 /// Whether prctl(2) with these arguments takes system calls away: by a filter, or by a handler that
@@ -130,6 +138,7 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
             enter(Some(third).filter(|_| first == SET_MODE_FILTER));
         }
         libc::SYS_prctl if restricts(first, second, third) => enter(filter_of(first, third)),
+        libc::SYS_prctl => forbid_clock(first, second),
         _ if !stub::engaged() => {}
         libc::SYS_ptrace if first == c_long::from(libc::PTRACE_TRACEME) => {
             call.arguments.rotate_left(1);
@@ -204,9 +213,9 @@ fn enter(filter: Option<usize>) {
 }
 
 arch::stub! {
-    /// prctl(2); 22 is PR_SET_SECCOMP, 59 PR_SET_SYSCALL_USER_DISPATCH.
+    /// prctl(2); 22 is PR_SET_SECCOMP, 59 PR_SET_SYSCALL_USER_DISPATCH, 26 PR_SET_TSC.
     #[unsafe(no_mangle)]
-    {argument 0 is 22 or 59}
+    {argument 0 is 22 or 59 or 26}
     jump prctl = slots::prctl, WATCHING, before_prctl
 }
 
@@ -230,4 +239,5 @@ arch::stub! {
     hold syscall = slots::syscall, WATCHING, before_syscall, ENGAGED
 }
 
-const _: () = assert!(libc::PR_SET_SECCOMP == 22 && libc::CLONE_THREAD == 1 << 16);
+const _: () =
+    assert!(libc::PR_SET_SECCOMP == 22 && libc::PR_SET_TSC == 26 && libc::CLONE_THREAD == 1 << 16);
