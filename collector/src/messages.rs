@@ -49,9 +49,11 @@ pub enum Warning {
     PhasesFull,
     /// An amount of a resource was too large.
     AmountRefused,
+    /// Calls of a library cannot be counted.
+    CallsUnseen,
 }
 
-const _: () = assert!((Warning::AmountRefused as u32) < u64::BITS);
+const _: () = assert!((Warning::CallsUnseen as u32) < u64::BITS);
 
 /// Those that were said, one bit each.
 static WARNED: AtomicU64 = AtomicU64::new(0);

@@ -2,6 +2,7 @@
 //! threads wait for each other, by `-e lock`. Each program knows the answers.
 
 use csprof_tests::installed;
+use csprof_tests::notes::skip;
 use csprof_tests::paths::Rows;
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
@@ -189,6 +190,33 @@ fn time_in_calls_of_mpi() {
         assert!(measured_ns > 0, "{complained}");
         assert!(differs_ns * 20 <= measured_ns, "{function}: {found_ns} of {measured_ns}");
     }
+}
+
+#[test]
+fn a_word_is_said_where_calls_of_mpi_cannot_be_counted() {
+    const TEST: &str = "amounts_mpi_refused";
+    if !installed::are_installed(TEST, &["mpicc", "mpirun", "unshare"]) {
+        return;
+    }
+    let workshop = Workshop::new(TEST);
+    workshop.compile("mpicc -O2 -g -o program @mpi_waits.c");
+    // The memory of this process, and of what it becomes, cannot be written.
+    let script = "touch empty && mount --bind empty /proc/$$/mem && \
+                  mount -o remount,bind,ro /proc/$$/mem && exec";
+    let probe = workshop.run(&["unshare", "-m", "sh", "-c", &format!("{script} echo can")]);
+    if probe.said() != "can\n" {
+        return skip(TEST, "nothing can be mounted here");
+    }
+    let (_, mpirun) = MPIRUN.split_last().unwrap();
+    let script = format!("{script} ./program");
+    let words = [mpirun, &["unshare", "-m", "sh", "-c", &script]].concat();
+    let recording = workshop.record(&["-e", "mpi@10us"], &words);
+    assert!(recording.outcome.status.success(), "{}", recording.outcome.complained());
+    assert!(
+        recording.messages().contains("calls of MPI are not counted"),
+        "{}",
+        recording.messages()
+    );
 }
 
 #[test]

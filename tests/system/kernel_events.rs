@@ -102,6 +102,19 @@ fn context_switches_are_where_threads_wait() {
     assert!((200..=200 + lost).contains(&nap.inclusive), "{lost}: {rows}");
 }
 
+/// The sample of a wait is sent when the wait is over: here behind a filter that ends the process
+/// when a handler returns.
+#[test]
+fn a_sample_that_is_under_way_ends_no_process_whose_handlers_cannot_return() {
+    const TEST: &str = "event_forbidden_return";
+    let workshop = Workshop::new(TEST);
+    workshop.compile("cc -O2 -pthread -o program @forbidden_return.c");
+    let Some(run) = record(TEST, &workshop, &["context-switches@1"], &["./program", "4"]) else {
+        return;
+    };
+    assert_eq!(run.outcome.said(), "3\n3\n3\n3\n");
+}
+
 #[test]
 fn children_and_closed_files_change_nothing() {
     const TEST: &str = "event_children";

@@ -54,6 +54,7 @@ mod dl;
 mod exceptions;
 mod exec;
 mod files;
+mod filter;
 mod fork;
 mod io;
 mod jumps;

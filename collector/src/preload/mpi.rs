@@ -19,6 +19,7 @@ use super::real::Real;
 use super::stub;
 use super::view::{Belief, sampled};
 use crate::arch::{Call, Route};
+use crate::messages::{self, Warning};
 use crate::modules;
 use crate::sources::{MPI_COUNTS, metric_of};
 use crate::sys;
@@ -127,6 +128,7 @@ pub(super) fn count() {
             module.each_import(&mut note);
         }
     });
+    let mut is_refused = false;
     for (place, function) in imports {
         let stub = (function.stub as *const ()).expose_provenance() as u64;
         let is_there = !function.real.address().is_null();
@@ -136,7 +138,13 @@ pub(super) fn count() {
         let is_first = || modules::function_before(function.name).is_null();
         if is_there && place.is_multiple_of(8) && is_called() && is_first() {
             // SAFETY: the loader's word for the address of this function, which the stub calls.
-            unsafe { sys::write_constant(place, stub) };
+            is_refused |= !unsafe { sys::write_constant(place, stub) };
         }
+    }
+    if is_refused {
+        messages::warn_once(
+            Warning::CallsUnseen,
+            "calls of MPI are not counted: the addresses that the loader has written for them cannot be changed",
+        );
     }
 }

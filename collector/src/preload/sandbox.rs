@@ -9,6 +9,10 @@
 //! that is executed under a filter of somebody else is sampled: there it is the launcher of the
 //! sandbox that decides, and containers of every kind have one.
 //!
+//! Samples by SIGTRAP may be under way all the same: a thread in a wait sends itself one when it
+//! comes back. If the filter does not let handlers return ([`super::filter`]), that would be the
+//! end; so there the signals of samples are ignored, unless the program has handlers for them.
+//!
 //! The same goes for system calls that a handler of the program's gets in place of the kernel
 //! (syscall user dispatch). Filters are installed by prctl(2) or, having no wrapper in the C
 //! library, by syscall(2). The stubs jump on: their arguments are variadic.
@@ -30,8 +34,9 @@ use core::ffi::{c_int, c_long, c_void};
 
 use csprof_format::arena::LeftOut;
 
+use super::filter::lets_handlers_return;
 use super::real::{self, Real, slots};
-use super::signals::action::leave_to_kernel;
+use super::signals::action::{call_no_handlers, leave_to_kernel};
 use super::signals::hold::{CALLS, hold_syscall, is_met};
 use super::signals::transfers;
 use super::stub::{self, ENGAGED, WATCHING};
@@ -43,10 +48,19 @@ use crate::{lifecycle, modules, process, sys, thread};
 /// Before prctl: what installs a filter comes here, and calls before the constructor.
 extern "C" fn before_prctl(call: &mut Call, real: &Real) -> *mut c_void {
     let [option, mode, filter, ..] = call.arguments;
-    if restricts(c_long::from(option as c_int), mode, filter) {
-        enter();
+    let option = c_long::from(option as c_int);
+    forbid_clock(option, mode);
+    if restricts(option, mode, filter) {
+        enter(filter_of(option, filter));
     }
     stub::target(real)
+}
+
+/// Before prctl(2) makes it a fault to read the processor's clock: csprof asks the kernel then.
+fn forbid_clock(option: c_long, mode: usize) {
+    if option == c_long::from(libc::PR_SET_TSC) && mode as c_int == libc::PR_TSC_SIGSEGV {
+        sys::read_elapsed_by_call();
+    }
 }
 
 /// Whether prctl(2) with these arguments takes system calls away: by a filter, or by a handler that
@@ -57,6 +71,12 @@ fn restricts(option: c_long, mode: usize, filter: usize) -> bool {
         PR_SET_SYSCALL_USER_DISPATCH => mode != PR_SYS_DISPATCH_OFF,
         _ => false,
     }
+}
+
+/// The filter that prctl(2) with this option installs: the strict mode has none, and lets handlers
+/// return; who gets system calls in place of the kernel knows which.
+fn filter_of(option: c_long, filter: usize) -> Option<usize> {
+    Some(filter).filter(|&filter| option == PR_SET_SECCOMP && filter != 0)
 }
 
 const PR_SET_SECCOMP: c_long = libc::PR_SET_SECCOMP as c_long;
@@ -115,9 +135,10 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
     };
     match number {
         libc::SYS_seccomp if first == SET_MODE_STRICT || first == SET_MODE_FILTER && third != 0 => {
-            enter();
+            enter(Some(third).filter(|_| first == SET_MODE_FILTER));
         }
-        libc::SYS_prctl if restricts(first, second, third) => enter(),
+        libc::SYS_prctl if restricts(first, second, third) => enter(filter_of(first, third)),
+        libc::SYS_prctl => forbid_clock(first, second),
         _ if !stub::engaged() => {}
         libc::SYS_ptrace if first == c_long::from(libc::PTRACE_TRACEME) => {
             call.arguments.rotate_left(1);
@@ -166,7 +187,10 @@ fn note_child(flags: u64) {
     }
 }
 
-fn enter() {
+/// After so many nanoseconds handlers have returned that had all but done so.
+const RETURNED_NS: u32 = 2_000_000;
+
+fn enter(filter: Option<usize>) {
     // The first exception may come when the collector must ask the kernel for nothing.
     if !real::OF_UNWINDER.iter().all(|real| real.is_found()) {
         modules::with_loader(real::find_unwinder);
@@ -176,6 +200,11 @@ fn enter() {
         // First, so that what another thread asks for from here on reaches the kernel.
         stub::disengage();
         leave_to_kernel();
+        if filter.is_some_and(|filter| !lets_handlers_return(filter)) {
+            call_no_handlers();
+            // Some may be about to return, in other threads.
+            sys::sleep_ns(RETURNED_NS);
+        }
         stub::stop_watching();
     } else if process::current().is_none() {
         lifecycle::seal_inert();
@@ -184,9 +213,9 @@ fn enter() {
 }
 
 arch::stub! {
-    /// prctl(2); 22 is PR_SET_SECCOMP, 59 PR_SET_SYSCALL_USER_DISPATCH.
+    /// prctl(2); 22 is PR_SET_SECCOMP, 59 PR_SET_SYSCALL_USER_DISPATCH, 26 PR_SET_TSC.
     #[unsafe(no_mangle)]
-    {argument 0 is 22 or 59}
+    {argument 0 is 22 or 59 or 26}
     jump prctl = slots::prctl, WATCHING, before_prctl
 }
 
@@ -210,4 +239,5 @@ arch::stub! {
     hold syscall = slots::syscall, WATCHING, before_syscall, ENGAGED
 }
 
-const _: () = assert!(libc::PR_SET_SECCOMP == 22 && libc::CLONE_THREAD == 1 << 16);
+const _: () =
+    assert!(libc::PR_SET_SECCOMP == 22 && libc::PR_SET_TSC == 26 && libc::CLONE_THREAD == 1 << 16);

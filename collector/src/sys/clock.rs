@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::call::call;
 
@@ -45,7 +45,18 @@ static WITHOUT_CALL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// # Safety
 /// It is the vdso's clock_gettime.
 pub unsafe fn read_elapsed_by(function: *mut c_void) {
-    WITHOUT_CALL.store(function, Ordering::Relaxed);
+    if !IS_FORBIDDEN.load(Ordering::Relaxed) {
+        WITHOUT_CALL.store(function, Ordering::Relaxed);
+    }
+}
+
+/// Whether reading the processor's clock is a fault, as the kernel's code in the process does.
+static IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// From here on [`elapsed_ns`] makes a system call.
+pub fn read_elapsed_by_call() {
+    IS_FORBIDDEN.store(true, Ordering::Relaxed);
+    WITHOUT_CALL.store(null_mut(), Ordering::Relaxed);
 }
 
 /// The time of [`Clock::Monotonic`], in nanoseconds, most often without a system call.

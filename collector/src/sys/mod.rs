@@ -21,7 +21,7 @@ mod read;
 mod signal;
 mod timer;
 
-pub use clock::{Clock, elapsed_ns, now_ns, read_elapsed_by, thread_cpu_ns};
+pub use clock::{Clock, elapsed_ns, now_ns, read_elapsed_by, read_elapsed_by_call, thread_cpu_ns};
 pub use error::Errno;
 pub use file::{
     File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own, is_socket, map_to_read,

@@ -69,6 +69,13 @@ pub const ALL: &[Hazard] = &[
         )
         .by_two()
         .also(sampling_ends_with_a_word),
+    Hazard::new("forbidden_return", &["cc -O2 -pthread -o program @forbidden_return.c"])
+        .says("3\n3\n3\n3\n")
+        .by_two()
+        .also(sampling_ends_with_a_word),
+    Hazard::new("forbidden_clock", &["cc -O2 -pthread -o program @forbidden_clock.c"])
+        .says("worked\n")
+        .by_two(),
     Hazard::new("sealed_throw", &["c++ -O2 -o program @sealed_throw.cpp"])
         .says("caught 7\n")
         .ends(Ended::Status(7)),

@@ -130,11 +130,13 @@ macro_rules! stub {
             "jae 4f",
         ] [limit = sym $limit,] $($rest)*);
     };
-    ($(#[$attribute:meta])* {argument $at:tt is $one:literal or $other:literal} $($rest:tt)*) => {
+    ($(#[$attribute:meta])* {argument $at:tt is $one:literal or $two:literal or $three:literal} $($rest:tt)*) => {
         $crate::arch::stub!(? [$(#[$attribute])*] [
             concat!("cmp ", $crate::arch::stub_part!(argument32 $at), ", ", $one),
             "je 4f",
-            concat!("cmp ", $crate::arch::stub_part!(argument32 $at), ", ", $other),
+            concat!("cmp ", $crate::arch::stub_part!(argument32 $at), ", ", $two),
+            "je 4f",
+            concat!("cmp ", $crate::arch::stub_part!(argument32 $at), ", ", $three),
             "je 4f",
         ] [] $($rest)*);
     };

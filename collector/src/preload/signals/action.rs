@@ -103,6 +103,18 @@ pub(in crate::preload) fn leave_to_kernel() {
     settle_all();
 }
 
+/// To be called then, if handlers cannot return: a signal of samples for which the program has no
+/// handler is ignored, for a last one may be under way.
+pub(in crate::preload) fn call_no_handlers() {
+    let is_unhandled = |handler: Handler| [libc::SIG_DFL, libc::SIG_IGN].contains(&handler);
+    if is_unhandled(ASKED.handler.load(Ordering::Relaxed)) {
+        let _ = sys::set_disposition(SIGNAL, sys::Disposition::Ignore);
+    }
+    if loan::was_on_loan() && is_unhandled(trap::handler_told()) {
+        let _ = sys::set_disposition(TRAP, sys::Disposition::Ignore);
+    }
+}
+
 /// The program's handler for a profiling signal that is no sample, if it has one, and the mask that
 /// the program asked for. A signal that nobody handles is counted, and ends the program as it would
 /// alone, unless it may be an old one of csprof's.

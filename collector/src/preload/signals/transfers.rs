@@ -19,6 +19,7 @@ use super::interruption::{hold_met, samples_meet_waits};
 use crate::arch::{Call, Route};
 use crate::preload::real::Real;
 use crate::preload::stub;
+use crate::preload::view::sampled;
 use crate::sys;
 
 /// The kernel writes so many bytes to a pipe at once (PIPE_BUF, pipe(7)), and looks for signals
@@ -32,7 +33,7 @@ const WHOLE_RANDOM: usize = 256;
 /// could cut it short.
 pub(in crate::preload) fn hold_bytes(call: &mut Call, real: &Real) -> Route {
     let [file, _, bytes, ..] = call.arguments;
-    if samples_meet_waits() && is_divisible(file, bytes) {
+    if sampled() && samples_meet_waits() && is_divisible(file, bytes) {
         hold_all(call, real)
     } else {
         call.room[0] = 0;

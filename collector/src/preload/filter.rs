@@ -1,0 +1,212 @@
+//! What a filter of system calls (seccomp(2)) would say: its program is the kernel's old language
+//! for packets (bpf(4)), of which all instructions that a filter may have are carried out here
+//! (`seccomp_check_filter`, kernel/seccomp.c). Nothing of the process is touched.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ffi::c_long;
+use core::mem::offset_of;
+
+use libc::{
+    BPF_A, BPF_ABS, BPF_ADD, BPF_ALU, BPF_AND, BPF_DIV, BPF_IMM, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JGT,
+    BPF_JMP, BPF_JSET, BPF_LD, BPF_LDX, BPF_LEN, BPF_LSH, BPF_MEM, BPF_MISC, BPF_MUL, BPF_NEG,
+    BPF_OR, BPF_RET, BPF_RSH, BPF_ST, BPF_STX, BPF_SUB, BPF_TAX, BPF_TXA, BPF_W, BPF_X, BPF_XOR,
+    sock_filter, sock_fprog,
+};
+
+use crate::{arch, sys};
+
+/// What a filter is asked about: `struct seccomp_data`, in words of 4 bytes.
+type Data = [u32; 16];
+
+/// The architecture, as audit names it: 64 bits, little endian (`<linux/audit.h>`).
+const AUDIT_ARCHITECTURE: u32 = arch::ELF_MACHINE as u32 | 0xc000_0000;
+
+/// Words of memory that a program has.
+const WORDS: usize = 16;
+
+/// Whether the filter at this address lets handlers return: rt_sigreturn(2). Of one that cannot be
+/// read the kernel has the last word. Setup side.
+pub(super) fn lets_handlers_return(filter: usize) -> bool {
+    let Some(program) = read(filter as u64) else { return true };
+    let data = asked(libc::SYS_rt_sigreturn, arch::signal_return() as u64);
+    let answer = run(&program, &data).unwrap_or(0) & libc::SECCOMP_RET_ACTION_FULL;
+    answer == libc::SECCOMP_RET_ALLOW || answer == libc::SECCOMP_RET_LOG
+}
+
+/// The program of a filter.
+fn read(filter: u64) -> Option<Vec<sock_filter>> {
+    let count = sys::probe(filter + offset_of!(sock_fprog, len) as u64)? & 0xffff;
+    let start = sys::probe(filter + offset_of!(sock_fprog, filter) as u64)?;
+    let mut bytes = vec![0; count as usize * size_of::<sock_filter>()];
+    let word = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_ne_bytes);
+    let half = |bytes: &[u8]| bytes.try_into().map_or(0, u16::from_ne_bytes);
+    let one = |bytes: &[u8]| match *bytes {
+        [_, _, jt, jf, ..] => sock_filter { code: half(&bytes[..2]), jt, jf, k: word(&bytes[4..]) },
+        _ => sock_filter { code: 0, jt: 0, jf: 0, k: 0 },
+    };
+    sys::probe_into(start, &mut bytes)
+        .then(|| bytes.chunks_exact(size_of::<sock_filter>()).map(one).collect())
+}
+
+/// A call without arguments, made at this address.
+fn asked(number: c_long, address: u64) -> Data {
+    let mut data = [0; 16];
+    data[..4].copy_from_slice(&[
+        number as u32,
+        AUDIT_ARCHITECTURE,
+        address as u32,
+        (address >> 32) as u32,
+    ]);
+    data
+}
+
+/// What the program answers; `None` if it is none that the kernel would take.
+fn run(program: &[sock_filter], data: &Data) -> Option<u32> {
+    let (mut a, mut x, mut memory, mut at) = (0_u32, 0_u32, [0_u32; WORDS], 0_usize);
+    // Jumps go forward only, so this ends.
+    loop {
+        let sock_filter { code, jt, jf, k } = *program.get(at)?;
+        let (code, place) = (u32::from(code), k as usize);
+        let operand = if code & 8 == BPF_X { x } else { k };
+        at += 1;
+        match code & 7 {
+            BPF_LD | BPF_LDX => {
+                let value = match code & !7 {
+                    mode if mode == BPF_W | BPF_ABS && k % 4 == 0 => *data.get(place / 4)?,
+                    mode if mode == BPF_W | BPF_LEN => size_of::<Data>() as u32,
+                    mode if mode == BPF_W | BPF_IMM => k,
+                    mode if mode == BPF_W | BPF_MEM => *memory.get(place)?,
+                    _ => return None,
+                };
+                if code & 7 == BPF_LD { a = value } else { x = value }
+            }
+            BPF_ST => *memory.get_mut(place)? = a,
+            BPF_STX => *memory.get_mut(place)? = x,
+            BPF_ALU => {
+                a = match code & 0xf0 {
+                    BPF_ADD => a.wrapping_add(operand),
+                    BPF_SUB => a.wrapping_sub(operand),
+                    BPF_MUL => a.wrapping_mul(operand),
+                    BPF_DIV => match a.checked_div(operand) {
+                        Some(quotient) => quotient,
+                        None => return Some(0),
+                    },
+                    BPF_AND => a & operand,
+                    BPF_OR => a | operand,
+                    BPF_XOR => a ^ operand,
+                    BPF_LSH => a.wrapping_shl(operand),
+                    BPF_RSH => a.wrapping_shr(operand),
+                    BPF_NEG => a.wrapping_neg(),
+                    _ => return None,
+                }
+            }
+            BPF_JMP => {
+                let holds = match code & 0xf0 {
+                    BPF_JA => {
+                        at = at.checked_add(place)?;
+                        continue;
+                    }
+                    BPF_JEQ => a == operand,
+                    BPF_JGT => a > operand,
+                    BPF_JGE => a >= operand,
+                    BPF_JSET => a & operand != 0,
+                    _ => return None,
+                };
+                at += usize::from(if holds { jt } else { jf });
+            }
+            BPF_RET => return Some(if code & 0x18 == BPF_A { a } else { k }),
+            BPF_MISC if code & 0xf8 == BPF_TAX => x = a,
+            BPF_MISC if code & 0xf8 == BPF_TXA => a = x,
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOAD: u32 = BPF_LD | BPF_W | BPF_ABS;
+    const fn step(code: u32, k: u32) -> sock_filter {
+        jump(code, k, 0, 0)
+    }
+    const fn jump(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+        sock_filter { code: code as u16, jt, jf, k }
+    }
+    const ALLOW: sock_filter = step(BPF_RET, libc::SECCOMP_RET_ALLOW);
+    const KILL: sock_filter = step(BPF_RET, libc::SECCOMP_RET_KILL_PROCESS);
+
+    fn lets(program: &[sock_filter]) -> bool {
+        let filter = sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
+        lets_handlers_return((&raw const filter).addr())
+    }
+
+    #[test]
+    fn a_list_of_calls_has_this_one_or_not() {
+        let number = libc::SYS_rt_sigreturn as u32;
+        assert!(lets(&[step(LOAD, 0), jump(BPF_JMP | BPF_JEQ, number, 0, 1), ALLOW, KILL]));
+        assert!(!lets(&[step(LOAD, 0), jump(BPF_JMP | BPF_JEQ, number, 1, 0), ALLOW, KILL]));
+        assert!(!lets(&[step(LOAD, 4), jump(BPF_JMP | BPF_JEQ, 0, 0, 1), ALLOW, KILL]));
+        assert!(lets(&[step(BPF_RET, libc::SECCOMP_RET_LOG)]));
+        assert!(!lets(&[step(BPF_RET, libc::SECCOMP_RET_ERRNO)]));
+    }
+
+    #[test]
+    fn each_instruction_does_what_it_does_in_the_kernel() {
+        let data = asked(5, 7 << 32);
+        let answer = |program: &[sock_filter]| run(program, &data);
+        let returns = step(BPF_RET | BPF_A, 0);
+        assert_eq!(answer(&[step(LOAD, 12), returns]), Some(7));
+        assert_eq!(answer(&[step(BPF_LD | BPF_W | BPF_LEN, 0), returns]), Some(64));
+        for (operation, expected) in [
+            (BPF_ADD, 15),
+            (BPF_SUB, 9),
+            (BPF_MUL, 36),
+            (BPF_DIV, 4),
+            (BPF_AND, 0),
+            (BPF_OR, 15),
+            (BPF_XOR, 15),
+            (BPF_LSH, 96),
+            (BPF_RSH, 1),
+        ] {
+            let by_number = [step(BPF_LD, 12), step(BPF_ALU | operation, 3), returns];
+            assert_eq!(answer(&by_number), Some(expected), "{operation:#x}");
+            let by_x = [
+                step(BPF_LD, 3),
+                step(BPF_MISC | BPF_TAX, 0),
+                step(BPF_LD, 12),
+                step(BPF_ALU | operation | BPF_X, 0),
+                returns,
+            ];
+            assert_eq!(answer(&by_x), Some(expected), "{operation:#x}");
+        }
+        assert_eq!(answer(&[step(BPF_LD, 1), step(BPF_ALU | BPF_NEG, 0), returns]), Some(u32::MAX));
+        assert_eq!(answer(&[step(BPF_ALU | BPF_DIV | BPF_X, 0), returns]), Some(0));
+        let by_memory = [
+            step(BPF_LD, 9),
+            step(BPF_ST, 3),
+            step(BPF_LDX | BPF_MEM, 3),
+            step(BPF_STX, 4),
+            step(BPF_LD, 0),
+            step(BPF_LD | BPF_MEM, 4),
+            jump(BPF_JMP | BPF_JSET, 8, 1, 0),
+            KILL,
+            jump(BPF_JMP | BPF_JGT, 8, 1, 0),
+            KILL,
+            jump(BPF_JMP | BPF_JGE, 9, 0, 1),
+            step(BPF_JMP | BPF_JA, 1),
+            KILL,
+            step(BPF_LDX, 2),
+            step(BPF_MISC | BPF_TXA, 0),
+            returns,
+        ];
+        assert_eq!(answer(&by_memory), Some(2));
+        for none in
+            [&[][..], &[step(LOAD, 64), returns], &[step(LOAD, 1), returns], &[step(7 | 0x40, 0)]]
+        {
+            assert_eq!(answer(none), None);
+        }
+        assert_eq!(answer(&[step(BPF_JMP | BPF_JA, u32::MAX)]), None);
+    }
+}

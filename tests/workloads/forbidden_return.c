@@ -1,0 +1,76 @@
+/* A thread waits, and another one restricts the system calls of both: handlers cannot return any more
+ * (rt_sigreturn). Then both go on. Nobody has sent a signal. Once in each of so many children. */
+#define _GNU_SOURCE
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile unsigned long result;
+static void work(void) {
+    unsigned long value = 1;
+    for (int step = 0; step < 3000000; step++) value = value * 6364136223846793005UL + 1;
+    result = value;
+}
+
+static void restrict_all(void) {
+    static const int allowed[] = {SYS_read, SYS_write, SYS_exit_group, SYS_exit};
+    static struct sock_filter code[16];
+    struct sock_fprog program = {0, code};
+    unsigned short n = 0;
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
+        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
+        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    program.len = n;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program)) _exit(8);
+}
+
+static int to_waiter[2], from_waiter[2];
+static void *waiter(void *nothing) {
+    char byte;
+    work();
+    if (read(to_waiter[0], &byte, 1) != 1 || read(to_waiter[0], &byte, 1) != 1) _exit(9);
+    work();
+    if (write(from_waiter[1], &byte, 1) != 1) _exit(9);
+    for (;;) read(to_waiter[0], &byte, 1);
+    return nothing;
+}
+
+static void child(void) {
+    pthread_t thread;
+    char byte = 0;
+    if (pipe(to_waiter) || pipe(from_waiter)) _exit(9);
+    pthread_create(&thread, NULL, waiter, NULL);
+    work();
+    usleep(20000);
+    if (write(to_waiter[1], &byte, 1) != 1) _exit(9);
+    usleep(20000);
+    restrict_all();
+    work();
+    if (write(to_waiter[1], &byte, 1) != 1 || read(from_waiter[0], &byte, 1) != 1) _exit(9);
+    _exit(3);
+}
+
+int main(int count, char **arguments) {
+    int children = count > 1 ? atoi(arguments[1]) : 4;
+    for (int one = 0; one < children; one++) {
+        int status;
+        pid_t process = fork();
+        if (process == 0) child();
+        waitpid(process, &status, 0);
+        if (WIFSIGNALED(status)) printf("killed by %s\n", sigabbrev_np(WTERMSIG(status)));
+        else printf("%d\n", WEXITSTATUS(status));
+    }
+    return 0;
+}
