@@ -172,6 +172,16 @@ fn rates_are_of_the_time_that_was_not_paused() {
     assert_eq!(both.comparison.as_ref().unwrap().moments, Some(1_000_000_000));
 }
 
+/// What `leak` has may become less: 100 samples of 160 were given back.
+#[test]
+fn what_becomes_less_varies_as_what_becomes_more() {
+    let (more, less) = (reading(after(10, 100), false), reading(after(12, 0), false));
+    let both = compared(more, less, None).unwrap();
+    let comparison = both.comparison.as_ref().unwrap();
+    assert!(comparison.noise([160, 60]) > 0.0);
+    assert_eq!(comparison.noise([160, 60]).to_bits(), comparison.noise([60, 160]).to_bits());
+}
+
 #[test]
 fn a_reading_that_the_stages_refuse_is_told_of_in_the_header() {
     let mut viewer = live(Since::Start);

@@ -347,7 +347,8 @@ fn phases_are_told_with_what_they_cost() {
     let mut out = Vec::new();
     text::write(&profile, &places, true, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
-    let told = "\nPhases\n          180 ms, 20.0 ms  solve, from 1.50 s on\n         10.0 ms, 0 ms";
+    let told = "\nPhases\n          180 ms  solve, from 1.50 s on (20.0 ms of realtime)\n         10.0 ms  in no \
+                phase (0 ns of realtime)\n";
     assert!(text.contains(told), "{text}");
     let mut out = Vec::new();
     super::json::write(&profile, &places, &mut out).unwrap();

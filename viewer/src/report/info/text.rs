@@ -232,11 +232,16 @@ fn phases(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()>
         writeln!(out, "\nPhases")?;
     }
     for cost in costs {
-        let amounts = profile.metrics().zip(&cost.samples);
-        let amounts: Vec<String> =
-            amounts.map(|((_, metric), &samples)| amount(samples, metric, form)).collect();
-        let [first, others @ ..] = &amounts[..] else { continue };
-        let others: String = others.iter().map(|other| format!(", {other}")).collect();
+        let mut amounts = profile.metrics().zip(&cost.samples).map(|((_, metric), &samples)| {
+            (amount(samples, metric, form), printable(&metric.source))
+        });
+        let Some((first, _)) = amounts.next() else { continue };
+        let others: Vec<_> =
+            amounts.map(|(amount, source)| format!("{amount} of {source}")).collect();
+        let others = match others.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", others.join(", ")),
+        };
         let what = match &cost.name {
             Some(name) => {
                 let start = duration(cost.start_ns as f64, form);
@@ -244,7 +249,7 @@ fn phases(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()>
             }
             None => "in no phase".to_owned(),
         };
-        writeln!(out, "  {first:>14}{others}  {what}")?;
+        writeln!(out, "  {first:>14}  {what}{others}")?;
     }
     Ok(())
 }
