@@ -10,9 +10,9 @@ use clap::Args;
 use csprof_format::launch::control::RATE;
 use csprof_format::launch::{SampleSource, Trigger, Unit};
 
+use super::closing::tell;
 use super::event::{Asked, parse};
 use super::exit_code::{self, WrongUsage};
-use super::closing::tell;
 use super::snapshot::save_snapshot;
 use crate::launch::control::State;
 use crate::launch::output::Output;

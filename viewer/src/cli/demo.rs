@@ -11,10 +11,10 @@ use clap::Args;
 use nix::unistd::mkdtemp;
 
 use super::appearance::Appearance;
+use super::closing::{summary, tell};
 use super::exit_code;
 use super::notes::NotesFile;
 use super::open::read_profile;
-use super::closing::{summary, tell};
 use super::record::{Sampling, save};
 use super::screen;
 use super::settings::Settings;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use csprof_format::launch::{MAX_SOURCES, Refused, SampleSource, SampleSources};
-use csprof_format::profile::{GENERATED_CODE};
+use csprof_format::profile::GENERATED_CODE;
 use csprof_format::write;
 use nix::sys::signal::Signal;
 

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::exit_code;
 use super::closing::{resolve, summary, tell, told_of_cache};
+use super::exit_code;
 use crate::launch;
 use crate::launch::output::Output;
 use crate::print;

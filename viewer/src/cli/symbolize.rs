@@ -8,11 +8,11 @@ use clap::Args;
 use csprof_format::profile as saved;
 use csprof_format::write;
 
+use super::closing::{resolve, shown_path, tell, told_of_cache};
 use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{KeepSources, keep_sources, remove_sources};
 use super::live;
 use super::open::read_profile;
-use super::closing::{resolve, shown_path, tell, told_of_cache};
 use super::source_paths::SourcePaths;
 use crate::launch::output::Output;
 use crate::profile::Profile;
