@@ -182,8 +182,12 @@ pub fn notes(profile: &Profile, form: Form) -> Vec<Line> {
         "unsampled-threads",
         sum(|account| account.unsampled_threads),
         "threads that were not sampled: memory or a timer was refused (see ulimit -i, and the \
-         space in /dev/shm), or files for their events (ulimit -Hn), or the program made them by clone(2), unknown to the C library",
+         space in /dev/shm), or the program made them by clone(2), unknown to the C library",
     );
+    let unsampled = match profile.info.run.is_from_outside() {
+        true => (unsampled.0, unsampled.1, "threads that were not sampled: see the warnings"),
+        false => unsampled,
+    };
     let foreign = (
         "foreign-signals",
         sum(|account| account.foreign_signals),
