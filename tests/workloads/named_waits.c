@@ -71,13 +71,15 @@ NOINLINE void waits_with_limit(void) {
     sink++;
 }
 
+static long cpu_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 NOINLINE void computes(void) {
-    struct timespec begin, now;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    do {
+    for (long end = cpu_ns() + 2 * SOME.tv_nsec; cpu_ns() < end;)
         for (unsigned i = 0; i < 100000; i++) sink += i;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < 2 * SOME.tv_nsec);
 }
 
 int main(void) {

@@ -117,11 +117,16 @@ fn take(
             record.late += weight;
         }
     }
-    let counts_waits = source.is_some_and(|(kind, _)| kind.properties().counts_waits);
+    let waited_in = match source {
+        Some((kind, _)) if kind.properties().counts_waits => {
+            waited_in(context, time_ns(weight).unwrap_or(0), &mut thread.at_last_wait)
+        }
+        _ => None,
+    };
     let sample = Sample {
         registers: arch::registers(context),
         kind: FrameKind::Leaf,
-        waited_in: counts_waits.then(|| waited_in(context)).flatten(),
+        waited_in,
         stack: thread.stack.bounds,
         metric,
         weight,

@@ -1,30 +1,43 @@
 //! The system call in which an interrupted thread waited.
 //!
 //! There are three ways to be interrupted in a wait, and each leaves other registers behind:
-//! - the kernel has broken the call off and will make it [again](super::restart);
-//! - a wrapper has held the sample back until the wait was over, and lets it through;
+//! - the kernel has broken the call off, which it does where a thread waits and nowhere else: it
+//!   will be made [again](super::restart), or has failed with `EINTR`;
+//! - a wrapper has held the sample back until the call was over, and lets it through;
 //! - the call waited with a mask that held the sample back, and has just returned.
 //!
-//! What a thread did in a call that moves bytes as well is not known, and such a call is no wait
-//! here, unless it was broken off: the kernel does that where it waits alone.
+//! The last two may have found what they wait for, or copied it all the time. They are waits where
+//! the thread has waited since the sample before, and has run for less than half of the time that
+//! this one stands for.
 
 use super::restart::call_to_be_made_again;
 use crate::arch;
 use crate::modules::rules;
-use crate::sys;
+use crate::sys::{self, Usage};
 
 /// The calls that wait with a mask, and do nothing else.
 const MASKED: [i64; 4] =
     [libc::SYS_ppoll, libc::SYS_pselect6, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
 
-/// The number of the system call in which the thread waited, if it is known to have.
-pub(super) fn waited_in(context: &libc::ucontext_t) -> Option<u32> {
+/// The number of the system call in which the thread waited, if it is known to have. The sample
+/// stands for `sampled_ns`; `before` is what the thread had met at the one before, and becomes what
+/// it has met now.
+pub(super) fn waited_in(
+    context: &libc::ucontext_t,
+    sampled_ns: u64,
+    before: &mut Usage,
+) -> Option<u32> {
+    let now = sys::usage();
+    let before = core::mem::replace(before, now);
+    let ran_ns = now.cpu_ns.saturating_sub(before.cpu_ns);
+    let has_mostly_waited = now.waits != before.waits && ran_ns < sampled_ns / 2;
     if rules::is_wait(arch::pc(context)) {
-        return arch::held_wait(context);
+        return arch::held_wait(context).filter(|_| has_mostly_waited);
     }
     if let Some(number) = call_to_be_made_again(context) {
         return u32::try_from(number).ok();
     }
     let number = arch::returned_call(context, sys::probe_bytes)?;
-    MASKED.contains(&i64::from(number)).then_some(number)
+    let is_masked = MASKED.contains(&i64::from(number));
+    (is_masked && has_mostly_waited || arch::was_broken_off(context)).then_some(number)
 }

@@ -102,10 +102,14 @@ pub struct Usage {
     pub major_faults: u64,
     /// Times that it gave a processor up or lost it.
     pub switches: u64,
+    /// Of these, times that it waited.
+    pub waits: u64,
+    /// CPU time in nanoseconds, of whole microseconds.
+    pub cpu_ns: u64,
 }
 
 impl Usage {
-    /// The sum of what is 1 in `which`.
+    /// The sum of the events that are 1 in `which`.
     #[must_use]
     pub const fn of(&self, which: &Self) -> u64 {
         (self.minor_faults.wrapping_mul(which.minor_faults))
@@ -120,17 +124,22 @@ impl Usage {
 #[inline(never)]
 pub fn usage() -> Usage {
     const RUSAGE_THREAD: usize = 1;
-    // `struct rusage`, of which these are `ru_minflt`, `ru_majflt`, `ru_nvcsw` and `ru_nivcsw`.
+    // `struct rusage`: `ru_utime` and `ru_stime` in seconds and microseconds, and further on
+    // `ru_minflt`, `ru_majflt`, `ru_nvcsw` and `ru_nivcsw`.
     let mut words = [0u64; 18];
     const _: () = assert!(size_of::<libc::rusage>() == 18 * size_of::<u64>());
     // SAFETY: the kernel fills the live array, which has the size of a `struct rusage`.
     let _ = unsafe {
         call(libc::SYS_getrusage, [RUSAGE_THREAD, words.as_mut_ptr().addr(), 0, 0, 0, 0])
     };
+    let seconds = words[0].wrapping_add(words[2]);
+    let microseconds = words[1].wrapping_add(words[3]);
     Usage {
         minor_faults: words[8],
         major_faults: words[9],
         switches: words[16].saturating_add(words[17]),
+        waits: words[16],
+        cpu_ns: seconds.wrapping_mul(1_000_000_000).wrapping_add(microseconds.wrapping_mul(1000)),
     }
 }
 

@@ -387,7 +387,7 @@ fn costs(
 
 /// Whether a row stands for something with cost and a name.
 const fn is_function(kind: FrameKind) -> bool {
-    !matches!(kind, FrameKind::Root | FrameKind::Context | FrameKind::Partial | FrameKind::Wait)
+    !matches!(kind, FrameKind::Root | FrameKind::Context | FrameKind::Partial)
 }
 
 fn is_of(refined: &Refined, tree: &TopDown, id: RowId, frames: Option<&FrameSet>) -> bool {

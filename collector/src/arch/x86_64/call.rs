@@ -89,6 +89,11 @@ fn has_returned(context: &ucontext_t) -> bool {
     registers[libc::REG_RIP as usize] == registers[libc::REG_RCX as usize]
 }
 
+/// Whether the call that has returned has failed with `EINTR`.
+pub(crate) fn was_broken_off(context: &ucontext_t) -> bool {
+    context.uc_mcontext.gregs[libc::REG_RAX as usize] == -i64::from(libc::EINTR)
+}
+
 /// The system call in which a wrapper of shape `hold` has waited, that has just let samples
 /// through. The thread was interrupted in one.
 pub(crate) fn held_wait(context: &ucontext_t) -> Option<u32> {
