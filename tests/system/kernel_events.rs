@@ -112,7 +112,22 @@ fn a_sample_that_is_under_way_ends_no_process_whose_handlers_cannot_return() {
     let Some(run) = record(TEST, &workshop, &["context-switches@1"], &["./program", "4"]) else {
         return;
     };
-    assert_eq!(run.outcome.said(), "3\n3\n3\n3\n");
+    assert_eq!(run.outcome.said(), "3\n3\n3\n3\ndone\n");
+}
+
+/// The event is opened anew when its first period has ended.
+#[test]
+fn a_word_is_said_of_an_event_that_cannot_go_on() {
+    const TEST: &str = "event_no_files";
+    let workshop = workshop(TEST);
+    let words = ["./program", "no_files", "20000"];
+    // In one run of hundreds, the period ends before the program begins.
+    let is_told = || {
+        let run = record(TEST, &workshop, &["page-faults@50000"], &words)?;
+        Some(run.messages().contains("a thread is not sampled any more: error 24"))
+    };
+    let Some(is_told_at_once) = is_told() else { return };
+    assert!(is_told_at_once || is_told() == Some(true));
 }
 
 #[test]

@@ -72,5 +72,6 @@ int main(int count, char **arguments) {
         if (WIFSIGNALED(status)) printf("killed by %s\n", sigabbrev_np(WTERMSIG(status)));
         else printf("%d\n", WEXITSTATUS(status));
     }
+    puts("done");
     return 0;
 }

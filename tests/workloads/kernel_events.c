@@ -1,6 +1,7 @@
 /* Meets known numbers of events of the kernel's.
  *
  * few N, many 3 N: pages that are touched for the first time, one page fault each.
+ * no_files N: as these, with no file number left.
  * naps N: sleeps, one context switch each at least; says how many the process had.
  * threads N: 60 threads, each touching N pages.
  * children N: a child of fork, and a program by exec in another one, each touching N pages; the
@@ -131,6 +132,10 @@ int main(int argc, char **argv)
     if (!strcmp(what, "few")) {
         few(count);
     } else if (!strcmp(what, "faults")) {
+        few(count);
+        many(count);
+    } else if (!strcmp(what, "no_files")) {
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0});
         few(count);
         many(count);
     } else if (!strcmp(what, "naps")) {

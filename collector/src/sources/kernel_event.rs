@@ -13,6 +13,7 @@
 //! switches of the thread while it runs are subtracted. Of other events they are not known.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -38,6 +39,8 @@ pub(super) struct ThreadEvent {
     /// Times that the arena does not have yet, in nanoseconds: enabled and running.
     unnoted_ns: [u64; 2],
     throttled: bool,
+    /// Why it could not [go on](Self::go_on).
+    refused: Option<PerfError>,
 }
 
 /// What a thread knows of the present opening of its event.
@@ -172,7 +175,8 @@ impl ThreadEvent {
         handle.open_at_random()?;
         let opening = handle.shared.opening();
         let own = own(event);
-        Ok(Self { handle, own, opening, due: 0, unnoted_ns: [0; 2], throttled: false })
+        let (due, unnoted_ns, throttled, refused) = (0, [0; 2], false, None);
+        Ok(Self { handle, own, opening, due, unnoted_ns, throttled, refused })
     }
 
     pub(super) fn handle(&self) -> CounterHandle {
@@ -247,14 +251,19 @@ impl ThreadEvent {
         let (rest, period) = (self.opening.rest(self.handle.period), self.handle.period);
         // What came too early, for the collector had events of its own, waits for what is missing.
         let interval = if self.opening.accounted > 0 { period } else { period - rest };
-        // The kernel has just had it.
-        let _ = self.handle.open(rest, interval);
+        // The kernel has just had it; but the program may have no file number left.
+        self.refused = self.handle.open(rest, interval).err();
         self.opening = self.handle.shared.opening();
     }
 
     /// Times for which the thread had the event, and for which it was counted, in nanoseconds.
     pub(super) fn take_times_ns(&mut self) -> [u64; 2] {
         core::mem::take(&mut self.unnoted_ns)
+    }
+
+    /// Why it could not go on, if it could not.
+    pub(super) const fn refused(&self) -> Option<&PerfError> {
+        self.refused.as_ref()
     }
 
     /// Whether the kernel has held it up.
@@ -291,10 +300,7 @@ impl Object for CounterHandle {
             "an event that begins waits needs SIGTRAP, which the program uses: it is not sampled \
              from there on"
         } else {
-            return messages::warn_once(
-                Warning::EventNotRestarted,
-                &format!("a thread is not sampled any more: error {}", refused.0.0),
-            );
+            return messages::warn_once(Warning::EventNotRestarted, &not_any_more(&refused));
         };
         messages::warn_once(Warning::EventNotRestarted, why);
     }
@@ -310,6 +316,11 @@ impl Object for CounterHandle {
     fn forget(&self) {
         self.shared.counter.forget();
     }
+}
+
+/// What is said of an event that is not to be had again.
+pub(super) fn not_any_more(refused: &PerfError) -> String {
+    format!("a thread is not sampled any more: error {}", refused.0.0)
 }
 
 #[cfg(test)]

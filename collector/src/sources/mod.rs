@@ -212,6 +212,9 @@ impl Sources {
 
     /// Says what is to be said of a thread's events at its end. Setup side.
     pub fn tell(&mut self) {
+        if let Some(refused) = self.events().find_map(|(_, event)| event.refused()) {
+            messages::warn_once(Warning::EventNotRestarted, &kernel_event::not_any_more(refused));
+        }
         if self.events().any(|(_, event)| event.is_throttled()) {
             messages::warn_once(
                 Warning::Throttled,

@@ -70,7 +70,7 @@ pub const ALL: &[Hazard] = &[
         .by_two()
         .also(sampling_ends_with_a_word),
     Hazard::new("forbidden_return", &["cc -O2 -pthread -o program @forbidden_return.c"])
-        .says("3\n3\n3\n3\n")
+        .says("3\n3\n3\n3\ndone\n")
         .by_two()
         .also(sampling_ends_with_a_word),
     Hazard::new("forbidden_clock", &["cc -O2 -pthread -o program @forbidden_clock.c"])
