@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         ("sources.csprof", sample::of_sources()),
         ("times.csprof", sample::of_times()),
         ("phases.csprof", sample::of_phases()),
+        ("sums.csprof", sample::of_sums()),
     ];
     for (name, profile) in profiles {
         if let Err(error) = write::save_new(&profile, &Path::new(&folder).join(name)) {

@@ -2,8 +2,10 @@
 
 /// Files of another major version are not readable here.
 pub(crate) const MAJOR: u16 = 1;
-/// The minor version of a profile that names phases. Files of a later one are readable: blocks that
-/// this version does not know can be skipped.
+/// The minor version of a profile that is a sum over processes. Files of a later one are readable:
+/// blocks that this version does not know can be skipped.
+pub(crate) const MINOR_OF_SUMS: u16 = 8;
+/// The minor version of a profile that names phases, and is no sum.
 pub(crate) const MINOR_OF_PHASES: u16 = 7;
 /// The minor version of a profile that keeps when samples were taken, without these.
 pub(crate) const MINOR_OF_TIMES: u16 = 6;

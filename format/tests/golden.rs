@@ -79,6 +79,14 @@ fn version_1_7() {
     assert_eq!(file[0x0a], 7);
 }
 
+#[test]
+fn version_1_8() {
+    let file = golden("v1/sums.csprof");
+    let profile = read::read(&file).expect("version 1.8 is readable");
+    assert_eq!(profile, sample::of_sums());
+    assert_eq!(file[0x0a], 8);
+}
+
 /// Of one metric, the payloads are still those of version 1.0, bit for bit.
 #[test]
 fn one_metric_is_written_as_ever() {
