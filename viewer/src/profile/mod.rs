@@ -26,6 +26,7 @@ mod outline;
 mod passage;
 pub mod program_key;
 mod projection;
+pub mod reduce;
 mod shared;
 mod sides;
 mod times;
