@@ -36,17 +36,14 @@ pub struct SummedProcess {
     pub recorded: Vec<u64>,
 }
 
-/// How the cost of a node, of one metric, is spread over the ranks of a job. Ranks that have
-/// nothing of it are in no number here but the sums.
+/// How the inclusive cost of a node, of one metric, is spread over the ranks of a job. Ranks that
+/// have nothing of it are in no number here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spread {
     /// Number of the node, in a tree of a process without a rank.
     pub node: u32,
     /// Number of the metric among [all](Profile::metrics).
     pub metric: u8,
-    /// Whether it is the exclusive cost; else that of the node and all below it. Of a node without
-    /// children both are the same, and only the inclusive one is there.
-    pub is_exclusive: bool,
     /// What the ranks have.
     pub of: RankSums,
 }
@@ -54,8 +51,8 @@ pub struct Spread {
 impl Spread {
     /// What no two spreads have in common, and what they are ordered by.
     #[must_use]
-    pub const fn place(&self) -> (u32, u8, bool) {
-        (self.node, self.metric, self.is_exclusive)
+    pub const fn place(&self) -> (u32, u8) {
+        (self.node, self.metric)
     }
 }
 
@@ -150,6 +147,15 @@ impl Profile {
         self.summed_processes().filter_map(|summed| summed.process.rank).collect()
     }
 
+    /// How many processes were summed into this one; `None` for a process that is one, or a rank
+    /// that is kept apart.
+    #[must_use]
+    pub fn summed_into(&self, process: ProcessId) -> Option<usize> {
+        let is_of_sum = self.is_sum() && self.processes.get(process.index())?.rank.is_none();
+        let of_it = || self.summed_processes().filter(|summed| summed.into == process);
+        is_of_sum.then(|| of_it().count())
+    }
+
     /// Whether the processes that were summed are those that have their samples: each has all that
     /// its part is of, and one with a rank only what is of that rank.
     pub(crate) fn is_sum_sound(&self) -> bool {
@@ -206,8 +212,7 @@ impl Profile {
 pub(crate) struct SpreadColumns {
     /// Nodes since the row before; the number of the node in the first row.
     after: Vec<u32>,
-    /// Twice the number of the metric, and one more for exclusive cost.
-    of: Vec<u32>,
+    metric: Vec<u32>,
     ranks: Vec<u32>,
     sum: Vec<u64>,
     least: Vec<u64>,
@@ -221,9 +226,9 @@ impl SpreadColumns {
     pub(crate) fn new(spreads: &[Spread]) -> Self {
         let mut columns = Self::default();
         let mut before = 0;
-        for Spread { node, metric, is_exclusive, of } in spreads {
+        for Spread { node, metric, of } in spreads {
             columns.after.push(node.saturating_sub(before));
-            columns.of.push(2 * u32::from(*metric) + u32::from(*is_exclusive));
+            columns.metric.push((*metric).into());
             columns.ranks.push(of.ranks);
             columns.sum.push(of.sum);
             columns.least.push(of.least);
@@ -240,7 +245,7 @@ impl SpreadColumns {
         let count = self.after.len();
         let odd = |column| ErrorKind::Layout(Layout::Columns { column });
         for (column, length) in [
-            ("of", self.of.len()),
+            ("metric", self.metric.len()),
             ("ranks", self.ranks.len()),
             ("sum", self.sum.len()),
             ("least", self.least.len()),
@@ -256,11 +261,9 @@ impl SpreadColumns {
         let mut node = 0_u32;
         for (row, after) in self.after.into_iter().enumerate() {
             node = node.checked_add(after).ok_or(odd("after"))?;
-            let of = self.of[row];
             spreads.push(Spread {
                 node,
-                metric: u8::try_from(of / 2).map_err(|_| odd("of"))?,
-                is_exclusive: of % 2 == 1,
+                metric: u8::try_from(self.metric[row]).map_err(|_| odd("metric"))?,
                 of: RankSums {
                     ranks: self.ranks[row],
                     sum: self.sum[row],

@@ -151,11 +151,11 @@ fn sum(profile: &mut Profile, choices: &mut Choices) {
             continue;
         }
         for node in tree.first_node..tree.first_node + tree.node_count {
-            for (metric, is_exclusive) in (0..metrics as u8).flat_map(|n| [(n, false), (n, true)]) {
+            for metric in 0..metrics as u8 {
                 if choices.below(2) == 0 {
                     let rank = ranks[choices.below(ranks.len())];
                     let of = RankSums::of_rank(rank, choices.number().max(1));
-                    spreads.push(Spread { node, metric, is_exclusive, of });
+                    spreads.push(Spread { node, metric, of });
                 }
             }
         }

@@ -29,6 +29,7 @@ mod projection;
 pub mod reduce;
 mod shared;
 mod sides;
+mod spreads;
 mod times;
 
 pub use builder::NodesBuilder;
@@ -51,4 +52,5 @@ pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};
 pub(crate) use passage::is_collector;
 pub use shared::Shared;
+pub use spreads::Spreads;
 pub use times::{TimedSamples, Times, Window};

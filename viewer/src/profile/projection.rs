@@ -62,6 +62,7 @@ impl Profile {
             info.metric = info.further[further].metric.clone();
         }
         info.further.clear();
+        self.spreads = Spreads::default().into();
         self.times.project(metric.index());
         nodes.edges = std::iter::repeat_n(0, nodes.len()).collect();
         info.run.trampoline = false;

@@ -26,7 +26,8 @@ use csprof_format::ids::{FrameId, ThreadId};
 use csprof_format::profile::{self as saved, Metric, Process, RunInfo, ThreadShare};
 
 use self::paths::{Paths, RankCounts, TreeKey};
-use self::roles::{Group, Role, ThreadSums};
+pub(super) use self::roles::Role;
+use self::roles::{Group, ThreadSums};
 use self::tables::Tables;
 use super::merge::{Unmergeable, runs_of, sampled_by};
 
@@ -290,17 +291,9 @@ impl Reduction {
 
     /// Adds how the costs of another sum are spread.
     fn add_spreads(&mut self, part: &saved::Profile, nodes: &[u32], metrics: &[usize]) {
-        let mut has_children = vec![false; part.nodes.len()];
-        for (node, &parent) in part.nodes.parent.iter().enumerate() {
-            has_children[parent as usize] |= parent as usize != node;
-        }
         for spread in &part.spreads {
             let (node, metric) = (nodes[spread.node as usize], metrics[usize::from(spread.metric)]);
-            self.paths.spread_over(node, metric, spread.is_exclusive, &spread.of);
-            // All that it has is its own, there.
-            if !spread.is_exclusive && !has_children[spread.node as usize] {
-                self.paths.spread_over(node, metric, true, &spread.of);
-            }
+            self.paths.spread_over(node, metric, &spread.of);
         }
     }
 

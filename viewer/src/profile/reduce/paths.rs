@@ -27,7 +27,7 @@ pub(super) struct Paths {
     pub(super) roots: BTreeMap<TreeKey, u32>,
     /// Exclusive samples of each metric and then edges, of all that is not kept apart.
     counts: Vec<u64>,
-    /// Inclusive and exclusive cost of each metric, over all ranks.
+    /// Inclusive cost of each metric, over all ranks.
     spreads: Vec<RankSums>,
 }
 
@@ -101,7 +101,7 @@ impl Paths {
         self.parent.push(parent.unwrap_or(node));
         self.frame.push(frame);
         self.counts.resize(self.counts.len() + self.metrics + 1, 0);
-        self.spreads.resize(self.spreads.len() + 2 * self.metrics, RankSums::default());
+        self.spreads.resize(self.spreads.len() + self.metrics, RankSums::default());
         node
     }
 
@@ -117,24 +117,13 @@ impl Paths {
     }
 
     /// How a cost is spread over the ranks.
-    pub(super) fn spread(&self, node: u32, metric: usize, is_exclusive: bool) -> &RankSums {
-        &self.spreads[self.place(node, metric, is_exclusive)]
+    pub(super) fn spread(&self, node: u32, metric: usize) -> &RankSums {
+        &self.spreads[node as usize * self.metrics + metric]
     }
 
     /// Adds ranks to those that a cost is spread over.
-    pub(super) fn spread_over(
-        &mut self,
-        node: u32,
-        metric: usize,
-        is_exclusive: bool,
-        of: &RankSums,
-    ) {
-        let place = self.place(node, metric, is_exclusive);
-        self.spreads[place].add(of);
-    }
-
-    fn place(&self, node: u32, metric: usize, is_exclusive: bool) -> usize {
-        (node as usize * self.metrics + metric) * 2 + usize::from(is_exclusive)
+    pub(super) fn spread_over(&mut self, node: u32, metric: usize, of: &RankSums) {
+        self.spreads[node as usize * self.metrics + metric].add(of);
     }
 
     /// Where a rank may lead: nodes and metrics of which it has a tenth of all that it has. If
@@ -162,10 +151,7 @@ impl Paths {
                     *above = above.saturating_add(samples);
                 }
                 if is_new && samples > 0 {
-                    self.spread_over(node, metric, false, &RankSums::of_rank(rank, samples));
-                }
-                if is_new && own[metric] > 0 {
-                    self.spread_over(node, metric, true, &RankSums::of_rank(rank, own[metric]));
+                    self.spread_over(node, metric, &RankSums::of_rank(rank, samples));
                 }
             }
         }
@@ -183,7 +169,7 @@ impl Paths {
 
     /// Whether a rank has most of a node.
     pub(super) fn is_lead(&self, rank: u32, (node, metric): (u32, usize)) -> bool {
-        self.spread(node, metric, false).most_rank == rank
+        self.spread(node, metric).most_rank == rank
     }
 
     /// The children of every node, by the number that frames will have: the node's range in the

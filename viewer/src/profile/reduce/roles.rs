@@ -28,7 +28,7 @@ impl Group {
 /// What a thread is to its process. Threads of one role are summed: the main thread, and those of
 /// one name but for the numbers in it, as pools number their threads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Role {
+pub(in crate::profile) struct Role {
     /// Whether it is not the main thread, which comes first.
     pub(super) is_other: bool,
     /// Its name, with `*` in place of each number.
@@ -37,7 +37,7 @@ pub(super) struct Role {
 
 impl Role {
     /// That of a thread of this process.
-    pub(super) fn of(thread: &Thread, process: &Process) -> Self {
+    pub(in crate::profile) fn of(thread: &Thread, process: &Process) -> Self {
         Self { is_other: thread.tid != process.pid, name: numberless(&thread.name) }
     }
 }

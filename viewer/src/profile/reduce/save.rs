@@ -185,11 +185,9 @@ impl Order<'_> {
                 &list[first[node as usize] as usize..first[node as usize + 1] as usize];
             pending.extend(children.iter().rev());
             for (number, &metric) in (0..).zip(&self.metrics) {
-                for is_exclusive in [false, true] {
-                    let of = *paths.spread(node, metric, is_exclusive);
-                    if of.ranks > 0 && !(is_exclusive && children.is_empty()) {
-                        spreads.push(Spread { node: here, metric: number, is_exclusive, of });
-                    }
+                let of = *paths.spread(node, metric);
+                if of.ranks > 0 {
+                    spreads.push(Spread { node: here, metric: number, of });
                 }
             }
         }

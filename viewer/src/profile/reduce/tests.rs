@@ -57,9 +57,8 @@ fn name(profile: &saved::Profile, node: usize) -> &str {
 
 /// How the inclusive cost of a function is spread.
 fn spread(profile: &saved::Profile, of: &str) -> saved::RankSums {
-    let found = profile.spreads.iter().find(|spread| {
-        !spread.is_exclusive && name(profile, spread.node as usize) == of
-    });
+    let is_of = |spread: &&saved::Spread| name(profile, spread.node as usize) == of;
+    let found = profile.spreads.iter().find(is_of);
     found.unwrap_or_else(|| panic!("no {of}")).of
 }
 
