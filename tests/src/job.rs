@@ -115,7 +115,8 @@ impl Made {
                 command: command.clone(),
                 host: format!("node{}", rank / 4),
                 // Not in the order of the ranks.
-                start_unix_ns: 1_700_000_000_000_000_000 + u64::from(rank.wrapping_mul(7919) % 1009),
+                start_unix_ns: 1_700_000_000_000_000_000
+                    + u64::from(rank.wrapping_mul(7919) % 1009),
                 duration_ns: 2_000_000_000,
                 cpu_ns: 1_000_000_000,
                 exit: Exit::Status(0),

@@ -207,9 +207,10 @@ impl Merge {
     /// Says how a sum that no reader would take becomes smaller.
     fn with_remedy(&self, error: anyhow::Error, merged: &saved::Profile) -> anyhow::Error {
         use csprof_format::error::ErrorKind;
-        let is_too_large = error
-            .downcast_ref::<csprof_format::error::Error>()
-            .is_some_and(|error| matches!(error.kind(), ErrorKind::TooMuch { .. } | ErrorKind::Invalid(_)));
+        let is_too_large =
+            error.downcast_ref::<csprof_format::error::Error>().is_some_and(|error| {
+                matches!(error.kind(), ErrorKind::TooMuch { .. } | ErrorKind::Invalid(_))
+            });
         match is_too_large && merged.is_sum() && self.keep_ranks == Some(Keep::All) {
             true => anyhow::anyhow!("{error:#}; --keep-ranks top or none keeps less"),
             false => error,
@@ -228,16 +229,13 @@ impl Parts {
             Self::Apart(merger) => drop(merger.add(&name, part)?),
             Self::Sum(reduction) => reduction.add(&name, &part)?,
             Self::Held(held) => {
-                let ranks: Vec<BTreeSet<u32>> = held
-                    .iter()
-                    .map(|(_, part)| part)
-                    .chain([&part])
-                    .map(ranks_of)
-                    .collect();
+                let ranks: Vec<BTreeSet<u32>> =
+                    held.iter().map(|(_, part)| part).chain([&part]).map(ranks_of).collect();
                 let count: usize = ranks.iter().map(BTreeSet::len).sum();
                 let all: BTreeSet<u32> = ranks.iter().flatten().copied().collect();
                 let is_sum = part.is_sum();
-                let is_of_one_job = ranks.iter().all(|ranks| !ranks.is_empty()) && all.len() == count;
+                let is_of_one_job =
+                    ranks.iter().all(|ranks| !ranks.is_empty()) && all.len() == count;
                 held.push((name, part));
                 if is_sum || (is_of_one_job && count > FEW_RANKS && ranks.len() > 1) {
                     self.settle(Self::Sum(Box::new(Reduction::new(Keep::Top))))?;
@@ -336,6 +334,9 @@ mod tests {
         parts.add("a".to_owned(), of_ranks(1, &many[..32])).unwrap();
         parts.add("b".to_owned(), of_ranks(2, &many[32..])).unwrap();
         let error = parts.add("c".to_owned(), of_ranks(3, &[5])).unwrap_err().to_string();
-        assert!(error.contains("c: has rank 5, and so has a") && error.contains("--concat"), "{error}");
+        assert!(
+            error.contains("c: has rank 5, and so has a") && error.contains("--concat"),
+            "{error}"
+        );
     }
 }

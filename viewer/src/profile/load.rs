@@ -23,8 +23,8 @@ use csprof_format::profile as saved;
 use super::intern::Interner;
 use super::model::{address, module_name, text};
 use super::passage::{Passages, is_behind};
-use super::spreads::SpreadsOfMachine;
 use super::shared::Shared;
+use super::spreads::SpreadsOfMachine;
 use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream, Times};
 
 /// Calls of the collector's, one below the other, that are left out: it has a few.

@@ -4,7 +4,7 @@ use csprof_format::ids::ThreadId;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{Thread, ThreadShare};
 
-use super::{MetricRef, Profile};
+use super::{MetricRef, Profile, Spreads};
 
 impl Profile {
     /// The metric of this source, if the profile has it.

@@ -113,7 +113,8 @@ fn whole_of<'t>(saved: &saved::Profile, trees: &'t [Tree], tree: &Tree) -> Optio
     // The ranks of a program come after what they were summed into.
     let before = &saved.processes[..process.index()];
     let sum = before.iter().rposition(|process| process.rank.is_none())?;
-    let role = |tree: &Tree| Role::of(&saved.threads[tree.thread.index()], process_of(saved, tree.thread));
+    let role =
+        |tree: &Tree| Role::of(&saved.threads[tree.thread.index()], process_of(saved, tree.thread));
     let (own, phase) = (role(tree), saved.phase_of(tree.epoch));
     trees.iter().find(|whole| {
         saved.threads[whole.thread.index()].process.index() == sum

@@ -56,13 +56,13 @@ impl Sums {
         self.paths += 1;
         self.sum = self.sum.saturating_add(of.sum);
         self.most = [self.most[0].max(of.most), self.most[1].saturating_add(of.most)];
-        self.most_rank = Some(of.most_rank).filter(|rank| is_first || self.most_rank == Some(*rank));
+        self.most_rank =
+            Some(of.most_rank).filter(|rank| is_first || self.most_rank == Some(*rank));
         // A rank that has none has least.
         let least = Some(of).filter(|of| of.ranks == ranks).map(|of| (of.least, of.least_rank));
         self.least = self.least.saturating_add(least.map_or(0, |(samples, _)| samples));
-        self.least_rank = least
-            .map(|(_, rank)| rank)
-            .filter(|rank| is_first || self.least_rank == Some(*rank));
+        self.least_rank =
+            least.map(|(_, rank)| rank).filter(|rank| is_first || self.least_rank == Some(*rank));
         self.squares = of.squares;
     }
 
@@ -185,43 +185,4 @@ pub(super) fn value(bounds: [u64; 2], each: f64) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(paths: &[&[(u32, u64)]], ranks: u32) -> OfMetric {
-        let mut sums = Sums::default();
-        for path in paths {
-            let mut of = RankSums::default();
-            path.iter().for_each(|&(rank, samples)| of.add(&RankSums::of_rank(rank, samples)));
-            sums.add(&of, ranks);
-        }
-        sums.finish(ranks)
-    }
-
-    #[test]
-    fn of_one_path_all_is_known() {
-        let one = of(&[&[(0, 10), (1, 30), (2, 20)]], 3);
-        assert_eq!((one.most, one.most_rank, one.least), ([30; 2], Some(1), [10; 2]));
-        assert_eq!((one.mean(), one.imbalance()), (20.0, [30; 2]));
-        assert!((one.deviation().unwrap() - (200.0_f64 / 3.0).sqrt()).abs() < 1e-9);
-        // A rank without any has least.
-        let some = of(&[&[(0, 10), (1, 30)]], 4);
-        assert_eq!((some.least, some.mean(), some.imbalance()), ([0; 2], 10.0, [80; 2]));
-        let none = of(&[], 4);
-        assert_eq!((none.most, none.least, none.deviation()), ([0; 2], [0; 2], Some(0.0)));
-    }
-
-    #[test]
-    fn bounds_of_several_paths_hold() {
-        let same = of(&[&[(0, 1), (1, 9)], &[(0, 2), (1, 8)]], 2);
-        assert_eq!((same.most, same.most_rank, same.least), ([17; 2], Some(1), [3; 2]));
-        assert_eq!(same.deviation(), None);
-        let paths: [&[(u32, u64)]; 2] = [&[(0, 1), (1, 9), (2, 3)], &[(0, 7), (1, 2), (2, 5)]];
-        let other = of(&paths, 3);
-        let sums = [8, 11, 8];
-        assert_eq!(other.most_rank, None);
-        assert!(other.most[0] <= 11 && 11 <= other.most[1], "{other:?}");
-        assert!(other.least[0] <= 8 && 8 <= other.least[1], "{other:?}");
-        assert_eq!(other.sum, sums.iter().sum::<u64>());
-    }
-}
+mod tests;

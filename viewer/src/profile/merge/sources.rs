@@ -19,7 +19,12 @@ pub(in crate::profile) struct SourcesOfParts {
 
 impl SourcesOfParts {
     /// Adds those of a part, whose strings and modules are these in the merged profile.
-    pub(in crate::profile) fn add(&mut self, part: &[SourceFile], strings: &[StringId], modules: &[ModuleId]) {
+    pub(in crate::profile) fn add(
+        &mut self,
+        part: &[SourceFile],
+        strings: &[StringId],
+        modules: &[ModuleId],
+    ) {
         for file in part {
             let path = strings[file.path.index()];
             let of: BTreeSet<ModuleId> =

@@ -128,12 +128,7 @@ impl Paths {
 
     /// Where a rank may lead: nodes and metrics of which it has a tenth of all that it has. If
     /// `is_new`, its costs are added to what ranks have.
-    pub(super) fn leads(
-        &mut self,
-        rank: u32,
-        of: &RankCounts,
-        is_new: bool,
-    ) -> Vec<(u32, usize)> {
+    pub(super) fn leads(&mut self, rank: u32, of: &RankCounts, is_new: bool) -> Vec<(u32, usize)> {
         let metrics = self.metrics;
         let mut inclusive = vec![0_u64; of.nodes.len() * metrics];
         let mut totals = vec![0_u64; metrics];

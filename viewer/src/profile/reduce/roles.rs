@@ -126,9 +126,8 @@ impl ThreadSums {
         began_ns: u64,
         metrics: &[usize],
     ) -> (Thread, Vec<ThreadShare>) {
-        let sum = |of: fn(&ThreadShare) -> u64| {
-            self.shares.iter().map(of).fold(0, u64::saturating_add)
-        };
+        let sum =
+            |of: fn(&ThreadShare) -> u64| self.shares.iter().map(of).fold(0, u64::saturating_add);
         let lost = self.losses.iter().copied().fold(0, u64::saturating_add);
         let recorded = sum(|share| share.recorded);
         let thread = Thread {
@@ -168,7 +167,8 @@ pub(super) fn process_of(
     began_ns: u64,
 ) -> Process {
     let moment = |at: u64, began: u64| began.saturating_add(at).saturating_sub(began_ns);
-    let start = |&(process, began): &(&Process, u64)| (moment(process.start_ns, began), process.pid);
+    let start =
+        |&(process, began): &(&Process, u64)| (moment(process.start_ns, began), process.pid);
     let first = parts.iter().min_by_key(|part| start(part));
     let mut process = first.map_or_else(Process::default, |(process, _)| (*process).clone());
     process.rank = rank;

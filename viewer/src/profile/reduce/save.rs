@@ -66,7 +66,8 @@ impl Order<'_> {
         let Self { of, metrics, .. } = self;
         let mut written =
             Written { further: vec![Vec::new(); metrics.len() - 1], ..Written::default() };
-        let parts = || of.runs.iter().flat_map(|run| run.processes.iter().map(move |part| (run, part)));
+        let parts =
+            || of.runs.iter().flat_map(|run| run.processes.iter().map(move |part| (run, part)));
         let groups: BTreeSet<&Group> = parts().map(|(_, part)| &part.group).collect();
         let mut into: BTreeMap<(&Group, Option<u32>), ProcessId> = BTreeMap::new();
         let mut places = vec![u32::MAX; of.paths.len()];
@@ -88,7 +89,8 @@ impl Order<'_> {
                 let process = process_of(group, rank, &own, profile.run.start_unix_ns);
                 let id = ProcessId::from_index(profile.processes.len());
                 into.insert((group, rank), id);
-                let trees = self.trees(group, rank, &mut places, &mut written, &mut profile.spreads);
+                let trees =
+                    self.trees(group, rank, &mut places, &mut written, &mut profile.spreads);
                 self.save_process(profile, id, &process, (group, rank), trees);
                 profile.processes.push(process);
             }
@@ -140,8 +142,12 @@ impl Order<'_> {
         };
         // In pre-order, as the whole trees are, which were written before.
         let own = &self.of.apart[&rank].counts;
-        let mut nodes: Vec<(u32, u32, usize)> =
-            own.nodes.iter().enumerate().map(|(at, &node)| (places[node as usize], node, at)).collect();
+        let mut nodes: Vec<(u32, u32, usize)> = own
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(at, &node)| (places[node as usize], node, at))
+            .collect();
         nodes.sort_unstable();
         let mut trees = Vec::new();
         for (key, &root) in roots {
@@ -150,7 +156,8 @@ impl Order<'_> {
             if !is_there {
                 continue;
             }
-            let is_below = |&&(_, node, _): &&(u32, u32, usize)| paths.parent[node as usize] != node;
+            let is_below =
+                |&&(_, node, _): &&(u32, u32, usize)| paths.parent[node as usize] != node;
             let count = 1 + nodes[start + 1..].iter().take_while(is_below).count();
             let first = written.nodes.len();
             let tree = &nodes[start..start + count];
@@ -181,8 +188,7 @@ impl Order<'_> {
             places[node as usize] = here;
             let parent = places[paths.parent[node as usize] as usize];
             self.push(written, parent, node, paths.counts(node));
-            let children =
-                &list[first[node as usize] as usize..first[node as usize + 1] as usize];
+            let children = &list[first[node as usize] as usize..first[node as usize + 1] as usize];
             pending.extend(children.iter().rev());
             for (number, &metric) in (0..).zip(&self.metrics) {
                 let of = *paths.spread(node, metric);

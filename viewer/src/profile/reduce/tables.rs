@@ -77,8 +77,11 @@ pub(super) struct Tables {
 impl Tables {
     /// Adds those of a part, and says what number each of its frames has here.
     pub(super) fn add(&mut self, part: &saved::Profile) -> Vec<FrameId> {
-        let strings: Vec<StringId> =
-            part.strings.iter().map(|text| StringId(self.strings.number(Arc::clone(text)))).collect();
+        let strings: Vec<StringId> = part
+            .strings
+            .iter()
+            .map(|text| StringId(self.strings.number(Arc::clone(text))))
+            .collect();
         let file = |id: Option<StringId>| id.map(|id| strings[id.index()]);
         let modules = self.modules(part, &strings);
         let function = |of: &saved::Function| saved::Function {
@@ -120,9 +123,10 @@ impl Tables {
             let place = (frames[call.caller.index()], frames[call.callee.index()]);
             let via: Vec<FunctionId> =
                 call.via.iter().map(|function| functions[function.index()]).collect();
-            let is_better = self.tail_calls.get(&place).is_none_or(|present| {
-                self.compare_functions(present, &via) == Ordering::Less
-            });
+            let is_better = self
+                .tail_calls
+                .get(&place)
+                .is_none_or(|present| self.compare_functions(present, &via) == Ordering::Less);
             if is_better {
                 self.tail_calls.insert(place, via);
             }
@@ -151,7 +155,8 @@ impl Tables {
                 None => self.about_modules.push((path, symbols)),
                 Some(&(known, ref present)) => {
                     let worth = |of: &SymbolSource| (of.worth(), self.text_of(of));
-                    let best = if worth(&symbols) > worth(present) { symbols } else { present.clone() };
+                    let best =
+                        if worth(&symbols) > worth(present) { symbols } else { present.clone() };
                     let first = if self.text(path) < self.text(known) { path } else { known };
                     self.about_modules[id.index()] = (first, best);
                 }
@@ -227,7 +232,8 @@ impl Tables {
     }
 
     fn compare_functions(&self, one: &[FunctionId], other: &[FunctionId]) -> Ordering {
-        let content = |of: &[FunctionId]| -> Vec<_> { of.iter().map(|&id| self.function(id)).collect() };
+        let content =
+            |of: &[FunctionId]| -> Vec<_> { of.iter().map(|&id| self.function(id)).collect() };
         content(one).cmp(&content(other))
     }
 

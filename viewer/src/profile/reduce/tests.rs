@@ -23,9 +23,10 @@ fn reduced(keep: Keep, parts: &[saved::Profile]) -> saved::Profile {
 
 fn refused(parts: &[saved::Profile]) -> String {
     let mut reduction = Reduction::new(Keep::Top);
-    let errors = parts.iter().zip(["a", "b"]).filter_map(|(part, name)| {
-        reduction.add(name, part).err().map(|error| error.to_string())
-    });
+    let errors = parts
+        .iter()
+        .zip(["a", "b"])
+        .filter_map(|(part, name)| reduction.add(name, part).err().map(|error| error.to_string()));
     errors.collect()
 }
 
@@ -82,7 +83,10 @@ fn every_path_is_spread_as_the_job_was_made() {
         let late = spread(&profile, "kernel_5");
         assert_eq!((late.most_rank, late.most > LATE), (17, true));
         let waits = (0..job.ranks).map(|rank| (rank, job.wait(rank, busiest)));
-        assert_eq!(spread(&profile, "MPI_Barrier"), sums(waits.filter(|&(_, samples)| samples > 0)));
+        assert_eq!(
+            spread(&profile, "MPI_Barrier"),
+            sums(waits.filter(|&(_, samples)| samples > 0))
+        );
         let all = (0..job.ranks).map(|rank| (rank, busiest));
         assert_eq!(spread(&profile, "main"), sums(all));
         let own = spread(&profile, "report_3_1");

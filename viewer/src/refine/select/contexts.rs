@@ -117,9 +117,9 @@ impl<'r> Contexts<'r> {
     fn summed_rank(&self, predicate: &Predicate) -> Option<u32> {
         let info = &self.refined.profile.info;
         let is_meant: Box<dyn Fn(u32) -> bool> = match predicate {
-            Predicate::Numbered { ranges, .. } => Box::new(|rank| {
-                ranges.iter().any(|&(first, last)| (first..=last).contains(&rank))
-            }),
+            Predicate::Numbered { ranges, .. } => {
+                Box::new(|rank| ranges.iter().any(|&(first, last)| (first..=last).contains(&rank)))
+            }
             Predicate::Named { glob, .. } => {
                 let glob = Glob::new(glob);
                 Box::new(move |rank| glob.matches(&rank.to_string()))

@@ -187,14 +187,8 @@ pub(super) const PAGE: [Id; 6] =
     [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls];
 
 /// Over the ranks of a sum, in any medium.
-pub(super) const OVER_RANKS: [Id; 6] = [
-    Id::RankMean,
-    Id::RankMost,
-    Id::MostRank,
-    Id::RankLeast,
-    Id::RankImbalance,
-    Id::RankDeviation,
-];
+pub(super) const OVER_RANKS: [Id; 6] =
+    [Id::RankMean, Id::RankMost, Id::MostRank, Id::RankLeast, Id::RankImbalance, Id::RankDeviation];
 
 /// Of each derived metric, in any medium.
 pub(super) const DERIVED: [Id; 2] = [Id::Derived, Id::DerivedExclusive];
