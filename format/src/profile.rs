@@ -24,7 +24,7 @@ use crate::file_identity::FileIdentity;
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use crate::launch::{SourceKind, Trigger};
 pub use crate::source_file::{SourceDoubt, SourceFile, Stretch};
-pub use crate::sum::{RankSums, Spread, SummedProcess, SummedRun};
+pub use crate::spread::{RankSums, Spread};
 pub use crate::times::SampleTime;
 
 /// Most metrics that a profile may have.
@@ -207,6 +207,26 @@ pub struct MergedRun {
     pub info: RunInfo,
     /// How many processes it has: those after the processes of the runs before it.
     pub processes: u32,
+}
+
+/// A run of which there is a sum.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummedRun {
+    /// What was run. Times of its processes count from its own start.
+    pub info: RunInfo,
+    /// Its processes, as they were before they were summed.
+    pub processes: Vec<SummedProcess>,
+}
+
+/// A process that was summed into another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummedProcess {
+    /// What it was. `start_ns` and `end_ns` count from the start of its run.
+    pub process: Process,
+    /// The process of the profile that has its samples: of its rank alone, if that is kept apart.
+    pub into: ProcessId,
+    /// Samples recorded in its threads, of each metric.
+    pub recorded: Vec<u64>,
 }
 
 /// What was run, where and when.

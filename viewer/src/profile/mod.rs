@@ -27,6 +27,7 @@ mod passage;
 pub mod program_key;
 mod projection;
 pub mod reduce;
+mod role;
 mod shared;
 mod sides;
 mod spreads;

@@ -8,7 +8,7 @@
 //! Invariants: Σ samples, Σ edges and Σ of every loss are those of the parts together. The sum
 //! depends on which processes it is of, and not on the order in which they came, nor on which of
 //! them had been summed before: adding is associative and commutative, to the byte. So all is in
-//! integers, whatever is chosen among several is chosen by content, and tables are saved in the
+//! integers, what is chosen among several is chosen by content, and tables are saved in the
 //! order of their contents.
 
 mod paths;
@@ -26,10 +26,10 @@ use csprof_format::ids::{FrameId, ThreadId};
 use csprof_format::profile::{self as saved, Metric, Process, RunInfo, ThreadShare};
 
 use self::paths::{Paths, RankCounts, TreeKey};
-pub(super) use self::roles::Role;
 use self::roles::{Group, ThreadSums};
 use self::tables::Tables;
 use super::merge::{Unmergeable, runs_of, sampled_by};
+use super::role::Role;
 
 /// Which ranks are kept apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

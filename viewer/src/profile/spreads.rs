@@ -6,7 +6,7 @@
 use csprof_format::ids::ThreadId;
 use csprof_format::profile::{self as saved, RankSums, Tree};
 
-use super::reduce::Role;
+use super::role::Role;
 
 /// Stands for no place.
 const NONE: u32 = u32::MAX;
@@ -31,6 +31,12 @@ pub(super) struct SpreadsOfMachine {
 }
 
 impl Spreads {
+    /// Those of a profile of one metric and so many nodes, all of which are spread alike.
+    #[cfg(test)]
+    pub(crate) fn alike(ranks: u32, nodes: usize, of: RankSums) -> Self {
+        Self { ranks, metrics: 1, of_node: vec![0; nodes], sums: vec![of] }
+    }
+
     /// How many ranks the sum is of; 0 in profiles that are no sums.
     #[must_use]
     pub fn ranks(&self) -> u32 {

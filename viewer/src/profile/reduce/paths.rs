@@ -7,7 +7,8 @@ use csprof_format::ids::FrameId;
 use csprof_format::profile::{self as saved, RankSums};
 use rustc_hash::FxHashMap;
 
-use super::roles::{Group, Role};
+use super::super::role::Role;
+use super::roles::Group;
 
 /// What trees have in common that are one tree of a sum.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

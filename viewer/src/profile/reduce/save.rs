@@ -8,8 +8,9 @@ use csprof_format::profile::{
 };
 
 use super::super::merge::together;
+use super::super::role::Role;
 use super::paths::TreeKey;
-use super::roles::{Group, Role, ThreadSums, process_of};
+use super::roles::{Group, ThreadSums, process_of};
 use super::{Reduction, Run};
 
 /// Warnings of runs that a sum repeats.
