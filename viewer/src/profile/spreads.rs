@@ -71,10 +71,16 @@ impl SpreadsOfMachine {
         let ranks = u32::try_from(saved.summed_ranks().len()).unwrap_or(u32::MAX);
         let mut spreads = Spreads { ranks, metrics, ..Spreads::default() };
         let mut of_machine = vec![NONE; nodes.len()];
-        let mut places = 0;
+        // Of what is in no spread, such as the paths of a launcher, no rank has anything.
+        let mut places = 1;
+        spreads.sums.resize(metrics, RankSums::default());
+        for tree in trees.iter().filter(|tree| process_of(saved, tree.thread).rank.is_none()) {
+            let range = tree.first_node as usize..(tree.first_node + tree.node_count) as usize;
+            of_machine[range].fill(0);
+        }
         for spread in std::mem::take(&mut saved.spreads) {
             let place = &mut of_machine[spread.node as usize];
-            if *place == NONE {
+            if *place == 0 {
                 *place = places;
                 places += 1;
                 spreads.sums.resize(spreads.sums.len() + metrics, RankSums::default());

@@ -58,6 +58,31 @@ fn rows_are_spread_as_the_job_was_made() {
     }
 }
 
+/// What a launcher has is in no number of the ranks, also where it has the same functions.
+#[test]
+fn only_ranks_count() {
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let mut reduction = Reduction::new(Keep::Top);
+    for rank in 0..job.ranks {
+        reduction.add(&rank.to_string(), &job.rank(rank, job.busiest())).unwrap();
+    }
+    let mut launcher = job.rank(0, job.busiest());
+    launcher.run.start_unix_ns += 5000;
+    launcher.processes[0].rank = None;
+    launcher.processes[0].command = vec![b"mpirun".to_vec()];
+    reduction.add("launcher", &launcher).unwrap();
+    let refined = Refined::base(&Profile::from_saved(reduction.finish()));
+    let rows = flat(&refined, Sort::default());
+    let is_it = |row: &&crate::views::Row| {
+        &*refined.functions[row.function.index()].name == "kernel_3"
+    };
+    let row = rows.iter().find(is_it).unwrap();
+    let sum: u64 = (0..12).map(|rank| job.kernel(rank, 3)).sum();
+    assert_eq!(row.of(MetricRef::FIRST).inclusive, sum + job.kernel(0, 3));
+    let of = row.over_ranks.as_ref().unwrap().of(MetricRef::FIRST).unwrap();
+    assert_eq!((of.ranks, of.sum, of.most_rank), (12, sum, Some(7)));
+}
+
 /// Ranks that are not kept apart cannot be told from others, also among some that are.
 #[test]
 fn ranks_of_a_sum_are_exact_or_refused() {
