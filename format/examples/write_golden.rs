@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         ("times.csprof", sample::of_times()),
         ("phases.csprof", sample::of_phases()),
         ("outside.csprof", sample::of_outside()),
+        ("sums.csprof", sample::of_sums()),
     ];
     for (name, profile) in profiles {
         if let Err(error) = write::save_new(&profile, &Path::new(&folder).join(name)) {

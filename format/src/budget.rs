@@ -13,7 +13,7 @@ use crate::ids::FrameId;
 use crate::kind::BlockKind;
 use crate::profile::{
     Account, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, ModuleFile, Phase, Process,
-    Profile, SampleTime, SourceFile, TailCall, Thread, Tree,
+    Profile, SampleTime, SourceFile, Spread, SummedRun, TailCall, Thread, Tree,
 };
 use crate::violation::{Fault, Violation};
 
@@ -125,6 +125,9 @@ impl Budget {
             BlockKind::Sources => size_of::<SourceFile>(),
             BlockKind::Times => TIME as usize,
             BlockKind::Phases => size_of::<Phase>(),
+            BlockKind::SummedRuns => size_of::<SummedRun>(),
+            // As they are read, and as they are found by node.
+            BlockKind::Spreads => 2 * size_of::<Spread>(),
         };
         let decoded = u64::from(decoded);
         let contents = match kind {
@@ -137,7 +140,8 @@ impl Budget {
             | BlockKind::Loops
             | BlockKind::InLoops
             | BlockKind::Files
-            | BlockKind::Times => 0,
+            | BlockKind::Times
+            | BlockKind::Spreads => 0,
             BlockKind::Strings => decoded,
             // Text, modules of a byte or more, and stretches of two.
             BlockKind::Sources => decoded.saturating_mul(SOURCE),

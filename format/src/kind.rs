@@ -77,6 +77,10 @@ kinds! {
     Times = 21, "time", "times of samples";
     /// Epochs in phases.
     Phases = 22, "phase", "phases";
+    /// Runs that were summed.
+    SummedRuns = 23, "summed run", "summed runs";
+    /// How costs are spread over ranks.
+    Spreads = 24, "spread", "spreads";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -101,7 +105,7 @@ impl BlockKind {
         // that were merged, all that they measured; accounts only explain, the program's
         // structure only adds rows, files only serve to find more names, without its stages a
         // profile shows all frames, source files may be on the reader's machine, and nodes have
-        // all samples whenever they were taken, and epochs without the names of phases.
+        // all samples whenever they were taken, in whichever phase, and of whichever rank.
         !matches!(
             self,
             Self::Functions
@@ -116,6 +120,8 @@ impl BlockKind {
                 | Self::Sources
                 | Self::Times
                 | Self::Phases
+                | Self::SummedRuns
+                | Self::Spreads
         )
     }
 }

@@ -93,6 +93,10 @@ mod sections;
 #[cfg(feature = "saved")]
 pub mod source_file;
 #[cfg(feature = "saved")]
+pub mod spread;
+#[cfg(feature = "saved")]
+pub mod sum;
+#[cfg(feature = "saved")]
 pub mod times;
 #[cfg(feature = "saved")]
 pub mod validate;

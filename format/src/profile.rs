@@ -11,9 +11,9 @@
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
 //! profile is written and after one is read. [`RunInfo`], [`Metric`], [`ThreadShare`], [`Module`],
 //! [`Process`], [`Thread`], [`Epoch`], [`MergedRun`], [`Account`], [`Loop`], [`InLoop`],
-//! [`TailCall`], [`ModuleFile`], [`SourceFile`] and [`Phase`] are stored as they stand here, field
-//! by field: a change to one of them is a new version of its block, and needs a copy of the old
-//! type for old files.
+//! [`TailCall`], [`ModuleFile`], [`SourceFile`], [`Phase`] and [`SummedRun`] are stored as they stand
+//! here, field by field: a change to one of them is a new version of its block, and needs a copy of
+//! the old type for old files.
 
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ use crate::file_identity::FileIdentity;
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use crate::launch::{SourceKind, Trigger};
 pub use crate::source_file::{SourceDoubt, SourceFile, Stretch};
+pub use crate::spread::{RankSums, Spread};
 pub use crate::times::SampleTime;
 
 /// Most metrics that a profile may have.
@@ -92,6 +93,12 @@ pub struct Profile {
     pub times: Vec<SampleTime>,
     /// The epochs that are in a phase, in ascending order, none twice. Mostly empty.
     pub phases: Vec<Phase>,
+    /// The runs that were summed, if this is a [sum](crate::sum) over processes; then
+    /// [`Profile::run`] is about all of them, and there are no [`Profile::runs`].
+    pub summed: Vec<SummedRun>,
+    /// How the cost of the nodes of a sum is spread over ranks, ordered by
+    /// [place](Spread::place), no place twice.
+    pub spreads: Vec<Spread>,
 }
 
 impl Profile {
@@ -200,6 +207,26 @@ pub struct MergedRun {
     pub info: RunInfo,
     /// How many processes it has: those after the processes of the runs before it.
     pub processes: u32,
+}
+
+/// A run of which there is a sum.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummedRun {
+    /// What was run. Times of its processes count from its own start.
+    pub info: RunInfo,
+    /// Its processes, as they were before they were summed.
+    pub processes: Vec<SummedProcess>,
+}
+
+/// A process that was summed into another one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummedProcess {
+    /// What it was. `start_ns` and `end_ns` count from the start of its run.
+    pub process: Process,
+    /// The process of the profile that has its samples: of its rank alone, if that is kept apart.
+    pub into: ProcessId,
+    /// Samples recorded in its threads, of each metric.
+    pub recorded: Vec<u64>,
 }
 
 /// What was run, where and when.

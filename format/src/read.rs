@@ -24,6 +24,7 @@ use crate::sections::{
     End, FrameColumns, FunctionColumns, SiteColumns, Sparse, StringColumns, TimeColumns,
     TreeColumns, append_shares,
 };
+use crate::sum::SpreadColumns;
 use crate::validate::validate;
 
 /// Largest file that is read: 4 GiB.
@@ -322,6 +323,8 @@ impl Reader {
                 decode::<TimeColumns>(payload)?.append(&mut profile.times, &profile.trees)
             }
             BlockKind::Phases => rows(payload, &mut profile.phases),
+            BlockKind::SummedRuns => rows(payload, &mut profile.summed),
+            BlockKind::Spreads => decode::<SpreadColumns>(payload)?.append(&mut profile.spreads),
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -395,6 +398,8 @@ impl Reader {
             BlockKind::Sources => profile.sources.len(),
             BlockKind::Times => profile.times.len(),
             BlockKind::Phases => profile.phases.len(),
+            BlockKind::SummedRuns => profile.summed.len(),
+            BlockKind::Spreads => profile.spreads.len(),
         }
     }
 

@@ -18,7 +18,9 @@ use crate::loss::LossReason;
 use crate::profile::{Nodes, Profile, Sites, Structure, SymbolSource, ThreadShare};
 use crate::read::{Reader, load, scan};
 use crate::validate::{self, validate};
-use crate::version::{MINOR_OF_PHASES, MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_TIMES};
+use crate::version::{
+    MINOR_OF_PHASES, MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_SUMS, MINOR_OF_TIMES,
+};
 
 /// Stands for text that was lost.
 const LOST: &str = "[lost]";
@@ -48,6 +50,9 @@ pub struct Salvaged {
     pub lost_times: bool,
     /// Whether names of phases were dropped, or may have been where the file is cut off.
     pub lost_phases: bool,
+    /// Whether it was dropped how costs are spread over ranks, or may have been where the file is cut
+    /// off.
+    pub lost_ranks: bool,
     /// Whether more source files may have stood where the file is cut off.
     pub may_lack_sources: bool,
 }
@@ -73,6 +78,7 @@ impl fmt::Display for Salvaged {
         f.write_str(if self.lost_sources { ", lines of source files" } else { "" })?;
         f.write_str(if self.lost_times { ", times of samples" } else { "" })?;
         f.write_str(if self.lost_phases { ", names of phases" } else { "" })?;
+        f.write_str(if self.lost_ranks { ", what ranks have" } else { "" })?;
         f.write_str(" are lost")?;
         let is_unsure = self.may_lack_sources && !self.lost_sources;
         f.write_str(if is_unsure { ", lines of source files may be" } else { "" })?;
@@ -93,6 +99,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let had_sources = scan.header.minor >= MINOR_OF_SOURCES;
     let had_times = scan.header.minor >= MINOR_OF_TIMES;
     let had_phases = scan.header.minor >= MINOR_OF_PHASES;
+    let had_ranks = scan.header.minor >= MINOR_OF_SUMS;
     let mut reader = Reader::new(scan.header, bytes.len());
     let mut damage = None;
     let mut closed = Vec::new();
@@ -101,6 +108,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let mut lost_sources = false;
     let mut lost_times = false;
     let mut lost_phases = false;
+    let mut lost_ranks = false;
     for (index, block) in scan.blocks.iter().enumerate() {
         let kind = BlockKind::from_u16(block.header.kind);
         if kind.is_some_and(|kind| closed.contains(&kind)) {
@@ -117,6 +125,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         lost_sources |= kind == Some(BlockKind::Sources);
         lost_times |= kind == Some(BlockKind::Times);
         lost_phases |= kind == Some(BlockKind::Phases);
+        lost_ranks |= matches!(kind, Some(BlockKind::SummedRuns | BlockKind::Spreads));
         reader.cut(before.0, before.1);
         match kind {
             Some(kind @ (BlockKind::Strings | BlockKind::Nodes)) => closed.push(kind),
@@ -134,6 +143,8 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
                 | BlockKind::Sources
                 | BlockKind::Times
                 | BlockKind::Phases
+                | BlockKind::SummedRuns
+                | BlockKind::Spreads
                 | BlockKind::End,
             )
             | None => {}
@@ -192,6 +203,12 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         lost_phases = true;
         profile.phases.clear();
     }
+    // What is left of it would be of fewer ranks, and of nodes that may have lost samples.
+    lost_ranks |= damage.is_some() && (had_ranks && is_cut || validate::summed(&profile).is_err());
+    if lost_ranks {
+        profile.summed.clear();
+        profile.spreads.clear();
+    }
     // A part of it would say of other frames that they are in no loop.
     let structure_lost = is_cut || strings_lost || closed.contains(&BlockKind::Loops);
     let is_wrong = damage.is_some() && validate::structure(&profile).is_err();
@@ -214,6 +231,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         lost_sources,
         lost_times,
         lost_phases,
+        lost_ranks,
         may_lack_sources,
     };
     if salvaged.damage.is_some() {

@@ -3,7 +3,7 @@
 //! Run before a profile is written and after one is read, so that everything behind the reader
 //! may index tables by ids and add up columns without asking. Linear in the size of the profile;
 //! nothing is allocated and nothing recurses, but that the times of a tree's samples are put in
-//! order of their nodes.
+//! order of their nodes, and the ranks of a sum in that of their numbers.
 
 use crate::address::FrameKind;
 use crate::ids::{ModuleId, StringId, ThreadId};
@@ -34,7 +34,8 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
     stages(profile)?;
     sources(profile)?;
     times(profile)?;
-    phases(profile)
+    phases(profile)?;
+    summed(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -531,6 +532,21 @@ pub(crate) fn phases(profile: &Profile) -> Result<(), Violation> {
         return Err(broken(check.table, check.element, fault));
     }
     Ok(())
+}
+
+/// What was summed goes with what has the samples, and ranks can have what is said of them.
+pub(crate) fn summed(profile: &Profile) -> Result<(), Violation> {
+    let is_sound = match profile.summed.len() {
+        0 => profile.spreads.is_empty(),
+        _ => profile.runs.is_empty() && profile.is_sum_sound(),
+    };
+    if !is_sound {
+        return Err(broken(BlockKind::SummedRuns, 0, Fault::Summed));
+    }
+    match profile.unsound_spread() {
+        Some(element) => Err(broken(BlockKind::Spreads, element, Fault::Spread)),
+        None => Ok(()),
+    }
 }
 
 /// Source files are of paths and modules that there are, in order, and have the lines they tell of.

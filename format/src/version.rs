@@ -2,9 +2,11 @@
 
 /// Files of another major version are not readable here.
 pub(crate) const MAJOR: u16 = 1;
+/// The minor version of a profile that is a sum over processes. Files of a later one are readable:
+/// blocks that this version does not know can be skipped.
+pub(crate) const MINOR_OF_SUMS: u16 = 9;
 /// The minor version of a profile with reasons for losses or partial paths that only processes have
-/// which are sampled from outside. Files of a later one are readable: blocks that this version does
-/// not know can be skipped.
+/// which are sampled from outside, and that is no sum.
 pub(crate) const MINOR_OF_OUTSIDE: u16 = 8;
 /// The minor version of a profile that names phases, without these.
 pub(crate) const MINOR_OF_PHASES: u16 = 7;

@@ -117,6 +117,10 @@ pub enum Fault {
     Stage,
     /// The phase has no name, or too long a one.
     PhaseName,
+    /// Processes that were summed do not go with those that have their samples.
+    Summed,
+    /// The spread is out of order, of no node of a sum, or what no ranks can have.
+    Spread,
     /// The modules, stretches or text of a source file do not go together.
     Source,
     /// The tree has no nodes.
@@ -222,6 +226,10 @@ impl fmt::Display for Violation {
                 "has more than {MAX_STAGE} bytes, or is beyond the {MAX_STAGES} there may be"
             ),
             Fault::PhaseName => write!(f, "has no name of 1 to {MAX_PHASE} bytes"),
+            Fault::Summed => f.write_str("does not have the samples of the processes of the sum"),
+            Fault::Spread => {
+                f.write_str("is out of order, of no node of a sum, or what no ranks can have")
+            }
             Fault::Source => {
                 f.write_str("has modules or stretches of lines out of order, or lines without text")
             }

@@ -5,9 +5,9 @@ use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
     Account, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping,
-    MergedRun, Metric, Module, ModuleFile, Origin, Phase, Process, Profile, RunInfo, SampleTime,
-    Sites, SourceDoubt, SourceFile, SymbolSource, TailCall, Thread, ThreadAccount, ThreadShare,
-    Tree,
+    MergedRun, Metric, Module, ModuleFile, Origin, Phase, Process, Profile, RankSums, RunInfo,
+    SampleTime, Sites, SourceDoubt, SourceFile, Spread, SummedProcess, SummedRun, SymbolSource,
+    TailCall, Thread, ThreadAccount, ThreadShare, Tree,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -121,8 +121,47 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
                 let name = "p".repeat(choices.below(5));
                 profile.phases.extend((!name.is_empty()).then_some(Phase { epoch, name }));
             }
+            if choices.below(3) == 0 {
+                sum(&mut profile, &mut choices);
+            }
             profile
         })
+}
+
+/// Makes each process one that another was summed into.
+fn sum(profile: &mut Profile, choices: &mut Choices) {
+    profile.runs.clear();
+    let metrics = profile.further.len() + 1;
+    let processes = profile.processes.iter().enumerate().map(|(number, process)| {
+        let into = ProcessId::from_index(number);
+        let threads: Vec<ThreadId> = profile.threads_of(into).map(|(thread, _)| thread).collect();
+        let recorded = |metric| {
+            let shares = threads.iter().map(|&thread| profile.share(thread, metric).recorded);
+            shares.fold(0, u64::saturating_add)
+        };
+        let process = Process { rank: process.rank.or(Some(7)), ..process.clone() };
+        SummedProcess { process, into, recorded: (0..metrics).map(recorded).collect() }
+    });
+    let processes: Vec<SummedProcess> = processes.collect();
+    let ranks: Vec<u32> = processes.iter().filter_map(|summed| summed.process.rank).collect();
+    let mut spreads = Vec::new();
+    for tree in &profile.trees {
+        let process = profile.threads[tree.thread.index()].process;
+        if profile.processes[process.index()].rank.is_some() {
+            continue;
+        }
+        for node in tree.first_node..tree.first_node + tree.node_count {
+            for metric in 0..metrics as u8 {
+                if choices.below(2) == 0 {
+                    let rank = ranks[choices.below(ranks.len())];
+                    let of = RankSums::of_rank(rank, choices.number().max(1));
+                    spreads.push(Spread { node, metric, of });
+                }
+            }
+        }
+    }
+    profile.summed = vec![SummedRun { info: profile.run.clone(), processes }];
+    profile.spreads = spreads;
 }
 
 fn definitions(

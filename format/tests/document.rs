@@ -103,6 +103,8 @@ fn example() -> Profile {
         sources: Vec::new(),
         times: Vec::new(),
         phases: Vec::new(),
+        summed: Vec::new(),
+        spreads: Vec::new(),
     }
 }
 

@@ -87,6 +87,14 @@ fn version_1_8() {
     assert_eq!(file[0x0a], 8);
 }
 
+#[test]
+fn version_1_9() {
+    let file = golden("v1/sums.csprof");
+    let profile = read::read(&file).expect("version 1.9 is readable");
+    assert_eq!(profile, sample::of_sums());
+    assert_eq!(file[0x0a], 9);
+}
+
 /// Of one metric, the payloads are still those of version 1.0, bit for bit.
 #[test]
 fn one_metric_is_written_as_ever() {

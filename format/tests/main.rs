@@ -17,6 +17,7 @@ mod salvaged;
 mod sample;
 mod saved;
 mod sources;
+mod sums;
 mod surgery;
 mod times;
 

@@ -102,6 +102,18 @@ fn lost_stages_cost_nothing_else() {
 }
 
 #[test]
+fn lost_ranks_cost_nothing_else() {
+    for kind in [23, 24] {
+        let salvaged = damaged_of(&sample::of_sums(), kind);
+        assert!(!salvaged.profile.is_sum() && salvaged.profile.spreads.is_empty());
+        assert!(salvaged.to_string().contains("what ranks have are lost"), "{salvaged}");
+        assert_eq!((salvaged.lost_samples, salvaged.lost_symbols), (0, false));
+    }
+    // What is left of the samples is not what was summed.
+    assert!(!damaged_of(&sample::of_sums(), 12).profile.is_sum());
+}
+
+#[test]
 fn lost_phases_cost_nothing_else() {
     let salvaged = damaged_of(&sample::of_phases(), 22);
     assert!(salvaged.profile.phases.is_empty());

@@ -6,8 +6,9 @@ use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, Stri
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
     Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping, Metric,
-    Module, ModuleFile, Nodes, Origin, Phase, Process, Profile, RunInfo, SampleTime, Sites,
-    SourceDoubt, SourceFile, Stretch, Structure, SymbolSource, TailCall, Thread, ThreadShare, Tree,
+    Module, ModuleFile, Nodes, Origin, Phase, Process, Profile, RankSums, RunInfo, SampleTime,
+    Sites, SourceDoubt, SourceFile, Spread, Stretch, Structure, SummedProcess, SummedRun,
+    SymbolSource, TailCall, Thread, ThreadShare, Tree,
 };
 
 /// The same of two metrics: some of the samples are of elapsed time.
@@ -132,6 +133,33 @@ pub(crate) fn of_outside() -> Profile {
 pub(crate) fn of_phases() -> Profile {
     let phase = |epoch, name: &str| Phase { epoch: EpochId(epoch), name: name.to_owned() };
     Profile { phases: vec![phase(1, "größe"), phase(2, "solve \u{1b}")], ..profile() }
+}
+
+/// The same as a sum, of which rank 0 is kept apart.
+pub(crate) fn of_sums() -> Profile {
+    let profile = profile();
+    let process = |of: usize, rank, into, recorded| SummedProcess {
+        process: Process { rank: Some(rank), ..profile.processes[of].clone() },
+        into: ProcessId(into),
+        recorded: vec![recorded],
+    };
+    let processes = vec![process(0, 0, 0, 300), process(1, 7, 1, 30_000), process(1, 9, 1, 40_000)];
+    let of = RankSums {
+        ranks: 2,
+        sum: 70_000,
+        least: 30_000,
+        least_rank: 7,
+        most: 40_000,
+        most_rank: 9,
+        squares: 2_500_000_000,
+    };
+    let root = profile.trees[2].first_node;
+    let spread = |node| Spread { node, of, ..Spread::default() };
+    Profile {
+        summed: vec![SummedRun { info: profile.run.clone(), processes }],
+        spreads: vec![spread(root), spread(root + 1)],
+        ..profile
+    }
 }
 
 /// Figure 1 of the ICS'05 paper in spirit: `a` and `b` share the cost of `c`, which inlines `d`.
@@ -337,6 +365,8 @@ pub(crate) fn profile() -> Profile {
         sources: Vec::new(),
         times: Vec::new(),
         phases: Vec::new(),
+        summed: Vec::new(),
+        spreads: Vec::new(),
     }
 }
 

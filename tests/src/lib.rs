@@ -9,6 +9,7 @@
 //! hazard      a program that profilers stumble over, and its known answer
 //! hazards     the tables of them
 //! generator   random hazards, held against themselves alone
+//! job         the ranks of a made-up job, with what each costs on each path
 //! script      a real program of `tests/programs`, which says what it says alone
 //! paths       call paths as a report shows them, with their numbers
 //! installed   is a tool here? if not, the test says so and is skipped
@@ -30,6 +31,7 @@ pub mod generator;
 pub mod hazard;
 pub mod hazards;
 pub mod installed;
+pub mod job;
 pub mod modules;
 pub mod notes;
 pub mod paths;

@@ -70,6 +70,8 @@ mod programs;
 mod refinements;
 /// Several runs compared with several, and runs on more threads.
 mod runs;
+/// Jobs of many ranks as one profile.
+mod sums;
 /// Names that come after the run.
 mod symbolize;
 /// The viewer on a terminal, and what happens without one.

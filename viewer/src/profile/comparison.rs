@@ -166,6 +166,7 @@ impl Profile {
                 nodes: Nodes::default(),
                 streams: Shared::default(),
                 times: Shared::default(),
+                spreads: Shared::default(),
                 comparison: Some(Box::new(Comparison {
                     sides: [base, other],
                     first_other,

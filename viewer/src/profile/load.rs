@@ -24,6 +24,7 @@ use super::intern::Interner;
 use super::model::{address, module_name, text};
 use super::passage::{Passages, is_behind};
 use super::shared::Shared;
+use super::spreads::SpreadsOfMachine;
 use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream, Times, waits};
 
 /// Calls of the collector's, one below the other, that are left out: it has a few.
@@ -48,11 +49,13 @@ impl Profile {
         let times = std::mem::take(&mut saved.times);
         let mut structure = std::mem::take(&mut saved.structure);
         let passages = Passages::of(&saved);
+        let spreads = SpreadsOfMachine::taken(&mut saved, &trees, &machine);
         let further = saved.further.iter_mut();
         let further = further.map(|metric| std::mem::take(&mut metric.samples).into_iter());
         let further = further.map(Iterator::peekable).collect();
         let expansion = Expansion::of(&mut saved, &structure);
         let mut forest = Forest::new(machine, further, passages, &structure, expansion);
+        forest.spreads = spreads;
         forest.holders.resize(if times.is_empty() { 0 } else { forest.machine.len() }, 0);
         let mut streams = Vec::with_capacity(trees.len());
         for tree in &trees {
@@ -70,7 +73,7 @@ impl Profile {
                 nodes: first..node_count(&forest.nodes),
             });
         }
-        let Forest { nodes, interner, holders, .. } = forest;
+        let Forest { nodes, interner, holders, spreads, .. } = forest;
         let holder = |node: u32| holders.get(node as usize).copied().unwrap_or(0);
         let times = Times::loaded(&saved, &times, holder);
         // They are nodes now, and name functions of a table that is empty.
@@ -83,6 +86,7 @@ impl Profile {
             nodes: nodes.finish(),
             streams: streams.into(),
             times: times.into(),
+            spreads: spreads.map(SpreadsOfMachine::finish).unwrap_or_default().into(),
             comparison: None,
             derived: Shared::default(),
         }
@@ -105,6 +109,8 @@ struct Forest<'a> {
     nodes: NodesBuilder,
     /// The node that has the samples of each machine node; empty where nobody asks.
     holders: Vec<u32>,
+    /// How costs are spread over ranks, if that is known.
+    spreads: Option<SpreadsOfMachine>,
     /// How many machine nodes, up to this one, only pass a call on; at most [`MAX_PASSED`].
     passed: Vec<u8>,
     /// The parents of those.
@@ -127,6 +133,7 @@ impl<'a> Forest<'a> {
         Self {
             further,
             holders: Vec::new(),
+            spreads: None,
             passed: vec![0; machine.len()],
             parent_of_passed: HashMap::new(),
             back: machine.len() + MOST_BACK,
@@ -147,9 +154,20 @@ impl<'a> Forest<'a> {
             let end = nodes.end.min(nodes.start + TOGETHER);
             let together = nodes.start..end;
             self.frames.fetch(&self.machine.frame[together.clone()]);
-            together.for_each(|node| self.add(node));
+            for node in together {
+                self.add(node);
+                self.spread(node);
+            }
             nodes.start = end;
         }
+    }
+
+    /// Notes how the cost of the nodes is spread that a machine node stands for. What is directly
+    /// below the root has samples without a path, which are not all that is below.
+    fn spread(&mut self, node: usize) {
+        let Some(spreads) = &mut self.spreads else { return };
+        let end = self.nodes.len();
+        if self.machine.parent[node] == 0 { spreads.skip(end) } else { spreads.add(node, end) }
     }
 
     /// Adds what a machine node stands for. Its parent was added before.

@@ -25,10 +25,9 @@ use csprof_format::profile::{
     self as saved, FurtherMetric, MergedRun, Metric, ModuleFile, SymbolSource,
 };
 
-pub(super) use self::runs::runs_of;
-use self::runs::together;
+pub(super) use self::runs::{runs_of, together};
 pub use self::sources::CONFLICT;
-use self::sources::SourcesOfParts;
+pub(super) use self::sources::SourcesOfParts;
 pub use self::stages::CommonStages;
 
 /// Why profiles cannot be one.
@@ -106,7 +105,7 @@ type InLoop = (u32, u32);
 
 /// What makes a module the same in two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum ModuleKey {
+pub(super) enum ModuleKey {
     BuildId(Vec<u8>),
     /// Without a build id there is only the path to go by: which files ranks had, on machines of
     /// their own, does not compare. But two files in one part stay apart, by their number there.
@@ -154,6 +153,12 @@ impl Merger {
     /// # Errors
     /// If it does not agree with those before, or all are too many nodes for one profile.
     pub fn add(&mut self, name: &str, part: saved::Profile) -> Result<Renumbered, Unmergeable> {
+        if part.is_sum() && self.agreement == Agreement::SameMetrics {
+            return Err(Unmergeable(format!(
+                "{name}: is a sum over processes, and these runs are kept apart; csprof merge without \
+                 --concat adds to a sum"
+            )));
+        }
         self.agree(name, &part)?;
         let nodes = self.merged.nodes.len() as u64 + part.nodes.len() as u64;
         if nodes > self.most_nodes {
@@ -353,7 +358,7 @@ impl Merger {
     /// A module, which has this number among those of its path in its part.
     fn module(&mut self, module: &saved::Module, number: usize, strings: &[StringId]) -> ModuleId {
         let path = strings[module.path.index()];
-        let symbols = renamed(&module.symbols, strings);
+        let symbols = renamed(&module.symbols, |id| strings[id.index()]);
         let key = match &module.build_id[..] {
             [] => ModuleKey::Path(path, number),
             id => ModuleKey::BuildId(id.to_vec()),
@@ -591,8 +596,11 @@ fn shift(
     }
 }
 
-fn renamed(symbols: &SymbolSource, strings: &[StringId]) -> SymbolSource {
-    let text = |id: StringId| strings[id.index()];
+/// The same symbols, whose text has another number.
+pub(super) fn renamed(
+    symbols: &SymbolSource,
+    mut text: impl FnMut(StringId) -> StringId,
+) -> SymbolSource {
     match *symbols {
         SymbolSource::NotAsked => SymbolSource::NotAsked,
         SymbolSource::Dwarf(id) => SymbolSource::Dwarf(text(id)),
@@ -635,4 +643,4 @@ pub(super) fn sampled_by(metric: &Metric) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -26,8 +26,11 @@ mod outline;
 mod passage;
 pub mod program_key;
 mod projection;
+pub mod reduce;
+mod role;
 mod shared;
 mod sides;
+mod spreads;
 mod times;
 mod waits;
 
@@ -51,4 +54,5 @@ pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};
 pub(crate) use passage::is_collector;
 pub use shared::Shared;
+pub use spreads::Spreads;
 pub use times::{TimedSamples, Times, Window};

@@ -14,6 +14,7 @@ use super::metric::MetricRef;
 use super::name::is_same_name;
 use super::shared::Shared;
 use super::sides::Comparison;
+use super::spreads::Spreads;
 use super::times::Times;
 
 /// A profile, loaded and expanded. Clones share all tables and columns: a clone costs a few
@@ -34,6 +35,8 @@ pub struct Profile {
     pub streams: Shared<Vec<Stream>>,
     /// When samples were taken, where that was kept.
     pub times: Shared<Times>,
+    /// How costs are spread over ranks, if the profile is a sum over them.
+    pub spreads: Shared<Spreads>,
     /// What is compared with what, where two profiles were loaded to be compared; see there.
     pub comparison: Option<Box<Comparison>>,
     /// Formulas over the metrics, in the order of their columns. None is saved.

@@ -360,6 +360,7 @@ impl Builder {
             nodes: self.nodes.finish(),
             streams: self.streams.into(),
             times: Times::default().into(),
+            spreads: Shared::default(),
             comparison: None,
             derived: Shared::default(),
         }

@@ -4,7 +4,7 @@ use csprof_format::ids::ThreadId;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{FROM_OUTSIDE, Thread, ThreadShare};
 
-use super::{MetricRef, Profile};
+use super::{MetricRef, Profile, Spreads};
 
 impl Profile {
     /// The metric of this source, if the profile has it.
@@ -63,6 +63,7 @@ impl Profile {
             info.metric = info.further[further].metric.clone();
         }
         info.further.clear();
+        self.spreads = Spreads::default().into();
         self.times.project(metric.index());
         nodes.edges = std::iter::repeat_n(0, nodes.len()).collect();
         info.run.trampoline = false;

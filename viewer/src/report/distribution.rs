@@ -34,7 +34,9 @@ use super::{Measure, Options};
 use crate::refine::{Chain, Refined, Stopped, Watch};
 use crate::views::Cost;
 use crate::views::dimension::TIME;
-use crate::views::distribution::{Distribution, LACKS_TIMES, NO_PEERS, Over, RowSubject, UNKNOWN};
+use crate::views::distribution::{
+    Distribution, LACKS_TIMES, Over, RowSubject, UNKNOWN, why_no_peers,
+};
 use crate::views::number::{counted, percent};
 use crate::views::path::Path;
 use crate::views::printable::printable;
@@ -99,7 +101,7 @@ impl Report {
                     _ if wants_time && !refined.profile.times.are_kept() => NO_TIMES.to_owned(),
                     _ if wants_time && !refined.has_times() => NONE_HAS_TIME.to_owned(),
                     _ if wants_time => ONE_SLICE.to_owned(),
-                    true => NO_PEERS.to_owned(),
+                    true => why_no_peers(refined).to_owned(),
                     false => {
                         format!(
                             "there are no two peers of this kind; possible: {}",
@@ -166,7 +168,7 @@ pub fn text(
     let share = percent(whole, all);
     let row = format!("{} cost {}, {share}% of {word}", cost.name(), amount(whole));
     writeln!(out, "{}: {row}", printable(&name))?;
-    let Some(over) = report.over() else { return writeln!(out, "{NO_PEERS}") };
+    let Some(over) = report.over() else { return writeln!(out, "{}", why_no_peers(refined)) };
     let dimension = &over.dimension;
     let parts = over.parts(number, cost);
     let statistics = distribution.statistics(over, number, cost);

@@ -14,6 +14,7 @@ use crate::profile::{FrameKind, MetricRef, short_name};
 use crate::refine::Refined;
 use crate::views::columns::{Basis, Column, Id};
 use crate::views::cost_lines::coverage;
+use crate::views::distribution::why_no_peers;
 use crate::views::number::{Form, account, amount, count, counted, duration, percent};
 use crate::views::printable::{command_line, printable};
 use crate::views::strips::Strips;
@@ -51,6 +52,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     if options.spread {
         let line = match Strips::of(refined) {
             Some(strips) => format!("spread: over {} in their order", strips.whose(form)),
+            None if refined.profile.info.is_sum() => format!("spread: {}", why_no_peers(refined)),
             None => "spread: no two ranks, processes or threads do the same work".to_owned(),
         };
         writeln!(out, "{line}")?;
@@ -92,12 +94,14 @@ pub(super) fn heading(
         true => sampled(summary.recorded, &info.metric, form),
         false => counted(summary.recorded, "sample", form),
     };
-    write!(
-        out,
-        "{samples} on {} of {}",
-        counted(info.threads.len() as u64, "thread", form),
-        counted(info.processes.len() as u64, "process", form),
-    )?;
+    let (parts, processes) = match info.is_sum() {
+        true => (
+            counted(info.summed_ranks().len() as u64, "rank", form),
+            info.summed_processes().count(),
+        ),
+        false => (counted(info.threads.len() as u64, "thread", form), info.processes.len()),
+    };
+    write!(out, "{samples} on {parts} of {}", counted(processes as u64, "process", form))?;
     let elapsed = duration(info.run.duration_ns as f64, form);
     match info.run.duration_ns {
         _ if info.run.goes_on() => write!(out, ", while it runs, after {elapsed}")?,

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use csprof_format::ids::{ProcessId, ThreadId};
-use csprof_format::profile::{Process, Thread};
+use csprof_format::profile::{self as saved, Process, Thread};
 
 use super::number::{Form, counted};
 use super::peers::Peers;
@@ -176,12 +176,13 @@ pub fn all_contexts(
             Some((process, known, metrics.iter().map(of).collect::<Vec<u64>>(), threads))
         })
         .collect();
-    // The worst first: it is what the others wait for. Ranks of equal cost in their order.
+    // The worst first: it is what the others wait for. Ranks of equal cost in their order. Then what
+    // many were summed into.
     processes.sort_by_key(|(process, known, sums, _)| {
-        (side(*process), Reverse(sums[looked_at]), known.rank, *process)
+        let is_sum = info.summed_into(*process).is_some();
+        (side(*process), is_sum, Reverse(sums[looked_at]), known.rank, *process)
     });
     for (process, known, sums, threads) in processes {
-        let rank = known.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
         let side = match side(process) {
             None => "",
             Some(false) => "base: ",
@@ -198,7 +199,7 @@ pub fn all_contexts(
         list.push(Context {
             process,
             thread: None,
-            label: format!("{side}{rank}pid {} {name}", known.pid),
+            label: format!("{side}{} {name}", identity(info, process)),
             name,
             stage: stages.process(process),
             row: row(&sums),
@@ -228,6 +229,16 @@ pub fn all_contexts(
     }
     let of_peers: Vec<u64> = of_peers.into_values().collect();
     Ok((list, Imbalance { balance: Balance::of(&of_peers), ranks: peers.ranks }))
+}
+
+/// What a process is told by: `rank 3, pid 4711`, or `240 summed processes`.
+pub(super) fn identity(info: &saved::Profile, id: ProcessId) -> String {
+    if let Some(count) = info.summed_into(id) {
+        return counted(count as u64, "summed process", Form::Ascii);
+    }
+    let process = &info.processes[id.index()];
+    let rank = process.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
+    format!("{rank}pid {}", process.pid)
 }
 
 /// What is no function and has these samples of each metric.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use csprof_format::ids::{ProcessId, ThreadId};
 
-use super::contexts::Stages;
+use super::contexts::{Stages, identity};
 use super::number::{Form, counted};
 use super::pattern::literally;
 use super::peers::Peers;
@@ -274,6 +274,5 @@ fn of_time(refined: &Refined) -> Option<Dimension> {
 /// `rank 3, pid 4711 solver`
 fn process_label(refined: &Refined, process: ProcessId) -> Label {
     let known = &refined.profile.info.processes[process.index()];
-    let rank = known.rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
-    Label::new(&format!("{rank}pid {}", known.pid), &program(known))
+    Label::new(&identity(&refined.profile.info, process), &program(known))
 }

@@ -21,8 +21,18 @@ use crate::profile::{FrameKind, FunctionRef, MetricRef};
 use crate::refine::{Cancelled, Chain, Refined, Stopped, Watch, depth_first, in_width};
 
 /// Why there is no dimension.
-pub const NO_PEERS: &str = "there is nothing to compare: one rank or process, one thread and one \
+const NO_PEERS: &str = "there is nothing to compare: one rank or process, one thread and one \
                             epoch, or none that do the same work at one time";
+
+/// The same of a sum.
+const NO_PEERS_OF_SUM: &str = "there is nothing to compare: of the ranks of this sum not all are kept \
+                               apart; the columns over ranks are of all of them";
+
+/// Why there is no dimension in a forest.
+#[must_use]
+pub fn why_no_peers(refined: &Refined) -> &'static str {
+    if refined.profile.info.is_sum() { NO_PEERS_OF_SUM } else { NO_PEERS }
+}
 
 /// What the distribution is of.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,9 @@
 //! frames are below its outer ones: Hall's maximal nodes (IEEE TSE 1995). Exclusive cost and edge
 //! counts are additive and need no such care. Σ exclusive over all rows is what is shown.
 
+use std::sync::Arc;
+
+use super::over_ranks::OverRanks;
 use super::row::Row;
 use super::sort::Sort;
 use super::tally::{self, Tally};
@@ -24,9 +27,15 @@ pub fn flat(refined: &Refined, sort: Sort) -> Vec<Row> {
 pub(super) fn by_function(refined: &Refined, watch: &Watch<'_>) -> Result<Vec<Row>, Cancelled> {
     watch.begin(0, 1, tally::passes(refined), refined.node_count());
     let frame = &refined.frame[..];
-    let (rows, _) = in_width!(&refined.costs, costs => tally::rows(refined, costs, |added| {
+    let (mut rows, _) = in_width!(&refined.costs, costs => tally::rows(refined, costs, |added| {
         Tally::by_frame(refined, added, watch, |_, node, _| Some(frame[node]))
     }))?;
     watch.end();
+    if let Some(spreads) = refined.spreads() {
+        let mut made = OverRanks::of_functions(refined, spreads, watch)?;
+        for row in &mut rows {
+            row.over_ranks = made[row.function.index()].take().map(Arc::new);
+        }
+    }
     Ok(rows)
 }

@@ -25,6 +25,7 @@ pub mod measure;
 pub mod names;
 pub mod notes;
 pub mod number;
+pub mod over_ranks;
 pub mod path;
 pub(crate) mod pattern;
 pub mod peers;

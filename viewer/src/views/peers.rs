@@ -49,8 +49,11 @@ impl Peers {
             kept.add(stream, is_kept);
         }
         let work = Work::new(profile);
+        // In a sum, threads are of a role, and do different work.
+        let is_sum = info.is_sum();
         let candidates = info.threads.iter().enumerate().map(|(number, thread)| {
-            let group = kept.threads[number].then_some(thread.process.0 as usize)?;
+            let is_kept = kept.threads[number] && !is_sum;
+            let group = is_kept.then_some(thread.process.0 as usize)?;
             Some((group, Life::new(thread.start_ns, thread.end_ns)))
         });
         let of_thread = work.peers(&candidates.collect::<Vec<_>>(), |stream| stream.thread.index());
@@ -58,6 +61,8 @@ impl Peers {
         let of_process = match (&profile.comparison, ranks) {
             // Processes of two runs that are compared do not wait for each other.
             (Some(_), _) => vec![None; info.processes.len()],
+            // Some ranks of a job do not say how all differ.
+            _ if is_sum && !keeps_all_ranks(profile) => vec![None; info.processes.len()],
             (None, true) => of_ranks(profile, &kept.processes),
             (None, false) => of_programs(profile, &work, &kept.processes),
         };
@@ -81,8 +86,11 @@ impl Peers {
 /// is one the peers among its threads. At least 1: what has no peers works alone. O(nodes).
 #[must_use]
 pub fn workers(refined: &Refined) -> u32 {
-    let peers = Peers::of(refined);
     let info = &refined.profile.info;
+    if info.is_sum() {
+        return u32::try_from(info.summed_ranks().len()).unwrap_or(u32::MAX).max(1);
+    }
+    let peers = Peers::of(refined);
     // The peers that are processes, and the threads that are peers in each.
     let mut threads: BTreeMap<u32, u32> = BTreeMap::new();
     let mut elsewhere: BTreeMap<ProcessId, u32> = BTreeMap::new();
@@ -133,6 +141,16 @@ impl Kept {
         let processes = self.sampled.iter().enumerate();
         processes.filter(|(_, sampled)| !**sampled).map(|(n, _)| ProcessId::from_index(n))
     }
+}
+
+/// Whether each rank that a sum is of is kept apart.
+fn keeps_all_ranks(profile: &Profile) -> bool {
+    let mut ranks = profile.info.summed_ranks();
+    let has_ranks = !ranks.is_empty();
+    for process in &profile.info.processes {
+        process.rank.map(|rank| ranks.remove(&rank));
+    }
+    has_ranks && ranks.is_empty()
 }
 
 /// The context of a process, in no thread and no epoch.

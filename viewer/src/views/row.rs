@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::over_ranks::OverRanks;
 use crate::profile::{FrameKind, FrameRef, FunctionRef, MetricRef};
 use crate::refine::{Axis, Refined, WeightRef};
 
@@ -47,6 +48,8 @@ pub struct Row {
     pub weights: Weights,
     /// How its inclusive cost is spread over peers, where that was asked for.
     pub strip: Option<Arc<Strip>>,
+    /// How it is spread over the ranks of a sum, where that is known.
+    pub over_ranks: Option<Arc<OverRanks>>,
 }
 
 /// What a row has in one column: samples of one metric, and edges, on one part of the forest.
@@ -156,6 +159,7 @@ impl Row {
             has_children: false,
             weights: Weights::default(),
             strip: None,
+            over_ranks: None,
         }
     }
 

@@ -43,6 +43,7 @@ impl Sort {
         let taken = |row: &mut Row| Row {
             weights: mem::take(&mut row.weights),
             strip: row.strip.take(),
+            over_ranks: row.over_ranks.take(),
             ..*row
         };
         *rows = places.into_iter().map(|place| taken(&mut rows[place])).collect();

@@ -279,6 +279,7 @@ fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, 
             has_children: entry.kinds & CALLED != 0,
             weights: weights(refined, &sums, refined.knows_outermost()),
             strip: None,
+            over_ranks: None,
         }
     };
     let mut found = tallies[0].entries.iter().enumerate();

@@ -11,7 +11,9 @@
 //! first rows have all exclusive cost, and inclusive cost is that of the paths through a row.
 
 use core::ops::Range;
+use std::sync::Arc;
 
+use super::over_ranks::OverRanks;
 use super::row::Row;
 use super::sort::Sort;
 use super::strips::SharedStrips;
@@ -429,9 +431,14 @@ impl<D: Direction> RowTree<D> {
         let rows = &mut entries[first..];
         let mut until = vec![Until::default(); rows.len()];
         let mut sums = vec![Sums::default(); rows.len() * columns.len()];
+        let spreads = refined.spreads();
+        let mut outermost = vec![Vec::new(); if spreads.is_some() { rows.len() } else { 0 }];
         for (&member, &group) in members.iter().zip(group_of) {
             let group = group as usize;
             let addend = direction.addend(refined, member, &mut until[group]);
+            if let Some(nodes) = outermost.get_mut(group).filter(|_| addend.is_outermost) {
+                nodes.push(addend.node);
+            }
             let node = addend.node as usize;
             let edges = edges.of(node, refined.frames[refined.frame[node].index()].kind);
             let of_row = &mut sums[group * columns.len()..];
@@ -447,6 +454,10 @@ impl<D: Direction> RowTree<D> {
         let is_timed = !D::IS_NESTED || refined.knows_outermost();
         for (entry, sums) in rows.iter_mut().zip(sums.chunks(columns.len())) {
             entry.row.weights = weights(refined, sums, is_timed);
+        }
+        for (entry, nodes) in rows.iter_mut().zip(outermost) {
+            let made = spreads.and_then(|of| OverRanks::of_nodes(of, nodes.into_iter()));
+            entry.row.over_ranks = made.map(Arc::new);
         }
     }
 

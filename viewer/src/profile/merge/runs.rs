@@ -13,7 +13,7 @@ pub(in crate::profile) fn runs_of(part: &saved::Profile) -> Vec<u128> {
 }
 
 /// What is to be said of several runs as of one.
-pub(super) fn together(runs: &[MergedRun]) -> RunInfo {
+pub(in crate::profile) fn together(runs: &[MergedRun]) -> RunInfo {
     let infos = || runs.iter().map(|run| &run.info);
     let Some(first) = infos().next() else { return RunInfo::default() };
     let command = if infos().all(|info| info.command == first.command) {

@@ -13,13 +13,18 @@ pub const CONFLICT: &str = "source files: the profiles keep different versions o
 /// that keep it. Where parts keep different versions for one module, both stay, and whoever shows
 /// the file does not guess which is meant.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SourcesOfParts {
+pub(in crate::profile) struct SourcesOfParts {
     files: BTreeMap<(StringId, u64, u32), SourceFile>,
 }
 
 impl SourcesOfParts {
     /// Adds those of a part, whose strings and modules are these in the merged profile.
-    pub(super) fn add(&mut self, part: &[SourceFile], strings: &[StringId], modules: &[ModuleId]) {
+    pub(in crate::profile) fn add(
+        &mut self,
+        part: &[SourceFile],
+        strings: &[StringId],
+        modules: &[ModuleId],
+    ) {
         for file in part {
             let path = strings[file.path.index()];
             let of: BTreeSet<ModuleId> =
@@ -33,7 +38,7 @@ impl SourcesOfParts {
     }
 
     /// What is to be said of files that parts keep in different versions for one module.
-    pub(super) fn conflict(&self, strings: &[Arc<str>]) -> Option<String> {
+    pub(in crate::profile) fn conflict(&self, strings: &[Arc<str>]) -> Option<String> {
         let mut versions: BTreeMap<(StringId, ModuleId), u32> = BTreeMap::new();
         for file in self.files.values() {
             for module in &file.modules {
@@ -54,7 +59,7 @@ impl SourcesOfParts {
     }
 
     /// The files in their order.
-    pub(super) fn finish(self) -> Vec<SourceFile> {
+    pub(in crate::profile) fn finish(self) -> Vec<SourceFile> {
         self.files.into_values().collect()
     }
 }

@@ -12,7 +12,11 @@ use super::*;
 /// A run of `/opt/app` (with a build id) and `/opt/plain.so` (without): one process with this rank,
 /// one thread, and a node for each (levels up, offset, samples, edges). Offsets below 100 are in
 /// the app, and every tenth has no name.
-fn run(rank: u32, start: u64, nodes: &[(u32, u64, u64, u64)]) -> saved::Profile {
+pub(in crate::profile) fn run(
+    rank: u32,
+    start: u64,
+    nodes: &[(u32, u64, u64, u64)],
+) -> saved::Profile {
     let strings = ["/opt/app", "/opt/plain.so", "app.c"].map(Into::into).to_vec();
     let mut profile = saved::Profile {
         run: RunInfo {
@@ -80,7 +84,10 @@ fn run(rank: u32, start: u64, nodes: &[(u32, u64, u64, u64)]) -> saved::Profile 
 
 /// The same run with about a third of its samples of elapsed time, one of its losses, too; `first`
 /// are these, or those of CPU time.
-fn of_two_metrics(mut profile: saved::Profile, first: &str) -> saved::Profile {
+pub(in crate::profile) fn of_two_metrics(
+    mut profile: saved::Profile,
+    first: &str,
+) -> saved::Profile {
     let elapsed = saved::Metric { source: "realtime".into(), unit: "ns".into(), period: 9 };
     let (cpu, is_cpu) = (profile.metric.clone(), first == "cputime");
     let part = |samples: u64| if is_cpu { samples / 3 } else { samples - samples / 3 };
@@ -275,7 +282,7 @@ fn what_does_not_add_up_is_refused() {
 }
 
 /// Nodes of a run: (levels up, offset, samples, edges).
-fn nodes() -> impl Strategy<Value = Vec<(u32, u64, u64, u64)>> {
+pub(in crate::profile) fn nodes() -> impl Strategy<Value = Vec<(u32, u64, u64, u64)>> {
     let offset = prop_oneof![0..12_u64, 100..112_u64];
     prop::collection::vec((0..3_u32, offset, 0..9_u64, 0..9_u64), 0..20)
 }

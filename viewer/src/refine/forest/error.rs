@@ -32,6 +32,11 @@ pub enum Cause {
         /// Whether these stages left no sample at all.
         nothing_left: bool,
     },
+    /// It asks for a rank of which there is only the sum with others.
+    Summed {
+        /// The rank.
+        rank: u32,
+    },
     /// It asks for one side of a comparison, and nothing is compared.
     NotCompared,
     /// It asks for a metric that there is not.
@@ -97,6 +102,12 @@ impl fmt::Display for RefineError {
             Cause::Gone { among, nothing_left: false } => write!(
                 f,
                 "no {among} that the stages before leave matches {}; they took it out",
+                self.part
+            ),
+            Cause::Summed { rank } => write!(
+                f,
+                "`{}`: rank {rank} is in the sum and not kept apart; csprof merge --keep-ranks all keeps \
+                 each rank",
                 self.part
             ),
             Cause::NotCompared => write!(

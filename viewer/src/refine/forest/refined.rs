@@ -14,7 +14,7 @@ use super::timing::Timing;
 use super::workspace::{Table, Workspace};
 use crate::profile::{
     Column, Count, Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, MetricRef,
-    NodesBuilder, Profile, Stream, TimedSamples, Window,
+    NodesBuilder, Profile, Spreads, Stream, TimedSamples, Window,
 };
 use crate::refine::lang::syntax::Predicate;
 use crate::refine::pattern::names::Names;
@@ -315,6 +315,16 @@ impl Refined {
     #[must_use]
     pub(crate) fn within(&self, row: &TimedSamples, part: Window) -> u64 {
         self.timing.within(&self.profile, row, part)
+    }
+
+    /// How costs are spread over ranks, where that is known: of a sum whose paths are as they were
+    /// recorded.
+    #[must_use]
+    pub fn spreads(&self) -> Option<&Spreads> {
+        let is_as_recorded = self.outcomes.is_empty()
+            && self.parent.as_ptr() == self.profile.nodes.parent.as_ptr()
+            && self.shown_by_column.is_none();
+        Some(&*self.profile.spreads).filter(|spreads| is_as_recorded && spreads.ranks() > 0)
     }
 
     /// Memory of the columns of all nodes, in bytes, and what of it is the profile's. Where samples

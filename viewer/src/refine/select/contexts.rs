@@ -113,12 +113,35 @@ impl<'r> Contexts<'r> {
         self.names(stream, axis).iter().any(|name| glob.matches(name))
     }
 
+    /// The first rank that is meant and that a sum does not keep apart.
+    fn summed_rank(&self, predicate: &Predicate) -> Option<u32> {
+        let info = &self.refined.profile.info;
+        let is_meant: Box<dyn Fn(u32) -> bool> = match predicate {
+            Predicate::Numbered { ranges, .. } => {
+                Box::new(|rank| ranges.iter().any(|&(first, last)| (first..=last).contains(&rank)))
+            }
+            Predicate::Named { glob, .. } => {
+                let glob = Glob::new(glob);
+                Box::new(move |rank| glob.matches(&rank.to_string()))
+            }
+            _ => return None,
+        };
+        let kept: HashSet<u32> = info.processes.iter().filter_map(|process| process.rank).collect();
+        info.summed_ranks().into_iter().find(|rank| !kept.contains(rank) && is_meant(*rank))
+    }
+
     pub(crate) fn nodes(
         &self,
         axis: Axis,
         predicate: &Predicate,
         holds: impl Fn(&Stream) -> bool,
     ) -> Result<Bits, Unmatched> {
+        if axis == Axis::Rank
+            && let Some(rank) = self.summed_rank(predicate)
+        {
+            let cause = Cause::Summed { rank };
+            return Err(Unmatched { part: predicate.to_string(), cause });
+        }
         let mut set = Bits::none(self.refined.node_count());
         let mut found = false;
         for stream in self.refined.streams.iter().filter(|stream| holds(stream)) {

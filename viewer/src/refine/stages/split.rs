@@ -219,12 +219,14 @@ fn added(refined: &mut Refined, axis: Axis) -> Vec<Added> {
     // There may be as many numbers as streams, so they are not looked for in the tables.
     let mut places: HashMap<Option<u32>, usize> = HashMap::new();
     let mut functions: Vec<Function> = Vec::new();
+    let is_sum = refined.profile.info.is_sum();
     let contexts = Contexts::new(refined);
     let added = refined.streams.iter().zip(deepest).map(|(stream, context)| {
         let number = contexts.number(stream, axis);
         let place = *places.entry(number).or_insert_with(|| {
             let name = number.and_then(|number| contexts.called(number, axis));
-            let name = name.unwrap_or_else(|| "none".to_owned());
+            let is_sum = axis == Axis::Rank && is_sum;
+            let name = name.unwrap_or_else(|| if is_sum { "others" } else { "none" }.to_owned());
             functions.push(Function::named(format!("{}={name}", axis.name())));
             functions.len() - 1
         });

@@ -2,13 +2,14 @@
 
 #![expect(non_camel_case_types, reason = "an object has a type for each of its keys")]
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use csprof_format::ids::{EpochId, ModuleId, ThreadId};
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Exit, Mapping, MergedRun, Metric, Module, Origin, Process, SourceDoubt, SourceFile,
-    SymbolSource, ThreadAccount, ThreadShare,
+    self as saved, Account, Exit, Mapping, MergedRun, Metric, Module, Origin, Process, SourceDoubt,
+    SourceFile, SymbolSource, ThreadAccount, ThreadShare,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -99,6 +100,9 @@ pub fn write(profile: &Profile, places: &Places, out: &mut impl Write) -> io::Re
         // The runs of a merged profile, in the order of their processes; absent for one run.
         #[serde(flatten)]
         runs: (!runs.is_empty()).then(|| object! { runs: runs }),
+        // What a sum is of; absent for other profiles.
+        #[serde(flatten)]
+        sum: info.is_sum().then(|| object! { sum: sum(info) }),
         // Why there are no samples, where there are none.
         no_samples_because: why_no_samples(profile, Form::Unicode),
         // The files of sets of frames, with the sets that count from each.
@@ -291,6 +295,16 @@ fn losses_of(counters: &[u64]) -> Map<String, Value> {
 
 fn by_key(reasons: &[Reason]) -> Map<String, Value> {
     reasons.iter().map(|reason| (reason.key.clone(), json!(reason.samples))).collect()
+}
+
+fn sum(info: &saved::Profile) -> impl Serialize {
+    object! {
+        ranks: info.summed_ranks().len(),
+        processes: info.summed_processes().count(),
+        runs: info.summed.len(),
+        // The ranks that are kept apart.
+        kept: info.processes.iter().filter_map(|process| process.rank).collect::<BTreeSet<_>>(),
+    }
 }
 
 fn merged_run(run: &MergedRun) -> impl Serialize {

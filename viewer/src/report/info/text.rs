@@ -1,6 +1,7 @@
 //! Information for people, with the reason for everything that is missing.
 
 use core::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use csprof_format::ids::{EpochId, ProcessId, ThreadId};
@@ -24,6 +25,9 @@ const THREADS_LISTED: usize = 8;
 
 /// Processes that the text lists.
 const PROCESSES_LISTED: usize = 40;
+
+/// Ranks that are kept apart, and that the text lists.
+const RANKS_LISTED: usize = 16;
 
 /// Load modules that the text lists for one epoch or for lack of symbols.
 const MODULES_LISTED: usize = 20;
@@ -124,10 +128,35 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
         about.retain(|fact| !fact.is_empty());
         fact("run", format!("{}: {}", command_line(&info.command), about.join(", ")));
     }
+    if profile.info.is_sum() {
+        fact("sum", sum_of(profile, form));
+    }
     for (name, value) in facts {
         writeln!(out, "{name:<14}{value}")?;
     }
     Ok(())
+}
+
+/// What a sum is of, and which of its ranks are kept apart.
+fn sum_of(profile: &Profile, form: Form) -> String {
+    let info = &profile.info;
+    let kept: BTreeSet<u32> = info.processes.iter().filter_map(|process| process.rank).collect();
+    let named: Vec<String> = kept.iter().take(RANKS_LISTED).map(u32::to_string).collect();
+    let more = match kept.len().saturating_sub(RANKS_LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let ranks = info.summed_ranks().len();
+    let kept = match named.is_empty() {
+        true => "none".to_owned(),
+        false => format!("{}{more}", named.join(", ")),
+    };
+    format!(
+        "of {} in {} of {}; kept apart: {kept}",
+        counted(ranks as u64, "rank", form),
+        counted(info.summed_processes().count() as u64, "process", form),
+        counted(info.summed.len() as u64, "run", form)
+    )
 }
 
 fn ended(run: &RunInfo) -> String {
@@ -273,7 +302,13 @@ fn write_process(
     let info = &profile.info;
     let rank = process.rank.map_or(String::new(), |rank| format!(" (rank {rank})"));
     let command = command_line(&process.command);
-    writeln!(out, "\nProcess {}{rank}: {command}", process.pid)?;
+    match info.summed_into(ProcessId::from_index(number)) {
+        Some(count) => {
+            let summed = counted(count as u64, "summed process", form);
+            writeln!(out, "\n{summed}: {command}")?;
+        }
+        None => writeln!(out, "\nProcess {}{rank}: {command}", process.pid)?,
+    }
     let forked = if process.origin == Origin::Fork { "forked; " } else { "" };
     let samples = cost_lines::process(profile, number, form);
     writeln!(out, "  {forked}{}; {samples}", ended_process(process))?;

@@ -165,13 +165,15 @@ pub enum Unit {
     Strip,
     /// What a formula makes of them.
     Derived,
+    /// Cost of one metric of some rank of a sum, or over its ranks.
+    OverRanks,
 }
 
 impl Unit {
     /// Whether each of several metrics has such a column.
     #[must_use]
     pub const fn is_of_metric(self) -> bool {
-        matches!(self, Self::Cost | Self::Share)
+        matches!(self, Self::Cost | Self::Share | Self::OverRanks)
     }
 
     /// Whether it says nothing where no row has edges.
@@ -429,11 +431,17 @@ impl<'r> Basis<'r> {
         self.refined.profile.comparison.as_ref().is_some_and(|of| of.has_several_runs())
     }
 
-    /// Whether there is such a column, of those that not all comparisons have.
+    /// Whether the profile is a sum over ranks.
+    pub(super) fn is_sum(&self) -> bool {
+        self.refined.profile.spreads.ranks() > 0
+    }
+
+    /// Whether there is such a column, of those that not all profiles have.
     pub(super) fn has(&self, id: Id) -> bool {
         match id {
             Id::Expected | Id::LossShare => self.is_scaled(),
             Id::Low | Id::High => self.has_several_runs(),
+            _ if id.definition().unit == Unit::OverRanks => self.is_sum(),
             Id::Rate => self.moments().is_some(),
             // What was there before is on both sides.
             Id::Growth | Id::Noise | Id::EdgesOfBoth => self.moments().is_none(),

@@ -9,9 +9,11 @@ use super::column::{At, Definition, Heading, Lines, Medium, Order, Tone, Unit, Z
 use super::explain;
 use super::lists::Id;
 use crate::profile::comparison::{BASE, OTHER, Scale};
+use crate::profile::derived::{Shown, Value};
 use crate::profile::{FrameKind, Function};
 use crate::views::measure::Measure;
 use crate::views::number::Form;
+use crate::views::over_ranks::{self, OfMetric};
 use crate::views::printable::printable;
 use crate::views::row::{Cost, Edges};
 use crate::views::strip::CELLS;
@@ -19,7 +21,7 @@ use crate::views::summary::are_all_of_time;
 use crate::views::verdict;
 
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
-pub static DEFINITIONS: [Definition; 46] = [
+pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Inclusive,
         key: "inclusive",
@@ -489,6 +491,64 @@ pub static DEFINITIONS: [Definition; 46] = [
         help: "A derived metric, of exclusive costs",
         ..DERIVED
     },
+    Definition {
+        id: Id::RankMean,
+        key: "rank_mean",
+        heading: |of| of.over_ranks("rank mean"),
+        value: |at| at.over_ranks(|of, each| Some(Value::exact(of.mean() * each))),
+        order: Order::By("rank-mean"),
+        help: "Of a sum: mean of the inclusive cost over all ranks",
+        ..OVER_RANKS
+    },
+    Definition {
+        id: Id::RankMost,
+        key: "rank_max",
+        heading: |of| of.over_ranks("rank max"),
+        value: |at| at.over_ranks(|of, each| Some(over_ranks::value(of.most, each))),
+        order: Order::By("rank-max"),
+        help: "Of a sum: inclusive cost of the rank with most",
+        ..OVER_RANKS
+    },
+    Definition {
+        id: Id::MostRank,
+        key: "max_rank",
+        heading: |of| of.over_ranks("max rank"),
+        value: |at| match at.of_ranks().and_then(|of| of.most_rank) {
+            Some(rank) => Cell::Count(rank.into()),
+            None => Cell::Nothing,
+        },
+        order: Order::None,
+        help: "Of a sum: the rank with most",
+        width: 8,
+        ..OVER_RANKS
+    },
+    Definition {
+        id: Id::RankLeast,
+        key: "rank_min",
+        heading: |of| of.over_ranks("rank min"),
+        value: |at| at.over_ranks(|of, each| Some(over_ranks::value(of.least, each))),
+        order: Order::By("rank-min"),
+        help: "Of a sum: inclusive cost of the rank with least",
+        ..OVER_RANKS
+    },
+    Definition {
+        id: Id::RankImbalance,
+        key: "rank_imbalance",
+        heading: |of| of.over_ranks("imbalance"),
+        value: |at| at.over_ranks(|of, each| Some(over_ranks::value(of.imbalance(), each))),
+        order: Order::By("rank-imbalance"),
+        help: "Of a sum: what all ranks could wait for the one with most",
+        ..OVER_RANKS
+    },
+    Definition {
+        id: Id::RankDeviation,
+        key: "rank_deviation",
+        heading: |of| of.over_ranks("rank sd"),
+        value: |at| at.over_ranks(|of, each| Some(Value::exact(of.deviation()? * each))),
+        order: Order::By("rank-deviation"),
+        help: "Of a sum: standard deviation of the inclusive cost over all ranks",
+        ..OVER_RANKS
+    },
 ];
 
 /// What most columns have alike.
@@ -525,6 +585,10 @@ const SHARE: Definition =
 
 /// What costs of comparisons have alike.
 const SIDE: Definition = Definition { lines: Lines::OfBoth, unit: Unit::Compared, ..COLUMN };
+
+/// What columns over the ranks of a sum have alike.
+const OVER_RANKS: Definition =
+    Definition { unit: Unit::OverRanks, explain: explain::over_ranks, ..COLUMN };
 
 /// What tells one process or thread from another.
 const fn fact(
@@ -563,7 +627,7 @@ const _: () = {
         assert!(DEFINITIONS[number].id as usize == number);
         number += 1;
     }
-    assert!(DEFINITIONS.len() == Id::DerivedExclusive as usize + 1);
+    assert!(DEFINITIONS.len() == Id::RankDeviation as usize + 1);
 };
 
 fn text(text: Option<&str>) -> Cell<'_> {
@@ -598,6 +662,27 @@ fn edges_of_side<'r>(at: &At<'r>, side: usize) -> Cell<'r> {
     Cell::Edges(if at.edges_compare() { edges() } else { Edges::None })
 }
 
+impl<'r> At<'r> {
+    /// How the inclusive cost of the row is spread over the ranks of a sum, of the column's metric.
+    pub(super) fn of_ranks(&self) -> Option<&'r OfMetric> {
+        self.row.over_ranks.as_ref()?.of(self.number())
+    }
+
+    /// A cost over ranks; it is given how much of the unit that is shown a sample is.
+    fn over_ranks(&self, value: impl Fn(&OfMetric, f64) -> Option<Value>) -> Cell<'r> {
+        let (measure, metric) = (self.basis.measure, self.metric());
+        let shown = match measure {
+            Measure::Source if metric.is_time() => Shown::Time,
+            Measure::Source if metric.unit == "bytes" => Shown::Bytes,
+            _ => Shown::Number,
+        };
+        match self.of_ranks().and_then(|of| value(of, measure.of(1, metric) as f64)) {
+            Some(value) => Cell::Derived { value, shown },
+            None => Cell::Nothing,
+        }
+    }
+}
+
 /// The word for a kind of frame. Code without a name was called like any other.
 fn kind(kind: FrameKind) -> &'static str {
     match kind {
@@ -627,6 +712,17 @@ impl<'r> Heading<'r> {
         let comparison = self.basis.refined.profile.comparison.as_ref();
         let is_share = comparison.is_some_and(|comparison| comparison.scale == Scale::Share);
         self.basis.medium == Medium::Page && is_share
+    }
+
+    /// What a column over ranks is called, with the metric where that is not looked at.
+    fn over_ranks(&self, name: &'static str) -> Cow<'r, str> {
+        match self.column.metric {
+            Some(metric) => {
+                let source = printable(&self.basis.refined.source_of(metric).source);
+                format!("{source} {name}").into()
+            }
+            None => name.into(),
+        }
     }
 
     /// What a derived metric is called.

@@ -488,6 +488,24 @@ pub(super) fn spread(at: &At<'_>, _: About) -> Explanation {
     )]
 }
 
+/// What the number over ranks is, or why there is none.
+pub(super) fn over_ranks(at: &At<'_>, _: About) -> Explanation {
+    let form = at.basis.form;
+    let ranks = match at.basis.refined.profile.spreads.ranks() {
+        0 => return Vec::new(),
+        ranks => counted(ranks.into(), "rank", form),
+    };
+    let cell = at.column.value(at.basis, at.row);
+    let said = match (cell, at.of_ranks()) {
+        (Cell::Nothing, None) => "not known: a sum says it of paths that are as they were \
+                                  recorded, without refinement"
+            .to_owned(),
+        (Cell::Nothing, Some(_)) => "not known: the row is of several paths".to_owned(),
+        (cell, _) => format!("{} of {ranks}", cell.text(form)),
+    };
+    vec![pair(&heading(at), said)]
+}
+
 /// The formula, and what it makes of the costs of the row.
 pub(super) fn derived(at: &At<'_>, _: About) -> Explanation {
     let Some(derived) = at.derived() else { return Vec::new() };

@@ -101,6 +101,18 @@ pub enum Id {
     Derived,
     /// What it makes of exclusive ones.
     DerivedExclusive,
+    /// Mean of the inclusive cost over the ranks of a sum.
+    RankMean,
+    /// That of the rank with most.
+    RankMost,
+    /// This rank.
+    MostRank,
+    /// That of the rank with least.
+    RankLeast,
+    /// By how much they differ.
+    RankImbalance,
+    /// Their standard deviation.
+    RankDeviation,
 }
 
 /// Which metrics have a column on a screen.
@@ -113,10 +125,13 @@ pub(super) enum Whose {
 }
 
 /// On a screen, in the order of what matters most.
-pub(super) const SCREEN: [(Whose, Id); 12] = [
+pub(super) const SCREEN: [(Whose, Id); 15] = [
     (Whose::LookedAt, Id::Inclusive),
     (Whose::LookedAt, Id::Bar),
     (Whose::LookedAt, Id::Percent),
+    (Whose::LookedAt, Id::RankImbalance),
+    (Whose::LookedAt, Id::MostRank),
+    (Whose::LookedAt, Id::RankMost),
     (Whose::LookedAt, Id::ExclusivePercent),
     (Whose::Others, Id::Inclusive),
     (Whose::LookedAt, Id::Derived),
@@ -129,7 +144,7 @@ pub(super) const SCREEN: [(Whose, Id); 12] = [
 ];
 
 /// What columns of a screen are called where they are chosen.
-pub const NAMES: [(&str, Id); 15] = [
+pub const NAMES: [(&str, Id); 21] = [
     ("time", Id::Inclusive),
     ("percent", Id::Percent),
     ("excl-percent", Id::ExclusivePercent),
@@ -145,6 +160,12 @@ pub const NAMES: [(&str, Id); 15] = [
     ("line", Id::Line),
     ("derived", Id::Derived),
     ("excl-derived", Id::DerivedExclusive),
+    ("rank-mean", Id::RankMean),
+    ("rank-max", Id::RankMost),
+    ("max-rank", Id::MostRank),
+    ("rank-min", Id::RankLeast),
+    ("rank-imbalance", Id::RankImbalance),
+    ("rank-deviation", Id::RankDeviation),
 ];
 
 /// Of lines of a source file and of instructions, beside these, in the order of what matters most.
@@ -164,6 +185,10 @@ pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
 /// On a page, from left to right; each other metric then has those of one metric.
 pub(super) const PAGE: [Id; 6] =
     [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls];
+
+/// Over the ranks of a sum, in any medium.
+pub(super) const OVER_RANKS: [Id; 6] =
+    [Id::RankMean, Id::RankMost, Id::MostRank, Id::RankLeast, Id::RankImbalance, Id::RankDeviation];
 
 /// Of each derived metric, in any medium.
 pub(super) const DERIVED: [Id; 2] = [Id::Derived, Id::DerivedExclusive];

@@ -50,7 +50,7 @@ impl Basis<'_> {
                 lists::MOMENTS_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec()
             }
             Lines::OfBoth => lists::COMPARED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec(),
-            _ => lists::SCREEN.to_vec(),
+            _ => lists::SCREEN.into_iter().filter(|&(_, id)| self.has(id)).collect(),
         };
         // The name is what the rows are.
         let is_name = |id: Id| matches!(id, Id::Function | Id::FunctionOfBoth);
@@ -135,7 +135,8 @@ impl Basis<'_> {
         let of_each = |metric| of_metric(&lists::PAGE, metric);
         let looked_at = lists::PAGE.map(|id| Column::of(id, None));
         let spread = self.spread.then_some(Column::of(Id::Spread, None));
-        let looked_at = looked_at.into_iter().chain(spread);
+        let looked_at = looked_at.into_iter().chain(spread).chain(self.over_ranks(None));
+        let of_each = |metric| of_each(metric).chain(self.over_ranks(Some(metric)));
         looked_at.chain(self.others().flat_map(of_each)).chain(self.of_derived(2)).collect()
     }
 
@@ -153,6 +154,7 @@ impl Basis<'_> {
             return [words, self.on_screen(cost), Vec::new()];
         }
         let mut costs: Vec<_> = of_units(|unit| unit.is_of_metric() || unit == Unit::Strip);
+        costs.retain(|column| self.has(column.id));
         costs.extend(self.of_derived(2));
         [words, costs, of_units(Unit::is_of_edges)]
     }
@@ -169,7 +171,8 @@ impl Basis<'_> {
         }
         let of_addresses = if self.addresses { &lists::OF_ADDRESSES[..] } else { &[] };
         let spread = if self.spread { &[Id::Spread][..] } else { &[] };
-        self.with_metrics(&[&lists::MACHINE[..], of_addresses, spread].concat(), 2)
+        let over_ranks = if self.is_sum() { &lists::OVER_RANKS[..] } else { &[] };
+        self.with_metrics(&[&lists::MACHINE[..], of_addresses, spread, over_ranks].concat(), 2)
     }
 
     /// The columns of processes and threads, from left to right.
@@ -196,6 +199,12 @@ impl Basis<'_> {
         let of_each = metrics.flat_map(|metric| of_metric(columns, metric));
         let own = columns.iter().map(|&id| Column::of(id, None)).collect();
         [own, of_each.collect(), self.of_derived(of_derived).collect()]
+    }
+
+    /// The columns over the ranks of a sum, of a metric.
+    fn over_ranks(&self, metric: Option<MetricRef>) -> impl Iterator<Item = Column> + use<> {
+        let of = if self.is_sum() { &lists::OVER_RANKS[..] } else { &[] };
+        of.iter().map(move |&id| Column::of(id, metric))
     }
 
     /// The first so many columns of each derived metric.
@@ -302,6 +311,7 @@ impl Column {
         let derived = || basis.refined.profile.derived.get(self.derived.index());
         match self.definition().unit {
             Unit::Edges => true,
+            Unit::OverRanks => self.id != Id::MostRank,
             Unit::Derived => derived().is_some_and(Derived::has_edges),
             _ => false,
         }

@@ -2,7 +2,7 @@
 
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{FrameId, StringId};
-use csprof_format::profile::{Frame, SymbolSource};
+use csprof_format::profile::{Frame, RankSums, SymbolSource};
 
 use super::{
     About, AnyRow, Basis, Cell, Column, DEFINITIONS, Definition, Id, Lines, Medium, Order, Plain,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::profile::comparison::{Scaling, ScalingKind};
 use crate::profile::derived::{DerivedRef, Wanted};
-use crate::profile::{self, FrameRef, MetricRef, Profile, from_outline};
+use crate::profile::{self, FrameRef, MetricRef, Profile, Spreads, from_outline};
 use crate::refine::{Axis, Refined, Watch};
 use crate::views::contexts::contexts;
 use crate::views::flat::flat;
@@ -40,6 +40,8 @@ fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
     let at = profile::Frame { site: Some(FrameId(0)), file: Some(file), line: 7, ..one.frames[1] };
     one.frames[1] = at;
     one.derive(&Wanted::parse("twice = 2 * cputime").unwrap()).unwrap();
+    // Others are of sums.
+    one.spreads = Spreads::alike(3, one.nodes.len(), RankSums::of_rank(7, 90)).into();
     let mut both = Profile::compared(("base", base), ("other", other), &[]).unwrap();
     // Some columns are of runs on more threads alone.
     both.comparison.as_mut().unwrap().scaling =

@@ -9,7 +9,7 @@ use super::super::super::scene::Scene;
 use super::{COST, Distributed, ENTRY, FACT, SHARE, Shown};
 use crate::tui::view::View;
 use crate::views::Cost;
-use crate::views::distribution::{LACKS_TIMES, NO_PEERS, RowSubject, UNKNOWN};
+use crate::views::distribution::{LACKS_TIMES, RowSubject, UNKNOWN, why_no_peers};
 use crate::views::measure::Measure;
 use crate::views::number::{amount, percent};
 use crate::views::strip::{character, greatest, what_each_shows};
@@ -99,7 +99,7 @@ impl Distributed {
                  of each run shows its distribution"
                     .into()
             }
-            Some(_) => NO_PEERS.into(),
+            Some(_) => why_no_peers(&scene.refined).into(),
         }
     }
 

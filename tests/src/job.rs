@@ -1,0 +1,191 @@
+//! Jobs that are made up, always the same: as many ranks as wanted, of which it is known what each
+//! costs on each path.
+//!
+//! ```text
+//! main
+//!   step_0                  16 kernels below each step
+//!     kernel_0              common paths; a late rank has LATE more on one of them
+//!     …
+//!   report                  what only this rank does
+//!     report_3_0
+//!   MPI_Barrier             for as long as the rank with most was busy longer
+//! ```
+//!
+//! A worker thread of each rank has samples in `pool`, too. The tests, a benchmark and the unit
+//! tests of the sum of a job have this file in common.
+
+use csprof_format::address::FrameKind;
+use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
+use csprof_format::profile::{
+    Epoch, Exit, Frame, Function, Metric, Module, Process, Profile, RunInfo, Thread, Tree,
+};
+
+/// Samples that a late rank has more than others on its path.
+pub const LATE: u64 = 5000;
+/// Kernels below one step.
+const KERNELS: u32 = 16;
+/// Samples of the worker thread.
+const POOL: u64 = 40;
+
+/// A job.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// How many ranks.
+    pub ranks: u32,
+    /// How many paths all of them have.
+    pub common: u32,
+    /// How many paths each has that no other one has.
+    pub private: u32,
+    /// Ranks that are late, each with the path on which it is.
+    pub late: Vec<(u32, u32)>,
+}
+
+impl Job {
+    /// Samples of a rank on a common path.
+    #[must_use]
+    pub fn kernel(&self, rank: u32, path: u32) -> u64 {
+        let noise = rank.wrapping_mul(2_654_435_761).wrapping_add(path.wrapping_mul(40_503)) >> 9;
+        let late = if self.late.contains(&(rank, path)) { LATE } else { 0 };
+        50 + u64::from(noise % 5) + late
+    }
+
+    /// Samples of a rank on each of its private paths.
+    #[must_use]
+    pub fn report(&self, rank: u32) -> u64 {
+        1 + u64::from(rank % 3)
+    }
+
+    /// Samples of a rank in which it does not wait.
+    #[must_use]
+    pub fn busy(&self, rank: u32) -> u64 {
+        let kernels: u64 = (0..self.common).map(|path| self.kernel(rank, path)).sum();
+        kernels + u64::from(self.private) * self.report(rank)
+    }
+
+    /// Samples of a rank in `MPI_Barrier`, if the busiest one has so many.
+    #[must_use]
+    pub fn wait(&self, rank: u32, busiest: u64) -> u64 {
+        busiest - self.busy(rank)
+    }
+
+    /// Samples of the busiest rank.
+    #[must_use]
+    pub fn busiest(&self) -> u64 {
+        (0..self.ranks).map(|rank| self.busy(rank)).max().unwrap_or(0)
+    }
+
+    /// The profile of a rank, recorded for itself.
+    #[must_use]
+    pub fn rank(&self, rank: u32, busiest: u64) -> Profile {
+        let mut made = Made::new(rank);
+        let main = made.node(0, 0x1000, "main", 0);
+        let mut step = main;
+        for path in 0..self.common {
+            if path % KERNELS == 0 {
+                let number = u64::from(path / KERNELS);
+                step = made.node(main, 0x2000 + number, &format!("step_{number}"), 0);
+            }
+            let offset = 0x10_0000 + u64::from(path);
+            made.node(step, offset, &format!("kernel_{path}"), self.kernel(rank, path));
+        }
+        let report = made.node(main, 0x1001, "report", 0);
+        for number in 0..self.private {
+            let offset = 0x1000_0000 + u64::from(rank) * 0x1_0000 + u64::from(number);
+            made.node(report, offset, &format!("report_{rank}_{number}"), self.report(rank));
+        }
+        made.node(main, 0x1002, "MPI_Barrier", self.wait(rank, busiest));
+        made.end_thread(1000 + rank, "solver");
+        made.node(made.root(), 0x1003, "pool", POOL);
+        made.end_thread(100_000 + rank, &format!("worker-{rank}"));
+        made.profile
+    }
+}
+
+/// The profile of a rank while it is made.
+struct Made {
+    profile: Profile,
+    first: u32,
+}
+
+impl Made {
+    fn new(rank: u32) -> Self {
+        let command = vec![b"./solver".to_vec()];
+        let mut profile = Profile {
+            run: RunInfo {
+                command: command.clone(),
+                host: format!("node{}", rank / 4),
+                // Not in the order of the ranks.
+                start_unix_ns: 1_700_000_000_000_000_000
+                    + u64::from(rank.wrapping_mul(7919) % 1009),
+                duration_ns: 2_000_000_000,
+                cpu_ns: 1_000_000_000,
+                exit: Exit::Status(0),
+                trampoline: true,
+                csprof_version: "0.1.0".into(),
+                ..RunInfo::default()
+            },
+            metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 1_000_000 },
+            strings: vec!["/opt/solver".into()],
+            modules: vec![Module { build_id: vec![7; 20], ..Module::default() }],
+            processes: vec![Process {
+                pid: 1000 + rank,
+                rank: Some(rank),
+                command,
+                exit: Exit::Status(0),
+                start_ns: 1,
+                end_ns: 1_900_000_000,
+                ..Process::default()
+            }],
+            epochs: vec![Epoch::default()],
+            frames: vec![Frame { kind: FrameKind::Root, module: None, offset: 0 }],
+            ..Profile::default()
+        };
+        profile.sites.first = vec![0, 0];
+        profile.nodes.push(0, FrameId(0), 0, 0);
+        Self { profile, first: 0 }
+    }
+
+    fn root(&self) -> u32 {
+        self.first
+    }
+
+    /// Adds a node, whose function is new.
+    fn node(&mut self, parent: u32, offset: u64, name: &str, samples: u64) -> u32 {
+        let Profile { strings, functions, sites, frames, nodes, .. } = &mut self.profile;
+        let name_id = StringId::from_index(strings.len());
+        strings.push(name.into());
+        sites.function.push(FunctionId::from_index(functions.len()));
+        sites.file.push(None);
+        sites.line.push(0);
+        sites.first.push(sites.function.len() as u32);
+        functions.push(Function { name: name_id, module: ModuleId(0), file: None, line: 0 });
+        frames.push(Frame { kind: FrameKind::Call, module: Some(ModuleId(0)), offset });
+        nodes.push(parent, FrameId::from_index(frames.len() - 1), samples, samples / 2)
+    }
+
+    /// Ends a thread, of which the nodes since the one before are, and begins the next one.
+    fn end_thread(&mut self, tid: u32, name: &str) {
+        let Self { profile, first } = self;
+        let nodes = &profile.nodes;
+        let recorded = nodes.samples[*first as usize..].iter().sum();
+        let thread = ThreadId::from_index(profile.threads.len());
+        profile.threads.push(Thread {
+            process: ProcessId(0),
+            tid,
+            name: name.into(),
+            signals: recorded,
+            delivered: recorded + 1,
+            recorded,
+            losses: vec![1],
+            start_ns: 2,
+            end_ns: 1_800_000_000,
+            ..Thread::default()
+        });
+        let node_count = nodes.len() as u32 - *first;
+        profile.trees.push(Tree { thread, epoch: EpochId(0), first_node: *first, node_count });
+        if profile.threads.len() == 1 {
+            *first = nodes.len() as u32;
+            profile.nodes.push(*first, FrameId(0), 0, 0);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The sum of a job is what its ranks have, in whatever order they are added.
+
+use csprof_format::ids::StringId;
+use csprof_format::{read, write};
+use proptest::prelude::*;
+
+use super::super::merge::tests::{nodes, of_two_metrics, run};
+use super::*;
+
+#[expect(unreachable_pub, reason = "the crate of the system tests has it, too")]
+#[path = "../../../../tests/src/job.rs"]
+mod job;
+
+use job::{Job, LATE};
+
+fn reduced(keep: Keep, parts: &[saved::Profile]) -> saved::Profile {
+    let mut reduction = Reduction::new(keep);
+    for (number, part) in parts.iter().enumerate() {
+        reduction.add(&format!("{number}.csprof"), part).unwrap();
+    }
+    reduction.finish()
+}
+
+fn refused(parts: &[saved::Profile]) -> String {
+    let mut reduction = Reduction::new(Keep::Top);
+    let errors = parts
+        .iter()
+        .zip(["a", "b"])
+        .filter_map(|(part, name)| reduction.add(name, part).err().map(|error| error.to_string()));
+    errors.collect()
+}
+
+/// As it is in a file, which the reader takes.
+fn bytes(profile: &saved::Profile) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write::write(profile, &mut bytes).unwrap();
+    assert_eq!(&read::read(&bytes).unwrap(), profile);
+    bytes
+}
+
+fn job() -> Job {
+    Job { ranks: 40, common: 20, private: 3, late: vec![(17, 5), (30, 11)] }
+}
+
+fn ranks(job: &Job) -> Vec<saved::Profile> {
+    let busiest = job.busiest();
+    (0..job.ranks).map(|rank| job.rank(rank, busiest)).collect()
+}
+
+/// The function of a node.
+fn name(profile: &saved::Profile, node: usize) -> &str {
+    let row = profile.sites.rows(profile.nodes.frame[node]).start;
+    match profile.sites.function.get(row) {
+        Some(function) => &profile.strings[profile.functions[function.index()].name.index()],
+        None => "",
+    }
+}
+
+/// How the inclusive cost of a function is spread.
+fn spread(profile: &saved::Profile, of: &str) -> saved::RankSums {
+    let is_of = |spread: &&saved::Spread| name(profile, spread.node as usize) == of;
+    let found = profile.spreads.iter().find(is_of);
+    found.unwrap_or_else(|| panic!("no {of}")).of
+}
+
+fn sums(costs: impl Iterator<Item = (u32, u64)>) -> saved::RankSums {
+    let mut sums = saved::RankSums::default();
+    costs.for_each(|(rank, samples)| sums.add(&saved::RankSums::of_rank(rank, samples)));
+    sums
+}
+
+#[test]
+fn every_path_is_spread_as_the_job_was_made() {
+    let job = job();
+    let busiest = job.busiest();
+    for keep in [Keep::All, Keep::Top, Keep::None] {
+        let profile = reduced(keep, &ranks(&job));
+        bytes(&profile);
+        for path in 0..job.common {
+            let expected = sums((0..job.ranks).map(|rank| (rank, job.kernel(rank, path))));
+            assert_eq!(spread(&profile, &format!("kernel_{path}")), expected);
+        }
+        let late = spread(&profile, "kernel_5");
+        assert_eq!((late.most_rank, late.most > LATE), (17, true));
+        let waits = (0..job.ranks).map(|rank| (rank, job.wait(rank, busiest)));
+        assert_eq!(
+            spread(&profile, "MPI_Barrier"),
+            sums(waits.filter(|&(_, samples)| samples > 0))
+        );
+        let all = (0..job.ranks).map(|rank| (rank, busiest));
+        assert_eq!(spread(&profile, "main"), sums(all));
+        let own = spread(&profile, "report_3_1");
+        assert_eq!(own, saved::RankSums::of_rank(3, job.report(3)));
+        assert_eq!(spread(&profile, "pool").ranks, 40);
+    }
+}
+
+/// Nothing is lost and nothing counts twice, whichever ranks are kept apart; and these have what
+/// they had.
+#[test]
+fn all_processes_together_have_what_the_parts_had() {
+    let job = job();
+    let parts = ranks(&job);
+    let all: u64 = parts.iter().map(|part| part.nodes.total_samples()).sum();
+    let edges: u64 = parts.iter().flat_map(|part| &part.nodes.edges).sum();
+    for (keep, kept) in [(Keep::All, 40), (Keep::Top, 4), (Keep::None, 0)] {
+        let profile = reduced(keep, &parts);
+        assert_eq!(profile.nodes.total_samples(), all);
+        assert_eq!(profile.nodes.edges.iter().sum::<u64>(), edges);
+        let lost: u64 = profile.threads.iter().flat_map(|thread| &thread.losses).sum();
+        assert_eq!(lost, 2 * u64::from(job.ranks));
+        assert_eq!(profile.summed_ranks().len(), 40);
+        let apart: Vec<u32> = profile.processes.iter().filter_map(|of| of.rank).collect();
+        assert_eq!(apart.len(), kept, "{apart:?}");
+        if keep == Keep::Top {
+            assert!(apart.contains(&17) && apart.contains(&30), "{apart:?}");
+        }
+        for (number, process) in profile.processes.iter().enumerate() {
+            let Some(rank) = process.rank else { continue };
+            let threads = profile.threads_of(csprof_format::ids::ProcessId::from_index(number));
+            let names: Vec<_> = threads.map(|(_, thread)| thread.name.clone()).collect();
+            assert_eq!(names, [b"solver".to_vec(), format!("worker-{rank}").into_bytes()]);
+            let is_own = |tree: &&saved::Tree| {
+                profile.threads[tree.thread.index()].process.index() == number
+            };
+            let trees = profile.trees.iter().filter(is_own);
+            let nodes = trees.flat_map(|tree| tree.first_node..tree.first_node + tree.node_count);
+            let own: BTreeMap<&str, u64> = nodes
+                .map(|node| (name(&profile, node as usize), profile.nodes.samples[node as usize]))
+                .filter(|&(_, samples)| samples > 0)
+                .collect();
+            let part = &parts[rank as usize];
+            let before: BTreeMap<&str, u64> = (0..part.nodes.len())
+                .map(|node| (name(part, node), part.nodes.samples[node]))
+                .filter(|&(_, samples)| samples > 0)
+                .collect();
+            assert_eq!(own, before);
+        }
+    }
+    let threads = reduced(Keep::None, &parts).threads;
+    let names: Vec<_> = threads.iter().map(|thread| &*thread.name).collect();
+    assert_eq!(names, [&b"solver"[..], b"worker-*"]);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let own = [(0, 1, 5, 0)];
+    let same = refused(&[run(0, 10, &own), run(0, 10, &own)]);
+    assert!(same.contains("has a run that a has, too, which would count twice"), "{same}");
+    let rank = refused(&[run(0, 10, &own), run(0, 11, &own)]);
+    assert!(rank.contains("b: has rank 0, and so has a: a sum is of one job"), "{rank}");
+    let mut other = run(1, 11, &own);
+    other.metric.period = 6;
+    let period = refused(&[run(0, 10, &own), other]);
+    assert!(period.contains("b: was sampled by cputime every 6 ns, but a by"), "{period}");
+    let sum = reduced(Keep::None, &[run(0, 10, &own), run(1, 11, &own)]);
+    let again = refused(&[sum, run(1, 11, &own)]);
+    assert!(again.contains("b: has a run that a has, too"), "{again}");
+}
+
+/// One of several forms that a rank's profile may have.
+fn varied(number: u32, nodes: &[(u32, u64, u64, u64)], form: u32) -> saved::Profile {
+    let mut profile = run(number, 10 + u64::from(number * 7919 % 13), nodes);
+    if form % 2 == 0 {
+        // Its symbols were not looked for.
+        profile.sites = saved::Sites::default();
+        profile.functions.clear();
+    } else {
+        let name = StringId::from_index(profile.strings.len());
+        profile.strings.push(format!("/lib/{}/app", form % 3).into());
+        profile.modules[0].path = name;
+        profile.modules[0].symbols = saved::SymbolSource::Dwarf(name);
+    }
+    if form % 3 == 0 {
+        let phase = ["solve", "init"][(form % 2) as usize].to_owned();
+        let epoch = csprof_format::ids::EpochId(0);
+        profile.phases.push(saved::Phase { epoch, name: phase });
+    }
+    if form % 5 == 0 {
+        profile.processes[0].rank = None;
+        profile.processes[0].command = vec![format!("mpirun{}", form % 2).into_bytes()];
+    }
+    profile.threads[0].name = format!("t{}", form % 4).into_bytes();
+    profile.processes[0].messages = vec![format!("message {}", form % 11)];
+    profile.run.trampoline = form % 13 != 0;
+    profile.stages = (0..form % 3).map(|n| format!("hide f{n}")).collect();
+    of_two_metrics(profile, if form % 7 == 0 { "realtime" } else { "cputime" })
+}
+
+/// Sums some of the parts, and goes on with their sum in their place, until one is left.
+fn grouped(keep: Keep, mut parts: Vec<saved::Profile>, choices: &[usize]) -> saved::Profile {
+    let mut choices = choices.iter().cycle();
+    let mut choice = |below: usize| choices.next().map_or(0, |choice| choice % below);
+    while parts.len() > 1 {
+        let count = 2 + choice(parts.len() - 1);
+        let some: Vec<_> = (0..count).map(|_| parts.swap_remove(choice(parts.len()))).collect();
+        parts.push(reduced(keep, &some));
+    }
+    // Also of one that is whole.
+    reduced(keep, &parts)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// Any order, any grouping and any number of shares give the same bytes.
+    #[test]
+    fn sums_are_the_same_however_they_are_made(
+        parts in prop::collection::vec((nodes(), any::<u32>()), 1..7),
+        choices in prop::collection::vec(any::<usize>(), 1..9),
+        keep in prop::sample::select(vec![Keep::All, Keep::Top, Keep::None]),
+    ) {
+        let parts = (0..).zip(&parts).map(|(n, (nodes, form))| varied(n, nodes, *form));
+        let parts: Vec<_> = parts.collect();
+        let whole = reduced(keep, &parts);
+        let all: u64 = parts.iter().map(|part| part.nodes.total_samples()).sum();
+        prop_assert_eq!(whole.nodes.total_samples(), all);
+        let grouped = grouped(keep, parts, &choices);
+        prop_assert_eq!(&grouped, &whole);
+        prop_assert_eq!(bytes(&grouped), bytes(&whole));
+    }
+}

@@ -1,0 +1,188 @@
+//! How the inclusive cost of a row is spread over the ranks of a sum.
+//!
+//! The sum says it of each path. A row may stand for several, as where a function is called from two
+//! places. What one rank has on all of them together is then known only within bounds, unless the
+//! same rank has most of each. Means are always exact.
+
+use csprof_format::profile::RankSums;
+
+use crate::profile::derived::Value;
+use crate::profile::{MetricRef, Spreads};
+use crate::refine::{Cancelled, Refined, Watch};
+
+/// How the inclusive cost of a row is spread over ranks, of each metric. In samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverRanks {
+    of_metrics: Box<[OfMetric]>,
+}
+
+/// The same of one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfMetric {
+    /// How many ranks there are.
+    pub ranks: u32,
+    /// Samples of all ranks.
+    pub sum: u64,
+    /// Samples of the rank with most: the least and the greatest that it may have.
+    pub most: [u64; 2],
+    /// That rank, where it is known.
+    pub most_rank: Option<u32>,
+    /// The same of the rank with least.
+    pub least: [u64; 2],
+    /// Sum of the squares of what each rank has, where it is known.
+    squares: Option<u64>,
+}
+
+/// What is added up for one metric.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    paths: u32,
+    sum: u64,
+    /// The greatest of what one rank has on one path; and the sum of the greatest.
+    most: [u64; 2],
+    most_rank: Option<u32>,
+    /// Sum of what each rank has at least.
+    least: u64,
+    least_rank: Option<u32>,
+    squares: u64,
+}
+
+impl Sums {
+    fn add(&mut self, of: &RankSums, ranks: u32) {
+        if of.ranks == 0 {
+            return;
+        }
+        let is_first = self.paths == 0;
+        self.paths += 1;
+        self.sum = self.sum.saturating_add(of.sum);
+        self.most = [self.most[0].max(of.most), self.most[1].saturating_add(of.most)];
+        self.most_rank =
+            Some(of.most_rank).filter(|rank| is_first || self.most_rank == Some(*rank));
+        // A rank that has none has least.
+        let least = Some(of).filter(|of| of.ranks == ranks).map(|of| (of.least, of.least_rank));
+        self.least = self.least.saturating_add(least.map_or(0, |(samples, _)| samples));
+        self.least_rank =
+            least.map(|(_, rank)| rank).filter(|rank| is_first || self.least_rank == Some(*rank));
+        self.squares = of.squares;
+    }
+
+    fn finish(self, ranks: u32) -> OfMetric {
+        let Self { paths, sum, most, most_rank, least, least_rank, squares } = self;
+        let whole_mean = sum / u64::from(ranks.max(1));
+        let most = match most_rank {
+            _ if paths < 2 => [most[1]; 2],
+            // On each of the paths it has the most.
+            Some(_) => [most[1]; 2],
+            None => [most[0].max(whole_mean), most[1].min(sum)],
+        };
+        let is_known = paths < 2 || least_rank.is_some();
+        let least = [least, if is_known { least } else { whole_mean }];
+        let squares = Some(squares).filter(|&squares| paths < 2 && squares < u64::MAX);
+        OfMetric { ranks, sum, most, most_rank, least, squares }
+    }
+}
+
+impl OverRanks {
+    /// That of a row that has these nodes, of which none is below another.
+    pub(super) fn of_nodes(spreads: &Spreads, nodes: impl Iterator<Item = u32>) -> Option<Self> {
+        let mut places = Vec::new();
+        for node in nodes {
+            places.push(spreads.place(node)?);
+        }
+        // A path is a node of each rank that is kept apart, too.
+        places.sort_unstable();
+        places.dedup();
+        Self::of_places(spreads, &places)
+    }
+
+    fn of_places(spreads: &Spreads, places: &[u32]) -> Option<Self> {
+        let metrics = spreads.at(*places.first()?).len();
+        let mut sums = vec![Sums::default(); metrics];
+        for &place in places {
+            for (sums, of) in sums.iter_mut().zip(spreads.at(place)) {
+                sums.add(of, spreads.ranks());
+            }
+        }
+        let of_metrics = sums.into_iter().map(|sums| sums.finish(spreads.ranks())).collect();
+        Some(Self { of_metrics })
+    }
+
+    /// That of each function, by its number: of its outermost nodes. O(nodes).
+    pub(super) fn of_functions(
+        refined: &Refined,
+        spreads: &Spreads,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Option<Self>>, Cancelled> {
+        let count = refined.node_count();
+        // One past the last node below each: nodes are in pre-order.
+        let mut ends: Vec<u32> = (1..).take(count).collect();
+        for node in (1..count).rev() {
+            let above = refined.parent[node] as usize;
+            ends[above] = ends[above].max(ends[node]);
+        }
+        let mut until = vec![0_u32; refined.functions.len()];
+        let mut places: Vec<(u32, u32)> = Vec::new();
+        let mut is_known = vec![true; refined.functions.len()];
+        watch.forward(1..count, |nodes| {
+            for node in nodes {
+                let function = refined.frames[refined.frame[node].index()].function.index();
+                if (node as u32) < until[function] {
+                    continue;
+                }
+                until[function] = ends[node];
+                match spreads.place(node as u32) {
+                    Some(place) => places.push((function as u32, place)),
+                    None => is_known[function] &= !refined.is_shown(node),
+                }
+            }
+        })?;
+        places.sort_unstable();
+        places.dedup();
+        let mut made = vec![None; is_known.len()];
+        for of_one in places.chunk_by(|one, other| one.0 == other.0) {
+            let function = of_one[0].0 as usize;
+            if is_known[function] {
+                let places: Vec<u32> = of_one.iter().map(|&(_, place)| place).collect();
+                made[function] = Self::of_places(spreads, &places);
+            }
+        }
+        Ok(made)
+    }
+
+    /// That of a metric.
+    #[must_use]
+    pub fn of(&self, metric: MetricRef) -> Option<&OfMetric> {
+        self.of_metrics.get(metric.index())
+    }
+}
+
+impl OfMetric {
+    /// Mean over all ranks.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.sum as f64 / f64::from(self.ranks.max(1))
+    }
+
+    /// Standard deviation over all ranks, where it is known.
+    #[must_use]
+    pub fn deviation(&self) -> Option<f64> {
+        let mean = self.mean();
+        let variance = self.squares? as f64 / f64::from(self.ranks.max(1)) - mean * mean;
+        Some(variance.max(0.0).sqrt())
+    }
+
+    /// What the other ranks could wait for the one with most: (most - mean) × ranks.
+    #[must_use]
+    pub fn imbalance(&self) -> [u64; 2] {
+        self.most.map(|most| most.saturating_mul(self.ranks.into()).saturating_sub(self.sum))
+    }
+}
+
+/// Bounds in samples, in this amount each.
+pub(super) fn value(bounds: [u64; 2], each: f64) -> Value {
+    let [low, high] = bounds.map(|samples| samples as f64 * each);
+    Value { low, high }
+}
+
+#[cfg(test)]
+mod tests;
