@@ -10,8 +10,8 @@ use clap::Args;
 use super::exit_code;
 use super::record::tell;
 use super::snapshot::save;
-use crate::launch;
 use crate::launch::output::Output;
+use crate::launch::salvage;
 use crate::print;
 use crate::views::printable::{command_line, printable};
 
@@ -52,7 +52,7 @@ impl Salvage {
             return list();
         };
         let output = Output::new(Some(output), output.as_os_str(), self.force)?;
-        let salvaged = launch::salvage(run_dir)?;
+        let salvaged = salvage::salvage(run_dir)?;
         if salvaged.profile.processes.is_empty() {
             bail!("{}: no process left anything there", run_dir.display());
         }
@@ -62,7 +62,7 @@ impl Salvage {
 }
 
 fn list() -> Result<ExitCode> {
-    let found = launch::salvageable();
+    let found = salvage::salvageable();
     if found.is_empty() {
         tell(&["no interrupted run has left anything on this machine".to_owned()]);
     }
