@@ -1,5 +1,5 @@
-//! Files in run folders, where somebody else may have put something: root may ask for the run of any
-//! user.
+//! Files in run folders, where somebody else may have put something: root may ask for the run of
+//! any user.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};

@@ -17,6 +17,7 @@ use super::arena_bytes::{ArenaBytes, NodeRow, ThreadRow, call, epoch, leaf, load
 use super::arena_read::{Arena, NoArena, read};
 use super::gather::{Run, gather};
 use super::generated::NoFiles;
+use super::salvage::last_sign_of_life;
 use super::spawn::Naming;
 
 fn arena(arena: &ArenaBytes) -> Arena {
@@ -550,10 +551,10 @@ fn a_killed_thread_lived_as_long_as_it_was_sampled() {
     let record = &mut arena.threads[0].record;
     (record.start_ns, record.end_ns) = (10_000, 0);
     (record.cpu_before_ns, record.cpu_ns) = (5_000_000, 690_000_000);
-    assert_eq!(super::last_sign_of_life(&arena), 10_000 + 685_000_000);
+    assert_eq!(last_sign_of_life(&arena), 10_000 + 685_000_000);
     // Ten samples of a thread that waited.
     arena.header.sources[0].period = 100_000_000;
-    assert_eq!(super::last_sign_of_life(&arena), 10_000 + 1_000_000_000);
+    assert_eq!(last_sign_of_life(&arena), 10_000 + 1_000_000_000);
 }
 
 /// A library without a build id that was replaced and loaded again, at its old place.
