@@ -7,16 +7,16 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use csprof_format::profile::{self as saved, GENERATED_CODE, SymbolSource};
+use csprof_format::profile::{self as saved, SymbolSource};
 
-use super::closing::resolve;
+use super::closing::{resolve, tell};
 use super::exit_code;
 use super::open::ProfileFiles;
 use super::saved_stages::SavedStages;
 use crate::launch::output::Output;
 use crate::launch::ranks;
 use crate::print;
-use crate::symbols::files::DiskFiles;
+use crate::symbols::{self, files::DiskFiles};
 use crate::views::number::{Form, counted};
 
 const EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ fn names_were_sought(part: &saved::Profile) -> bool {
     modules.all(|module| {
         let module = &part.modules[module.index()];
         module.symbols != SymbolSource::NotAsked
-            || *part.strings[module.path.index()] == *GENERATED_CODE
+            || !symbols::is_file(&part.strings[module.path.index()])
     })
 }
 
@@ -83,18 +83,18 @@ impl Merge {
         let mut lacks_names = false;
         let mut look = |part: &saved::Profile| lacks_names |= !names_were_sought(part);
         let mut merged = self.parts.merged_looking(SavedStages::default(), &mut look)?;
+        let files = DiskFiles::from_environment(&[]);
+        let mut warnings = Vec::new();
         if lacks_names && !self.no_symbols {
-            let files = DiskFiles::from_environment(&[]);
-            let warnings = resolve(&mut merged, &files, &|| false);
-            merged.run.warnings.extend(warnings);
-            files.remember();
+            warnings = resolve(&mut merged, &files, &|| false);
         }
-        let missing = missing_ranks(&merged, self.expect_ranks);
-        merged.run.warnings.extend(missing.clone());
+        warnings.extend(missing_ranks(&merged, self.expect_ranks));
+        merged.run.warnings.extend(warnings.iter().cloned());
         output.save(&merged)?;
-        missing
-            .iter()
-            .try_for_each(|missing| print::message(format_args!("warning: {missing}")))?;
+        files.remember();
+        let warnings: Vec<String> =
+            warnings.iter().map(|warning| format!("warning: {warning}")).collect();
+        tell(&warnings);
         let form = Form::Unicode;
         let samples = merged.nodes.total_samples();
         print::message(format_args!(
@@ -121,4 +121,26 @@ fn missing_ranks(merged: &saved::Profile, expected: Option<u32>) -> Option<Strin
         "no profile of {ranks} {list} is among these, and one of rank {last} is; --expect-ranks N says \
          how many there should be"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use csprof_format::address::FrameKind;
+    use csprof_format::ids::{ModuleId, StringId};
+    use csprof_format::profile::{Frame, GENERATED_CODE, Module, WAITS};
+
+    use super::*;
+
+    #[test]
+    fn names_are_sought_of_what_has_them_in_a_file() {
+        let sought = |path: &str| {
+            let mut part = saved::Profile::default();
+            part.strings.push(path.into());
+            part.modules.push(Module { path: StringId(0), ..Module::default() });
+            let module = Some(ModuleId(0));
+            part.frames.push(Frame { kind: FrameKind::Leaf, module, offset: 1 });
+            names_were_sought(&part)
+        };
+        assert!(sought(WAITS) && sought(GENERATED_CODE) && !sought("/bin/xz"));
+    }
 }

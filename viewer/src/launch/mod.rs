@@ -152,6 +152,13 @@ pub fn record(
     };
     let signals = SignalGuard::new(toggle).context("cannot watch for signals")?;
     let keeper = Keeper::start(&run_dir, saving);
+    let salvage = format!("csprof salvage {} -o FILE", run_dir.path().display());
+    let advice = match &keeper {
+        Some(_) => {
+            format!("another process of csprof saves it without names; if none does, {salvage}")
+        }
+        None => format!("{salvage} makes the profile later"),
+    };
     // A program that becomes csprof by exec(3), as cargo and shells do, leaves it what its children
     // used.
     let cpu_before_ns = machine::children_cpu_ns();
@@ -176,7 +183,7 @@ pub fn record(
                 }
             }
         });
-        signals.wait(&mut child, run_dir.path())
+        signals.wait(&mut child, advice)
     });
     let status = status.context("cannot wait for the program")?;
 
@@ -204,7 +211,7 @@ pub fn record(
                 .into(),
         );
     }
-    let missing = ranks::missing(&headers_of(&arenas), Some(std::process::id()));
+    let missing = ranks::missing(&headers_of(&arenas), file_name::has_peers_here());
     run.info.warnings.extend(missing);
     arenas.iter_mut().for_each(|arena| second_mappings.enter(arena));
     let profile = gather_files(&run, arenas, &run_dir);
@@ -288,7 +295,8 @@ pub fn salvage(path: &Path) -> Result<Snapshot> {
     let mut run = run_file::read(path, &arenas);
     run.info.warnings.extend(warnings);
     if running == 0 {
-        run.info.warnings.extend(ranks::missing(&headers_of(&arenas), run_dir::owner_of(path)));
+        let is_rank = run_file::place(path).has_peers();
+        run.info.warnings.extend(ranks::missing(&headers_of(&arenas), is_rank));
     }
     if run.info.exit == Exit::Unknown {
         let goes_on = count(running, "process of it is running", "processes of it are running");
@@ -355,6 +363,21 @@ pub fn salvageable() -> Vec<LeftRun> {
         .collect();
     left.sort_by(|a, b| (&a.place, &a.path).cmp(&(&b.place, &b.path)));
     left
+}
+
+/// Whether the csprof that has made this folder is there to save the run itself.
+#[must_use]
+pub fn is_recorded(run_dir: &RunDir) -> bool {
+    Life::of(run_dir).is_recorded
+}
+
+/// Whether all processes of the run in a folder that was [taken](RunDir::take) have ended, in
+/// whatever container. To be asked before its arenas are read: what they write later is not in what
+/// was read.
+#[must_use]
+pub fn has_ended(run_dir: &RunDir) -> bool {
+    let csprof = run_dir::owner_of(run_dir.path()).unwrap_or(0);
+    running_processes(run_dir, csprof).is_empty() && run_dir.is_settled()
 }
 
 /// Latest time that an arena mentions. A thread that was killed says no end; but it used its CPU
@@ -443,8 +466,7 @@ fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
 }
 
 /// Processes of the run that have an arena mapped and have not ended, ascending.
-#[must_use]
-pub fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
+fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
     let alive = run_dir
         .begun_arenas()
         .filter(|(header, _)| header.end_ns == 0 && header.flags & FLAG_EXECED == 0)
