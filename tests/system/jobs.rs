@@ -1,6 +1,7 @@
 //! Ranks of jobs: each has its file, whichever way the job ends, and those that have none are
 //! named.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -114,12 +115,16 @@ fn rank_command(workshop: &Workshop, job: &str, rank: &str, arguments: &[&str]) 
     command
 }
 
-/// For a shell that csprof has started: ends the keeper. Needs [`kills_keepers`].
-const KILL_KEEPER: &str = "for child in $(cat /proc/$PPID/task/$PPID/children); do \
-                           [ $child = $$ ] || kill -KILL $child; done";
+/// For a shell that csprof has started: sends the keeper a signal, if it is [found](finds_keepers).
+fn to_keeper(signal: &str) -> String {
+    format!(
+        "for child in $(cat /proc/$PPID/task/$PPID/children); do \
+         [ $child = $$ ] || kill -{signal} $child; done"
+    )
+}
 
 /// Whether the kernel says which children a process has (CONFIG_PROC_CHILDREN).
-fn kills_keepers(test: &str) -> bool {
+fn finds_keepers(test: &str) -> bool {
     let is_told = Path::new("/proc/thread-self/children").exists();
     if !is_told {
         skip(test, "no /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN)");
@@ -145,6 +150,15 @@ fn ranks_by_variables_have_files_of_their_own() {
     assert!(!workshop.path("ran").exists() && !workshop.path("run.csprof").exists());
     let refused = as_rank(&workshop, "7", "2", &["record", "-o", "%q{SLURM_STEP_ID}", "true"]);
     assert!(refused.complained().contains("would write this one file"), "{}", refused.complained());
+    // What runs already has its file by the same patterns; what is not right is told as it was given.
+    let own = std::process::id().to_string();
+    for (arguments, told) in [
+        (&["record", "-p", &own, "-o", "%x.csprof"][..], "-o %x.csprof: a % means nothing there"),
+        (&["record", "--symbols=later", "--sources", "true"], "leave out --symbols=later"),
+    ] {
+        let complained = workshop.csprof(arguments).complained();
+        assert!(complained.contains(told), "{complained}");
+    }
 
     let program = ["./program", "return"];
     for (pattern, file) in [("a.%j.%r.csprof", "a.7.2.csprof"), ("%q{SLURM_PROCID}", "2")] {
@@ -201,8 +215,10 @@ fn ranks_that_left_nothing_are_named() {
 fn a_rank_whose_csprof_is_killed_is_saved() {
     let workshop = Workshop::new("jobs_killed");
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");
-    let script = "./program return; kill -KILL $PPID; exit 0";
-    let record = ["record", "-o", "prof/", "--", "sh", "-c", script];
+    // Others may have SIGTERM first, which the keeper is deaf to.
+    let begin = format!("echo $PPID > pid; {}", to_keeper("TERM"));
+    let script = format!("{begin}; ./program return; kill -KILL $PPID; exit 0");
+    let record = ["record", "-o", "prof/", "--", "sh", "-c", &script];
     let job = own_job("jobs_killed");
     let outcome = as_rank(&workshop, &job, "1", &record);
     assert_eq!(outcome.status.code(), None, "{}", outcome.complained());
@@ -219,7 +235,14 @@ fn a_rank_whose_csprof_is_killed_is_saved() {
     assert!(merged.rows().inclusive_of("work") > 0, "{}", merged.rows());
     // Nothing is left in memory, once the keeper has removed what it has saved.
     let begin = Instant::now();
-    while !workshop.csprof(&["salvage", "--job", &job]).said().is_empty() {
+    let pid = fs::read_to_string(workshop.path("pid")).unwrap();
+    let own = format!("csprof-{}-", pid.trim());
+    let is_own = |name: &OsStr| name.to_string_lossy().starts_with(&own);
+    let has_own = |place: &str| {
+        let entries = fs::read_dir(place).into_iter().flatten().filter_map(Result::ok);
+        entries.map(|entry| entry.file_name()).any(|name| is_own(&name))
+    };
+    while ["/dev/shm", "/tmp"].into_iter().any(has_own) {
         assert!(begin.elapsed() < PATIENCE);
         thread::sleep(Duration::from_millis(20));
     }
@@ -230,7 +253,7 @@ fn a_rank_whose_csprof_is_killed_is_saved() {
 fn a_keeper_waits_for_who_is_about_to_be_sampled() {
     let workshop = Workshop::new("jobs_between");
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");
-    let later = "sleep 0.5; LD_PRELOAD=$P exec ./program return";
+    let later = "sleep 0.5; export LD_PRELOAD=$P; exec ./program return";
     let script = format!(
         "P=$LD_PRELOAD; export P; kill -KILL $PPID; exec env -u LD_PRELOAD sh -c '{later}'"
     );
@@ -247,14 +270,15 @@ fn a_keeper_waits_for_who_is_about_to_be_sampled() {
 #[test]
 fn what_goes_on_stays_until_all_of_it_is_saved() {
     let workshop = Workshop::new("jobs_goes_on");
-    if !kills_keepers("jobs_goes_on") {
+    if !finds_keepers("jobs_goes_on") {
         return;
     }
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");
     let job = own_job("jobs_goes_on");
     let script = format!(
-        "{KILL_KEEPER}; ./program return; kill -KILL $PPID; \
-         for i in $(seq 1200); do [ -e go ] && break; sleep 0.05; done; ./program return"
+        "{}; ./program return; kill -KILL $PPID; \
+         for i in $(seq 1200); do [ -e go ] && break; sleep 0.05; done; ./program return",
+        to_keeper("KILL")
     );
     let record = ["record", "-o", "prof/", "--", "sh", "-c", &script];
     let mut command = rank_command(&workshop, &job, "1", &record);
@@ -283,12 +307,12 @@ fn what_goes_on_stays_until_all_of_it_is_saved() {
 #[test]
 fn what_nobody_could_save_is_found_and_saved_later() {
     let workshop = Workshop::new("jobs_salvaged");
-    if !kills_keepers("jobs_salvaged") {
+    if !finds_keepers("jobs_salvaged") {
         return;
     }
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");
     let job = own_job("jobs_salvaged");
-    let script = format!("{KILL_KEEPER}; ./program return; kill -KILL $PPID; exit 0");
+    let script = format!("{}; ./program return; kill -KILL $PPID; exit 0", to_keeper("KILL"));
     for rank in ["3", "0"] {
         let record = ["record", "-o", "prof/", "--", "sh", "-c", &script];
         let outcome = as_rank(&workshop, &job, rank, &record);
@@ -303,6 +327,11 @@ fn what_nobody_could_save_is_found_and_saved_later() {
         assert!(is_whole.iter().all(|part| line.contains(part)), "{line}");
     }
     assert!(fs::read_dir(workshop.path("prof")).unwrap().next().is_none());
+    // Whoever cannot be shown the list has everything saved nevertheless.
+    let csprof = csprof().to_str().unwrap();
+    let unseen = format!("{csprof} salvage --all --job {job} -o unseen/ > /dev/full");
+    assert!(!workshop.run(&["sh", "-c", &unseen]).status.success());
+    profiles(&workshop, "unseen", 2);
     let all = ["salvage", "--all", "--job", &job, "-o", "found/"];
     let saved = workshop.csprof(&all);
     assert!(saved.status.success(), "{}", saved.complained());

@@ -143,7 +143,7 @@ impl Salvage {
         if salvaged.profile.processes.is_empty() {
             bail!("{shown}: no process left anything there");
         }
-        match output.has(&salvaged.profile).filter(|_| self.all) {
+        match self.all.then(|| output.has(&salvaged.profile)).flatten() {
             Some(saved) => {
                 tell(&[format!("{shown}: is saved already, as {}", shown_path(&saved))]);
             }
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn what_is_for_saving_needs_something_to_save() {
         let told = |words: &[&str]| {
-            let line = Line::parse_from([&["csprof"], words].concat());
+            let line = Line::parse_from([&["csprof"][..], words].concat());
             line.salvage.check().err().map(|error| error.to_string())
         };
         assert_eq!(told(&["--remove"]).unwrap(), "--remove needs the run folder, or --all");
