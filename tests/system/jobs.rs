@@ -1,8 +1,10 @@
 //! Ranks of jobs: each has its file, whichever way the job ends, and those that have none are
 //! named.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,6 +13,7 @@ use csprof_format::read;
 use csprof_tests::binary::csprof;
 use csprof_tests::deadline::{self, Outcome};
 use csprof_tests::installed;
+use csprof_tests::notes::skip;
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
 
@@ -101,10 +104,37 @@ fn csprof_around_the_launcher_has_one_file_with_all_ranks() {
 
 /// Runs csprof as a rank that Slurm has started on the second of two nodes, with Intel's library.
 fn as_rank(workshop: &Workshop, job: &str, rank: &str, arguments: &[&str]) -> Outcome {
+    deadline::run(&mut rank_command(workshop, job, rank, arguments))
+}
+
+fn rank_command(workshop: &Workshop, job: &str, rank: &str, arguments: &[&str]) -> Command {
     let mut command = workshop.csprof_command();
     command.env("SLURM_JOB_ID", job).env("SLURM_PROCID", rank).env("SLURM_NTASKS", "4");
     command.env("SLURM_STEP_ID", "0").env("MPI_LOCALRANKID", "0");
-    deadline::run(command.args(arguments))
+    command.args(arguments);
+    command
+}
+
+/// For a shell that csprof has started: sends the keeper a signal, if it is [found](finds_keepers).
+fn to_keeper(signal: &str) -> String {
+    format!(
+        "for child in $(cat /proc/$PPID/task/$PPID/children); do \
+         [ $child = $$ ] || kill -{signal} $child; done"
+    )
+}
+
+/// Whether the kernel says which children a process has (CONFIG_PROC_CHILDREN).
+fn finds_keepers(test: &str) -> bool {
+    let is_told = Path::new("/proc/thread-self/children").exists();
+    if !is_told {
+        skip(test, "no /proc/PID/task/TID/children (CONFIG_PROC_CHILDREN)");
+    }
+    is_told
+}
+
+/// A job that no other run of the tests has.
+fn own_job(test: &str) -> String {
+    format!("{test}-{}", std::process::id())
 }
 
 #[test]
@@ -118,9 +148,20 @@ fn ranks_by_variables_have_files_of_their_own() {
     assert!(complained.contains("the 4 ranks of this job (Slurm)"), "{complained}");
     assert!(complained.contains("-o run.%r.csprof, or a folder: -o run/"), "{complained}");
     assert!(!workshop.path("ran").exists() && !workshop.path("run.csprof").exists());
+    let refused = as_rank(&workshop, "7", "2", &["record", "-o", "%q{SLURM_STEP_ID}", "true"]);
+    assert!(refused.complained().contains("would write this one file"), "{}", refused.complained());
+    // What runs already has its file by the same patterns; what is not right is told as it was given.
+    let own = std::process::id().to_string();
+    for (arguments, told) in [
+        (&["record", "-p", &own, "-o", "%x.csprof"][..], "-o %x.csprof: a % means nothing there"),
+        (&["record", "--symbols=later", "--sources", "true"], "leave out --symbols=later"),
+    ] {
+        let complained = workshop.csprof(arguments).complained();
+        assert!(complained.contains(told), "{complained}");
+    }
 
     let program = ["./program", "return"];
-    for (pattern, file) in [("a.%j.%r.csprof", "a.7.2.csprof"), ("%q{SLURM_STEP_ID}", "0")] {
+    for (pattern, file) in [("a.%j.%r.csprof", "a.7.2.csprof"), ("%q{SLURM_PROCID}", "2")] {
         let recorded =
             as_rank(&workshop, "7", "2", &[&["record", "-o", pattern][..], &program].concat());
         let recording = Recording::new(recorded, workshop.path(file));
@@ -174,9 +215,12 @@ fn ranks_that_left_nothing_are_named() {
 fn a_rank_whose_csprof_is_killed_is_saved() {
     let workshop = Workshop::new("jobs_killed");
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");
-    let script = "./program return; kill -KILL $PPID; exit 0";
-    let record = ["record", "-o", "prof/", "--", "sh", "-c", script];
-    let outcome = as_rank(&workshop, "8", "1", &record);
+    // Others may have SIGTERM first, which the keeper is deaf to.
+    let begin = format!("echo $PPID > pid; {}", to_keeper("TERM"));
+    let script = format!("{begin}; ./program return; kill -KILL $PPID; exit 0");
+    let record = ["record", "-o", "prof/", "--", "sh", "-c", &script];
+    let job = own_job("jobs_killed");
+    let outcome = as_rank(&workshop, &job, "1", &record);
     assert_eq!(outcome.status.code(), None, "{}", outcome.complained());
     let files = profiles(&workshop, "prof", 1);
     let name = files[0].file_name().unwrap().to_str().unwrap().to_owned();
@@ -184,26 +228,93 @@ fn a_rank_whose_csprof_is_killed_is_saved() {
     let recording = Recording::new(outcome, files[0].clone());
     assert_eq!(ranks_of(&recording.profile), [1]);
     assert!(!recording.output(&["info"]).contains("missing"), "{}", recording.output(&["info"]));
-    // Nothing is left in memory; names come once the file is there.
+    // Names are left to merge.
+    assert!(recording.profile.functions.is_empty());
+    let merge = ["merge", "-o", "all.csprof", files[0].to_str().unwrap()];
+    let merged = Recording::new(workshop.csprof(&merge), workshop.path("all.csprof"));
+    assert!(merged.rows().inclusive_of("work") > 0, "{}", merged.rows());
+    // Nothing is left in memory, once the keeper has removed what it has saved.
     let begin = Instant::now();
-    while read::open(&files[0]).unwrap().functions.is_empty() {
+    let pid = fs::read_to_string(workshop.path("pid")).unwrap();
+    let own = format!("csprof-{}-", pid.trim());
+    let is_own = |name: &OsStr| name.to_string_lossy().starts_with(&own);
+    let has_own = |place: &str| {
+        let entries = fs::read_dir(place).into_iter().flatten().filter_map(Result::ok);
+        entries.map(|entry| entry.file_name()).any(|name| is_own(&name))
+    };
+    while ["/dev/shm", "/tmp"].into_iter().any(has_own) {
         assert!(begin.elapsed() < PATIENCE);
         thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(workshop.csprof(&["salvage", "--job", "8"]).said(), "");
+}
+
+/// What is left may be between two programs, in none of which the collector is at the moment.
+#[test]
+fn a_keeper_waits_for_who_is_about_to_be_sampled() {
+    let workshop = Workshop::new("jobs_between");
+    workshop.compile("cc -g -O2 -pthread -o program @endings.c");
+    let later = "sleep 0.5; export LD_PRELOAD=$P; exec ./program return";
+    let script = format!(
+        "P=$LD_PRELOAD; export P; kill -KILL $PPID; exec env -u LD_PRELOAD sh -c '{later}'"
+    );
+    let record = ["record", "-o", "prof/", "--", "sh", "-c", &script];
+    let outcome = as_rank(&workshop, &own_job("jobs_between"), "1", &record);
+    assert_eq!(outcome.status.code(), None, "{}", outcome.complained());
+    let file = profiles(&workshop, "prof", 1).remove(0);
+    let outcome = workshop.csprof(&["symbolize", file.to_str().unwrap()]);
+    let recording = Recording::new(outcome, file);
+    assert!(recording.rows().inclusive_of("work") > 0, "{}", recording.rows());
+}
+
+/// A part that was saved early is not taken for the whole.
+#[test]
+fn what_goes_on_stays_until_all_of_it_is_saved() {
+    let workshop = Workshop::new("jobs_goes_on");
+    if !finds_keepers("jobs_goes_on") {
+        return;
+    }
+    workshop.compile("cc -g -O2 -pthread -o program @endings.c");
+    let job = own_job("jobs_goes_on");
+    let script = format!(
+        "{}; ./program return; kill -KILL $PPID; \
+         for i in $(seq 1200); do [ -e go ] && break; sleep 0.05; done; ./program return",
+        to_keeper("KILL")
+    );
+    let record = ["record", "-o", "prof/", "--", "sh", "-c", &script];
+    let mut command = rank_command(&workshop, &job, "1", &record);
+    let mut csprof = deadline::start(&mut command);
+    assert_eq!(csprof.wait().unwrap().code(), None);
+    let salvage = ["salvage", "--all", "--remove", "--job", &job, "-o", "found/"];
+    let early = workshop.csprof(&salvage);
+    let complained = early.complained();
+    assert!(complained.contains(": stays, for its run goes on"), "{complained}");
+    let listed = || workshop.csprof(&["salvage", "--job", &job]).said();
+    assert!(!listed().is_empty());
+    fs::write(workshop.path("go"), "").unwrap();
+    let begin = Instant::now();
+    while !listed().is_empty() {
+        assert!(begin.elapsed() < PATIENCE);
+        assert!(workshop.csprof(&salvage).status.success());
+    }
+    let samples: Vec<u64> = profiles(&workshop, "found", 2)
+        .into_iter()
+        .map(|file| Recording::new(early.clone(), file).rows().inclusive_of("work"))
+        .collect();
+    assert!(samples.iter().max() > samples.iter().min(), "{samples:?}");
 }
 
 /// Slurm ends all processes of a node, whatever their session.
 #[test]
 fn what_nobody_could_save_is_found_and_saved_later() {
     let workshop = Workshop::new("jobs_salvaged");
+    if !finds_keepers("jobs_salvaged") {
+        return;
+    }
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");
-    let job = format!("jobs-salvaged-{}", std::process::id());
-    let script = "for child in $(cat /proc/$PPID/task/$PPID/children); do \
-                  [ $child = $$ ] || kill -KILL $child; done; \
-                  ./program return; kill -KILL $PPID; exit 0";
+    let job = own_job("jobs_salvaged");
+    let script = format!("{}; ./program return; kill -KILL $PPID; exit 0", to_keeper("KILL"));
     for rank in ["3", "0"] {
-        let record = ["record", "-o", "prof/", "--", "sh", "-c", script];
+        let record = ["record", "-o", "prof/", "--", "sh", "-c", &script];
         let outcome = as_rank(&workshop, &job, rank, &record);
         assert_eq!(outcome.status.code(), None, "{}", outcome.complained());
     }
@@ -216,6 +327,11 @@ fn what_nobody_could_save_is_found_and_saved_later() {
         assert!(is_whole.iter().all(|part| line.contains(part)), "{line}");
     }
     assert!(fs::read_dir(workshop.path("prof")).unwrap().next().is_none());
+    // Whoever cannot be shown the list has everything saved nevertheless.
+    let csprof = csprof().to_str().unwrap();
+    let unseen = format!("{csprof} salvage --all --job {job} -o unseen/ > /dev/full");
+    assert!(!workshop.run(&["sh", "-c", &unseen]).status.success());
+    profiles(&workshop, "unseen", 2);
     let all = ["salvage", "--all", "--job", &job, "-o", "found/"];
     let saved = workshop.csprof(&all);
     assert!(saved.status.success(), "{}", saved.complained());

@@ -200,7 +200,8 @@ fn one_bad_file_fails_a_sum_and_changes_nothing() {
     let skipping = ["merge", "--skip-damaged", "--expect-ranks", "48", "-o", "job.csprof", "ranks"];
     let merged = workshop.csprof(&skipping);
     assert!(merged.status.success(), "{}", merged.complained());
-    for expected in ["left out: ranks/7.csprof: ", "rank 7 of 48 is missing", "samples of 47 ranks"] {
+    for expected in ["left out: ranks/7.csprof: ", "rank 7 of 48 is missing", "samples of 47 ranks"]
+    {
         assert!(merged.complained().contains(expected), "{}", merged.complained());
     }
     fs::write(workshop.path("ranks/7.csprof"), &before["7.csprof"]).unwrap();

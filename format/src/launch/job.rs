@@ -23,8 +23,9 @@ pub struct Launcher {
 /// step of the job was started in it, the rank there is not one of a program.
 const SCRIPT: (&str, &str) = ("ENVIRONMENT", "BATCH");
 
-/// All launchers, innermost first: `mpirun` in an allocation of Slurm's starts ranks of its own,
-/// and Slurm's variables are those of the script around it.
+/// All launchers: those of MPI before batch systems, since `mpirun` in an allocation of Slurm's
+/// starts ranks of its own, and Slurm's variables are those of the script around it. Which of two
+/// is within the other, the environment does not say.
 pub const LAUNCHERS: &[Launcher] = &[
     Launcher {
         name: "Open MPI",
@@ -129,8 +130,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of a process whose environment has these variables; `None` if no launcher started
-    /// it.
+    /// The place of a process whose environment has these variables: that by the first launcher
+    /// which says that there are other ranks (a driver that is one of one may have started them by
+    /// another launcher), else by the first. `None` if no launcher started it.
     #[must_use]
     pub fn of<'v>(variable: impl Fn(&str) -> Option<&'v [u8]>) -> Option<Self> {
         let number = |name: &str| -> Option<u32> {
@@ -141,15 +143,16 @@ impl Place {
             launcher.step.is_some_and(|step| variable(step).is_none())
                 && variable(SCRIPT.0) == Some(SCRIPT.1.as_bytes())
         };
-        let (launcher, rank) = LAUNCHERS
-            .iter()
-            .filter_map(|launcher| Some((launcher, number(launcher.rank)?)))
-            .find(|(launcher, _)| !is_script(launcher))?;
-        // What does not fit is of another job, around this one.
-        let ranks = first(launcher.ranks).filter(|&ranks| ranks > rank);
-        let local_ranks = first(launcher.local_ranks)
-            .filter(|&local| local > 0 && ranks.is_none_or(|ranks| local <= ranks));
-        Some(Self { launcher, rank, ranks, local_ranks })
+        let place = |launcher: &'static Launcher| {
+            let rank = number(launcher.rank).filter(|_| !is_script(launcher))?;
+            // What does not fit is of another job, around this one.
+            let ranks = first(launcher.ranks).filter(|&ranks| ranks > rank);
+            let local_ranks = first(launcher.local_ranks)
+                .filter(|&local| local > 0 && ranks.is_none_or(|ranks| local <= ranks));
+            Some(Self { launcher, rank, ranks, local_ranks })
+        };
+        let places = || LAUNCHERS.iter().filter_map(place);
+        places().find(|place| place.ranks > Some(1)).or_else(|| places().next())
     }
 
     /// Whether the job has other ranks, or may have.
@@ -194,10 +197,15 @@ mod tests {
     }
 
     #[test]
-    fn the_innermost_launcher_counts() {
-        let around = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2"), ("SLURM_STEP_ID", "0")];
-        let within = [("PMI_RANK", "5"), ("PMI_SIZE", "8")];
-        assert_eq!(place(&[&around[..], &within].concat()), Some(("MPICH, Intel MPI", 5, Some(8))));
+    fn of_two_launchers_that_of_mpi_counts_unless_it_has_started_one_rank_alone() {
+        let slurm = [("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4"), ("SLURM_STEP_ID", "0")];
+        let mpich = [("PMI_RANK", "5"), ("PMI_SIZE", "8")];
+        assert_eq!(place(&[&slurm[..], &mpich].concat()), Some(("MPICH, Intel MPI", 5, Some(8))));
+        let driver = [("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "1")];
+        assert_eq!(place(&[&driver[..], &slurm].concat()), Some(("Slurm", 3, Some(4))));
+        // Who says nothing of others is no reason to leave it.
+        let without_size = [("PALS_RANKID", "0")];
+        assert_eq!(place(&[&driver[..], &without_size].concat()), Some(("Open MPI", 0, Some(1))));
     }
 
     #[test]

@@ -5,15 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use csprof_format::write;
 
-use super::closing::resolve;
 use super::exit_code;
+use super::kept_sources::LEFT_FOR_LATER;
 use crate::launch::output::Output;
 use crate::launch::run_dir::RunDir;
-use crate::launch::running::Snapshot;
-use crate::launch::{self, keeper};
-use crate::symbols::files::DiskFiles;
+use crate::launch::{keeper, salvage};
 
 /// Save the run of a csprof that is killed
 #[derive(Debug, Args)]
@@ -22,9 +19,9 @@ pub struct KeepRun {
     run_dir: PathBuf,
     #[command(flatten)]
     output: SavedOutput,
-    /// Leave names for later
+    /// Say in the profile that source files were to be kept
     #[arg(long)]
-    no_symbols: bool,
+    sources: bool,
 }
 
 /// An [`Output`] that another csprof has decided, as arguments.
@@ -41,32 +38,40 @@ struct SavedOutput {
 }
 
 impl KeepRun {
-    /// Waits, and saves if that is needed. Nobody listens, so nothing is said.
+    /// Waits, and saves if that is needed. Nobody listens, so nothing is said. Names are left for
+    /// later: the file is the user's as soon as it is there.
     ///
     /// # Errors
     ///
     /// When the profile cannot be saved; then the run folder stays.
     pub fn run(&self) -> Result<ExitCode> {
-        if !keeper::wait_for_kill()? || !keeper::wait_for_processes(&self.run_dir) {
+        if !keeper::wait_for_kill()? {
             return Ok(exit_code::DONE);
         }
         let SavedOutput { path, numbered, overwrite } = &self.output;
         let output = Output::decided(path.clone(), *numbered, *overwrite);
-        let Snapshot { mut profile, copies, .. } = launch::salvage(&self.run_dir)?;
-        let mut run_dir = RunDir::open(&self.run_dir)?;
-        // It was killed between saving and removing the folder, or had not begun.
-        if profile.processes.is_empty() || output.has(&profile.run).is_some() {
-            run_dir.remove();
+        let Ok(mut run_dir) = RunDir::open(&self.run_dir) else { return Ok(exit_code::DONE) };
+        // What is no file, such as a pipe, may have nobody at its other end any more.
+        if !output.makes_a_file() || !run_dir.take() {
             return Ok(exit_code::DONE);
         }
-        let path = output.save(&profile)?;
-        run_dir.remove();
-        if !self.no_symbols {
-            let files = DiskFiles::from_environment(&[]).and_copies(copies);
-            let warnings = resolve(&mut profile, &files, &|| false);
-            profile.run.warnings.extend(warnings);
-            write::save(&profile, &path)?;
-            files.remember();
+        let has_ended = keeper::wait_for_processes(&run_dir);
+        let mut profile = salvage::salvage(&self.run_dir)?.profile;
+        let is_saved = if profile.processes.is_empty() {
+            // It was killed before the program had begun. What cannot be read is no reason.
+            run_dir.is_empty()
+        } else {
+            // It may have been killed between saving and removing the folder.
+            if output.has(&profile).is_none() {
+                if self.sources {
+                    profile.run.warnings.push(LEFT_FOR_LATER.to_owned());
+                }
+                output.save(&profile)?;
+            }
+            true
+        };
+        if has_ended && is_saved {
+            run_dir.remove();
         }
         Ok(exit_code::DONE)
     }

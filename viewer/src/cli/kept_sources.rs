@@ -18,6 +18,10 @@ use crate::views::number::{Form, binary_bytes, counted};
 /// What all warnings about source files that a profile keeps begin with.
 const ABOUT: &str = "source files: ";
 
+/// What is said where nobody had time for them.
+pub(super) const LEFT_FOR_LATER: &str =
+    "source files: left for later; csprof symbolize --sources FILE adds them";
+
 /// Files that are named of those that found no room, and of those that cannot be read.
 const NAMED: usize = 3;
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
-use csprof_format::profile::{self as saved, GENERATED_CODE, SymbolSource, WAITS};
+use csprof_format::profile::{self as saved, SymbolSource};
 
 use super::closing::resolve;
 use super::exit_code;
@@ -22,7 +22,7 @@ use crate::launch::ranks;
 use crate::print;
 use crate::profile::merge::{Agreement, CommonStages, Merger};
 use crate::profile::reduce::{Keep, Reduction, ranks_of};
-use crate::symbols::files::DiskFiles;
+use crate::symbols::{self, files::DiskFiles};
 use crate::views::number::{Form, counted};
 
 const EXAMPLES: &str = "\
@@ -101,8 +101,8 @@ fn names_were_sought(part: &saved::Profile) -> bool {
     let mut modules = part.frames.iter().filter_map(|frame| frame.module);
     modules.all(|module| {
         let module = &part.modules[module.index()];
-        let is_no_file = |path: &str| [GENERATED_CODE, WAITS].contains(&path);
-        module.symbols != SymbolSource::NotAsked || is_no_file(&part.strings[module.path.index()])
+        module.symbols != SymbolSource::NotAsked
+            || !symbols::is_file(&part.strings[module.path.index()])
     })
 }
 
@@ -338,6 +338,10 @@ fn missing_ranks(merged: &saved::Profile, expected: Option<u32>) -> Vec<String> 
 
 #[cfg(test)]
 mod tests {
+    use csprof_format::address::FrameKind;
+    use csprof_format::ids::{ModuleId, StringId};
+    use csprof_format::profile::{Frame, GENERATED_CODE, Module, WAITS};
+
     use super::*;
 
     /// A profile of some ranks.
@@ -387,5 +391,18 @@ mod tests {
             error.contains("c: has rank 5, and so has a") && error.contains("--concat"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn names_are_sought_of_what_has_them_in_a_file() {
+        let sought = |path: &str| {
+            let mut part = saved::Profile::default();
+            part.strings.push(path.into());
+            part.modules.push(Module { path: StringId(0), ..Module::default() });
+            let module = Some(ModuleId(0));
+            part.frames.push(Frame { kind: FrameKind::Leaf, module, offset: 1 });
+            names_were_sought(&part)
+        };
+        assert!(sought(WAITS) && sought(GENERATED_CODE) && !sought("/bin/xz"));
     }
 }

@@ -246,6 +246,7 @@ impl Command {
             Self::Export(export) => export.check(),
             Self::Diff(diff) => diff.check(),
             Self::Record(record) => record.check(),
+            Self::Salvage(salvage) => salvage.check(),
             _ => Ok(()),
         }
     }

@@ -121,7 +121,7 @@ impl Outside {
             return Err(WrongUsage(refused.join("\n")).into());
         }
         let found = outside::find(&self.pids).map_err(exit_code::before_program)?;
-        let output = Output::new(common.output, &found.program(), common.overwrite)
+        let output = Output::of_run(common.output, &found.program(), common.overwrite)
             .map_err(exit_code::before_program)?;
         let (told_to_end, is_saving) = watch_for_signals()?;
         let asked = Asked {

@@ -16,14 +16,14 @@ use super::amount_of_time::amount_of_time;
 use super::closing::{resolve, shown_path, summary, tell, told_of_cache};
 use super::event::Asked;
 use super::exit_code::{self, WrongUsage};
-use super::kept_sources::{KeepSources, keep_sources, saved_at_least_without};
+use super::kept_sources::{KeepSources, LEFT_FOR_LATER, keep_sources, saved_at_least_without};
 use super::outside::{Common, Outside};
 use super::size::memory_size;
 use crate::launch::output::Output;
 use crate::launch::plan::Plan;
 use crate::launch::run_dir::kept_text;
 use crate::launch::spawn::{Naming, Settings};
-use crate::launch::{self, Recording, running};
+use crate::launch::{self, Recording, file_name, running};
 use crate::print;
 use crate::profile::{Function, Profile};
 use crate::sources::Sources;
@@ -268,9 +268,11 @@ impl Record {
     /// [`WrongUsage`] if they do not.
     pub(super) fn check(&self) -> Result<(), WrongUsage> {
         if !self.finds_names() && self.kept.most().is_some() {
-            let cause = "--sources needs symbols, which tell the files of functions; leave out \
-                         --no-symbols, or let csprof symbolize --sources add both";
-            return Err(WrongUsage(cause.into()));
+            let given = if self.no_symbols { "--no-symbols" } else { "--symbols=later" };
+            return Err(WrongUsage(format!(
+                "--sources needs symbols, which tell the files of functions; leave out {given}, or \
+                 let csprof symbolize --sources add both"
+            )));
         }
         if self.outside.is_asked() {
             if let Some(option) = self.of_started_programs() {
@@ -323,7 +325,7 @@ impl Record {
                 settings,
                 delay: self.schedule.delay,
                 duration: self.schedule.duration,
-                with_symbols: !self.no_symbols,
+                with_symbols: self.finds_names(),
                 sources: self.kept.most(),
             });
         }
@@ -338,8 +340,8 @@ impl Record {
             .map_err(exit_code::before_program)?;
         running::remove_what_is_left();
         let mut saving = output.arguments();
-        if !self.finds_names() {
-            saving.insert(0, "--no-symbols".into());
+        if self.kept.most().is_some() {
+            saving.insert(0, "--sources".into());
         }
         let plan = Plan::from(&self.schedule);
         let recording = launch::record(&self.command, settings, patience, plan, &saving)
@@ -391,16 +393,19 @@ pub(super) fn save(
             && let Ok(path) = output.save(&recording.profile)
         {
             let symbolize = format!("csprof symbolize {} adds the names later", path.display());
-            let advice = match recording.keeper {
-                Some(_) => format!("csprof merge does it once for all ranks; {symbolize}"),
-                None => symbolize,
+            let is_rank = file_name::has_peers_here();
+            let advice = match is_rank {
+                true => format!("csprof merge does it once for all ranks; {symbolize}"),
+                false => symbolize,
             };
             recording.signals.saved_early(&advice);
             recording.run_dir.remove();
             // The launcher hears of the end when csprof has ended, and the other ranks go on.
-            if recording.keeper.is_some() && !recording.status.success() {
+            if is_rank && !recording.status.success() {
                 let profile = Profile::from_saved(recording.profile);
-                return Ok((path, profile, vec![format!("names are left for later: {advice}")]));
+                let mut told = vec![format!("names are left for later: {advice}")];
+                told.extend(sources.map(|_| LEFT_FOR_LATER.to_owned()));
+                return Ok((path, profile, told));
             }
             early = Some((path, ("names", "")));
         }

@@ -1,6 +1,6 @@
 //! `csprof salvage`
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,11 +10,12 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use super::closing::{shown_path, tell};
-use super::exit_code;
+use super::exit_code::{self, WrongUsage};
 use super::snapshot::save;
+use crate::launch::file_name;
 use crate::launch::output::Output;
 use crate::launch::run_dir::RunDir;
-use crate::launch::{self, LeftRun, file_name};
+use crate::launch::salvage::{self, LeftRun};
 use crate::print;
 use crate::views::number::{Form, duration};
 use crate::views::printable::{command_line, printable};
@@ -24,7 +25,8 @@ Examples:
   csprof salvage                  what is there to salvage?
   csprof salvage /dev/shm/csprof-4711-x3fQ9a -o run.csprof
   csprof salvage --all -o prof/   all that is there
-  srun --ntasks-per-node=1 csprof salvage --all --job $SLURM_JOB_ID --remove -o prof/
+  srun --ntasks=$SLURM_NNODES --ntasks-per-node=1 csprof salvage --all --job $SLURM_JOB_ID --remove \
+-o prof/
 
 The folders are left in place; remove them when the profiles are good, or have --remove do it. What \
 they have on a disk (/tmp/csprof-spill-…) is removed an hour later by the next `csprof record`.";
@@ -49,7 +51,7 @@ pub struct Salvage {
     /// Replace the file if it exists
     #[arg(short, long, conflicts_with = "all")]
     force: bool,
-    /// Remove each run folder when its profile is saved
+    /// Remove each run folder when its profile is saved, if all its processes have ended
     #[arg(long)]
     remove: bool,
     /// Save addresses without function names; `csprof symbolize` adds them
@@ -64,6 +66,7 @@ impl Salvage {
     ///
     /// When there is no run folder, nothing in it, or the profile cannot be saved.
     pub fn run(&self) -> Result<ExitCode> {
+        self.check()?;
         match (&self.run_dir, &self.output) {
             (Some(run_dir), Some(output)) => {
                 self.save(run_dir, &Output::new(Some(output), output.as_os_str(), self.force)?)?;
@@ -71,55 +74,94 @@ impl Salvage {
             (_, folder) if self.all => {
                 return self.save_all(folder.as_deref().unwrap_or(Path::new(".")));
             }
-            (None, None) => return list(&self.left()),
             _ => {
-                return Err(
-                    exit_code::WrongUsage("-o needs the run folder, or --all".into()).into()
-                );
+                self.left(&mut print::output(print::Escaping::Text)).1?;
             }
         }
         Ok(exit_code::DONE)
     }
 
-    /// What there is, of the job that was asked for.
-    fn left(&self) -> Vec<LeftRun> {
-        let mut left = launch::salvageable();
+    /// Whether the options go together.
+    ///
+    /// # Errors
+    ///
+    /// [`WrongUsage`] if they do not.
+    pub(super) fn check(&self) -> Result<(), WrongUsage> {
+        let saves = self.all || self.run_dir.is_some();
+        let given = [
+            (self.output.is_some(), "-o"),
+            (self.remove, "--remove"),
+            (self.no_symbols, "--no-symbols"),
+            (self.force, "-f"),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given && !saves) {
+            Some((_, option)) => {
+                Err(WrongUsage(format!("{option} needs the run folder, or --all")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What there is, of the job that was asked for; lists it.
+    fn left(&self, out: &mut impl Write) -> (Vec<LeftRun>, io::Result<()>) {
+        let mut left = salvage::salvageable();
+        let all = left.len();
         left.retain(|run| self.job.is_none() || run.place.job == self.job);
-        left
+        if left.is_empty() {
+            tell(&[nothing_of(self.job.as_deref(), all)]);
+        }
+        let listed = left
+            .iter()
+            .try_for_each(|run| {
+                writeln!(out, "{}  {}", run.path.display(), printable(&described(run)))
+            })
+            .and_then(|()| out.flush());
+        (left, listed)
     }
 
-    /// Saves what is in one run folder.
-    fn save(&self, run_dir: &Path, output: &Output) -> Result<()> {
-        let salvaged = launch::salvage(run_dir)?;
-        if salvaged.profile.processes.is_empty() {
-            bail!("{}: no process left anything there", run_dir.display());
-        }
-        if self.all
-            && let Some(path) = output.has(&salvaged.profile.run)
-        {
-            tell(&[format!("{}: is saved already, as {}", run_dir.display(), shown_path(&path))]);
-            return self.remove(run_dir);
-        }
-        save(salvaged, output, !self.no_symbols)?;
-        self.remove(run_dir)
-    }
-
-    fn remove(&self, run_dir: &Path) -> Result<()> {
-        if !self.remove {
+    /// Saves what is in one run folder, which no other csprof saves or removes meanwhile.
+    fn save(&self, path: &Path, output: &Output) -> Result<()> {
+        let shown = path.display();
+        // Another csprof has saved and removed it.
+        if self.all && !path.exists() {
             return Ok(());
         }
-        let mut left = RunDir::open(run_dir)?;
-        match launch::mapping_processes(&left).is_empty() {
-            true => left.remove(),
-            false => tell(&[format!("{}: stays, for its run goes on", run_dir.display())]),
+        let mut run_dir = RunDir::open(&path.canonicalize().unwrap_or_else(|_| path.into()))?;
+        let is_recorded = salvage::is_recorded(&run_dir);
+        if !is_recorded && !run_dir.take() {
+            let taken = format!(
+                "{shown}: another csprof saves it now, or its own does in another container; try again \
+                 later"
+            );
+            if self.all {
+                tell(&[taken]);
+                return Ok(());
+            }
+            bail!(taken);
+        }
+        let may_remove = self.remove && !is_recorded && salvage::has_ended(&run_dir);
+        let salvaged = salvage::salvage(path)?;
+        if salvaged.profile.processes.is_empty() {
+            bail!("{shown}: no process left anything there");
+        }
+        match self.all.then(|| output.has(&salvaged.profile)).flatten() {
+            Some(saved) => {
+                tell(&[format!("{shown}: is saved already, as {}", shown_path(&saved))]);
+            }
+            None => save(salvaged, output, !self.no_symbols)?,
+        }
+        if may_remove {
+            run_dir.remove();
+        } else if self.remove {
+            tell(&[format!("{shown}: stays, for its run goes on, or may go on in a container")]);
         }
         Ok(())
     }
 
-    /// Saves all runs in a folder. One that cannot be saved does not keep others from it.
+    /// Saves all runs in a folder. One that cannot be saved does not keep others from it, nor does
+    /// a reader of the list who has seen enough of it.
     fn save_all(&self, folder: &Path) -> Result<ExitCode> {
-        let left = self.left();
-        list(&left)?;
+        let (left, listed) = self.left(&mut print::output(print::Escaping::Text));
         let mut failed = 0;
         for run in &left {
             let saved = Output::numbered_in(folder, &name(run))
@@ -132,8 +174,22 @@ impl Salvage {
         if failed > 0 {
             bail!("{failed} of {} runs could not be saved; their folders stay", left.len());
         }
+        listed?;
         Ok(exit_code::DONE)
     }
+}
+
+/// Says that there is nothing, of this job or at all, of so many runs.
+fn nothing_of(job: Option<&str>, all: usize) -> String {
+    let Some(job) = job else {
+        return "no interrupted run has left anything on this machine".to_owned();
+    };
+    let others = match all {
+        0 => String::new(),
+        1 => "; 1 other run has: csprof salvage lists it".to_owned(),
+        _ => format!("; {all} other runs have: csprof salvage lists them"),
+    };
+    format!("no interrupted run of job {job} has left anything on this machine{others}")
 }
 
 /// The file of a run.
@@ -145,18 +201,6 @@ fn name(run: &LeftRun) -> PathBuf {
             file_name::of_program(&std::ffi::OsString::from_vec(program)).into()
         }
     }
-}
-
-fn list(found: &[LeftRun]) -> Result<ExitCode> {
-    if found.is_empty() {
-        tell(&["no interrupted run has left anything on this machine".to_owned()]);
-    }
-    let mut out = print::output(print::Escaping::Text);
-    for run in found {
-        writeln!(out, "{}  {}", run.path.display(), printable(&described(run)))?;
-    }
-    out.flush()?;
-    Ok(exit_code::DONE)
 }
 
 /// `rank 3 of 8, job 4711, host node7, begun 12 min ago: ./solver input`
@@ -178,4 +222,42 @@ fn described(run: &LeftRun) -> String {
         facts.push(format!("begun {} ago", duration(age_ns as f64, Form::Ascii)));
     }
     format!("{}: {}", facts.join(", "), command_line(&run.info.command))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        salvage: Salvage,
+    }
+
+    #[test]
+    fn what_is_for_saving_needs_something_to_save() {
+        let told = |words: &[&str]| {
+            let line = Line::parse_from([&["csprof"][..], words].concat());
+            line.salvage.check().err().map(|error| error.to_string())
+        };
+        assert_eq!(told(&["--remove"]).unwrap(), "--remove needs the run folder, or --all");
+        assert_eq!(
+            told(&["--no-symbols", "--job", "7"]).unwrap().split(' ').next(),
+            Some("--no-symbols")
+        );
+        assert_eq!(told(&["--all", "--remove"]), None);
+        assert_eq!(told(&["folder", "-o", "file", "--remove"]), None);
+        assert_eq!(told(&["--job", "7"]), None);
+    }
+
+    #[test]
+    fn who_asks_for_a_job_hears_of_others() {
+        assert!(nothing_of(None, 0).ends_with("on this machine"));
+        assert!(nothing_of(Some("7"), 0).contains("of job 7 has left anything on this machine"));
+        assert!(
+            nothing_of(Some("7"), 2).ends_with("; 2 other runs have: csprof salvage lists them")
+        );
+    }
 }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use csprof_format::launch::job::{JOB_IDS, Place};
+use csprof_format::launch::job::{JOB_IDS, LAUNCHERS, Place};
 
 use super::machine;
 
@@ -47,6 +47,13 @@ pub fn place_here() -> Option<Place> {
         let found = variables.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_bytes())
     })
+}
+
+/// Whether this process is one of several ranks, so that a launcher may end it, and has others
+/// write beside it.
+#[must_use]
+pub fn has_peers_here() -> bool {
+    place_here().is_some_and(|place| place.has_peers())
 }
 
 /// The job of this process, by its environment.
@@ -132,21 +139,44 @@ impl Facts<'_> {
     fn expanded(&self, asked: &Path) -> Result<Expanded> {
         let mut rest = asked.as_os_str().as_bytes();
         let mut name = Vec::new();
-        let mut is_per_rank = false;
+        let mut parts = Vec::new();
         while let Some(at) = rest.iter().position(|&byte| byte == b'%') {
             name.extend_from_slice(&rest[..at]);
             let (part, after) = Part::read(&rest[at + 1..]).with_context(|| {
                 format!("-o {}: a % means nothing there; {KNOWN}", asked.display())
             })?;
             rest = after;
-            is_per_rank |= matches!(part, Part::Rank | Part::Pid | Part::Variable(_));
             let value = self
                 .value(&part)
                 .with_context(|| format!("-o {}: {}", asked.display(), part.why_unknown()))?;
             name.extend_from_slice(&value);
+            parts.push(part);
         }
         name.extend_from_slice(rest);
+        let is_per_rank = self.tell_ranks_apart(&parts);
         Ok(Expanded { name: OsString::from_vec(name), is_per_rank })
+    }
+
+    /// Whether these are others for each rank of the job: its number, or a number on a node with the
+    /// node.
+    fn tell_ranks_apart(&self, parts: &[Part<'_>]) -> bool {
+        let Some(place) = self.place else { return true };
+        // A variable of a launcher around this one is the same in all ranks.
+        let is_rank = |part: &Part<'_>| match part {
+            Part::Rank => true,
+            Part::Variable(name) => {
+                let value = self.filled(name).and_then(|value| value.to_str()?.trim().parse().ok());
+                LAUNCHERS.iter().any(|of| of.rank == *name) && value == Some(place.rank)
+            }
+            _ => false,
+        };
+        let is_local = |part: &Part<'_>| match part {
+            Part::Pid => true,
+            Part::Variable(name) => place.launcher.local_rank.contains(name),
+            _ => false,
+        };
+        let has_node = parts.iter().any(|part| matches!(part, Part::Host));
+        parts.iter().any(is_rank) || has_node && parts.iter().any(is_local)
     }
 
     /// What stands for a part; `None` where that is not known.
@@ -170,7 +200,7 @@ impl Facts<'_> {
 /// A pattern whose parts are known.
 struct Expanded {
     name: OsString,
-    /// Whether it may differ from rank to rank.
+    /// Whether it differs from rank to rank.
     is_per_rank: bool,
 }
 
@@ -210,7 +240,7 @@ impl<'p> Part<'p> {
         match self {
             Self::Rank => {
                 "%r: no launcher gave csprof a rank; put csprof behind it (mpirun … csprof \
-                           record …), or use %p, the process id"
+                           record …), or leave %r out"
                     .to_owned()
             }
             Self::Job => "%j: no batch system or launcher named a job; %q{VAR} is the value of a \
@@ -222,9 +252,12 @@ impl<'p> Part<'p> {
     }
 }
 
-/// A value as a part of a name: what would lead into another folder does not.
+/// A value as a part of a name: what would lead into another folder does not, be it a slash, `.` or
+/// `..`.
 fn component(value: &[u8]) -> Vec<u8> {
-    value.iter().map(|&byte| if byte == b'/' { b'_' } else { byte }).collect()
+    let is_dots = value.iter().all(|&byte| byte == b'.');
+    let leads = |byte: u8| byte == b'/' || is_dots;
+    value.iter().map(|&byte| if leads(byte) { b'_' } else { byte }).collect()
 }
 
 /// The pattern with the rank before the ending.
@@ -241,12 +274,20 @@ fn with_rank(asked: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use csprof_format::launch::job::LAUNCHERS;
-
     use super::*;
 
     fn variable(name: &str) -> Option<OsString> {
-        let known = [("SLURM_JOB_ID", "4711"), ("WHERE", "a/b"), ("EMPTY", "")];
+        let known = [
+            ("SLURM_JOB_ID", "4711"),
+            ("WHERE", "a/b"),
+            ("EMPTY", ""),
+            ("UP", ".."),
+            ("USER", "ada"),
+            ("PMI_RANK", "2"),
+            ("SLURM_PROCID", "0"),
+            ("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
+            ("SLURM_LOCALID", "1"),
+        ];
         known.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
     }
 
@@ -274,6 +315,7 @@ mod tests {
         assert_eq!(named(THIRD, "%j.%h.%r.%p.csprof"), "4711.node7.2.815.csprof");
         assert_eq!(named(THIRD, "%q{WHERE}-100%%.csprof-%r"), "a_b-100%.csprof-2");
         assert_eq!(named(None, "%p.csprof"), "815.csprof");
+        assert_eq!(named(None, "%q{UP}/%q{UP}x"), "__/__x");
     }
 
     #[test]
@@ -302,5 +344,26 @@ mod tests {
         assert!(named(THIRD, "%h.csprof").contains("-o %h.%r.csprof"));
         assert_eq!(named(THIRD, "/dev/null"), "/dev/null");
         assert_eq!(named(Some((0, Some(1))), "run.csprof"), "run.csprof");
+    }
+
+    #[test]
+    fn what_may_be_the_same_in_two_ranks_is_no_name_for_each() {
+        for (asked, name) in [
+            ("%q{PMI_RANK}", "2"),
+            ("%h.%p", "node7.815"),
+            ("%h.%q{OMPI_COMM_WORLD_LOCAL_RANK}", "node7.1"),
+        ] {
+            assert_eq!(named(THIRD, asked), name);
+        }
+        // Of all ranks of a node; of ranks on two nodes; of a launcher around this one.
+        for asked in [
+            "%q{USER}",
+            "%p",
+            "%q{OMPI_COMM_WORLD_LOCAL_RANK}",
+            "%q{SLURM_PROCID}",
+            "%h.%q{SLURM_LOCALID}",
+        ] {
+            assert!(named(THIRD, asked).contains("would write this one file"), "{asked}");
+        }
     }
 }

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::unistd::setsid;
 
 /// Whether SIGPIPE was ignored before Rust's runtime began.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
@@ -74,4 +75,19 @@ impl Inherited {
         // SAFETY: the closure allocates nothing and makes system calls only.
         unsafe { command.pre_exec(give) };
     }
+}
+
+/// Has `command` begin in a session of its own, deaf to the signals by which people and launchers
+/// end jobs: also before its `main`.
+pub(super) fn set_apart(command: &mut Command) {
+    let set = || {
+        setsid()?;
+        for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT] {
+            // SAFETY: no handler of this process is there any more; async-signal-safe.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
+        Ok(())
+    };
+    // SAFETY: the closure allocates nothing and makes system calls only.
+    unsafe { command.pre_exec(set) };
 }

@@ -4,8 +4,8 @@
 //! some a second after SIGTERM (Open MPI). What was sampled is in the run folder by then, in the
 //! memory of a node that the user may never see again. So where csprof is one of several ranks, it
 //! starts a process in a session of its own, which the launcher does not know, and holds a pipe to
-//! it. If the pipe closes without a word, the keeper waits for the end of the run's processes and
-//! saves.
+//! it. If the pipe closes without a word, the keeper takes the run folder, waits for the end of the
+//! run's processes, and saves.
 //!
 //! Who ends all processes of a node by a cgroup, as Slurm may, ends the keeper, too; then
 //! `csprof salvage --all` finds the folder.
@@ -14,16 +14,14 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use nix::unistd::{close, setsid};
+use nix::unistd::close;
 
-use super::file_name;
-use super::mapping_processes;
-use super::run_dir::RunDir;
+use super::run_dir::{self, RunDir};
+use super::{file_name, inherited, running_processes};
 
 /// The hidden subcommand that is the keeper; its arguments follow.
 pub const SUBCOMMAND: &str = "keep-run";
@@ -35,6 +33,12 @@ const DISMISSED: &[u8] = b"d";
 /// mostly killed with csprof.
 const LOOKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
+/// How long it waits for them: what a rank leaves behind, such as a daemon, may run for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long csprof waits for the end of a dismissed keeper, which may have been stopped.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// The keeper, from the side of the csprof that it stands by. It is dismissed when dropped.
 #[derive(Debug)]
 pub struct Keeper(Child);
@@ -45,10 +49,13 @@ impl Keeper {
     /// what it can.
     #[must_use]
     pub fn start(run_dir: &RunDir, arguments: &[impl AsRef<OsStr>]) -> Option<Self> {
-        file_name::place_here().filter(|place| place.has_peers())?;
+        if !file_name::has_peers_here() {
+            return None;
+        }
         let mut keeper = Command::new("/proc/self/exe");
         keeper.arg0("csprof").arg(SUBCOMMAND).arg(run_dir.path()).args(arguments);
         keeper.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        inherited::set_apart(&mut keeper);
         keeper.spawn().ok().map(Self)
     }
 }
@@ -59,19 +66,20 @@ impl Drop for Keeper {
             // A keeper that was killed hears nothing.
             let _ = pipe.write_all(DISMISSED);
         }
-        let _ = self.0.wait();
+        let begin = Instant::now();
+        while matches!(self.0.try_wait(), Ok(None)) && begin.elapsed() < FAREWELL {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
-/// From the side of the keeper: leaves the launcher's sight, and waits for the other csprof.
+/// From the side of the keeper: closes what launchers wait for, and waits for the other csprof.
 /// Returns whether it was killed, so that there is something to do.
 ///
 /// # Errors
 ///
 /// When the pipe cannot be read.
 pub fn wait_for_kill() -> io::Result<bool> {
-    // It is refused to who has a session already.
-    let _ = setsid();
     // Launchers wait until what they have given to a rank is closed.
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -85,16 +93,38 @@ pub fn wait_for_kill() -> io::Result<bool> {
     Ok(word.is_empty())
 }
 
-/// Waits until no process of the run in this folder goes on; returns whether the folder is there.
+/// Waits until no process of the run in this folder goes on, none that is about to make its arena
+/// either. Returns whether that is so; if not, after a minute, what is there is a part.
 #[must_use]
-pub fn wait_for_processes(run_dir: &Path) -> bool {
+pub fn wait_for_processes(run_dir: &RunDir) -> bool {
     let [mut pause, longest] = LOOKS;
+    let begin = Instant::now();
+    // Processes of the run are younger than its csprof.
+    let csprof = run_dir::owner_of(run_dir.path()).unwrap_or(0);
     loop {
-        let Ok(run_dir) = RunDir::open(run_dir) else { return false };
-        if mapping_processes(&run_dir).is_empty() {
+        if running_processes(run_dir, csprof).is_empty() {
             return true;
+        }
+        if begin.elapsed() > PATIENCE {
+            return false;
         }
         thread::sleep(pause);
         pause = (pause * 2).min(longest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keeper_that_was_stopped_holds_nobody() {
+        // It reads nothing, as one that was stopped.
+        let child = Command::new("sleep").arg("1000").stdin(Stdio::piped()).spawn().unwrap();
+        let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+        let begin = Instant::now();
+        drop(Keeper(child));
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
     }
 }

@@ -151,6 +151,13 @@ pub fn record(
     };
     let signals = SignalGuard::new(toggle).context("cannot watch for signals")?;
     let keeper = Keeper::start(&run_dir, saving);
+    let salvage = format!("csprof salvage {} -o FILE", run_dir.path().display());
+    let advice = match &keeper {
+        Some(_) => {
+            format!("another process of csprof saves it without names; if none does, {salvage}")
+        }
+        None => format!("{salvage} makes the profile later"),
+    };
     // A program that becomes csprof by exec(3), as cargo and shells do, leaves it what its children
     // used.
     let cpu_before_ns = machine::children_cpu_ns();
@@ -175,7 +182,7 @@ pub fn record(
                 }
             }
         });
-        signals.wait(&mut child, run_dir.path())
+        signals.wait(&mut child, advice)
     });
     let status = status.context("cannot wait for the program")?;
 
@@ -203,7 +210,7 @@ pub fn record(
                 .into(),
         );
     }
-    let missing = ranks::missing(&headers_of(&arenas), Some(std::process::id()));
+    let missing = ranks::missing(&headers_of(&arenas), file_name::has_peers_here());
     run.info.warnings.extend(missing);
     arenas.iter_mut().for_each(|arena| second_mappings.enter(arena));
     let profile = gather_files(&run, arenas, &run_dir);
@@ -271,6 +278,10 @@ impl Recording {
         self.run.info.warnings.clear();
         run_file::write(self.run_dir.path(), &self.run)
     }
+}
+
+fn headers_of(arenas: &[Arena]) -> Vec<ArenaHeader> {
+    arenas.iter().map(|arena| arena.header).collect()
 }
 
 /// Gathers arenas with what their processes wrote of generated code.
@@ -344,8 +355,7 @@ fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
 }
 
 /// Processes of the run that have an arena mapped and have not ended, ascending.
-#[must_use]
-pub fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
+fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
     let alive = run_dir
         .begun_arenas()
         .filter(|(header, _)| header.end_ns == 0 && header.flags & FLAG_EXECED == 0)

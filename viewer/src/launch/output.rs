@@ -2,12 +2,12 @@
 //! the program runs, because nobody likes to hear afterwards that an hour was in vain.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use csprof_format::error::{Error, ErrorKind};
-use csprof_format::profile::{Profile, RunInfo};
+use csprof_format::profile::Profile;
+use csprof_format::whole_file::Temporary;
 use csprof_format::{read, write};
 
 use super::file_name::{self, FileName, SUFFIX};
@@ -57,10 +57,10 @@ impl Output {
 
     fn at(name: &Path, numbered: bool, overwrite: bool) -> anyhow::Result<Self> {
         let output = Self { path: std::path::absolute(name)?, numbered, overwrite };
-        output.check_folder()?;
         if output.path.is_dir() {
             bail!("{}: is a folder; name a file in it", name.display());
         }
+        output.check_folder()?;
         if !numbered && !overwrite && output.path.symlink_metadata().is_ok() {
             bail!("{}: exists already; -f replaces it, or choose another name", name.display());
         }
@@ -81,15 +81,19 @@ impl Output {
         flags.chain(["--".into(), self.path.clone().into()]).collect()
     }
 
-    /// The file, among those that this names, which has this run already.
+    /// The file, among those that this names, which has all of this profile: the same run, and not
+    /// fewer samples. A snapshot of a run that went on has fewer.
     #[must_use]
-    pub fn has(&self, run: &RunInfo) -> Option<PathBuf> {
+    pub fn has(&self, profile: &Profile) -> Option<PathBuf> {
         let further = (1..).map(|number| numbered(&self.path, number));
         let names = std::iter::once(self.path.clone()).chain(further);
         let most = if self.numbered { usize::MAX } else { 1 };
         // Who opens a pipe may wait for ever.
         let mut names = names.take(most).take_while(|path| path.is_file());
-        names.find(|path| read::open(path).is_ok_and(|saved| saved.run.id() == run.id()))
+        let has_all = |saved: Profile| {
+            saved.run.id() == profile.run.id() && delivered(&saved) >= delivered(profile)
+        };
+        names.find(|path| read::open(path).is_ok_and(has_all))
     }
 
     /// A name in a folder, which is made, or the next name if a file has that.
@@ -108,10 +112,7 @@ impl Output {
             bail!("{}: there is no such folder to save the profile in", folder.display());
         }
         // Permission alone does not tell: the file system may be read-only, full, or /proc.
-        let name = format!(".csprof-{}", std::process::id());
-        let probe = folder.join(name);
-        let made = File::create_new(&probe).and_then(|_| fs::remove_file(&probe));
-        if let Err(error) = made {
+        if let Err(error) = Temporary::beside(&self.path) {
             bail!(
                 "{}: the profile cannot be saved in this folder: {error}; name another with -o FILE",
                 folder.display()
@@ -151,6 +152,11 @@ impl Output {
     }
 }
 
+/// Samples of all threads, lost ones among them.
+fn delivered(profile: &Profile) -> u64 {
+    profile.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.delivered))
+}
+
 /// `prog.csprof`, then `prog.1.csprof`, `prog.2.csprof`, …
 fn numbered(path: &Path, number: u32) -> PathBuf {
     path.with_extension(format!("{number}.{SUFFIX}"))
@@ -158,6 +164,10 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use csprof_format::profile::Thread;
+
     use super::*;
 
     #[test]
@@ -195,6 +205,19 @@ mod tests {
         assert_ne!(fs::read(&path).unwrap(), b"precious");
     }
 
+    /// Ranks on two nodes may have one process id and write to one folder.
+    #[test]
+    fn what_another_csprof_of_this_number_tries_is_not_in_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let id = std::process::id();
+        for name in [format!(".csprof-{id}"), format!(".csprof-{id}-0")] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let path = folder.path().join("run.csprof");
+        Output::new(Some(&path), "xz".as_ref(), false).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
     #[test]
     fn standard_output_is_refused() {
         let error = Output::new(Some("-".as_ref()), "xz".as_ref(), true).unwrap_err().to_string();
@@ -218,13 +241,19 @@ mod tests {
             profile.run.host = host.to_owned();
             profile
         };
-        assert_eq!(output.has(&named("one").run), None);
+        assert_eq!(output.has(&named("one")), None);
         let saved = ["one", "two"].map(|host| output.save(&named(host)).unwrap());
-        assert_eq!(output.has(&named("two").run), Some(saved[1].clone()));
-        assert_eq!(output.has(&named("three").run), None);
+        assert_eq!(output.has(&named("two")), Some(saved[1].clone()));
+        assert_eq!(output.has(&named("three")), None);
+        // What was saved of it while it went on is a part.
+        let mut whole = named("two");
+        whole.threads.push(Thread { delivered: 7, ..Thread::default() });
+        assert_eq!(output.has(&whole), None);
+        whole.threads[0].delivered = 0;
+        assert_eq!(output.has(&whole), Some(saved[1].clone()));
         // Of a name that was asked for, there is one.
         let asked = Output { numbered: false, ..output };
-        assert_eq!(asked.has(&named("two").run), None);
+        assert_eq!(asked.has(&named("two")), None);
         assert_eq!(asked.arguments(), ["--".into(), asked.path.clone().into_os_string()]);
     }
 

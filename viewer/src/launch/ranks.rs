@@ -14,25 +14,41 @@ struct Job {
     local_ranks: u32,
 }
 
-/// Says of each job of the run which of its ranks left nothing. Where what the `recorder`, a
-/// csprof, has started is a rank, there is one for each of them, and its run holds this one only.
-pub(super) fn missing(headers: &[ArenaHeader], recorder: Option<u32>) -> Vec<String> {
-    // One of one may be a shell or mpirun that a batch system has started.
-    let has_peers = |header: &&ArenaHeader| header.rank_plus_one > 0 && header.ranks != 1;
-    if headers.iter().filter(has_peers).any(|header| Some(header.parent_pid) == recorder) {
+/// Says of each job of the run which of its ranks left nothing. Where its csprof was one of several
+/// ranks itself, there is one for each of them, and the run holds this one only.
+pub(super) fn missing(headers: &[ArenaHeader], csprof_is_rank: bool) -> Vec<String> {
+    /// Who is given the processes whose parent has ended; their launcher is not known.
+    const INIT: u32 = 1;
+    if csprof_is_rank {
         return Vec::new();
     }
+    // One of one may be a shell or mpirun that a batch system has started.
+    let has_peers = |header: &&ArenaHeader| header.rank_plus_one > 0 && header.ranks != 1;
     let is_rank = |pid| headers.iter().filter(has_peers).any(|header| header.pid == pid);
     // Who started ranks and is none: mpirun, or what it has on each node. A run may have several.
-    let mut jobs: BTreeMap<u32, Job> = BTreeMap::new();
-    for header in headers.iter().filter(has_peers).filter(|of| !is_rank(of.parent_pid)) {
+    let mut launchers: BTreeMap<u32, Job> = BTreeMap::new();
+    let has_launcher = |of: &&ArenaHeader| of.parent_pid != INIT && !is_rank(of.parent_pid);
+    for header in headers.iter().filter(has_peers).filter(has_launcher) {
         let Some(rank) = header.rank_plus_one.checked_sub(1) else { continue };
-        let job = jobs.entry(header.parent_pid).or_default();
+        let job = launchers.entry(header.parent_pid).or_default();
         job.present.insert(rank);
         job.ranks = job.ranks.max(header.ranks);
         job.local_ranks = job.local_ranks.max(header.local_ranks);
     }
-    jobs.values().filter_map(Job::told).collect()
+    // A launcher may have several processes on a node, each with ranks of its own.
+    let mut jobs: Vec<Job> = Vec::new();
+    for part in launchers.into_values() {
+        let is_of =
+            |job: &&mut Job| job.ranks == part.ranks && job.present.is_disjoint(&part.present);
+        match jobs.iter_mut().find(is_of) {
+            Some(job) => {
+                job.present.extend(part.present);
+                job.local_ranks = job.local_ranks.max(part.local_ranks);
+            }
+            None => jobs.push(part),
+        }
+    }
+    jobs.iter().filter_map(Job::told).collect()
 }
 
 impl Job {
@@ -116,25 +132,33 @@ mod tests {
 
     #[test]
     fn jobs_of_a_run_are_those_of_its_launchers() {
-        let csprof = Some(10);
         // Two launchers, 20 and 30; a rank's own child has its rank.
         let first = [(0, 21, 20), (0, 22, 21), (2, 23, 20)];
         let second = [(0, 31, 30), (1, 32, 30)];
         let run = [job(&first, 3, 0), job(&second, 2, 0)].concat();
-        let told = missing(&run, csprof);
+        let told = missing(&run, false);
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(
             told[0].starts_with("rank 1 of 3 is missing; a rank leaves nothing if"),
             "{told:?}"
         );
-        let elsewhere = missing(&job(&second, 4, 2), csprof);
+        let elsewhere = missing(&job(&second, 4, 2), false);
         assert!(
             elsewhere[0].starts_with("ranks 2 and 3 of 4 are missing; they ran on other nodes")
         );
         // csprof behind the launcher, and a launcher that is one of one itself.
-        assert_eq!(missing(&job(&[(1, 11, 10)], 4, 0), csprof), [""; 0]);
+        assert_eq!(missing(&job(&[(1, 11, 10)], 4, 0), true), [""; 0]);
         let interactive = [job(&[(0, 20, 10)], 1, 1), job(&first, 3, 0)].concat();
-        assert_eq!(missing(&interactive, csprof).len(), 1);
+        assert_eq!(missing(&interactive, false).len(), 1);
+    }
+
+    #[test]
+    fn what_has_several_parents_is_one_job() {
+        // Two processes of the launcher on this node; a rank's own child whose parent has ended.
+        let halves = [(0, 21, 20), (1, 22, 20), (2, 31, 30), (3, 32, 30), (2, 40, 1), (2, 41, 40)];
+        assert_eq!(missing(&job(&halves, 4, 0), false), [""; 0]);
+        let told = missing(&job(&halves[..3], 4, 0), false);
+        assert!(told.len() == 1 && told[0].starts_with("rank 3 of 4 is missing"), "{told:?}");
     }
 
     fn told(present: &[u32], ranks: u32) -> Option<String> {

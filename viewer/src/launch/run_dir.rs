@@ -28,7 +28,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader, FLAG_LOCKED, LEFT_NO_SAMPLES};
@@ -190,6 +190,45 @@ impl RunDir {
         core::iter::once(&*self.arenas).chain(self.spill.iter().map(|(_, arenas)| &**arenas))
     }
 
+    /// Takes a folder that was [opened](Self::open), so that no other csprof saves or removes what is
+    /// in it meanwhile. Returns whether it could be had: the csprof that has made it may live, or
+    /// another have taken it.
+    pub fn take(&mut self) -> bool {
+        /// Who only asks whether it is taken has it for a moment, and who was killed a little longer.
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let Ok(folder) = File::open(&self.path) else { return false };
+        let begin = Instant::now();
+        // A file system without locks keeps nobody out.
+        while matches!(folder.try_lock(), Err(TryLockError::WouldBlock)) {
+            if begin.elapsed() > PATIENCE {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        // Who had it may have removed it.
+        let id = |of: io::Result<fs::Metadata>| of.ok().map(|of| (of.dev(), of.ino()));
+        let is_there = id(folder.metadata()) == id(self.path.metadata());
+        self.locks.push(folder);
+        is_there
+    }
+
+    /// Whether each arena says by itself that no process can write to it any more, in whatever
+    /// container; of one without header or lock that is not known before the folder is old.
+    pub(super) fn is_settled(&self) -> bool {
+        let is_settled = |path: PathBuf| {
+            let Some((header, file)) =
+                self.open_arena(&path).ok().and_then(|(file, _)| begun(file))
+            else {
+                return is_old(&self.path);
+            };
+            match header.flags & FLAG_LOCKED {
+                0 => header.end_ns > 0 || is_old(&self.path) && !is_used(&header, &file),
+                _ => !is_locked(&file),
+            }
+        };
+        self.arena_paths().0.into_iter().all(is_settled)
+    }
+
     /// Moves the arenas of processes that have ended to the disk, if half of the run's share of
     /// memory is taken.
     pub fn make_room(&self) {
@@ -349,7 +388,8 @@ impl RunDir {
     }
 
     /// Whether no process has left anything, on the disk either.
-    pub(super) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.arena_paths().0.is_empty()
     }
 

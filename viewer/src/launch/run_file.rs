@@ -44,6 +44,11 @@ pub struct JobPlace {
 }
 
 impl JobPlace {
+    /// Whether it was one of several ranks.
+    pub(super) fn has_peers(&self) -> bool {
+        self.rank.is_some() && self.ranks != Some(1)
+    }
+
     /// That of this process.
     fn here() -> Self {
         let place = file_name::place_here();

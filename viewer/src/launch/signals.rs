@@ -12,7 +12,6 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -128,12 +127,12 @@ impl SignalGuard {
     }
 
     /// Waits until the program ends and returns how. From then on an interrupt is a wish to stop
-    /// writing the profile: the second one ends csprof and leaves `run_dir` for `salvage`.
+    /// writing the profile: the second one ends csprof, and `advice` says how it can be had then.
     ///
     /// # Errors
     ///
     /// When the kernel does not know the child, which would be a mistake of csprof.
-    pub fn wait(&self, child: &mut Child, run_dir: &Path) -> io::Result<ExitStatus> {
+    pub fn wait(&self, child: &mut Child, advice: String) -> io::Result<ExitStatus> {
         let pid = Pid::from_raw(child.id().cast_signed());
         self.begin_running(pid);
         // The program has inherited that these are ignored. It may take them nevertheless, so from
@@ -150,10 +149,8 @@ impl SignalGuard {
             }
         }
         // The ended program was left in place, so its id was its own until here.
-        let salvage =
-            format!("csprof salvage {} -o FILE makes the profile later", run_dir.display());
         *lock(&self.stage) =
-            Stage::Saving { since: Instant::now(), interrupts: 0, waiting: false, advice: salvage };
+            Stage::Saving { since: Instant::now(), interrupts: 0, waiting: false, advice };
         child.wait()
     }
 }
@@ -295,7 +292,7 @@ mod tests {
         let guard = SignalGuard::new(None).unwrap();
         let mut shell =
             Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
-        guard.wait(&mut shell, Path::new("/nowhere")).unwrap()
+        guard.wait(&mut shell, String::new()).unwrap()
     }
 
     // One test, because signals reach the guards of all tests that run at the moment.
@@ -329,6 +326,6 @@ mod tests {
         while matches!(&*lock(&guard.stage), Stage::Preparing(early) if early.is_empty()) {
             thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(guard.wait(&mut shell, Path::new("/nowhere")).unwrap().signal(), Some(15));
+        assert_eq!(guard.wait(&mut shell, String::new()).unwrap().signal(), Some(15));
     }
 }

@@ -46,8 +46,14 @@ pub(super) struct Wanted<'a> {
     pub(super) start_unix_ns: u64,
 }
 
-/// What is known of a module; `directory` is where the program was started. `None` for generated
-/// code, whose names are in no file any more, and for waits, which are no code.
+/// Whether a module of this path is a file: not generated code, whose names are in no file any
+/// more, nor waits, which are no code.
+pub(crate) fn is_file(path: &str) -> bool {
+    ![saved::GENERATED_CODE, saved::WAITS].contains(&path)
+}
+
+/// What is known of a module; `directory` is where the program was started. `None` for what is no
+/// file.
 pub(super) fn wanted<'a>(
     profile: &'a saved::Profile,
     directory: &'a Path,
@@ -55,8 +61,7 @@ pub(super) fn wanted<'a>(
 ) -> Option<Wanted<'a>> {
     let module = profile.modules.get(id.index())?;
     let path = profile.strings.get(module.path.index()).map_or("", |text| text);
-    let is_file = ![saved::GENERATED_CODE, saved::WAITS].contains(&path);
-    is_file.then_some(Wanted {
+    is_file(path).then_some(Wanted {
         path,
         build_id: &module.build_id,
         files: profile.files_of(id),

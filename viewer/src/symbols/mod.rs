@@ -89,6 +89,7 @@ use csprof_format::address::FrameKind;
 use csprof_format::ids::{FunctionId, ModuleId};
 use csprof_format::profile as saved;
 
+pub(crate) use self::locate::is_file;
 use self::locate::{Own, Wanted, wanted};
 use self::module::{Detail, NameSource, ResolvedModule};
 use self::naming::Naming;

@@ -20,6 +20,37 @@ fn a_run_folder_lives_until_it_is_dropped_unless_it_is_kept() {
 }
 
 #[test]
+fn one_csprof_at_a_time_saves_what_is_in_a_folder() {
+    let mut made = RunDir::create().unwrap();
+    made.keep();
+    let path = made.path().to_path_buf();
+    assert!(!RunDir::open(&path).unwrap().take(), "the csprof that has made it lives");
+    drop(made);
+    let [mut first, mut second] = [(); 2].map(|()| RunDir::open(&path).unwrap());
+    assert!(first.take());
+    assert!(!second.take());
+    first.remove();
+    drop(first);
+    assert!(!second.take(), "it is gone");
+}
+
+/// Who has mapped an arena may live where no csprof here sees it.
+#[test]
+fn a_folder_is_settled_when_no_arena_of_it_can_be_in_use() {
+    let run_dir = RunDir::create().unwrap();
+    let arena = run_dir.arenas().join("1-1.arena");
+    // Process ids end at 2^22 (proc_sys_kernel(5), pid_max).
+    fs::write(&arena, ArenaBytes::new(4_194_305, 1, 0).locked().bytes).unwrap();
+    let mapped = lock_mapped(&arena);
+    assert!(!run_dir.is_settled());
+    drop(mapped);
+    assert!(run_dir.is_settled());
+    // One that is just beginning has neither header nor lock.
+    fs::write(run_dir.arenas().join("2-2.arena"), "").unwrap();
+    assert!(!run_dir.is_settled());
+}
+
+#[test]
 fn what_was_not_made_as_a_run_folder_is_not_removed() {
     let place = tempfile::tempdir().unwrap();
     let folder = |name: &str| {
