@@ -18,7 +18,7 @@ static char *nothing[] = {NULL};
 
 static volatile unsigned long sink;
 static void burn(void) {
-    for (unsigned long i = 0; i < 20000000; i++) sink += i * i;
+    for (unsigned long i = 0; i < 3000000; i++) sink += i * i;
 }
 
 static int child(void) {

@@ -5,10 +5,7 @@
 //! thread thinks of them is kept with it: the C library has 16 words for a mask, of which the
 //! kernel uses the first, and nobody the last.
 
-#![expect(
-    unsafe_code,
-    reason = "masks in structures of the program, stubs in front of C functions"
-)]
+#![expect(unsafe_code, reason = "masks in structures of the program")]
 
 use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
