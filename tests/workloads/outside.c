@@ -78,7 +78,7 @@ __attribute__((noinline)) static void child_work(void) {
 static void *one_of_many(void *unused) {
     while (!told()) {
         burn(100000);
-        usleep(500000);
+        usleep(1000000);
     }
     return unused;
 }
