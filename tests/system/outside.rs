@@ -160,13 +160,20 @@ fn a_thousand_threads_are_sampled() {
 
 #[test]
 fn generated_code_has_the_names_of_its_perf_map() {
-    let program = Program::start("outside_generated", "-O2", "generated");
-    let Some(run) = program.record(&[]) else { return };
+    let mut program = Program::lasting("outside_generated", "-O2", "generated", "600000");
+    // Whoever has ended says no names.
+    let outcome = program.csprof(&["--duration", "3s"]);
+    program.child.kill().unwrap();
+    program.child.wait().unwrap();
+    fs::remove_file(format!("/tmp/perf-{}.map", program.child.id())).unwrap();
+    if outcome.complained().contains("cannot be sampled from outside") {
+        return skip(program.test, outcome.complained().trim());
+    }
+    let run = Recording::new(outcome, program.workshop.path("run.csprof"));
     let rows = run.rows();
-    assert!(rows.inclusive_of("made_at_run_time") > 20, "{rows}");
+    assert!(rows.inclusive_of("made_at_run_time") > 0, "{rows}");
     // Who called it is not known: nobody says how it uses the stack.
-    let reasons = run.partial_reasons();
-    assert!(reasons.starts_with("unknown-module: ") && reasons.lines().count() == 1, "{reasons}");
+    assert!(run.partial_reasons().contains("unknown-module: "), "{rows}");
 }
 
 #[test]
@@ -184,7 +191,7 @@ fn several_events_are_several_metrics() {
 fn the_program_s_end_ends_the_recording() {
     let program = Program::start("outside_end", "-O2", "ends");
     let Some(run) = program.record(&["--times"]) else { return };
-    assert!(run.rows().inclusive_of("work_ms") > 20);
+    assert!(run.rows().inclusive_of("burn") > 20);
     assert!(!run.profile.times.is_empty());
     assert!(run.profile.processes[0].end_ns > 0);
 }
