@@ -1,4 +1,5 @@
-/* Runs until the file named by its second argument is there, in a way named by its first:
+/* Runs until it and its children have used as many milliseconds of CPU time as its second argument says,
+ * in a way named by its first:
  *
  *   shares    three() takes three times as long as one()
  *   depth     works at the bottom of 40 calls of down(), of 64 bytes each
@@ -8,7 +9,7 @@
  *   execs     the same, and each executes this program, as `once`: child_work()
  *   crowd     1000 threads, each of which works for a moment and waits
  *   generated works in code that it has generated, and named in its perf map
- *   ends      works for half a second of CPU time and ends with status 3, file or not
+ *   ends      works, and ends with status 3
  *
  * It is compiled with and without frame pointers. */
 #include <pthread.h>
@@ -16,15 +17,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static volatile unsigned long sum;
-static const char *end;
+static long end_ms;
 
 static int told(void) {
-    return access(end, F_OK) == 0;
+    struct timespec used;
+    struct rusage children;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    getrusage(RUSAGE_CHILDREN, &children);
+    long seconds = used.tv_sec + children.ru_utime.tv_sec + children.ru_stime.tv_sec;
+    long us = used.tv_nsec / 1000 + children.ru_utime.tv_usec + children.ru_stime.tv_usec;
+    return seconds * 1000 + us / 1000 >= end_ms;
 }
 
 __attribute__((noinline)) static void burn(unsigned long rounds) {
@@ -78,7 +86,7 @@ __attribute__((noinline)) static void child_work(void) {
 static void *one_of_many(void *unused) {
     while (!told()) {
         burn(100000);
-        usleep(500000);
+        usleep(1000000);
     }
     return unused;
 }
@@ -118,7 +126,7 @@ static void children(const char *program, int executes) {
     while (!told()) {
         pid_t child = fork();
         if (child == 0) {
-            if (executes) execl(program, program, "once", end, (char *)NULL);
+            if (executes) execl(program, program, "once", "0", (char *)NULL);
             child_work();
             _exit(0);
         }
@@ -129,7 +137,7 @@ static void children(const char *program, int executes) {
 int main(int argc, char **argv) {
     if (argc != 3) return 2;
     const char *way = argv[1];
-    end = argv[2];
+    end_ms = atol(argv[2]);
     if (strcmp(way, "shares") == 0) {
         while (!told()) {
             one();
@@ -152,7 +160,7 @@ int main(int argc, char **argv) {
     } else if (strcmp(way, "once") == 0) {
         child_work();
     } else if (strcmp(way, "ends") == 0) {
-        work_ms(CLOCK_PROCESS_CPUTIME_ID, 500);
+        while (!told()) burn(1000000);
         return 3;
     } else {
         children(argv[0], strcmp(way, "execs") == 0);
