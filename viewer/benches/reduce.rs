@@ -41,7 +41,9 @@ fn most_memory() -> u64 {
 
 fn main() {
     let common = numbers("CSPROF_BENCH_PATHS", "2000")[0];
-    println!("ranks  keep  kept   nodes   sum (ms)  per rank (ms)  memory (MB)  file (kB)  per rank (B)");
+    println!(
+        "ranks  keep  kept   nodes   sum (ms)  per rank (ms)  memory (MB)  file (kB)  per rank (B)"
+    );
     for ranks in numbers("CSPROF_BENCH_RANKS", "16,64,256,1024") {
         let late = vec![(ranks / 3, 5), (ranks / 2, 11)];
         let job = Job { ranks, common, private: common / 100, late };

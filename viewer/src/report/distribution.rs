@@ -34,7 +34,9 @@ use super::{Measure, Options};
 use crate::refine::{Chain, Refined, Stopped, Watch};
 use crate::views::Cost;
 use crate::views::dimension::TIME;
-use crate::views::distribution::{Distribution, LACKS_TIMES, Over, RowSubject, UNKNOWN, why_no_peers};
+use crate::views::distribution::{
+    Distribution, LACKS_TIMES, Over, RowSubject, UNKNOWN, why_no_peers,
+};
 use crate::views::number::{counted, percent};
 use crate::views::path::Path;
 use crate::views::printable::printable;

@@ -218,8 +218,8 @@ impl Tables {
         let loops = |known: &Known| -> Vec<_> {
             let found = |number: u32| &self.loops.things[number as usize];
             let content = |&(row, number): &(u32, u32)| {
-                let saved::Loop { offset, file: at, line, irreducible, .. } = *found(number);
-                (row, offset, file(at), line, irreducible)
+                let saved::Loop { module, offset, file: at, line, irreducible } = *found(number);
+                (row, self.module(module), offset, file(at), line, irreducible)
             };
             known.loops.iter().map(content).collect()
         };

@@ -73,9 +73,8 @@ fn only_ranks_count() {
     reduction.add("launcher", &launcher).unwrap();
     let refined = Refined::base(&Profile::from_saved(reduction.finish()));
     let rows = flat(&refined, Sort::default());
-    let is_it = |row: &&crate::views::Row| {
-        &*refined.functions[row.function.index()].name == "kernel_3"
-    };
+    let is_it =
+        |row: &&crate::views::Row| &*refined.functions[row.function.index()].name == "kernel_3";
     let row = rows.iter().find(is_it).unwrap();
     let sum: u64 = (0..12).map(|rank| job.kernel(rank, 3)).sum();
     assert_eq!(row.of(MetricRef::FIRST).inclusive, sum + job.kernel(0, 3));
