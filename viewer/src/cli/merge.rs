@@ -63,8 +63,8 @@ pub struct Merge {
     /// Leave out files that cannot be read, and name them; else one fails all
     #[arg(long, action = ArgAction::SetTrue)]
     skip_damaged: bool,
-    /// Saved profiles, or folders of them; `-` reads one from standard input. Or a run that goes on,
-    /// by its folder or one of its processes
+    /// Saved profiles, or folders of them; `-` reads one from standard input. Or a run that goes
+    /// on, by its folder or one of its processes
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Read what is left of damaged profiles; what is missing is counted as lost
