@@ -75,10 +75,7 @@ fn the_late_rank_of_a_job_is_found_and_numbers_are_those_of_the_job() {
         let row = row(&all, &format!("kernel_{path}"));
         let is = |key: &str, samples: f64| {
             let found = row[key].as_f64().unwrap_or_else(|| panic!("{key} of {row}"));
-            assert!(
-                (found - samples).abs() < 1e-6,
-                "{key}: {found}, not {samples} samples"
-            );
+            assert!((found - samples).abs() < 1e-6, "{key}: {found}, not {samples} samples");
         };
         assert_eq!(row["inclusive"].as_f64().unwrap(), sum);
         is("rank_mean", mean);

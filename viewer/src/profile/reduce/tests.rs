@@ -195,7 +195,8 @@ fn code(profile: &mut saved::Profile, form: u32) {
     if form % 6 == 1 && frames > 1 {
         let (module, file) = (ModuleId(0), Some(StringId(2)));
         let (offset, line) = (u64::from(form % 5), form % 7);
-        let found = saved::Loop { module, offset, file, line, irreducible: form.is_multiple_of(11) };
+        let found =
+            saved::Loop { module, offset, file, line, irreducible: form.is_multiple_of(11) };
         profile.structure.loops = vec![found];
         let frame = FrameId(1);
         profile.structure.in_loops = vec![saved::InLoop { frame, row: 0, number: 0 }];

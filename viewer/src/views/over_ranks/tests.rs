@@ -11,8 +11,6 @@ use crate::views::peers::workers;
 use crate::views::top_down::TopDown;
 use crate::views::tree::RowId;
 
-
-
 /// The sum of a job, of which some ranks are kept apart.
 fn opened(job: &Job, keep: Keep) -> Profile {
     let mut reduction = Reduction::new(keep);
