@@ -11,9 +11,9 @@
 //! What is said here of order and sums is checked by [`validate`](crate::validate) before a
 //! profile is written and after one is read. [`RunInfo`], [`Metric`], [`ThreadShare`], [`Module`],
 //! [`Process`], [`Thread`], [`Epoch`], [`MergedRun`], [`Account`], [`Loop`], [`InLoop`],
-//! [`TailCall`], [`ModuleFile`], [`SourceFile`], [`Phase`] and [`SummedRun`] are stored as they stand
-//! here, field by field: a change to one of them is a new version of its block, and needs a copy of
-//! the old type for old files.
+//! [`TailCall`], [`ModuleFile`], [`SourceFile`], [`Phase`] and [`SummedRun`] are stored as they
+//! stand here, field by field: a change to one of them is a new version of its block, and needs a
+//! copy of the old type for old files.
 
 use std::sync::Arc;
 

@@ -50,8 +50,8 @@ pub struct Salvaged {
     pub lost_times: bool,
     /// Whether names of phases were dropped, or may have been where the file is cut off.
     pub lost_phases: bool,
-    /// Whether it was dropped how costs are spread over ranks, or may have been where the file is cut
-    /// off.
+    /// Whether it was dropped how costs are spread over ranks, or may have been where the file is
+    /// cut off.
     pub lost_ranks: bool,
     /// Whether more source files may have stood where the file is cut off.
     pub may_lack_sources: bool,

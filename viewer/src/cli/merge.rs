@@ -71,8 +71,8 @@ pub struct Merge {
     /// Find no names for profiles of `record --symbols=later`
     #[arg(long)]
     no_symbols: bool,
-    /// Saved profiles, or folders of them; `-` reads one from standard input. Or a run that goes on,
-    /// by its folder or one of its processes
+    /// Saved profiles, or folders of them; `-` reads one from standard input. Or a run that goes
+    /// on, by its folder or one of its processes
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Read what is left of damaged profiles; what is missing is counted as lost

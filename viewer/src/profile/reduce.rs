@@ -1,8 +1,8 @@
 //! The processes of a job as one profile: a sum, in which one path is one path, whoever ran it.
 //!
 //! The profiles of the processes are added one after the other, and memory is that of the sum and
-//! of one of them. What [`Keep`] says of ranks stays apart from the sum, with all its values; of the
-//! others the sum says, for each path and metric, how the cost is spread over them
+//! of one of them. What [`Keep`] says of ranks stays apart from the sum, with all its values; of
+//! the others the sum says, for each path and metric, how the cost is spread over them
 //! ([`saved::Spread`]).
 //!
 //! Invariants: Σ samples, Σ edges and Σ of every loss are those of the parts together. The sum
@@ -17,7 +17,7 @@ mod save;
 mod tables;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 

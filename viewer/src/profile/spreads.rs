@@ -98,8 +98,8 @@ impl SpreadsOfMachine {
         Some(Self { of_machine, spreads })
     }
 
-    /// Says that nodes of the loaded profile, up to the one before `end`, are of a node of the saved
-    /// one.
+    /// Says that nodes of the loaded profile, up to the one before `end`, are of a node of the
+    /// saved one.
     pub(super) fn add(&mut self, machine: usize, end: usize) {
         let place = self.of_machine.get(machine).copied().unwrap_or(NONE);
         self.spreads.of_node.resize(end, place);

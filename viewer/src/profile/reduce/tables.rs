@@ -38,6 +38,12 @@ impl<T: Clone + Eq + Hash> Table<T> {
     }
 }
 
+/// What a module is in all profiles: build id, or path and its place among those of one path.
+type ModuleContent<'t> = (&'t [u8], &'t str, usize);
+
+/// What a function is in all profiles: name, place of its definition, module.
+type FunctionContent<'t> = (&'t str, Option<&'t str>, u32, ModuleContent<'t>);
+
 /// One source-level frame: function, file, line.
 type Site = (FunctionId, Option<StringId>, u32);
 
@@ -218,8 +224,8 @@ impl Tables {
         let loops = |known: &Known| -> Vec<_> {
             let found = |number: u32| &self.loops.things[number as usize];
             let content = |&(row, number): &(u32, u32)| {
-                let saved::Loop { offset, file: at, line, irreducible, .. } = *found(number);
-                (row, offset, file(at), line, irreducible)
+                let saved::Loop { module, offset, file: at, line, irreducible } = *found(number);
+                (row, self.module(module), offset, file(at), line, irreducible)
             };
             known.loops.iter().map(content).collect()
         };
@@ -237,14 +243,13 @@ impl Tables {
         content(one).cmp(&content(other))
     }
 
-    /// What a function is in all profiles: name, place of its definition, module.
-    fn function(&self, id: FunctionId) -> (&str, Option<&str>, u32, (&[u8], &str, usize)) {
+    fn function(&self, id: FunctionId) -> FunctionContent<'_> {
         let function = &self.functions.things[id.index()];
         let file = function.file.map(|file| self.text(file));
         (self.text(function.name), file, function.line, self.module(function.module))
     }
 
-    fn module(&self, id: ModuleId) -> (&[u8], &str, usize) {
+    fn module(&self, id: ModuleId) -> ModuleContent<'_> {
         match &self.modules.things[id.index()] {
             ModuleKey::BuildId(id) => (id, "", 0),
             ModuleKey::Path(path, number) => (&[], self.text(*path), *number),

@@ -1,6 +1,7 @@
 //! The sum of a job is what its ranks have, in whatever order they are added.
 
-use csprof_format::ids::StringId;
+use csprof_format::file_identity::FileIdentity;
+use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
 use csprof_format::{read, write};
 use proptest::prelude::*;
 
@@ -9,7 +10,7 @@ use super::*;
 
 #[expect(unreachable_pub, reason = "the crate of the system tests has it, too")]
 #[path = "../../../../tests/src/job.rs"]
-mod job;
+pub(crate) mod job;
 
 use job::{Job, LATE};
 
@@ -161,7 +162,7 @@ fn what_does_not_go_together_is_refused() {
 /// One of several forms that a rank's profile may have.
 fn varied(number: u32, nodes: &[(u32, u64, u64, u64)], form: u32) -> saved::Profile {
     let mut profile = run(number, 10 + u64::from(number * 7919 % 13), nodes);
-    if form % 2 == 0 {
+    if form.is_multiple_of(2) {
         // Its symbols were not looked for.
         profile.sites = saved::Sites::default();
         profile.functions.clear();
@@ -171,20 +172,56 @@ fn varied(number: u32, nodes: &[(u32, u64, u64, u64)], form: u32) -> saved::Prof
         profile.modules[0].path = name;
         profile.modules[0].symbols = saved::SymbolSource::Dwarf(name);
     }
-    if form % 3 == 0 {
+    if form.is_multiple_of(3) {
         let phase = ["solve", "init"][(form % 2) as usize].to_owned();
         let epoch = csprof_format::ids::EpochId(0);
         profile.phases.push(saved::Phase { epoch, name: phase });
     }
-    if form % 5 == 0 {
+    if form.is_multiple_of(5) {
         profile.processes[0].rank = None;
         profile.processes[0].command = vec![format!("mpirun{}", form % 2).into_bytes()];
     }
+    code(&mut profile, form);
     profile.threads[0].name = format!("t{}", form % 4).into_bytes();
     profile.processes[0].messages = vec![format!("message {}", form % 11)];
-    profile.run.trampoline = form % 13 != 0;
+    profile.run.trampoline = !form.is_multiple_of(13);
     profile.stages = (0..form % 3).map(|n| format!("hide f{n}")).collect();
-    of_two_metrics(profile, if form % 7 == 0 { "realtime" } else { "cputime" })
+    of_two_metrics(profile, if form.is_multiple_of(7) { "realtime" } else { "cputime" })
+}
+
+/// Gives a profile loops, tail calls, files and source files, which differ from those of others.
+fn code(profile: &mut saved::Profile, form: u32) {
+    let frames = profile.frames.len();
+    if form % 6 == 1 && frames > 1 {
+        let (module, file) = (ModuleId(0), Some(StringId(2)));
+        let (offset, line) = (u64::from(form % 5), form % 7);
+        let found =
+            saved::Loop { module, offset, file, line, irreducible: form.is_multiple_of(11) };
+        profile.structure.loops = vec![found];
+        let frame = FrameId(1);
+        profile.structure.in_loops = vec![saved::InLoop { frame, row: 0, number: 0 }];
+    }
+    if form % 5 == 1 && frames > 2 && !profile.functions.is_empty() {
+        let via = vec![FunctionId::from_index(form as usize % profile.functions.len())];
+        let (caller, callee) = (FrameId(1), FrameId(2));
+        profile.structure.tail_calls = vec![saved::TailCall { caller, callee, via }];
+    }
+    if form % 4 == 1 {
+        let file = FileIdentity { inode: u64::from(form % 3), ..FileIdentity::default() };
+        profile.files = vec![saved::ModuleFile { module: ModuleId(1), file }];
+    }
+    if form % 3 == 1 {
+        let first = 1 + form % 4;
+        profile.sources = vec![saved::SourceFile {
+            path: StringId(2),
+            lines: 4,
+            digest: u64::from(form % 2),
+            modules: vec![ModuleId(0)],
+            stretches: vec![saved::Stretch { first, count: 1 }],
+            text: format!("line {first}\n"),
+            ..saved::SourceFile::default()
+        }];
+    }
 }
 
 /// Sums some of the parts, and goes on with their sum in their place, until one is left.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::profile::Profile;
+use crate::profile::reduce::tests::job::Job;
 use crate::profile::reduce::{Keep, Reduction};
 use crate::refine::{apply, parse, unwatched};
 use crate::views::Sort;
@@ -9,12 +10,6 @@ use crate::views::flat::flat;
 use crate::views::peers::workers;
 use crate::views::top_down::TopDown;
 use crate::views::tree::RowId;
-
-#[expect(unreachable_pub, reason = "the crate of the system tests has it, too")]
-#[path = "../../../../tests/src/job.rs"]
-mod job;
-
-use job::Job;
 
 /// The sum of a job, of which some ranks are kept apart.
 fn opened(job: &Job, keep: Keep) -> Profile {
