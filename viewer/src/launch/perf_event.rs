@@ -123,6 +123,17 @@ pub(super) fn redirect(event: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
     }
 }
 
+/// Has an event, and those that inherited it, count from now on, or not any more.
+pub(super) fn switch(event: &impl AsRawFd, on: bool) -> io::Result<()> {
+    const ENABLE: libc::Ioctl = 0x2400;
+    const DISABLE: libc::Ioctl = 0x2401;
+    // SAFETY: these requests take a number.
+    match unsafe { libc::ioctl(event.as_raw_fd(), if on { ENABLE } else { DISABLE }, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// The number that records of an event, and of those that inherited it, carry.
 pub(super) fn identifier(event: &OwnedFd) -> io::Result<u64> {
     const ID: libc::Ioctl = 0x8008_2407;
