@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "perf_event_open(2) and its requests have no safe function")]
 
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd};
 
 use csprof_format::launch::KernelEvent;
 use nix::libc;

@@ -241,9 +241,8 @@ fn open_events(asked: &Asked<'_>, processes: &[Process]) -> Result<(Events, bool
     for with_kernel in [true, false] {
         let events = || Events::new(&asked.sources, asked.unwind, with_kernel);
         // With the first thread that has not ended.
-        let mut tries = threads().map(|(pid, thread)| {
-            (pid, events().and_then(|mut events| events.open(thread)))
-        });
+        let mut tries = threads()
+            .map(|(pid, thread)| (pid, events().and_then(|mut events| events.open(thread))));
         let is_there = |tried: &(u32, io::Result<()>)| match &tried.1 {
             Ok(()) => true,
             Err(error) => error.raw_os_error() != Some(libc::ESRCH),

@@ -182,12 +182,10 @@ impl Session {
     pub(super) fn take(&mut self, stamped: &Stamped<'_>, source_of: impl Fn(u64) -> Option<usize>) {
         let &Stamped { process, thread, time_ns, record } = stamped;
         match record {
-            Record::Sample(sample) => {
-                match source_of(sample.event) {
-                    Some(source) => self.sample(process, thread, time_ns, &sample, source),
-                    None => self.unreadable += 1,
-                }
-            }
+            Record::Sample(sample) => match source_of(sample.event) {
+                Some(source) => self.sample(process, thread, time_ns, &sample, source),
+                None => self.unreadable += 1,
+            },
             Record::Mapped(Mapped { start, length, offset, device, inode, path }) => {
                 let end = start.saturating_add(length);
                 let mapping =

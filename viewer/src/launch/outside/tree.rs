@@ -83,9 +83,8 @@ mod tests {
         let frame = |kind, address| FrameKey::new(kind, address);
         let (main, leaf) = (frame(FrameKind::Call, 0x10), frame(FrameKind::Leaf, 0x20));
         let mut room = 7;
-        let mut add = |epoch, path: &[FrameKey], end, source| {
-            tree.add(epoch, path, end, source, &mut room)
-        };
+        let mut add =
+            |epoch, path: &[FrameKey], end, source| tree.add(epoch, path, end, source, &mut room);
         let first = add(0, &[leaf, main], End::Whole, 0);
         assert_eq!(add(0, &[leaf, main], End::Whole, 0), first);
         let other = add(0, &[leaf, main], End::Whole, 1);
