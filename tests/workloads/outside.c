@@ -1,5 +1,4 @@
-/* Runs until it and its children have used as many milliseconds of CPU time as its second argument says,
- * in a way named by its first:
+/* Runs until the file named by its second argument is there, in a way named by its first:
  *
  *   shares    three() takes three times as long as one()
  *   depth     works at the bottom of 40 calls of down(), of 64 bytes each
@@ -9,30 +8,31 @@
  *   execs     the same, and each executes this program, as `once`: child_work()
  *   crowd     1000 threads, each of which works for a moment and waits
  *   generated works in code that it has generated, and named in its perf map
- *   ends      works, and ends with status 3
+ *   ends      works for two seconds of CPU time and ends with status 3, file or not
+ *   orphans   its main thread begins one that works in orphan(), and ends alone
  *
+ * It makes a file `begun` when it is at work: in depth and deep at the bottom of the calls.
  * It is compiled with and without frame pointers. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static volatile unsigned long sum;
-static long end_ms;
+static const char *end;
 
 static int told(void) {
-    struct timespec used;
-    struct rusage children;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    getrusage(RUSAGE_CHILDREN, &children);
-    long seconds = used.tv_sec + children.ru_utime.tv_sec + children.ru_stime.tv_sec;
-    long us = used.tv_nsec / 1000 + children.ru_utime.tv_usec + children.ru_stime.tv_usec;
-    return seconds * 1000 + us / 1000 >= end_ms;
+    return access(end, F_OK) == 0;
+}
+
+static void begun(void) {
+    FILE *file = fopen("begun", "w");
+    if (file == NULL) abort();
+    fclose(file);
 }
 
 __attribute__((noinline)) static void burn(unsigned long rounds) {
@@ -50,6 +50,7 @@ __attribute__((noinline)) static void three(void) {
 }
 
 __attribute__((noinline)) static void bottom(void) {
+    begun();
     while (!told()) burn(1000000);
     __asm__ volatile("");
 }
@@ -83,10 +84,16 @@ __attribute__((noinline)) static void child_work(void) {
     __asm__ volatile("");
 }
 
+static void *orphan(void *unused) {
+    while (!told()) burn(1000000);
+    exit(0);
+    return unused;
+}
+
 static void *one_of_many(void *unused) {
     while (!told()) {
         burn(100000);
-        usleep(1000000);
+        usleep(500000);
     }
     return unused;
 }
@@ -126,7 +133,7 @@ static void children(const char *program, int executes) {
     while (!told()) {
         pid_t child = fork();
         if (child == 0) {
-            if (executes) execl(program, program, "once", "0", (char *)NULL);
+            if (executes) execl(program, program, "once", end, (char *)NULL);
             child_work();
             _exit(0);
         }
@@ -137,7 +144,8 @@ static void children(const char *program, int executes) {
 int main(int argc, char **argv) {
     if (argc != 3) return 2;
     const char *way = argv[1];
-    end_ms = atol(argv[2]);
+    end = argv[2];
+    if (strcmp(way, "depth") != 0 && strcmp(way, "deep") != 0) begun();
     if (strcmp(way, "shares") == 0) {
         while (!told()) {
             one();
@@ -160,8 +168,12 @@ int main(int argc, char **argv) {
     } else if (strcmp(way, "once") == 0) {
         child_work();
     } else if (strcmp(way, "ends") == 0) {
-        while (!told()) burn(1000000);
+        work_ms(CLOCK_PROCESS_CPUTIME_ID, 2000);
         return 3;
+    } else if (strcmp(way, "orphans") == 0) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, orphan, NULL) != 0) abort();
+        pthread_exit(NULL);
     } else {
         children(argv[0], strcmp(way, "execs") == 0);
     }
