@@ -150,7 +150,7 @@ fn ranks_by_variables_have_files_of_their_own() {
     assert!(!workshop.path("ran").exists() && !workshop.path("run.csprof").exists());
     let refused = as_rank(&workshop, "7", "2", &["record", "-o", "%q{SLURM_STEP_ID}", "true"]);
     assert!(refused.complained().contains("would write this one file"), "{}", refused.complained());
-    // What runs already has its file by the same patterns; what is not right is told as it was given.
+    // What runs already has its file by the same patterns; an option is told as it was given.
     let own = std::process::id().to_string();
     for (arguments, told) in [
         (&["record", "-p", &own, "-o", "%x.csprof"][..], "-o %x.csprof: a % means nothing there"),

@@ -157,8 +157,8 @@ impl Facts<'_> {
         Ok(Expanded { name: OsString::from_vec(name), is_per_rank })
     }
 
-    /// Whether these are others for each rank of the job: its number, or a number on a node with the
-    /// node.
+    /// Whether these are others for each rank of the job: its number, or a number on a node and
+    /// the node.
     fn tell_ranks_apart(&self, parts: &[Part<'_>]) -> bool {
         let Some(place) = self.place else { return true };
         // A variable of a launcher around this one is the same in all ranks.

@@ -190,11 +190,11 @@ impl RunDir {
         core::iter::once(&*self.arenas).chain(self.spill.iter().map(|(_, arenas)| &**arenas))
     }
 
-    /// Takes a folder that was [opened](Self::open), so that no other csprof saves or removes what is
-    /// in it meanwhile. Returns whether it could be had: the csprof that has made it may live, or
+    /// Takes a folder that was [opened](Self::open), so that no other csprof saves or removes what
+    /// is in it meanwhile. Returns whether it could be had: the csprof that has made it may live, or
     /// another have taken it.
     pub fn take(&mut self) -> bool {
-        /// Who only asks whether it is taken has it for a moment, and who was killed a little longer.
+        /// Who only asks whether it is taken has it for a moment; who was killed, a little longer.
         const PATIENCE: Duration = Duration::from_secs(1);
         let Ok(folder) = File::open(&self.path) else { return false };
         let begin = Instant::now();
