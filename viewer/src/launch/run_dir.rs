@@ -191,8 +191,8 @@ impl RunDir {
     }
 
     /// Takes a folder that was [opened](Self::open), so that no other csprof saves or removes what
-    /// is in it meanwhile. Returns whether it could be had: the csprof that has made it may live, or
-    /// another have taken it.
+    /// is in it meanwhile. Returns whether it could be had: the csprof that has made it may live,
+    /// or another have taken it.
     pub fn take(&mut self) -> bool {
         /// Who only asks whether it is taken has it for a moment; who was killed, a little longer.
         const PATIENCE: Duration = Duration::from_secs(1);
