@@ -20,8 +20,9 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::close;
 
+use super::alive::running_processes;
 use super::run_dir::{self, RunDir};
-use super::{file_name, inherited, running_processes};
+use super::{file_name, inherited};
 
 /// The hidden subcommand that is the keeper; its arguments follow.
 pub const SUBCOMMAND: &str = "keep-run";

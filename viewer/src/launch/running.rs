@@ -20,12 +20,13 @@ use csprof_format::launch::{RUN_DIR, SampleSources};
 use csprof_format::profile::{Exit, GOES_ON, Profile};
 use nix::unistd::Uid;
 
+use super::alive::mapping_processes;
 use super::arena_read::Arena;
 use super::control::{self, Control};
 use super::gather::Run;
 use super::process::{self, runs_csprof};
 use super::run_dir::{self, RunDir};
-use super::{count, gather_files, machine, mapping_processes, metrics, run_file};
+use super::{count, gather_files, machine, metrics, run_file};
 
 /// A run that goes on.
 #[derive(Clone, Debug)]

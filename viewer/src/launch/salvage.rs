@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use csprof_format::profile::{Exit, RunInfo};
 
+use super::alive::running_processes;
 use super::arena_read::Arena;
 use super::control::{self, Control};
 use super::run_dir::{self, RunDir};
 use super::run_file::JobPlace;
 use super::running::{Life, Snapshot};
-use super::{count, headers_of, metrics, ranks, run_file, running_processes};
+use super::{count, headers_of, metrics, ranks, run_file};
 
 /// Gathers the run folder that an interrupted `csprof record` left, or a program that was
 /// [prepared](super::prepare).

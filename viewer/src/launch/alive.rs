@@ -1,0 +1,91 @@
+//! Which processes of a run go on: asked of the kernel, never of them.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use csprof_format::arena::{ArenaHeader, FLAG_EXECED};
+
+use super::process;
+use super::run_dir::{self, RunDir};
+
+/// Processes of the run that have not ended. Those that have an arena mapped; and those, younger
+/// than the program, that were started with the run's folder in their environment: they may just be
+/// about to make theirs.
+pub(super) fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
+    let mut running = mapping_processes(run_dir);
+    for _ in 0..LOOKS {
+        if !running.is_empty() {
+            break;
+        }
+        let looked = just_started(run_dir.arenas(), program);
+        running = looked.found;
+        if !looked.some_are_gone {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    running.sort_unstable();
+    running
+}
+
+/// Processes of the run that have an arena mapped and have not ended, ascending.
+pub(super) fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
+    let alive = run_dir
+        .begun_arenas()
+        .filter(|(header, _)| header.end_ns == 0 && header.flags & FLAG_EXECED == 0)
+        .filter(|(header, file)| maps_arena(run_dir, header, file));
+    let mut found: Vec<u32> = alive.map(|(header, _)| header.pid).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// Whether the process of an arena has it mapped. Its id alone does not say that it is the same
+/// process: ids are used again, and a container has ids of its own.
+fn maps_arena(run_dir: &RunDir, header: &ArenaHeader, file: &File) -> bool {
+    match fs::read(format!("/proc/{}/maps", header.pid)) {
+        Ok(maps) => run_dir.all_arenas().any(|folder| holds(&maps, folder)),
+        // A process that is not dumpable lets nobody see its maps; its lock is seen.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => run_dir::is_used(header, file),
+        Err(_) => false,
+    }
+}
+
+/// How often to look again where processes end while one looks: each may have forked after the list
+/// was read.
+const LOOKS: usize = 8;
+
+/// What one look at the processes that are younger than the program gives.
+struct Looked {
+    /// Those that have the folder in their environment.
+    found: Vec<u32>,
+    /// Whether some ended meanwhile.
+    some_are_gone: bool,
+}
+
+fn just_started(folder: &Path, program: u32) -> Looked {
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut looked = Looked { found: Vec::new(), some_are_gone: false };
+    for pid in pids.filter(|pid| *pid > program) {
+        let environment = fs::read(format!("/proc/{pid}/environ"));
+        match environment {
+            Ok(text) if holds(&text, folder) => looked.found.push(pid),
+            // One that ends has no memory any more; threads of the kernel never have.
+            Ok(text) => looked.some_are_gone |= text.is_empty() && !process::is_of_kernel(pid),
+            Err(error) => {
+                looked.some_are_gone |= error.kind() != ErrorKind::PermissionDenied;
+            }
+        }
+    }
+    looked
+}
+
+fn holds(text: &[u8], folder: &Path) -> bool {
+    let folder = folder.as_os_str().as_bytes();
+    text.windows(folder.len()).any(|part| part == folder)
+}
