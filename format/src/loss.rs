@@ -35,6 +35,7 @@
 //! | a library nobody has looked at yet | recorded whole, by its CFI in place | handler | – |
 //! | from outside: csprof reads the kernel's buffer too late | loss `ring-full` | the kernel | a longer period, `--stack-copy` |
 //! | from outside: the thread is not in its program, for it ends or executes another one | loss `no-thread-state` | reading | – |
+//! | from outside: csprof cannot read a record of the kernel's | loss `unreadable` | reading | – |
 //! | from outside: the stack is deeper than its copy | recorded, and partial | reading | `--stack-copy` |
 //!
 //! Time that was not delivered is not given to the next sample: that would be of another path, and

@@ -95,6 +95,13 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Whether the processes of all its runs were sampled from outside, by the kernel.
+    #[must_use]
+    pub fn is_from_outside(&self) -> bool {
+        let all = self.runs.iter().all(|merged| merged.info.is_from_outside());
+        all && self.run.is_from_outside()
+    }
+
     /// All metrics, the first one first.
     pub fn metrics(&self) -> impl Iterator<Item = &Metric> {
         core::iter::once(&self.metric).chain(self.further.iter().map(|further| &further.metric))
@@ -238,10 +245,12 @@ impl RunInfo {
         self.warnings.iter().any(|warning| warning.starts_with(GOES_ON))
     }
 
-    /// Whether its processes were sampled from outside, by the kernel.
+    /// Whether its processes were sampled from outside, by the kernel; of several runs, of any.
     #[must_use]
     pub fn is_from_outside(&self) -> bool {
-        self.warnings.iter().any(|warning| warning.starts_with(FROM_OUTSIDE))
+        // In a merged profile the name of a file stands before it.
+        let parts = |warning: &String| warning.split(": ").any(|part| part == FROM_OUTSIDE);
+        self.warnings.iter().any(parts)
     }
 
     /// A number that tells runs apart, equal for all files saved from one run: the 128-bit FNV-1a

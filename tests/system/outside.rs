@@ -1,7 +1,9 @@
 //! Programs that were started without csprof, sampled while they run.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::Child;
+use std::time::{Duration, Instant};
 
 use csprof_format::profile::Origin;
 use csprof_tests::deadline::{self, Outcome};
@@ -14,7 +16,27 @@ use csprof_tests::workshop::Workshop;
 struct Program {
     test: &'static str,
     workshop: Workshop,
-    child: Child,
+    /// Until it has ended.
+    child: Option<Child>,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // A test that has failed leaves nothing that works for ever.
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Waits until it is so.
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < deadline::DEADLINE, "never {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 impl Program {
@@ -22,12 +44,18 @@ impl Program {
     fn start(test: &'static str, options: &str, way: &str) -> Self {
         let workshop = Workshop::new(test);
         workshop.compile(&format!("cc -g -pthread {options} -o program @outside.c"));
-        let child = deadline::start(workshop.command("./program").args([way, "stop"]));
-        Self { test, workshop, child }
+        let child = Some(deadline::start(workshop.command("./program").args([way, "stop"])));
+        let program = Self { test, workshop, child };
+        wait_until("at work", || program.workshop.path("begun").exists());
+        program
+    }
+
+    fn pid(&self) -> String {
+        self.child.as_ref().unwrap().id().to_string()
     }
 
     fn csprof(&self, options: &[&str]) -> Outcome {
-        let pid = self.child.id().to_string();
+        let pid = self.pid();
         let words = [&["record", "-p", &pid, "-f", "-o", "run.csprof"][..], options].concat();
         self.workshop.csprof(&words)
     }
@@ -35,9 +63,15 @@ impl Program {
     /// Records it and ends it; `None` if the machine does not permit that.
     fn record(self, options: &[&str]) -> Option<Recording> {
         let outcome = self.csprof(options);
+        self.end(outcome)
+    }
+
+    /// Ends it; what was recorded of it.
+    fn end(mut self, outcome: Outcome) -> Option<Recording> {
         let (test, workshop) = (self.test, &self.workshop);
         fs::write(workshop.path("stop"), "").unwrap();
-        let ended = deadline::finish(self.child, &workshop.command("./program"));
+        let child = self.child.take().unwrap();
+        let ended = deadline::finish(child, &workshop.command("./program"));
         assert!(matches!(ended.status.code(), Some(0 | 3)), "{}", ended.complained());
         if outcome.complained().contains("cannot be sampled from outside") {
             skip(test, outcome.complained().trim());
@@ -102,8 +136,9 @@ fn a_stack_deeper_than_its_copy_has_a_partial_path() {
 
 #[test]
 fn frame_pointers_lead_to_callers_without_a_copy_of_the_stack() {
-    let options =
-        "-O1 -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls";
+    // With -O1 gcc leaves the frame pointer of a function out that calls nothing and keeps nothing
+    // on the stack, whatever it is told, and so the caller of `burn` would be missing.
+    let options = "-O0 -fno-omit-frame-pointer";
     let program = Program::start("outside_frame_pointers", options, "depth");
     let Some(run) = program.record(&["--unwind", "frame-pointers", "--duration", "1s"]) else {
         return;
@@ -112,6 +147,82 @@ fn frame_pointers_lead_to_callers_without_a_copy_of_the_stack() {
     let down = rows.iter().filter(|row| row.function == "down").count();
     assert_eq!(down, 40, "{rows}");
     assert!(rows.at(&["down", "bottom"]).inclusive > 20, "{rows}");
+}
+
+#[test]
+fn a_process_goes_on_when_its_main_thread_has_ended() {
+    let program = Program::start("outside_orphans", "-O2", "orphans");
+    let stat = format!("/proc/{}/stat", program.pid());
+    wait_until("alone", || fs::read_to_string(&stat).unwrap().contains(") Z "));
+    let Some(run) = program.record(&["--duration", "1s"]) else { return };
+    assert!(run.rows().inclusive_of("orphan") > 20, "{}", run.rows());
+    run.check_partial("a program with unwind tables");
+    let info = run.output(&["info"]);
+    assert!(info.contains("./program orphans stop"), "{info}");
+}
+
+/// Another user's own process, where as much may be locked as one ring of the usual size takes, and
+/// nothing is left for a second one.
+#[test]
+fn memory_that_may_be_locked_is_shared_by_all_rings() {
+    let test = "outside_locked";
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return skip(test, "only root can become another user");
+    }
+    let workshop = Workshop::new(test);
+    workshop.compile("cc -g -pthread -O2 -o program @outside.c");
+    // Of another user, the build may be out of reach.
+    let folder = std::env::temp_dir().join(format!("csprof-{test}-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    for (name, from) in [
+        ("csprof", csprof_tests::binary::csprof().to_path_buf()),
+        ("program", workshop.path("program")),
+    ] {
+        fs::copy(from, folder.join(name)).unwrap();
+    }
+    let script = "ulimit -l 0; cd $0 && (./program shares stop & pid=$!; \
+                  until [ -e begun ]; do sleep 0.05; done; \
+                  ./csprof record -p $pid -e task-clock --duration 500ms -f -o run.csprof; \
+                  status=$?; touch stop; wait $pid; exit $status)";
+    let mut command = workshop.command("setpriv");
+    command.args(["--reuid=61234", "--regid=61234", "--clear-groups", "sh", "-c", script]);
+    command.arg(&folder).env("HOME", &folder);
+    let outcome = deadline::run(&mut command);
+    let said = outcome.complained();
+    let saved = folder.join("run.csprof");
+    if said.contains("cannot be sampled from outside") {
+        fs::remove_dir_all(&folder).unwrap();
+        return skip(test, said.trim());
+    }
+    assert_eq!(outcome.status.code(), Some(0), "{said}");
+    fs::copy(saved, workshop.path("run.csprof")).unwrap();
+    let run = Recording::new(outcome, workshop.path("run.csprof"));
+    assert!(run.rows().inclusive_of("three") > 20, "{}", run.rows());
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_process_that_is_named_twice_is_sampled_once() {
+    let program = Program::start("outside_twice", "-O2", "shares");
+    let pid = program.pid();
+    let outcome = program.csprof(&["-p", &pid, "-e", "task-clock@1000", "--duration", "1s"]);
+    let Some(run) = program.end(outcome) else { return };
+    assert_eq!(run.profile.processes.len(), 1);
+    // A millisecond each of a second.
+    assert!(run.samples().recorded <= 1100, "{:?}", run.samples());
+}
+
+#[test]
+fn what_has_ended_before_sampling_begins_is_not_looked_for() {
+    let program = Program::start("outside_delay", "-O2", "shares");
+    let mut short = program.workshop.command("sleep").arg("4").spawn().unwrap();
+    let pid = short.id().to_string();
+    let waits = std::thread::spawn(move || short.wait().unwrap());
+    let outcome = program.csprof(&["-p", &pid, "--delay", "7s", "--duration", "500ms"]);
+    waits.join().unwrap();
+    let Some(run) = program.end(outcome) else { return };
+    assert_eq!(run.profile.processes.len(), 1);
 }
 
 #[test]
@@ -227,7 +338,8 @@ fn what_cannot_be_sampled_from_outside_is_one_clear_line() {
     // One that has ended, and is not waited for.
     let mut ended = workshop.command("true").spawn().unwrap();
     let pid = ended.id().to_string();
-    while !fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ") {}
+    let stat = format!("/proc/{pid}/stat");
+    wait_until("ended", || fs::read_to_string(&stat).unwrap().contains(") Z "));
     assert!(told(&["-p", &pid], 125).contains("(true) has ended"));
     ended.wait().unwrap();
 }
@@ -239,13 +351,15 @@ fn a_program_of_csprof_s_own_is_sampled_from_inside() {
     workshop.compile("cc -O2 -g -pthread -o program @outside.c");
     let mut command = workshop.csprof_command();
     command.args(["prepare", "./program", "shares", "stop"]);
-    let child = deadline::start(&mut command);
-    let pid = child.id().to_string();
-    while !fs::read_to_string(format!("/proc/{pid}/comm")).unwrap().starts_with("program") {}
+    let child = Some(deadline::start(&mut command));
+    let mut program = Program { test: "outside_own", workshop, child };
+    let (pid, workshop) = (program.pid(), &program.workshop);
+    wait_until("at work", || workshop.path("begun").exists());
     let outcome = workshop.csprof(&["record", "-p", &pid]);
     let said = outcome.complained();
     assert_eq!(outcome.status.code(), Some(125), "{said}");
     assert!(said.contains(&format!("csprof attach {pid}")), "{said}");
     fs::write(workshop.path("stop"), "").unwrap();
+    let child = program.child.take().unwrap();
     assert!(deadline::finish(child, &command).status.success());
 }

@@ -8,8 +8,10 @@
  *   execs     the same, and each executes this program, as `once`: child_work()
  *   crowd     1000 threads, each of which works for a moment and waits
  *   generated works in code that it has generated, and named in its perf map
- *   ends      works for half a second of CPU time and ends with status 3, file or not
+ *   ends      works for two seconds of CPU time and ends with status 3, file or not
+ *   orphans   its main thread begins one that works in orphan(), and ends alone
  *
+ * It makes a file `begun` when it is at work: in depth and deep at the bottom of the calls.
  * It is compiled with and without frame pointers. */
 #include <pthread.h>
 #include <stdio.h>
@@ -27,6 +29,12 @@ static int told(void) {
     return access(end, F_OK) == 0;
 }
 
+static void begun(void) {
+    FILE *file = fopen("begun", "w");
+    if (file == NULL) abort();
+    fclose(file);
+}
+
 __attribute__((noinline)) static void burn(unsigned long rounds) {
     for (unsigned long i = 0; i < rounds; i++) sum += i;
 }
@@ -42,6 +50,7 @@ __attribute__((noinline)) static void three(void) {
 }
 
 __attribute__((noinline)) static void bottom(void) {
+    begun();
     while (!told()) burn(1000000);
     __asm__ volatile("");
 }
@@ -73,6 +82,12 @@ __attribute__((noinline)) static void *later(void *unused) {
 __attribute__((noinline)) static void child_work(void) {
     work_ms(CLOCK_PROCESS_CPUTIME_ID, 20);
     __asm__ volatile("");
+}
+
+static void *orphan(void *unused) {
+    while (!told()) burn(1000000);
+    exit(0);
+    return unused;
 }
 
 static void *one_of_many(void *unused) {
@@ -130,6 +145,7 @@ int main(int argc, char **argv) {
     if (argc != 3) return 2;
     const char *way = argv[1];
     end = argv[2];
+    if (strcmp(way, "depth") != 0 && strcmp(way, "deep") != 0) begun();
     if (strcmp(way, "shares") == 0) {
         while (!told()) {
             one();
@@ -152,8 +168,12 @@ int main(int argc, char **argv) {
     } else if (strcmp(way, "once") == 0) {
         child_work();
     } else if (strcmp(way, "ends") == 0) {
-        work_ms(CLOCK_PROCESS_CPUTIME_ID, 500);
+        work_ms(CLOCK_PROCESS_CPUTIME_ID, 2000);
         return 3;
+    } else if (strcmp(way, "orphans") == 0) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, orphan, NULL) != 0) abort();
+        pthread_exit(NULL);
     } else {
         children(argv[0], strcmp(way, "execs") == 0);
     }

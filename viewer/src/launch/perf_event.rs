@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "perf_event_open(2) and its requests have no safe function")]
 
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd as _, OwnedFd};
 
 use csprof_format::launch::KernelEvent;
 use nix::libc;
@@ -118,6 +118,17 @@ pub(super) fn redirect(event: &OwnedFd, to: &OwnedFd) -> io::Result<()> {
     const SET_OUTPUT: libc::Ioctl = 0x2405;
     // SAFETY: this request takes a number.
     match unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, to.as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Has an event, and those that inherited it, count from now on, or not any more.
+pub(super) fn switch(event: &impl AsRawFd, on: bool) -> io::Result<()> {
+    const ENABLE: libc::Ioctl = 0x2400;
+    const DISABLE: libc::Ioctl = 0x2401;
+    // SAFETY: these requests take a number.
+    match unsafe { libc::ioctl(event.as_raw_fd(), if on { ENABLE } else { DISABLE }, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -40,7 +40,7 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
         line("used", cpu.used, false, "used by all processes of the run".to_owned()),
         line("sampled", cpu.sampled, false, format!("sampled ({}%)", share(cpu.sampled))),
     ];
-    if profile.info.run.is_from_outside() {
+    if profile.info.is_from_outside() {
         let missing = cpu.used.saturating_sub(cpu.sampled);
         let text = format!(
             "not delivered ({}%): after a thread's last sample on each processor, and what was lost",
@@ -140,7 +140,7 @@ pub fn coverage(profile: &Profile) -> Option<String> {
         return None;
     }
     let most = cpu.elsewhere.max(cpu.before).max(cpu.undelivered);
-    let rest = if profile.info.run.is_from_outside() {
+    let rest = if profile.info.is_from_outside() {
         "by threads between their samples, and in what was lost"
     } else if most == cpu.elsewhere {
         "in programs that csprof is not in (statically linked, set-user-id, without its environment), \

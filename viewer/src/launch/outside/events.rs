@@ -3,11 +3,15 @@
 //! An event is of one thread on one processor, and inherited by the threads and processes that the
 //! thread begins: an inherited event of all processors could have no ring (perf_event_open(2)). The
 //! events of a processor have one ring, however many threads there are.
+//!
+//! Each thread has one event more than there are sources, which counts nothing and tells what the
+//! thread maps and begins. It is opened first, on all processors: so a thread that has inherited
+//! any event that counts has told of itself, wherever its parent ran.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use std::time::Duration;
 
 use csprof_format::launch::{Detail, KernelEvent, Label, SampleSource, SampleSources};
@@ -17,7 +21,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::records::{self, REGISTERS};
 use super::ring::Ring;
-use crate::launch::perf_event::{Attributes, flag, identifier, redirect};
+use crate::launch::perf_event::{Attributes, flag, identifier, redirect, switch};
 
 /// `PERF_TYPE_SOFTWARE`, of which `PERF_COUNT_SW_TASK_CLOCK` and `PERF_COUNT_SW_DUMMY`.
 const SOFTWARE: u32 = 1;
@@ -29,9 +33,11 @@ const MOST_BYTES: usize = 64 << 20;
 /// Bytes of one ring.
 const LARGEST: usize = 16 << 20;
 const SMALLEST: usize = 128 << 10;
+/// Samples that a ring has room for, unless the user may not lock as much.
+const LEAST_SAMPLES: usize = 16;
 
-/// How often to look at rings that wake nobody.
-const LOOK_AFTER_END: Duration = Duration::from_millis(20);
+/// File descriptors that no event takes: csprof reads files of the processes, too.
+const SPARE_FILES: RawFd = 128;
 
 /// How the callers of a sample are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +57,14 @@ pub const MOST_STACK_BYTES: u32 = 65_280;
 /// Events that are open.
 #[derive(Debug)]
 pub(super) struct Events {
+    /// Of the event that tells what a thread maps and begins, and behind it of each source's.
     attributes: Vec<Attributes>,
     /// One for each processor that is there.
     rings: Vec<Processor>,
-    /// With the number of its source.
-    opened: Vec<(usize, File)>,
+    /// With the number of its source; none of those that count nothing.
+    opened: Vec<(Option<usize>, File)>,
+    /// Events have smaller numbers as files.
+    most_files: RawFd,
     /// The source of each event, by its identifier.
     source_of: HashMap<u64, usize>,
 }
@@ -64,7 +73,8 @@ pub(super) struct Events {
 struct Processor {
     number: i32,
     ring: Ring,
-    /// An event that counts nothing, whose ring it is.
+    /// An event that counts nothing, whose ring it is: of csprof's own thread, which lives longer
+    /// than any that is sampled.
     owner: OwnedFd,
 }
 
@@ -88,8 +98,8 @@ pub(super) fn is_cpu_time(source: &SampleSource) -> bool {
 }
 
 impl Events {
-    /// Makes the rings, which a process has that is sampled. `with_kernel` says whether what the
-    /// kernel does for it counts as its CPU time.
+    /// Makes the rings. `with_kernel` says whether what the kernel does for a thread counts as its
+    /// CPU time.
     ///
     /// # Errors
     ///
@@ -97,35 +107,24 @@ impl Events {
     pub(super) fn new(
         sources: &SampleSources,
         unwind: Unwind,
-        process: u32,
         with_kernel: bool,
     ) -> io::Result<Self> {
-        raise_limit_of_files();
-        let mut attributes = Vec::new();
+        let most_files = raise_limit_of_files();
+        let mut teller = nothing();
+        teller.flags |= flag::INHERIT | flag::MAPPINGS | flag::MAPPED_FILES;
+        teller.flags |= flag::NAMES | flag::EXECS | flag::TASKS;
+        let mut attributes = vec![sampled(teller, unwind)];
         for source in sources.iter() {
             let Some(mut event) = event_of(&source) else { continue };
             event.kernel &= with_kernel || !is_cpu_time(&source);
-            let mut attributes_of = sampled(Attributes::of(&event, source.period), unwind);
-            if attributes.is_empty() {
-                // One event of each thread tells what it maps and begins.
-                attributes_of.flags |= flag::MAPPINGS | flag::MAPPED_FILES;
-                attributes_of.flags |= flag::NAMES | flag::EXECS | flag::TASKS;
-            }
-            attributes.push(attributes_of);
+            let mut counter = Attributes::of(&event, source.period);
+            // Until the thread has all of them: what is not sampled leaves no samples.
+            counter.flags |= flag::INHERIT | flag::DISABLED;
+            attributes.push(sampled(counter, unwind));
         }
-        let processors = processors();
-        let share = MOST_BYTES / processors.len().max(1);
-        let room = (share.next_power_of_two() / 2).clamp(SMALLEST, LARGEST);
-        let mut rings = Vec::new();
-        for number in processors {
-            match Processor::new(number, process, unwind, room) {
-                Ok(processor) => rings.push(processor),
-                // Just switched off.
-                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Self { attributes, rings, opened: Vec::new(), source_of: HashMap::new() })
+        let rings = rings(unwind)?;
+        let (opened, source_of) = (Vec::new(), HashMap::new());
+        Ok(Self { attributes, rings, opened, most_files, source_of })
     }
 
     /// Has a thread sampled, wherever it runs, and what it begins; or not at all.
@@ -136,17 +135,34 @@ impl Events {
     pub(super) fn open(&mut self, thread: u32) -> io::Result<()> {
         let mut opened = Vec::new();
         let mut identifiers = Vec::new();
-        for processor in &self.rings {
-            for (source, attributes) in self.attributes.iter().enumerate() {
+        for (number, attributes) in self.attributes.iter().enumerate() {
+            let source = number.checked_sub(1);
+            for processor in &self.rings {
                 let event = attributes.open(thread, processor.number)?;
+                if event.as_raw_fd() >= self.most_files {
+                    return Err(io::Error::from_raw_os_error(libc::EMFILE));
+                }
                 redirect(&event, &processor.owner)?;
-                identifiers.push((identifier(&event)?, source));
+                if let Some(source) = source {
+                    identifiers.push((identifier(&event)?, source));
+                }
                 opened.push((source, File::from(event)));
             }
+        }
+        for (_, event) in opened.iter().filter(|(source, _)| source.is_some()) {
+            switch(event, true)?;
         }
         self.opened.extend(opened);
         self.source_of.extend(identifiers);
         Ok(())
+    }
+
+    /// Has nothing counted any more: what was counted is in the rings by then.
+    pub(super) fn end(&self) {
+        for (_, event) in self.opened.iter().filter(|(source, _)| source.is_some()) {
+            // What cannot be ended has ended.
+            let _ = switch(event, false);
+        }
     }
 
     /// The number of the source of an event.
@@ -156,13 +172,8 @@ impl Events {
 
     /// Waits until there is much to read, `most` at most.
     pub(super) fn wait(&self, most: Duration) {
-        // The thread of a ring's event may have ended, which would end all waits at once.
-        let is_waited_for = |processor: &&Processor| !processor.has_hung_up();
-        let waiting: Vec<&Processor> = self.rings.iter().filter(is_waited_for).collect();
-        if waiting.len() < self.rings.len() {
-            return std::thread::sleep(most.min(LOOK_AFTER_END));
-        }
-        let mut files: Vec<PollFd<'_>> = waiting
+        let mut files: Vec<PollFd<'_>> = self
+            .rings
             .iter()
             .map(|processor| PollFd::new(processor.owner.as_fd(), PollFlags::POLLIN))
             .collect();
@@ -178,7 +189,7 @@ impl Events {
 
     /// What the events of a source have counted.
     pub(super) fn counted(&self, source: usize) -> u64 {
-        let of_source = self.opened.iter().filter(|(of, _)| *of == source);
+        let of_source = self.opened.iter().filter(|(of, _)| *of == Some(source));
         let counts = of_source.map(|(_, event)| {
             let mut count = [0; 8];
             let mut event: &File = event;
@@ -188,33 +199,70 @@ impl Events {
     }
 }
 
-impl Processor {
-    fn new(number: i32, process: u32, unwind: Unwind, room: usize) -> io::Result<Self> {
-        let mut attributes = Attributes { unit: SOFTWARE, ..Attributes::default() };
-        attributes.config[0] = DUMMY;
-        attributes.flags = flag::EXCLUDE_KERNEL | flag::EXCLUDE_HV;
-        let attributes = sampled(attributes, unwind);
-        let mut room = room;
-        loop {
-            let attributes = Attributes { wakeup: room as u32 / 4, ..attributes };
-            let owner = attributes.open(process, number)?;
-            match Ring::of(&owner, room) {
-                Ok(ring) => return Ok(Self { number, ring, owner }),
-                Err(_) if room > SMALLEST => room /= 2,
-                Err(error) => {
-                    return Err(io::Error::other(format!(
-                        "the kernel has no {} KiB of locked memory for records (ulimit -l): {error}",
-                        room >> 10
-                    )));
-                }
+/// The rings of all processors that are in use, as large as the user may lock memory for: all of
+/// one size, so that none is left without.
+fn rings(unwind: Unwind) -> io::Result<Vec<Processor>> {
+    let processors = processors();
+    let mut room = first_room(processors.len(), unwind);
+    loop {
+        let mut rings = Vec::new();
+        let refused = processors.iter().find_map(|&number| match ring(number, room, unwind) {
+            Ok(ring) => {
+                rings.push(ring);
+                None
+            }
+            // Just switched off.
+            Err(NoRing::NoEvent(error)) if error.raw_os_error() == Some(libc::ENODEV) => None,
+            Err(why) => Some(why),
+        });
+        match refused {
+            None => return Ok(rings),
+            Some(NoRing::NoEvent(error)) => return Err(error),
+            Some(NoRing::NoMemory(_)) if room > SMALLEST => room /= 2,
+            Some(NoRing::NoMemory(error)) => {
+                return Err(io::Error::other(format!(
+                    "the kernel has no {} KiB of locked memory for the records of each of {} \
+                     processors (ulimit -l): {error}",
+                    room >> 10,
+                    processors.len()
+                )));
             }
         }
     }
+}
 
-    fn has_hung_up(&self) -> bool {
-        let mut file = [PollFd::new(self.owner.as_fd(), PollFlags::empty())];
-        poll(&mut file, PollTimeout::ZERO).is_ok() && file[0].any() == Some(true)
-    }
+/// Bytes of a ring, if as much may be locked: a power of two.
+fn first_room(processors: usize, unwind: Unwind) -> usize {
+    /// Of a sample beside its stack, at most: a chain of 127 calls.
+    const REST: usize = 1 << 10;
+    let stack_bytes = match unwind {
+        Unwind::Tables { stack_bytes } => stack_bytes as usize,
+        Unwind::FramePointers => 0,
+    };
+    let share = MOST_BYTES / processors.clamp(1, MOST_BYTES);
+    let least = (LEAST_SAMPLES * (stack_bytes + REST)).next_power_of_two().max(SMALLEST);
+    (1_usize << share.ilog2()).clamp(least, LARGEST)
+}
+
+/// Why there is no ring.
+enum NoRing {
+    NoEvent(io::Error),
+    NoMemory(io::Error),
+}
+
+fn ring(number: i32, room: usize, unwind: Unwind) -> Result<Processor, NoRing> {
+    /// For the kernel, the thread that asks.
+    const OWN: u32 = 0;
+    let attributes = Attributes { wakeup: room as u32 / 4, ..sampled(nothing(), unwind) };
+    let owner = attributes.open(OWN, number).map_err(NoRing::NoEvent)?;
+    let ring = Ring::of(&owner, room).map_err(NoRing::NoMemory)?;
+    Ok(Processor { number, ring, owner })
+}
+
+/// An event that counts nothing.
+fn nothing() -> Attributes {
+    let flags = flag::EXCLUDE_KERNEL | flag::EXCLUDE_HV;
+    Attributes { unit: SOFTWARE, config: [DUMMY, 0, 0], flags, ..Attributes::default() }
 }
 
 /// With samples that say when, whose they are, and who called.
@@ -231,7 +279,6 @@ fn sampled(attributes: Attributes, unwind: Unwind) -> Attributes {
         clock: libc::CLOCK_MONOTONIC,
         wakeup: SMALLEST as u32 / 4,
         flags: attributes.flags
-            | flag::INHERIT
             | flag::WATERMARK
             | flag::IDENTIFIED
             | flag::CLOCK
@@ -256,17 +303,30 @@ fn listed(text: &str) -> Vec<i32> {
     ranges.flatten().collect()
 }
 
-/// Has this process open as many files as it may: there is one for each event.
-fn raise_limit_of_files() {
-    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // With fewer, fewer threads are sampled, which is told.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
-    }
+/// Has this process open as many files as it may: there is one for each event. How many may be
+/// events.
+fn raise_limit_of_files() -> RawFd {
+    let Ok((soft, most)) = getrlimit(Resource::RLIMIT_NOFILE) else { return RawFd::MAX };
+    // With fewer, fewer threads are sampled, which is told.
+    let limit = setrlimit(Resource::RLIMIT_NOFILE, most, most).map_or(soft, |()| most);
+    let limit = RawFd::try_from(limit).unwrap_or(RawFd::MAX);
+    limit - SPARE_FILES.min(limit / 4)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rings_share_what_may_be_locked_and_have_room_for_some_samples() {
+        let unwind = Unwind::Tables { stack_bytes: 16 << 10 };
+        assert_eq!(first_room(1, unwind), LARGEST);
+        assert_eq!(first_room(64, unwind), 1 << 20);
+        assert_eq!(first_room(65, unwind), 512 << 10);
+        assert_eq!(first_room(4096, unwind), 512 << 10);
+        assert_eq!(first_room(4096, Unwind::Tables { stack_bytes: MOST_STACK_BYTES }), 2 << 20);
+        assert_eq!(first_room(4096, Unwind::FramePointers), SMALLEST);
+    }
 
     #[test]
     fn ranges_of_processors_are_listed() {

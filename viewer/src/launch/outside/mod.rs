@@ -103,7 +103,14 @@ impl Found {
 ///
 /// One sentence that says why one cannot, and what can be done.
 pub fn find(processes: &[u32]) -> Result<Found> {
-    processes.iter().map(|&pid| Process::find(pid)).collect::<Result<_>>().map(Found)
+    let mut found: Vec<Process> = Vec::new();
+    for &pid in processes {
+        // One that is named twice is sampled once.
+        if found.iter().all(|known| known.pid != pid) {
+            found.push(Process::find(pid)?);
+        }
+    }
+    Ok(Found(found))
 }
 
 /// Why a source cannot be sampled from outside; `None` if it can.
@@ -138,13 +145,20 @@ const SLACK_NS: u64 = 2_000_000;
 ///
 /// When the kernel does not permit it.
 pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Result<Taken> {
-    let Found(processes) = found;
-    let Some(first) = processes.first() else { bail!("no process to sample") };
-    let have_ended = || processes.iter().all(Process::has_ended);
+    let Found(mut processes) = found;
     let waited = Instant::now();
-    while waited.elapsed() < asked.delay && !told_to_end.load(Ordering::Relaxed) && !have_ended() {
+    while waited.elapsed() < asked.delay
+        && !told_to_end.load(Ordering::Relaxed)
+        && !processes.iter().all(Process::has_ended)
+    {
         thread::sleep(asked.delay.saturating_sub(waited.elapsed()).min(LOOK));
     }
+    // The ids of those may be others' by now.
+    processes.retain(|process| !process.has_ended());
+    let Some(first) = processes.first() else {
+        bail!("what was to be sampled has ended before sampling began: a shorter --delay helps")
+    };
+    let have_ended = || processes.iter().all(Process::has_ended);
     let mut run = Run {
         info: super::run_info(&[]),
         sources: asked.sources,
@@ -155,7 +169,7 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
     run.info.command = process::command(first.pid);
     run.info.directory = first.directory();
 
-    let (mut events, with_kernel) = open_events(&asked, first)?;
+    let (mut events, with_kernel) = open_events(&asked, &processes)?;
     let stack_bytes = match asked.unwind {
         Unwind::Tables { stack_bytes } => stack_bytes,
         Unwind::FramePointers => 0,
@@ -175,13 +189,16 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
         if goes_on {
             let left = asked.duration.map_or(LOOK, |all| all.saturating_sub(start.elapsed()));
             events.wait(left.min(LOOK));
+        } else {
+            run.info.duration_ns = monotonic_ns().saturating_sub(run.start_ns);
+            events.end();
         }
         let now = monotonic_ns();
         pending.take(&mut events);
         let until = if goes_on { now - SLACK_NS } else { u64::MAX };
+        session.begin_batch();
         pending.hand_out(until, |stamped| session.take(stamped, |id| events.source_of(id)));
     }
-    run.info.duration_ns = monotonic_ns().saturating_sub(run.start_ns);
     let cpu_time = asked.sources.iter().position(|source| is_cpu_time(&source));
     run.info.cpu_ns = cpu_time.map_or(0, |source| events.counted(source));
     drop(events);
@@ -214,20 +231,29 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
 
 /// The rings, and whether what the kernel does for a thread counts as its CPU time: where that is
 /// forbidden, what it does itself may be permitted.
-fn open_events(asked: &Asked<'_>, first: &Process) -> Result<(Events, bool)> {
-    let mut refusal = None;
+fn open_events(asked: &Asked<'_>, processes: &[Process]) -> Result<(Events, bool)> {
+    let mut refusal = (None, io::Error::from_raw_os_error(libc::ESRCH));
+    let threads = || {
+        let of = |process: &Process| (process.pid, process::threads(process.pid));
+        let lists = processes.iter().map(of);
+        lists.flat_map(|(pid, threads)| threads.into_iter().map(move |thread| (pid, thread)))
+    };
     for with_kernel in [true, false] {
-        let tried = Events::new(&asked.sources, asked.unwind, first.pid, with_kernel)
-            .and_then(|mut events| events.open(first.pid).map(|()| with_kernel));
-        match tried {
-            Ok(with_kernel) => {
-                let events = Events::new(&asked.sources, asked.unwind, first.pid, with_kernel);
-                return events.map(|events| (events, with_kernel)).map_err(Into::into);
-            }
-            Err(error) => refusal = Some(error),
+        let events = || Events::new(&asked.sources, asked.unwind, with_kernel);
+        // With the first thread that has not ended.
+        let mut tries = threads()
+            .map(|(pid, thread)| (pid, events().and_then(|mut events| events.open(thread))));
+        let is_there = |tried: &(u32, io::Result<()>)| match &tried.1 {
+            Ok(()) => true,
+            Err(error) => error.raw_os_error() != Some(libc::ESRCH),
+        };
+        match tries.find(is_there) {
+            Some((_, Ok(()))) => return Ok((events()?, with_kernel)),
+            Some((pid, Err(error))) => refusal = (Some(pid), error),
+            None => break,
         }
     }
-    let error = refusal.unwrap_or_else(|| io::ErrorKind::Other.into());
+    let (Some(pid), error) = refusal else { bail!("what was to be sampled has just ended") };
     // What is refused for csprof itself is refused for everybody.
     for source in asked.sources.iter() {
         let Some(mut event) = event_of(&source) else { continue };
@@ -241,12 +267,10 @@ fn open_events(asked: &Asked<'_>, first: &Process) -> Result<(Events, bool)> {
             bail!("-e {}: it cannot be sampled from outside: {why}{inside}", source.name());
         }
     }
-    let pid = first.pid;
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => bail!(
             "process {pid} has more rights than csprof, and may not be sampled: run csprof as root"
         ),
-        Some(libc::ESRCH) => bail!("process {pid} has just ended"),
         _ => bail!("process {pid} cannot be sampled: {error}"),
     }
 }
@@ -258,38 +282,41 @@ struct Begun {
 }
 
 /// Opens the events of all threads of a process, also of those that begin meanwhile: a thread whose
-/// parent had its events has inherited them, and says so by a record.
+/// parent had its events has inherited them, and has said so by a record before it first runs.
 fn begin(
     process: &Process,
     events: &mut Events,
     pending: &mut Pending,
     told: &mut Vec<String>,
 ) -> Result<Begun> {
-    /// Looks at threads that begin while one looks, and how long a record of one may take.
+    /// Looks at threads that begin while one looks, and how long one may take to run first.
     const LOOKS: usize = 5;
-    const RECORD: Duration = Duration::from_millis(10);
+    const FIRST_RUN: Duration = Duration::from_millis(10);
     let mut begun = Begun { sampled: Vec::new(), unsampled: 0 };
     let mut seen: HashSet<u32> = HashSet::new();
     let mut refusal = None;
+    // Threads of which it is not known whether they are sampled: twice they must not be.
+    let mut unknown = 0;
     for look in 0..LOOKS {
         let mut threads = process::threads(process.pid);
         threads.retain(|thread| !seen.contains(thread));
         if threads.is_empty() {
+            unknown = 0;
             break;
         }
-        seen.extend(&threads);
         if look > 0 {
-            thread::sleep(RECORD);
+            let all = threads.len();
+            threads.retain(|&thread| process::has_run(process.pid, thread));
+            unknown = all - threads.len();
             pending.take(events);
             let Ok(inherited) = pending.begun() else {
-                // Whether they are sampled is not known; twice they must not be.
-                told.push(format!(
-                    "whether {} threads are sampled that began with the sampling is not known",
-                    threads.len()
-                ));
+                unknown = all;
                 break;
             };
+            seen.extend(&threads);
             threads.retain(|thread| !inherited.contains(thread));
+        } else {
+            seen.extend(&threads);
         }
         for thread in threads {
             match events.open(thread) {
@@ -301,12 +328,22 @@ fn begin(
                 }
             }
         }
+        if unknown > 0 {
+            thread::sleep(FIRST_RUN);
+        }
+    }
+    if unknown > 0 {
+        told.push(format!(
+            "whether {unknown} threads of process {} are sampled that began with the sampling is \
+             not known",
+            process.pid
+        ));
     }
     if let Some(error) = refusal {
         let why = match error.raw_os_error() {
             Some(libc::EMFILE) => {
                 "csprof may not open as many files (ulimit -Hn): each thread takes one for each \
-                 processor and source"
+                 processor and source, and one more for each processor"
                     .to_owned()
             }
             _ => format!("the kernel refuses their events: {error}"),

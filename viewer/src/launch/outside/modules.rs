@@ -130,6 +130,9 @@ impl Modules {
                 return Module { identity: Some(unknown), ..nothing };
             }
         };
+        if let Err(error) = &parts.tables {
+            self.unread.push(format!("unwind tables of {}: {error}", path.escape_ascii()));
+        }
         let identity = identity(&metadata);
         let mut module = Module { read: Some(identity), ..parts.into_module(nothing) };
         if module.build_id.is_empty() {
@@ -231,13 +234,14 @@ fn no_module(why: &'static str) -> io::Error {
 struct Parts {
     build_id: Vec<u8>,
     code: Vec<(u64, u64, u64)>,
-    tables: Tables,
+    /// Or why they cannot be read.
+    tables: io::Result<Tables>,
 }
 
 impl Parts {
     fn into_module(self, nothing: Module) -> Module {
         let Self { build_id, code, tables } = self;
-        Module { build_id, code, tables, ..nothing }
+        Module { build_id, code, tables: tables.unwrap_or_default(), ..nothing }
     }
 }
 
@@ -274,8 +278,8 @@ fn parse(image: &Bytes<'_>) -> io::Result<Parts> {
             build_id = build_id_of(&section(notes)?.bytes).unwrap_or_default().to_vec();
         }
     }
-    let header = of_kind(elf::PT_GNU_EH_FRAME).next().map(section).transpose()?;
-    let tables = match header {
+    let header = of_kind(elf::PT_GNU_EH_FRAME).next().map(section).transpose();
+    let tables = header.and_then(|header| match header {
         Some(header) => {
             let end = |load: &Header| load.p_vaddr.get(E).saturating_add(load.p_filesz.get(E));
             let place = Tables::frames_of(&header).and_then(|address| {
@@ -287,10 +291,10 @@ fn parse(image: &Bytes<'_>) -> io::Result<Parts> {
             let frames = place.map(|(address, offset, length)| {
                 image.at(offset, length).map(|bytes| Section { address, bytes })
             });
-            Tables::with_header(header, frames.transpose()?.unwrap_or_default())
+            Ok(Tables::with_header(header, frames.transpose()?.unwrap_or_default()))
         }
-        None => Tables::without_header(frame_section(image, file)?),
-    };
+        None => Ok(Tables::without_header(frame_section(image, file)?)),
+    });
     Ok(Parts { build_id, code, tables })
 }
 
@@ -374,6 +378,23 @@ mod tests {
         let address = here.wrapping_sub(module.bias(&own));
         assert_eq!(Tables::without_header(frames).recipe(address), *recipe);
         assert_eq!(*module.recipe(0), Recipe::None);
+    }
+
+    #[test]
+    fn a_module_without_readable_tables_is_known_all_the_same() {
+        let mut image = fs::read("/bin/true").unwrap();
+        let whole = parse(&Bytes::Memory(image.clone())).unwrap();
+        let place = size_of::<FileHeader64<LittleEndian>>();
+        for header in image[place..].chunks_exact_mut(size_of::<Header>()) {
+            if header[..4] == elf::PT_GNU_EH_FRAME.0.to_le_bytes() {
+                // `p_filesz`
+                header[32..40].copy_from_slice(&(MOST_BYTES + 1).to_le_bytes());
+                break;
+            }
+        }
+        let parts = parse(&Bytes::Memory(image)).unwrap();
+        assert!(whole.tables.is_ok() && parts.tables.is_err());
+        assert_eq!((parts.build_id, parts.code), (whole.build_id, whole.code));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! What `/proc` says of a process that runs, and whether it can be sampled from outside.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use nix::libc;
 use nix::unistd::Uid;
 
 use crate::launch::running;
@@ -26,6 +27,7 @@ struct Stat {
     state: char,
     parent: u32,
     flags: u64,
+    threads: u64,
     start: u64,
 }
 
@@ -44,12 +46,17 @@ impl Stat {
             state: fields.first()?.chars().next()?,
             parent: fields.get(1)?.parse().ok()?,
             flags: fields.get(6)?.parse().ok()?,
+            threads: fields.get(17)?.parse().ok()?,
             start: fields.get(19)?.parse().ok()?,
         })
     }
 
+    /// A main thread that has ended by pthread_exit(3) is a zombie until the others have ended.
     fn has_ended(&self) -> bool {
-        matches!(self.state, 'Z' | 'X' | 'x')
+        match self.state {
+            'Z' => self.threads <= 1,
+            state => matches!(state, 'X' | 'x'),
+        }
     }
 }
 
@@ -113,13 +120,20 @@ impl Process {
 
     /// Its file's path, as it was started; empty if that is not known.
     pub(super) fn program(&self) -> PathBuf {
-        fs::read_link(format!("/proc/{}/exe", self.pid)).unwrap_or_default()
+        self.link("exe")
     }
 
     /// The folder in which it is.
     pub(super) fn directory(&self) -> Vec<u8> {
-        let directory = fs::read_link(format!("/proc/{}/cwd", self.pid)).unwrap_or_default();
-        directory.into_os_string().into_vec()
+        self.link("cwd").into_os_string().into_vec()
+    }
+
+    /// Where a link of `/proc/PID` leads, of a thread that has not ended; empty if there is none.
+    fn link(&self, name: &str) -> PathBuf {
+        let links = threads(self.pid).into_iter().filter_map(|thread| {
+            fs::read_link(format!("/proc/{}/task/{thread}/{name}", self.pid)).ok()
+        });
+        links.take(1).collect()
     }
 }
 
@@ -141,7 +155,7 @@ fn is_of_32_bits(pid: u32) -> bool {
 
 /// Program and arguments of a process; empty if it has ended.
 pub(super) fn command(pid: u32) -> Vec<Vec<u8>> {
-    let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = text(pid, "cmdline").unwrap_or_default();
     let text = text.strip_suffix(b"\0").unwrap_or(&text);
     if text.is_empty() {
         return Vec::new();
@@ -171,28 +185,58 @@ pub(super) fn padded(name: &[u8]) -> [u8; 16] {
     padded
 }
 
-/// CPU time of a thread, in nanoseconds: the first number of `/proc/PID/task/TID/schedstat`. `None`
-/// if it has ended.
+/// CPU time of a thread, in nanoseconds. `None` if it has ended.
 pub(super) fn cpu_ns(pid: u32, thread: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
-    text.split_ascii_whitespace().next()?.parse().ok()
+    schedstat(&format!("/proc/{pid}/task/{thread}/schedstat"))?.first().copied()
+}
+
+/// Whether a thread has ever run; as if it had where the kernel does not count that. Its parent
+/// lets it run only when the records of its beginning are written (`kernel_clone` of the kernel's
+/// `fork.c`).
+pub(super) fn has_run(pid: u32, thread: u32) -> bool {
+    let runs = |numbers: Option<Vec<u64>>| numbers.and_then(|numbers| numbers.get(2).copied());
+    let is_counted = || runs(schedstat("/proc/self/schedstat")).is_some_and(|runs| runs > 0);
+    let own = runs(schedstat(&format!("/proc/{pid}/task/{thread}/schedstat")));
+    own != Some(0) || !is_counted()
+}
+
+/// CPU time and time in the run queue in nanoseconds, and how often it ran.
+fn schedstat(path: &str) -> Option<Vec<u64>> {
+    let text = fs::read_to_string(path).ok()?;
+    text.split_ascii_whitespace().map(|number| number.parse().ok()).collect()
 }
 
 /// What it has mapped.
 ///
 /// # Errors
 ///
-/// When this may not be read.
+/// When this cannot be read.
 pub(super) fn maps(pid: u32) -> Result<Vec<u8>> {
-    let path = format!("/proc/{pid}/maps");
-    match fs::read(Path::new(&path)) {
+    match text(pid, "maps") {
         Ok(maps) => Ok(maps),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => bail!(
             "process {pid} has more rights than csprof, and what it has mapped may not be read: \
              run csprof as root"
         ),
-        Err(_) => Ok(Vec::new()),
+        Err(error) => bail!("what process {pid} has mapped cannot be read: {error}"),
     }
+}
+
+/// A file of `/proc/PID`, as a thread has it that has not ended; empty if all have.
+fn text(pid: u32, name: &str) -> io::Result<Vec<u8>> {
+    let read = |path: String| match fs::read(path) {
+        Err(error) if [Some(libc::ENOENT), Some(libc::ESRCH)].contains(&error.raw_os_error()) => {
+            Ok(Vec::new())
+        }
+        read => read,
+    };
+    let first = read(format!("/proc/{pid}/{name}"))?;
+    if !first.is_empty() {
+        return Ok(first);
+    }
+    let others = threads(pid).into_iter().filter(|&thread| thread != pid);
+    let mut others = others.map(|thread| read(format!("/proc/{pid}/task/{thread}/{name}")));
+    others.find(|read| !matches!(read, Ok(text) if text.is_empty())).unwrap_or(Ok(first))
 }
 
 #[cfg(test)]
@@ -204,8 +248,19 @@ mod tests {
         let text = "42 (a) R 7) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 12345 1 2";
         let stat = Stat::parse(text).unwrap();
         assert_eq!((&*stat.name, stat.state, stat.parent), ("a) R 7", 'S', 1));
-        assert_eq!((stat.flags, stat.start), (4_194_560, 12345));
+        assert_eq!((stat.flags, stat.threads, stat.start), (4_194_560, 3, 12345));
         assert!(Stat::parse("42 (a").is_none());
+    }
+
+    #[test]
+    fn a_process_has_not_ended_with_its_main_thread_alone() {
+        let has_ended = |state: char, threads: u64| {
+            let text = format!("42 (a) {state} 1 42 42 0 -1 0 1 2 3 4 5 6 7 8 20 0 {threads} 0 9");
+            Stat::parse(&text).unwrap().has_ended()
+        };
+        assert!(!has_ended('Z', 2));
+        assert!(has_ended('Z', 1) && has_ended('Z', 0) && has_ended('X', 2));
+        assert!(!has_ended('S', 1));
     }
 
     #[test]
@@ -214,7 +269,8 @@ mod tests {
         assert!(threads(own).contains(&own));
         assert_eq!(status_field(own, "Tgid"), Some(own));
         assert!(!command(own).is_empty());
-        assert!(!maps(own).unwrap().is_empty());
+        assert!(!maps(own).unwrap().is_empty() && maps(u32::MAX).unwrap().is_empty());
+        assert!(has_run(own, own) && cpu_ns(own, own).is_some());
         assert_eq!(padded(b"a name of more than 16 bytes"), *b"a name of more t");
     }
 

@@ -20,7 +20,13 @@ pub(super) enum Record<'a> {
     Throttled,
     /// Nothing that matters here.
     Other,
+    /// Not as the kernel writes it.
+    Unreadable,
 }
+
+/// A record that cannot be read, of which nobody knows when it was written and whose it is.
+const UNREADABLE: Stamped<'static> =
+    Stamped { process: 0, thread: 0, time_ns: 0, record: Record::Unreadable };
 
 /// A record, and what all of them have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +102,8 @@ pub(super) const REGISTERS: [(u32, usize); 17] = [
 ];
 const _: () = assert!(REGISTERS.len() == 17);
 
-/// `PERF_SAMPLE_REGS_ABI_64`.
+/// `PERF_SAMPLE_REGS_ABI_32` and `PERF_SAMPLE_REGS_ABI_64`.
+const ABI_32: u64 = 1;
 const ABI_64: u64 = 2;
 /// Where call chains tell whose frames follow: numbers from here on are no addresses.
 const CONTEXTS: u64 = u64::MAX - 4094;
@@ -106,24 +113,37 @@ const EXEC: u16 = 1 << 13;
 /// What the events of a session sample beside the stamp: [`CHAIN`] or [`STACK`].
 pub(super) type Parts = u64;
 
-/// Takes the first record off; `None` at the end, or where the rest is no whole record.
+/// Takes the first record off; `None` at the end. One that cannot be read is taken off whole; where
+/// that has no end, all the rest.
 pub(super) fn next<'a>(bytes: &mut &'a [u8], parts: Parts) -> Option<Stamped<'a>> {
-    let mut header = Cursor(bytes);
+    if bytes.is_empty() {
+        return None;
+    }
+    let record = take(bytes).and_then(|(kind, misc, body)| match kind {
+        9 => sample(body, parts),
+        _ => stamped(kind, misc, body),
+    });
+    Some(record.unwrap_or(UNREADABLE))
+}
+
+/// Takes a record off; its kind, its bits, and what is behind its header.
+fn take<'a>(bytes: &mut &'a [u8]) -> Option<(u32, u16, &'a [u8])> {
+    let all = std::mem::take(bytes);
+    let mut header = Cursor(all);
     let (kind, misc, size) = (header.u32()?, header.u16()?, header.u16()?);
-    let (record, rest) = bytes.split_at_checked(size.into())?;
+    let (record, rest) = all.split_at_checked(size.into())?;
     let body = record.get(8..)?;
     *bytes = rest;
-    match kind {
-        9 => sample(body, parts),
-        _ => {
-            let stamp = body.len().checked_sub(STAMP_BYTES).and_then(|start| body.get(start..))?;
-            let mut stamp = Cursor(stamp);
-            let (process, thread, time_ns) = (stamp.u32()?, stamp.u32()?, stamp.u64()?);
-            let body = Cursor(body.get(..body.len() - STAMP_BYTES)?);
-            let (process, thread, record) = other(kind, misc, body, (process, thread))?;
-            Some(Stamped { process, thread, time_ns, record })
-        }
-    }
+    Some((kind, misc, body))
+}
+
+/// A record with its stamp behind it.
+fn stamped(kind: u32, misc: u16, body: &[u8]) -> Option<Stamped<'_>> {
+    let (body, stamp) = body.split_at_checked(body.len().checked_sub(STAMP_BYTES)?)?;
+    let mut stamp = Cursor(stamp);
+    let (process, thread, time_ns) = (stamp.u32()?, stamp.u32()?, stamp.u64()?);
+    let (process, thread, record) = other(kind, misc, Cursor(body), (process, thread))?;
+    Some(Stamped { process, thread, time_ns, record })
 }
 
 fn sample(body: &[u8], parts: Parts) -> Option<Stamped<'_>> {
@@ -138,14 +158,15 @@ fn sample(body: &[u8], parts: Parts) -> Option<Stamped<'_>> {
         }
     } else {
         match body.u64()? {
-            ABI_64 => {
+            abi @ (ABI_32 | ABI_64) => {
                 let registers = body.bytes(8 * REGISTERS.len())?;
                 let room = usize::try_from(body.u64()?).ok()?;
                 let bytes = body.bytes(room)?;
                 let used = if room > 0 { body.u64()? as usize } else { 0 };
-                Callers::Stack { registers, bytes: bytes.get(..used)? }
+                let used = bytes.get(..used)?;
+                // What 32-bit code has on its stack is not followed: its path is the pc alone.
+                Callers::Stack { registers, bytes: if abi == ABI_64 { used } else { &[] } }
             }
-            // 32-bit code of the thread's, or none.
             _ => Callers::None,
         }
     };
@@ -260,10 +281,33 @@ mod tests {
         assert_eq!((found.process, found.thread, found.time_ns), (7, 8, 1000));
         let callers = Callers::Stack { registers: &words(&registers), bytes: &words(&[0xaa]) };
         assert_eq!(found.record, Record::Sample(Sample { event: 42, callers }));
-        // Cut off anywhere, it is none.
-        for end in 0..bytes.len() {
-            assert_eq!(next(&mut &bytes[..end], STACK), None);
+        // Cut off anywhere, it is unreadable.
+        for end in 1..bytes.len() {
+            let mut rest = &bytes[..end];
+            assert_eq!(next(&mut rest, STACK), Some(UNREADABLE));
+            assert_eq!(next(&mut rest, STACK), None);
         }
+    }
+
+    #[test]
+    fn a_sample_of_32_bit_code_has_its_pc_and_no_stack() {
+        let registers: Vec<u64> = (100..117).collect();
+        let head = words(&[42, PROCESS_AND_THREAD, 1000, 1]);
+        let bytes = [head, words(&registers), words(&[16, 0xaa, 0xbb, 16])].concat();
+        let bytes = record(9, 0, &bytes);
+        let callers = Callers::Stack { registers: &words(&registers), bytes: &[] };
+        let found = next(&mut bytes.as_slice(), STACK).unwrap().record;
+        assert_eq!(found, Record::Sample(Sample { event: 42, callers }));
+    }
+
+    #[test]
+    fn an_unreadable_record_is_one_and_the_next_is_read() {
+        let stamp = words(&[PROCESS_AND_THREAD, 1000, 42]);
+        let bytes = [record(2, 0, &stamp), record(5, 0, &stamp)].concat();
+        let mut rest = bytes.as_slice();
+        assert_eq!(next(&mut rest, STACK), Some(UNREADABLE));
+        assert_eq!(next(&mut rest, STACK).unwrap().record, Record::Throttled);
+        assert_eq!(next(&mut rest, STACK), None);
     }
 
     #[test]

@@ -34,10 +34,19 @@ pub(super) struct Session {
     current: HashMap<u32, usize>,
     /// Records for which a ring had no room.
     pub(super) lost: u64,
+    /// Records that cannot be read, and samples of no known event.
+    unreadable: u64,
+    /// Whether all processes were looked at in this batch of records.
+    has_looked: bool,
+    /// Nodes that there is memory for.
+    nodes_left: u64,
     /// How often the kernel has held an event up.
     pub(super) throttled: u64,
     path: Vec<FrameKey>,
 }
+
+/// Bytes that the trees of all threads take at most.
+const MOST_BYTES: u64 = 2 << 30;
 
 #[derive(Debug)]
 struct Tracked {
@@ -64,7 +73,7 @@ struct Thread {
     record: ThreadRecord,
     tree: Tree,
     times: Vec<TimeRecord>,
-    /// What it had used when sampling began, in nanoseconds.
+    /// What it had used when sampling began, or before it executed this program, in nanoseconds.
     used_ns: u64,
 }
 
@@ -78,6 +87,9 @@ impl Session {
             tracked: Vec::new(),
             current: HashMap::new(),
             lost: 0,
+            unreadable: 0,
+            has_looked: false,
+            nodes_left: MOST_BYTES / Tree::NODE_BYTES,
             throttled: 0,
             path: Vec::new(),
         }
@@ -151,9 +163,18 @@ impl Session {
     /// Enters what a process has mapped now.
     fn look_again(&mut self, place: usize, time_ns: u64) {
         let Tracked { space, log, pid, .. } = &mut self.tracked[place];
-        for mapping in code_mappings(&process::maps(*pid).unwrap_or_default()) {
+        let maps = process::maps(*pid).unwrap_or_else(|error| {
+            self.modules.unread.push(error.to_string());
+            Vec::new()
+        });
+        for mapping in code_mappings(&maps) {
             space.enter(*pid, mapping, time_ns, &mut self.modules, log);
         }
+    }
+
+    /// Tells that the records that come next were read at once.
+    pub(super) fn begin_batch(&mut self) {
+        self.has_looked = false;
     }
 
     /// Takes a record; records come in the order of their times. `source_of` is the number of the
@@ -161,10 +182,10 @@ impl Session {
     pub(super) fn take(&mut self, stamped: &Stamped<'_>, source_of: impl Fn(u64) -> Option<usize>) {
         let &Stamped { process, thread, time_ns, record } = stamped;
         match record {
-            Record::Sample(sample) => {
-                let Some(source) = source_of(sample.event) else { return };
-                self.sample(process, thread, time_ns, &sample, source);
-            }
+            Record::Sample(sample) => match source_of(sample.event) {
+                Some(source) => self.sample(process, thread, time_ns, &sample, source),
+                None => self.unreadable += 1,
+            },
             Record::Mapped(Mapped { start, length, offset, device, inode, path }) => {
                 let end = start.saturating_add(length);
                 let mapping =
@@ -200,10 +221,15 @@ impl Session {
             }
             Record::Lost(records) => {
                 self.lost += records;
-                // What was mapped meanwhile may be among them.
-                let places: Vec<usize> = self.current.values().copied().collect();
-                places.into_iter().for_each(|place| self.look_again(place, time_ns));
+                // What was mapped meanwhile may be among them; what is found now is as late as the
+                // last record of the batch.
+                if !std::mem::replace(&mut self.has_looked, true) {
+                    let mut places: Vec<usize> = self.current.values().copied().collect();
+                    places.retain(|&place| self.tracked[place].end_ns == 0);
+                    places.into_iter().for_each(|place| self.look_again(place, time_ns));
+                }
             }
+            Record::Unreadable => self.unreadable += 1,
             Record::Throttled => self.throttled += 1,
             Record::Other => {}
         }
@@ -214,6 +240,7 @@ impl Session {
         let place = self.place(pid, time_ns);
         let before = &mut self.tracked[place];
         let parent = before.parent;
+        let used_ns = before.used_before_exec(&self.sources);
         before.is_execed = true;
         before.end(time_ns);
         let place = self.begin(pid, parent, false, time_ns);
@@ -225,7 +252,7 @@ impl Session {
         };
         tracked.log.push((time_ns, LogRecord::Command(command)));
         tracked.space.begin(time_ns, &mut tracked.log);
-        tracked.begin_thread(pid, process::padded(name), time_ns);
+        tracked.begin_thread(pid, process::padded(name), time_ns).used_ns = used_ns;
     }
 
     fn sample(
@@ -246,6 +273,12 @@ impl Session {
         }
         let place = self.place(process, time_ns);
         let tracked = &mut self.tracked[place];
+        if tracked.end_ns > 0 && !tracked.place_of.contains_key(&thread) {
+            // It goes on in a thread that nobody has told of.
+            tracked.end_ns = 0;
+            self.look_again(place, time_ns);
+        }
+        let tracked = &mut self.tracked[place];
         let place = tracked.place_of_thread(thread, time_ns);
         let (space, path) = (&mut tracked.space, &mut self.path);
         path.clear();
@@ -261,7 +294,7 @@ impl Session {
         record.count_signal(source);
         record.count_delivered(source, 1);
         let Some(end) = end else { return record.count_loss(LossReason::NoThreadState, 1) };
-        let Some(node) = tree.add(epoch, path, end, source) else {
+        let Some(node) = tree.add(epoch, path, end, source, &mut self.nodes_left) else {
             return record.count_loss(LossReason::ArenaFull, 1);
         };
         record.count_recorded(source, 1);
@@ -282,11 +315,23 @@ impl Session {
     pub(super) fn into_arenas(mut self) -> (Vec<Arena>, Modules) {
         if let Some(first) = self.tracked.first_mut() {
             first.losses[LossReason::RingFull as usize] += self.lost;
+            first.losses[LossReason::Unreadable as usize] += self.unreadable;
         }
         let (sources, has_times) = (self.sources, self.times.is_some());
-        let arenas =
-            self.tracked.into_iter().map(|tracked| tracked.into_arena(&sources, has_times));
-        (arenas.collect(), self.modules)
+        let mut arenas: Vec<Arena> = Vec::new();
+        // As a collector's, the CPU time of a program holds that before its exec.
+        let mut before_exec: HashMap<u32, u64> = HashMap::new();
+        for tracked in self.tracked {
+            let mut arena = tracked.into_arena(&sources, has_times);
+            let header = &mut arena.header;
+            let before_ns = before_exec.remove(&header.pid).filter(|_| header.forked == 0);
+            header.cpu_ns += before_ns.unwrap_or(0);
+            if header.flags & FLAG_EXECED != 0 {
+                before_exec.insert(header.pid, header.cpu_ns);
+            }
+            arenas.push(arena);
+        }
+        (arenas, self.modules)
     }
 }
 
@@ -343,31 +388,38 @@ impl Tracked {
         }
         // Of threads that are not sampled nobody tells whether they run.
         if self.running == 0 && self.unsampled == 0 {
-            self.end_ns = time_ns;
+            self.end(time_ns);
         }
     }
 
+    /// Nothing runs in it any more, so where its code was matters no longer.
     fn end(&mut self, time_ns: u64) {
         self.end_ns = time_ns;
+        self.space.clear();
         let running = self.threads.iter_mut().filter(|thread| thread.record.end_ns == 0);
         running.for_each(|thread| thread.record.end_ns = time_ns);
     }
 
+    /// CPU time of the thread that executes another program, up to then, in nanoseconds. The samples
+    /// tell it, for by now the thread has gone on; where CPU time is not sampled, the kernel.
+    fn used_before_exec(&self, sources: &SampleSources) -> u64 {
+        let mut running = self.threads.iter().filter(|thread| thread.record.end_ns == 0);
+        match running.next() {
+            Some(thread) if sources.iter().any(|source| super::events::is_cpu_time(&source)) => {
+                thread.used_ns.saturating_add(thread.sampled_ns(sources))
+            }
+            _ => process::cpu_ns(self.pid, self.pid).unwrap_or(0),
+        }
+    }
+
     /// Asks the kernel what threads have used that still run.
     fn note_cpu(&mut self, sources: &SampleSources) {
-        let source = sources.iter().position(|source| super::events::is_cpu_time(&source));
-        for Thread { record, used_ns, .. } in &mut self.threads {
-            let used = process::cpu_ns(self.pid, record.tid).filter(|_| record.end_ns == 0);
-            let used = used.map_or(0, |used| used.saturating_sub(*used_ns));
+        for thread in &mut self.threads {
+            let running = thread.record.end_ns == 0;
+            let used = process::cpu_ns(self.pid, thread.record.tid).filter(|_| running);
+            let used = used.map_or(0, |used| used.saturating_sub(thread.used_ns));
             // Of a thread that has ended, its samples tell.
-            let further: u64 = record.further.iter().map(|share| share.delivered).sum();
-            let sampled = match source {
-                Some(0) => record.delivered - further,
-                Some(number) => record.further[number - 1].delivered,
-                None => 0,
-            };
-            let period = source.and_then(|number| sources.get(number)).map_or(0, |of| of.period);
-            record.cpu_ns = used.max(sampled.saturating_mul(period));
+            thread.record.cpu_ns = used.max(thread.sampled_ns(sources));
         }
     }
 
@@ -411,5 +463,99 @@ impl Tracked {
         });
         let threads = threads.collect();
         Arena { header, log: self.log, threads, blocks: Vec::new(), damage: Vec::new() }
+    }
+}
+
+impl Thread {
+    /// CPU time that its samples stand for, in nanoseconds; 0 where that is not sampled.
+    fn sampled_ns(&self, sources: &SampleSources) -> u64 {
+        let record = &self.record;
+        let place = sources.iter().position(|source| super::events::is_cpu_time(&source));
+        let Some(place) = place else { return 0 };
+        let samples = match place.checked_sub(1) {
+            Some(further) => record.further[further].delivered,
+            None => {
+                let further: u64 = record.further.iter().map(|share| share.delivered).sum();
+                record.delivered - further
+            }
+        };
+        samples.saturating_mul(sources.get(place).map_or(0, |of| of.period))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use csprof_format::launch::{SampleSource, SourceKind};
+
+    use super::*;
+
+    /// Ids that no process has.
+    const PID: u32 = u32::MAX - 1;
+    const EVENT: u64 = 7;
+
+    fn stamped(thread: u32, time_ns: u64, record: Record<'_>) -> Stamped<'_> {
+        Stamped { process: PID, thread, time_ns, record }
+    }
+
+    fn session(records: &[Stamped<'_>]) -> Session {
+        let source = SampleSource::of(SourceKind::TaskClock).every(1000);
+        let mut session = Session::new(SampleSources::one(source), 16, None);
+        for record in records {
+            session.take(record, |event| (event == EVENT).then_some(0));
+        }
+        session
+    }
+
+    fn sample(event: u64) -> Record<'static> {
+        Record::Sample(Sample { event, callers: Callers::Chain(&[1, 0, 0, 0, 0, 0, 0, 0]) })
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_lost_and_counted() {
+        let records = [
+            stamped(PID, 1, sample(EVENT)),
+            stamped(PID, 2, sample(EVENT + 1)),
+            stamped(PID, 3, Record::Unreadable),
+        ];
+        let (arenas, _) = session(&records).into_arenas();
+        assert_eq!(arenas[0].header.losses[LossReason::Unreadable as usize], 2);
+        assert_eq!(arenas[0].threads[0].record.recorded, 1);
+    }
+
+    #[test]
+    fn a_sample_without_room_for_its_node_is_lost() {
+        let mut session = session(&[]);
+        session.nodes_left = 0;
+        session.take(&stamped(PID, 1, sample(EVENT)), |_| Some(0));
+        let (arenas, _) = session.into_arenas();
+        let record = &arenas[0].threads[0].record;
+        assert_eq!((record.delivered, record.recorded), (1, 0));
+        assert_eq!(record.losses[LossReason::ArenaFull as usize], 1);
+    }
+
+    #[test]
+    fn cpu_time_after_an_exec_begins_with_it() {
+        let exec = Record::Named { is_exec: true, name: b"other" };
+        let records = [
+            stamped(PID, 1, sample(EVENT)),
+            stamped(PID, 2, sample(EVENT)),
+            stamped(PID, 3, exec),
+            stamped(PID, 4, sample(EVENT)),
+        ];
+        let session = session(&records);
+        assert_eq!(session.tracked[1].threads[0].used_ns, 2000);
+        let (arenas, _) = session.into_arenas();
+        let used: Vec<u64> = arenas.iter().map(|arena| arena.header.cpu_ns).collect();
+        // Cumulative, as gathering takes it.
+        assert_eq!(used, [2000, 3000]);
+    }
+
+    #[test]
+    fn a_process_goes_on_in_a_thread_that_nobody_has_told_of() {
+        let begun = [stamped(PID, 1, sample(EVENT)), stamped(PID, 2, Record::Ended)];
+        let mut session = session(&begun);
+        assert_eq!(session.tracked[0].end_ns, 2);
+        session.take(&stamped(PID - 1, 3, sample(EVENT)), |_| Some(0));
+        assert_eq!(session.tracked[0].end_ns, 0);
     }
 }

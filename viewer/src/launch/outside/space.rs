@@ -40,6 +40,11 @@ impl Space {
         Self { epoch: 0, ..self.clone() }
     }
 
+    /// Forgets all code.
+    pub(super) fn clear(&mut self) {
+        self.placed.clear();
+    }
+
     /// Begins with what a process has.
     pub(super) fn begin(&mut self, time_ns: u64, log: &mut Log) {
         log.push((time_ns, LogRecord::Epoch { number: self.epoch, reason: epoch_reason::START }));

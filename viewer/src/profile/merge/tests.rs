@@ -245,6 +245,17 @@ fn edges_that_one_run_lacks_are_left_out_of_all() {
 }
 
 #[test]
+fn runs_from_outside_are_known_behind_the_names_of_their_files() {
+    let told = format!("{}: no edge counts", saved::FROM_OUTSIDE);
+    let mut parts = [run(0, 1, &[(0, 1, 1, 0)]), run(1, 2, &[(0, 1, 1, 0)])];
+    parts[0].run.warnings.push(told.clone());
+    let some = merged(&parts);
+    assert!(some.run.is_from_outside() && !some.is_from_outside());
+    parts[1].run.warnings.push(told);
+    assert!(merged(&parts).is_from_outside());
+}
+
+#[test]
 fn what_does_not_add_up_is_refused() {
     let base = run(0, 1, &[]);
     let mut other = run(1, 2, &[]);
