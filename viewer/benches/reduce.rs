@@ -2,8 +2,8 @@
 //!
 //! `cargo bench -p csprof --bench reduce`: jobs of 16, 64, 256 and 1024 ranks, or of as many as
 //! `CSPROF_BENCH_RANKS=16,256` says, of 2000 common paths, or `CSPROF_BENCH_PATHS`, and a
-//! hundredth as many private ones for each rank. Profiles are made one after the other, which is not counted; so
-//! the greatest memory is that of the sum and one profile.
+//! hundredth as many private ones for each rank. Profiles are made one after the other, which is
+//! not counted; so the greatest memory is that of the sum and one profile.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints")]
 

@@ -9,7 +9,7 @@
 //! spawn        the environment contract, the program
 //! control      what the run is told while it goes on
 //! plan         when it is sampled, as asked before its start
-//! signals      csprof outlives the program, whatever ends it       children   which child has ended
+//! signals      csprof outlives the program, whatever ends it     children   which child has ended
 //! arena_read   arena → values          load_map   log → what was where, by epoch
 //! gather       all arenas → profile    metrics    which samples are of which source
 //! generated    names of code that processes generated while they ran

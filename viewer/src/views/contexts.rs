@@ -176,8 +176,8 @@ pub fn all_contexts(
             Some((process, known, metrics.iter().map(of).collect::<Vec<u64>>(), threads))
         })
         .collect();
-    // The worst first: it is what the others wait for. Ranks of equal cost in their order. Then what
-    // many were summed into.
+    // The worst first: it is what the others wait for. Ranks of equal cost in their order. Then
+    // what many were summed into.
     processes.sort_by_key(|(process, known, sums, _)| {
         let is_sum = info.summed_into(*process).is_some();
         (side(*process), is_sum, Reverse(sums[looked_at]), known.rank, *process)

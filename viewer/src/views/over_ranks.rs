@@ -1,8 +1,8 @@
 //! How the inclusive cost of a row is spread over the ranks of a sum.
 //!
-//! The sum says it of each path. A row may stand for several, as where a function is called from two
-//! places. What one rank has on all of them together is then known only within bounds, unless the
-//! same rank has most of each. Means are always exact.
+//! The sum says it of each path. A row may stand for several, as where a function is called from
+//! two places. What one rank has on all of them together is then known only within bounds, unless
+//! the same rank has most of each. Means are always exact.
 
 use csprof_format::profile::RankSums;
 

@@ -400,8 +400,9 @@ impl Tracked {
         running.for_each(|thread| thread.record.end_ns = time_ns);
     }
 
-    /// CPU time of the thread that executes another program, up to then, in nanoseconds. The samples
-    /// tell it, for by now the thread has gone on; where CPU time is not sampled, the kernel.
+    /// CPU time of the thread that executes another program, up to then, in nanoseconds. The
+    /// samples tell it, for by now the thread has gone on; where CPU time is not sampled, the
+    /// kernel.
     fn used_before_exec(&self, sources: &SampleSources) -> u64 {
         let mut running = self.threads.iter().filter(|thread| thread.record.end_ns == 0);
         match running.next() {
