@@ -66,7 +66,8 @@ impl Profile {
         for (number, thread) in self.threads.iter().enumerate() {
             for metric in 0..metrics {
                 let share = self.share(ThreadId::from_index(number), metric);
-                let sum = &mut of_threads[thread.process.index() * metrics + metric];
+                let place = thread.process.index().saturating_mul(metrics).saturating_add(metric);
+                let Some(sum) = of_threads.get_mut(place) else { return false };
                 *sum = sum.saturating_add(share.recorded);
             }
         }
@@ -84,8 +85,9 @@ impl Profile {
                 .next_if(|tree| is_before(spread.node, tree.first_node, tree.node_count))
                 .is_some()
             {}
-            let process = trees.peek().map(|tree| self.threads[tree.thread.index()].process);
-            let is_of_sum = process.is_some_and(|id| self.processes[id.index()].rank.is_none());
+            let thread = trees.peek().and_then(|tree| self.threads.get(tree.thread.index()));
+            let process = thread.and_then(|thread| self.processes.get(thread.process.index()));
+            let is_of_sum = process.is_some_and(|process| process.rank.is_none());
             let is_in_order = before < Some(spread.place());
             before = Some(spread.place());
             !is_of_sum

@@ -1,11 +1,14 @@
 //! Second names: the C library has some of the functions that are wrapped under several, and calls
 //! by each must come here. `tests/preload.rs` looks for such names in the C library that is
 //! installed.
+//!
+//! Not `__read`, `__close` and the like: libraries that stand before the plain names call the real
+//! functions by these, and would come back here and to themselves without end.
 
 #![expect(unsafe_code, reason = "exported C functions")]
 
-use super::signals::{hold, poll, trap, wait};
-use super::{alloc, calls, exceptions, files, fork, io, locks, reach, sandbox};
+use super::signals::{trap, wait};
+use super::{alloc, calls, exceptions, fork, locks, reach, sandbox};
 use crate::arch;
 
 macro_rules! aliases {
@@ -20,16 +23,6 @@ macro_rules! aliases {
 
 aliases! {
     __sigsuspend = wait::sigsuspend;
-    __poll = poll::poll;
-    __select = poll::select;
-    __send = hold::send;
-    __connect = hold::connect;
-    __read = io::read;
-    __write = io::write;
-    __pread64 = io::pread64;
-    __pwrite64 = io::pwrite64;
-    __close = files::close;
-    __dup2 = files::dup2;
     __vfork = fork::vfork;
     __clone = sandbox::clone;
     _IO_popen = reach::popen;

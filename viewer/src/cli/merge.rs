@@ -21,7 +21,7 @@ use crate::launch::output::Output;
 use crate::launch::ranks;
 use crate::print;
 use crate::profile::merge::{Agreement, CommonStages, Merger};
-use crate::profile::reduce::{Keep, Reduction, ranks_of};
+use crate::profile::reduce::{Keep, Reduction, ranks_of, repeated_rank};
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::number::{Form, counted};
 
@@ -228,7 +228,9 @@ impl Merge {
             bail!("none of {} files can be read", files.len());
         }
         SavedStages::default().tell_left_out(&stages)?;
-        let (profile, kept) = parts.finish()?;
+        let (mut profile, kept) = parts.finish()?;
+        let left_out = left_out.iter().map(|error| format!("left out of the merge: {error:#}"));
+        profile.run.warnings.extend(left_out);
         Ok(Merged { profile, kept, lacks_names })
     }
 
@@ -262,8 +264,9 @@ impl Parts {
                 let count: usize = ranks.iter().map(BTreeSet::len).sum();
                 let all: BTreeSet<u32> = ranks.iter().flatten().copied().collect();
                 let is_sum = part.is_sum();
-                let is_of_one_job =
-                    ranks.iter().all(|ranks| !ranks.is_empty()) && all.len() == count;
+                let is_of_one_job = ranks.iter().all(|ranks| !ranks.is_empty())
+                    && all.len() == count
+                    && repeated_rank(&part).is_none();
                 held.push((name, part));
                 if is_sum || (is_of_one_job && count > FEW_RANKS && ranks.len() > 1) {
                     self.settle(Self::Sum(Box::new(Reduction::new(Keep::Top))))?;
@@ -319,13 +322,13 @@ fn named(ranks: &[u32]) -> String {
 /// and which are beyond.
 fn missing_ranks(merged: &saved::Profile, expected: Option<u32>) -> Vec<String> {
     let present = ranks_of(merged);
-    let Some(&last) = present.last() else { return Vec::new() };
     if let Some(expected) = expected {
         let beyond: Vec<u32> = present.range(expected..).copied().collect();
         let beyond = (!beyond.is_empty())
             .then(|| format!("of {expected} ranks expected: {} not expected", named(&beyond)));
         return ranks::absent(&present, expected).into_iter().chain(beyond).collect();
     }
+    let Some(&last) = present.last() else { return Vec::new() };
     let told = |(list, count)| {
         let ranks = if count == 1 { "rank" } else { "ranks" };
         format!(
@@ -376,6 +379,12 @@ mod tests {
         assert!(is_summed(&[&many[..32], &many[32..]]));
         // Repetitions of one job, and runs without ranks.
         assert!(!is_summed(&[&many, &many]));
+        let mut merged = of_ranks(0, &[&many[..], &many[..]].concat());
+        let run = || saved::MergedRun { processes: 64, ..Default::default() };
+        merged.runs = vec![run(), run()];
+        let mut parts = Parts::Held(Vec::new());
+        parts.add("both".to_owned(), merged).unwrap();
+        assert!(!parts.finish().unwrap().0.is_sum());
         assert!(!is_summed(&[&[], &many]));
         assert!(!is_summed(&[&[0, 1], &[0, 1], &[0, 1]]));
     }

@@ -20,6 +20,7 @@ mod tables;
 pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::repeat_n;
 
 use csprof_format::budget::MOST_NODES;
 use csprof_format::ids::{FrameId, ThreadId};
@@ -197,6 +198,12 @@ impl Reduction {
                 "{name}: has a run that {same} has, too, which would count twice; leave one out"
             )));
         }
+        if let Some(rank) = repeated_rank(part) {
+            return Err(Unmergeable(format!(
+                "{name}: several of its runs have rank {rank}: a sum is of one job, in which a rank comes \
+                 once; --concat keeps runs apart"
+            )));
+        }
         let ranks = ranks_of(part);
         if let Some((rank, other)) =
             ranks.iter().find_map(|rank| Some((rank, self.rank_names.get(rank)?)))
@@ -340,6 +347,18 @@ fn add_thread(
         Some(sums) => sums.add(own),
         None => drop(threads.insert(key, own.clone())),
     }
+}
+
+/// A rank that several runs of a profile have: they are of no one job.
+#[must_use]
+pub fn repeated_rank(part: &saved::Profile) -> Option<u32> {
+    let runs = part.runs.iter().enumerate();
+    let mut runs = runs.flat_map(|(run, merged)| repeat_n(run, merged.processes as usize));
+    let mut run_of_rank: BTreeMap<u32, usize> = BTreeMap::new();
+    part.processes.iter().find_map(|process| {
+        let run = runs.next().unwrap_or(0);
+        process.rank.filter(|&rank| *run_of_rank.entry(rank).or_insert(run) != run)
+    })
 }
 
 /// The ranks of a profile, which may be a sum.

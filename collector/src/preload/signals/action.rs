@@ -52,6 +52,11 @@ pub(super) fn is_ignored() -> bool {
     ASKED.handler.load(Ordering::Relaxed) == libc::SIG_IGN
 }
 
+/// Whether the program has a handler of its own for the profiling signal.
+pub(super) fn is_handled() -> bool {
+    ![libc::SIG_DFL, libc::SIG_IGN].contains(&ASKED.handler.load(Ordering::Relaxed))
+}
+
 /// Whether samples come, or came, by this signal.
 fn is_ours(signal: c_int) -> bool {
     signal == SIGNAL || signal == TRAP && loan::was_on_loan()

@@ -15,10 +15,10 @@ use core::ffi::c_void;
 use super::action::is_ignored;
 use super::interruption::holding;
 use super::mask::{believe, believed, settle_child};
-use super::{BIT, SIGNAL};
+use super::{BIT, SIGNAL, kept};
 use crate::arch::{Call, Route};
 use crate::preload::stub;
-use crate::preload::view::sampled;
+use crate::preload::view::{Waits, sampled};
 use crate::sampling::entry::on_profile;
 use crate::sys::{self, Disposition, Mask};
 use crate::{lifecycle, process};
@@ -44,6 +44,10 @@ pub(in crate::preload) struct Told {
 pub(in crate::preload) fn tell() -> Told {
     if !stub::engaged() {
         return Told { ignores: false, blocked: 0 };
+    }
+    // In a handler that has interrupted a held call the mask is csprof's.
+    if Waits::any() {
+        sys::unblock(Mask(kept() & !believed()));
     }
     let is_handled = sys::handler_of(SIGNAL) == (on_profile as *const ()).addr();
     let ignores = is_handled && is_ignored();

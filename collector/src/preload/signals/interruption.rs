@@ -76,12 +76,15 @@ fn block(signals: u64) -> u64 {
     if signals == 0 || !sampled() {
         return 0;
     }
+    let any = Waits::any();
+    // Before they are blocked: a handler may come in between, and leave by a jump.
+    Waits::enter();
     let before = sys::block(sys::Mask(signals));
     // A call that was left by an exception has not let them through.
-    let others = if Waits::any() { 0 } else { before.0 };
+    let others = if any { 0 } else { before.0 };
     let held = signals & !others;
-    if held != 0 {
-        Waits::enter();
+    if held == 0 {
+        Waits::leave();
     }
     held
 }

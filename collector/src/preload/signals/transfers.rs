@@ -15,6 +15,7 @@
 
 use core::ffi::{c_int, c_long};
 
+use super::action;
 use super::interruption::{hold_met, samples_meet_waits};
 use crate::arch::{Call, Route};
 use crate::preload::real::Real;
@@ -36,14 +37,24 @@ pub(in crate::preload) fn hold_bytes(call: &mut Call, real: &Real) -> Route {
     if sampled() && samples_meet_waits() && is_divisible(file, bytes) {
         hold_all(call, real)
     } else {
-        call.room[0] = 0;
-        Route { target: stub::target(real), calls: 0 }
+        as_it_is(call, real)
     }
 }
 
 /// The same of a call that may move any number of bytes.
 pub(in crate::preload) fn hold_all(call: &mut Call, real: &Real) -> Route {
-    hold_met(call, stub::target(real))
+    if is_expected_short() { as_it_is(call, real) } else { hold_met(call, stub::target(real)) }
+}
+
+fn as_it_is(call: &mut Call, real: &Real) -> Route {
+    call.room[0] = 0;
+    Route { target: stub::target(real), calls: 0 }
+}
+
+/// Whether the program has a handler for the signal: that may be what ends its calls, and it knows
+/// that they come short.
+fn is_expected_short() -> bool {
+    action::is_handled()
 }
 
 /// Whether the file may take or give a part of so many bytes.
@@ -77,6 +88,7 @@ pub(in crate::preload) const CALLS: [c_long; 14] = [
 /// Whether a sample may cut this call of syscall(2) short.
 pub(super) fn is_short(number: c_long, [first, second, third, ..]: [usize; 5]) -> bool {
     match number {
+        _ if is_expected_short() => false,
         libc::SYS_read | libc::SYS_write | libc::SYS_pread64 | libc::SYS_pwrite64 => {
             is_divisible(first, third)
         }

@@ -107,6 +107,10 @@ extern "C" fn with_old_mask(call: &mut Call, real: &Real) -> Route {
 extern "C" fn own_without(call: &mut Call, real: &Real) -> Route {
     // What is no signal is refused.
     let signal = Some(call.arguments[0] as c_int).filter(|signal| (1..=64).contains(signal));
+    // It waits for its own.
+    if signal.is_some_and(|signal| bit(signal) & kept() != 0) {
+        return as_it_is(real);
+    }
     suspend(call, real, signal.and_then(|signal| Some(thread_mask()? & !bit(signal))))
 }
 
