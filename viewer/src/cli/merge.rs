@@ -148,7 +148,11 @@ impl Merge {
         if lacks_names && !self.no_symbols {
             let warnings = resolve(&mut profile, &files, &|| false);
             told(&warnings)?;
-            profile.run.warnings.extend(warnings);
+            // A sum is the same whether its parts were summed before, with their names, or not; its
+            // modules say why they have none.
+            if !profile.is_sum() {
+                profile.run.warnings.extend(warnings);
+            }
         }
         let missing = missing_ranks(&profile, self.expect_ranks);
         profile.run.warnings.extend(missing.clone());
