@@ -97,32 +97,7 @@ fn take(
 ) {
     let in_handler = &thread.sampler.shared().in_handler;
     in_handler.store(true, Ordering::Relaxed);
-    let record = thread.sampler.arena.record_mut();
-    record.count_signal(metric);
-    // The name may be set late, and the thread may be killed at any time.
-    let note = record.signals.is_power_of_two() || record.signals.is_multiple_of(64);
-    let source = process::current().and_then(|process| process.kind_and_period(metric));
-    let time_ns = |samples: u64| match source {
-        Some((kind, period)) if kind.properties().unit == Unit::Nanoseconds => {
-            Some(samples.saturating_mul(period))
-        }
-        _ => None,
-    };
-    if let Some((kind, _)) = source {
-        // Where waits count, it is the wait that a sample stands for, and the thread has been
-        // there.
-        let every = Setting::of(metric).every;
-        let is_late = time_ns(weight.saturating_sub(every)).is_some_and(|ns| ns >= LATE_NS);
-        if is_late && !kind.properties().counts_waits {
-            record.late += weight;
-        }
-    }
-    let waited_in = match source {
-        Some((kind, _)) if kind.properties().counts_waits => {
-            waited_in(context, time_ns(weight).unwrap_or(0), &mut thread.at_last_wait)
-        }
-        _ => None,
-    };
+    let Arrived { waited_in, time_ns } = arrived(thread, metric, weight, context);
     let sample = Sample {
         registers: arch::registers(context),
         kind: FrameKind::Leaf,
@@ -131,12 +106,55 @@ fn take(
         metric,
         weight,
         arms: true,
-        // The sources of a thread that sample time sample the same.
-        time_ns: time_ns(weight).map(|ns| ns / thread.sources.timed().max(1)),
+        time_ns,
     };
     thread.sampler.sample(reading.map(Reading::map), &sample);
-    if note {
+    // The name may be set late, and the thread may be killed at any time.
+    let signals = thread.sampler.arena.record_mut().signals;
+    if signals.is_power_of_two() || signals.is_multiple_of(64) {
         thread.note_progress();
     }
     in_handler.store(false, Ordering::Relaxed);
+}
+
+/// What is known of a sample before its stack is walked.
+struct Arrived {
+    /// See [`Sample::waited_in`].
+    waited_in: Option<u32>,
+    /// See [`Sample::time_ns`].
+    time_ns: Option<u64>,
+}
+
+/// Counts its signal.
+// Not inlined: the walk, which comes after, would have room for all this below it.
+#[inline(never)]
+fn arrived(
+    thread: &mut thread::Thread,
+    metric: usize,
+    weight: u64,
+    context: &libc::ucontext_t,
+) -> Arrived {
+    let record = thread.sampler.arena.record_mut();
+    record.count_signal(metric);
+    let source = process::current().and_then(|process| process.kind_and_period(metric));
+    let time_ns = |samples: u64| match source {
+        Some((kind, period)) if kind.properties().unit == Unit::Nanoseconds => {
+            Some(samples.saturating_mul(period))
+        }
+        _ => None,
+    };
+    let counts_waits = source.is_some_and(|(kind, _)| kind.properties().counts_waits);
+    if source.is_some() && !counts_waits {
+        // Where waits count, it is the wait that a sample stands for, and the thread has been
+        // there.
+        let every = Setting::of(metric).every;
+        let is_late = time_ns(weight.saturating_sub(every)).is_some_and(|ns| ns >= LATE_NS);
+        record.late += if is_late { weight } else { 0 };
+    }
+    let sampled_ns = time_ns(weight).unwrap_or(0);
+    let waited_in =
+        counts_waits.then(|| waited_in(context, sampled_ns, &mut thread.at_last_wait)).flatten();
+    // The sources of a thread that sample time sample the same.
+    let time_ns = time_ns(weight).map(|ns| ns / thread.sources.timed().max(1));
+    Arrived { waited_in, time_ns }
 }

@@ -22,8 +22,6 @@ const MASKED: [i64; 4] =
 /// The number of the system call in which the thread waited, if it is known to have. The sample
 /// stands for `sampled_ns`; `before` is what the thread had met at the one before, and becomes what
 /// it has met now.
-// Not inlined: the walk, which comes after, would have room for all this below it.
-#[inline(never)]
 pub(super) fn waited_in(
     context: &libc::ucontext_t,
     sampled_ns: u64,
