@@ -7,7 +7,7 @@
 
 #![expect(unsafe_code, reason = "exported C functions")]
 
-use super::signals::{trap, wait};
+use super::signals::{poll, trap, wait};
 use super::{alloc, calls, exceptions, fork, locks, reach, sandbox};
 use crate::arch;
 
@@ -23,6 +23,8 @@ macro_rules! aliases {
 
 aliases! {
     __sigsuspend = wait::sigsuspend;
+    __poll = poll::poll;
+    __select = poll::select;
     __vfork = fork::vfork;
     __clone = sandbox::clone;
     _IO_popen = reach::popen;

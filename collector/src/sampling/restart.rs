@@ -56,6 +56,8 @@ const CALLS: [i64; 35] = [
 
 /// Lets the call fail that the thread is about to make again, if the signal that comes next would
 /// have let it fail. To be called last of all.
+// Not inlined: samples, which come before, would have room for it above them.
+#[inline(never)]
 pub(super) fn decide_for_next_signal(context: &mut libc::ucontext_t) {
     if call_to_be_made_again(context).is_none() {
         return;

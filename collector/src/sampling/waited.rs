@@ -13,21 +13,21 @@
 use super::restart::call_to_be_made_again;
 use crate::arch;
 use crate::modules::rules;
-use crate::sys::{self, Usage};
+use crate::sys::{self, Spent};
 
 /// The calls that wait with a mask, and do nothing else.
 const MASKED: [i64; 4] =
     [libc::SYS_ppoll, libc::SYS_pselect6, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
 
 /// The number of the system call in which the thread waited, if it is known to have. The sample
-/// stands for `sampled_ns`; `before` is what the thread had met at the one before, and becomes what
-/// it has met now.
+/// stands for `sampled_ns`; `before` is what the thread had spent at the one before, and becomes
+/// what it has spent now.
 pub(super) fn waited_in(
     context: &libc::ucontext_t,
     sampled_ns: u64,
-    before: &mut Usage,
+    before: &mut Spent,
 ) -> Option<u32> {
-    let now = sys::usage();
+    let now = sys::spent();
     let before = core::mem::replace(before, now);
     let ran_ns = now.cpu_ns.saturating_sub(before.cpu_ns);
     let has_mostly_waited = now.waits != before.waits && ran_ns < sampled_ns / 2;

@@ -106,7 +106,7 @@ const fn own(event: &KernelEvent) -> Usage {
         (SOFTWARE, CONTEXT_SWITCHES) => (0, 0, 1),
         _ => (0, 0, 0),
     };
-    Usage { minor_faults, major_faults, switches, waits: 0, cpu_ns: 0 }
+    Usage { minor_faults, major_faults, switches }
 }
 
 impl CounterHandle {

@@ -102,7 +102,12 @@ pub struct Usage {
     pub major_faults: u64,
     /// Times that it gave a processor up or lost it.
     pub switches: u64,
-    /// Of these, times that it waited.
+}
+
+/// How the calling thread has spent its time so far: getrusage(2), RUSAGE_THREAD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Times that it waited.
     pub waits: u64,
     /// CPU time in nanoseconds, of whole microseconds.
     pub cpu_ns: u64,
@@ -118,29 +123,42 @@ impl Usage {
     }
 }
 
-/// See [`Usage`]; zeros where the kernel refuses. Either side.
-// Not in handlers, which would have room for its array at each sample.
-#[must_use]
-#[inline(never)]
-pub fn usage() -> Usage {
+/// `struct rusage` of the calling thread as words; zeros where the kernel refuses. Either side.
+fn resources() -> [u64; 18] {
     const RUSAGE_THREAD: usize = 1;
-    // `struct rusage`: `ru_utime` and `ru_stime` in seconds and microseconds, and further on
-    // `ru_minflt`, `ru_majflt`, `ru_nvcsw` and `ru_nivcsw`.
     let mut words = [0u64; 18];
     const _: () = assert!(size_of::<libc::rusage>() == 18 * size_of::<u64>());
     // SAFETY: the kernel fills the live array, which has the size of a `struct rusage`.
     let _ = unsafe {
         call(libc::SYS_getrusage, [RUSAGE_THREAD, words.as_mut_ptr().addr(), 0, 0, 0, 0])
     };
-    let seconds = words[0].wrapping_add(words[2]);
-    let microseconds = words[1].wrapping_add(words[3]);
+    words
+}
+
+/// See [`Usage`]. Either side.
+// Not in handlers, which would have room for the array at each sample.
+#[must_use]
+#[inline(never)]
+pub fn usage() -> Usage {
+    // `ru_minflt`, `ru_majflt`, `ru_nvcsw` and `ru_nivcsw`.
+    let words = resources();
     Usage {
         minor_faults: words[8],
         major_faults: words[9],
         switches: words[16].saturating_add(words[17]),
-        waits: words[16],
-        cpu_ns: seconds.wrapping_mul(1_000_000_000).wrapping_add(microseconds.wrapping_mul(1000)),
     }
+}
+
+/// See [`Spent`]. Either side.
+#[must_use]
+#[inline(never)]
+pub fn spent() -> Spent {
+    // `ru_utime` and `ru_stime` in seconds and microseconds, and `ru_nvcsw`.
+    let words = resources();
+    let seconds = words[0].wrapping_add(words[2]);
+    let microseconds = words[1].wrapping_add(words[3]);
+    let cpu_ns = seconds.wrapping_mul(1_000_000_000).wrapping_add(microseconds.wrapping_mul(1000));
+    Spent { waits: words[16], cpu_ns }
 }
 
 /// The calling thread's name, padded with zeros: prctl(2), PR_GET_NAME.

@@ -42,7 +42,7 @@ use crate::process::{self, Process};
 use crate::sampler::{Sampler, Shared};
 use crate::sealed::sealed;
 use crate::sources::{self, Sources, loan};
-use crate::sys::{self, Clock, Mask, Usage};
+use crate::sys::{self, Clock, Mask, Spent};
 use crate::trampoline;
 
 arch::thread_word! {
@@ -68,8 +68,8 @@ pub struct Thread {
     handlers: u64,
     /// Signal mask to return to after [`pause::pause_here`].
     paused_mask: Option<Mask>,
-    /// What it had met at its last sample of a source that counts waits.
-    pub at_last_wait: Usage,
+    /// What it had spent at its last sample of a source that counts waits.
+    pub at_last_wait: Spent,
 }
 
 /// The state of the calling thread. Either side; the caller must be the handler or have the
@@ -147,7 +147,7 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
         stack,
         handlers: handler_stack::top(),
         paused_mask: None,
-        at_last_wait: Usage::default(),
+        at_last_wait: Spent::default(),
     }));
     set_current(thread);
     // SAFETY: just made, and the signal is blocked.
