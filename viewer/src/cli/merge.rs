@@ -148,9 +148,15 @@ impl Merge {
         if lacks_names && !self.no_symbols {
             let warnings = resolve(&mut profile, &files, &|| false);
             told(&warnings)?;
-            // A sum is the same whether its parts were summed before, with their names, or not; its
-            // modules say why they have none.
-            if !profile.is_sum() {
+            // A sum is the same whether its parts were summed before, with their names, or not: its
+            // modules say why they have none, and its tables are put in order again.
+            if profile.is_sum() {
+                let warnings = std::mem::take(&mut profile.run.warnings);
+                let mut ordered = Reduction::new(self.keep_ranks.unwrap_or(Keep::Top));
+                ordered.add("the sum", &profile)?;
+                profile = ordered.finish();
+                profile.run.warnings = warnings;
+            } else {
                 profile.run.warnings.extend(warnings);
             }
         }
