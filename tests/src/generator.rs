@@ -94,7 +94,7 @@ impl Generated {
     /// If it says or does something else than alone, or the recording breaks a law.
     #[must_use]
     pub fn record(&self, source: &str) -> Recording {
-        let recording = self.workshop.record(&quietly(source), &["./program"]);
+        let recording = self.workshop.record_without_names(&quietly(source), &["./program"]);
         let what = format!("CSPROF_HAZARD_SEED={}, {source}", self.seed);
         let (found, alone) = (&recording.outcome, &self.alone);
         assert_eq!(found.said(), alone.said(), "{what}: {}", found.complained());

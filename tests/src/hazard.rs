@@ -286,7 +286,7 @@ impl Program {
     /// If its answer is not the known one, or the recording is not what it should be.
     pub fn record(&self, source: &str) -> Recording {
         let options = [&quietly(source)[..], self.hazard.options].concat();
-        let recording = self.workshop.record(&options, self.hazard.command);
+        let recording = self.workshop.record_without_names(&options, self.hazard.command);
         // As a shell has it, and csprof after it.
         let (status, signal) = match self.hazard.ends {
             Ended::Status(status) => (status, None),

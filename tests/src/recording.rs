@@ -6,6 +6,7 @@
 //! - a node has at most as many edges as inclusive samples: each counts one activation that
 //!   returned, and each activation counted was in a sample of its own.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,6 +43,8 @@ pub struct Recording {
     /// `csprof info --format json`.
     pub info: Value,
     path: PathBuf,
+    /// Names that are yet to be found, by whoever first asks for them.
+    unnamed: Cell<bool>,
 }
 
 /// Where samples are, by `csprof info`.
@@ -68,9 +71,17 @@ impl Recording {
         check_threads(&profile);
         check_edges(&profile.nodes);
         let info = serde_json::from_str(&output(&path, &["info", "--format", "json"])).unwrap();
-        let recording = Self { outcome, profile, info, path };
+        let recording = Self { outcome, profile, info, path, unnamed: Cell::new(false) };
         recording.check_info();
         recording
+    }
+
+    /// The same, of a run that was recorded with `--symbols=later`. Its names are found when
+    /// something of it is printed; [`profile`](Self::profile) stays without.
+    #[must_use]
+    pub(crate) fn without_names(self) -> Self {
+        self.unnamed.set(true);
+        self
     }
 
     /// The file.
@@ -102,18 +113,21 @@ impl Recording {
     /// The top-down tree.
     #[must_use]
     pub fn rows(&self) -> Rows {
-        Rows::new(&output(&self.path, &["report", "--format", "json"]))
+        Rows::new(&self.output(&["report", "--format", "json"]))
     }
 
     /// The top-down tree after a refinement.
     #[must_use]
     pub fn refined(&self, refinement: &str) -> Rows {
-        Rows::new(&output(&self.path, &["report", "--format", "json", "--refine", refinement]))
+        Rows::new(&self.output(&["report", "--format", "json", "--refine", refinement]))
     }
 
     /// Runs csprof on the file and takes what it prints.
     #[must_use]
     pub fn output(&self, arguments: &[&str]) -> String {
+        if self.unnamed.take() {
+            let _ = output(&self.path, &["symbolize"]);
+        }
         output(&self.path, arguments)
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use csprof_format::loss::PartialReason;
 
 use crate::deadline::Outcome;
-use crate::hazard::quietly;
+use crate::hazard::{SOURCES, quietly};
 use crate::installed::find;
 use crate::recording::{Allowed, Recording};
 use crate::workshop::Workshop;
@@ -118,14 +118,19 @@ impl Script {
         Ok(Alone { workshop, outcome })
     }
 
-    /// Runs it under csprof.
+    /// Runs it under csprof, and finds names with the first of [`SOURCES`] alone.
     ///
     /// # Panics
     ///
     /// If it says or does something else than alone, or the recording breaks a law.
     #[must_use]
     pub fn record(&self, alone: &Alone, source: &str) -> Recording {
-        let recording = alone.workshop.record(&quietly(source), &self.words("run"));
+        let (options, words) = (quietly(source), self.words("run"));
+        let recording = if source == SOURCES[0] {
+            alone.workshop.record(&options, &words)
+        } else {
+            alone.workshop.record_without_names(&options, &words)
+        };
         let (found, expected) = (&recording.outcome, &alone.outcome);
         assert_eq!(found.said(), expected.said(), "output");
         assert_eq!(found.complained(), expected.complained(), "errors");

@@ -85,4 +85,11 @@ impl Workshop {
         arguments.extend(words);
         Recording::new(self.csprof(&arguments), self.path("run.csprof"))
     }
+
+    /// The same, but names are found only where something that is printed of it is looked at: in
+    /// a debug build they cost several times as much as all the rest.
+    #[must_use]
+    pub fn record_without_names(&self, options: &[&str], words: &[&str]) -> Recording {
+        self.record(&[&["--symbols=later"], options].concat(), words).without_names()
+    }
 }
