@@ -115,7 +115,9 @@ impl Search {
         let one_sided = pattern.one_sided(refined);
         let functions: Vec<bool> = match one_sided {
             Some(side) => one_sided_functions(refined, side),
-            None => refined.functions.iter().map(|of| pattern.is_in(&of.name)).collect(),
+            None => {
+                refined.functions.iter().map(|function| pattern.is_in(&function.name)).collect()
+            }
         };
         let frames: Vec<bool> =
             refined.frames.iter().map(|frame| functions[frame.function.index()]).collect();
@@ -197,8 +199,8 @@ fn one_sided_functions(refined: &Refined, side: usize) -> Vec<bool> {
     for node in (1..refined.node_count()).filter(|node| refined.inclusive(*node) > 0) {
         let function = refined.frames[refined.frame[node].index()].function;
         // Nodes are numbered in 32 bits.
-        let of = usize::from(!parts[BASE].contains(&(node as u32)));
-        has[function.index()][of] = true;
+        let side = usize::from(!parts[BASE].contains(&(node as u32)));
+        has[function.index()][side] = true;
     }
     has.into_iter().map(|has| has[side] && !has[1 - side]).collect()
 }

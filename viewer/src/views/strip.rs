@@ -22,8 +22,8 @@ pub fn cells(numbers: usize, cells: usize) -> impl Iterator<Item = Range<usize>>
 /// The greatest of the numbers of each cell.
 #[must_use]
 pub fn greatest(parts: &[u64], in_cells: usize) -> Vec<u64> {
-    let of = |cell: Range<usize>| parts[cell].iter().copied().max().unwrap_or(0);
-    cells(parts.len(), in_cells).map(of).collect()
+    let greatest = |cell: Range<usize>| parts[cell].iter().copied().max().unwrap_or(0);
+    cells(parts.len(), in_cells).map(greatest).collect()
 }
 
 /// What each cell of a strip shows, where it stands for several of so many peers in so many cells;

@@ -53,8 +53,8 @@ impl Strips {
             let end = threads.partition_point(|thread| thread.process <= process);
             (end - first) as u64
         };
-        let mut all = dimensions(refined, threads_of).into_iter();
-        let dimension = all.find(Dimension::has_imbalance)?;
+        let mut dimensions = dimensions(refined, threads_of).into_iter();
+        let dimension = dimensions.find(Dimension::has_imbalance)?;
         let metrics: Vec<MetricRef> = refined.profile.metrics().map(|(metric, _)| metric).collect();
         let cells = (0u8..).zip(cells(dimension.peers.len(), CELLS));
         Some(Arc::new(Self {
@@ -121,8 +121,7 @@ impl Strips {
             is_noise: sums.moments.is_within_noise(self.peers(), per_signal),
         };
         let of_metrics = sums.iter().zip(&self.per_signal).map(of_metric).collect();
-        let of = (self.axis, self.peers());
-        Arc::new(Strip { of, process: self.process.clone(), of_metrics })
+        Arc::new(Strip { of: (self.axis, self.peers()), process: self.process.clone(), of_metrics })
     }
 
     /// The strip of a row that has these nodes, each with its inclusive samples. O(nodes of the row

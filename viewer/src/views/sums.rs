@@ -62,7 +62,9 @@ pub(super) struct Sums<C> {
 impl<'r, C: Count> Samples<'r, C> {
     /// Those of each metric, in their order.
     pub(super) fn of_metrics(costs: &'r CostsOf<C>) -> impl Iterator<Item = Self> {
-        costs.samples().map(|of| Self { inclusive: &of.inclusive, exclusive: &of.exclusive })
+        costs
+            .samples()
+            .map(|columns| Self { inclusive: &columns.inclusive, exclusive: &columns.exclusive })
     }
 
     /// What a node with these edges has for itself.
