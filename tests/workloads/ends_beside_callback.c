@@ -2,25 +2,12 @@
  * main thread forks and ends. A library that it has opened is unlinked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <link.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static volatile int inside;
-
-static int stay(struct dl_phdr_info *info, size_t size, void *data) {
-    (void)info, (void)size, (void)data;
-    inside = 1;
-    for (;;) pause();
-}
-
-static void *visit(void *argument) {
-    dl_iterate_phdr(stay, NULL);
-    return argument;
-}
+#include "in_callback.h"
 
 static void *load(void *argument) {
     for (;;) {
@@ -32,12 +19,11 @@ static void *load(void *argument) {
 }
 
 int main(void) {
-    pthread_t visiting, loading;
+    pthread_t loading;
     int ended = 0;
     dlopen("libm.so.6", RTLD_NOW);
     if (system("cp one.so gone.so") || !dlopen("./gone.so", RTLD_NOW) || unlink("gone.so")) return 2;
-    pthread_create(&visiting, NULL, visit, NULL);
-    while (!inside) usleep(1000);
+    begin_visit();
     pthread_create(&loading, NULL, load, NULL);
     for (int i = 0; i < 5; i++) {
         int status, pid = fork();

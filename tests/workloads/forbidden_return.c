@@ -1,17 +1,14 @@
 /* A thread waits, and another one restricts the system calls of both: handlers cannot return any more
  * (rt_sigreturn). Then both go on. Nobody has sent a signal. Once in each of so many children. */
 #define _GNU_SOURCE
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "allowed_calls.h"
 
 static volatile unsigned long result;
 static void work(void) {
@@ -21,19 +18,9 @@ static void work(void) {
 }
 
 static void restrict_all(void) {
-    static const int allowed[] = {SYS_read, SYS_write, SYS_exit_group, SYS_exit};
-    static struct sock_filter code[16];
-    struct sock_fprog program = {0, code};
-    unsigned short n = 0;
-    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
-        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    }
-    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    program.len = n;
+    struct sock_fprog *program = ALLOW_ONLY(SYS_read, SYS_write, SYS_exit_group, SYS_exit);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program)) _exit(8);
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, program)) _exit(8);
 }
 
 static int to_waiter[2], from_waiter[2];

@@ -4,17 +4,14 @@
  * which a process ends itself by a signal. What else is made ends the child. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "allowed_calls.h"
 
 static volatile unsigned long result;
 static char text[1000];
@@ -35,22 +32,12 @@ static void out(void) {
 }
 
 static void filter(unsigned flags) {
-    static const int allowed[] = {SYS_write, SYS_read, SYS_exit_group, SYS_rt_sigreturn, SYS_rt_sigaction,
-                                  SYS_tgkill, SYS_getpid, SYS_gettid, SYS_rt_sigprocmask, SYS_rt_sigpending,
-                                  SYS_rt_tgsigqueueinfo};
-    static struct sock_filter code[32];
-    struct sock_fprog program = {0, code};
-    unsigned short n = 0;
-    code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++) {
-        code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
-        code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    }
-    code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    program.len = n;
+    struct sock_fprog *program = ALLOW_ONLY(
+        SYS_write, SYS_read, SYS_exit_group, SYS_rt_sigreturn, SYS_rt_sigaction, SYS_tgkill, SYS_getpid,
+        SYS_gettid, SYS_rt_sigprocmask, SYS_rt_sigpending, SYS_rt_tgsigqueueinfo);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (flags) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
-    else prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    if (flags) syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
+    else prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program);
 }
 
 static void send(int signal) { syscall(SYS_tgkill, pid, pid, signal); }

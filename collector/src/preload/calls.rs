@@ -15,7 +15,8 @@ use super::stub;
 use super::view::sampled;
 use crate::arch::{self, Call};
 use crate::sampling::call::on_call;
-use crate::sources::{YIELDS_COUNT, metric_of};
+use crate::sources::calls::YIELDS_COUNT;
+use crate::sources::metric_of;
 
 /// Counts one call of `yields`. Returns where to jump.
 extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_void {

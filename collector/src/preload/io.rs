@@ -19,7 +19,7 @@ use super::signals::transfers::{hold_all, hold_bytes};
 use super::stub::{self, ENGAGED};
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
-use crate::sources::IO_COUNTS;
+use crate::sources::calls::IO_COUNTS;
 
 /// Whether calls are looked at: they are counted, or samples may cut them short.
 static LOOKED_AT: AtomicBool = AtomicBool::new(false);

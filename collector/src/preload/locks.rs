@@ -22,7 +22,7 @@ use super::real::{self, Real};
 use super::stub;
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
-use crate::sources::LOCKS_COUNT;
+use crate::sources::calls::LOCKS_COUNT;
 
 /// Whether the call is counted: its wrapper then calls the real function and asks [`after`].
 pub(in crate::preload) fn begin(call: &mut Call) -> bool {

@@ -21,7 +21,8 @@ use super::view::{Belief, sampled};
 use crate::arch::{Call, Route};
 use crate::messages::{self, Warning};
 use crate::modules;
-use crate::sources::{MPI_COUNTS, metric_of};
+use crate::sources::calls::MPI_COUNTS;
+use crate::sources::metric_of;
 use crate::sys;
 
 /// Before a call with so many arguments behind the sixth.
@@ -68,8 +69,8 @@ macro_rules! functions {
                     Real::found_by(crate::modules::function_behind, NAME);
                 crate::arch::stub! {
                     #[unsafe(link_section = "csprof_waits")]
-                    {} call stub = REAL, crate::sources::MPI_COUNTS, crate::preload::mpi::before::<$stack>,
-                    crate::preload::mpi::after
+                    {} call stub = REAL, crate::sources::calls::MPI_COUNTS,
+                    crate::preload::mpi::before::<$stack>, crate::preload::mpi::after
                 }
             }
         )*)*

@@ -14,7 +14,8 @@ use crate::messages::{self, Warning};
 use crate::phases;
 use crate::sampling::call::on_call;
 use crate::sealed::{SAMPLES_OF_CALLS, sealed};
-use crate::sources::{RESOURCES_COUNT, metric_of_resource};
+use crate::sources::calls::RESOURCES_COUNT;
+use crate::sources::metric_of_resource;
 
 /// What is called once an amount was counted, or none.
 static NOTHING: Real = Real::found_by(nothing, c"csprof_count");

@@ -16,7 +16,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-mod calls;
+pub mod calls;
 mod due;
 mod kernel_event;
 pub mod loan;
@@ -34,10 +34,7 @@ use crate::messages::{self, Warning};
 use crate::process::Process;
 use crate::sys::{self, Clock, PerfError, Usage, usage};
 
-pub use calls::{
-    IO_COUNTS, LOCKS_COUNT, MPI_COUNTS, RESOURCES_COUNT, YIELDS_COUNT, metric_of,
-    metric_of_resource,
-};
+pub use calls::{metric_of, metric_of_resource};
 pub use kernel_event::CounterHandle;
 use kernel_event::ThreadEvent;
 use object::Object;

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 
 use super::appearance::Appearance;
 use super::exit_code::{self, WrongUsage};
+use super::named_view::NamedView;
 use super::open::{Compare, RunsOptions, applied, joined, parsed};
 use super::report::percent;
 use super::rows::{RowChoice, grain};
@@ -23,11 +24,11 @@ use crate::refine::{Grain, Refined, Stage, unwatched};
 use crate::report::Options;
 use crate::report::diff::{csv, json, summary, text, total};
 use crate::set_files::SetFiles;
+use crate::views::Sort;
 use crate::views::columns::{Column, Id};
 use crate::views::difference::unrelated;
 use crate::views::number::Form;
 use crate::views::places::places;
-use crate::views::{Sort, View};
 
 const EXAMPLES: &str = "\
 Call paths are aligned by function and load module; lines, addresses and versions of libraries do \
@@ -79,8 +80,8 @@ pub struct Diff {
     #[command(flatten, next_help_heading = "Selection")]
     runs: RunsOptions,
     /// What the rows are
-    #[arg(long, help_heading = "Rows", value_enum, default_value_t = DiffView::TopDown)]
-    view: DiffView,
+    #[arg(long, help_heading = "Rows", value_parser = NamedView::of_comparison(), default_value = "top-down")]
+    view: NamedView,
     /// Refine the call paths of both first: `through MPI_* | hide module:libomp*`; several are
     /// applied one after the other
     #[arg(long, help_heading = "Selection", value_name = "TEXT")]
@@ -139,26 +140,6 @@ pub struct Diff {
     salvage: bool,
 }
 
-/// Views by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DiffView {
-    /// Calling contexts from the root, the call tree
-    #[value(alias = "tree")]
-    TopDown,
-    /// Functions by cost, and who called them
-    Callers,
-    /// Functions by cost
-    Flat,
-    /// Load modules, and in them files, functions, lines
-    Modules,
-    /// Source files, and in them functions, lines
-    Files,
-    /// Functions, and in them lines
-    Lines,
-    /// What a path costs when it is made longer by one function: Hall's tables; see --path
-    Tables,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Text,
@@ -197,14 +178,17 @@ impl Diff {
     ///
     /// [`WrongUsage`] if they do not.
     pub(super) fn check(&self) -> Result<(), WrongUsage> {
-        self.rows.check(self.view == DiffView::Tables, false)?;
+        self.rows.check(self.view == NamedView::Tables, false)?;
         let limits = self.depth.is_some() || self.limit.is_some() || self.threshold.is_some();
         let chosen = limits || self.rows.reverse || self.rows.open().is_some();
         let is_picture = matches!(self.format, Format::Picture(_));
-        if is_picture && (self.view != DiffView::TopDown || chosen || self.edges) {
-            let cause = "--format svg and html show all call paths: of the options that choose rows, \
-                         --refine is for them";
-            return Err(WrongUsage(cause.into()));
+        if is_picture && (self.view != NamedView::TopDown || chosen || self.edges) {
+            let pictures = FORMATS.iter().filter(|format| format.is_picture);
+            let names = pictures.map(|format| format.name).collect::<Vec<_>>().join(" and ");
+            return Err(WrongUsage(format!(
+                "--format {names} show all call paths: of the options that choose rows, --refine is \
+                 for them"
+            )));
         }
         Ok(())
     }
@@ -318,21 +302,11 @@ impl Diff {
         }
         let refinement = begun.refinement;
         let files = SetFiles::of(self.files.first().map(PathBuf::as_path));
-        let table = self.rows.table(self.view == DiffView::Tables, &refined, &files)?;
-        let (view, refined) = match self.view {
-            DiffView::TopDown => (View::TopDown, refined),
-            DiffView::Callers => (View::Callers, refined),
-            DiffView::Flat => (View::Flat, refined),
-            DiffView::Modules => {
-                (View::Places, unwatched(|watch| places(&refined, Grain::Module, watch)))
-            }
-            DiffView::Files => {
-                (View::Places, unwatched(|watch| places(&refined, Grain::File, watch)))
-            }
-            DiffView::Lines => {
-                (View::Places, unwatched(|watch| places(&refined, Grain::Function, watch)))
-            }
-            DiffView::Tables => (View::Tables, refined),
+        let table = self.rows.table(self.view == NamedView::Tables, &refined, &files)?;
+        let view = self.view.rows();
+        let refined = match self.view.places() {
+            Some(grain) => unwatched(|watch| places(&refined, grain, watch)),
+            None => refined,
         };
         let options = Options {
             view,

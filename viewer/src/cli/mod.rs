@@ -39,6 +39,7 @@ mod live;
 mod man;
 mod memory;
 mod merge;
+mod named_view;
 mod notes;
 mod open;
 mod outside;

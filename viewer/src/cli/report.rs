@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use super::appearance::Appearance;
 use super::derive::Derive;
 use super::exit_code::{self, WrongUsage};
+use super::named_view::NamedView;
 use super::open::{ProfileFiles, Selection, tell_problems};
 use super::rows::{RowChoice, grain};
 use super::sort::{SortBy, SortParser};
@@ -47,8 +48,8 @@ pub struct Report {
     #[command(flatten, next_help_heading = "Rows")]
     derive: Derive,
     /// What the rows are
-    #[arg(long, help_heading = "Rows", value_enum, default_value_t = ReportView::TopDown)]
-    view: ReportView,
+    #[arg(long, help_heading = "Rows", value_enum, default_value_t = NamedView::TopDown)]
+    view: NamedView,
     /// With --view flat: as the views modules, files and lines
     #[arg(long, help_heading = "Rows", value_parser = grain(PLACES), value_name = "PLACE")]
     by: Option<Grain>,
@@ -107,34 +108,6 @@ pub struct Report {
     addresses: bool,
 }
 
-/// Views of one profile by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ReportView {
-    /// Calling contexts from the root, the call tree
-    #[value(alias = "tree")]
-    TopDown,
-    /// Functions by cost, and who called them
-    Callers,
-    /// Functions by cost
-    Flat,
-    /// Load modules, and in them files, functions, lines
-    Modules,
-    /// Source files, and in them functions, lines
-    Files,
-    /// Functions, and in them lines
-    Lines,
-    /// What a path costs when it is made longer by one function: Hall's tables; see --path
-    Tables,
-    /// The callers of a function, the function, and what it calls; see --path
-    Butterfly,
-    /// Processes and their threads, and the imbalance of peers: of ranks, or of processes of one
-    /// program, and of threads that do the same work
-    Threads,
-    /// How the cost of a function or path is spread over ranks, processes, threads, epochs or
-    /// time; see --path
-    Distribution,
-}
-
 /// What `--over` names.
 fn over() -> impl TypedValueParser<Value = String> {
     let names = Axis::ALL.iter().map(|&(_, name)| name).chain([TIME]);
@@ -189,11 +162,11 @@ impl Report {
     ///
     /// [`WrongUsage`] if they do not.
     pub(super) fn check(&self) -> Result<(), WrongUsage> {
-        let is_of_threads = self.view == ReportView::Threads;
+        let is_of_threads = self.view == NamedView::Threads;
         let orders = self.sort.is_some() || self.rows.reverse || self.rows.open().is_some();
-        let is_distribution = self.view == ReportView::Distribution;
-        let is_tables = self.view == ReportView::Tables;
-        let is_butterfly = self.view == ReportView::Butterfly;
+        let is_distribution = self.view == NamedView::Distribution;
+        let is_tables = self.view == NamedView::Tables;
+        let is_butterfly = self.view == NamedView::Butterfly;
         let is_of_peers = is_of_threads || is_distribution;
         let has_rows = self.format != Format::Text && !is_of_peers;
         self.rows.check(is_tables, is_distribution || is_butterfly)?;
@@ -211,7 +184,7 @@ impl Report {
             && (is_of_peers || is_tables || is_butterfly || self.places().is_some())
         {
             "--spread is for the views top-down, callers and flat"
-        } else if self.by.is_some() && self.view != ReportView::Flat {
+        } else if self.by.is_some() && self.view != NamedView::Flat {
             "--by is for --view flat; --view modules is the same as --view flat --by module, and \
              --refine 'by module' is for every view"
         } else if self.addresses && !has_rows {
@@ -266,7 +239,7 @@ impl Report {
     ) -> Result<()> {
         self.check()?;
         let profile = &self.derive.added(profile.clone())?;
-        if self.view == ReportView::Distribution {
+        if self.view == NamedView::Distribution {
             return self.write_distribution(profile, appearance, files, out);
         }
         let (refined, options) = self.prepare(profile, appearance, files)?;
@@ -274,9 +247,9 @@ impl Report {
             return self.print_source(&refined, &options, name, out);
         }
         let written = match (self.view, self.format) {
-            (ReportView::Threads, Format::Text) => contexts::text(&refined, &options, out),
-            (ReportView::Threads, Format::Json) => contexts::json(&refined, &options, out),
-            (ReportView::Threads, Format::Csv) => contexts::csv(&refined, &options, out),
+            (NamedView::Threads, Format::Text) => contexts::text(&refined, &options, out),
+            (NamedView::Threads, Format::Json) => contexts::json(&refined, &options, out),
+            (NamedView::Threads, Format::Csv) => contexts::csv(&refined, &options, out),
             (_, Format::Text) => report::text::write(&refined, &options, out),
             (_, Format::Json) => report::json::write(&refined, &options, out),
             (_, Format::Csv) => report::csv::write(&refined, &options, out),
@@ -316,13 +289,7 @@ impl Report {
 
     /// What the tree of places begins with, if rows are places.
     fn places(&self) -> Option<Grain> {
-        match self.view {
-            ReportView::Modules => Some(Grain::Module),
-            ReportView::Files => Some(Grain::File),
-            ReportView::Lines => Some(Grain::Function),
-            ReportView::Flat => self.by,
-            _ => None,
-        }
+        self.view.places().or(self.by)
     }
 
     /// What of a profile to report, and which rows.
@@ -338,17 +305,7 @@ impl Report {
     ) -> Result<(Refined, Options)> {
         let (refined, refinement) =
             self.selection.apply(profile, files, self.format.shows_refinement())?;
-        let view = match self.view {
-            // The list of threads has no rows of functions.
-            ReportView::TopDown | ReportView::Threads | ReportView::Distribution => View::TopDown,
-            ReportView::Callers => View::Callers,
-            _ if self.places().is_some() => View::Places,
-            ReportView::Flat | ReportView::Modules | ReportView::Files | ReportView::Lines => {
-                View::Flat
-            }
-            ReportView::Tables => View::Tables,
-            ReportView::Butterfly => View::Butterfly,
-        };
+        let view = if self.places().is_some() { View::Places } else { self.view.rows() };
         let refined = match self.addresses {
             true => refined.then(&Stage::By(Grain::Address))?,
             false => refined,

@@ -29,7 +29,7 @@ use crate::tui::saved_screen::SavedScreen;
 use crate::tui::stages::Stages;
 use crate::tui::views::{TABS, VIEWS};
 use crate::tui::{Opened, Options, ProfileReader, run};
-use crate::views::columns::{Id, NAMES};
+use crate::views::columns::{DEFINITIONS, Id};
 use crate::views::notes::Change;
 
 const EXAMPLES: &str = "\
@@ -110,9 +110,9 @@ pub struct View {
 
 /// The columns of screens, by name.
 fn column() -> impl TypedValueParser<Value = Id> {
-    let named = |name: String| NAMES.iter().find(|(known, _)| *known == name);
-    PossibleValuesParser::new(NAMES.map(|(name, _)| name))
-        .map(move |name| named(name).map_or(Id::Inclusive, |(_, id)| *id))
+    let named = |name: String| DEFINITIONS.iter().find(|column| column.name == Some(&*name));
+    PossibleValuesParser::new(DEFINITIONS.iter().filter_map(|column| column.name))
+        .map(move |name| named(name).map_or(Id::Inclusive, |column| column.id))
 }
 
 /// The views that have a digit, by their commands.

@@ -122,13 +122,7 @@ fn name<'r>(refined: &'r Refined, frame: &Frame) -> Cow<'r, str> {
     let name = match frame.kind {
         FrameKind::Partial => Cow::Borrowed("[partial]"),
         FrameKind::Unknown => Cow::Owned(format!("[unknown {name}]")),
-        FrameKind::Call
-        | FrameKind::Inline
-        | FrameKind::Tail
-        | FrameKind::Loop
-        | FrameKind::Wait
-        | FrameKind::Root
-        | FrameKind::Context => Cow::Borrowed(name),
+        _ => Cow::Borrowed(name),
     };
     let is_plain = !name.contains(|c: char| c == ';' || c.is_control());
     if is_plain {

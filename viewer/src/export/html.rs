@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::format::{Format, Options};
-use super::picture::{Picture, Tint, cut};
+use super::picture::{FINE, MOST_BOXES, Picture, Tint, cut};
 use crate::refine::Refined;
 use crate::views::flame::Extent;
 use crate::views::tree::RowId;
@@ -22,14 +22,8 @@ const PAGE: &str = include_str!("page.html");
 /// What stands in the page where the profile is to be.
 const PLACE: &str = "@PROFILE@";
 
-/// Parts of the picture's width in which boxes are measured: as fine as zooming goes.
-const FINE: usize = 1 << 32;
-
 /// As much as there is room for.
-const EXTENT: Extent = Extent { width: FINE, least: 1, levels: MOST / 2 };
-
-/// Most boxes.
-const MOST: usize = 20_000;
+const EXTENT: Extent = Extent { width: FINE, least: 1, levels: MOST_BOXES / 2 };
 
 /// Characters for all names together, and for each of them at least and at most.
 const NAMES: usize = 4_000_000;
@@ -70,7 +64,7 @@ pub static FORMAT: Format = Format {
 /// Those of `out`.
 fn write(refined: &Refined, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let refinement = options.refinement.clone();
-    let picture = Picture::new(refined, EXTENT, MOST);
+    let picture = Picture::new(refined, EXTENT, MOST_BOXES);
     let json = serde_json::to_string(&page(&picture, refinement))?;
     let (before, after) = PAGE.split_once(PLACE).unwrap_or((PAGE, ""));
     out.write_all(before.as_bytes())?;

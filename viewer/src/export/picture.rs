@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::profile::{FrameKind, Function, short_name};
+use crate::profile::{Function, short_name};
 use crate::refine::{Refined, unwatched};
 use crate::report::{Options, heading};
 use crate::views::columns::{Basis, Column, Medium, Unit};
@@ -17,6 +17,12 @@ use crate::views::summary::why_no_samples;
 use crate::views::top_down::TopDown;
 use crate::views::tree::RowId;
 use crate::views::{Cost, Row};
+
+/// Parts of a picture's width in which boxes are measured: as fine as a page zooms.
+pub(super) const FINE: usize = 1 << 32;
+
+/// Most boxes of a file.
+pub(super) const MOST_BOXES: usize = 20_000;
 
 /// Colors that tell load modules apart.
 pub const HUES: usize = 10;
@@ -212,15 +218,7 @@ impl<'r> Picture<'r> {
     /// How a row is called, if not by a call of its own.
     #[must_use]
     pub fn kind(&self, id: RowId) -> &'static str {
-        match self.row(id).kind {
-            FrameKind::Inline => "inlined",
-            FrameKind::Tail => "tail call",
-            FrameKind::Loop => "loop",
-            FrameKind::Wait => "wait",
-            FrameKind::Partial => "partial",
-            FrameKind::Unknown => "unknown",
-            FrameKind::Call | FrameKind::Root | FrameKind::Context => "",
-        }
+        self.row(id).kind.definition().label
     }
 
     /// What the color of its box says.
@@ -237,8 +235,8 @@ impl<'r> Picture<'r> {
             };
         }
         match (row.kind, self.function(row).and_then(|of| of.module)) {
-            (FrameKind::Root | FrameKind::Partial, _) | (_, None) => Tint::Plain,
-            (_, Some(module)) => Tint::Module(module.index() % HUES),
+            (kind, Some(module)) if kind.is_of_program() => Tint::Module(module.index() % HUES),
+            _ => Tint::Plain,
         }
     }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::format::{Format, Options};
-use super::picture::{HUES, Picture, Tint, cut};
+use super::picture::{FINE, HUES, MOST_BOXES, Picture, Tint, cut};
 use crate::refine::Refined;
 use crate::views::flame::{Extent, FlameBox};
 
@@ -17,14 +17,8 @@ const WIDTH: f64 = 1200.0;
 const LINE: usize = 17;
 const CHARACTER: f64 = 7.2;
 
-/// Parts of the picture's width in which boxes are measured.
-const FINE: usize = 1 << 32;
-
 /// Narrower boxes than half a pixel are not seen.
 const EXTENT: Extent = Extent { width: FINE, least: FINE / 2400, levels: 500 };
-
-/// Most boxes.
-const MOST: usize = 20_000;
 
 /// Most characters of a name in a title.
 const LONG_NAME: usize = 300;
@@ -42,7 +36,7 @@ pub static FORMAT: Format =
 /// Those of `out`.
 fn write(refined: &Refined, options: &Options, out: &mut dyn Write) -> io::Result<()> {
     let refinement = options.refinement.clone();
-    let picture = Picture::new(refined, EXTENT, MOST);
+    let picture = Picture::new(refined, EXTENT, MOST_BOXES);
     let lines = [picture.heading(refinement), picture.lacks()].concat();
     let top = (lines.len() + 1) * LINE;
     let height = top + (picture.lines.len() + 1) * LINE;

@@ -1,9 +1,9 @@
 //! Columns of values that profiles, and the forests that are made of them, share.
 //!
-//! Whoever changes a column takes it over if nobody else has it, and edits it in place; otherwise
-//! a copy is edited. Columns that are given up go back to their [`Home`], and copies are made
-//! there: what a large profile costs is mostly memory that the kernel has to hand out and clear,
-//! page by page, and a viewer refines the same profile again and again.
+//! A column with one owner is edited in place, a shared one is copied first. Dropped columns return
+//! their memory to their [`Home`], from which copies take it: most of the time for a large profile
+//! goes into memory that the kernel hands out and clears page by page, and a viewer refines the same
+//! profile again and again.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct Column<T>(Arc<Buffer<T>>);
 
-/// Values, and where they go when nobody has them any more.
+/// Values, and the home to which their memory returns.
 #[derive(Debug)]
 struct Buffer<T> {
     values: Vec<T>,
     home: Option<Home<T>>,
-    /// Whether a profile has them, too.
+    /// Whether they are a profile's own.
     is_of_profile: bool,
 }
 
@@ -35,13 +35,13 @@ impl<T> Column<T> {
         Self(Arc::new(Buffer { values, home: None, is_of_profile: true }))
     }
 
-    /// Values that a stage made; they go home when nobody has the column any more.
+    /// Values that a stage made; their memory returns to `home` with the last owner.
     pub(crate) fn made(values: Vec<T>, home: &Home<T>) -> Self {
         let home = Some(home.clone());
         Self(Arc::new(Buffer { values, home, is_of_profile: false }))
     }
 
-    /// The values, if nobody else has them.
+    /// The values, if this is the only owner.
     pub(crate) fn into_own(self) -> Result<Vec<T>, Self> {
         match Arc::try_unwrap(self.0) {
             Ok(mut own) => Ok(std::mem::take(&mut own.values)),
@@ -49,7 +49,7 @@ impl<T> Column<T> {
         }
     }
 
-    /// The memory of this column, if nobody else has it, for as many other values.
+    /// An empty vector for as many values, with the memory of this column if this is the only owner.
     pub(crate) fn into_empty(self, home: &Home<T>) -> Vec<T> {
         let length = self.len();
         match self.into_own() {
@@ -66,7 +66,7 @@ impl<T> Column<T> {
         if self.0.is_of_profile { 0 } else { self.0.values.capacity() * size_of::<T>() }
     }
 
-    /// Memory of the values, and what of it is the profile's.
+    /// Bytes of the values, and how many of them are a profile's own.
     pub(crate) fn bytes(&self) -> [usize; 2] {
         match self.bytes_made() {
             0 => [size_of_val(&self[..]); 2],
@@ -81,7 +81,7 @@ impl<T> Column<T> {
 }
 
 impl<T: Copy> Column<T> {
-    /// The values, to be edited: these, if nobody else has them, or a copy.
+    /// The values, to be edited: these, if this is the only owner, else a copy.
     pub(crate) fn take(self, home: &Home<T>) -> Vec<T> {
         self.into_own().unwrap_or_else(|shared| home.copy_of(&shared))
     }
@@ -131,8 +131,8 @@ impl<'c, T> IntoIterator for &'c Column<T> {
     }
 }
 
-/// Where columns of one type come from and go to. Keeps up to `spare` of those that are free, the
-/// latest ones: they are as long as the forests that are made now.
+/// Free memory for columns of one type. Keeps the `spare` latest ones, which are as long as current
+/// forests.
 #[derive(Debug)]
 pub(crate) struct Home<T> {
     free: Arc<Mutex<Vec<Vec<T>>>>,
@@ -169,11 +169,11 @@ impl<T> Home<T> {
         let oldest = (free.len() == self.spare).then(|| free.remove(0));
         free.push(values);
         drop(free);
-        // Only now: memory goes back to the kernel, which takes its time.
+        // After the lock is free, because the kernel takes long to take memory back.
         drop(oldest);
     }
 
-    /// The data are whole at every moment, so a panic elsewhere does not make them wrong.
+    /// A poisoned lock is taken: no panic can leave the list half changed.
     fn lock(&self) -> MutexGuard<'_, Vec<Vec<T>>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -198,9 +198,10 @@ impl Profile {
             profile.info.run.trampoline = false;
         }
         let nodes = &profile.nodes;
-        let total = |of: &[usize]| (of[0]..of[1]).map(|node| nodes.samples.at(node)).sum();
+        let total =
+            |bounds: &[usize]| (bounds[0]..bounds[1]).map(|node| nodes.samples.at(node)).sum();
         let mut totals = ends.windows(2).map(total).collect::<Vec<u64>>().into_iter();
-        for side in profile.comparison.iter_mut().flat_map(|of| &mut of.sides) {
+        for side in profile.comparison.iter_mut().flat_map(|comparison| &mut comparison.sides) {
             // Counts of a made-up file may have been left out.
             for (run, total) in side.runs.iter_mut().zip(&mut totals) {
                 run.total = total;
@@ -222,8 +223,8 @@ fn are_repetitions(runs: &[(String, Profile)], metric: MetricRef) -> Result<(), 
     let first =
         runs.first().and_then(|(name, run)| Some((name, run.metrics().nth(metric.index())?.1)));
     let Some((first_name, first)) = first else { return Ok(()) };
-    for of in runs.iter().filter(|_| runs.len() > 1) {
-        let (name, run) = of;
+    for named_run in runs.iter().filter(|_| runs.len() > 1) {
+        let (name, run) = named_run;
         // A file that was merged counts as one run, such as all ranks of one job.
         let ids = runs_of(&run.info);
         if let Some((same, first)) = ids.iter().find_map(|id| known.get(id)) {
@@ -236,7 +237,7 @@ fn are_repetitions(runs: &[(String, Profile)], metric: MetricRef) -> Result<(), 
                 "{name}: {is} {same}; the spread of runs is that of different ones, so leave one out"
             )));
         }
-        known.extend(ids.into_iter().map(|id| (id, of)));
+        known.extend(ids.into_iter().map(|id| (id, named_run)));
     }
     for (name, run) in runs {
         if !run.metrics().any(|(_, of)| of == first) {

@@ -14,7 +14,7 @@ impl Profile {
     /// # Errors
     /// If it has not all of its metrics.
     pub fn derive(&mut self, wanted: &Wanted) -> Result<(), Unfit> {
-        let place = self.derived.iter().position(|of| of.name == wanted.name);
+        let place = self.derived.iter().position(|derived| derived.name == wanted.name);
         let Some(formula) = &wanted.formula else {
             if let Some(place) = place {
                 self.derived.remove(place);
@@ -91,7 +91,7 @@ impl Profile {
             .map(DerivedRef)
             .zip(self.derived.iter())
             .find(|(_, of)| of.name == name)
-            .map(|of| of.0)
+            .map(|found| found.0)
     }
 }
 

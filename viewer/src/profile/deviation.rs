@@ -71,7 +71,7 @@ impl Comparison {
             self.variance(OTHER, samples[OTHER], of_other),
         ];
         let deviations = measured.map(|variance| variance.map(f64::sqrt));
-        let variances = measured.map(|variance| variance.map(|of| of.max(LEAST_VARIANCE)));
+        let variances = measured.map(|variance| variance.map(|value| value.max(LEAST_VARIANCE)));
         let runs = [BASE, OTHER].map(|side| self.runs(side) as f64);
         let weights = self.weights().map(|weight| weight as f64);
         // The variance of a side's sum, in units of the weights; the mean is in these, too.
@@ -110,10 +110,10 @@ impl Comparison {
     /// The variance of the samples of one run of a side; `None` of a single one.
     fn variance(&self, side: usize, sum: u64, of_runs: &[u64]) -> Option<f64> {
         let freedom = of_runs.len().checked_sub(1).filter(|freedom| *freedom > 0)?;
-        let of = &self.sides[side];
+        let side = &self.sides[side];
         let expected = |run: usize| match self.scale {
             Scale::Amount | Scale::Samples => sum as f64 / of_runs.len() as f64,
-            Scale::Share => sum as f64 * of.runs[run].total as f64 / of.total.max(1) as f64,
+            Scale::Share => sum as f64 * side.runs[run].total as f64 / side.total.max(1) as f64,
         };
         let squares = of_runs.iter().enumerate();
         let squares = squares.map(|(run, &samples)| (samples as f64 - expected(run)).powi(2));

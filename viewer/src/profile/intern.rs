@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use csprof_format::ids::ModuleId;
 
-use super::model::{Frame, FrameKind, FrameRef, Function, FunctionRef};
+use super::frame_kind::FrameKind;
+use super::model::{Frame, FrameRef, Function, FunctionRef};
 
 /// The tables of functions and frames while a profile is being built.
 pub(super) struct Interner {

@@ -27,21 +27,22 @@ use super::shared::Shared;
 use super::spreads::SpreadsOfMachine;
 use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream, Times, waits};
 
-/// Calls of the collector's, one below the other, that are left out: it has a few.
+/// Most calls of the collector's, one below the other, that are left out. Real paths have a few.
 const MAX_PASSED: u8 = 16;
 
-/// Nodes whose frames are read together: each may be anywhere in memory.
+/// Nodes whose frames are fetched together, because each may be anywhere in memory.
 const TOGETHER: usize = 32;
 
-/// Nodes that may come back in all for work of the collector's own, besides one for each machine
-/// node. Each child of a made-up chain of calls would have all of them come back, and a profile's
-/// [budget](csprof_format::budget) counts none; from then on the work hangs under the caller.
+/// Most left-out calls that are put back for work of the collector's own, besides one for each
+/// machine node. In a made-up file, each child of a chain of calls would have the whole chain put
+/// back, which the [budget](csprof_format::budget) does not count. Beyond this number, the work hangs
+/// under the caller.
 const MOST_BACK: usize = 1 << 16;
 
 impl Profile {
     /// Loads a saved profile.
     ///
-    /// Takes what the reader has validated: parents before children, ids within their tables.
+    /// Relies on the reader's validation: parents before children, ids within their tables.
     #[must_use]
     pub fn from_saved(mut saved: saved::Profile) -> Self {
         let trees = std::mem::take(&mut saved.trees);
@@ -76,7 +77,7 @@ impl Profile {
         let Forest { nodes, interner, holders, spreads, .. } = forest;
         let holder = |node: u32| holders.get(node as usize).copied().unwrap_or(0);
         let times = Times::loaded(&saved, &times, holder);
-        // They are nodes now, and name functions of a table that is empty.
+        // Tail calls are nodes now, and the table of functions that they name is empty.
         structure.tail_calls.clear();
         saved.structure = structure;
         Self {
@@ -95,10 +96,10 @@ impl Profile {
 
 /// The source-level nodes, while they are made of the machine's.
 struct Forest<'a> {
-    /// The machine's nodes. Of those that were added, the parent is the node under which their
-    /// children hang: memory that the kernel must hand out and clear is what takes the time.
+    /// The machine's nodes. Once a node is added, its parent is overwritten by the node under which
+    /// its children hang; a table of its own would cost the time of new memory.
     machine: saved::Nodes,
-    /// Samples of each further metric on the machine nodes that are still to be added.
+    /// Samples of each further metric on machine nodes that are not added yet.
     further: Vec<Peekable<IntoIter<(u32, u64)>>>,
     passages: Passages,
     structure: &'a saved::Structure,
@@ -107,17 +108,18 @@ struct Forest<'a> {
     /// The frame of each function that left by a tail call.
     left: HashMap<FunctionId, FrameRef>,
     nodes: NodesBuilder,
-    /// The node that has the samples of each machine node; empty where nobody asks.
+    /// The node that has the samples of each machine node; empty if it is not needed.
     holders: Vec<u32>,
-    /// How costs are spread over ranks, if that is known.
+    /// How costs are spread over ranks, in sums.
     spreads: Option<SpreadsOfMachine>,
-    /// How many machine nodes, up to this one, only pass a call on; at most [`MAX_PASSED`].
+    /// How many machine nodes in a row, this one the last, only pass a call on; at most
+    /// [`MAX_PASSED`].
     passed: Vec<u8>,
-    /// The parents of those.
+    /// The parents of these machine nodes.
     parent_of_passed: HashMap<usize, usize>,
-    /// How many nodes may still come back.
+    /// How many nodes may still be put back.
     back: usize,
-    /// The frame of samples without a path, once there was one.
+    /// The frame of samples without a path, once it is needed.
     no_path: Option<FrameRef>,
 }
 
@@ -148,7 +150,7 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Adds what the machine nodes of a tree stand for.
+    /// Adds the source-level nodes of a tree's machine nodes.
     fn add_all(&mut self, mut nodes: Range<usize>) {
         while !nodes.is_empty() {
             let end = nodes.end.min(nodes.start + TOGETHER);
@@ -162,15 +164,15 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Notes how the cost of the nodes is spread that a machine node stands for. What is directly
-    /// below the root has samples without a path, which are not all that is below.
+    /// Notes how the cost of a machine node's source-level nodes is spread. The node for samples
+    /// without a path, directly below the root, has none: the root's spread is of all that is below.
     fn spread(&mut self, node: usize) {
         let Some(spreads) = &mut self.spreads else { return };
         let end = self.nodes.len();
         if self.machine.parent[node] == 0 { spreads.skip(end) } else { spreads.add(node, end) }
     }
 
-    /// Adds what a machine node stands for. Its parent was added before.
+    /// Adds the source-level nodes of a machine node, whose parent was added before.
     fn add(&mut self, node: usize) {
         let machine = &self.machine;
         let (parent, samples) = (machine.parent[node] as usize, machine.samples[node]);
@@ -211,7 +213,7 @@ impl<'a> Forest<'a> {
         self.machine.parent[node] = above;
     }
 
-    /// Gives a node that has the samples of a machine node what further metrics have of them.
+    /// Gives the node with the samples of a machine node the further metrics' shares of them.
     fn share(&mut self, machine: usize, node: u32) {
         if let Some(holder) = self.holders.get_mut(machine) {
             *holder = node;
@@ -227,9 +229,9 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// Where a frame hangs that was called through machine nodes that were left out, down to
-    /// `parent`: below `above`, if they passed its call on. Else it is work of the collector's own,
-    /// and they come back for it.
+    /// The node under which to hang a frame that was called through left-out machine nodes, the last
+    /// of which is `parent`: `above` if they passed a call of the program's on. Otherwise it is work
+    /// of the collector's own, and they are put back.
     fn work_behind(&mut self, parent: usize, frame: FrameId, mut above: u32) -> u32 {
         let mut chain = vec![parent];
         let mut node = parent;
@@ -259,7 +261,7 @@ fn node_count(nodes: &NodesBuilder) -> u32 {
     u32::try_from(nodes.len()).unwrap_or(u32::MAX)
 }
 
-/// What every machine frame stands for.
+/// The source-level frames of all machine frames.
 struct Expansion {
     interner: Interner,
     frames: FrameLists,
@@ -279,7 +281,7 @@ impl FrameLists {
         &self.frames[self.first[index] as usize..self.first[index + 1] as usize]
     }
 
-    /// Reads the first frames of some, each without waiting for the others.
+    /// Loads the first frames of some machine frames into the cache, all at once.
     fn fetch(&self, frames: &[FrameId]) {
         let first = |frame: &FrameId| self.frames[self.first[frame.index()] as usize].0;
         black_box(frames.iter().map(first).fold(0, |touched, frame| touched | frame));
@@ -352,7 +354,7 @@ impl Expansion {
     }
 }
 
-/// What stands for a frame without a name.
+/// Name and kind of a frame for which there is no symbol.
 fn unnamed(saved: &saved::Profile, frame: &saved::Frame) -> (String, FrameKind) {
     match frame.kind {
         SavedKind::Partial => {

@@ -259,7 +259,7 @@ impl Merger {
         else {
             return Ok(());
         };
-        let said = |metrics: &[&Metric]| {
+        let named = |metrics: &[&Metric]| {
             metrics.iter().map(|metric| sampled_by(metric)).collect::<Vec<_>>().join(" and ")
         };
         if self.agreement == Agreement::SameMetrics {
@@ -270,8 +270,8 @@ impl Merger {
                 return Err(Unmergeable(format!(
                     "{name}: was sampled by {}, but {first_name} by {}; samples and edges of \
                      different sources or periods do not add up; csprof diff compares such runs",
-                    said(&metrics),
-                    said(&first)
+                    named(&metrics),
+                    named(&first)
                 )));
             }
             let runs: HashSet<u128> = runs_of(part).into_iter().collect();
@@ -303,9 +303,9 @@ impl Merger {
         let merged = &mut self.merged;
         if self.metrics.len() == 1 {
             merged.metric = part.metric.clone();
-            let of =
+            let without_samples =
                 |metric: &Metric| FurtherMetric { metric: metric.clone(), ..Default::default() };
-            merged.further = part.metrics().skip(1).map(of).collect();
+            merged.further = part.metrics().skip(1).map(without_samples).collect();
         }
         let first_node = number(merged.nodes.len());
         let threads = (0..part.threads.len()).map(ThreadId::from_index);
@@ -325,7 +325,7 @@ impl Merger {
 
     /// The number that each metric of a part has among the merged ones.
     fn metric_numbers(&self, part: &saved::Profile) -> Vec<u8> {
-        let place = |metric| self.merged.metrics().position(|of| of == metric).unwrap_or(0);
+        let place = |metric| self.merged.metrics().position(|known| known == metric).unwrap_or(0);
         // There are few.
         part.metrics().map(|metric| place(metric) as u8).collect()
     }

@@ -16,6 +16,7 @@ mod counts;
 mod derive;
 pub mod derived;
 mod deviation;
+mod frame_kind;
 mod intern;
 mod load;
 pub mod merge;
@@ -38,10 +39,11 @@ pub use builder::NodesBuilder;
 pub use column::Column;
 pub(crate) use column::Home;
 pub use counts::{Count, Counts, MOST};
+pub use frame_kind::{Activation, FrameKind, KindDefinition, Look, Nature};
 pub use metric::MetricRef;
 pub use model::{
-    Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, LOOP, Nodes, Profile, Stream,
-    add_up, program,
+    Frame, FrameRef, Function, FunctionKey, FunctionRef, LOOP, Nodes, Profile, Stream, add_up,
+    program,
 };
 #[cfg(test)]
 pub(crate) use name::hard_names;
@@ -50,8 +52,8 @@ pub(crate) use name::{
     is_same_name, marked, spell,
 };
 pub use name::{base_name, short_name};
-pub(crate) use outline::quoted;
 pub use outline::{from_outline, to_outline};
+pub(crate) use outline::{quoted, write_kind};
 pub(crate) use passage::is_collector;
 pub use shared::Shared;
 pub use spreads::Spreads;

@@ -10,6 +10,7 @@ use csprof_format::profile as saved;
 use super::column::Column;
 use super::counts::{Count, Counts};
 use super::derived::Derived;
+use super::frame_kind::FrameKind;
 use super::metric::MetricRef;
 use super::name::is_same_name;
 use super::shared::Shared;
@@ -248,53 +249,6 @@ impl FunctionKey {
     }
 }
 
-/// What kind of thing a frame is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FrameKind {
-    /// A function that was called.
-    Call,
-    /// A function inlined into its caller.
-    Inline,
-    /// A function that left by a tail call: it is known to have been called, and is not on the
-    /// stack.
-    Tail,
-    /// A loop in the code of the function above it: what the stage `by loop` puts there.
-    Loop,
-    /// Code without a name.
-    Unknown,
-    /// The root of paths whose outer callers could not be found.
-    Partial,
-    /// The root of everything.
-    Root,
-    /// A rank, process, thread or epoch, above all its paths: what the stage `split` puts there.
-    Context,
-    /// What a thread waited for, below the function that called the kernel.
-    Wait,
-}
-
-impl FrameKind {
-    /// All kinds, by number.
-    pub const ALL: [Self; 9] = [
-        Self::Call,
-        Self::Inline,
-        Self::Tail,
-        Self::Loop,
-        Self::Unknown,
-        Self::Partial,
-        Self::Root,
-        Self::Context,
-        Self::Wait,
-    ];
-}
-
-const _: () = {
-    let mut number = 0;
-    while number < FrameKind::ALL.len() {
-        assert!(FrameKind::ALL[number] as usize == number);
-        number += 1;
-    }
-};
-
 /// A source-level frame: a function and the line it was executing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
@@ -319,6 +273,20 @@ impl Frame {
     #[must_use]
     pub const fn made_up(function: FunctionRef, kind: FrameKind) -> Self {
         Self { function, kind, file: None, line: 0, site: None, row: 0 }
+    }
+
+    /// Function and kind in one number: equal for frames of one row, where they have one parent. The
+    /// names of 2^28 functions, which would have one, do not fit into memory.
+    #[inline]
+    pub(crate) fn row_key(&self) -> u32 {
+        self.function.0 << FrameKind::BITS | self.kind as u32
+    }
+
+    /// The function and the kind of a [key](Self::row_key).
+    #[inline]
+    pub(crate) fn of_row_key(key: u32) -> (FunctionRef, FrameKind) {
+        let kind = key & ((1 << FrameKind::BITS) - 1);
+        (FunctionRef(key >> FrameKind::BITS), FrameKind::ALL[kind as usize])
     }
 }
 
@@ -405,4 +373,19 @@ pub struct Stream {
     pub epoch: EpochId,
     /// Its nodes.
     pub nodes: core::ops::Range<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_keys_tell_all_functions_and_kinds_apart() {
+        for function in [0, 1, 2, (1 << 28) - 1].map(FunctionRef) {
+            for kind in FrameKind::ALL {
+                let key = Frame::made_up(function, kind).row_key();
+                assert_eq!(Frame::of_row_key(key), (function, kind));
+            }
+        }
+    }
 }

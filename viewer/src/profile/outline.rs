@@ -18,7 +18,7 @@
 //! | `module:NAME` | load module |
 //! | `at:FILE:LINE` | line being executed |
 //! | `loop:FILE:LINE` | the address is in a loop that begins there; the outermost first |
-//! | `inline`, `tail`, `unknown`, `partial` | kind of frame, a call if absent |
+//! | `inline`, `tail`, … | [kind of frame](super::FrameKind), a call if absent |
 //!
 //! A name that holds spaces is quoted: `"operator new(unsigned long)" 3`. A line such as
 //! `# rank=1 thread=7 epoch=0 name=worker` begins the nodes of another thread or epoch; before the
@@ -33,8 +33,9 @@ use csprof_format::profile as saved;
 
 use super::builder::NodesBuilder;
 use super::counts::CountsBuilder;
+use super::frame_kind::FrameKind;
 use super::intern::Interner;
-use super::model::{Frame, FrameKind, Function, Profile, Stream};
+use super::model::{Frame, Function, Profile, Stream};
 use super::shared::Shared;
 use super::times::Times;
 
@@ -106,15 +107,7 @@ fn write_node(profile: &Profile, node: usize, depth: usize, out: &mut String) {
     if nodes.edges.at(node) > 0 {
         let _ = write!(out, " e={}", nodes.edges.at(node));
     }
-    match frame.kind {
-        FrameKind::Call | FrameKind::Root | FrameKind::Context => {}
-        FrameKind::Inline => out.push_str(" inline"),
-        FrameKind::Tail => out.push_str(" tail"),
-        FrameKind::Loop => out.push_str(" loop"),
-        FrameKind::Unknown => out.push_str(" unknown"),
-        FrameKind::Wait => out.push_str(" wait"),
-        FrameKind::Partial => out.push_str(" partial"),
-    }
+    write_kind(frame.kind, out);
     if let Some(module) = function.module {
         let _ = write!(out, " module:{}", profile.module_path(module));
     }
@@ -122,6 +115,13 @@ fn write_node(profile: &Profile, node: usize, depth: usize, out: &mut String) {
         let _ = write!(out, " at:{}:{}", profile.string(file), frame.line);
     }
     out.push('\n');
+}
+
+/// Writes the word for a kind, where an outline has one: without any, a frame is a call.
+pub(crate) fn write_kind(kind: FrameKind, out: &mut String) {
+    if kind != FrameKind::Call && kind.is_in_paths() {
+        let _ = write!(out, " {}", kind.definition().word);
+    }
 }
 
 /// A name as an outline writes it.
@@ -240,13 +240,9 @@ impl Builder {
                 }
                 further.push((source, count.parse::<u64>().map_err(|_| bad())?));
             } else {
-                match word {
-                    "inline" => kind = FrameKind::Inline,
-                    "tail" => kind = FrameKind::Tail,
-                    "unknown" => kind = FrameKind::Unknown,
-                    "wait" => kind = FrameKind::Wait,
-                    "partial" => kind = FrameKind::Partial,
-                    _ => samples = word.parse().map_err(|_| bad())?,
+                match FrameKind::from_word(word).filter(|kind| kind.is_in_paths()) {
+                    Some(named) => kind = named,
+                    None => samples = word.parse().map_err(|_| bad())?,
                 }
             }
         }
@@ -395,6 +391,9 @@ main 2
 # rank=1 thread=11 epoch=2
 \"[partial: no-cfi]\" partial
   0x7f00 1 unknown
+    \"[waits: read]\" 4 wait
+  gone tail
+    \"loop at a.c:3\" 2 loop
 ";
         assert_eq!(to_outline(&from_outline(text).unwrap()), text);
     }

@@ -1,18 +1,17 @@
 //! Calls that pass through csprof's collector on their way.
 //!
-//! The collector stands before some functions of the C library (dlopen(3), pthread_create(3)) and
-//! calls the real ones. Its frame between the program's and the C library's is true and says
-//! nothing: the program called dlopen, and dlopen worked. So it is left out, and what it called
-//! hangs under its caller; samples are neither moved nor lost, for a frame that calls has none.
-//! What the collector did itself (looking at what was loaded, preparing a thread) stays where it
-//! is, under its own name.
+//! The collector wraps some functions of the C library (dlopen(3), pthread_create(3)). A wrapper's
+//! frame between the program's frame and the real function's says nothing to a reader, so it is left
+//! out, and the real function hangs under the program's frame. No samples move or get lost, because
+//! a frame that is a caller has none. Work of the collector's own (reading the load map, preparing a
+//! thread) stays under its own name.
 
 use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::ids::FrameId;
 use csprof_format::profile as saved;
 
-/// Which machine frames are the collector's own, and which of them are calls; both empty where
-/// there are none.
+/// Which machine frames are the collector's own, and which of them are callers; both empty if there
+/// are none.
 #[derive(Default)]
 pub(super) struct Passages {
     own: Vec<bool>,
@@ -49,14 +48,14 @@ impl Passages {
     }
 }
 
-/// Whether a module is the collector, which has a number of its own in each version.
+/// Whether a module is the collector, whose file name has a number for each version.
 pub(crate) fn is_collector(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.starts_with("libcsprof_collector") && name.ends_with(".so")
 }
 
-/// Whether `real` is the function that the collector's `wrapper` stands before: the C library's own
-/// names are `__dlopen`, `__GI___execve`, `__pthread_create_2_1`.
+/// Whether `real` is the function that `wrapper` wraps. Internal names of the C library contain the
+/// public one: `__dlopen`, `__GI___execve`, `__pthread_create_2_1`.
 pub(super) fn is_behind(wrapper: &str, real: &str) -> bool {
     !wrapper.is_empty() && real.contains(wrapper)
 }

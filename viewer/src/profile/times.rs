@@ -1,44 +1,44 @@
-//! When samples were taken, where that was kept.
+//! When samples were taken, in profiles that keep that (`--times`).
 
 use csprof_format::profile::{self as saved, SampleTime};
 
-/// When samples of a profile were taken. Of some samples, or all, it may not be known.
+/// When samples of a profile were taken. The times of some samples, or of all, may be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     is_kept: bool,
     /// Nodes that have samples with a time, ascending.
     nodes: Vec<u32>,
     rows: Vec<TimedSamples>,
-    /// For each metric the time between two samples that came together, in nanoseconds; 0 where
+    /// For each metric the time between two samples that one signal stands for, in nanoseconds; 0 if
     /// they are of one moment.
     apart_ns: Vec<u64>,
     end_ns: u64,
 }
 
-/// Samples that came together.
+/// Samples that came with one signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedSamples {
     /// When they came, in nanoseconds since the start of the run.
     pub time_ns: u64,
     /// Position of their node in [`Times::nodes`].
     pub place: u32,
-    /// How many they are.
+    /// Number of samples.
     pub samples: u32,
-    /// The number of the metric that they are of.
+    /// Number of their metric.
     pub metric: u8,
 }
 
-/// A part of the run: from one time to another, which is no part of it.
+/// A part of the run: a half-open interval of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Its beginning, in nanoseconds since the start of the run.
     pub from_ns: u64,
-    /// Its end; `None` for all that comes.
+    /// Its end; `None` for the end of the run.
     pub to_ns: Option<u64>,
 }
 
 impl Window {
-    /// What is in both.
+    /// The intersection.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let to_ns = match (self.to_ns, other.to_ns) {
@@ -50,7 +50,7 @@ impl Window {
 }
 
 impl Times {
-    /// Those of a saved profile, whose nodes have become these.
+    /// The times of a saved profile; `node_of` has the loaded node of each saved one.
     pub(crate) fn loaded(
         info: &saved::Profile,
         rows: &[SampleTime],
@@ -106,21 +106,21 @@ impl Times {
         self.end_ns
     }
 
-    /// How many of some samples are of a part of the run.
+    /// How many of the samples of `row` are of a part of the run.
     #[must_use]
     pub fn within(&self, row: &TimedSamples, window: Window) -> u64 {
-        let all = u64::from(row.samples);
+        let samples = u64::from(row.samples);
         let apart = self.apart_ns.get(usize::from(row.metric)).copied().unwrap_or(0);
         if apart == 0 {
             let is_in = row.time_ns >= window.from_ns
                 && window.to_ns.is_none_or(|to_ns| row.time_ns < to_ns);
-            return if is_in { all } else { 0 };
+            return if is_in { samples } else { 0 };
         }
-        // The one with number n, from the last one backwards, is of `time - n * apart`, or of the
-        // start of the run if that is earlier.
+        // Counted backwards from 0, sample n is of the time `time - n * apart`, or of the start of
+        // the run if that is later.
         let not_before = |bound_ns: u64| match row.time_ns.checked_sub(bound_ns) {
-            _ if bound_ns == 0 => all,
-            Some(until) => all.min(until / apart + 1),
+            _ if bound_ns == 0 => samples,
+            Some(until) => samples.min(until / apart + 1),
             None => 0,
         };
         let after = window.to_ns.map_or(0, not_before);

@@ -9,7 +9,7 @@ use super::lang::lexer::{is_sign, property};
 use super::lang::metric_test::{Quantity, Sides};
 use super::lang::sets::Sets;
 use super::lang::stage::{STAGES, StageEntry, StageForm};
-use super::lang::syntax::{Axis, Field, Grain, KINDS};
+use super::lang::syntax::{Axis, Field, Grain, kind_words};
 use super::pattern::glob::Glob;
 use super::select::contexts::phases;
 use crate::profile::Profile;
@@ -83,12 +83,12 @@ fn completed(
         candidates.extend(known.map(|known| format!("@{known}")));
     } else if before.ends_with("incl(") || before.ends_with("excl(") {
         let sources = profile.metrics().map(|(_, metric)| metric.source.as_str());
-        let all = ["samples", "time"].into_iter().chain(sources);
-        let there = all.filter(|name| name.starts_with(word));
-        candidates.extend(there.map(|name| format!("{name})")));
+        let names = ["samples", "time"].into_iter().chain(sources);
+        let fitting = names.filter(|name| name.starts_with(word));
+        candidates.extend(fitting.map(|name| format!("{name})")));
     } else if let Some((axis, numbers)) = context(before) {
-        let there = contexts(profile, axis, numbers);
-        candidates.extend(there.into_iter().filter(|name| name.starts_with(word)));
+        let contexts = contexts(profile, axis, numbers);
+        candidates.extend(contexts.into_iter().filter(|name| name.starts_with(word)));
     } else {
         candidates.extend(keywords(before, word));
         let is_grain = is_grain(before);
@@ -300,7 +300,7 @@ fn values(profile: &Profile, field: Field, typed: &str) -> Option<Vec<String>> {
         Field::Loop => {
             (0..info.structure.loops.len()).map(|number| profile.place_of_loop(number)).collect()
         }
-        Field::Kind => KINDS.iter().map(|&kind| kind.to_owned()).collect(),
+        Field::Kind => kind_words().into_iter().map(str::to_owned).collect(),
         Field::Function | Field::File | Field::Line => return None,
     };
     // Others would need a pattern that avoids their signs.
@@ -348,7 +348,8 @@ mod tests {
         assert_eq!(candidates("root at _"), ["last"]);
         assert_eq!(candidates("group solve _"), ["as"]);
         assert_eq!(candidates("hide module:lib_"), ["module:libsolve.so"]);
-        assert_eq!(candidates("hide kind:_"), KINDS.map(|kind| format!("kind:{kind}")));
+        let kinds = kind_words().into_iter().map(|word| format!("kind:{word}"));
+        assert_eq!(candidates("hide kind:_"), kinds.collect::<Vec<_>>());
         assert_eq!(candidates("not through kind:t_"), ["kind:tail"]);
         assert_eq!(candidates("hide @m_"), ["@mpi", "@memcpy"]);
         assert_eq!(candidates("through solve a_"), ["and"]);

@@ -516,7 +516,7 @@ frames have no property `modul`, only: function, module, file, line, kind, loop"
         "\
 hide kind:inlined
      ^^^^^^^^^^^^
-there is no such kind of frame; kinds are: call, inline, tail, loop, wait, unknown, partial"
+there is no such kind of frame; kinds are: call, inline, tail, loop, unknown, partial, wait"
     );
     assert_eq!(
         parse_error("hide @mpii"),

@@ -93,9 +93,9 @@ impl<'w> Watch<'w> {
         }
         if let Some(report) = self.report {
             let (begin, end) = self.share.get();
-            let all = self.passes.get() as f64 * self.nodes.get() as f64;
+            let steps = self.passes.get() as f64 * self.nodes.get() as f64;
             // What is known of the passes is an estimate.
-            report(begin + (end - begin) * (self.done.get() as f64 / all).min(1.0));
+            report(begin + (end - begin) * (self.done.get() as f64 / steps).min(1.0));
             self.done.set(self.done.get() + nodes);
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::io;
 use super::listing::{Limits, Listing, callers, list, top_down};
 use super::{Options, View, diff};
 use crate::refine::Refined;
-use crate::views::Row;
+use crate::views::{Arrangement, Row};
 
 /// The rows that a form for machines has. Where all are wanted, none is kept: they may be more than
 /// memory should hold.
@@ -22,12 +22,9 @@ impl<'r> ForMachines<'r> {
         let limits = Limits::for_machines(options);
         let is_all = limits.rows == usize::MAX && limits.share == 0.0 && options.open.is_none();
         let is_compared = refined.profile.comparison.is_some();
-        let is_tree = match options.view {
-            View::TopDown | View::Places => true,
-            // Those of a comparison are wanted to any depth: they may be the square of the nodes.
-            View::Callers => !is_compared,
-            View::Flat | View::Tables | View::Butterfly => false,
-        };
+        // Callers in a comparison are wanted to any depth: they may be the square of the nodes.
+        let are_too_many = options.view == View::Callers && is_compared;
+        let is_tree = options.view.definition().arrangement == Arrangement::Tree && !are_too_many;
         let list = if is_compared { diff::listing::list } else { list };
         let listing = (!is_all || !is_tree).then(|| list(refined, options, limits));
         Self { refined, options, limits, listing }

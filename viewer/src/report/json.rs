@@ -12,7 +12,7 @@
 //! known between bounds, and `null` where there is no such count. `module`, `file` and `line` are
 //! `null` where they are unknown. `address` is the offset in the module that all calls and samples
 //! of a row have, of calls that of the return address; `null` where they have several. `kind` is
-//! `call`, `inline`, `tail`, `loop`, `partial`, `root` or `context`. With `--addresses`,
+//! the word of its [kind](crate::profile::KindDefinition::reported). With `--addresses`,
 //! `build_id`, `call_file` and `call_line` follow; with `--spread`, `spread`: inclusive cost of
 //! ranks, processes or threads in their order, of each of eight cells at most the one with most;
 //! `null` where there are no peers, or none has any of it. Who they are stands before the rows:

@@ -45,13 +45,9 @@ fn several(refined: &Refined) -> Vec<(MetricRef, &Metric)> {
 
 /// What the rows of a view are called.
 fn title(view: View, table: Option<&(HallTable, String)>) -> &str {
-    match view {
-        View::TopDown => "call path",
-        View::Callers => "function, callers below it",
-        View::Flat => "function",
-        View::Places => "place",
-        View::Butterfly => "callers, function below them, callees below it",
-        View::Tables => table.map_or("", |(_, title)| title),
+    match (view, table) {
+        (View::Tables, Some((_, title))) => title,
+        _ => view.definition().heading,
     }
 }
 

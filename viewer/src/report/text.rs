@@ -19,7 +19,7 @@ use crate::views::number::{Form, account, amount, count, counted, duration, perc
 use crate::views::printable::{command_line, printable};
 use crate::views::strips::Strips;
 use crate::views::summary::{Summary, are_all_of_time, why_clustered, why_no_samples};
-use crate::views::{Row, Sort};
+use crate::views::{Arrangement, Cost, Row, Sort};
 
 /// Names longer than this lose their arguments and templates.
 const LONG_NAME: usize = 80;
@@ -179,12 +179,10 @@ pub(super) fn name_of(refined: &Refined, row: &Row, most: usize) -> String {
     if name.chars().count() > most {
         name = short_name(&name).into_owned();
     }
-    match row.kind {
-        FrameKind::Inline => name.push_str(" (inlined)"),
-        FrameKind::Tail => name.push_str(" (tail)"),
-        _ => {}
+    match row.kind.definition().remark {
+        "" => name,
+        remark => format!("{name} ({remark})"),
     }
-    name
 }
 
 /// The innermost names of a path, given outermost first, each of a few dozen characters.
@@ -325,7 +323,7 @@ impl Text<'_> {
         let dots = dots(self.form);
         let rows = count(rows as u64, self.form);
         let indent = " ".repeat(indent + INDENT * depth as usize);
-        if matches!(self.options.view, View::Tables | View::Butterfly | View::Places) {
+        if !self.options.view.definition().adds_up {
             // What the rows of a table cost overlaps, and what places do, so its sum says nothing.
             return writeln!(out, "{indent}{dots} {rows} more");
         }
@@ -341,7 +339,7 @@ impl Text<'_> {
         let percentages = basis_of_percentages(self.refined, self.options);
         let mut cuts = Vec::new();
         if small {
-            let is_inclusive = !matches!(self.options.view, View::Callers | View::Flat);
+            let is_inclusive = self.options.view.cost() == Cost::Inclusive;
             let what = if is_inclusive { "" } else { " exclusive" };
             let of = if self.others.is_empty() { "" } else { " of every metric" };
             let shown = if percentages.is_some() { ", of what is shown" } else { "" };
@@ -352,7 +350,7 @@ impl Text<'_> {
             // Lists are cut in the order they have.
             let sort = self.options.sort(self.refined);
             let usual = Sort::usual(self.options.view.cost(), &self.refined.profile);
-            let is_list = matches!(self.options.view, View::Flat | View::Tables);
+            let is_list = self.options.view.definition().arrangement == Arrangement::List;
             let which = if is_list && sort != usual { "first" } else { "costliest" };
             cuts.push(format!("what came after the {which} {rows} (--limit)"));
         }
@@ -367,7 +365,7 @@ impl Text<'_> {
             notes.push(format!("Left out: {}.", cuts.join(", ")));
         }
         notes.extend(percentages.map(str::to_owned));
-        if self.refined.profile.info.run.trampoline && self.options.view != View::Places {
+        if self.refined.profile.info.run.trampoline && self.options.view.definition().has_edges {
             let looked_at = self.refined.looked_at();
             let period = amount(1, looked_at, self.form);
             let per_edge = Column::of(Id::PerEdge, None).heading(&self.basis);

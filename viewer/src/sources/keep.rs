@@ -143,8 +143,9 @@ pub fn keep(
             is_of_run: when == When::OfRun,
             ..SourceFile::default()
         };
-        let is_other = |of: &SourceFile| {
-            !of.is_same_text(&file) && of.modules.iter().any(|of| wanted.modules.contains(of))
+        let is_other = |other: &SourceFile| {
+            !other.is_same_text(&file)
+                && other.modules.iter().any(|module| wanted.modules.contains(module))
         };
         let mut versions = kept.range((path, 0, 0)..=(path, u64::MAX, u32::MAX));
         if wanted.last() > file.lines || versions.any(|(_, of)| is_other(of)) {
@@ -270,10 +271,10 @@ impl Wanted {
         }
         let known = before.map_or(0, |before| before.text.len() as u64);
         let mut room = Room { left, of_file: OF_FILE.saturating_sub(known) };
-        let all = 1..=file.lines;
+        let lines = 1..=file.lines;
         let is_small = text.bytes().len() as u64 <= SMALL && !text.is_empty();
         let mut fit = Fit::All;
-        if !(is_small && room.take(&mut taken, &all) == Fit::All) {
+        if !(is_small && room.take(&mut taken, &lines) == Fit::All) {
             let mut functions: Vec<&Lines> = self.functions.values().collect();
             functions.sort_by_key(|lines| std::cmp::Reverse(lines.samples));
             for lines in functions {
@@ -361,13 +362,14 @@ fn wanted(profile: &saved::Profile) -> Vec<(StringId, Wanted)> {
     }
     let mut files: BTreeMap<StringId, Wanted> = BTreeMap::new();
     let mut add = |function: FunctionId, place: Option<(StringId, u32)>, samples: (u64, u64)| {
-        let of = &profile.functions[function.index()];
-        let declared = of.file.map(|file| (file, of.line));
+        let definition = &profile.functions[function.index()];
+        let declared = definition.file.map(|file| (file, definition.line));
         for (file, line) in [place, declared].into_iter().flatten() {
             let wanted = files.entry(file).or_default();
-            wanted.modules.insert(of.module);
+            wanted.modules.insert(definition.module);
             let lines = wanted.functions.entry(function).or_default();
-            lines.declared = declared.filter(|of| of.0 == file && of.1 > 0).map(|of| of.1);
+            lines.declared =
+                declared.filter(|place| place.0 == file && place.1 > 0).map(|place| place.1);
             if Some((file, line)) == place && line > 0 {
                 lines.sampled.insert(line);
             }
@@ -376,8 +378,8 @@ fn wanted(profile: &saved::Profile) -> Vec<(StringId, Wanted)> {
         if let Some((file, _)) = place.or(declared)
             && let Some(wanted) = files.get_mut(&file)
         {
-            let sum = |of: &mut (u64, u64)| {
-                *of = (of.0.saturating_add(samples.0), of.1.saturating_add(samples.1));
+            let sum = |cost: &mut (u64, u64)| {
+                *cost = (cost.0.saturating_add(samples.0), cost.1.saturating_add(samples.1));
             };
             sum(&mut wanted.samples);
             if let Some(lines) = wanted.functions.get_mut(&function) {

@@ -101,7 +101,7 @@ fn kept<'p>(
                     was that version is not known",
         );
     }
-    let is_of = |file: &&SourceFile| file.modules.iter().any(|of| modules.contains(of));
+    let is_of = |file: &&SourceFile| file.modules.iter().any(|module| modules.contains(module));
     match &versions.filter(is_of).collect::<Vec<_>>()[..] {
         [only] if only.kept() > MOST_LINES as u64 => {
             Err("the profile keeps more lines of it than are shown of a file")
@@ -118,7 +118,7 @@ fn kept<'p>(
 /// Whether a module may stand for several builds: without a build id, modules of several runs are
 /// one if they have one path.
 fn may_be_several(profile: &saved::Profile, module: ModuleId) -> bool {
-    let is_nameless = |of: &saved::Module| of.build_id.is_empty();
+    let is_nameless = |module: &saved::Module| module.build_id.is_empty();
     profile.runs.len() > 1
         && profile.modules.get(module.index()).is_none_or(is_nameless)
         && profile.files_of(module).len() != 1

@@ -116,7 +116,7 @@ impl Sources {
     #[must_use]
     pub fn options(&self) -> Vec<String> {
         let map = |map: &PathMap| format!("{}={}", map.old.display(), map.new.display());
-        self.maps.iter().flat_map(|of| ["--path-map".to_owned(), map(of)]).collect()
+        self.maps.iter().flat_map(|path_map| ["--path-map".to_owned(), map(path_map)]).collect()
     }
 
     /// Looks below a folder, too, before those that were added before; `~/` is the user's home. No

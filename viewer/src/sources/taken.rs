@@ -30,8 +30,8 @@ impl Taken {
     /// Bytes of lines that are not taken yet. Their numbers begin at 1; O(log lines).
     pub(super) fn cost(&self, lines: &RangeInclusive<u32>) -> u64 {
         let (first, last) = (*lines.start() as usize, *lines.end() as usize);
-        let all = self.before[last] - self.before[first - 1];
-        all - (self.sum(last) - self.sum(first - 1))
+        let free = self.before[last] - self.before[first - 1];
+        free - (self.sum(last) - self.sum(first - 1))
     }
 
     /// Takes lines; O(log lines) for each that was not taken.

@@ -7,6 +7,8 @@
 
 use core::ops::Range;
 
+use gimli::{DwEhPe, EndianSlice, LittleEndian, Reader as _, constants as dw};
+
 /// Calls whose exceptions are caught, or cleaned up after, in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LandingPad {
@@ -16,15 +18,7 @@ pub struct LandingPad {
     pub pad: u64,
 }
 
-/// Pointer encodings (LSB Core, 10.5.1): how a value is written, and to what it is relative.
-const FORMAT: u8 = 0x0f;
-const ULEB128: u8 = 0x01;
-const OMIT: u8 = 0xff;
-const RELATIVE_TO_ITSELF: u8 = 0x10;
-
-/// Bits of the bytes that a LEB128 number may have: those of 64 bits fit. Assemblers may write more
-/// bytes than a number needs, but never so many.
-const LONGEST_NUMBER: u32 = 70;
+type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
 /// Reads the landing pads of a function: `bytes` begin with its LSDA, which is at `address`, and
 /// may go on behind it. Those before a malformed entry where there is one, and none if the table is
@@ -35,33 +29,34 @@ const LONGEST_NUMBER: u32 = 70;
 pub fn landing_pads(bytes: &[u8], address: u64, function: &Range<u64>) -> Vec<LandingPad> {
     let mut pads = Vec::new();
     // The end of the bytes is an entry cut off.
-    let _ = read(&mut Reader { bytes, address }, function, &mut pads);
+    let _ = read(&Data { bytes: Bytes::new(bytes, LittleEndian), address }, function, &mut pads);
     pads
 }
 
-fn read(reader: &mut Reader<'_>, function: &Range<u64>, pads: &mut Vec<LandingPad>) -> Option<()> {
+fn read(data: &Data<'_>, function: &Range<u64>, pads: &mut Vec<LandingPad>) -> Option<()> {
     let start = function.start;
-    let encoding = reader.byte()?;
-    let base = if encoding == OMIT { start } else { reader.value(encoding)? };
-    if reader.byte()? != OMIT {
-        reader.unsigned()?; // where the types are
+    let mut head = data.bytes;
+    let encoding = DwEhPe(head.read_u8().ok()?);
+    let base = if encoding == dw::DW_EH_PE_omit { start } else { data.value(&mut head, encoding)? };
+    if DwEhPe(head.read_u8().ok()?) != dw::DW_EH_PE_omit {
+        head.read_uleb128().ok()?; // where the types are
     }
-    let encoding = reader.byte()?;
-    let length = usize::try_from(reader.unsigned()?).ok()?;
-    let mut table = Reader { bytes: reader.bytes.get(..length)?, address: reader.address };
+    let encoding = DwEhPe(head.read_u8().ok()?);
+    let length = usize::try_from(head.read_uleb128().ok()?).ok()?;
+    let mut table = head.split(length).ok()?;
     let mut next = start;
     let mut entries = function.end.saturating_sub(start).saturating_add(1);
-    while !table.bytes.is_empty() {
+    while !table.is_empty() {
         entries = entries.checked_sub(1)?;
-        let call = start.checked_add(table.value(encoding)?)?;
-        let length = table.value(encoding)?;
+        let call = start.checked_add(data.value(&mut table, encoding)?)?;
+        let length = data.value(&mut table, encoding)?;
         let end = call.checked_add(length)?;
         if call < next || end > function.end {
             return None;
         }
         next = end;
-        let pad = table.value(encoding)?;
-        table.unsigned()?; // what to do
+        let pad = data.value(&mut table, encoding)?;
+        table.read_uleb128().ok()?; // what to do
         if pad != 0 && length != 0 {
             pads.push(LandingPad { calls: call..end, pad: base.wrapping_add(pad) });
         }
@@ -69,60 +64,35 @@ fn read(reader: &mut Reader<'_>, function: &Range<u64>, pads: &mut Vec<LandingPa
     Some(())
 }
 
-/// Bytes that are read from the front.
-struct Reader<'a> {
-    bytes: &'a [u8],
+/// A data area, and its ELF virtual address.
+struct Data<'a> {
+    bytes: Bytes<'a>,
     address: u64,
 }
 
-impl Reader<'_> {
-    fn byte(&mut self) -> Option<u8> {
-        let (&first, rest) = self.bytes.split_first()?;
-        self.bytes = rest;
-        self.address = self.address.wrapping_add(1);
-        Some(first)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (&array, rest) = self.bytes.split_first_chunk()?;
-        self.bytes = rest;
-        self.address = self.address.wrapping_add(N as u64);
-        Some(array)
-    }
-
-    /// An unsigned LEB128 number of at most ten bytes; bits beyond 64 are lost.
-    fn unsigned(&mut self) -> Option<u64> {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
-            shift += 7;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-            if shift == LONGEST_NUMBER {
-                return None;
-            }
+impl<'a> Data<'a> {
+    /// The value with which `rest` begins, a part of the area, in one of the encodings that
+    /// assemblers use here (LSB Core, 10.5.1): unsigned, or signed, relative to nothing or to
+    /// itself.
+    fn value(&self, rest: &mut Bytes<'a>, encoding: DwEhPe) -> Option<u64> {
+        if encoding.is_indirect() {
+            return None;
         }
-    }
-
-    /// A value in one of the encodings that assemblers use here: unsigned, or signed, relative to
-    /// nothing or to itself.
-    fn value(&mut self, encoding: u8) -> Option<u64> {
-        let at = self.address;
-        let value = match encoding & FORMAT {
-            0x00 | 0x04 | 0x0c => u64::from_le_bytes(self.array()?),
-            ULEB128 => self.unsigned()?,
-            0x02 => u64::from(u16::from_le_bytes(self.array()?)),
-            0x03 => u64::from(u32::from_le_bytes(self.array()?)),
-            0x0a => i64::from(i16::from_le_bytes(self.array()?)).cast_unsigned(),
-            0x0b => i64::from(i32::from_le_bytes(self.array()?)).cast_unsigned(),
+        let at = self.address.wrapping_add(rest.offset_from(self.bytes) as u64);
+        let value = match encoding.format() {
+            dw::DW_EH_PE_absptr | dw::DW_EH_PE_udata8 | dw::DW_EH_PE_sdata8 => rest.read_u64(),
+            dw::DW_EH_PE_uleb128 => rest.read_uleb128(),
+            dw::DW_EH_PE_udata2 => rest.read_u16().map(u64::from),
+            dw::DW_EH_PE_udata4 => rest.read_u32().map(u64::from),
+            dw::DW_EH_PE_sdata2 => rest.read_i16().map(|value| i64::from(value).cast_unsigned()),
+            dw::DW_EH_PE_sdata4 => rest.read_i32().map(|value| i64::from(value).cast_unsigned()),
             _ => return None,
         };
-        match encoding & !FORMAT {
-            0 => Some(value),
-            RELATIVE_TO_ITSELF if value != 0 => Some(at.wrapping_add(value)),
-            RELATIVE_TO_ITSELF => Some(0),
+        let value = value.ok()?;
+        match encoding.application() {
+            dw::DW_EH_PE_absptr => Some(value),
+            dw::DW_EH_PE_pcrel if value != 0 => Some(at.wrapping_add(value)),
+            dw::DW_EH_PE_pcrel => Some(0),
             _ => None,
         }
     }

@@ -65,14 +65,14 @@ fn returned_after(code: &[Instruction]) -> Vec<Registers> {
             let info = factory.info_options(instruction, InstructionInfoOptions::NO_MEMORY_USAGE);
             for used in info.used_registers() {
                 let is_whole = used.register().size() >= 4;
-                let of = match used.access() {
+                let kinds = match used.access() {
                     OpAccess::Read | OpAccess::CondRead => &[READ][..],
                     OpAccess::Write if is_whole => &[CHANGED, WRITTEN],
                     OpAccess::Write | OpAccess::CondWrite => &[CHANGED],
                     OpAccess::ReadWrite | OpAccess::ReadCondWrite => &[READ, CHANGED],
                     _ => &[],
                 };
-                of.iter().for_each(|&of| uses[of] |= bit(used.register()));
+                kinds.iter().for_each(|&kind| uses[kind] |= bit(used.register()));
             }
             uses
         })
@@ -90,7 +90,7 @@ fn returned_after(code: &[Instruction]) -> Vec<Registers> {
             };
             // Behind the last instruction that is looked at anything may follow.
             let next = || before.get(index + 1).copied().unwrap_or(Registers::MAX);
-            let of = match instruction.flow_control() {
+            let after_it = match instruction.flow_control() {
                 FlowControl::Return => RETURNED,
                 FlowControl::UnconditionalBranch => target(),
                 FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => target() | next(),
@@ -104,10 +104,10 @@ fn returned_after(code: &[Instruction]) -> Vec<Registers> {
                 mnemonic => mnemonic == Mnemonic::Push,
             };
             let uses = uses[index];
-            let read = if is_stored || of & uses[CHANGED] != 0 { uses[READ] } else { 0 };
-            let now = of & !uses[WRITTEN] | read;
-            is_settled &= (before[index], after[index]) == (now, of);
-            (before[index], after[index]) = (now, of);
+            let read = if is_stored || after_it & uses[CHANGED] != 0 { uses[READ] } else { 0 };
+            let now = after_it & !uses[WRITTEN] | read;
+            is_settled &= (before[index], after[index]) == (now, after_it);
+            (before[index], after[index]) = (now, after_it);
         }
         if is_settled {
             return after;

@@ -139,18 +139,18 @@ impl Resolver<'_> {
             return found;
         }
         // A jump that several places share, each of which has selected an entry.
-        let mut all = Vec::new();
+        let mut targets = Vec::new();
         for &before in before {
             if way.contains(&before) {
                 return found;
             }
             let longer = self.way([&way[..], &[before]].concat());
-            let Indirect::Table(targets) = self.along(longer) else { return found };
-            all.extend(targets);
+            let Indirect::Table(more) = self.along(longer) else { return found };
+            targets.extend(more);
         }
-        all.sort_unstable();
-        all.dedup();
-        Indirect::Table(all)
+        targets.sort_unstable();
+        targets.dedup();
+        Indirect::Table(targets)
     }
 
     /// The blocks that lead to the last of these and nowhere else, the nearest first.

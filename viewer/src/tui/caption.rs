@@ -44,12 +44,7 @@ pub(super) fn where_it_is(view: &dyn View, scene: &Scene, row: &Row) -> String {
     if function.name.ends_with(&text) {
         text.clear();
     }
-    match row.kind {
-        FrameKind::Inline => text = format!("inlined {text}"),
-        FrameKind::Tail => text = format!("tail call {text}"),
-        _ => {}
-    }
-    text.trim_end().to_owned()
+    format!("{} {text}", row.kind.shown_label()).trim().to_owned()
 }
 
 /// The names of a fold, as far as so many cells have room: `3 folded: a > b > c`.

@@ -145,8 +145,7 @@ impl Writer {
             }
         };
         self.bytes += BYTES_OF_ROW;
-        let kind = FrameKind::ALL.iter().position(|kind| *kind == step.kind())?;
-        (self.bytes <= MOST_BYTES).then_some((name, u8::try_from(kind).ok()?, step.number().0))
+        (self.bytes <= MOST_BYTES).then_some((name, step.kind() as u8, step.number().0))
     }
 }
 
@@ -189,7 +188,7 @@ impl Reader {
     }
 
     fn step(&self, &(name, kind, number): &SavedStep) -> Option<Step> {
-        let kind = *FrameKind::ALL.get(usize::from(kind))?;
+        let kind = FrameKind::from_number(kind)?;
         Some(Step::new(self.0.get(name as usize)?.clone(), kind, FunctionRef(number)))
     }
 }

@@ -42,6 +42,8 @@ pub struct ViewEntry {
     pub title: &'static str,
     /// The command that shows it.
     pub command: &'static str,
+    /// The key that shows it.
+    pub key: &'static str,
     /// What it shows, in words for the help screen.
     pub help: &'static str,
     /// Its modes: one, or one for each kind of rows.

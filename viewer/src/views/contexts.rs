@@ -172,8 +172,8 @@ pub fn all_contexts(
         .into_iter()
         .filter_map(|(process, threads)| {
             let known = info.processes.get(process.index())?;
-            let of = |metric: &MetricRef| threads.values().map(|sums| sums[metric.index()]).sum();
-            Some((process, known, metrics.iter().map(of).collect::<Vec<u64>>(), threads))
+            let sum = |metric: &MetricRef| threads.values().map(|sums| sums[metric.index()]).sum();
+            Some((process, known, metrics.iter().map(sum).collect::<Vec<u64>>(), threads))
         })
         .collect();
     // The worst first: it is what the others wait for. Ranks of equal cost in their order. Then

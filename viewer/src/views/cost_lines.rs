@@ -153,9 +153,10 @@ pub fn coverage(profile: &Profile) -> Option<String> {
         "by threads after their last sample"
     };
     let share = percent(cpu.sampled, cpu.used);
-    let of = if profile.info.further.is_empty() { "" } else { &format!(" of {}", metric.source) };
+    let of_metric =
+        if profile.info.further.is_empty() { "" } else { &format!(" of {}", metric.source) };
     Some(format!(
-        "samples{of} stand for {share}% of the CPU time; most of the rest was used {rest}: csprof info"
+        "samples{of_metric} stand for {share}% of the CPU time; most of the rest was used {rest}: csprof info"
     ))
 }
 

@@ -256,8 +256,8 @@ impl<'c> Difference<'c> {
     /// OTHER minus what is expected of it as integers, so that they add up.
     #[must_use]
     pub fn plain_delta(&self) -> i128 {
-        let of = |amount: u128| i128::try_from(amount).unwrap_or(i128::MAX);
-        of(self.plain_amount(OTHER)) - of(self.plain_expected())
+        let number = |amount: u128| i128::try_from(amount).unwrap_or(i128::MAX);
+        number(self.plain_amount(OTHER)) - number(self.plain_expected())
     }
 
     /// Half the width of the interval of the difference as an integer, rounded up: two standard
@@ -448,18 +448,18 @@ pub fn unrelated(profile: &Profile) -> Option<String> {
             *of_function += profile.nodes.samples.at(node as usize);
         }
     }
-    let mut all = [0u64; 2];
+    let mut totals = [0u64; 2];
     let mut common = [0u64; 2];
     for of_function in samples {
         let is_common = of_function.iter().all(|&samples| samples > 0);
         for side in [BASE, OTHER] {
-            all[side] += of_function[side];
+            totals[side] += of_function[side];
             common[side] += if is_common { of_function[side] } else { 0 };
         }
     }
     let less_than = |percent: u64| {
         let is_less = |&side: &usize| {
-            u128::from(common[side]) * 100 < u128::from(all[side]) * u128::from(percent)
+            u128::from(common[side]) * 100 < u128::from(totals[side]) * u128::from(percent)
         };
         [BASE, OTHER].iter().all(is_less)
     };
@@ -469,11 +469,11 @@ pub fn unrelated(profile: &Profile) -> Option<String> {
             .into_owned()
     });
     // Few samples lie in different functions by chance.
-    let enough = all.iter().all(|&samples| samples >= 50);
+    let enough = totals.iter().all(|&samples| samples >= 50);
     if !enough || !(less_than(10) || names[BASE] != names[OTHER] && less_than(50)) {
         return None;
     }
-    let shares = [BASE, OTHER].map(|side| number::percent(common[side], all[side]));
+    let shares = [BASE, OTHER].map(|side| number::percent(common[side], totals[side]));
     Some(format!(
         "are these runs of one program? {}% of the samples of base ({}) and {}% of other ({}) are in \
          functions that both have",

@@ -145,7 +145,7 @@ pub fn dimensions(refined: &Refined, weight: impl Fn(ProcessId) -> u64) -> Vec<D
         of_phases(refined),
         of_time(refined),
     ];
-    found.into_iter().flatten().filter(|of| of.peers.len() > 1).collect()
+    found.into_iter().flatten().filter(|dimension| dimension.peers.len() > 1).collect()
 }
 
 fn of_processes(refined: &Refined, peers: &Peers, stages: &Stages<'_>) -> Option<Dimension> {
@@ -175,9 +175,9 @@ fn of_threads(
     weight: impl Fn(ProcessId) -> u64,
 ) -> Option<Dimension> {
     let threads = &refined.profile.info.threads;
-    let all = (0..threads.len()).map(ThreadId::from_index);
+    let numbers = (0..threads.len()).map(ThreadId::from_index);
     let mut of_process: BTreeMap<ProcessId, Vec<ThreadId>> = BTreeMap::new();
-    for thread in all.filter(|thread| peers.is_peer(*thread)) {
+    for thread in numbers.filter(|thread| peers.is_peer(*thread)) {
         of_process.entry(threads[thread.index()].process).or_default().push(thread);
     }
     let others = of_process.len().checked_sub(1)?;
@@ -206,13 +206,13 @@ fn of_epochs(
     let streams = &refined.profile.streams;
     let mut of_process: BTreeMap<ProcessId, BTreeMap<u32, u32>> = BTreeMap::new();
     for (stream, _) in streams.iter().zip(refined.kept(streams)).filter(|(_, is_kept)| *is_kept) {
-        let of = of_process.entry(stream.process).or_default();
+        let epochs = of_process.entry(stream.process).or_default();
         number(stream).into_iter().for_each(|number| {
-            of.insert(number, 0);
+            epochs.insert(number, 0);
         });
     }
     let is_alone = of_process.len() == 1;
-    of_process.retain(|process, of| of.len() > 1 && process.index() < info.processes.len());
+    of_process.retain(|process, epochs| epochs.len() > 1 && process.index() < info.processes.len());
     let others = of_process.len().checked_sub(1)?;
     let heaviest = of_process.into_iter().rev().max_by_key(|(process, _)| weight(*process));
     let (process, mut places) = heaviest?;

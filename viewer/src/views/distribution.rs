@@ -119,7 +119,7 @@ impl Over {
     #[must_use]
     pub fn parts(&self, metric: MetricRef, cost: Cost) -> Vec<u64> {
         let of_metric = self.of_peers.get(metric.index());
-        of_metric.map_or_else(Vec::new, |peers| peers.iter().map(|of| of.of(cost)).collect())
+        of_metric.map_or_else(Vec::new, |peers| peers.iter().map(|peer| peer.of(cost)).collect())
     }
 }
 
@@ -190,7 +190,7 @@ impl Distribution {
             of_slices = vec![vec![Samples::default(); slices.count()]; metrics.len()];
             let ours = with_below(refined, ours, watch).map_err(|Cancelled| Stopped::Cancelled)?;
             let add = |part: Membership, slice: usize, metric: usize, samples: u64| {
-                let of_slice = of_slices.get_mut(metric).and_then(|of| of.get_mut(slice));
+                let of_slice = of_slices.get_mut(metric).and_then(|slices| slices.get_mut(slice));
                 if let Some(of_slice) = of_slice {
                     *of_slice += Samples {
                         inclusive: if part.inclusive { samples } else { 0 },

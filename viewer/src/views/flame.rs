@@ -109,8 +109,8 @@ fn boxes_below(
     least: usize,
 ) -> Vec<FlameBox> {
     let Some(caller) = above.row else { return Vec::new() };
-    let all = cost(refined, tree.row(caller));
-    let place = |cost: u128| scaled(cost.min(all), all, above.width);
+    let whole = cost(refined, tree.row(caller));
+    let place = |cost: u128| scaled(cost.min(whole), whole, above.width);
     let mut boxes: Vec<FlameBox> = Vec::new();
     let (mut sum, mut start) = (0_u128, 0);
     // Those without boxes, of which there may be many, need no order.

@@ -99,7 +99,7 @@ impl Folds {
         self.lines.clear();
         self.places.clear();
         self.all = open.len();
-        let of = Chains { tree, refined, visible };
+        let chains = Chains { tree, refined, visible };
         // For each level, how many rows above it are folded away, and whether the row above it, on
         // that level, is start-up code with nothing else above.
         let mut hidden: Vec<u32> = vec![0];
@@ -111,7 +111,7 @@ impl Folds {
             starts.truncate(level + 1);
             let above = hidden.get(level).copied().unwrap_or(0);
             let is_start = starts.get(level).copied().unwrap_or(false);
-            let rows = if self.is_on { of.chain(&open[at..], is_start) } else { 1 };
+            let rows = if self.is_on { chains.chain(&open[at..], is_start) } else { 1 };
             let is_fold = !self.unfolded.contains(&line.row);
             let mut more = above;
             for (step, open) in open[at..at + rows].iter().enumerate() {
@@ -122,7 +122,7 @@ impl Folds {
                     more += 1;
                 }
                 hidden.push(more);
-                let is_start = starts.last() == Some(&true) && of.leads_from_start(open.row);
+                let is_start = starts.last() == Some(&true) && chains.leads_from_start(open.row);
                 starts.push(is_start);
             }
             at += rows;
@@ -203,7 +203,7 @@ impl<D: Direction> Chains<'_, D> {
 
     /// Whether a row is open start-up code without cost of its own.
     fn is_start(&self, row: RowId) -> bool {
-        let of = self.tree.row(row);
+        let start = self.tree.row(row);
         let is_starter = |row: RowId| is_starter(self.name(row));
         // Rust has a `main` of C's before its own.
         let leads_to_start = || {
@@ -212,15 +212,15 @@ impl<D: Direction> Chains<'_, D> {
         };
         let children = self.tree.opened_children(row);
         let has_all_below = || {
-            of.weights.iter().enumerate().all(|(column, weight)| {
+            start.weights.iter().enumerate().all(|(column, weight)| {
                 let below = |child: &RowId| self.tree.row(*child).weights[column].inclusive;
                 weight.inclusive == children.iter().map(below).fold(0, u64::saturating_add)
             })
         };
-        is_code(of.kind)
+        start.kind.is_function()
             && self.visible.is_open(row)
             && !children.is_empty()
-            && of.weights.iter().all(|weight| weight.exclusive == 0)
+            && start.weights.iter().all(|weight| weight.exclusive == 0)
             && (is_starter(row) || leads_to_start())
             && has_all_below()
     }
@@ -231,11 +231,7 @@ impl<D: Direction> Chains<'_, D> {
 }
 
 fn name<'r, D: Direction>(tree: &RowTree<D>, refined: &'r Refined, row: RowId) -> &'r str {
-    refined.functions.get(tree.row(row).function.index()).map_or("", |of| &*of.name)
-}
-
-fn is_code(kind: FrameKind) -> bool {
-    matches!(kind, FrameKind::Call | FrameKind::Inline | FrameKind::Tail | FrameKind::Unknown)
+    refined.functions.get(tree.row(row).function.index()).map_or("", |function| &*function.name)
 }
 
 /// Whether a row that was made has one child, and hands all it has to it.
@@ -252,7 +248,7 @@ fn passes_on<D: Direction>(tree: &RowTree<D>, row: RowId) -> bool {
 fn is_foldable<D: Direction>(tree: &RowTree<D>, refined: &Refined, row: RowId) -> bool {
     let Row { kind, .. } = *tree.row(row);
     let name = name(tree, refined, row);
-    is_code(kind) && name != "main" && !name.ends_with("::main")
+    kind.is_function() && name != "main" && !name.ends_with("::main")
 }
 
 /// Whether a function of this name starts programs or threads, and does nothing that is theirs.

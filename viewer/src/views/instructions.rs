@@ -27,7 +27,7 @@ fn address_of(refined: &Refined, frame: &Frame) -> Option<(ModuleId, u64)> {
 /// # Errors
 /// Why no instructions can be shown, for people.
 pub fn addresses(refined: &Refined, function: FunctionRef) -> Result<(ModuleId, Vec<u64>), String> {
-    let of = |is_inlined: bool| {
+    let addresses = |is_inlined: bool| {
         let frames = refined.frames.iter().filter(|frame| frame.function == function);
         let frames = frames.filter(|frame| (frame.kind == FrameKind::Inline) == is_inlined);
         let mut found: Vec<_> = frames.filter_map(|frame| address_of(refined, frame)).collect();
@@ -35,7 +35,8 @@ pub fn addresses(refined: &Refined, function: FunctionRef) -> Result<(ModuleId, 
         found.dedup();
         found
     };
-    let found = Some(of(false)).filter(|own| !own.is_empty()).unwrap_or_else(|| of(true));
+    let found =
+        Some(addresses(false)).filter(|own| !own.is_empty()).unwrap_or_else(|| addresses(true));
     let Some(&(module, _)) = found.first() else {
         return Err(
             "no address of it is known: it is no code of a load module, or stages have put \
@@ -71,9 +72,9 @@ impl InstructionCosts {
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
         let first = refined.functions.len();
-        let name = |of: &Range<u64>| Function {
+        let name = |range: &Range<u64>| Function {
             module: Some(module),
-            ..Function::named(format!("{:#x}", of.start))
+            ..Function::named(format!("{:#x}", range.start))
         };
         let place_of = |frame: &Frame| {
             let (of, address) = address_of(refined, frame)?;

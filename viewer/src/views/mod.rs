@@ -49,6 +49,7 @@ mod tally;
 pub mod top_down;
 pub mod tree;
 pub mod verdict;
+mod view;
 pub mod visible;
 
 #[cfg(test)]
@@ -59,35 +60,6 @@ mod tests;
 pub use row::{Cost, Edges, Row, Weight, Weights};
 pub use sort::Sort;
 pub use sums::Addend;
+pub use view::{Arrangement, View, ViewDefinition};
 
 pub use crate::refine::{WeightRef, shown_of_runs, shown_of_sides};
-
-/// Which rows there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum View {
-    /// Calling contexts from the root.
-    #[default]
-    TopDown,
-    /// Functions by exclusive cost, and their callers.
-    Callers,
-    /// Functions by exclusive cost.
-    Flat,
-    /// A table of a [path](hall).
-    Tables,
-    /// The callers of a function, the function, and what it [calls](hall::ButterflyTables).
-    Butterfly,
-    /// Places: load modules, files, functions, lines; the forest is one of
-    /// [`places`](places::places).
-    Places,
-}
-
-impl View {
-    /// Which cost of a row counts: what orders rows, and what thresholds and limits go by.
-    #[must_use]
-    pub const fn cost(self) -> Cost {
-        match self {
-            Self::TopDown | Self::Tables | Self::Butterfly | Self::Places => Cost::Inclusive,
-            Self::Callers | Self::Flat => Cost::Exclusive,
-        }
-    }
-}

@@ -44,9 +44,9 @@ pub fn nameless(profile: &Profile) -> Vec<Nameless> {
         }
     }
     let of_module = |(module, samples)| Nameless { module, samples };
-    let mut all: Vec<Nameless> = sums.into_iter().map(of_module).collect();
-    all.sort_by_key(|one| (Reverse(one.samples), one.module));
-    all
+    let mut modules: Vec<Nameless> = sums.into_iter().map(of_module).collect();
+    modules.sort_by_key(|one| (Reverse(one.samples), one.module));
+    modules
 }
 
 /// Samples in code without a name, of each module. O(nodes).
@@ -87,9 +87,9 @@ pub fn advice(profile: &Profile, form: Form) -> Vec<String> {
             module.symbols != SymbolSource::NotAsked
         })
     };
-    let all: Vec<Nameless> = nameless(profile).into_iter().filter(asked).collect();
-    let few = all.partition_point(|one| exceeds(one.samples, WORTH_A_LINE_PERCENT));
-    let (worth_a_line, others) = all.split_at(few);
+    let asked_for: Vec<Nameless> = nameless(profile).into_iter().filter(asked).collect();
+    let few = asked_for.partition_point(|one| exceeds(one.samples, WORTH_A_LINE_PERCENT));
+    let (worth_a_line, others) = asked_for.split_at(few);
     let mut lines: Vec<String> = worth_a_line
         .iter()
         .map(|one| {

@@ -182,12 +182,11 @@ impl What {
 impl Named {
     fn of(step: &Step) -> Self {
         let key = step.key();
-        let kind = FrameKind::ALL.iter().position(|kind| *kind == step.kind()).unwrap_or(0);
-        Self(key.name().to_owned(), key.module().map(str::to_owned), kind as u8)
+        Self(key.name().to_owned(), key.module().map(str::to_owned), step.kind() as u8)
     }
 
     fn kind(&self) -> FrameKind {
-        FrameKind::ALL.get(usize::from(self.2)).copied().unwrap_or(FrameKind::Call)
+        FrameKind::from_number(self.2).unwrap_or(FrameKind::Call)
     }
 
     fn step(&self) -> Step {
@@ -618,10 +617,11 @@ pub struct Ledger {
 pub fn ledger(notes: &Notes, refined: &Refined, tree: &mut TopDown) -> Ledger {
     let metric = refined.looked_at();
     let period = u128::from(metric.period);
-    let of = |(place, note): (usize, &Note)| {
+    let estimate = |(place, note): (usize, &Note)| {
         note.entry.as_ref().map(|entry| (place, entry.estimate_in(metric)))
     };
-    let (places, wanted): (Vec<_>, Vec<_>) = notes.list.iter().enumerate().filter_map(of).unzip();
+    let (places, wanted): (Vec<_>, Vec<_>) =
+        notes.list.iter().enumerate().filter_map(estimate).unzip();
     let rows: Vec<_> =
         places.iter().map(|&place| notes.list[place].locate(refined, tree)).collect();
     let samples: Vec<_> = rows.iter().map(|rows| sum(rows, refined, tree)).collect();

@@ -293,9 +293,9 @@ pub fn binary_bytes(n: u64, form: Form) -> String {
 /// A value of a formula in three digits, with its unit: `1.23`, `12.3k`, `43.2%`, `5.00 ms`;
 /// `0.50..1.2` between bounds, which are rounded outward.
 #[must_use]
-pub fn value(of: Value, shown: Shown, form: Form) -> String {
-    if of.is_exact() {
-        return shown_value(of.low, shown, form);
+pub fn value(value: Value, shown: Shown, form: Form) -> String {
+    if value.is_exact() {
+        return shown_value(value.low, shown, form);
     }
     // Three digits of what is shown: memory is, in units of 1024.
     let bound = |number: f64, rounding| {
@@ -305,7 +305,7 @@ pub fn value(of: Value, shown: Shown, form: Form) -> String {
         }
         shown_value(digits(number / unit, rounding) * unit, shown, form)
     };
-    let (low, high) = (bound(of.low, Rounding::Down), bound(of.high, Rounding::Up));
+    let (low, high) = (bound(value.low, Rounding::Down), bound(value.high, Rounding::Up));
     if low == high { low } else { format!("{low}..{high}") }
 }
 

@@ -88,8 +88,8 @@ impl Step {
         let is_it = |function: &FunctionRef| {
             function.index() < refined.functions.len() && refined.is_function(*function, &self.key)
         };
-        let all = (0..refined.functions.len()).filter_map(|at| u32::try_from(at).ok());
-        Some(self.number).filter(is_it).or_else(|| all.map(FunctionRef).find(is_it))
+        let numbers = (0..refined.functions.len()).filter_map(|at| u32::try_from(at).ok());
+        Some(self.number).filter(is_it).or_else(|| numbers.map(FunctionRef).find(is_it))
     }
 }
 

@@ -22,10 +22,8 @@ pub(crate) fn pattern(refined: &Refined, row: &Row) -> Result<FramePattern, Stri
                 FramePattern::Field(Field::Line, line.to_string()),
             ]))
         }
-        (FrameKind::Root | FrameKind::Context, _) | (_, None) => {
-            Err("this row is no function, so no stage can be made of it".to_owned())
-        }
-        (_, Some(function)) => Ok(function_pattern(refined, function)),
+        (kind, Some(function)) if kind.is_in_paths() => Ok(function_pattern(refined, function)),
+        _ => Err("this row is no function, so no stage can be made of it".to_owned()),
     }
 }
 

@@ -190,9 +190,9 @@ fn of_programs(profile: &Profile, work: &Work<'_>, kept: &[bool]) -> Vec<Option<
         kept.then_some((group, Life::new(process.start_ns, process.end_ns)))
     });
     let candidates: Vec<_> = candidates.collect();
-    let of = |stream: &Stream| stream.process.index();
-    let peers = work.peers(&candidates, of);
-    let samples = work.samples(candidates.len(), of);
+    let process = |stream: &Stream| stream.process.index();
+    let peers = work.peers(&candidates, process);
+    let samples = work.samples(candidates.len(), process);
     let mut sums = vec![0; groups.len()];
     for (number, candidate) in candidates.iter().enumerate().filter(|(number, _)| peers[*number]) {
         sums[candidate.map_or(0, |(group, _)| group)] += samples[number];
@@ -277,7 +277,8 @@ impl<'p> Work<'p> {
             // Of equal ones the first.
             group.sort_by_key(|&number| (Reverse(samples[number]), number));
             let most = group[0];
-            let nodes = |of: usize| streams[&of].iter().flat_map(|stream| self.of(stream));
+            let nodes =
+                |candidate: usize| streams[&candidate].iter().flat_map(|stream| self.of(stream));
             common.begin(mark, nodes(most));
             group.retain(|&other| {
                 let [own, its] = common.with(other + 1, mark, nodes(other));

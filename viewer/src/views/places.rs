@@ -76,10 +76,7 @@ pub fn places(
 /// alone, it is one function.
 #[must_use]
 pub fn kind_of_function(kind: FrameKind) -> FrameKind {
-    match kind {
-        FrameKind::Inline | FrameKind::Tail | FrameKind::Unknown => FrameKind::Call,
-        kind => kind,
-    }
+    if kind.is_function() { FrameKind::Call } else { kind }
 }
 
 /// What makes two frames lie in one place.
@@ -134,10 +131,10 @@ impl<'r> Tree<'r> {
             file.filter(|_| matches!(outermost, Grain::Module | Grain::File)).map(Place::File);
         let kind = kind_of_function(frame.kind);
         let line = (frame.line > 0).then_some(Place::Line(frame.file, frame.line));
-        let all = [module, file, Some(Place::Function(frame.function, kind)), line];
+        let nested = [module, file, Some(Place::Function(frame.function, kind)), line];
         let mut above = 0;
-        let mut nodes = Vec::with_capacity(all.len());
-        for place in all.into_iter().flatten() {
+        let mut nodes = Vec::with_capacity(nested.len());
+        for place in nested.into_iter().flatten() {
             let frame = self.frame(place);
             let add = || self.nodes.push(above, frame, 0, 0);
             above = *known.entry((above, place)).or_insert_with(add);

@@ -107,8 +107,8 @@ impl Strip {
     /// others.
     #[must_use]
     pub fn of(&self, metric: MetricRef) -> Option<&StripOfMetric> {
-        let of = self.of_metrics.get(metric.index())?;
-        of.parts.iter().any(|&part| part > 0).then_some(of)
+        let strip = self.of_metrics.get(metric.index())?;
+        strip.parts.iter().any(|&part| part > 0).then_some(strip)
     }
 }
 

@@ -1,10 +1,9 @@
 //! Incremental search by name over the whole top-down tree, opened or not.
 //!
-//! Searching does not filter: it goes to rows, the heaviest first. For each pattern, one pass over
-//! functions and one over nodes mark where there is something to find; a second one groups the
-//! nodes that lead there as rows are grouped, which counts the rows found, tells what each costs,
-//! and adds up what all of them cost: once, for what is below a row found has its cost already.
-//! Rows themselves are made only on the way to one that is gone to.
+//! A search does not filter: it goes from row to row, the heaviest first. For each pattern, one pass
+//! over functions and one over nodes mark the nodes with matches at or below them. Another pass
+//! groups the marked nodes like rows. It counts the rows found and adds up their costs, without rows
+//! below other rows found. Rows are made only on the way to the row that is gone to.
 
 use core::cmp::Reverse;
 use core::ops::Range;
@@ -19,8 +18,8 @@ use crate::profile::comparison::{BASE, OTHER};
 use crate::profile::{FrameKind, FunctionRef};
 use crate::refine::{Cancelled, Refined, Watch, WeightColumn};
 
-/// Text to look for in function names. Upper and lower case differ only if the text has upper
-/// case in it. In a comparison [`IS_NEW`] and [`IS_GONE`] look for what only one side has.
+/// Text to look for in function names. Case matters only if the text has upper case. In a comparison
+/// [`IS_NEW`] and [`IS_GONE`] look for paths that only one side has.
 #[derive(Clone, Debug)]
 pub struct NamePattern {
     text: String,
@@ -83,7 +82,7 @@ impl NamePattern {
     }
 }
 
-/// Rows found that can be gone to: the heaviest.
+/// How many of the rows found can be gone to: the heaviest ones.
 pub const MOST_HITS: usize = 10_000;
 
 /// One pattern on one refined profile, for the metric that is looked at.
@@ -95,12 +94,12 @@ pub struct Search {
     hits: Vec<u32>,
     /// How many rows are found, these among them.
     rows: u64,
-    /// What all rows found cost together, each sample once.
+    /// The cost of all rows found together; each sample counts once.
     cost: Option<Row>,
 }
 
 impl Search {
-    /// Marks what there is to find. O(functions + nodes).
+    /// Finds all matches. O(functions + nodes).
     ///
     /// # Errors
     /// The watch ended it.
@@ -115,7 +114,9 @@ impl Search {
         let one_sided = pattern.one_sided(refined);
         let functions: Vec<bool> = match one_sided {
             Some(side) => one_sided_functions(refined, side),
-            None => refined.functions.iter().map(|of| pattern.is_in(&of.name)).collect(),
+            None => {
+                refined.functions.iter().map(|function| pattern.is_in(&function.name)).collect()
+            }
         };
         let frames: Vec<bool> =
             refined.frames.iter().map(|frame| functions[frame.function.index()]).collect();
@@ -151,8 +152,8 @@ impl Search {
         self.rows
     }
 
-    /// What all paths with a match on them cost, each sample once. `None` where the rows of the
-    /// tree have samples in common, so that this is not known.
+    /// The cost of all paths with a match on them; each sample counts once. `None` where rows of the
+    /// tree have samples in common, so that it is not known.
     #[must_use]
     pub fn cost(&self) -> Option<&Row> {
         self.cost.as_ref()
@@ -170,7 +171,7 @@ impl Search {
         &self.functions
     }
 
-    /// The row found that is heavier than all but so many, made now if it was not yet.
+    /// The row found with so many heavier ones; it is made if it was not.
     pub fn row(&self, tree: &mut TopDown, refined: &Refined, hit: usize) -> Option<RowId> {
         let mut path = vec![*self.hits.get(hit)?];
         while let Some(&node) = path.last().filter(|node| refined.parent[**node as usize] != 0) {
@@ -190,15 +191,15 @@ impl Search {
     }
 }
 
-/// Whether each function has samples of this side alone.
+/// Whether each function has samples of this side only.
 fn one_sided_functions(refined: &Refined, side: usize) -> Vec<bool> {
     let parts = refined.parts();
     let mut has = vec![[false; 2]; refined.functions.len()];
     for node in (1..refined.node_count()).filter(|node| refined.inclusive(*node) > 0) {
         let function = refined.frames[refined.frame[node].index()].function;
         // Nodes are numbered in 32 bits.
-        let of = usize::from(!parts[BASE].contains(&(node as u32)));
-        has[function.index()][of] = true;
+        let side = usize::from(!parts[BASE].contains(&(node as u32)));
+        has[function.index()][side] = true;
     }
     has.into_iter().map(|has| has[side] && !has[1 - side]).collect()
 }
@@ -217,7 +218,7 @@ struct LeadingRows<'s> {
     refined: &'s Refined,
     functions: &'s [bool],
     leads: &'s [bool],
-    /// The side that rows must have alone, whatever their functions are.
+    /// If set, rows match that only this side has, whatever their functions are.
     one_sided: Option<usize>,
     /// The heaviest so far.
     hits: BinaryHeap<Reverse<Hit>>,
@@ -225,7 +226,7 @@ struct LeadingRows<'s> {
     /// Rows found that are below no other.
     outermost: usize,
     columns: Vec<WeightColumn>,
-    /// What these have in each of the columns.
+    /// Their samples in each weight column.
     weights: Vec<u64>,
     /// Of two profiles that are compared, the nodes of each and what a sample of them weighs.
     sides: Vec<(Range<u32>, u128)>,

@@ -38,7 +38,8 @@ impl Slices {
         };
         // Times are of microseconds.
         let decades = (3..19).map(|zeros| 10_u64.pow(zeros));
-        let lengths = decades.flat_map(|decade| [1, 2, 5].map(|of| decade.saturating_mul(of)));
+        let lengths =
+            decades.flat_map(|decade| [1, 2, 5].map(|factor| decade.saturating_mul(factor)));
         let fits = |slices: &Self| slices.count <= MOST;
         lengths.map(of_length).find(fits).unwrap_or_else(|| of_length(u64::MAX))
     }

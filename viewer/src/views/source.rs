@@ -119,7 +119,7 @@ impl SourceLines {
                 };
                 match forest.frames[frame[node].index()].kind {
                     FrameKind::Inline => line.inlines = true,
-                    FrameKind::Call | FrameKind::Tail | FrameKind::Unknown => line.calls = true,
+                    kind if kind.is_function() => line.calls = true,
                     _ => {}
                 }
             }

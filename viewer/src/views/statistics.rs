@@ -83,8 +83,13 @@ impl Statistics {
 
     /// Whether the spread says something, in words.
     #[must_use]
-    pub fn verdict(&self, has_imbalance: bool, measure: Measure, of: (&Metric, Form)) -> String {
-        let (metric, form) = of;
+    pub fn verdict(
+        &self,
+        has_imbalance: bool,
+        measure: Measure,
+        shown_as: (&Metric, Form),
+    ) -> String {
+        let (metric, form) = shown_as;
         let [low, high] = self.noise.map(|samples| measure.real(samples, metric, form));
         let are_within =
             self.noise[0] <= self.least as f64 && self.balance.most as f64 <= self.noise[1];

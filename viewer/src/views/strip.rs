@@ -10,8 +10,8 @@ pub const CELLS: usize = 8;
 /// Heights above 0.
 const HEIGHTS: u64 = 8;
 
-/// Which of so many numbers each of so many cells stands for, in their order: one, or as many as it
-/// takes. No cell is empty.
+/// Divides numbers among cells, in their order: one for each cell, or several if there are too many.
+/// No cell is empty.
 pub fn cells(numbers: usize, cells: usize) -> impl Iterator<Item = Range<usize>> {
     let cells = cells.min(numbers);
     // Numbers of peers are far from where their product would be too great.
@@ -22,12 +22,11 @@ pub fn cells(numbers: usize, cells: usize) -> impl Iterator<Item = Range<usize>>
 /// The greatest of the numbers of each cell.
 #[must_use]
 pub fn greatest(parts: &[u64], in_cells: usize) -> Vec<u64> {
-    let of = |cell: Range<usize>| parts[cell].iter().copied().max().unwrap_or(0);
-    cells(parts.len(), in_cells).map(of).collect()
+    let greatest = |cell: Range<usize>| parts[cell].iter().copied().max().unwrap_or(0);
+    cells(parts.len(), in_cells).map(greatest).collect()
 }
 
-/// What each cell of a strip shows, where it stands for several of so many peers in so many cells;
-/// `None` where each is one.
+/// A sentence that says how many peers a cell stands for; `None` if it is one.
 #[must_use]
 pub fn what_each_shows(
     cell: &str,
@@ -40,8 +39,8 @@ pub fn what_each_shows(
     Some(format!("each {cell} stands for up to {most} in their order and shows the largest"))
 }
 
-/// The character of a part: of nothing a dot; else its height, rounded up, where the whole has the
-/// greatest. In ASCII heights are the digits 1 to 8.
+/// The character for a part of the whole: a dot for 0, else one of eight heights, rounded up. In
+/// ASCII heights are the digits 1 to 8.
 #[must_use]
 pub fn character(part: u64, whole: u64, form: Form) -> char {
     let height = u128::from(part) * u128::from(HEIGHTS);

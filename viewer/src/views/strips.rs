@@ -1,8 +1,8 @@
-//! Making the strips of rows: how their inclusive cost is spread over ranks, else processes, else
-//! the threads of the process with most of them.
+//! Makes the strips of rows: how inclusive cost is spread over ranks, or else processes, or else the
+//! threads of the process with most of them.
 //!
-//! A row of the call tree costs its own nodes, since inclusive sums are there already, and so does
-//! one of callers; functions cost one pass over all nodes, together.
+//! The strip of a row of the call tree or of callers takes time in proportion to the row's nodes.
+//! The strips of all functions take one pass over all nodes.
 
 use core::mem::take;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub struct Strips {
 /// Trees and their clones share one.
 pub type SharedStrips = Arc<Strips>;
 
-/// What a row has of one metric, while peers are added, each once.
+/// A row's samples of one metric, while peers are added one by one.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     moments: Moments,
@@ -43,7 +43,7 @@ struct Sums {
 }
 
 impl Strips {
-    /// Those of a forest; `None` where there are no peers. O(nodes).
+    /// The strips of a forest; `None` if there are no peers. O(nodes).
     #[must_use]
     pub fn of(refined: &Refined) -> Option<SharedStrips> {
         let threads = &refined.profile.info.threads;
@@ -53,8 +53,8 @@ impl Strips {
             let end = threads.partition_point(|thread| thread.process <= process);
             (end - first) as u64
         };
-        let mut all = dimensions(refined, threads_of).into_iter();
-        let dimension = all.find(Dimension::has_imbalance)?;
+        let mut dimensions = dimensions(refined, threads_of).into_iter();
+        let dimension = dimensions.find(Dimension::has_imbalance)?;
         let metrics: Vec<MetricRef> = refined.profile.metrics().map(|(metric, _)| metric).collect();
         let cells = (0u8..).zip(cells(dimension.peers.len(), CELLS));
         Some(Arc::new(Self {
@@ -106,7 +106,7 @@ impl Strips {
         self.dimension.peers.len()
     }
 
-    /// Adds what a peer has.
+    /// Adds the samples of a peer.
     fn add(&self, sums: &mut Sums, peer: usize, samples: u64) {
         sums.moments.add(samples);
         let cell = &mut sums.cells[usize::from(self.cell_of[peer])];
@@ -121,8 +121,7 @@ impl Strips {
             is_noise: sums.moments.is_within_noise(self.peers(), per_signal),
         };
         let of_metrics = sums.iter().zip(&self.per_signal).map(of_metric).collect();
-        let of = (self.axis, self.peers());
-        Arc::new(Strip { of, process: self.process.clone(), of_metrics })
+        Arc::new(Strip { of: (self.axis, self.peers()), process: self.process.clone(), of_metrics })
     }
 
     /// The strip of a row that has these nodes, each with its inclusive samples. O(nodes of the row
@@ -132,7 +131,7 @@ impl Strips {
         refined: &Refined,
         nodes: impl Iterator<Item = u32>,
     ) -> Arc<Strip> {
-        // Of the peers that have some: a row of few nodes takes no room for thousands of others.
+        // Only peers with samples, so that a row of few nodes needs no room for thousands of others.
         let mut of_peers: BTreeMap<usize, Box<[u64]>> = BTreeMap::new();
         let mut of_last: Option<(usize, Box<[u64]>)> = None;
         let mut stream = 0;
@@ -146,7 +145,7 @@ impl Strips {
                 stream = self.ends.partition_point(|&end| end <= node);
             }
             let Some(peer) = self.dimension.of_stream(stream) else { continue };
-            // Mostly it is the peer of the node before.
+            // Usually it is the same peer as for the node before.
             if of_last.as_ref().is_none_or(|(last, _)| *last != peer) {
                 let none = || vec![0; self.metrics.len()].into();
                 let sums = of_peers.remove(&peer).unwrap_or_else(none);
@@ -249,9 +248,9 @@ impl Strips {
 struct Functions<'s> {
     strips: &'s Strips,
     sums: Vec<Sums>,
-    /// What the present peer has.
+    /// Samples of the current peer.
     of_peer: Vec<u64>,
-    /// The functions that it has met.
+    /// The functions with such samples.
     met: Vec<u32>,
     peer: Option<usize>,
 }

@@ -26,7 +26,7 @@ use super::summary::clustered;
 use super::top_down::TopDown;
 use super::tree::RowId;
 use crate::profile::comparison::Comparison;
-use crate::profile::{FrameKind, FrameRef, FunctionRef};
+use crate::profile::{FrameRef, FunctionRef};
 use crate::refine::{
     Cancelled, FramePattern, FrameSet, Predicate, Preset, Refined, Stage, Watch, shown_of_sides,
 };
@@ -142,7 +142,7 @@ impl Suggestion {
     /// are no functions.
     #[must_use]
     pub fn stage(&self, refined: &Refined) -> Option<String> {
-        let rows: Vec<&Row> = self.rows.iter().filter(|row| is_function(row.kind)).collect();
+        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.kind.is_of_program()).collect();
         let chain = chain(refined, &rows).ok()?;
         Some(Stage::Where(Predicate::Through(chain)).to_string())
     }
@@ -159,8 +159,12 @@ impl Suggestion {
             Why::Lock => "works for locks (@lock); -e realtime shows what waiting takes".to_owned(),
             Why::Dear { here, elsewhere } => {
                 let each = |(samples, [low, high]): (u64, [u64; 2])| {
-                    let of = |edges| amount_per(samples, edges, metric, form);
-                    if low == high { of(low) } else { format!("{} to {}", of(high), of(low)) }
+                    let per_edge = |edges| amount_per(samples, edges, metric, form);
+                    if low == high {
+                        per_edge(low)
+                    } else {
+                        format!("{} to {}", per_edge(high), per_edge(low))
+                    }
                 };
                 format!("time/edge is {} here, {} elsewhere", each(here), each(elsewhere))
             }
@@ -345,7 +349,7 @@ fn costs(
     for (place, &id) in found.iter().enumerate() {
         let row = tree.row(id);
         let is_above = above[place].is_some_and(|above| is_below_lock[above]);
-        let is_lock = is_function(row.kind) && is_of(refined, tree, id, locks.as_ref());
+        let is_lock = row.kind.is_of_program() && is_of(refined, tree, id, locks.as_ref());
         is_below_lock[place] = is_above || is_lock;
         has_many[place] = above[place].is_some_and(|above| has_many[above]);
         let least = if has_many[place] { large } else { least };
@@ -353,7 +357,7 @@ fn costs(
         let why = match () {
             () if is_within[place] => None,
             () if understood[place] => Some(Why::Understood),
-            () if is_above || !is_function(row.kind) => None,
+            () if is_above || !row.kind.is_of_program() => None,
             () if is_lock => Some(Why::Lock),
             () => {
                 let weight = row.of(refined.metric);
@@ -385,11 +389,6 @@ fn costs(
     Ok((claims, known))
 }
 
-/// Whether a row stands for something with cost and a name.
-const fn is_function(kind: FrameKind) -> bool {
-    !matches!(kind, FrameKind::Root | FrameKind::Context | FrameKind::Partial)
-}
-
 fn is_of(refined: &Refined, tree: &TopDown, id: RowId, frames: Option<&FrameSet>) -> bool {
     let frame = |&node: &u32| -> FrameRef { refined.frame[node as usize] };
     let first = tree.nodes(id).first().map(frame);
@@ -417,14 +416,14 @@ struct Dear {
 
 impl Dear {
     fn new(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
-        let mut all = vec![Weight::NONE; refined.functions.len()];
+        let mut weights = vec![Weight::NONE; refined.functions.len()];
         // A signal that stands for several samples makes a short call look long.
         if clustered(&refined.profile).is_none() && !refined.is_of_callers() {
             for row in by_function(refined, watch)? {
-                all[row.function.index()] = *row.of(refined.metric);
+                weights[row.function.index()] = *row.of(refined.metric);
             }
         }
-        Ok(Self { all })
+        Ok(Self { all: weights })
     }
 
     /// Whether an activation costs more here than in the function's other paths. Of bounds, those
@@ -432,14 +431,14 @@ impl Dear {
     fn reason(&self, refined: &Refined, tree: &TopDown, id: RowId) -> Option<Why> {
         let row = tree.row(id);
         let weight = row.of(refined.metric);
-        let all = &self.all[row.function.index()];
+        let whole = &self.all[row.function.index()];
         let (Edges::Range { low, high }, Edges::Range { low: least, high: most }) =
-            (weight.outer_edges, all.outer_edges)
+            (weight.outer_edges, whole.outer_edges)
         else {
             return None;
         };
         let samples = weight.edge_samples;
-        let others = all.edge_samples.checked_sub(samples)?;
+        let others = whole.edge_samples.checked_sub(samples)?;
         let (least, most) = (least.checked_sub(high)?, most.checked_sub(low)?);
         let is_known = low > 0 && least > 0 && samples.min(others) >= FEWEST;
         // Calls shorter than the period have a sample each, whatever they cost.
@@ -481,10 +480,10 @@ fn differences(
     let is_one_sided = |id: RowId| Cost::Inclusive.of_sides(tree.row(id)).contains(&0);
     let claim = |(place, &id): (usize, &RowId)| {
         // What is above all functions is no entry, so it has none within it.
-        let is_entry = |id: RowId| is_function(tree.row(id).kind);
+        let is_entry = |id: RowId| tree.row(id).kind.is_of_program();
         let is_within =
             above[place].is_some_and(|above| is_entry(found[above]) && is_one_sided(found[above]));
-        let may_be = is_function(tree.row(id).kind) && !is_within;
+        let may_be = tree.row(id).kind.is_of_program() && !is_within;
         may_be.then_some(Claim { why: Why::Differs, part: Vec::new() })
     };
     let mut claims: Vec<_> = found.iter().enumerate().map(claim).collect();

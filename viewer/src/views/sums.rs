@@ -1,8 +1,7 @@
-//! What rows are added up of: what each node has, and sums of it.
+//! Sums of nodes, of which rows are made: one for each weight column.
 //!
-//! There is one sum for each column of weights. That of the first metric is of all metrics together
-//! while it is made, as in the columns of nodes, and so is all that tells nodes apart: which are
-//! the outermost of a row, and which of them return.
+//! While they are made, the sum of the first metric counts the samples of all metrics together, as
+//! the columns of nodes do. Which nodes are outermost, and which return, is decided by these, too.
 
 use super::row::{Edges, Weight, Weights};
 use crate::profile::Count;
@@ -13,9 +12,9 @@ use crate::refine::{CostsOf, Refined};
 pub struct Addend {
     /// The node.
     pub(super) node: u32,
-    /// Whether no other node of the row is above it, which has its inclusive cost already.
+    /// Whether no other node of the row is above it. Otherwise its inclusive cost is counted there.
     pub(super) is_outermost: bool,
-    /// Whether no other node of the row that was called is above it.
+    /// Whether no other node of the row with edges is above it.
     pub(super) is_outermost_call: bool,
 }
 
@@ -33,24 +32,24 @@ pub(super) struct Samples<'r, C> {
     pub(super) exclusive: &'r [C],
 }
 
-/// What nodes have for themselves: their exclusive samples and their edges.
+/// Exclusive samples and edges of nodes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Own<C> {
     exclusive: C,
-    /// Least and greatest possible count. In a tree of callers, every node of a path has the edges
-    /// of the function it begins with, so that the width of one node is too little for their sum.
+    /// Least and greatest possible count. In a tree of callers, every node of a path has the edges of
+    /// the function at its root, so a sum needs more bits than a node.
     edges_low: u64,
     edges_high: u64,
     /// Inclusive samples of the nodes that have edges; each has some.
     edge_samples: u64,
 }
 
-/// What is added up of nodes for one column.
+/// The sums of some nodes for one column.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sums<C> {
     pub(super) inclusive: C,
     exclusive: C,
-    /// As [`Own`] has them.
+    /// Exclusive samples and edges.
     edges_low: u64,
     edges_high: u64,
     /// The same of the outermost nodes that have edges, and their inclusive samples.
@@ -60,12 +59,14 @@ pub(super) struct Sums<C> {
 }
 
 impl<'r, C: Count> Samples<'r, C> {
-    /// Those of each metric, in their order.
+    /// The samples of each metric, in their order.
     pub(super) fn of_metrics(costs: &'r CostsOf<C>) -> impl Iterator<Item = Self> {
-        costs.samples().map(|of| Self { inclusive: &of.inclusive, exclusive: &of.exclusive })
+        costs
+            .samples()
+            .map(|columns| Self { inclusive: &columns.inclusive, exclusive: &columns.exclusive })
     }
 
-    /// What a node with these edges has for itself.
+    /// Exclusive samples of a node, and these edges.
     #[inline]
     pub(super) fn own(&self, refined: &Refined, node: usize, edges: Option<(C, C)>) -> Own<C> {
         let (inclusive, exclusive) = (self.inclusive[node], self.exclusive[node]);
@@ -104,7 +105,7 @@ impl<C: Count> Sums<C> {
         }
     }
 
-    /// Adds inclusive samples of a node, if another one does not have them.
+    /// Adds inclusive samples of a node, if it is outermost.
     #[inline]
     pub(super) fn add_inclusive(&mut self, inclusive: C, is_outermost: bool) {
         self.inclusive += if is_outermost { inclusive } else { C::default() };
@@ -117,7 +118,7 @@ impl<C: Count> Sums<C> {
         self.edges_high = self.edges_high.saturating_add(own.edges_high);
     }
 
-    /// Adds what nodes have of edges for their time, of which none is below another with edges.
+    /// Adds the edges of a node that is outermost among those with edges.
     #[inline]
     pub(super) fn add_outer(&mut self, own: Own<C>) {
         self.outer_low = self.outer_low.saturating_add(own.edges_low);
@@ -136,7 +137,7 @@ impl<C: Count> Sums<C> {
         self.edge_samples = self.edge_samples.saturating_add(other.edge_samples);
     }
 
-    /// What is left when a part is taken away. Sums of all may have been too great for their type.
+    /// The sums minus those of a part. Saturates, because sums may have saturated.
     pub(super) fn without(self, part: &Self) -> Self {
         Self {
             inclusive: self.inclusive - part.inclusive,
@@ -154,7 +155,7 @@ impl<C: Count> Sums<C> {
 /// certain which of its nodes are those of outermost activations: else it has no cost per edge.
 pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], is_timed: bool) -> Weights {
     let has_edges = refined.profile.info.run.trampoline;
-    // In a tree of callers, what is below has no returns that those above have not.
+    // In a tree of callers, nodes below count the same returns as those above.
     let is_nested = refined.is_of_callers();
     let weight = move |of_metrics: &[Sums<C>], metric: usize| {
         let (all, further) = (of_metrics[0], &of_metrics[1..]);
@@ -163,7 +164,7 @@ pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], is_timed: b
             _ => Edges::None,
         };
         let outer_edges = edges(all.outer_low, all.outer_high);
-        // The first metric has what no further one has.
+        // The first metric has the samples that no further metric has.
         let own = match metric {
             0 => further.iter().fold(all, Sums::without),
             _ => of_metrics[metric],

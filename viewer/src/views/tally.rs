@@ -1,17 +1,17 @@
 //! Sums for every function, made in one pass over the nodes, depth first.
 //!
-//! Recursion is told by samples alone: with S samples on the nodes before, the nodes below a node
-//! are those that find at least S and less than S + its inclusive samples before them. So a sum
-//! that remembers until where its last outermost node reaches counts no sample twice, and needs
-//! neither a stack nor a set of nodes.
+//! Recursion is recognized by samples alone: if the nodes before a node have S exclusive samples,
+//! the nodes below it are those with at least S, and less than S + its inclusive samples, before
+//! them. A sum therefore remembers where its last outermost node ends, and counts no sample twice
+//! without a stack or a set of nodes.
 //!
-//! The pass goes from one function to another, and memory is what it waits for: so sums are small
-//! and close together, and those of some nodes are asked for before the first of them is needed.
+//! The pass visits functions at random, so it is bound by memory latency: sums are small, lie close
+//! together, and are fetched for several nodes at once.
 //!
-//! Where there are several metrics, each further one has a pass of its own, so that those of one
-//! metric pay nothing for it. What lies below what is told by all samples together in all of them.
-//! Parts of the forest need no passes: nodes come part by part, so what a part has is the sums at
-//! its end less those at its beginning.
+//! Each further metric has a pass of its own, so that a profile of one metric pays nothing for it;
+//! all passes recognize recursion by the samples of all metrics together. Parts of the forest need
+//! no passes: nodes come part by part, so the sums of a part are those at its end minus those at its
+//! beginning.
 
 use std::cmp::Reverse;
 use std::hint::black_box;
@@ -24,12 +24,12 @@ use crate::refine::{
     Cancelled, Chain, CostsOf, EdgeCounts, Refined, Watch, WeightColumn, depth_first,
 };
 
-/// What a tally adds up.
+/// The columns that a tally adds up.
 #[derive(Clone, Copy)]
 pub(super) struct Added<'r, C> {
     costs: &'r CostsOf<C>,
     edges: EdgeCounts<'r, C>,
-    /// Those of the nodes at which a path ends.
+    /// Edge counts of the nodes at which a path ends.
     edges_of_path: EdgeCounts<'r, C>,
     samples: Samples<'r, C>,
 }
@@ -39,8 +39,8 @@ pub(super) fn passes(refined: &Refined) -> usize {
     refined.accounts.len()
 }
 
-/// The rows of the functions with samples, in order of their numbers, and of the path, of what
-/// `tally` makes of each metric.
+/// The rows of the functions with samples, in order of their numbers, and the row of the path.
+/// `tally` is called for each metric.
 pub(super) fn rows<'r, C: Count>(
     refined: &Refined,
     costs: &'r CostsOf<C>,
@@ -57,12 +57,12 @@ pub(super) struct Tally<'r, C> {
     refined: &'r Refined,
     added: Added<'r, C>,
     /// Function and kind of each frame, in one number.
-    labels: Vec<u32>,
+    keys: Vec<u32>,
     /// One for each function, and one more for the path that a table belongs to.
     entries: Vec<Entry<C>>,
-    /// The nodes at which columns begin and end that have not been reached, the next one last.
+    /// The nodes at which weight columns begin and end, as far as they lie ahead; the next one last.
     marks: Vec<u32>,
-    /// Those that have, and what there was before them.
+    /// The nodes of `marks` that were passed, with the sums of the nodes before each.
     at_marks: Vec<(u32, Vec<Entry<C>>)>,
 }
 
@@ -70,39 +70,22 @@ pub(super) struct Tally<'r, C> {
 #[derive(Clone, Copy, Default)]
 struct Entry<C> {
     sums: Sums<C>,
-    /// How many samples are on the nodes before when the outermost node has been left.
+    /// Where the last outermost node ends: exclusive samples of the nodes before its end.
     until: C,
-    /// The same of the outermost node that has edges.
+    /// The same of the last outermost node with edges.
     until_call: C,
     /// The kinds of its frames, and [`CALLED`].
     kinds: u16,
 }
 
-/// Nodes whose sums are asked for together: about as many as a processor can wait for at once.
+/// Nodes whose sums are fetched together: about as many loads as a processor has in flight.
 const TOGETHER: usize = 32;
 
-/// A frame's function and kind in one number.
-const KIND_BITS: u32 = 4;
-
-/// Kinds of frames, the one by which a function of several kinds is shown first: a function that
-/// was both called and inlined is shown as called.
-const KINDS: [FrameKind; FrameKind::ALL.len()] = [
-    FrameKind::Call,
-    FrameKind::Unknown,
-    FrameKind::Partial,
-    FrameKind::Context,
-    FrameKind::Root,
-    FrameKind::Wait,
-    FrameKind::Tail,
-    FrameKind::Loop,
-    FrameKind::Inline,
-];
-
-/// Beside the kinds: that one of the nodes has another above it.
+/// A bit beside those of the kinds: a node of the function has another node above it.
 const CALLED: u16 = 1 << 15;
 
 impl<'r, C: Count> Tally<'r, C> {
-    /// Calls `visit` for every node with samples, depth first, with the samples on the nodes
+    /// Calls `visit` for every node with samples, depth first, with the exclusive samples of the nodes
     /// before it.
     pub(super) fn of(
         refined: &'r Refined,
@@ -110,7 +93,6 @@ impl<'r, C: Count> Tally<'r, C> {
         watch: &Watch<'_>,
         mut visit: impl FnMut(&mut Self, usize, C),
     ) -> Result<Self, Cancelled> {
-        let label = |frame: &Frame| frame.function.0 << KIND_BITS | frame.kind as u32;
         let columns = refined.weight_columns();
         let mut marks: Vec<u32> =
             columns.iter().flat_map(|column| [column.nodes.start, column.nodes.end]).collect();
@@ -121,7 +103,7 @@ impl<'r, C: Count> Tally<'r, C> {
         let mut tally = Self {
             refined,
             added,
-            labels: refined.frames.iter().map(label).collect(),
+            keys: refined.frames.iter().map(Frame::row_key).collect(),
             entries: vec![Entry::default(); refined.functions.len() + 1],
             marks,
             at_marks: Vec::new(),
@@ -135,8 +117,7 @@ impl<'r, C: Count> Tally<'r, C> {
         Ok(tally)
     }
 
-    /// Adds each node to what the function of a frame has, its own or another: `frame_of` says
-    /// which, if it counts at all.
+    /// Adds each node to the function of a frame that `frame_of` chooses; `None` leaves it out.
     pub(super) fn by_frame(
         refined: &'r Refined,
         added: Added<'r, C>,
@@ -158,17 +139,17 @@ impl<'r, C: Count> Tally<'r, C> {
         Ok(tally)
     }
 
-    /// Reads what the functions of some frames have, each without waiting for the others.
+    /// Loads the entries of some frames' functions into the cache, all at once.
     pub(super) fn fetch(&self, frames: impl Iterator<Item = FrameRef>) {
         let touched = frames.fold(0, |touched, frame| {
-            let entry = &self.entries[(self.labels[frame.index()] >> KIND_BITS) as usize];
+            let entry = &self.entries[Frame::of_row_key(self.keys[frame.index()]).0.index()];
             // Its first and its last byte may be in two lines of the cache.
             touched | entry.sums.edge_samples | u64::from(entry.kinds)
         });
         black_box(touched);
     }
 
-    /// Adds a node, with `at` samples before it, to what the function of a frame has.
+    /// Adds a node, with `at` samples before it, to the function of a frame.
     #[inline]
     fn add(&mut self, frame: FrameRef, node: usize, at: C) {
         let own = self.own_of(self.added.edges, node);
@@ -180,7 +161,7 @@ impl<'r, C: Count> Tally<'r, C> {
         entry.add(at, end, inclusive, own);
     }
 
-    /// Adds inclusive samples alone, unless they are there already: `true` if they were not.
+    /// Adds inclusive samples alone; returns whether the node is outermost, so that they were added.
     pub(super) fn enter(&mut self, frame: FrameRef, node: usize, at: C) -> bool {
         let end = self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
@@ -195,7 +176,7 @@ impl<'r, C: Count> Tally<'r, C> {
         self.of_function(frame, node).sums.add_sums(sums);
     }
 
-    /// Adds a node to what the path has.
+    /// Adds a node to the path.
     pub(super) fn add_to_path(&mut self, node: usize, at: C) {
         self.mark(node);
         let own = self.own_of_path(node);
@@ -204,30 +185,29 @@ impl<'r, C: Count> Tally<'r, C> {
         self.path().add(at, end, inclusive, own);
     }
 
-    /// How many samples are on the nodes before when the last outermost node of the path has been
-    /// left: nodes that find less are below it.
+    /// Where the last outermost node of the path ends: nodes with fewer samples before them are below
+    /// it.
     pub(super) fn end_of_path(&mut self) -> C {
         self.path().until
     }
 
-    /// What a node has for itself at which the path ends.
+    /// Exclusive samples and edges of a node at which the path ends.
     pub(super) fn own_of_path(&self, node: usize) -> Own<C> {
         self.own_of(self.added.edges_of_path, node)
     }
 
     #[inline]
     fn own_of(&self, edges: EdgeCounts<'_, C>, node: usize) -> Own<C> {
-        let label = self.labels[self.refined.frame[node].index()];
-        let kind = FrameKind::ALL[(label & ((1 << KIND_BITS) - 1)) as usize];
+        let (_, kind) = Frame::of_row_key(self.keys[self.refined.frame[node].index()]);
         self.added.samples.own(self.refined, node, edges.of(node, kind))
     }
 
     #[inline]
     fn of_function(&mut self, frame: FrameRef, node: usize) -> &mut Entry<C> {
         self.mark(node);
-        let label = self.labels[frame.index()];
-        let entry = &mut self.entries[(label >> KIND_BITS) as usize];
-        entry.kinds |= 1 << (label & ((1 << KIND_BITS) - 1));
+        let (function, kind) = Frame::of_row_key(self.keys[frame.index()]);
+        let entry = &mut self.entries[function.index()];
+        entry.kinds |= 1 << kind as u16;
         entry
     }
 
@@ -261,13 +241,15 @@ impl<'r, C: Count> Tally<'r, C> {
     }
 }
 
-/// The rows of what was found, of the tallies of all metrics. `has_children` says whether one of
-/// the nodes has another above it.
+/// Makes the rows of the tallies of all metrics. Their `has_children` says whether a node of the
+/// function has another node above it.
 fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, Row) {
     let columns = refined.weight_columns();
     let frames = frames_of_one_address(refined);
     let row = |(place, entry): (usize, &Entry<C>)| {
-        let kind = KINDS.into_iter().find(|kind| entry.kinds & 1 << *kind as u32 != 0);
+        // A function that was both called and inlined is shown as called.
+        let kinds = FrameKind::ALL.into_iter().filter(|kind| entry.kinds & 1 << *kind as u16 != 0);
+        let kind = kinds.min_by_key(|kind| kind.definition().precedence);
         let of =
             |column: &WeightColumn| tallies[column.metric.index()].of_nodes(&column.nodes, place);
         let sums: Vec<_> = columns.iter().map(of).collect();

@@ -1,8 +1,8 @@
 //! A tree of rows, made as it is opened.
 //!
-//! Top-down and callers are the same thing looked at in two directions: a row stands for a set of
-//! *members*, and opening it asks the [`Direction`] for the members one step further, which are
-//! then grouped by function and kind of frame. Work and memory are those of what was opened.
+//! Top-down and callers are one mechanism in two directions. A row stands for a set of *members*.
+//! Opening it asks the [`Direction`] for the members one step further, and groups these by function
+//! and kind of frame. Work and memory are in proportion to the rows that were opened.
 //!
 //! Invariants: the row ids of one tree never change, unless its rows are
 //! [forgotten](RowTree::visit), and a row's parent has a smaller id; the
@@ -34,8 +34,8 @@ impl RowId {
     }
 }
 
-/// Where, among the members of a row, those end that are at or below one before: of all, and of
-/// those that were called. 0 before the first one.
+/// Where the last outermost member ends, so that members before that point lie below it: of all
+/// members, and of those that were called. 0 before the first member.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Until {
     pub(super) any: u32,
@@ -44,17 +44,17 @@ pub struct Until {
 
 /// Which way the rows of a tree lead: to callees or to callers.
 pub trait Direction {
-    /// What a row is a set of.
+    /// The members of rows.
     type Member: Copy + core::fmt::Debug;
 
-    /// Whether a row keeps its members once it was opened. Where not, the members that there are at
-    /// a time are no more than the nodes, however deep rows are opened.
+    /// Whether a row keeps its members after it was opened. If not, there are never more members than
+    /// nodes, however deep rows are opened.
     const KEEPS_MEMBERS: bool;
 
     /// Whether a member of a row may be below another one.
     const IS_NESTED: bool;
 
-    /// Appends the members one step further than the row's own: those of its children together.
+    /// Appends the members one step further than the row's own: those of all its children.
     fn step(
         &self,
         refined: &Refined,
@@ -65,12 +65,12 @@ pub trait Direction {
     /// The frame that names the row this member belongs to.
     fn frame(&self, refined: &Refined, member: Self::Member) -> FrameRef;
 
-    /// The node whose cost this member adds to its row. Its inclusive cost does not count if it is
-    /// below another member of the row, which has it already. `until` is 0 for the first member of
-    /// a row, and what the member before left there for each further one.
+    /// The node whose cost this member adds to its row. Its inclusive cost does not count again if it
+    /// is below another member of the row. `until` is carried from each member of a row to the next,
+    /// from 0.
     fn addend(&self, refined: &Refined, member: Self::Member, until: &mut Until) -> Addend;
 
-    /// Whether this member has anything one step further.
+    /// Whether there is a member one step further than this one.
     fn leads_on(&self, refined: &Refined, member: Self::Member) -> bool;
 }
 
@@ -100,34 +100,34 @@ struct Entry {
 
 /// A tree of rows, made as it is opened.
 ///
-/// The profile is not borrowed, so that a tree can be kept beside what it was made from; every
-/// method that needs it takes the [`Refined`] that the tree was made from.
+/// It borrows no profile, so that it can be kept beside one: methods take the [`Refined`] that the
+/// tree was made from.
 #[derive(Clone, Debug)]
 pub struct RowTree<D: Direction> {
     pub(super) direction: D,
     entries: Vec<Entry>,
     members: Vec<D::Member>,
-    /// How many members there are of rows; the others are of rows that have no more use for them.
+    /// How many of the members belong to rows that still need them.
     live: usize,
-    /// How many there were in all.
+    /// How many members were ever made.
     made: usize,
-    /// How many rows, the first ones, may be closed and opened again.
+    /// How many rows, counted from the first, can be closed and opened again.
     reopened: usize,
     order: Vec<RowId>,
     sort: Sort,
-    /// Of the first children of the root: how many are ordered together, and whether the other way
-    /// round. The others are one section more.
+    /// Sections of the root's children that are ordered apart: the length of each, and whether its
+    /// order is reversed. The children after them are one more section.
     sections: Vec<(usize, bool)>,
     /// For each (function, kind), one more than its position among the children being made;
     /// 0 outside of `open`. A table by number instead of a map: grouping is one load per member.
     position: Vec<u32>,
-    /// What rows have weights of.
+    /// The weight columns of rows.
     columns: Vec<WeightColumn>,
     /// Makes the strips of rows, where they are wanted.
     strips: Option<SharedStrips>,
 }
 
-/// Frame kinds, for numbering pairs of function and kind.
+/// Kinds of frames.
 const KINDS: usize = FrameKind::ALL.len();
 
 /// The number of a pair of function and kind, by which nodes are grouped.
@@ -189,19 +189,19 @@ impl<D: Direction> RowTree<D> {
         self.adopt(refined, RowId::ROOT, first..number(self.entries.len()));
     }
 
-    /// Orders the first children of the root, so many together and perhaps the other way round,
-    /// apart from those that follow.
+    /// Divides the root's children into sections, which are ordered apart: the length of each, and
+    /// whether its order is reversed.
     pub(super) fn set_sections(&mut self, sections: Vec<(usize, bool)>) {
         self.sections = sections;
     }
 
-    /// Has the strips of rows made: of those that are opened, or, where rows keep what they are
-    /// made of, by [`fill_strip`](Self::fill_strip).
+    /// Makes strips of rows from now on: when a row is opened, or, if rows keep their members, by
+    /// [`fill_strip`](Self::fill_strip).
     pub fn set_strips(&mut self, strips: Option<SharedStrips>) {
         self.strips = strips;
     }
 
-    /// Makes the strip of a row, if it has none and strips are wanted. Costs its members.
+    /// Makes the strip of a row, if it has none and strips are wanted. O(members of the row).
     pub fn fill_strip(&mut self, refined: &Refined, id: RowId) {
         let (Some(strips), entry) = (&self.strips, &self.entries[id.index()]) else { return };
         if entry.row.strip.is_some() || entry.members.is_empty() || id == RowId::ROOT {
@@ -233,7 +233,7 @@ impl<D: Direction> RowTree<D> {
         self.entries[id.index()].depth
     }
 
-    /// How many nodes the rows that were made stand for, each as often as it was met.
+    /// How many members were ever made.
     #[must_use]
     pub fn made(&self) -> usize {
         self.made
@@ -257,9 +257,8 @@ impl<D: Direction> RowTree<D> {
         self.sort = sort;
     }
 
-    /// The children of a row in the order of [`RowTree::sort`] for the metric that is looked at,
-    /// made now if they were not yet.
-    /// Costs O(children of its members) the first time.
+    /// The children of a row in the order of [`RowTree::sort`] for the metric that is looked at. They
+    /// are made when this is called first, in O(children of the row's members).
     pub fn children(&mut self, refined: &Refined, id: RowId) -> &[RowId] {
         if self.entries[id.index()].children.is_none() {
             self.open(refined, id);
@@ -291,9 +290,9 @@ impl<D: Direction> RowTree<D> {
         self.members.len()
     }
 
-    /// Calls `visit` for every row and its level, from 0, down to so many levels, in the order in
-    /// which they would be shown if all were open. What is below a row is forgotten after it, so
-    /// that memory is that of one path with the siblings on it. The tree is closed afterwards.
+    /// Calls `visit` for every row of the first levels and its level, from 0, in the order of an
+    /// entirely open tree. The rows below a row are forgotten after it, so that memory is that of one
+    /// path and the siblings on it. The tree is closed afterwards.
     ///
     /// # Errors
     /// The first one of `visit`, which ends it.
@@ -303,7 +302,7 @@ impl<D: Direction> RowTree<D> {
         levels: u32,
         mut visit: impl FnMut(&Row, u32) -> Result<(), E>,
     ) -> Result<(), E> {
-        /// What is to be done next: a row, or to forget what was made for one.
+        /// A next step: to visit a row, or to forget the rows below one.
         enum Next {
             Row(RowId),
             Forget(RowId, [usize; 2]),
@@ -405,7 +404,7 @@ impl<D: Direction> RowTree<D> {
         }
         self.adopt(refined, id, number(first)..number(self.entries.len()));
         if !D::KEEPS_MEMBERS {
-            // They are gone when the row is opened.
+            // The row's members are dropped when it is opened.
             (first..self.entries.len())
                 .for_each(|row| self.fill_strip(refined, RowId(number(row))));
         }
@@ -416,7 +415,7 @@ impl<D: Direction> RowTree<D> {
         self.compact();
     }
 
-    /// Adds up what members weigh, each in one of the rows from the first on.
+    /// Adds the weights of members to their rows, which are those from `first` on.
     fn weigh<C: Count>(
         &mut self,
         refined: &Refined,
@@ -461,10 +460,10 @@ impl<D: Direction> RowTree<D> {
         }
     }
 
-    /// Drops the members that no row has any more, where they are most of all.
+    /// Drops the members that no row needs, if they are more than half.
     fn compact(&mut self) {
         const FEW: usize = 1 << 12;
-        // Looking at all rows pays, too.
+        // Then the pass over all rows pays off.
         if self.members.len() <= 2 * self.live + self.entries.len() + FEW {
             return;
         }

@@ -6,7 +6,7 @@ use csprof::profile::{Profile, from_outline};
 use csprof::tui::keymap::{Keymap, bindings, modes};
 use csprof::tui::message::Message;
 use csprof::tui::mode::{PROMPT, TOO_SMALL};
-use csprof::views::columns::{Id, NAMES};
+use csprof::views::columns::{DEFINITIONS, Id};
 use insta::assert_snapshot;
 
 use super::{Viewer, screen, solver};
@@ -189,7 +189,8 @@ fn columns_that_were_chosen_stand_in_their_order_and_fit() {
     let profile = solver();
     let heading = |size: &str, names: &[&str]| {
         let mut viewer = Viewer::new(&profile, size);
-        let id = |name: &&str| NAMES.iter().find(|(known, _)| known == name).unwrap().1;
+        let named = |name: &str| DEFINITIONS.iter().find(|column| column.name == Some(name));
+        let id = |name: &&str| named(name).unwrap().id;
         viewer.model.named_columns = names.iter().map(id).collect();
         let screen = viewer.screen();
         let numbers = screen.lines().nth(2).unwrap().rsplit('┬').next().unwrap().to_owned();

@@ -41,8 +41,8 @@ impl Value {
     #[must_use]
     pub fn with(self, operation: Operation, other: Self) -> Option<Self> {
         let (a, b) = (self, other);
-        let each = |of: fn(f64, f64) -> f64| {
-            [of(a.low, b.low), of(a.low, b.high), of(a.high, b.low), of(a.high, b.high)]
+        let each = |apply: fn(f64, f64) -> f64| {
+            [apply(a.low, b.low), apply(a.low, b.high), apply(a.high, b.low), apply(a.high, b.high)]
         };
         Self::around(match operation {
             Operation::Add => each(|a, b| a + b),

@@ -24,8 +24,8 @@ pub(in crate::profile) fn together(runs: &[MergedRun]) -> RunInfo {
         let commands: Vec<&[Vec<u8>]> = commands.filter(|&command| known.insert(command)).collect();
         commands.join(&b";".to_vec())
     };
-    let all = |of: fn(&RunInfo) -> &str| {
-        let mut texts: Vec<&str> = infos().map(of).filter(|text| !text.is_empty()).collect();
+    let joined = |field: fn(&RunInfo) -> &str| {
+        let mut texts: Vec<&str> = infos().map(field).filter(|text| !text.is_empty()).collect();
         texts.sort_unstable();
         texts.dedup();
         texts.join(", ")
@@ -38,9 +38,9 @@ pub(in crate::profile) fn together(runs: &[MergedRun]) -> RunInfo {
         } else {
             Vec::new()
         },
-        host: all(|info| &info.host),
-        cpu: all(|info| &info.cpu),
-        kernel: all(|info| &info.kernel),
+        host: joined(|info| &info.host),
+        cpu: joined(|info| &info.cpu),
+        kernel: joined(|info| &info.kernel),
         start_unix_ns: infos().map(|info| info.start_unix_ns).min().unwrap_or(0),
         duration_ns: elapsed(infos()),
         cpu_ns: match cpu_known {
@@ -51,7 +51,7 @@ pub(in crate::profile) fn together(runs: &[MergedRun]) -> RunInfo {
             true => first.exit,
             false => Exit::Unknown,
         },
-        csprof_version: all(|info| &info.csprof_version),
+        csprof_version: joined(|info| &info.csprof_version),
         trampoline: infos().any(|info| info.trampoline),
         warnings: infos().flat_map(|info| info.warnings.iter().cloned()).collect(),
     }

@@ -27,9 +27,9 @@ impl SourcesOfParts {
     ) {
         for file in part {
             let path = strings[file.path.index()];
-            let of: BTreeSet<ModuleId> =
+            let moved: BTreeSet<ModuleId> =
                 file.modules.iter().map(|module| modules[module.index()]).collect();
-            let file = SourceFile { path, modules: of.into_iter().collect(), ..file.clone() };
+            let file = SourceFile { path, modules: moved.into_iter().collect(), ..file.clone() };
             match self.files.get_mut(&(path, file.digest, file.lines)) {
                 Some(known) => known.join(&file),
                 None => drop(self.files.insert((path, file.digest, file.lines), file)),

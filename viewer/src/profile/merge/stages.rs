@@ -31,7 +31,7 @@ impl CommonStages {
     pub fn left_out(&self) -> Vec<String> {
         let common = self.common().len();
         let mut known: Vec<&String> = Vec::new();
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         for stage in self.parts.iter().flat_map(|(_, stages)| &stages[common..]) {
             if known.contains(&stage) {
                 continue;
@@ -45,8 +45,8 @@ impl CommonStages {
                 }
                 (None, _) => "not all were saved with the same stages before it".to_owned(),
             };
-            said.push(format!("the stage `{}` is left out: {cause}", printable(stage)));
+            messages.push(format!("the stage `{}` is left out: {cause}", printable(stage)));
         }
-        said
+        messages
     }
 }

@@ -55,7 +55,10 @@ impl BareNames {
             begin = if is_whole || found.begin == 0 { number(found.begin) } else { UNKNOWN };
             self.end_form();
             self.add_without_versions(first, found.is_called);
-            if self.components[first..].iter().any(|&of| self.slice(of).starts_with("basic_")) {
+            if self.components[first..]
+                .iter()
+                .any(|&component| self.slice(component).starts_with("basic_"))
+            {
                 let outside = without_versions(name, found.is_called);
                 if let Some(name) = with_aliases(outside.as_deref().unwrap_or(name)) {
                     scan(of_type(&name), self);

@@ -205,10 +205,10 @@ fn is_for_processors(word: &str) -> bool {
     // Clang writes `arch_x86-64-v3`, gcc `arch_x86_64_v3`.
     let is_lower = word.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
     let has_number = |word: &str| {
-        let rest = ["avx", "sse"].iter().find_map(|of| word.strip_prefix(of));
+        let rest = ["avx", "sse"].iter().find_map(|prefix| word.strip_prefix(prefix));
         rest.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
     };
-    let is_set = |of: &str| INSTRUCTIONS.contains(&of) || has_number(of);
+    let is_set = |set: &str| INSTRUCTIONS.contains(&set) || has_number(set);
     CHOICES.contains(&word)
         || is_lower && (word.starts_with("arch_") || has_number(word))
         // One for `target("bmi,bmi2")`.

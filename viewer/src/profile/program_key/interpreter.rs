@@ -341,7 +341,11 @@ impl Interpreter {
                 _ if self.flags.contains(letter) => continue,
                 _ if self.rest.contains(letter) => return Some((takes, None)),
                 _ if self.some.iter().any(|(of, _)| *of == letter) => {
-                    let own = self.some.iter().find(|(of, _)| *of == letter).map(|of| of.1);
+                    let own = self
+                        .some
+                        .iter()
+                        .find(|(option, _)| *option == letter)
+                        .map(|option| option.1);
                     let own = own.unwrap_or_default();
                     letters = behind.trim_start_matches(|c| own.contains(c)).chars();
                     continue;

@@ -166,7 +166,9 @@ impl<C: Count> CostsOf<C> {
         let minus = |rest: (u64, u64), part: (u64, u64)| (rest.0 - part.0, rest.1 - part.1);
         match metric.index().checked_sub(1) {
             Some(further) => self.further[further].at(node),
-            None => self.further.iter().map(|of| of.at(node)).fold(self.all.at(node), minus),
+            None => {
+                self.further.iter().map(|samples| samples.at(node)).fold(self.all.at(node), minus)
+            }
         }
     }
 
@@ -186,7 +188,7 @@ impl<C: Count> CostsOf<C> {
     pub(crate) fn bytes(&self) -> [usize; 2] {
         let Recorded { low, high, inclusive, .. } = &self.recorded;
         let mut columns = vec![low, high, inclusive];
-        columns.extend(self.samples().flat_map(|of| [&of.exclusive, &of.inclusive]));
+        columns.extend(self.samples().flat_map(|samples| [&samples.exclusive, &samples.inclusive]));
         let mut sums = [0, 0];
         for (place, column) in columns.iter().enumerate() {
             if !columns[..place].iter().any(|other| column.is(other)) {

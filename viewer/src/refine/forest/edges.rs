@@ -43,7 +43,6 @@ use rustc_hash::FxHashMap;
 use super::children::node_number;
 use super::costs::{CostsOf, in_width};
 use super::families::Families;
-use super::procedures::is_called;
 use super::recorded::{Bounds, EdgeCounts, Effect, less};
 use super::refined::Refined;
 use crate::profile::{Count, Frame, FrameKind};
@@ -98,8 +97,7 @@ impl<C: Count> Bounds<C> {
         let is_whole = recorded.effect == Effect::None;
         let (parent, now) = (&refined.parent[..], &costs.all.inclusive[..]);
         let count = parent.len();
-        let label = |frame: &Frame| frame.function.0 << 3 | frame.kind as u32;
-        let labels: Vec<u32> = refined.frames.iter().map(label).collect();
+        let rows: Vec<u32> = refined.frames.iter().map(Frame::row_key).collect();
         let kinds: Vec<FrameKind> = refined.frames.iter().map(|frame| frame.kind).collect();
         let frame = |node: usize| refined.frame[node].index();
 
@@ -126,8 +124,7 @@ impl<C: Count> Bounds<C> {
             }
             let base = loaded;
             loaded += 1;
-            let is_counted = !matches!(kind, FrameKind::Root) && is_called(kind);
-            if now[node] == C::default() || !is_counted {
+            if now[node] == C::default() || !kind.is_called() {
                 continue;
             }
             let family = families.first[base];
@@ -152,13 +149,13 @@ impl<C: Count> Bounds<C> {
                 false => (edges, now[node].max(edges)),
             };
             (low[node], high[node]) = (certain, most);
-            let key = (family, parent[node], labels[frame(node)]);
+            let key = (family, parent[node], rows[frame(node)]);
             let known = &mut first[family as usize];
             if *known == 0 {
                 *known = node_number(node);
             }
             let of_known = *known as usize;
-            let is_of_known = (parent[of_known], labels[frame(of_known)]) == (key.1, key.2);
+            let is_of_known = (parent[of_known], rows[frame(of_known)]) == (key.1, key.2);
             let first = match is_of_known {
                 true => of_known,
                 false => *others.entry(key).or_insert(node_number(node)) as usize,

@@ -1,28 +1,29 @@
-//! Families: the nodes of a profile that one activation may have.
+//! Families: sets of nodes that samples of one activation may lie on. They have one caller, and
+//! functions of one procedure.
 
 use std::collections::HashMap;
 
 use super::bits::Bits;
 use super::children::node_number;
 use super::lists::Lists;
-use super::procedures::{Procedures, is_called};
+use super::procedures::Procedures;
 use crate::profile::{Count, FrameKind, Profile};
 
 /// The families of a profile's nodes.
 #[derive(Debug)]
 pub(crate) struct Families<C> {
-    /// For each node the first one of its family; 0 for those that do not return.
+    /// For each node, the first node of its family; 0 if it has no edges.
     pub(crate) first: Vec<u32>,
-    /// For these, how many returns the family recorded.
+    /// At the first node of a family, its recorded edges.
     pub(crate) edges: Vec<C>,
-    /// Nodes whose path has an outer part that is not known.
+    /// Nodes whose outer callers are not known.
     pub(crate) partial: Bits,
-    /// Nodes of functions of which returns were counted in a later epoch of the thread.
+    /// Nodes of procedures with edges in a later epoch of the thread.
     pub(crate) goes_on: Bits,
 }
 
 impl<C: Count> Families<C> {
-    /// Finds them, with these edges. O(nodes).
+    /// Finds the families, with the recorded edges of each node. O(nodes).
     pub(crate) fn find(profile: &Profile, procedures: &Procedures, recorded: &[C]) -> Self {
         let nodes = &profile.nodes;
         let count = nodes.len();
@@ -39,17 +40,17 @@ impl<C: Count> Families<C> {
         for node in 1..count {
             let (number, above) = (node_number(node), nodes.parent[node]);
             while begins.next_if(|&begin| begin <= number).is_some() {
-                // The outermost frames of another thread, or of another epoch.
+                // Another thread or epoch begins.
                 lists.begin_again();
             }
-            // What left by a tail call is no caller of its own: the call that an activation returns
-            // to is that of the frame above.
+            // An activation does not return to a function that left by a tail call, but to the frame
+            // above that.
             let mut caller = above as usize;
             while kinds[frame(caller)] == FrameKind::Tail {
                 caller = nodes.parent[caller] as usize;
             }
             let caller = node_number(caller);
-            let family = lists.add(number, caller, is_called(kinds[frame(node)]));
+            let family = lists.add(number, caller, kinds[frame(node)].is_called());
             let is_partial = kinds[frame(node)] == FrameKind::Partial;
             partial.insert_if(node, is_partial || partial.contains(above as usize));
             first[node] = family;
@@ -72,7 +73,7 @@ impl<C: Count> Families<C> {
                 profile.info.epochs.get(epoch).map_or(0, |epoch| epoch.number)
             };
             streams.sort_by_key(epoch);
-            // Procedures of which returns were counted later.
+            // Procedures with edges in later epochs.
             let mut later = Bits::none(profile.functions.len());
             for stream in streams.into_iter().rev() {
                 let nodes = profile.streams[stream].nodes.clone();

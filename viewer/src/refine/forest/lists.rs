@@ -1,5 +1,5 @@
-//! Rows while they are being found, one pass over the nodes: which of the nodes below one row
-//! belong together.
+//! Groups nodes into rows, in one pass over the nodes: the nodes below one row that have the same
+//! key are a row.
 
 use rustc_hash::FxHashMap;
 
@@ -8,19 +8,20 @@ use crate::profile::FrameRef;
 /// The rows below each row, while they are being found.
 pub(crate) struct Lists<'r> {
     frame: &'r [FrameRef],
-    /// For each frame a number for what its nodes have in common.
+    /// The key of each frame: nodes below one row are a row if their frames have the same key.
     keys: Vec<u32>,
-    /// For each node; used are those of the first nodes of rows.
+    /// A list for each node; only those of the first nodes of rows are used.
     all: Vec<List>,
-    /// Rows below rows that have many, by these and by key; but not those below the root.
+    /// The rows below rows with more than [`FEW`] of them, by parent and key; without the root's.
     of_many: FxHashMap<(u32, u32), u32>,
-    /// Rows below the root by key, if they are many.
+    /// The rows below the root by key, if there are more than [`FEW`].
     of_root: FxHashMap<u32, u32>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct List {
-    /// For the key of each row below one of 63 bits; all and [`MANY`] if the rows are in `of_many`.
+    /// A filter: the key of each row below sets one of 63 bits. All bits are set, with [`MANY`], if
+    /// the rows are in a map.
     seen: u64,
     /// The last row in the list; 0 if there is none.
     last: u32,
@@ -28,24 +29,24 @@ struct List {
     before: u32,
 }
 
-/// Rows that a list has at most: more are faster looked up than gone through.
+/// The longest list: more rows are faster to look up in a map.
 const FEW: usize = 32;
 
-/// The bit of no key: the list is no longer kept.
+/// Set by no key: the rows are in a map, not in the list.
 const MANY: u64 = 1 << 63;
 
 impl<'r> Lists<'r> {
-    /// The list of the root of everything, for nodes with these frames; the nodes of a row have
-    /// frames of one of `keys`, which are less than 2^32 - 1.
+    /// Begins with the root of everything. `frame` has the frame of each node, `keys` the key of each
+    /// frame, less than 2^32 - 1.
     pub(crate) fn new(frame: &'r [FrameRef], keys: Vec<u32>) -> Self {
         let mut all = Vec::with_capacity(frame.len());
         all.push(List::default());
         Self { frame, keys, all, of_many: FxHashMap::default(), of_root: FxHashMap::default() }
     }
 
-    /// Rows that are below the root from now on are others than those before.
+    /// From now on, nodes below the root begin new rows.
     pub(crate) fn begin_again(&mut self) {
-        // A new map: to clear one takes as long as it ever was large.
+        // Clearing the map would take time in proportion to its capacity.
         self.of_root = FxHashMap::default();
         self.all[0] = List::default();
     }
@@ -54,8 +55,8 @@ impl<'r> Lists<'r> {
         self.keys[self.frame[node as usize].index()]
     }
 
-    /// Adds the next node, below a row. Returns the row that it belongs to: one that is in the
-    /// list, or a new one, which it begins; 0 if it is not shown. Nobody can guess which are: so
+    /// Adds the next node, below a row. Returns the row that it belongs to: a known one, or a new one
+    /// that begins with it; 0 if it is not shown. A processor cannot predict whether it is shown, so
     /// there is no branch on it.
     pub(crate) fn add(&mut self, node: u32, above: u32, is_shown: bool) -> u32 {
         let key = self.key(node);
@@ -74,8 +75,7 @@ impl<'r> Lists<'r> {
         row
     }
 
-    /// The row of this key below a row, if there is one, or if there are many: then a node that
-    /// begins one is noted.
+    /// The row of this key below a row. If the rows are in a map, `node` begins a row of a new key.
     #[inline(never)]
     fn known(&mut self, above: u32, key: u32, node: u32) -> Option<u32> {
         let List { seen, last, .. } = self.all[above as usize];
@@ -102,7 +102,7 @@ impl<'r> Lists<'r> {
         Some(self.of_many(above, key, node))
     }
 
-    /// The row of this key below a row that has many; a node that begins one is noted.
+    /// The same of a row whose rows are in a map.
     fn of_many(&mut self, above: u32, key: u32, node: u32) -> u32 {
         match above {
             0 => *self.of_root.entry(key).or_insert(node),
@@ -115,8 +115,8 @@ impl<'r> Lists<'r> {
 mod tests {
     use super::*;
 
-    /// What is below the root may begin again as often as there are threads and epochs: then
-    /// nothing is gone through, however many rows there were, below the root or elsewhere.
+    /// Each thread and epoch begins again below the root. That must not take time in proportion to
+    /// the rows before.
     #[test]
     fn the_root_begins_again_in_no_time() {
         let rows = 1000;

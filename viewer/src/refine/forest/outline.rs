@@ -7,7 +7,7 @@ use csprof_format::profile::Metric;
 
 use super::children::node_number;
 use super::refined::Refined;
-use crate::profile::{FrameKind, FunctionRef, MetricRef, quoted};
+use crate::profile::{FrameKind, FunctionRef, MetricRef, quoted, write_kind};
 
 /// Writes the nodes that are shown, as [`crate::profile::from_outline`] notes them: exclusive
 /// samples, whichever metric is looked at, and edge counts, `e=4..9` where these are bounds.
@@ -79,7 +79,7 @@ fn write_row(refined: &Refined, depth: usize, nodes: &[usize], out: &mut String)
     let edges = nodes.iter().filter_map(|&node| refined.edges(node_number(node)));
     let (low, high) = edges.fold((0, 0), |(low, high), (a, b)| (low + a, high + b));
     match frame.kind {
-        FrameKind::Root | FrameKind::Context => {}
+        kind if !kind.is_in_paths() => {}
         _ if low != high => {
             let _ = write!(out, " e={low}..{high}");
         }
@@ -88,14 +88,6 @@ fn write_row(refined: &Refined, depth: usize, nodes: &[usize], out: &mut String)
         }
         _ => {}
     }
-    match frame.kind {
-        FrameKind::Call | FrameKind::Root | FrameKind::Context => {}
-        FrameKind::Inline => out.push_str(" inline"),
-        FrameKind::Tail => out.push_str(" tail"),
-        FrameKind::Loop => out.push_str(" loop"),
-        FrameKind::Unknown => out.push_str(" unknown"),
-        FrameKind::Wait => out.push_str(" wait"),
-        FrameKind::Partial => out.push_str(" partial"),
-    }
+    write_kind(frame.kind, out);
     out.push('\n');
 }

@@ -1,4 +1,4 @@
-//! Which functions are one procedure, whose activations go from one to the other without a call.
+//! Procedures: functions of the profile between which one activation can move without a call.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,31 +9,24 @@ use super::children::node_number;
 use super::workspace::Table;
 use crate::profile::{Frame, FrameKind, Function, Profile, ShownName};
 
-/// Whether frames of this kind are called and return.
-pub(crate) fn is_called(kind: FrameKind) -> bool {
-    matches!(kind, FrameKind::Call | FrameKind::Unknown)
-}
-
-/// Which functions of a profile are parts of one procedure, whose activations go from one to the
-/// other without a call.
+/// The procedure of each function of a profile.
 ///
-/// Nearly always a function is a procedure. But code without a name is a function for each address,
-/// or for each entry in the call frame information, of which a function that is split has two; so
-/// all such code of a load module may be one procedure. And `f.cold` is the part of `f` that is
-/// split off, in files whose debugging information does not say so. A function that another one
-/// jumps to at its end is a procedure of its own: the first activation ends there, and does not
-/// return.
+/// Nearly always a function is a procedure. There are two exceptions. Code without a name is a
+/// function for each address, or for each entry in the call frame information, of which a split
+/// function has two; so all such code of a load module counts as one procedure. And `f.cold` is a
+/// part of `f`, where debugging information does not say so. The target of a tail call is a
+/// procedure of its own: the caller's activation ends there, without a return.
 #[derive(Debug)]
 pub(crate) struct Procedures {
-    /// For each function of the profile the first one of its procedure.
+    /// For each function of the profile, the first function of its procedure.
     first: Vec<u32>,
-    /// For the first one of a procedure, whether others are of it, too.
+    /// For the first function of a procedure, whether the procedure has other functions.
     is_shared: Vec<bool>,
-    /// Whether each is one.
+    /// Whether each function is a procedure.
     are_functions: bool,
-    /// Whether all paths are whole.
+    /// Whether no path lacks its outer callers.
     pub(crate) is_whole: bool,
-    /// Whether both is so: then every node counts what its kind says.
+    /// `are_functions` and `is_whole`: the kind of a node's frame decides alone whether it counts.
     pub(crate) is_plain: bool,
 }
 
@@ -49,7 +42,7 @@ impl Procedures {
         let cold = Finder::new(".cold");
         let is_cold = |function: &Function| cold.find(function.name.as_bytes()).is_some();
         if profile.functions.iter().any(is_cold) {
-            // Those that are shown by another name than that of the symbol.
+            // Functions whose shown name is not that of their symbol.
             let mut shown = HashMap::new();
             for function in profile.functions.iter().filter(|f| f.name.ends_with(']')) {
                 let name = ShownName::of(&function.name);
@@ -86,14 +79,14 @@ impl Procedures {
         self.are_functions
     }
 
-    /// Whether several functions are of the procedure of a node of the profile: it has rows that
-    /// epochs may part.
+    /// Whether the procedure of a node of the profile has several functions, so that it may have
+    /// several rows below one caller.
     pub(crate) fn is_shared(&self, profile: &Profile, node: usize) -> bool {
         let frame = profile.nodes.frame[node].index();
         self.is_shared[self.number(&profile.frames[frame]) as usize]
     }
 
-    /// A number for the procedure of a frame, the same for all its frames.
+    /// The number of a frame's procedure.
     pub(crate) fn number(&self, frame: &Frame) -> u32 {
         let function = frame.function.0;
         self.first.get(function as usize).copied().unwrap_or(function)
@@ -111,7 +104,7 @@ impl Procedures {
         known.resize_with(functions, || None);
         let mut frames = frames.iter().enumerate();
         frames.any(|(number, frame)| {
-            if !is_called(frame.kind) {
+            if !frame.kind.is_called() {
                 return false;
             }
             let now = becomes(number);
@@ -126,7 +119,7 @@ impl Procedures {
     }
 }
 
-/// The name of the function that a part was split off.
+/// The name of the function that `.cold` was split from.
 fn without_cold(name: &str) -> &str {
     let shown = ShownName::of(name);
     if shown.key() != (name, None) {

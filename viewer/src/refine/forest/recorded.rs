@@ -1,25 +1,24 @@
-//! Edge counts as they were recorded, what stages did to them, and what is known of them now.
+//! Edge counts: as they were recorded, and their bounds after stages took samples out.
 //!
-//! What follows for a row is found in [`edges`](super::edges).
+//! [`edges`](super::edges) finds the bounds.
 
 use super::families::Families;
 use super::lazy::Lazy;
-use super::procedures::{Procedures, is_called};
+use super::procedures::Procedures;
 use crate::profile::{Column, Count, FrameKind};
 
-/// What a stage does to what is known of edges.
+/// How a stage affects edge counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Effect {
-    /// Nothing: what it keeps of an activation's samples is all or none of those below a node, for
-    /// all nodes of a procedure.
+    /// Not at all: of each activation it keeps all samples or none.
     None,
     /// Activations may lose some of their samples.
     TakesOut,
-    /// They may, and those of one line of a function, or of one epoch, before those of another.
+    /// The same, and which samples are taken out depends on the line or on the epoch.
     Parts,
 }
 
-/// What is known of each node as it was before any samples were taken out.
+/// Edge counts and samples of each node before any samples were taken out.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded<C> {
     /// Least edge count; [`Count::MAX`] for nodes that a stage put in.
@@ -28,8 +27,8 @@ pub(crate) struct Recorded<C> {
     pub(crate) high: Column<C>,
     /// Inclusive samples.
     pub(crate) inclusive: Column<C>,
-    /// Whether `low` says which nodes have edges ([`Count::MAX`]: none), and not the kind of their
-    /// frame: in a tree of callers, edges are those of the function that the path begins with.
+    /// Whether `low` decides which nodes have edges ([`Count::MAX`]: none), instead of the kind of
+    /// the frame: so in a tree of callers, where edges are those of the function at the root.
     pub(crate) marked: bool,
     /// The greatest effect of the stages since then.
     pub(crate) effect: Effect,
@@ -101,14 +100,13 @@ impl<C: Count> Recorded<C> {
     }
 }
 
-/// What is known of edge counts now, where that does not follow node by node from what was
-/// recorded.
+/// Bounds of edge counts that cannot be computed from the recorded count of each node alone.
 #[derive(Debug)]
 pub(crate) struct Bounds<C> {
     /// Least counts; [`Count::MAX`] for nodes that have none.
     pub(crate) low: Vec<C>,
-    /// Greatest counts; 0 for nodes that have none, but what they could be where that is for an
-    /// outer part of the path that is not known.
+    /// Greatest counts; 0 for nodes that have none. A node whose outer callers are not known may have
+    /// a greatest count and no least one.
     pub(crate) high: Vec<C>,
 }
 
@@ -124,12 +122,12 @@ impl<C> Bounds<C> {
 pub(crate) struct EdgeCounts<'c, C> {
     low: &'c [C],
     high: &'c [C],
-    /// Samples when they were recorded, if they are to be followed node by node.
+    /// Samples when the counts were recorded, if bounds follow from the node alone.
     before: Option<&'c [C]>,
     now: &'c [C],
     marked: bool,
     is_part: bool,
-    /// Whether nodes whose path has an outer part that is not known have counts.
+    /// Whether nodes whose outer callers are not known have counts.
     has_partial: bool,
     /// Whether nodes below one another may count the same returns, as in a tree of callers.
     pub(crate) is_of_callers: bool,
@@ -167,34 +165,34 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
         }
     }
 
-    /// The counts for rows that may have some nodes of a procedure below one parent, and not
-    /// others: what is certain of each node alone.
+    /// The counts for rows that may lack some of a procedure's nodes below one parent: the bounds
+    /// that hold for each node alone.
     pub(crate) fn of_part(self) -> Self {
         Self { is_part: true, ..self.with_partial() }
     }
 
-    /// The counts for rows that may have some nodes of an activation whose path has an outer part
-    /// that is not known, and none of the others.
+    /// The counts for rows that may lack some nodes of an activation whose outer callers are not
+    /// known.
     pub(crate) fn with_partial(self) -> Self {
         Self { has_partial: !self.is_of_callers, ..self }
     }
 
-    /// The count of a node whose frame is of this kind, in the greatest width.
+    /// As [`of`](Self::of), in 64 bits.
     pub(crate) fn wide(&self, node: usize, kind: FrameKind) -> Option<(u64, u64)> {
         let (low, high) = self.of(node, kind)?;
         Some((low.into(), high.into()))
     }
 
-    /// The count of a node whose frame is of this kind: least and greatest possible. `None` for
-    /// what has none.
+    /// The least and the greatest possible count of a node whose frame is of this kind; `None` if it
+    /// has no edges.
     #[inline]
     pub(crate) fn of(&self, node: usize, kind: FrameKind) -> Option<(C, C)> {
         let (low, high) = (self.low[node], self.high[node]);
         let is_partial = self.has_partial && low == C::MAX && high > C::default();
         let has_edges = match kind {
-            FrameKind::Root | FrameKind::Context => false,
+            kind if !kind.is_in_paths() => false,
             _ if self.marked => low != C::MAX || is_partial,
-            kind => is_called(kind),
+            kind => kind.is_called(),
         };
         let low = if is_partial { C::default() } else { low };
         has_edges.then(|| {
@@ -209,7 +207,7 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
     }
 }
 
-/// What is left when so much is taken away, at least 0.
+/// Saturating subtraction.
 pub(crate) fn less<C: Count>(count: C, by: C) -> C {
     if count > by { count - by } else { C::default() }
 }

@@ -1,7 +1,7 @@
-//! Where the samples are now that have a time, and which times are left.
+//! Where stages moved the samples that have a time.
 //!
-//! The samples of a node move together, whatever a stage does. So it is enough to know of each node
-//! of the profile where its samples are.
+//! A stage moves all samples of a node together. So it is enough to know for each node of the
+//! profile where its samples are.
 
 use std::sync::Arc;
 
@@ -10,9 +10,10 @@ use crate::profile::{Profile, TimedSamples, Window};
 /// Follows the nodes of a profile that have samples with a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timing {
-    /// For each of them the node that its samples are on; [`GONE`] if they were taken out.
+    /// For each node with times, the node that its samples are on now; [`GONE`] if they were taken
+    /// out.
     at: Arc<Vec<u32>>,
-    /// What the stages left of the run.
+    /// The part of the run that stages left.
     window: Window,
 }
 
@@ -24,8 +25,8 @@ impl Timing {
         Self { at: Arc::new(profile.times.nodes().to_vec()), window: Window::default() }
     }
 
-    /// A stage moves all samples of some nodes to others, and takes those of some out: `to` says
-    /// where those of a node are then. O(nodes with times).
+    /// A stage moved samples: `to` has the new node of those of a node, or `None` if they were taken
+    /// out. O(nodes with times).
     pub(crate) fn follow(&mut self, to: impl Fn(u32) -> Option<u32>) {
         if self.at.is_empty() {
             return;
@@ -40,17 +41,17 @@ impl Timing {
         self.at.is_empty()
     }
 
-    /// What is left of the run.
+    /// The part of the run that is left.
     pub(crate) fn window(&self) -> Window {
         self.window
     }
 
-    /// Only this part of the run is left.
+    /// Leaves only this part of what is left.
     pub(crate) fn keep(&mut self, window: Window) {
         self.window = self.window.and(window);
     }
 
-    /// Samples that are shown and have a time: the node that they are on, and they.
+    /// The samples with a time that are shown, each with its node.
     pub(crate) fn shown<'t>(
         &'t self,
         profile: &'t Profile,

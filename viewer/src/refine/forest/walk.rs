@@ -1,4 +1,4 @@
-//! Going down a forest.
+//! Depth-first walks over a forest.
 //!
 //! [`walk`] and [`depth_first`] go over all nodes in depth-first order, which is nearly always the
 //! order of their numbers, and then need no index of children.
@@ -15,10 +15,9 @@ impl Refined {
     }
 }
 
-/// Whether all that is below a node is numbered next to it. With S samples on the nodes before, a
-/// node and those below it have the samples from S to S plus its inclusive ones, if they are
-/// numbered depth first; if not, a node reaches beyond its parent, since these samples are as many
-/// as theirs.
+/// Whether nodes are numbered depth first. Give each node the interval of samples that begins with
+/// the exclusive samples of all nodes before it, and is as long as its inclusive samples: numbered
+/// depth first, a node's interval lies within its parent's.
 pub(crate) fn is_depth_first(refined: &Refined) -> bool {
     in_width!(&refined.costs, costs => {
         let (parent, home) = (&refined.parent[..], &costs.home);
@@ -27,7 +26,7 @@ pub(crate) fn is_depth_first(refined: &Refined) -> bool {
         ends.push(costs.all.inclusive[0]);
         let mut is_within = true;
         for node in 1..parent.len() {
-            // What is not shown ends where it begins, and reaches beyond nothing that is.
+            // The interval of a node that is not shown is empty.
             let end = before + costs.all.inclusive[node];
             let is_shown = end > before;
             is_within &= !is_shown | (end <= ends[parent[node] as usize]);
@@ -39,11 +38,12 @@ pub(crate) fn is_depth_first(refined: &Refined) -> bool {
     })
 }
 
-/// Calls `visit` for the nodes that have samples at or below them, a node before those below it and
-/// these before any other; node 0 is left out.
+/// Calls `visit` in depth-first order for the nodes that have samples at or below them, without
+/// node 0.
 ///
-/// What a node has below it needs no stack then: with S samples on the nodes before, the nodes
-/// below it are those that find at least S and less than S + its inclusive samples before them.
+/// A caller needs no stack to know which nodes are below a node: if the nodes before it have S
+/// exclusive samples, they are the nodes with at least S, and less than S + its inclusive samples,
+/// before them.
 pub(crate) fn depth_first(
     refined: &Refined,
     watch: &Watch<'_>,
@@ -75,17 +75,17 @@ pub(crate) fn depth_first(
     Ok(())
 }
 
-/// What a walk tells of the nodes that have samples at or below them.
+/// Receives the nodes of a walk that have samples at or below them.
 pub(crate) trait Visitor {
-    /// A node is entered; so many nodes are above it, node 0 not counted. Returns what the visitor
-    /// wants to know when the node is left.
+    /// A node is entered, which has `depth` nodes above it, without node 0. The returned number is
+    /// given to [`leave`](Self::leave).
     fn enter(&mut self, node: u32, depth: usize) -> u32;
-    /// All nodes below have been left of the node for which `enter` returned this.
+    /// All nodes below the node for which `enter` returned `entered` have been left.
     fn leave(&mut self, entered: u32);
 }
 
-/// Walks over a forest, node 0 left out. `visitor` makes a fresh one, once or twice: whether the
-/// numbers are in depth-first order is found out on the way.
+/// Walks over a forest, without node 0. `visitor` makes a fresh visitor; it is called again if the
+/// walk meets a node that is not numbered depth first, and begins anew.
 pub(crate) fn walk<V: Visitor>(
     refined: &Refined,
     watch: &Watch<'_>,
@@ -93,7 +93,7 @@ pub(crate) fn walk<V: Visitor>(
 ) -> Result<V, Cancelled> {
     let parent = &refined.parent[..];
     let mut visiting = visitor();
-    // Nodes, and what the visitor said of them.
+    // Nodes, and what the visitor returned for them.
     let mut path: Vec<(u32, u32)> = vec![(0, 0)];
     let mut in_order = true;
     watch.forward(1..parent.len(), |nodes| {

@@ -1,9 +1,8 @@
-//! The columns of weights of a forest: what each of its rows has samples and edges of.
+//! Weight columns: a metric and a range of nodes. Each row has a weight (samples and edges) for each.
 //!
-//! A column is of one metric on a range of nodes, the paths of which are apart from those of all
-//! others: those of the whole forest come first, one for each metric; then those of each *part*,
-//! where there are several; then, where a side of a comparison has several runs, those of each run,
-//! which are part of a side's. One metric of the whole is looked at ([`Refined::metric`]).
+//! First come the columns of the whole forest, one for each metric. A comparison then has one for
+//! each *part* (BASE and OTHER), and, where a side has several runs, one for each run. One metric of
+//! the whole forest is looked at ([`Refined::metric`]).
 
 use std::ops::Range;
 
@@ -20,7 +19,7 @@ pub(crate) struct WeightColumn {
     pub(crate) nodes: Range<u32>,
 }
 
-/// One of the columns of a forest, by its place among them; of a metric, that of the whole.
+/// The number of a weight column. Those of the whole forest have the numbers of their metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeightRef(usize);
 
@@ -54,8 +53,8 @@ impl Refined {
         }
     }
 
-    /// The same where a side of a comparison has several runs: a part for each run, with its first
-    /// process. O(streams × runs).
+    /// The runs of a comparison in which a side has several: the first process and the nodes of each.
+    /// O(streams × runs).
     pub(crate) fn runs(&self) -> Vec<(ProcessId, Range<u32>)> {
         let Some(comparison) = &self.profile.comparison else {
             return vec![(ProcessId::default(), WHOLE)];
@@ -77,14 +76,18 @@ impl Refined {
             *first = WHOLE.start;
         }
         starts.push(WHOLE.end);
-        starts.windows(2).map(|of| of[0]..of[1]).collect()
+        starts.windows(2).map(|pair| pair[0]..pair[1]).collect()
     }
 
     /// The columns of weights. O(streams × runs).
     pub(crate) fn weight_columns(&self) -> Vec<WeightColumn> {
         let parts = self.parts();
         let whole = (parts.len() > 1).then_some(WHOLE);
-        let has_runs = self.profile.comparison.as_ref().is_some_and(|of| of.has_several_runs());
+        let has_runs = self
+            .profile
+            .comparison
+            .as_ref()
+            .is_some_and(|comparison| comparison.has_several_runs());
         let runs = if has_runs { self.runs() } else { Vec::new() };
         let of_part = |nodes: Range<u32>| {
             let column = move |(metric, _)| WeightColumn { metric, nodes: nodes.clone() };

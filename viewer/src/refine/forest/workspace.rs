@@ -1,15 +1,15 @@
-//! What the stages of one profile share: memory, and tables that they add to.
+//! Memory that the stages of one profile reuse, and tables that they add to.
 
 use std::ops::Index;
 use std::sync::Arc;
 
 use crate::profile::{FrameRef, Home, Shared};
 
-/// Memory that the stages of one profile use again and again: with that of its costs what one stage
-/// needs, 16 bytes for each node. It is freed with the last forest made of the profile.
+/// Buffers that the stages of one profile reuse: with those of its costs, the 16 bytes for each node
+/// that one stage needs. They are freed with the last forest of the profile.
 #[derive(Clone, Debug)]
 pub(crate) struct Workspace {
-    /// Parents, and whatever else is a node's number.
+    /// Parents and other numbers of nodes.
     pub(crate) nodes: Home<u32>,
     /// Frames.
     pub(crate) frames: Home<FrameRef>,
@@ -21,8 +21,7 @@ impl Default for Workspace {
     }
 }
 
-/// A table of the profile, frames or functions, and what stages added to it. Numbers of the
-/// profile's entries stay what they are.
+/// A table of the profile (frames, functions) with entries that stages added at its end.
 #[derive(Debug)]
 pub struct Table<T> {
     loaded: Shared<Vec<T>>,
@@ -41,7 +40,7 @@ impl<T> Table<T> {
         Self { loaded: entries.clone(), added: Arc::default() }
     }
 
-    /// A table of which nothing is the profile's.
+    /// A table of new entries alone.
     pub(crate) fn made(entries: Vec<T>) -> Self {
         Self { loaded: Vec::new().into(), added: Arc::new(entries) }
     }

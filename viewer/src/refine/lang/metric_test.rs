@@ -91,7 +91,8 @@ impl Quantity {
     pub fn allows(&self, unit: Unit) -> bool {
         match self {
             Self::Inclusive(Metric::Source(source)) | Self::Exclusive(Metric::Source(source)) => {
-                unit.kind() == UnitKind::Share || unit_of(source).is_none_or(|of| unit.is_of(of))
+                unit.kind() == UnitKind::Share
+                    || unit_of(source).is_none_or(|counted| unit.is_of(counted))
             }
             Self::Inclusive(Metric::Samples) | Self::Exclusive(Metric::Samples) => {
                 matches!(unit.kind(), UnitKind::Number | UnitKind::Share)
@@ -114,7 +115,7 @@ impl Quantity {
 pub(crate) fn is_metric_word(word: &str) -> bool {
     let names = Quantity::ALL.iter().map(|(_, name)| *name);
     let names = names.chain(Sides::NAMED.iter().map(|(_, name)| *name));
-    !word.is_empty() && names.flat_map(|name| name.split([' ', '(', ')'])).any(|of| of == word)
+    !word.is_empty() && names.flat_map(|name| name.split([' ', '(', ')'])).any(|part| part == word)
 }
 
 /// Which samples are counted, and in what.

@@ -41,7 +41,7 @@ impl Sets {
                 (Some(name), Ok(refinement)) => {
                     stages += refinement.stages.len();
                     self.broken_refinements.remove(&name);
-                    if let Some(before) = self.refinements.iter().find(|of| of.name == name) {
+                    if let Some(before) = self.refinements.iter().find(|saved| saved.name == name) {
                         let cause = format!("replaces {}", before.place);
                         let (place, name) = (place.clone(), Some(name.clone()));
                         self.problems.push(Problem { place, name, cause });

@@ -227,7 +227,7 @@ pub enum Field {
     File,
     /// Source line.
     Line,
-    /// `call`, `inline`, `tail`, `loop`, `unknown` or `partial`.
+    /// The word for a [kind of frame](FrameKind).
     Kind,
     /// File and line of a loop, `mm.c:12`: the path, or the end of it after any `/`.
     Loop,
@@ -251,23 +251,10 @@ impl Field {
     }
 }
 
-/// What [`Field::Kind`] is compared with.
-pub(crate) const KINDS: [&str; 7] =
-    ["call", "inline", "tail", "loop", "wait", "unknown", "partial"];
-
-/// What a kind of frame is called there.
-pub(crate) fn kind_name(kind: FrameKind) -> &'static str {
-    match kind {
-        FrameKind::Call => "call",
-        FrameKind::Inline => "inline",
-        FrameKind::Tail => "tail",
-        FrameKind::Loop => "loop",
-        FrameKind::Unknown => "unknown",
-        FrameKind::Wait => "wait",
-        FrameKind::Partial => "partial",
-        FrameKind::Root => "root",
-        FrameKind::Context => "context",
-    }
+/// The words that [`Field::Kind`] is compared with.
+pub(crate) fn kind_words() -> Vec<&'static str> {
+    let in_paths = FrameKind::ALL.into_iter().filter(|kind| kind.is_in_paths());
+    in_paths.map(|kind| kind.definition().word).collect()
 }
 
 /// Part of a sample's context.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::execution::NAMES;
-use crate::refine::lang::syntax::KINDS;
+use crate::refine::lang::syntax::kind_words;
 use crate::refine::{
     Axis, Chain, Comparison, Field, FramePattern, Grain, Link, Metric, MetricTest, Period,
     Predicate, Preset, Quantity, SetText, Sets, Sides, Stage, Unit, Value, Whole,
@@ -287,7 +287,7 @@ pub(super) fn any_stages() -> impl Strategy<Value = Stage> {
         glob.clone().prop_map(FramePattern::Glob),
         name.prop_map(FramePattern::Exact),
         regex.prop_map(|source| FramePattern::Regex(source.to_owned())),
-        select(KINDS.as_slice())
+        select(kind_words())
             .prop_map(|kind| FramePattern::Field(Field::Kind, format!("{}*", &kind[..2]))),
         (field, glob.clone())
             .prop_filter("`function::f` is a name, and `kind:f` an error", |(field, glob)| {

@@ -105,8 +105,8 @@ impl Word {
         let length = text.len().min(self.length + most_wrong);
         let text = &text[..length];
         // As many letters as are missing would have to be put in at least.
-        let there = text.iter().fold(0, |there, &byte| there | byte_bit(byte));
-        if self.bytes.iter().filter(|&&bit| there & bit == 0).count() > most {
+        let letters = text.iter().fold(0, |letters, &byte| letters | byte_bit(byte));
+        if self.bytes.iter().filter(|&&bit| letters & bit == 0).count() > most {
             return None;
         }
         let from =

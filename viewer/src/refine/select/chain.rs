@@ -77,7 +77,7 @@ impl Automaton {
 
     fn run<S: State>(&self, refined: &Refined, watch: &Watch<'_>) -> Result<Bits, Cancelled> {
         let length = self.length;
-        let all = (1_u64 << length) - 1;
+        let mask = (1_u64 << length) - 1;
         let last = 1_u64 << (length - 1);
         let anywhere = u64::from(!self.from_root);
         let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
@@ -89,12 +89,12 @@ impl Automaton {
                 return false;
             }
             let above = states[parent[node] as usize].unpack();
-            let (here, open) = (above & all, above >> length & all);
+            let (here, open) = (above & mask, above >> length & mask);
             let at_start = above >> (2 * length);
             let fits = self.fits[frame[node].index()];
             let reached =
                 anywhere | at_start | (here & self.direct) << 1 | (open & self.below) << 1;
-            let here = u64::from(fits) & reached & all;
+            let here = u64::from(fits) & reached & mask;
             let open = open | here;
             let at_start = at_start & u64::from(fits >> 31);
             states[node] = S::pack(here | open << length | at_start << (2 * length));

@@ -14,7 +14,7 @@ use crate::refine::forest::bits::Bits;
 use crate::refine::forest::error::{Cause, Loopless, Unmatched};
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::parser::shipped;
-use crate::refine::lang::syntax::{Field, FramePattern, kind_name};
+use crate::refine::lang::syntax::{Field, FramePattern};
 use crate::refine::pattern::c_names::writes_dots;
 use crate::refine::pattern::glob::{Glob, regex};
 use crate::refine::pattern::names::NameGlob;
@@ -133,7 +133,7 @@ impl<'r> Matcher<'r> {
             FramePattern::Named(set) => self.any_frames(set.pattern()),
             FramePattern::Field(Field::Kind, glob) => {
                 let glob = Glob::new(glob);
-                self.by_frame(|frame, _| glob.matches(kind_name(frame.kind)))
+                self.by_frame(|frame, _| glob.matches(frame.kind.definition().word))
             }
             FramePattern::Field(Field::Loop, glob) => {
                 let glob = Glob::new(glob);
@@ -234,8 +234,7 @@ impl<'r> Matcher<'r> {
         let (frames, functions) = (&self.refined.frames, &self.refined.functions);
         Bits::from_fn(frames.len(), |index| {
             let frame = &frames[index];
-            !matches!(frame.kind, FrameKind::Root | FrameKind::Context)
-                && test(frame, &functions[frame.function.index()])
+            frame.kind.is_in_paths() && test(frame, &functions[frame.function.index()])
         })
     }
 

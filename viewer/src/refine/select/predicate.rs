@@ -77,8 +77,7 @@ pub(crate) fn nodes(
         Predicate::In(pattern) => {
             let set = matcher.frames(pattern)?;
             let inline = Bits::from_fn(refined.frames.len(), |frame| {
-                let kind = refined.frames[frame].kind;
-                matches!(kind, FrameKind::Inline | FrameKind::Loop | FrameKind::Wait)
+                refined.frames[frame].kind.is_within_caller()
             });
             let is_in = |node, above: u8| {
                 has(refined, &set, node) || (above != 0 && has(refined, &inline, node))
@@ -100,7 +99,7 @@ pub(crate) fn nodes(
         }
         Predicate::Depth { comparison, count } => {
             let frames = Bits::from_fn(refined.frames.len(), |frame| {
-                !matches!(refined.frames[frame].kind, FrameKind::Root | FrameKind::Context)
+                refined.frames[frame].kind.is_in_paths()
             });
             counted(refined, watch, &frames, *comparison, *count)?
         }

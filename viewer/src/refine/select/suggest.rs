@@ -4,7 +4,7 @@ use crate::profile::{Frame, FrameKind, Function, FunctionRef, short_name};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::keywords::beginnings;
-use crate::refine::lang::syntax::{Field, FramePattern, KINDS, kind_name};
+use crate::refine::lang::syntax::{Field, FramePattern, kind_words};
 use crate::refine::pattern::glob::{Glob, regex};
 use crate::refine::pattern::nearest::{nearest, nearest_of};
 
@@ -31,8 +31,12 @@ pub(crate) fn instead_of(refined: &Refined, pattern: &FramePattern) -> Vec<Strin
         FramePattern::Field(Field::Loop, glob) => nearest(glob, shown.loops().into_iter()),
         FramePattern::Field(Field::Line, glob) => shown.lines_near(glob),
         FramePattern::Field(Field::Kind, _) => {
-            let shown = shown.of_frames(|frame, _| Some(kind_name(frame.kind)));
-            KINDS.into_iter().filter(|kind| shown.contains(kind)).map(str::to_owned).collect()
+            let shown = shown.of_frames(|frame, _| Some(frame.kind.definition().word));
+            kind_words()
+                .into_iter()
+                .filter(|word| shown.contains(word))
+                .map(str::to_owned)
+                .collect()
         }
         _ => Vec::new(),
     }
@@ -45,11 +49,11 @@ struct Shown<'r> {
 
 impl<'r> Shown<'r> {
     /// What the frames that are shown have of something; each once, in order.
-    fn of_frames<T: Ord>(&self, of: impl Fn(&'r Frame, &'r Function) -> Option<T>) -> Vec<T> {
+    fn of_frames<T: Ord>(&self, property: impl Fn(&'r Frame, &'r Function) -> Option<T>) -> Vec<T> {
         let refined = self.refined;
         let frames = refined.frames_shown().iter().map(|frame| &refined.frames[frame]);
-        let of = |frame| of(frame, &refined.functions[frame.function.index()]);
-        sorted(frames.filter_map(of).collect())
+        let property = |frame| property(frame, &refined.functions[frame.function.index()]);
+        sorted(frames.filter_map(property).collect())
     }
 
     /// Their functions.
@@ -79,7 +83,8 @@ impl<'r> Shown<'r> {
             let module = module.filter(|module| module.index() < modules.len());
             module.into_iter().for_each(|module| modules.insert(module.index()));
         }
-        let modules = modules.iter().map(|of| profile.string(profile.info.modules[of].path));
+        let modules =
+            modules.iter().map(|module| profile.string(profile.info.modules[module].path));
         sorted(modules.map(name_of_file).collect())
     }
 

@@ -58,14 +58,7 @@ impl Transform for By {
                 }
             };
             if !grain.is_within_function() {
-                frame.kind = match frame.kind {
-                    kind @ (FrameKind::Inline
-                    | FrameKind::Tail
-                    | FrameKind::Loop
-                    | FrameKind::Wait) => kind,
-                    _ => FrameKind::Call,
-                };
-                *frame = Frame::made_up(frame.function, frame.kind);
+                *frame = Frame::made_up(frame.function, frame.kind.renamed());
             }
         }
         let becomes = |frame: usize| (frames[frame].function, frames[frame].kind);
@@ -93,12 +86,10 @@ impl Transform for By {
     }
 }
 
-/// What a frame becomes; `None` if it stays: roots, contexts, waits, and lines that are not known.
+/// What a frame becomes; `None` if it stays: what is no code, and lines that are not
+/// known.
 fn key(refined: &Refined, frame: &Frame, grain: Grain) -> Option<Key> {
-    if matches!(
-        frame.kind,
-        FrameKind::Root | FrameKind::Partial | FrameKind::Context | FrameKind::Wait
-    ) {
+    if !frame.kind.is_code() {
         return None;
     }
     let function = &refined.functions[frame.function.index()];

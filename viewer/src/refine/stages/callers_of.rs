@@ -13,7 +13,6 @@ use crate::refine::forest::children::node_number;
 use crate::refine::forest::costs::{CostsOf, SampleColumns, in_width};
 use crate::refine::forest::error::{Cause, Stop};
 use crate::refine::forest::lazy::Lazy;
-use crate::refine::forest::procedures::is_called;
 use crate::refine::forest::recorded::{Effect, Recorded};
 use crate::refine::forest::refined::Refined;
 use crate::refine::forest::timing::Timing;
@@ -89,8 +88,7 @@ impl CallersOf<'_> {
         refined.streams = streams.into();
         // What was turned round twice is the right way up.
         refined.is_inverted = !refined.is_inverted;
-        let moved =
-            in_width!(&refined.costs, costs => costs.samples().map(|of| of.at(0).0).collect());
+        let moved = in_width!(&refined.costs, costs => costs.samples().map(|samples| samples.at(0).0).collect());
         // What is known of edges is made anew.
         Ok(Step { refined, moved, effect: Effect::None })
     }
@@ -138,7 +136,7 @@ fn matches(
     let (parent, frame) = (&refined.parent[..], &refined.frame[..]);
     // At or below a match.
     let mut inside = Bits::none(parent.len());
-    let mut all = Vec::with_capacity(refined.streams.len());
+    let mut of_streams = Vec::with_capacity(refined.streams.len());
     for stream in refined.streams.iter() {
         let mut found: Vec<MatchedNode> = Vec::new();
         watch.forward(stream.nodes.start as usize..stream.nodes.end as usize, |nodes| {
@@ -154,9 +152,9 @@ fn matches(
                 }
             }
         })?;
-        all.push(found);
+        of_streams.push(found);
     }
-    Ok(all)
+    Ok(of_streams)
 }
 
 /// What is at a match or below it goes to the node on which the match ends; the rest is taken out.
@@ -322,7 +320,7 @@ impl<'r, C: Count> Forest<'r, C> {
         let kind = old.frames[old.frame[matched].index()].kind;
         // The outer part of its path is not known: its return may have been counted elsewhere, and
         // that not of an outermost match.
-        let unknown = is_called(kind).then(|| (C::default(), old.costs.all.inclusive[matched]));
+        let unknown = kind.is_called().then(|| (C::default(), old.costs.all.inclusive[matched]));
         if let Some((low, high)) = counts.of(matched, kind).or(unknown) {
             for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
                 let sum = if column[node] == C::MAX { C::default() } else { column[node] };

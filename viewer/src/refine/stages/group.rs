@@ -2,7 +2,7 @@
 
 use super::delete::runs;
 use super::step::{Step, Transform, found};
-use crate::profile::{Frame, FrameKind, Function, FunctionRef};
+use crate::profile::{Frame, Function, FunctionRef};
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::refined::Refined;
 use crate::refine::forest::workspace::Table;
@@ -23,12 +23,7 @@ impl Transform for Group<'_> {
         let function = FunctionRef(refined.functions.number_of(Function::named(self.name)));
         let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
         for member in members.iter() {
-            let kind = match frames[member].kind {
-                kind
-                @ (FrameKind::Inline | FrameKind::Tail | FrameKind::Loop | FrameKind::Wait) => kind,
-                _ => FrameKind::Call,
-            };
-            frames[member] = Frame::made_up(function, kind);
+            frames[member] = Frame::made_up(function, frames[member].kind.renamed());
         }
         refined.frames = Table::made(frames);
         Ok(Step { refined, moved, effect })

@@ -4,7 +4,7 @@
 //! is counted in a forest of its own.
 
 use super::step::{Moved, Step, Transform};
-use crate::profile::{Frame, FrameKind, Function, FunctionRef};
+use crate::profile::{Frame, Function, FunctionRef};
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::recorded::Effect;
 use crate::refine::forest::refined::Refined;
@@ -25,15 +25,8 @@ impl Transform for Placed<'_> {
         let mut frames: Vec<Frame> = refined.frames.iter().copied().collect();
         for frame in &mut frames {
             // What is no code is nowhere, and a loop is around what is in it.
-            let is_code = !matches!(
-                frame.kind,
-                FrameKind::Root
-                    | FrameKind::Partial
-                    | FrameKind::Context
-                    | FrameKind::Loop
-                    | FrameKind::Wait
-            );
-            if let Some(place) = (self.place_of)(frame).filter(|_| is_code) {
+            let is_function = frame.kind.is_function();
+            if let Some(place) = (self.place_of)(frame).filter(|_| is_function) {
                 frame.function = FunctionRef(first + u32::try_from(place).unwrap_or(u32::MAX));
             }
         }

@@ -7,7 +7,6 @@ use super::step::{Step, Transform, of_functions};
 use crate::profile::{Column, Frame, FrameKind, FrameRef, Function, FunctionRef};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::error::Stop;
-use crate::refine::forest::procedures::is_called;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::metric_test::MetricTest;
 use crate::refine::select::rows::from_top::{Below, visit};
@@ -27,12 +26,11 @@ impl Transform for Small<'_> {
         let mut counts: HashMap<SmallRows, u32> = HashMap::new();
         visit(&refined, self.0, watch, |row| {
             // Roots are no calls, and contexts are there to be seen.
-            let is_frame = !matches!(row.kind, FrameKind::Root | FrameKind::Context);
-            if !is_frame || !row.passes {
+            if !row.kind.is_in_paths() || !row.passes {
                 return if row.below == Some(false) { Below::Closed } else { Below::Open };
             }
             nodes.extend_from_slice(row.nodes);
-            let kind = if is_called(row.kind) { FrameKind::Call } else { row.kind };
+            let kind = if row.kind.is_called() { FrameKind::Call } else { row.kind };
             let part = SmallRows { parent: row.parent, kind };
             rows.push((part, nodes.len()));
             *counts.entry(part).or_default() += 1;

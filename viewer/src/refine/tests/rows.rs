@@ -79,6 +79,17 @@ fn tests_of_rows_name_a_metric_or_mean_the_first() {
 }
 
 #[test]
+fn what_a_thread_waited_for_is_a_row_of_its_own() {
+    // The function of the second row has the number after that of the first one.
+    let outline = "main 2\n  \"[waits: read]\" 3 wait\n  send 4\n";
+    assert_eq!(
+        refined(outline, "node[excl(samples) = 3]"),
+        "main\n  \"[waits: read]\" 3 wait\n= 3 + 6\n"
+    );
+    assert_eq!(refined(outline, "node[excl(samples) = 4]"), "main\n  send 4\n= 4 + 5\n");
+}
+
+#[test]
 fn a_metric_that_there_is_not_is_refused_with_those_there_are() {
     assert_eq!(
         refined(WAITS, "node[incl(walltime) > 1%]"),

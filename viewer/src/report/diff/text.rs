@@ -13,7 +13,6 @@ use super::{Options, comparison, noise_by, shown_of_runs_of, total};
 use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale, Scaling, ScalingKind, SideRun};
 use crate::refine::Refined;
-use crate::views::View;
 use crate::views::columns::Basis;
 use crate::views::difference::{Change, Difference, unrelated};
 use crate::views::number::{Form, amount, count, counted, percent};
@@ -197,11 +196,7 @@ impl<'t> Text<'t> {
         if self.options.limit == Some(0) {
             return "--limit 0 leaves no rows.".to_owned();
         }
-        let row = match self.options.view {
-            View::TopDown => "call path",
-            View::Places => "place",
-            View::Callers | View::Flat | View::Tables | View::Butterfly => "function",
-        };
+        let row = self.options.view.definition().row;
         let share = self.limits.share;
         format!("No {row} differs by {share}% of the total; --threshold 0 shows all.")
     }

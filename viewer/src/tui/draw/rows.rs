@@ -13,7 +13,7 @@ use super::super::model::Model;
 use super::super::name::{cells_from, cut, cut_start, shorten, width};
 use super::super::table::Rows;
 use super::super::theme::Theme;
-use crate::profile::FrameKind;
+use crate::profile::{FrameKind, Look};
 use crate::views::columns::{Basis, Column, Id, Unit};
 use crate::views::difference::{Change, Difference};
 use crate::views::visible::Line;
@@ -168,13 +168,11 @@ fn path(
         return None;
     }
     let name = model.row_name(row);
-    let style = match row.kind {
-        FrameKind::Call | FrameKind::Context => theme.text(),
-        FrameKind::Inline | FrameKind::Tail | FrameKind::Loop | FrameKind::Wait => {
-            theme.text().italic()
-        }
-        FrameKind::Unknown | FrameKind::Root => theme.faint(),
-        FrameKind::Partial => theme.warning(),
+    let style = match row.kind.definition().look {
+        Look::Plain => theme.text(),
+        Look::Slanted => theme.text().italic(),
+        Look::Faint => theme.faint(),
+        Look::Warning => theme.warning(),
     };
     let shown = match row.kind {
         _ if model.sideways > 0 => {

@@ -29,6 +29,7 @@ use crate::views::pattern::function_pattern;
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Butterfly",
     command: "butterfly",
+    key: "B",
     help: "callers and callees of this row's function",
     modes: &[&MODE],
     new: |scene| {

@@ -19,6 +19,7 @@ use crate::views::strips::Strips;
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Callers",
     command: "callers",
+    key: "2",
     help: "callers of each function",
     modes: &[&MODE],
     new: |_| Box::new(CallersView { rows: LazyTable::MISSING, follow: None, has_spread: false }),

@@ -27,6 +27,7 @@ use crate::views::search::NamePattern;
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Processes and threads",
     command: "threads",
+    key: "P",
     help: "processes and threads, and their imbalance",
     modes: &[&MODE],
     new: |scene| Box::new(Contexts { metric: scene.refined.metric, ..Contexts::default() }),

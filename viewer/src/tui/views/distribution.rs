@@ -30,6 +30,7 @@ use crate::views::{Cost, Row};
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Distribution",
     command: "distribution",
+    key: "D",
     help: "this row over ranks, processes, threads, epochs, phases, time",
     modes: &[&MODE],
     new: |scene| Box::new(Distributed { metric: scene.refined.metric, ..Distributed::default() }),

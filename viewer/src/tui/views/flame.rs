@@ -27,7 +27,7 @@ use super::super::view::{
     BoxedView, Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
 };
 use super::lazy::{LazyTable, first_table};
-use crate::profile::{FrameKind, FunctionKey, MetricRef};
+use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::views::columns::{About, Column};
 use crate::views::difference::{Change, Difference};
@@ -41,6 +41,7 @@ use crate::views::{Cost, Row};
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Flame",
     command: "flame",
+    key: "6",
     help: "flame: the call tree as a picture",
     modes: &[&MODE],
     new: |_| Box::new(Flame::default()),
@@ -265,9 +266,7 @@ impl Flame {
             };
             return (mark, fill);
         }
-        let is_code =
-            !matches!(row.kind, FrameKind::Root | FrameKind::Partial | FrameKind::Context);
-        if id == RowId::ROOT || !is_code {
+        if id == RowId::ROOT || !row.kind.is_of_program() {
             return ("", Fill::Nothing);
         }
         let number = match self.fills {
@@ -303,12 +302,9 @@ impl Flame {
                 format!("{text} {share}%")
             }
         };
-        let kind = match row.kind {
-            FrameKind::Inline => "inlined ",
-            FrameKind::Tail => "tail call ",
-            _ => "",
-        };
-        let cost = format!("  {kind}{cost} ");
+        let kind = row.kind.shown_label();
+        let space = if kind.is_empty() { "" } else { " " };
+        let cost = format!("  {kind}{space}{cost} ");
         let name = refined.functions.get(row.function.index()).map_or("", |of| &*of.name);
         let room = cells.saturating_sub(width(&cost) + 1);
         format!(" {}{cost}", shorten(name, room, scene.theme.glyphs.ellipsis))

@@ -27,6 +27,7 @@ use crate::views::{Cost, Row};
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Flat",
     command: "flat",
+    key: "3",
     help: "functions",
     modes: &[&MODE, &MODE_OF_PLACES],
     new: |_| Box::new(Flat::functions()),

@@ -17,6 +17,7 @@ use crate::views::search::NamePattern;
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Info",
     command: "info",
+    key: "4",
     help: "what was measured, and losses",
     modes: &[&MODE],
     new: |scene| Box::new(Info { page: Page::default(), form: scene.form() }),

@@ -42,8 +42,6 @@ pub static VIEWS: [&ViewEntry; 12] = [
 /// How many of them have a digit, and a name in the header.
 pub const TABS: usize = 7;
 
-const KEYS: [&str; VIEWS.len()] = ["1", "2", "3", "4", "5", "6", "7", "P", "B", "D", "!", "'"];
-
 /// All views, without their rows.
 #[must_use]
 pub fn all(scene: &Scene) -> Vec<BoxedView> {
@@ -53,9 +51,9 @@ pub fn all(scene: &Scene) -> Vec<BoxedView> {
 /// A key for each view.
 pub fn keys() -> &'static [Binding] {
     static BINDINGS: LazyLock<Vec<Binding>> = LazyLock::new(|| {
-        let keys = KEYS.into_iter().zip(VIEWS).enumerate();
         let show = |at| Message::Show(ViewId(at));
-        keys.map(|(at, (key, view))| bind(Group::Views, key, show(at), view.help)).collect()
+        let views = VIEWS.into_iter().enumerate();
+        views.map(|(at, view)| bind(Group::Views, view.key, show(at), view.help)).collect()
     });
     &BINDINGS
 }

@@ -24,6 +24,7 @@ use crate::views::tree::RowId;
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Notes",
     command: "notes",
+    key: "'",
     help: "bookmarks, notes and the ledger",
     modes: &[&MODE],
     new: |scene| Box::new(List { metric: scene.refined.metric, ..List::default() }),

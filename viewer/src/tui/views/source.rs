@@ -33,6 +33,7 @@ use crate::views::{Cost, Row};
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Source",
     command: "source",
+    key: "7",
     help: "source of the function, with the cost of each line",
     modes: &[&MODE],
     new: |scene| Box::new(SourceView { sources: scene.sources.clone(), ..SourceView::default() }),

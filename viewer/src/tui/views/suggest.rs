@@ -22,6 +22,7 @@ use crate::views::suggest::{MOST, Suggestion, Suggestions, suggestions_besides};
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Worth a look",
     command: "suggest",
+    key: "!",
     help: "what is worth a look, and why",
     modes: &[&MODE],
     new: |scene| Box::new(Suggest { metric: scene.refined.metric, ..Suggest::default() }),

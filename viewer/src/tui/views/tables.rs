@@ -31,6 +31,7 @@ use crate::views::{Row, Sort};
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Tables",
     command: "tables",
+    key: "5",
     help: "tables of a path: its cost, longer by each function",
     modes: &[&MODE],
     new: |scene| Box::new(Tables::new(Sort::usual(SHEET.cost, &scene.profile))),

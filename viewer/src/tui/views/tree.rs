@@ -20,6 +20,7 @@ use crate::views::top_down::{Downward, TopDown};
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Tree",
     command: "tree",
+    key: "1",
     help: "call tree",
     modes: &[&MODE],
     new: |_| Box::new(Tree { rows: LazyTable::MISSING, strips: StripState::default() }),

@@ -115,6 +115,8 @@ pub struct Definition {
     /// Its key in JSON, or that of the object that has its inclusive and exclusive cost; in CSV a
     /// part of its heading.
     pub key: &'static str,
+    /// What it is called where columns of a screen are chosen, if it can be.
+    pub name: Option<&'static str>,
     /// The JSON object that it is in, where it is in one of several.
     pub group: Option<&'static str>,
     /// In which tables it is. [`Id::Percent`] is in those of processes and threads, too.
@@ -418,7 +420,11 @@ impl<'r> Basis<'r> {
 
     /// Whether runs of different numbers of ranks or threads are compared.
     pub(super) fn is_scaled(&self) -> bool {
-        self.refined.profile.comparison.as_ref().is_some_and(|of| of.scaling.is_some())
+        self.refined
+            .profile
+            .comparison
+            .as_ref()
+            .is_some_and(|comparison| comparison.scaling.is_some())
     }
 
     /// Nanoseconds between the sides of a comparison, where they are one run at two moments.
@@ -428,7 +434,11 @@ impl<'r> Basis<'r> {
 
     /// Whether a side of a comparison has several runs.
     pub(super) fn has_several_runs(&self) -> bool {
-        self.refined.profile.comparison.as_ref().is_some_and(|of| of.has_several_runs())
+        self.refined
+            .profile
+            .comparison
+            .as_ref()
+            .is_some_and(|comparison| comparison.has_several_runs())
     }
 
     /// Whether the profile is a sum over ranks.

@@ -1,30 +1,29 @@
 //! The columns there are, one entry for each.
 
-use std::borrow::Cow;
-
 use csprof_format::profile::Process;
 
 use super::cell::Cell;
-use super::column::{At, Definition, Heading, Lines, Medium, Order, Tone, Unit, Zero};
+use super::column::{At, Definition, Lines, Medium, Order, Tone, Unit, Zero};
 use super::explain;
+use super::headings::{heading_of_cost, heading_of_part};
 use super::lists::Id;
-use crate::profile::comparison::{BASE, OTHER, Scale};
+use crate::profile::Function;
+use crate::profile::comparison::{BASE, OTHER};
 use crate::profile::derived::{Shown, Value};
-use crate::profile::{FrameKind, Function};
 use crate::views::measure::Measure;
 use crate::views::number::Form;
 use crate::views::over_ranks::{self, OfMetric};
-use crate::views::printable::printable;
 use crate::views::row::{Cost, Edges};
 use crate::views::strip::CELLS;
 use crate::views::summary::are_all_of_time;
 use crate::views::verdict;
 
 /// Each column, by its number. `--sort` and the page of `=` have them in this order.
-pub static DEFINITIONS: [Definition; 52] = [
+pub static DEFINITIONS: &[Definition] = &[
     Definition {
         id: Id::Inclusive,
         key: "inclusive",
+        name: Some("time"),
         heading: heading_of_cost,
         unit: Unit::Cost,
         value: |at| at.cost(at.weight().inclusive),
@@ -39,6 +38,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Percent,
         key: "percent",
+        name: Some("percent"),
         heading: |of| match (of.basis.medium, of.column.metric) {
             (Medium::Screen, None) => format!("% {}", of.basis.percent_of.word()).into(),
             // Beside the metric that is looked at, which says it.
@@ -55,6 +55,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Exclusive,
         key: "exclusive",
+        name: Some("excl"),
         heading: |of| if of.is_time() { "excl time".into() } else { "excl cost".into() },
         unit: Unit::Cost,
         value: |at| at.cost(at.weight().exclusive),
@@ -70,6 +71,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::ExclusivePercent,
         key: "exclusive_percent",
+        name: Some("excl-percent"),
         heading: |of| match of.basis.medium {
             Medium::Screen => "excl%".into(),
             Medium::Page => "excl %".into(),
@@ -85,6 +87,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Edges,
         key: "edges",
+        name: Some("edges"),
         unit: Unit::Edges,
         value: |at| Cell::Edges(at.weight().edges),
         order: Order::By("edges"),
@@ -96,6 +99,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::PerEdge,
         key: "per_edge",
+        name: Some("per-edge"),
         heading: |of| if of.is_time() { "time/edge".into() } else { "cost/edge".into() },
         unit: Unit::PerEdge,
         value: |at| Cell::PerEdge { weight: at.weight(), metric: at.metric() },
@@ -108,6 +112,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Calls,
         key: "calls",
+        name: Some("calls"),
         unit: Unit::PerEdge,
         value: |at| {
             let is_told =
@@ -123,6 +128,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Samples,
         key: "samples",
+        name: Some("samples"),
         unit: Unit::Count,
         value: |at| Cell::Count(at.weight().inclusive),
         order: Order::As(Id::Inclusive),
@@ -134,6 +140,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Bar,
         key: "bar",
+        name: Some("bar"),
         heading: |_| "".into(),
         unit: Unit::Bar,
         value: |at| at.part(at.weight().inclusive),
@@ -146,6 +153,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Spread,
         key: "spread",
+        name: Some("spread"),
         unit: Unit::Strip,
         value: |at| match at.spread() {
             Some((_, of)) => Cell::Strip { of, metric: at.metric(), measure: at.basis.measure },
@@ -161,7 +169,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Kind,
         key: "kind",
-        value: |at| Cell::Text(kind(at.row.kind)),
+        value: |at| Cell::Text(at.row.kind.definition().reported),
         order: Order::None,
         help: "Kind of frame",
         explain: explain::kind,
@@ -170,6 +178,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Module,
         key: "module",
+        name: Some("module"),
         value: |at| {
             let module = function(at).and_then(|function| function.module);
             text(module.map(|module| at.basis.refined.profile.module_path(module)))
@@ -182,6 +191,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::File,
         key: "file",
+        name: Some("file"),
         value: |at| {
             let file = function(at).and_then(|function| function.file);
             text(file.map(|file| at.basis.refined.profile.string(file)))
@@ -194,6 +204,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Line,
         key: "line",
+        name: Some("line"),
         unit: Unit::Count,
         value: |at| match function(at).map_or(0, |function| function.line) {
             0 => Cell::Nothing,
@@ -478,6 +489,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::Derived,
         key: "inclusive",
+        name: Some("derived"),
         heading: |of| of.of_derived(Cost::Inclusive),
         value: |at| at.computed(Cost::Inclusive),
         help: "A derived metric, of inclusive costs",
@@ -486,6 +498,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::DerivedExclusive,
         key: "exclusive",
+        name: Some("excl-derived"),
         heading: |of| of.of_derived(Cost::Exclusive),
         value: |at| at.computed(Cost::Exclusive),
         help: "A derived metric, of exclusive costs",
@@ -494,6 +507,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::RankMean,
         key: "rank_mean",
+        name: Some("rank-mean"),
         heading: |of| of.over_ranks("rank mean"),
         value: |at| at.over_ranks(|of, each| Some(Value::exact(of.mean() * each))),
         order: Order::By("rank-mean"),
@@ -503,6 +517,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::RankMost,
         key: "rank_max",
+        name: Some("rank-max"),
         heading: |of| of.over_ranks("rank max"),
         value: |at| at.over_ranks(|of, each| Some(over_ranks::value(of.most, each))),
         order: Order::By("rank-max"),
@@ -512,6 +527,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::MostRank,
         key: "max_rank",
+        name: Some("max-rank"),
         heading: |of| of.over_ranks("max rank"),
         value: |at| match at.of_ranks().and_then(|of| of.most_rank) {
             Some(rank) => Cell::Count(rank.into()),
@@ -525,6 +541,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::RankLeast,
         key: "rank_min",
+        name: Some("rank-min"),
         heading: |of| of.over_ranks("rank min"),
         value: |at| at.over_ranks(|of, each| Some(over_ranks::value(of.least, each))),
         order: Order::By("rank-min"),
@@ -534,6 +551,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::RankImbalance,
         key: "rank_imbalance",
+        name: Some("rank-imbalance"),
         heading: |of| of.over_ranks("imbalance"),
         value: |at| at.over_ranks(|of, each| Some(over_ranks::value(of.imbalance(), each))),
         order: Order::By("rank-imbalance"),
@@ -543,6 +561,7 @@ pub static DEFINITIONS: [Definition; 52] = [
     Definition {
         id: Id::RankDeviation,
         key: "rank_deviation",
+        name: Some("rank-deviation"),
         heading: |of| of.over_ranks("rank sd"),
         value: |at| at.over_ranks(|of, each| Some(Value::exact(of.deviation()? * each))),
         order: Order::By("rank-deviation"),
@@ -555,6 +574,7 @@ pub static DEFINITIONS: [Definition; 52] = [
 const COLUMN: Definition = Definition {
     id: Id::Function,
     key: "",
+    name: None,
     group: None,
     lines: Lines::Functions,
     heading: |of| of.key.into(),
@@ -680,110 +700,5 @@ impl<'r> At<'r> {
             Some(value) => Cell::Derived { value, shown },
             None => Cell::Nothing,
         }
-    }
-}
-
-/// The word for a kind of frame. Code without a name was called like any other.
-fn kind(kind: FrameKind) -> &'static str {
-    match kind {
-        FrameKind::Call | FrameKind::Unknown => "call",
-        FrameKind::Inline => "inline",
-        FrameKind::Tail => "tail",
-        FrameKind::Loop => "loop",
-        FrameKind::Wait => "wait",
-        FrameKind::Partial => "partial",
-        FrameKind::Root => "root",
-        FrameKind::Context => "context",
-    }
-}
-
-impl<'r> Heading<'r> {
-    fn looked_at(&self) -> &'r csprof_format::profile::Metric {
-        self.basis.refined.looked_at()
-    }
-
-    /// Whether costs are times.
-    fn is_time(&self) -> bool {
-        self.looked_at().is_time()
-    }
-
-    /// Whether it must say that shares are compared: a screen says so elsewhere.
-    fn is_share_on_page(&self) -> bool {
-        let comparison = self.basis.refined.profile.comparison.as_ref();
-        let is_share = comparison.is_some_and(|comparison| comparison.scale == Scale::Share);
-        self.basis.medium == Medium::Page && is_share
-    }
-
-    /// What a column over ranks is called, with the metric where that is not looked at.
-    fn over_ranks(&self, name: &'static str) -> Cow<'r, str> {
-        match self.column.metric {
-            Some(metric) => {
-                let source = printable(&self.basis.refined.source_of(metric).source);
-                format!("{source} {name}").into()
-            }
-            None => name.into(),
-        }
-    }
-
-    /// What a derived metric is called.
-    fn of_derived(&self, cost: Cost) -> Cow<'r, str> {
-        let derived = self.basis.refined.profile.derived.get(self.column.derived.index());
-        let name = derived.map_or(Cow::Borrowed("derived"), |derived| printable(&derived.name));
-        match cost {
-            Cost::Inclusive => name,
-            Cost::Exclusive => format!("excl {name}").into(),
-        }
-    }
-
-    /// What the cost of one side is called.
-    fn of_side(&self, side: &'static str) -> Cow<'static, str> {
-        let is_exclusive = self.column.cost == Cost::Exclusive;
-        let is_exclusive = is_exclusive && self.basis.medium == Medium::Page;
-        match (is_exclusive, self.is_share_on_page()) {
-            (false, false) => side.into(),
-            (false, true) => format!("{side} %").into(),
-            (true, false) => format!("excl {side}").into(),
-            (true, true) => format!("excl {side} %").into(),
-        }
-    }
-}
-
-/// Metrics are told by their names; where there is one, its unit is told.
-fn heading_of_cost<'r>(of: &Heading<'r>) -> Cow<'r, str> {
-    let basis = of.basis;
-    let source = match (of.column.metric, basis.has_several_metrics()) {
-        (Some(metric), _) => Some(&*basis.refined.source_of(metric).source),
-        (None, true) => Some(&*of.looked_at().source),
-        (None, false) => None,
-    };
-    let is_time = of.is_time();
-    match (basis.medium, basis.measure, source) {
-        (Medium::Screen, _, Some(source)) => source.into(),
-        (Medium::Screen, ..) if is_time => "time".into(),
-        (Medium::Screen, ..) => "cost".into(),
-        (Medium::Page, _, Some(source)) if of.column.metric.is_some() => printable(source),
-        (Medium::Page, Measure::Samples, Some(source)) => {
-            format!("incl {} samples", printable(source)).into()
-        }
-        (Medium::Page, Measure::Samples, None) => "incl samples".into(),
-        (Medium::Page, Measure::Source, Some(source)) if is_time => {
-            format!("incl {}", printable(source)).into()
-        }
-        (Medium::Page, Measure::Source, None) if is_time => "incl time".into(),
-        (Medium::Page, Measure::Source, _) => {
-            format!("incl {}", printable(&of.looked_at().unit)).into()
-        }
-    }
-}
-
-/// The same of a process or a thread, all of whose cost is inclusive.
-fn heading_of_part<'r>(of: &Heading<'r>) -> Cow<'r, str> {
-    let basis = of.basis;
-    let metric = of.column.metric.or(basis.has_several_metrics().then_some(basis.refined.metric));
-    match metric {
-        Some(metric) => printable(&basis.refined.source_of(metric).source),
-        None if basis.measure == Measure::Samples => "samples".into(),
-        None if of.is_time() => "time".into(),
-        None => printable(&of.looked_at().unit),
     }
 }

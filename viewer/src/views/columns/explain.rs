@@ -50,21 +50,12 @@ pub(super) fn elsewhere(_: &At<'_>, _: About) -> Explanation {
 
 pub(super) fn kind(at: &At<'_>, about: About) -> Explanation {
     let text = match at.row.kind {
-        FrameKind::Call => return Vec::new(),
-        FrameKind::Inline => "inlined into its caller: it has cost, but nothing returns",
-        FrameKind::Tail => {
-            "left by a tail call: it was called, and jumped to what was sampled; it was not on the \
-             stack, so nothing is seen to return"
-        }
-        FrameKind::Loop => "a loop in the code of a function: all cost inside it, and no call",
-        FrameKind::Wait => {
-            "not a function: the system call in which the thread waited when it was sampled"
-        }
-        FrameKind::Unknown => "code without a name; Info says why its module has none",
-        FrameKind::Partial => "not a function: the outer callers of these paths could not be found",
-        FrameKind::Root => "the ends of paths",
         FrameKind::Context => about.context,
+        kind => kind.definition().explanation,
     };
+    if text.is_empty() {
+        return Vec::new();
+    }
     vec![pair("kind", text)]
 }
 
@@ -115,11 +106,11 @@ pub(super) fn call(at: &At<'_>, _: About) -> Explanation {
 
 pub(super) fn address(at: &At<'_>, _: About) -> Explanation {
     let text = at.site().map(|frame| {
-        let what = match frame.kind {
+        let meaning = match frame.kind {
             SavedKind::Call => "where the only call of this row returns to",
             _ => "the only instruction of this row that was sampled",
         };
-        format!("{}: {what}", at.basis.refined.profile.address(frame))
+        format!("{}: {meaning}", at.basis.refined.profile.address(frame))
     });
     text.map(|text| pair("address", text)).into_iter().collect()
 }
@@ -134,7 +125,8 @@ pub(super) fn inclusive(at: &At<'_>, about: About) -> Explanation {
 
 pub(super) fn percent_of_cost(at: &At<'_>, _: About) -> Explanation {
     let part = at.weight().inclusive;
-    if let (Some(_), Cell::Share { whole, .. }) = (at.context.and_then(|of| of.run), at.part(part))
+    if let (Some(_), Cell::Share { whole, .. }) =
+        (at.context.and_then(|context| context.run), at.part(part))
     {
         let [samples, all] = [part, whole].map(|samples| count(samples, at.basis.form));
         let text = format!("{samples} of {all} of this run = {} %", percent(part, whole));
@@ -295,20 +287,24 @@ pub(super) fn calls(at: &At<'_>, _: About) -> Explanation {
 fn side(at: &At<'_>, side: usize, label: &str) -> Explanation {
     let Some(difference) = at.difference() else { return Vec::new() };
     let form = at.basis.form;
-    let of = &difference.comparison().sides[side];
+    let one_side = &difference.comparison().sides[side];
     let samples = difference.samples()[side];
     let share = match difference.comparison().scale {
         Scale::Share => {
-            format!(", {} % of {} samples", difference.amount(side, form), count(of.total, form))
+            format!(
+                ", {} % of {} samples",
+                difference.amount(side, form),
+                count(one_side.total, form)
+            )
         }
         Scale::Amount | Scale::Samples => String::new(),
     };
-    let [period, amount] = [1, samples].map(|samples| amount(samples, &of.metric, form));
+    let [period, amount] = [1, samples].map(|samples| amount(samples, &one_side.metric, form));
     let samples = count(samples, form);
-    let text = match (of.runs.len(), difference.deviation(side, form)) {
+    let text = match (one_side.runs.len(), difference.deviation(side, form)) {
         (runs @ 2.., Some(deviation)) if difference.comparison().scale == Scale::Share => format!(
             "{samples} of {} samples in {runs} runs: {} %, standard deviation {deviation}",
-            count(of.total, form),
+            count(one_side.total, form),
             difference.amount(side, form),
         ),
         (runs @ 2.., Some(deviation)) => format!(
@@ -317,7 +313,7 @@ fn side(at: &At<'_>, side: usize, label: &str) -> Explanation {
         ),
         _ => format!("{samples} samples × {period} = {amount}{share}"),
     };
-    vec![pair(label, text), pair("", &*of.name)]
+    vec![pair(label, text), pair("", &*one_side.name)]
 }
 
 /// What is expected of OTHER.
@@ -354,12 +350,12 @@ pub(super) fn base(at: &At<'_>, _: About) -> Explanation {
 }
 
 pub(super) fn other(at: &At<'_>, about: About) -> Explanation {
-    let what = match at.column.cost {
+    let meaning = match at.column.cost {
         Cost::Inclusive => about.inclusive,
         Cost::Exclusive => about.exclusive,
     };
     let mut texts = side(at, OTHER, "other");
-    texts.push(pair("", what));
+    texts.push(pair("", meaning));
     texts
 }
 

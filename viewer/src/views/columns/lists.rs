@@ -143,31 +143,6 @@ pub(super) const SCREEN: [(Whose, Id); 15] = [
     (Whose::LookedAt, Id::Samples),
 ];
 
-/// What columns of a screen are called where they are chosen.
-pub const NAMES: [(&str, Id); 21] = [
-    ("time", Id::Inclusive),
-    ("percent", Id::Percent),
-    ("excl-percent", Id::ExclusivePercent),
-    ("edges", Id::Edges),
-    ("per-edge", Id::PerEdge),
-    ("excl", Id::Exclusive),
-    ("samples", Id::Samples),
-    ("bar", Id::Bar),
-    ("calls", Id::Calls),
-    ("spread", Id::Spread),
-    ("module", Id::Module),
-    ("file", Id::File),
-    ("line", Id::Line),
-    ("derived", Id::Derived),
-    ("excl-derived", Id::DerivedExclusive),
-    ("rank-mean", Id::RankMean),
-    ("rank-max", Id::RankMost),
-    ("max-rank", Id::MostRank),
-    ("rank-min", Id::RankLeast),
-    ("rank-imbalance", Id::RankImbalance),
-    ("rank-deviation", Id::RankDeviation),
-];
-
 /// Of lines of a source file and of instructions, beside these, in the order of what matters most.
 pub(super) const LINES: [(Whose, Id); 7] = [
     (Whose::LookedAt, Id::Inclusive),

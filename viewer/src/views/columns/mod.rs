@@ -1,14 +1,15 @@
 //! The registry of columns: whatever the terminal, text, CSV, JSON and `diff` say of a row, and by
 //! what `--sort` orders rows.
 //!
-//! A column is one entry of [`DEFINITIONS`]. `lists.rs` says which there are ([`Id`]) and which of
-//! them each medium has. So a new column changes these two files. What is shown is a [`Column`]: an
-//! entry, and the metric or the cost that it is about.
+//! A column is an [`Id`] in `lists.rs` and its entry in [`DEFINITIONS`]: then it can be chosen on a
+//! screen and is explained. `lists.rs` also has the columns that each medium shows unasked. What is
+//! shown is a [`Column`]: an entry, and the metric or the cost that it is about.
 
 mod cell;
 mod column;
 mod definitions;
 mod explain;
+mod headings;
 mod lists;
 
 #[cfg(test)]
@@ -22,7 +23,7 @@ pub use column::{
     Order, PercentOf, Tone, Unit, Zero,
 };
 pub use definitions::DEFINITIONS;
-pub use lists::{Id, NAMES};
+pub use lists::Id;
 
 use self::lists::Whose;
 use super::row::Cost;
@@ -54,9 +55,10 @@ impl Basis<'_> {
         };
         // The name is what the rows are.
         let is_name = |id: Id| matches!(id, Id::Function | Id::FunctionOfBoth);
-        let further =
-            DEFINITIONS.iter().filter(|of| of.lines == lines && !is_name(of.id) && self.has(of.id));
-        let further = further.map(|of| (Whose::LookedAt, of.id));
+        let further = DEFINITIONS.iter().filter(|definition| {
+            definition.lines == lines && !is_name(definition.id) && self.has(definition.id)
+        });
+        let further = further.map(|definition| (Whose::LookedAt, definition.id));
         let further: Vec<_> = further.filter(|column| !shown.contains(column)).collect();
         let choice = |is_shown| {
             move |(whose, id): (Whose, Id)| {
@@ -67,8 +69,8 @@ impl Basis<'_> {
             }
         };
         let further = further.into_iter().flat_map(choice(false));
-        let all = shown.into_iter().flat_map(choice(true)).chain(further);
-        all.filter(|choice| !choice.is_of_others || self.has_several_metrics()).collect()
+        let choices = shown.into_iter().flat_map(choice(true)).chain(further);
+        choices.filter(|choice| !choice.is_of_others || self.has_several_metrics()).collect()
     }
 
     /// The columns of a choice: none if it is not shown, and one for each metric if it is of the
@@ -145,9 +147,10 @@ impl Basis<'_> {
     #[must_use]
     pub fn explained(&self, cost: Cost) -> [Vec<Column>; 3] {
         let of_units = |is_one: fn(Unit) -> bool| {
-            let columns =
-                DEFINITIONS.iter().filter(|of| of.lines == Lines::Functions && is_one(of.unit));
-            columns.map(|of| Column::of(of.id, None)).collect()
+            let columns = DEFINITIONS.iter().filter(|definition| {
+                definition.lines == Lines::Functions && is_one(definition.unit)
+            });
+            columns.map(|definition| Column::of(definition.id, None)).collect()
         };
         let words = of_units(|unit| matches!(unit, Unit::Text | Unit::Count));
         if self.is_compared() {
@@ -203,15 +206,15 @@ impl Basis<'_> {
 
     /// The columns over the ranks of a sum, of a metric.
     fn over_ranks(&self, metric: Option<MetricRef>) -> impl Iterator<Item = Column> + use<> {
-        let of = if self.is_sum() { &lists::OVER_RANKS[..] } else { &[] };
-        of.iter().map(move |&id| Column::of(id, metric))
+        let ids = if self.is_sum() { &lists::OVER_RANKS[..] } else { &[] };
+        ids.iter().map(move |&id| Column::of(id, metric))
     }
 
     /// The first so many columns of each derived metric.
     fn of_derived(&self, columns: usize) -> impl Iterator<Item = Column> + use<> {
-        let of = &lists::DERIVED[..columns];
+        let ids = &lists::DERIVED[..columns];
         let each = (0..).map(DerivedRef).take(self.refined.profile.derived.len());
-        each.flat_map(move |derived| of.iter().map(move |&id| Column::derived(id, derived)))
+        each.flat_map(move |derived| ids.iter().map(move |&id| Column::derived(id, derived)))
     }
 
     /// What a column is of: each derived metric, if it is of these.
@@ -338,8 +341,8 @@ impl Column {
         is_compared: bool,
     ) -> impl Iterator<Item = (&'static str, &'static Definition)> {
         let lines = if is_compared { Lines::OfBoth } else { Lines::Functions };
-        DEFINITIONS.iter().filter_map(move |of| match of.order {
-            Order::By(name) if of.lines == lines => Some((name, of)),
+        DEFINITIONS.iter().filter_map(move |definition| match definition.order {
+            Order::By(name) if definition.lines == lines => Some((name, definition)),
             _ => None,
         })
     }

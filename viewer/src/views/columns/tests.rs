@@ -55,7 +55,7 @@ fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
     let (list, _) = contexts(&profiles[2], &Watch::none()).unwrap();
     let [one, both] = [&one, &both].map(|rows| rows.iter().map(AnyRow::from).collect());
     let rows: [Vec<_>; 3] = [one, both, list.iter().map(AnyRow::from).collect()];
-    for definition in &DEFINITIONS {
+    for definition in DEFINITIONS {
         let table = definition.lines as usize;
         let basis = Basis::new(&profiles[table]);
         check(Column::comparing(definition.id, Cost::Exclusive), basis, &rows[table]);

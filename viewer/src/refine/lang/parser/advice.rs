@@ -119,8 +119,8 @@ impl Parser<'_> {
             _ => return self.error(otherwise, &[]),
         };
         let Some(what) = self.begun_by(last) else { return self.error(otherwise, &[]) };
-        let all = if what == "stage" { usize::MAX } else { PREDICATES.len() };
-        let names: Vec<_> = beginnings().take(all).map(|(name, _)| name).collect();
+        let compared = if what == "stage" { usize::MAX } else { PREDICATES.len() };
+        let names: Vec<_> = beginnings().take(compared).map(|(name, _)| name).collect();
         let elsewhere =
             ELSEWHERE.iter().find(|(theirs, ours)| theirs == word && names.contains(ours));
         let meant = match elsewhere {

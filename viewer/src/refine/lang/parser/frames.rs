@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::state::{ParseError, Parser, one_or};
 use crate::refine::lang::lexer::{TokenKind, property};
 use crate::refine::lang::sets::{RefinementLookup, SetLookup};
-use crate::refine::lang::syntax::{Chain, Field, FramePattern, KINDS, Link};
+use crate::refine::lang::syntax::{Chain, Field, FramePattern, Link, kind_words};
 use crate::refine::pattern::glob::{self, Glob};
 use crate::refine::pattern::nearest::nearest;
 
@@ -51,11 +51,11 @@ impl Parser<'_> {
     }
 
     pub(crate) fn pattern(&mut self) -> Result<FramePattern, ParseError> {
-        let mut all = vec![self.single()?];
+        let mut patterns = vec![self.single()?];
         while self.take_sign("&") {
-            all.push(self.single()?);
+            patterns.push(self.single()?);
         }
-        Ok(one_or(all, FramePattern::All))
+        Ok(one_or(patterns, FramePattern::All))
     }
 
     fn single(&mut self) -> Result<FramePattern, ParseError> {
@@ -168,9 +168,10 @@ impl Parser<'_> {
     /// Refuses a kind that no profile has.
     fn check_kind(&self, glob: &str) -> Result<(), ParseError> {
         let wanted = Glob::new(glob);
-        if KINDS.iter().any(|kind| wanted.matches(kind)) {
+        let words = kind_words();
+        if words.iter().any(|word| wanted.matches(word)) {
             return Ok(());
         }
-        Err(self.error("there is no such kind of frame; kinds are", &KINDS))
+        Err(self.error("there is no such kind of frame; kinds are", &words))
     }
 }

@@ -126,11 +126,11 @@ impl Parser<'_> {
 }
 
 fn examples(quantity: &Quantity) -> Vec<&'static str> {
-    let all = [
+    let examples = [
         ("3", Unit::One),
         ("0.5%", Unit::Percent(Whole::Base)),
         ("5ms", Unit::Milliseconds),
         ("1MiB", Unit::Mebibytes),
     ];
-    all.iter().filter(|(_, unit)| quantity.allows(*unit)).map(|&(text, _)| text).collect()
+    examples.iter().filter(|(_, unit)| quantity.allows(*unit)).map(|&(text, _)| text).collect()
 }

@@ -17,11 +17,11 @@ impl Parser<'_> {
     }
 
     fn conjunction(&mut self) -> Result<Predicate, ParseError> {
-        let mut all = vec![self.negation()?];
+        let mut predicates = vec![self.negation()?];
         while self.take_keyword("and") {
-            all.push(self.negation()?);
+            predicates.push(self.negation()?);
         }
-        Ok(one_or(all, Predicate::And))
+        Ok(one_or(predicates, Predicate::And))
     }
 
     fn negation(&mut self) -> Result<Predicate, ParseError> {

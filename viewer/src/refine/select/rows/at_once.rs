@@ -15,7 +15,6 @@ use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
 use crate::refine::forest::costs::CostsOf;
 use crate::refine::forest::lists::Lists;
-use crate::refine::forest::procedures::is_called;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::metric_test::Quantity;
 use crate::refine::watch::{Cancelled, Watch};
@@ -76,7 +75,7 @@ impl ForestRows {
         let mut first = refined.workspace.nodes.empty(parent.len());
         first.push(0);
         let mut others = Bits::none(parent.len());
-        let keys = refined.frames.iter().map(key).collect();
+        let keys = refined.frames.iter().map(Frame::row_key).collect();
         let mut lists = Lists::new(&refined.frame, keys);
         watch.forward(1..parent.len(), |nodes| {
             for node in nodes {
@@ -230,7 +229,7 @@ impl<C: Count> Edges<C> {
         let mut counted;
         let [low, high] = if let Some(exact) = costs.exact_edges(&refined.procedures) {
             counted = Bits::of_nodes(frame.len(), watch, |node| {
-                nodes.contains(&node) & is_called(kind(node))
+                nodes.contains(&node) & kind(node).is_called()
             })?;
             let counts = rows.sum(costs, exact, nodes, watch)?;
             [counts.clone(), counts]
@@ -252,10 +251,4 @@ impl<C: Count> Edges<C> {
         rows.each_other(watch, |row, node| counted.insert_if(row, counted.contains(node)))?;
         Ok(Self { low, high, counted })
     }
-}
-
-/// A number for the function and the kind of a frame. The names of 2^29 functions would not fit
-/// into memory.
-fn key(frame: &Frame) -> u32 {
-    frame.function.0 << 3 | frame.kind as u32
 }

@@ -324,7 +324,7 @@ impl<W: Factor> Ratio<W> {
         let cost = self.sample.times(samples);
         let against =
             |edges: u64, comparison: Comparison| comparison.holds(&cost, &self.edge.times(edges));
-        let all = match self.comparison {
+        let holds = match self.comparison {
             Comparison::Less | Comparison::AtMost => against(low, self.comparison),
             Comparison::Greater | Comparison::AtLeast => against(high, self.comparison),
             Comparison::Equal => against(low, self.comparison) & against(high, self.comparison),
@@ -334,7 +334,7 @@ impl<W: Factor> Ratio<W> {
                     || !cost.is_multiple_of(self.edge)
             }
         };
-        (low > 0) & all
+        (low > 0) & holds
     }
 }
 

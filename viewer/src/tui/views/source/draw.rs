@@ -10,7 +10,6 @@ use super::super::super::scene::Scene;
 use super::SourceView;
 use super::item::SourceItem;
 use super::made::{ARROWS, FileOf};
-use crate::profile::FrameKind;
 use crate::refine::Refined;
 use crate::sources::without_tabs;
 use crate::views::Row;
@@ -227,13 +226,15 @@ impl SourceView {
             }
             SourceItem::Callee(..) => {
                 let Some(row) = row else { return };
-                let kind = match row.kind {
-                    FrameKind::Inline => "inlined ",
-                    FrameKind::Tail => "tail call ",
-                    _ => "",
-                };
-                let from =
-                    canvas.text(x + 4, y, &format!("{} {kind}", glyphs.leaf), cells, theme.faint());
+                let kind = row.kind.shown_label();
+                let space = if kind.is_empty() { "" } else { " " };
+                let from = canvas.text(
+                    x + 4,
+                    y,
+                    &format!("{} {kind}{space}", glyphs.leaf),
+                    cells,
+                    theme.faint(),
+                );
                 let room = cells.saturating_sub(from);
                 let name = forest.functions.get(row.function.index()).map_or("", |of| &*of.name);
                 canvas.text(from, y, &shorten(name, room, glyphs.ellipsis), room, theme.strong());
