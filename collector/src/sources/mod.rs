@@ -44,7 +44,7 @@ use object::Object;
 pub use pace::Pace;
 use posix_timer::PosixTimer;
 pub use posix_timer::TimerHandle;
-pub use signal_info::{SIGNAL, SignalInfo, cookie, is_by_own_timer};
+pub use signal_info::{SIGNAL, SignalInfo, cookie, is_by_own_timer, may_be_own};
 pub use task_clock::EventHandle;
 use task_clock::TaskClock;
 
