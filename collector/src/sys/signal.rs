@@ -105,14 +105,8 @@ pub fn drop_samples_and(
     // to the process.
     const MOST: usize = csprof_format::launch::MAX_SOURCES + 2;
     let mut others = [None; 2];
-    let mut places = others.iter_mut();
-    for taken in (0..MOST).map_while(|_| take_pending(signal)).filter(|taken| !is_sample(taken)) {
-        let Some(place) = places.next() else { break };
-        *place = Some(taken);
-        if places.len() == 0 {
-            break;
-        }
-    }
+    let taken = (0..MOST).map_while(|_| take_pending(signal)).filter(|taken| !is_sample(taken));
+    others.iter_mut().zip(taken).for_each(|(other, taken)| *other = Some(taken));
     work();
     for other in others.iter().flatten() {
         send_again(other, other.si_code != libc::SI_TKILL);
