@@ -144,10 +144,16 @@ mod tests {
     #[test]
     fn a_terminal_gives_a_part_where_it_waits_for_several_bytes() {
         let (mut master, mut slave) = (0, 0);
-        let none = core::ptr::null_mut();
+        let name = core::ptr::null_mut();
         // SAFETY: live locals; no name and no settings.
         let opened = unsafe {
-            libc::openpty(&raw mut master, &raw mut slave, none.cast(), none.cast(), none.cast())
+            libc::openpty(
+                &raw mut master,
+                &raw mut slave,
+                name,
+                core::ptr::null_mut(),
+                core::ptr::null_mut(),
+            )
         };
         assert_eq!(opened, 0);
         // SAFETY: opened just now.

@@ -109,6 +109,7 @@ pub const ALL: &[Hazard] = &[
              reads back second restart 1 usr2 1 usr1 0\n\
              signal second\n\
              bsd_signal first\n\
+             refused 1 1\n\
              sysv_signal ignore\n\
              one shot 1\n\
              sigset first\n\

@@ -61,6 +61,11 @@ fn is_ours(signal: c_int) -> bool {
     signal == SIGNAL || signal == TRAP && loan::was_on_loan()
 }
 
+/// Whether it is, and `handler` can be one: the C library refuses `SIG_ERR`.
+fn is_taken(signal: c_int, handler: Handler) -> bool {
+    is_ours(signal) && handler != libc::SIG_ERR && sampled()
+}
+
 /// Swaps the handler, for the functions that take nothing else.
 fn ask(signal: c_int, handler: Handler, flags: c_int) -> Handler {
     if signal == TRAP {
@@ -284,7 +289,7 @@ fn handler_asked(kernels: Handler, signal: c_int) -> Handler {
 /// signal(2): BSD semantics, as glibc's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
-    if is_ours(signal) && sampled() {
+    if is_taken(signal, handler) {
         return ask(signal, handler, libc::SA_RESTART);
     }
     // SAFETY: the program's own arguments, passed on.
@@ -309,7 +314,7 @@ pub(crate) unsafe extern "C" fn ssignal(number: c_int, handler: Handler) -> Hand
 /// programs built with `_XOPEN_SOURCE` alone.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sysv_signal(signal: c_int, handler: Handler) -> Handler {
-    if is_ours(signal) && sampled() {
+    if is_taken(signal, handler) {
         return ask(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER);
     }
     // SAFETY: the program's own arguments, passed on.

@@ -38,11 +38,10 @@ fn blocked_in(word: u64) -> Option<u64> {
     (word & !SIGNALS == TAG).then_some(word & SIGNALS)
 }
 
-/// Where a `jmp_buf` has whether the mask is kept, an `int`, then nothing, and then the mask
-/// (`<setjmp.h>`).
+/// Where a `jmp_buf` has whether the mask is kept, an `int`, then four bytes of nothing, and then the
+/// mask (`<setjmp.h>`).
 const IS_KEPT: usize = 64;
 const UNUSED: usize = 68;
-const KEPT_MASK: usize = 72;
 
 /// Writes what is blocked of the signals of samples beside a mask.
 ///
