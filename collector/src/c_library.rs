@@ -67,6 +67,20 @@ impl Real {
         !self.address.load(Ordering::Relaxed).is_null()
     }
 
+    /// Has it looked for anew if it was found where `is_there` says that nothing is any more.
+    pub fn look_again_unless(&self, is_there: impl Fn(u64) -> bool) {
+        let known = self.address.load(Ordering::Relaxed);
+        if !known.is_null() && !is_there(known.addr() as u64) {
+            // Unless another thread has just done so. Stubs look where there is none.
+            let _ = self.address.compare_exchange(
+                known,
+                null_mut(),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+        }
+    }
+
     #[cold]
     fn find(&self) -> *mut c_void {
         let found = (self.find)(self.name);

@@ -21,7 +21,7 @@ use crate::sampler::blocks;
 use crate::sampling::entry;
 use crate::sealed::{SAMPLES_OF_CALLS, sealed, set_sealed};
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::sources::{SIGNAL, loan};
+use crate::sources::{SIGNAL, loan, may_be_own};
 use crate::sys::{self, Clock, Disposition, Folder, Handler};
 use crate::{arch, generated, modules, phases, thread, trampoline};
 
@@ -141,13 +141,18 @@ pub fn take_signals() -> Result<(), sys::Errno> {
     })
 }
 
-/// Ignoring discards what is pending. The handlers are put back, and not the default action, for a
-/// last signal of an event may still be under way.
+/// Ignoring discards what is pending, in all threads. The handlers are put back, and not the default
+/// action, for a last signal of an event may still be under way. What the program has sent, and this
+/// thread has blocked, goes on waiting, also through an exec.
 fn drop_pending() {
-    for (signal, ..) in signals() {
-        let _ = sys::set_disposition(signal, Disposition::Ignore);
+    for (signal, _, handler) in signals() {
+        let mask = sys::block(sys::Mask(loan::bit(signal)));
+        sys::drop_samples_and(signal, may_be_own, || {
+            let _ = sys::set_disposition(signal, Disposition::Ignore);
+            let _ = sys::set_disposition(signal, Disposition::Handle(handler));
+        });
+        sys::set_mask(mask);
     }
-    let _ = take_signals();
 }
 
 /// Calls of [`begin_ignoring`] that no [`end_ignoring`] has followed.

@@ -57,7 +57,7 @@ fn no_wait_ends_early_by_a_sample_of_elapsed_time() {
 #[test]
 fn no_read_or_write_is_cut_short_by_a_sample() {
     let workshop = Workshop::new("transfers");
-    workshop.compile("cc -O2 -w -pthread -o program @transfers.c");
+    workshop.compile("cc -O2 -w -pthread -o program @transfers.c -lutil");
     let program = ["./program", "3"];
     let without_trap = ["sh", "-c", "trap '' TRAP; exec ./program 3"];
     for (source, words) in [

@@ -2,11 +2,13 @@
  * sends itself the signal, and ends. So does one without an environment, in which csprof is not. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,8 +28,11 @@ static int child(void) {
     sigset_t mask;
     sigaction(SIGPROF, NULL, &action);
     sigprocmask(SIG_BLOCK, NULL, &mask);
-    printf("%s%s", action.sa_handler == SIG_IGN ? " ignored" : " default",
-           sigismember(&mask, SIGPROF) ? " blocked" : "");
+    int blocked = sigismember(&mask, SIGPROF), waits;
+    sigpending(&mask);
+    waits = sigismember(&mask, SIGPROF);
+    printf("%s%s%s", action.sa_handler == SIG_IGN ? " ignored" : " default", blocked ? " blocked" : "",
+           waits ? " and waits" : "");
     fflush(stdout);
     burn();
     raise(SIGPROF);
@@ -45,6 +50,17 @@ static void by_exec(char *const *environment) {
     if (pid == 0) {
         execve("/nowhere", arguments, environment);
         execve(path, arguments, environment);
+        _exit(1);
+    }
+    wait_for(pid);
+}
+/* With the signal sent before. */
+static void while_it_waits(void) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        raise(SIGPROF);
+        burn();
+        execv(path, arguments);
         _exit(1);
     }
     wait_for(pid);
@@ -71,6 +87,22 @@ static void by_masked_vfork(void) {
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     wait_for(pid);
+}
+/* As vfork, but by other names: the child has a stack of its own. */
+static int replace(void *nothing) {
+    (void)nothing;
+    execv(path, arguments);
+    _exit(1);
+}
+static void return_there(void) { replace(NULL); }
+static void by_clone(int by_syscall) {
+    static char stack[1 << 16];
+    void *top = stack + sizeof stack;
+    void (**there)(void) = (void (**)(void))top - 2;
+    *there = return_there;
+    int flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
+    wait_for(by_syscall ? (pid_t)syscall(SYS_clone, (long)flags, there, NULL, NULL, 0L)
+                        : clone(replace, top, flags, NULL));
 }
 static void by_spawn(char *const *environment) {
     pid_t pid;
@@ -110,11 +142,14 @@ int main(int count, char **given) {
         by_exec(nothing);
         by_vfork();
         by_masked_vfork();
+        by_clone(0);
+        by_clone(1);
         by_spawn(environ);
         by_spawn(nothing);
         by_popen();
         /* With the signal ignored, it is the default action that csprof leaves to this one. */
         if (!(state & 1)) by_system();
+        if (state == 2) while_it_waits();
         burn();
         printf("\n");
         fflush(stdout);

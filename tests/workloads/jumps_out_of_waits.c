@@ -1,6 +1,8 @@
 /* A handler leaves each kind of wait by longjmp, which keeps the mask that the wait had: SIGUSR1 open and
- * SIGUSR2 blocked. After each, some work, and at last more of it. */
+ * SIGUSR2 blocked. After each, some work, and at last more of it. Out of the last wait the handler takes
+ * SIGTRAP for the program, too. */
 #define _GNU_SOURCE
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -8,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,8 +25,14 @@ __attribute__((noinline)) static void work_at_last(void) {
     __asm__ volatile("");
 }
 
+static volatile sig_atomic_t trapped, traps;
+static void on_trap(int signal) { trapped += signal == SIGTRAP; }
+
 static jmp_buf back;
-static void leave(int signal) { _longjmp(back, signal); }
+static void leave(int number) {
+    if (traps) signal(SIGTRAP, on_trap);
+    _longjmp(back, number);
+}
 
 static sigset_t open_usr1;
 static void by_sigsuspend(void) { sigsuspend(&open_usr1); }
@@ -43,6 +52,13 @@ static void by_recv(void) {
     recv(sockets[0], &byte, 1, 0);
 }
 static void by_poll(void) { poll(NULL, 0, 3600000); }
+static void by_io_uring(void) {
+    struct io_uring_params parameters = {0};
+    int ring = (int)syscall(SYS_io_uring_setup, 8, &parameters);
+    traps = 1;
+    if (ring < 0) sleep(3600);
+    syscall(SYS_io_uring_enter, ring, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+}
 
 /* Sends the signal when the wait has begun. */
 static void later(void) {
@@ -58,7 +74,8 @@ enum { MASKED = 4 };
 
 int main(void) {
     static void (*const waits[])(void) = {by_sigsuspend, by_ppoll, by_pselect, by_epoll_pwait,
-                                          by_sleep, by_nanosleep, by_recv, by_poll};
+                                          by_sleep, by_nanosleep, by_recv, by_poll,
+                                          by_io_uring};
     volatile int left = 0, open = 0, blocked = 0;
     sigset_t usr1, now;
     sigemptyset(&usr1);
@@ -84,6 +101,7 @@ int main(void) {
         work(5000000);
     }
     work_at_last();
-    printf("left %d, open %d, blocked %d\n", left, open, blocked);
+    raise(SIGTRAP);
+    printf("left %d, open %d, blocked %d, trapped %d\n", left, open, blocked, (int)trapped);
     return 0;
 }

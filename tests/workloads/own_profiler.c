@@ -1,8 +1,9 @@
-/* A program with profilers of its own: SIGPROF by ITIMER_PROF, by a POSIX timer, and sent by itself. It
- * says in which handlers they arrived, with what mask, and what pending ones did. How many ticks
+/* A program with profilers of its own: SIGPROF by ITIMER_PROF, by a POSIX timer, by a file, and sent by
+ * itself. It says in which handlers they arrived, with what mask, and what pending ones did. How many ticks
  * there were depends on the machine; that there were some does not. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -140,6 +141,14 @@ int main(void) {
     printf("raised: %d, wrong %d\n", taken(), wrong);
     kill(getpid(), SIGPROF);
     printf("killed: %d, wrong %d\n", taken(), wrong);
+    int ends[2];
+    pipe(ends);
+    fcntl(ends[0], F_SETOWN, getpid());
+    fcntl(ends[0], F_SETSIG, SIGPROF);
+    fcntl(ends[0], F_SETFL, O_ASYNC);
+    write(ends[1], "x", 1);
+    printf("told by a file: %d, wrong %d\n", taken(), wrong);
+    close(ends[0]), close(ends[1]);
 
     sigset_t prof;
     sigemptyset(&prof);

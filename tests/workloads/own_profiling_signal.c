@@ -46,6 +46,8 @@ int main(void) {
            sigismember(&old.sa_mask, SIGUSR1));
     printf("signal %s\n", name(signal(SIGPROF, first)));
     printf("bsd_signal %s\n", name(ssignal(SIGPROF, SIG_IGN)));
+    printf("refused %d", signal(SIGPROF, SIG_ERR) == SIG_ERR);
+    printf(" %d\n", sysv_signal(SIGPROF, SIG_ERR) == SIG_ERR);
     printf("sysv_signal %s\n", name(sysv_signal(SIGPROF, first)));
     sigaction(SIGPROF, NULL, &old);
     printf("one shot %d\n", !!(old.sa_flags & SA_RESETHAND));

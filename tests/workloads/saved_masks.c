@@ -1,5 +1,6 @@
 /* Masks with SIGPROF that are kept and go on later: of jumps, contexts and attributes of threads. Says what
- * is blocked then, and whether the signal comes. */
+ * is blocked then, and whether the signal comes. One context has a mask that the program writes itself, and
+ * one jmp_buf no more room than the kernel's mask takes. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -30,8 +31,14 @@ static void say(const char *when) {
 }
 
 static sigjmp_buf back;
-static ucontext_t there, here, other;
+static ucontext_t there, here, other, written;
 static char stack[1 << 16];
+
+/* As long as what the C library writes, and something of the program's own behind it. */
+static struct {
+    _Alignas(8) char buffer[80];
+    char behind[120];
+} small;
 
 static void elsewhere(void) {
     say("in another context");
@@ -65,6 +72,16 @@ int main(void) {
             siglongjmp(back, 1);
         }
         say("after a jump that keeps the mask");
+        memset(&small, 7, sizeof small);
+        set(blocks);
+        if (sigsetjmp((struct __jmp_buf_tag *)small.buffer, 1) == 0) {
+            set(!blocks);
+            siglongjmp((struct __jmp_buf_tag *)small.buffer, 1);
+        }
+        say("after a small jmp_buf");
+        int changed = 0;
+        for (size_t i = 0; i < sizeof small.behind; i++) changed += small.behind[i] != 7;
+        printf("changed behind it: %d\n", changed);
         set(blocks);
         again = 0;
         getcontext(&there);
@@ -73,6 +90,15 @@ int main(void) {
             setcontext(&there);
         }
         say("after setcontext");
+        set(blocks);
+        again = 0;
+        getcontext(&written);
+        if (!again++) {
+            sigemptyset(&written.uc_sigmask);
+            if (!blocks) sigaddset(&written.uc_sigmask, SIGPROF);
+            setcontext(&written);
+        }
+        say("after setcontext with another mask");
         set(blocks);
         getcontext(&other);
         other.uc_stack.ss_sp = stack;

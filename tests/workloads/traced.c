@@ -1,6 +1,7 @@
 /* traced [syscall|refused]: lets four children ask it to trace them. Each stops once by itself if that
  * was granted, computes for 50 ms of its CPU time, and ends. Says at which signals they stopped. For
- * `refused` the program executes itself under a filter that refuses ptrace(2). */
+ * `refused` the program executes itself under a filter that refuses ptrace(2); a SIGPROF that waits meanwhile
+ * goes on waiting. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -34,13 +35,26 @@ static void ask_again(void) {
     if (!sigismember(&set, SIGPROF)) _exit(6);
 }
 
-static void child(int by_syscall) {
+static volatile sig_atomic_t came;
+static void on_prof(int signal) { came += signal == SIGPROF; }
+
+static void child(int by_syscall, int is_refused) {
+    sigset_t prof;
+    sigemptyset(&prof);
+    sigaddset(&prof, SIGPROF);
+    if (is_refused) {
+        signal(SIGPROF, on_prof);
+        sigprocmask(SIG_BLOCK, &prof, NULL);
+        raise(SIGPROF);
+    }
     long result = by_syscall ? syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0)
                              : ptrace(PTRACE_TRACEME, 0, 0, 0);
     if (result == 0) {
         raise(SIGUSR1);
         ask_again();
     } else if (result != -1 || errno != EPERM) _exit(8);
+    if (is_refused) sigprocmask(SIG_UNBLOCK, &prof, NULL);
+    if (came != is_refused) _exit(10);
     double start = cpu_seconds();
     while (cpu_seconds() - start < 0.05) {}
     _exit(7);
@@ -55,7 +69,7 @@ static void refuse(char *program) {
     };
     struct sock_fprog filter = {4, code};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0) execl(program, program, NULL);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0) execl(program, program, "is", "refused", NULL);
     _exit(9);
 }
 
@@ -64,7 +78,7 @@ int main(int count, char **arguments) {
     int stops[65] = {0}, ended = 0;
     for (int i = 0; i < 4; i++) {
         int status, pid = fork();
-        if (pid == 0) child(count > 1);
+        if (pid == 0) child(count == 2, count == 3);
         while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
             stops[WSTOPSIG(status)]++;
             ptrace(PTRACE_CONT, pid, 0, 0);

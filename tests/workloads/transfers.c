@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,9 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { BYTES = 1 << 20, SLOW = 1 << 16 };
@@ -36,10 +39,56 @@ static void *slowly(void *end) {
 }
 
 static int short_ones;
-static void check(const char *call, long moved) {
-    if (moved == BYTES) return;
-    printf("%s: %ld of %d, %s\n", call, moved, BYTES, moved < 0 ? strerror(errno) : "short");
+static void check_all(const char *call, long moved, long all) {
+    if (moved == all) return;
+    printf("%s: %ld of %ld, %s\n", call, moved, all, moved < 0 ? strerror(errno) : "short");
     short_ones++;
+}
+static void check(const char *call, long moved) { check_all(call, moved, BYTES); }
+
+enum { FEW = 60 };
+
+/* Writes a few bytes one by one, slowly. */
+static void *one_by_one(void *end) {
+    for (int i = 0; i < FEW; i++) write((int)(long)end, "x", 1), usleep(500);
+    return NULL;
+}
+
+/* Reads them at once from a file that waits for all, or has a time limit for that. */
+static void few(const char *call, int from, int to) {
+    pthread_t writer;
+    char byte[FEW];
+    pthread_create(&writer, NULL, one_by_one, (void *)(long)to);
+    check_all(call, read(from, byte, FEW), FEW);
+    pthread_join(writer, NULL);
+}
+
+/* Terminals and sockets divide what others move as a whole. */
+static void small_ones(void) {
+    int master, slave, sockets[2], least = FEW;
+    struct termios raw;
+    pthread_t reader;
+    openpty(&master, &slave, NULL, NULL, NULL);
+    tcgetattr(slave, &raw);
+    cfmakeraw(&raw);
+    raw.c_cc[VMIN] = FEW;
+    tcsetattr(slave, TCSANOW, &raw);
+    few("read of a terminal", slave, master);
+    pthread_create(&reader, NULL, slowly, (void *)(long)master);
+    for (int i = 0; i < 40; i++) check_all("write to a terminal", write(slave, bytes, 4096), 4096);
+    close(slave);
+    pthread_join(reader, NULL);
+    close(master);
+    socketpair(AF_UNIX, SOCK_STREAM, 0, sockets);
+    setsockopt(sockets[0], SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
+    few("read of a socket", sockets[0], sockets[1]);
+    least = 1;
+    setsockopt(sockets[0], SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
+    setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){9, 0}, sizeof(struct timeval));
+    char byte;
+    if (fork() == 0) usleep(20000), write(sockets[1], "x", 1), _exit(0);
+    check_all("read of a socket with a time limit", read(sockets[0], &byte, 1), 1);
+    close(sockets[0]), close(sockets[1]);
 }
 
 /* `call` writes to `end`. */
@@ -130,6 +179,7 @@ int main(int count, char **arguments) {
         check("recv", recv(ends[0], bytes, BYTES, MSG_WAITALL));
         close(ends[0]);
         close(ends[1]);
+        small_ones();
     }
     printf("short %d\n", short_ones);
     return 0;

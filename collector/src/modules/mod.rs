@@ -262,13 +262,18 @@ fn alone_in_loader(work: impl FnOnce() -> bool) -> Option<bool> {
     is_done
 }
 
-/// Calls `work`, which may ask the loader, unless somebody else has the loader's lock for too long.
-pub fn with_loader(work: impl FnOnce()) {
+/// Calls `work`, which may ask the loader, while no module comes or goes; `false` if somebody else
+/// has the loader's lock for too long.
+pub fn with_loader(work: impl FnOnce()) -> bool {
     let mask = sys::set_mask(Mask::ALL);
-    if let Some(_held) = loader_lock::take(|| false) {
-        work();
+    let held = loader_lock::take(|| false);
+    if held.is_some() {
+        discovery::in_loader(work);
     }
+    let is_done = held.is_some();
+    drop(held);
     sys::set_mask(mask);
+    is_done
 }
 
 /// Frees the maps that no handler can be reading any more. A moment without any reader after a map

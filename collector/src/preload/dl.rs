@@ -57,8 +57,8 @@ fn look_for_new_modules() {
     look_after_note();
     if Belief::LoadUnseen.get() && process::active() {
         let errno = real::errno();
-        Belief::LoadUnseen.set(!modules::after_change());
-        mpi::count();
+        let is_known = modules::after_change();
+        Belief::LoadUnseen.set(!(mpi::count() && is_known));
         real::set_errno(errno);
     }
 }
@@ -116,6 +116,7 @@ extern "C" fn after_dlclose(_: &mut Call) {
     if !modules::after_change() {
         Belief::LoadUnseen.set(true);
     }
+    real::look_again(real::OF_UNWINDER.iter().copied().chain(mpi::functions()));
     real::set_errno(errno);
 }
 

@@ -16,9 +16,10 @@
 //! `_Unwind_SetIP`. That is the moment in which the frames inside are left: they are counted as
 //! lost returns, and the trampoline takes the innermost frame that remains.
 //!
-//! The collector has no unwinder. The program's may come late, and be visible to one library alone
-//! (a C program that opens a C++ plug-in): it is the first in the loader's list behind this
-//! library. That list has a lock of its own, which is held for moments: another thread that waits
+//! The collector has no unwinder. The program's may come late, go with the one library to which it
+//! is visible (a C program that opens a plug-in), and come again at another place: it is the first
+//! in the loader's list behind this library, and looked for [anew](real::look_again) when it has
+//! gone. That list has a lock of its own, which is held for moments: another thread that waits
 //! in a constructor for the one that throws, with the loader's lock in hand, does no harm.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]

@@ -6,7 +6,7 @@
 //!
 //! vfork returns twice on one stack, which no wrapper's frame survives: its stub leaves a note and
 //! jumps on. The child is recognized by its process id (`process::active()`) and left alone until
-//! it executes a program. That of a fork by hand, by a raw system call, has no state
+//! it executes a program. So is one that clone(2) makes with CLONE_VFORK. That of a fork by hand, by a raw system call, has no state
 //! ([`process::OfThisProcess`]) and is inert.
 
 #![expect(unsafe_code, reason = "callbacks for, and exported functions of, the C library")]
@@ -73,11 +73,16 @@ pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
     }
 }
 
-extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut core::ffi::c_void {
+/// The thread is about to wait for a child that has its memory.
+pub(super) fn begin_vfork() {
     if process::active() {
         Belief::Vforked.set(true);
         Belief::ChildSettled.set(false);
     }
+}
+
+extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut core::ffi::c_void {
+    begin_vfork();
     stub::target(real)
 }
 

@@ -20,6 +20,7 @@ use super::stub::{self, ENGAGED};
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
 use crate::sources::calls::IO_COUNTS;
+use crate::sys::Way;
 
 /// Whether calls are looked at: they are counted, or samples may cut them short.
 static LOOKED_AT: AtomicBool = AtomicBool::new(false);
@@ -47,9 +48,19 @@ extern "C" fn before(call: &mut Call, real: &Real) -> Route {
     Route { target: stub::target(real), calls }
 }
 
-/// Before a call with a file, a buffer and how many bytes it has.
-extern "C" fn before_bytes(call: &mut Call, real: &Real) -> Route {
-    counted::counting(hold_bytes(call, real), begin(call))
+/// Before a call with a file, a buffer that is to be filled and how many bytes it has.
+extern "C" fn before_read(call: &mut Call, real: &Real) -> Route {
+    counted::counting(hold_bytes(call, real, Way::Read), begin(call))
+}
+
+/// Before one with a buffer that is to be written.
+extern "C" fn before_write(call: &mut Call, real: &Real) -> Route {
+    counted::counting(hold_bytes(call, real, Way::Write), begin(call))
+}
+
+/// Before one at a place of the file.
+extern "C" fn before_placed(call: &mut Call, real: &Real) -> Route {
+    counted::counting(hold_bytes(call, real, Way::AtPlace), begin(call))
 }
 
 /// Before another call that moves bytes.
@@ -154,17 +165,17 @@ macro_rules! held {
 
 held! {
     /// read(2).
-    read: before_bytes, after_read;
+    read: before_read, after_read;
     /// read(2) as programs built with `_FORTIFY_SOURCE` call it; and so the next ones.
-    __read_chk: before_bytes, after_read;
+    __read_chk: before_read, after_read;
     /// pread(2).
-    pread: before_bytes, after_read;
+    pread: before_placed, after_read;
     /// pread(2) where files are large; and so the next ones.
-    pread64: before_bytes, after_read;
+    pread64: before_placed, after_read;
     /// pread(2), checked.
-    __pread_chk: before_bytes, after_read;
+    __pread_chk: before_placed, after_read;
     /// pread(2), checked, where files are large.
-    __pread64_chk: before_bytes, after_read;
+    __pread64_chk: before_placed, after_read;
     /// readv(2).
     readv: before_parts, after_read;
     /// preadv(2).
@@ -176,11 +187,11 @@ held! {
     /// preadv2(2) where files are large.
     preadv64v2: before_parts, after_read;
     /// write(2).
-    write: before_bytes, after_write;
+    write: before_write, after_write;
     /// pwrite(2).
-    pwrite: before_bytes, after_write;
+    pwrite: before_placed, after_write;
     /// pwrite(2) where files are large.
-    pwrite64: before_bytes, after_write;
+    pwrite64: before_placed, after_write;
     /// writev(2).
     writev: before_parts, after_write;
     /// pwritev(2).

@@ -111,12 +111,32 @@ functions! {
     6: MPI_Sendrecv PMPI_Sendrecv;
 }
 
-/// Has the calls counted that the modules make which are loaded now, if they are sampled. Setup
-/// side.
-pub(super) fn count() {
+/// All of them, where they are.
+pub(super) fn functions() -> impl Iterator<Item = &'static Real> + Clone {
+    FUNCTIONS.iter().map(|function| function.real)
+}
+
+/// Has the calls counted that the modules make which are loaded now, if they are sampled. `false` if
+/// it has to be done later. Setup side.
+pub(super) fn count() -> bool {
     if metric_of(SourceKind::Mpi).is_none() {
-        return;
+        return true;
     }
+    let mut is_refused = false;
+    // A module that goes takes its addresses with it.
+    let is_done = modules::with_loader(|| is_refused = !replace_addresses());
+    if is_refused {
+        messages::warn_once(
+            Warning::CallsUnseen,
+            "calls of MPI are not counted: the addresses that the loader has written for them cannot be changed",
+        );
+    }
+    is_done
+}
+
+/// Puts the addresses of stubs in the place of those of the MPI library's; whether all could be
+/// written.
+fn replace_addresses() -> bool {
     let mut imports: Vec<(u64, &Function)> = Vec::new();
     modules::each_loaded(|module| {
         let mut note = |name: &[u8], place| {
@@ -129,7 +149,7 @@ pub(super) fn count() {
             module.each_import(&mut note);
         }
     });
-    let mut is_refused = false;
+    let mut are_written = true;
     for (place, function) in imports {
         let stub = (function.stub as *const ()).expose_provenance() as u64;
         let is_there = !function.real.address().is_null();
@@ -139,13 +159,8 @@ pub(super) fn count() {
         let is_first = || modules::function_before(function.name).is_null();
         if is_there && place.is_multiple_of(8) && is_called() && is_first() {
             // SAFETY: the loader's word for the address of this function, which the stub calls.
-            is_refused |= !unsafe { sys::write_constant(place, stub) };
+            are_written &= unsafe { sys::write_constant(place, stub) };
         }
     }
-    if is_refused {
-        messages::warn_once(
-            Warning::CallsUnseen,
-            "calls of MPI are not counted: the addresses that the loader has written for them cannot be changed",
-        );
-    }
+    are_written
 }

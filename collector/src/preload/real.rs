@@ -12,11 +12,14 @@
 #![expect(unsafe_code, reason = "functions found by name are called through their address")]
 #![expect(non_snake_case, reason = "named like the C functions they stand for")]
 
+use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_ushort, c_void};
+use core::ops::Range;
 
 use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigset_t, stack_t, timeval};
 
 pub(super) use crate::c_library::{Real, Strings, errno, set_errno};
+use crate::modules;
 
 /// Declares the real functions: one static each in `slots`, their list, and for those that Rust
 /// code calls a function with the signature of the manual page. Where an old C library lacks the
@@ -82,6 +85,22 @@ macro_rules! real_functions {
 pub(super) fn find_unwinder() {
     let mut all = OF_UNWINDER.iter();
     while all.next().is_some_and(|real| !real.address().is_null()) {}
+}
+
+/// To be called when libraries may have gone: of these functions, those are looked for anew whose
+/// library has. It may come again, at another place.
+pub(super) fn look_again<'a>(functions: impl Iterator<Item = &'a Real> + Clone) {
+    if !functions.clone().any(Real::is_found) {
+        return;
+    }
+    let mut code: Vec<Range<u64>> = Vec::new();
+    // Where the loader cannot be asked now, all are looked for when they are called.
+    modules::with_loader(|| {
+        modules::each_loaded(|module| code.extend_from_slice(&module.code));
+    });
+    for function in functions {
+        function.look_again_unless(|address| code.iter().any(|code| code.contains(&address)));
+    }
 }
 
 /// A signal's handler as signal(2) takes and returns it.

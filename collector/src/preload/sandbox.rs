@@ -35,6 +35,7 @@ use core::ffi::{c_int, c_long, c_void};
 use csprof_format::arena::LeftOut;
 
 use super::filter::lets_handlers_return;
+use super::fork::begin_vfork;
 use super::real::{self, Real, slots};
 use super::signals::action::{call_no_handlers, leave_to_kernel};
 use super::signals::hold::{CALLS, hold_syscall, is_met};
@@ -152,7 +153,7 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
                 libc::SYS_clone3 => sys::probe(first.cast_unsigned()).unwrap_or(0),
                 _ => 0,
             };
-            note_thread(flags);
+            note_new(flags);
             note_child(flags);
         }
         _ if is_met(number, arguments) => return hold_syscall(call, real, number),
@@ -161,15 +162,20 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
     Route { target: stub::target(real), calls: 0 }
 }
 
-/// Before clone: what makes a thread comes here, and calls before the constructor.
+/// Before clone: what makes a thread, or waits for what is made, comes here, and calls before the
+/// constructor.
 extern "C" fn before_clone(call: &mut Call, real: &Real) -> *mut c_void {
-    note_thread(u64::from(call.arguments[2] as u32));
+    note_new(u64::from(call.arguments[2] as u32));
     stub::target(real)
 }
 
-/// Counts a thread that cannot be sampled.
-fn note_thread(flags: u64) {
-    let is_thread = flags & u64::from(libc::CLONE_THREAD.cast_unsigned()) != 0;
+/// Counts a thread, which cannot be sampled; and leaves a note of a child by another name of vfork.
+fn note_new(flags: u64) {
+    let has = |flag: c_int| flags & u64::from(flag.cast_unsigned()) != 0;
+    let is_thread = has(libc::CLONE_THREAD);
+    if !is_thread && has(libc::CLONE_VFORK) && has(libc::CLONE_VM) {
+        begin_vfork();
+    }
     if let (true, true, Some(process)) = (is_thread, process::active(), process::current()) {
         process.arena.count_unsampled_thread();
         messages::warn_once(
@@ -220,9 +226,9 @@ arch::stub! {
 }
 
 arch::stub! {
-    /// clone(2); bit 16 of its third argument is CLONE_THREAD.
+    /// clone(2); these bits of its third argument are CLONE_THREAD and CLONE_VFORK.
     #[unsafe(no_mangle)]
-    {argument 2 has bit 16}
+    {argument 2 has any of 0x14000}
     jump clone = slots::clone, WATCHING, before_clone
 }
 
@@ -239,5 +245,5 @@ arch::stub! {
     hold syscall = slots::syscall, WATCHING, before_syscall, ENGAGED
 }
 
-const _: () =
-    assert!(libc::PR_SET_SECCOMP == 22 && libc::PR_SET_TSC == 26 && libc::CLONE_THREAD == 1 << 16);
+const _: () = assert!(libc::PR_SET_SECCOMP == 22 && libc::PR_SET_TSC == 26);
+const _: () = assert!(libc::CLONE_THREAD | libc::CLONE_VFORK == 0x14000);

@@ -41,7 +41,7 @@ use object::Object;
 pub use pace::Pace;
 use posix_timer::PosixTimer;
 pub use posix_timer::TimerHandle;
-pub use signal_info::{SIGNAL, SignalInfo, cookie, is_by_own_timer};
+pub use signal_info::{SIGNAL, SignalInfo, cookie, is_by_own_timer, may_be_own};
 pub use task_clock::EventHandle;
 use task_clock::TaskClock;
 
@@ -122,10 +122,10 @@ impl Sources {
         self.opened.iter().filter_map(|opened| opened.source.handle())
     }
 
-    /// Periods that passed without a sample since the program took each source away, with the
-    /// number of its metric. Setup side.
+    /// Periods that passed without a sample since the program took each source away, but for those of
+    /// pauses, with the number of its metric. Setup side.
     pub fn lost(&mut self) -> impl Iterator<Item = (usize, u64)> {
-        self.opened.iter_mut().map(|opened| (opened.metric, opened.source.lost()))
+        self.opened.iter_mut().map(|opened| (opened.metric, opened.lost()))
     }
 
     // This and the next ones are no part of their caller, on whose stack all that a sample needs
@@ -245,6 +245,15 @@ impl Opened {
     fn take_due(&mut self) -> u64 {
         let Source::Counted(event) = &mut self.source else { return 0 };
         match event.take_due() {
+            0 => 0,
+            passed => self.admit(passed, Setting::of(self.metric)),
+        }
+    }
+
+    /// Periods that passed without a sample since the program took the source away, but for those of
+    /// a pause.
+    fn lost(&mut self) -> u64 {
+        match self.source.lost() {
             0 => 0,
             passed => self.admit(passed, Setting::of(self.metric)),
         }

@@ -1,5 +1,13 @@
 //! The signal that samples come by, and what it says of its source.
 
+#![expect(unsafe_code, reason = "a structure of the kernel's by another name")]
+
+use core::sync::atomic::Ordering;
+
+use csprof_format::launch::Trigger;
+
+use crate::{process, sys};
+
 /// The profiling signal. [SIGTRAP](super::loan::TRAP) may be a second one.
 pub const SIGNAL: i32 = libc::SIGPROF;
 
@@ -17,6 +25,31 @@ pub const fn cookie(address: usize) -> usize {
 #[must_use]
 pub fn is_by_own_timer(signal: &SignalInfo) -> bool {
     signal.code == libc::SI_TIMER && signal.value & (0xffff << 48) == COOKIE_TAG
+}
+
+/// Whether csprof's own sources may have sent the signal, though it is no sample of theirs (any
+/// more). A timer that is deleted may have one under way (before Linux 6.13); so may an event whose
+/// thread has ended, which leaves no trace of where it came from if the kernel had no memory for
+/// that. Anything else is sent by a process, or by a timer or a file of the program's.
+#[must_use]
+pub fn may_be_own(info: &libc::siginfo_t) -> bool {
+    let uses_events = || {
+        process::current()
+            .is_some_and(|process| process.uses(|source| source.trigger == Trigger::Event))
+    };
+    // SAFETY: siginfo_t is at least as large, and both are plain numbers.
+    let signal = unsafe { &*core::ptr::from_ref(info).cast::<SignalInfo>() };
+    match signal.code {
+        libc::SI_TIMER => is_by_own_timer(signal),
+        libc::SI_KERNEL => false,
+        // What a process sends has its id where a timer has its number.
+        libc::SI_USER => signal.timer == 0 && uses_events(),
+        // The program may have files of its own tell it by this signal, too (F_SETSIG, fcntl(2)).
+        code if code > 0 && signal.signo == SIGNAL => {
+            uses_events() && signal.value as u32 >= sys::SMALLEST_OWN.load(Ordering::Relaxed)
+        }
+        code => code > 0,
+    }
 }
 
 /// The parts of `siginfo_t` that sources use (include/uapi/asm-generic/siginfo.h, 64 bit).

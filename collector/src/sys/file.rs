@@ -231,16 +231,6 @@ pub fn exists(path: &CStr) -> bool {
     .is_ok()
 }
 
-/// Whether the file of this number is a socket.
-#[must_use]
-pub fn is_socket(number: i32) -> bool {
-    let (mut kind, mut bytes) = (0_i32, size_of::<i32>() as u32);
-    let (kind, bytes) = ((&raw mut kind).addr(), (&raw mut bytes).addr());
-    let (level, option) = (libc::SOL_SOCKET as usize, libc::SO_TYPE as usize);
-    // SAFETY: the kernel fills live locals, which are not looked at.
-    unsafe { call(libc::SYS_getsockopt, [number as usize, level, option, kind, bytes, 0]) }.is_ok()
-}
-
 impl File {
     /// Creates the file, which must not exist, readable and writable by its owner only.
     pub fn create_new(folder: &Folder, place: FileNumber, path: &CStr) -> Result<Self, Errno> {

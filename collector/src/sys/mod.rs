@@ -10,6 +10,7 @@
 
 mod call;
 mod clock;
+mod division;
 mod error;
 mod file;
 mod memory;
@@ -22,9 +23,10 @@ mod signal;
 mod timer;
 
 pub use clock::{Clock, elapsed_ns, now_ns, read_elapsed_by, read_elapsed_by_call, thread_cpu_ns};
+pub use division::{Way, is_divided};
 pub use error::Errno;
 pub use file::{
-    File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own, is_socket, map_to_read,
+    File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own, map_to_read,
 };
 pub use memory::{
     give_back, is_readable, is_resident, map_anonymous, private_bytes, probe, probe_bytes,
@@ -45,7 +47,8 @@ pub use read::{
     read_link_to,
 };
 pub use signal::{
-    Disposition, Handler, abort, drop_samples, handler_of, interrupts, pending, send_again,
+    Disposition, Handler, abort, drop_samples, drop_samples_and, handler_of, interrupts, pending,
+    send_again,
     set_disposition,
 };
 pub use timer::Timer;

@@ -92,16 +92,22 @@ fn take_pending(signal: i32) -> Option<libc::siginfo_t> {
 /// signal that is sent to a thread while one waits there is merged with it (signal(7)), and who
 /// waits for it would be given them.
 pub fn drop_samples(signal: i32, is_sample: impl Fn(&libc::siginfo_t) -> bool) {
-    // Each source may have one; and then one of the program's.
-    const MOST: usize = csprof_format::launch::MAX_SOURCES + 1;
-    let mut others = [None; MOST];
-    for other in &mut others {
-        match take_pending(signal) {
-            Some(taken) if is_sample(&taken) => {}
-            Some(taken) => *other = Some(taken),
-            None => break,
-        }
-    }
+    drop_samples_and(signal, is_sample, || {});
+}
+
+/// The same, with `work` done while none waits.
+pub fn drop_samples_and(
+    signal: i32,
+    is_sample: impl Fn(&libc::siginfo_t) -> bool,
+    work: impl FnOnce(),
+) {
+    // Each source may have one. Of the program's there is one that was sent to the thread, and one
+    // to the process.
+    const MOST: usize = csprof_format::launch::MAX_SOURCES + 2;
+    let mut others = [None; 2];
+    let taken = (0..MOST).map_while(|_| take_pending(signal)).filter(|taken| !is_sample(taken));
+    others.iter_mut().zip(taken).for_each(|(other, taken)| *other = Some(taken));
+    work();
     for other in others.iter().flatten() {
         send_again(other, other.si_code != libc::SI_TKILL);
     }

@@ -28,7 +28,7 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("jumps_out_of_waits", &["cc -O2 -o program @jumps_out_of_waits.c"])
         .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
         .by_two()
-        .says("left 8, open 8, blocked 8\n")
+        .says("left 9, open 9, blocked 9, trapped 1\n")
         .also(|trial| {
             let rows = trial.recording.rows();
             assert!(rows.inclusive_of("work_at_last") > 0, "sampling has ended:\n{rows}");

@@ -61,6 +61,31 @@ pub const ALL: &[Hazard] = &[
     )
     .says("caught: 30000\n")
     .also(nothing_is_damaged),
+    Hazard::new(
+        "unwinder_again",
+        &[
+            "cc -O2 -o program @unwinder_again.c",
+            "cc -O2 -shared -fPIC -shared-libgcc -o walks.so @unwinder_again_library.c",
+        ],
+    )
+    .says(
+        "walked, gone, taken\n\
+         walked, gone, taken\n\
+         walked, gone, taken\n\
+         walked, gone, taken\n",
+    )
+    .also(nothing_is_damaged),
+    Hazard::new(
+        "mpi_again",
+        &[
+            "cc -O2 -shared -fPIC -o mpi.so @mpi_again_library.c -DMPI",
+            "cc -O2 -shared -fPIC -o calls.so @mpi_again_library.c mpi.so -Wl,-rpath,$ORIGIN",
+            "cc -O2 -pthread -o program @mpi_again.c",
+        ],
+    )
+    .options(&["-e", "mpi@10us"])
+    .says("called 42 42 42 42, beside: 42\n")
+    .also(nothing_is_damaged),
     // Functions of the program's own under names of the C library's.
     Hazard::new(
         "own_names",

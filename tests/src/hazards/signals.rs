@@ -88,6 +88,7 @@ pub const ALL: &[Hazard] = &[
              POSIX timer: ticks 1, wrong 0\n\
              raised: 100, wrong 0\n\
              killed: 1, wrong 0\n\
+             told by a file: 1, wrong 0\n\
              blocked: 0, then 1\n\
              to and in a thread: 2\n\
              once: 1, then default 1\n\
@@ -108,6 +109,7 @@ pub const ALL: &[Hazard] = &[
              reads back second restart 1 usr2 1 usr1 0\n\
              signal second\n\
              bsd_signal first\n\
+             refused 1 1\n\
              sysv_signal ignore\n\
              one shot 1\n\
              sigset first\n\
@@ -170,12 +172,14 @@ pub const ALL: &[Hazard] = &[
         .variants(&["", "clang"])
         .by_two()
         .says(
-            "0: default 27 default 27 default 27 default 27 default 27 default 27 default 27 default 27\n\
-             1: ignored ignored ignored ignored ignored ignored ignored\n\
+            "0: default 27 default 27 default 27 default 27 default 27 default 27 default 27 default 27 \
+             default 27 default 27\n\
+             1: ignored ignored ignored ignored ignored ignored ignored ignored ignored\n\
              2: default blocked default blocked default blocked default blocked default blocked \
-             default blocked default blocked default blocked\n\
+             default blocked default blocked default blocked default blocked default blocked \
+             default blocked and waits\n\
              3: ignored blocked ignored blocked ignored blocked ignored blocked ignored blocked \
-             ignored blocked ignored blocked\n",
+             ignored blocked ignored blocked ignored blocked ignored blocked\n",
         ),
     Hazard::new("saved_masks", &["cc -O2 -w -pthread -o program @saved_masks.c"])
         .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
@@ -185,7 +189,12 @@ pub const ALL: &[Hazard] = &[
              \x20then came\n\
              after a jump that keeps the mask: blocked, waits\n\
              \x20then came\n\
+             after a small jmp_buf: open, came\n\
+             \x20then came\n\
+             changed behind it: 0\n\
              after setcontext: open, came\n\
+             \x20then came\n\
+             after setcontext with another mask: blocked, waits\n\
              \x20then came\n\
              in another context: open, came\n\
              \x20then came\n\
@@ -205,7 +214,12 @@ pub const ALL: &[Hazard] = &[
              \x20then came\n\
              after a jump that keeps the mask: open, came\n\
              \x20then came\n\
+             after a small jmp_buf: blocked, waits\n\
+             \x20then came\n\
+             changed behind it: 0\n\
              after setcontext: blocked, waits\n\
+             \x20then came\n\
+             after setcontext with another mask: open, came\n\
              \x20then came\n\
              in another context: blocked, waits\n\
              \x20then came\n\

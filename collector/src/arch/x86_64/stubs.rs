@@ -140,10 +140,10 @@ macro_rules! stub {
             "je 4f",
         ] [] $($rest)*);
     };
-    ($(#[$attribute:meta])* {argument $at:tt has bit $bit:literal} $($rest:tt)*) => {
+    ($(#[$attribute:meta])* {argument $at:tt has any of $bits:literal} $($rest:tt)*) => {
         $crate::arch::stub!(? [$(#[$attribute])*] [
-            concat!("bt ", $crate::arch::stub_part!(argument32 $at), ", ", $bit),
-            "jc 4f",
+            concat!("test ", $crate::arch::stub_part!(argument32 $at), ", ", $bits),
+            "jnz 4f",
         ] [] $($rest)*);
     };
     // A static of 512 bits.

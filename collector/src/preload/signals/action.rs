@@ -9,7 +9,6 @@ use super::mask::{believed, block_interrupted, change_one, forget, settle_all};
 use super::others::{others, replace, settle_masks, tell, tell_masked, told};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use super::{BIT, SIGNAL, kept, trap};
-use csprof_format::launch::Trigger;
 
 use crate::preload::real::{self, Handler};
 use crate::preload::stub;
@@ -20,7 +19,7 @@ use crate::sampling::pass_on::{Chosen, handler_of, set_chooser};
 use crate::sampling::restart;
 use crate::sealed::sealed;
 use crate::sources::loan::{self, TRAP};
-use crate::sources::{SignalInfo, is_by_own_timer};
+use crate::sources::may_be_own;
 use crate::sys;
 
 /// What the program last asked for. The fields are separate atomics: a program whose threads race
@@ -60,6 +59,11 @@ pub(super) fn is_handled() -> bool {
 /// Whether samples come, or came, by this signal.
 fn is_ours(signal: c_int) -> bool {
     signal == SIGNAL || signal == TRAP && loan::was_on_loan()
+}
+
+/// Whether it is, and `handler` can be one: the C library refuses `SIG_ERR`.
+fn is_taken(signal: c_int, handler: Handler) -> bool {
+    is_ours(signal) && handler != libc::SIG_ERR && sampled()
 }
 
 /// Swaps the handler, for the functions that take nothing else.
@@ -125,7 +129,7 @@ pub(in crate::preload) fn call_no_handlers() {
 /// alone, unless it may be an old one of csprof's.
 fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Option<Chosen> {
     let handler = ASKED.handler.load(Ordering::Relaxed);
-    if may_be_late(info) {
+    if may_be_own(info) {
         return None;
     }
     let is_blocked = believed() & BIT != 0;
@@ -148,7 +152,7 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     if is_blocked {
         // The signal waits.
         block_interrupted(SIGNAL, context);
-        sys::drop_samples(SIGNAL, may_be_late);
+        sys::drop_samples(SIGNAL, may_be_own);
         sys::send_again(info, info.si_code != libc::SI_TKILL);
         return None;
     }
@@ -173,29 +177,6 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
         mask,
         on_alternate_stack: flags & libc::SA_ONSTACK != 0,
     })
-}
-
-/// Whether csprof's own sources may have sent a signal that is no sample of theirs (any more). A
-/// timer that is deleted may have one under way (before Linux 6.13); so may an event whose thread
-/// has ended, which leaves no trace of where it came from if the kernel had no memory for that.
-/// Anything else is sent by a process, or by a timer of the program's.
-fn may_be_late(info: &libc::siginfo_t) -> bool {
-    let uses_events = || {
-        process::current()
-            .is_some_and(|process| process.uses(|source| source.trigger == Trigger::Event))
-    };
-    // SAFETY: what a process sends begins with its id, as the structure of a timer does with
-    // another number.
-    let sender = unsafe { info.si_pid() };
-    match info.si_code {
-        libc::SI_TIMER => {
-            // SAFETY: siginfo_t is at least as large, and both are plain numbers.
-            is_by_own_timer(unsafe { &*core::ptr::from_ref(info).cast::<SignalInfo>() })
-        }
-        libc::SI_KERNEL => false,
-        libc::SI_USER => sender == 0 && uses_events(),
-        code => code > 0,
-    }
 }
 
 /// sigaction(2).
@@ -308,7 +289,7 @@ fn handler_asked(kernels: Handler, signal: c_int) -> Handler {
 /// signal(2): BSD semantics, as glibc's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
-    if is_ours(signal) && sampled() {
+    if is_taken(signal, handler) {
         return ask(signal, handler, libc::SA_RESTART);
     }
     // SAFETY: the program's own arguments, passed on.
@@ -333,7 +314,7 @@ pub(crate) unsafe extern "C" fn ssignal(number: c_int, handler: Handler) -> Hand
 /// programs built with `_XOPEN_SOURCE` alone.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sysv_signal(signal: c_int, handler: Handler) -> Handler {
-    if is_ours(signal) && sampled() {
+    if is_taken(signal, handler) {
         return ask(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER);
     }
     // SAFETY: the program's own arguments, passed on.

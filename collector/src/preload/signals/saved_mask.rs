@@ -2,8 +2,9 @@
 //! attributes of threads that begin with one (pthread_attr_setsigmask_np(3)).
 //!
 //! The C library keeps the kernel's, in which the signals of samples are never blocked. What the
-//! thread thinks of them is kept with it: the C library has 16 words for a mask, of which the
-//! kernel uses the first, and nobody the last.
+//! thread thinks of them is kept with it. For a mask the C library has 16 words, of which the kernel
+//! uses the first, and nobody the last. In a `jmp_buf` it is written no further than that first word,
+//! so a program may have no more: there the mask is aligned, with four bytes in front of it.
 
 #![expect(unsafe_code, reason = "masks in structures of the program")]
 
@@ -13,23 +14,34 @@ use core::sync::atomic::AtomicI32;
 
 use libc::{pthread_attr_t, sigset_t, ucontext_t};
 
-use super::kept;
 use super::mask::{believe, believed};
 use super::words::first_word;
+use super::{BIT, kept};
 use crate::arch::{self, Call};
 use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{self, ENGAGED, wrappers};
 use crate::preload::view::sampled;
+use crate::sources::loan::{TRAP, bit};
 
 /// The word of a mask that nobody uses.
 const LAST: usize = size_of::<sigset_t>() / size_of::<u64>() - 1;
 
-/// What it holds above the signals, of which those of samples are in the lower half.
-const TAG: u64 = 0xc5f0_3a5c << 32;
+/// The signals that samples may come by.
+const SIGNALS: u64 = BIT | bit(TRAP);
 
-/// Where a `jmp_buf` has whether the mask is kept, an `int`, and the mask (`<setjmp.h>`).
+/// What a word about these holds beside them. No more than 32 bits.
+const TAG: u64 = 0xc5f0_3a5c & !SIGNALS;
+const _: () = assert!((TAG | SIGNALS) >> 32 == 0);
+
+/// Which of the signals are blocked, if it is such a word.
+fn blocked_in(word: u64) -> Option<u64> {
+    (word & !SIGNALS == TAG).then_some(word & SIGNALS)
+}
+
+/// Where a `jmp_buf` has whether the mask is kept, an `int`, then four bytes of nothing, and then the
+/// mask (`<setjmp.h>`).
 const IS_KEPT: usize = 64;
-const KEPT_MASK: usize = 72;
+const UNUSED: usize = 68;
 
 /// Writes what is blocked of the signals of samples beside a mask.
 ///
@@ -37,7 +49,7 @@ const KEPT_MASK: usize = 72;
 /// `mask` points to one of the C library's.
 unsafe fn note(mask: *mut sigset_t, blocked: u64) {
     // SAFETY: by contract; C gives it the alignment of a long.
-    unsafe { mask.cast::<u64>().add(LAST).write_unaligned(TAG | blocked) }
+    unsafe { mask.cast::<u64>().add(LAST).write_unaligned(TAG | blocked & SIGNALS) }
 }
 
 /// What was written there, if anything was.
@@ -46,19 +58,7 @@ unsafe fn note(mask: *mut sigset_t, blocked: u64) {
 /// As above.
 unsafe fn noted(mask: *const sigset_t) -> Option<u64> {
     // SAFETY: by contract.
-    let word = unsafe { mask.cast::<u64>().add(LAST).read_unaligned() };
-    (word & (u64::MAX << 32) == TAG).then_some(word & !TAG)
-}
-
-/// The thread is about to go on with this mask.
-///
-/// # Safety
-/// As above.
-unsafe fn go_on_with(mask: *const sigset_t) {
-    // SAFETY: by contract.
-    if let Some(blocked) = unsafe { noted(mask) } {
-        believe(blocked);
-    }
+    blocked_in(unsafe { mask.cast::<u64>().add(LAST).read_unaligned() })
 }
 
 /// The thread is about to go on with the mask in a `jmp_buf`, if one was kept.
@@ -66,11 +66,15 @@ unsafe fn go_on_with(mask: *const sigset_t) {
 /// # Safety
 /// `buffer` is a `jmp_buf` that longjmp(3) is about to read.
 pub(in crate::preload) unsafe fn jump(buffer: *const c_void) {
-    // SAFETY: by contract.
-    unsafe {
-        if sampled() && buffer.byte_add(IS_KEPT).cast::<c_int>().read_unaligned() != 0 {
-            go_on_with(buffer.byte_add(KEPT_MASK).cast());
-        }
+    if !sampled() {
+        return;
+    }
+    // SAFETY: by contract, here and below.
+    let is_kept = unsafe { buffer.byte_add(IS_KEPT).cast::<c_int>().read_unaligned() } != 0;
+    // SAFETY: as above.
+    let word = unsafe { buffer.byte_add(UNUSED).cast::<u32>().read_unaligned() };
+    if let (true, Some(blocked)) = (is_kept, blocked_in(word.into())) {
+        believe(blocked);
     }
 }
 
@@ -78,11 +82,18 @@ pub(in crate::preload) unsafe fn jump(buffer: *const c_void) {
 extern "C" fn before_setjmp(call: &mut Call, real: &Real) -> *mut c_void {
     if sampled() {
         let buffer = core::ptr::with_exposed_provenance_mut::<c_void>(call.arguments[0]);
-        // SAFETY: the program's own argument, which has room for a mask where one is kept.
-        unsafe { note(buffer.byte_add(KEPT_MASK).cast(), believed()) };
+        let word = (TAG | believed()) as u32;
+        // SAFETY: the program's own argument, which has a mask behind this.
+        unsafe { buffer.byte_add(UNUSED).cast::<u32>().write_unaligned(word) };
     }
     stub::target(real)
 }
+
+/// What a context that the kernel has given to a handler begins with: UC_SIGCONTEXT_SS and
+/// UC_STRICT_RESTORE_SS, and where there is more than SSE, UC_FP_XSTATE (asm/ucontext.h). Its mask is
+/// the kernel's, which does not say what the thread thinks. getcontext(3) leaves the word as it is.
+const OF_HANDLER: u64 = 6;
+const WITH_EXTENDED_STATE: u64 = 1;
 
 /// The mask in a context that is an argument of a call.
 fn mask_in(context: usize) -> *mut sigset_t {
@@ -99,10 +110,28 @@ extern "C" fn before_getcontext(call: &mut Call, real: &Real) -> *mut c_void {
     stub::target(real)
 }
 
+/// The thread is about to go on with the mask in a context.
+///
+/// # Safety
+/// It is one that setcontext(3) is about to read.
+unsafe fn go_on_in(context: usize) {
+    let mask = mask_in(context);
+    // SAFETY: by contract; the first words of a context are as long.
+    let flags = unsafe { core::ptr::with_exposed_provenance::<u64>(context).read_unaligned() };
+    // SAFETY: by contract.
+    if let Some(blocked) = unsafe { noted(mask) } {
+        believe(blocked);
+    } else if flags & !WITH_EXTENDED_STATE != OF_HANDLER {
+        // The program has written it. What it blocks there, the kernel blocks.
+        // SAFETY: by contract.
+        believe(unsafe { first_word(mask) } & kept());
+    }
+}
+
 extern "C" fn before_setcontext(call: &mut Call, real: &Real) -> *mut c_void {
     if sampled() {
         // SAFETY: the program's own argument, which the real function is about to read.
-        unsafe { go_on_with(mask_in(call.arguments[0])) };
+        unsafe { go_on_in(call.arguments[0]) };
     }
     stub::target(real)
 }
@@ -113,7 +142,7 @@ extern "C" fn before_swapcontext(call: &mut Call, real: &Real) -> *mut c_void {
         // SAFETY: as above, both.
         unsafe {
             note(mask_in(from), believed());
-            go_on_with(mask_in(to));
+            go_on_in(to);
         }
     }
     stub::target(real)

@@ -6,10 +6,9 @@
 //! data: alone it gets all of them. So the profiling signal is held back where samples
 //! [meet waits](super::interruption::samples_meet_waits), as in other [waits](super::hold).
 //!
-//! Not so where the kernel moves all or nothing: up to [`WHOLE`] bytes, unless by a socket. What
-//! has less room left than they need takes a part of them, and a socket with a time limit
-//! (SO_RCVTIMEO) ends with `EINTR`. So the wait of a small read, which may last as long as the
-//! program, is interrupted by samples and seen while it lasts.
+//! Not so where the kernel moves all or nothing: up to [`WHOLE`] bytes, unless the file [takes or
+//! gives a part](sys::is_divided) of them. So the wait of a small read, which may last as long as
+//! the program, is interrupted by samples and seen while it lasts.
 //!
 //! The C library's streams need nothing of this: they go on by themselves after a part.
 
@@ -21,7 +20,7 @@ use crate::arch::{Call, Route};
 use crate::preload::real::Real;
 use crate::preload::stub;
 use crate::preload::view::sampled;
-use crate::sys;
+use crate::sys::{self, Way};
 
 /// The kernel writes so many bytes to a pipe at once (PIPE_BUF, pipe(7)), and looks for signals
 /// after so many from a device (`read_iter_zero`, drivers/char/mem.c).
@@ -32,9 +31,9 @@ const WHOLE_RANDOM: usize = 256;
 
 /// Has a call with a file, a buffer and so many bytes made with the signal held back, if a sample
 /// could cut it short.
-pub(in crate::preload) fn hold_bytes(call: &mut Call, real: &Real) -> Route {
+pub(in crate::preload) fn hold_bytes(call: &mut Call, real: &Real, way: Way) -> Route {
     let [file, _, bytes, ..] = call.arguments;
-    if sampled() && samples_meet_waits() && is_divisible(file, bytes) {
+    if sampled() && samples_meet_waits() && is_divisible(file, bytes, way) {
         hold_all(call, real)
     } else {
         as_it_is(call, real)
@@ -58,8 +57,8 @@ fn is_expected_short() -> bool {
 }
 
 /// Whether the file may take or give a part of so many bytes.
-fn is_divisible(file: usize, bytes: usize) -> bool {
-    bytes > WHOLE || sys::is_socket(file as c_int)
+fn is_divisible(file: usize, bytes: usize, way: Way) -> bool {
+    bytes > WHOLE || sys::is_divided(file as c_int, way)
 }
 
 /// Whether a sample may cut a request for so many random bytes short.
@@ -89,9 +88,9 @@ pub(in crate::preload) const CALLS: [c_long; 14] = [
 pub(super) fn is_short(number: c_long, [first, second, third, ..]: [usize; 5]) -> bool {
     match number {
         _ if is_expected_short() => false,
-        libc::SYS_read | libc::SYS_write | libc::SYS_pread64 | libc::SYS_pwrite64 => {
-            is_divisible(first, third)
-        }
+        libc::SYS_read => is_divisible(first, third, Way::Read),
+        libc::SYS_write => is_divisible(first, third, Way::Write),
+        libc::SYS_pread64 | libc::SYS_pwrite64 => is_divisible(first, third, Way::AtPlace),
         libc::SYS_getrandom => is_long_random(second),
         _ => CALLS.contains(&number),
     }

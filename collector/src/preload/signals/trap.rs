@@ -12,11 +12,11 @@ use super::mask::{believed, block_interrupted, settle};
 use super::others::others;
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use crate::preload::real::{self, Handler};
-use crate::preload::view::sampled;
+use crate::preload::view::{Waits, sampled};
 use crate::sampling::entry::on_trap;
 use crate::sealed::sealed;
 use crate::sources::loan::{self, TRAP, bit};
-use crate::sys::{self, Disposition};
+use crate::sys::{self, Disposition, Mask};
 use crate::thread;
 
 /// What answers a SIGTRAP that is no sample where the program has no handler.
@@ -52,6 +52,11 @@ fn is_sample(info: &libc::siginfo_t) -> bool {
 pub(super) fn give_back(why: &str) {
     if loan::on_loan() {
         thread::registry::give_trap_back(why);
+        // In a handler that has interrupted a call which was held: who leaves that by a jump does
+        // not know that it was held.
+        if Waits::any() {
+            sys::unblock(Mask(bit(TRAP)));
+        }
         settle();
         if sys::pending() & bit(TRAP) != 0 {
             sys::drop_samples(TRAP, is_sample);
