@@ -18,7 +18,7 @@ use crate::sampling::call::on_call;
 use crate::sources::{YIELDS_COUNT, metric_of};
 
 /// Counts one call of `yields`. Returns where to jump.
-extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_void {
+pub(super) extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_void {
     if sampled()
         && let Some(metric) = metric_of(SourceKind::Yields)
     {

@@ -73,7 +73,7 @@ pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
     }
 }
 
-extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut core::ffi::c_void {
+pub(super) extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut core::ffi::c_void {
     if process::active() {
         Belief::Vforked.set(true);
         Belief::ChildSettled.set(false);
