@@ -61,8 +61,7 @@ pub(crate) use here::processor::{
 };
 pub(crate) use here::signal_return::{SA_RESTORER, signal_return};
 pub(crate) use here::stubs::{
-    Call, Room, Route, call_on_stack, gathering_stub, stub, stub_part,
-    thread_start_stub,
+    Call, Room, Route, call_on_stack, gathering_stub, stub, stub_part, thread_start_stub,
 };
 pub(crate) use here::thread_local::{
     jump_target, thread_bytes, thread_pointer, thread_word, thread_words,

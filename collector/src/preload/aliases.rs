@@ -1,6 +1,6 @@
 //! Second names: the C library has some of the functions that are wrapped under several, and calls
 //! by each must come here. `tests/preload.rs` looks for such names in the C library that is
-//! installed. Those of functions in Rust stand beside the first ones.
+//! installed. Some stand beside the first ones.
 //!
 //! Each goes on to the C library's function of its own name. A library that stands before the
 //! first name may call the C library by the second: led on to the first, it would call itself
@@ -15,8 +15,8 @@ use core::ffi::c_void;
 use super::real::{Real, slots};
 use super::signals::interruption::after_wait;
 use super::signals::{inherit, poll, wait};
-use super::stub::{self, UNBLOCKS, WATCHING, waits, wrappers};
-use super::{alloc, calls, exceptions, fork, locks, reach, sandbox};
+use super::stub::{self, UNBLOCKS, waits, wrappers};
+use super::{alloc, calls, exceptions, locks, reach};
 use crate::arch::{self, Call, Route};
 use crate::sampler::blocks::{FACTOR, FILTER};
 use crate::sources::requests::BLOCKS_FOLLOWED;
@@ -32,27 +32,10 @@ waits! {
 }
 
 wrappers! {
-    /// vfork(2).
-    jump __vfork: fork::before_vfork;
     /// popen(3).
     hold _IO_popen: reach::before_shell, UNBLOCKS, inherit::spawned;
     /// backtrace(3).
     jump __backtrace: exceptions::prepare;
-}
-
-extern "C" fn before_clone(call: &mut Call, real: &Real) -> *mut c_void {
-    if is_one(&slots::clone, real) {
-        sandbox::before_clone(call, real)
-    } else {
-        stub::target(real)
-    }
-}
-
-arch::stub! {
-    /// clone(2).
-    #[unsafe(no_mangle)]
-    {}
-    jump __clone = slots::__clone, WATCHING, before_clone
 }
 
 arch::stub! {
@@ -63,7 +46,7 @@ arch::stub! {
 }
 
 /// Whether both names lead to one function: no library stands before the first.
-fn is_one(first: &Real, second: &Real) -> bool {
+pub(super) fn is_one(first: &Real, second: &Real) -> bool {
     core::ptr::eq(first.address(), second.address())
 }
 

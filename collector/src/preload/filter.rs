@@ -194,7 +194,10 @@ mod tests {
         }
         // Its first argument, as nothing else has it.
         let how = jump(BPF_JMP | BPF_JEQ, libc::SIG_UNBLOCK as u32, 1, 0);
-        assert_eq!(allowed(&[step(LOAD, 16), how, ALLOW, KILL]), Allowed { unblocks: false, ..all });
+        assert_eq!(
+            allowed(&[step(LOAD, 16), how, ALLOW, KILL]),
+            Allowed { unblocks: false, ..all }
+        );
         assert_eq!(allowed_by(8), all);
     }
 

@@ -73,7 +73,7 @@ pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
     }
 }
 
-pub(super) extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut core::ffi::c_void {
+extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut core::ffi::c_void {
     if process::active() {
         Belief::Vforked.set(true);
         Belief::ChildSettled.set(false);
@@ -84,4 +84,6 @@ pub(super) extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut c
 wrappers! {
     /// vfork(2).
     jump vfork: before_vfork;
+    /// vfork(2) under its [second name](super::aliases).
+    jump __vfork: before_vfork;
 }

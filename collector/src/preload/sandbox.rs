@@ -36,6 +36,7 @@ use core::ffi::{c_int, c_long, c_void};
 
 use csprof_format::arena::LeftOut;
 
+use super::aliases::is_one;
 use super::filter::{Allowed, allowed_by};
 use super::real::{self, Real, slots};
 use super::signals::action::{call_no_handlers, leave_to_kernel};
@@ -164,7 +165,7 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
 }
 
 /// Before clone: what makes a thread comes here, and calls before the constructor.
-pub(super) extern "C" fn before_clone(call: &mut Call, real: &Real) -> *mut c_void {
+extern "C" fn before_clone(call: &mut Call, real: &Real) -> *mut c_void {
     note_thread(u64::from(call.arguments[2] as u32));
     stub::target(real)
 }
@@ -247,6 +248,17 @@ arch::stub! {
     #[unsafe(no_mangle)]
     {argument 2 has bit 16}
     jump clone = slots::clone, WATCHING, before_clone
+}
+
+extern "C" fn before_second_clone(call: &mut Call, real: &Real) -> *mut c_void {
+    if is_one(&slots::clone, real) { before_clone(call, real) } else { stub::target(real) }
+}
+
+arch::stub! {
+    /// clone(2) under its [second name](super::aliases).
+    #[unsafe(no_mangle)]
+    {}
+    jump __clone = slots::__clone, WATCHING, before_second_clone
 }
 
 stub::wrappers! {

@@ -18,8 +18,7 @@ use crate::thread::handler_stack;
 static MASKED_BY: [AtomicU64; 65] = [const { AtomicU64::new(0) }; 65];
 
 /// The function that sets an action, by the name that was called.
-pub(super) type SetAction =
-    unsafe fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+pub(super) type SetAction = unsafe fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
 
 /// Another signal's action, without the signals of samples in its mask: programs that switch
 /// contexts in a handler would keep them blocked for good.

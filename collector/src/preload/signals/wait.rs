@@ -64,7 +64,10 @@ fn with_changed<const AT: usize>(
     }
 }
 
-pub(in crate::preload) extern "C" fn with_signal<const AT: usize>(call: &mut Call, real: &Real) -> Route {
+pub(in crate::preload) extern "C" fn with_signal<const AT: usize>(
+    call: &mut Call,
+    real: &Real,
+) -> Route {
     if call.arguments[AT] == 0
         && let Some(own) = own_mask()
     {
