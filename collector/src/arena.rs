@@ -67,7 +67,7 @@ impl Arena {
         path.extend_from_slice(format!("/{pid}-{start_ns}{ARENA_SUFFIX}").as_bytes());
         let path = CString::new(path).map_err(|_| Errno(libc::EINVAL))?;
         let file = File::create_new(folder, FileNumber::AboveLimit, &path)?;
-        // Before there is a first page: whoever finds that finds the lock.
+        // Locked before its first page is there: who finds the page can rely on the lock.
         let is_locked = file.lock().is_ok();
         let map = || {
             // With what the first thread needs.

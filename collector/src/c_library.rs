@@ -42,10 +42,17 @@ pub struct Real {
 }
 
 impl Real {
-    /// The one called `name`, found by dlsym(3).
+    /// The one called `name`, found by dlsym(3); or, for dlsym does not find what only old programs
+    /// call, of glibc's first version.
     #[must_use]
     pub const fn new(name: &'static CStr) -> Self {
-        Self::found_by(next, name)
+        Self::found_by(
+            |name| match next(name) {
+                found if found.is_null() => next_of_version(name, FIRST_GLIBC),
+                found => found,
+            },
+            name,
+        )
     }
 
     /// The one called `name`, found by `find`.

@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use core::ffi::c_void;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use csprof_format::arena::{FLAG_EXECED, LeftOut, LogRecord};
 use csprof_format::launch::Trigger;
@@ -42,7 +43,7 @@ pub fn seal() {
     thread::unarmed::disarm_here(trampoline::Suspended::No);
     thread::note_end();
     set_sealed();
-    drop_pending();
+    drop_pending_alone();
     // Handlers and samples of calls in other threads may be about to make a system call.
     modules::outwait_readers();
     SAMPLES_OF_CALLS.outwait();
@@ -106,17 +107,18 @@ pub fn start(default_trap: *mut c_void) {
     }
 }
 
-/// The signals of samples, each with its name and its handler.
+/// The signals of samples that are not to be ignored now, each with its name and its handler.
 fn signals() -> impl Iterator<Item = (i32, &'static str, Handler)> {
     let trap = loan::on_loan().then_some((loan::TRAP, "SIGTRAP", entry::on_trap as Handler));
-    core::iter::once((SIGNAL, "SIGPROF", entry::on_profile as Handler)).chain(trap)
+    // Relaxed, here and below: changed by who has `ACTIONS`, and read by who has.
+    let is_ignored = IGNORING.load(Ordering::Relaxed) > 0;
+    let profiling = (!is_ignored).then_some((SIGNAL, "SIGPROF", entry::on_profile as Handler));
+    profiling.into_iter().chain(trap)
 }
 
 /// Whether the signals that samples come by still have their handlers; says so if not.
 fn check_signals(process: &Process) {
-    if *IGNORING.lock() > 0 {
-        return;
-    }
+    let _held = ACTIONS.lock();
     let uses = |trigger| process.uses(|source| source.trigger == trigger);
     let by_sigprof = uses(Trigger::Timer) || uses(Trigger::Event) && !loan::on_loan();
     for (signal, name, handler) in signals() {
@@ -155,25 +157,36 @@ fn drop_pending() {
     }
 }
 
-/// Calls of [`begin_ignoring`] that no [`end_ignoring`] has followed.
-static IGNORING: SetupLock<u32> = SetupLock::new(0);
+/// The same, while no other thread changes actions.
+fn drop_pending_alone() {
+    let _held = ACTIONS.lock();
+    drop_pending();
+}
 
-/// To be called before the C library starts a program that is to find the profiling signal ignored.
-/// No thread is sampled until [`end_ignoring`].
+/// Whoever changes the actions of the signals of samples has it, so that a program which another
+/// thread starts or executes meanwhile finds what it is to find.
+static ACTIONS: SetupLock<()> = SetupLock::new(());
+
+/// Calls of [`begin_ignoring`] that no [`end_ignoring`] has followed.
+static IGNORING: AtomicU32 = AtomicU32::new(0);
+
+/// To be called before a program is started, or executed, that is to find the profiling signal
+/// ignored. No thread is sampled until [`end_ignoring`].
 pub fn begin_ignoring() {
-    let mut calls = IGNORING.lock();
-    if *calls == 0 {
+    let _held = ACTIONS.lock();
+    if IGNORING.fetch_add(1, Ordering::Relaxed) == 0 {
         thread::registry::stop_all();
         let _ = sys::set_disposition(SIGNAL, Disposition::Ignore);
     }
-    *calls += 1;
 }
 
-/// To be called when it has started it.
+/// To be called when it has been started, or could not be executed.
 pub fn end_ignoring() {
-    let mut calls = IGNORING.lock();
-    *calls = calls.saturating_sub(1);
-    if *calls == 0 && !sealed() {
+    let _held = ACTIONS.lock();
+    // None in the child of a fork in a handler that has interrupted the call.
+    let left = IGNORING.load(Ordering::Relaxed).saturating_sub(1);
+    IGNORING.store(left, Ordering::Relaxed);
+    if left == 0 && !sealed() {
         let _ = take_signals();
         thread::registry::restart_all();
     }
@@ -192,7 +205,7 @@ static FORKING: SetupLock<Option<HeldLocks>> = SetupLock::new(None);
 struct HeldLocks {
     _phases: phases::HeldPhases,
     _threads: SetupGuard<'static, thread::registry::Registry>,
-    ignoring: SetupGuard<'static, u32>,
+    _actions: SetupGuard<'static, ()>,
     modules: modules::HeldTables,
 }
 
@@ -207,9 +220,9 @@ pub fn before_fork() {
     thread::pause::pause_here();
     let modules = modules::hold();
     generated::before_fork();
-    let ignoring = IGNORING.lock();
+    let actions = ACTIONS.lock();
     let threads = thread::registry::lock_registry();
-    let held = HeldLocks { _phases: phases::hold(), _threads: threads, ignoring, modules };
+    let held = HeldLocks { _phases: phases::hold(), _threads: threads, _actions: actions, modules };
     *FORKING.lock() = Some(held);
 }
 
@@ -232,10 +245,10 @@ pub fn after_fork_child() {
     }
     // Nothing, if the parent was inert: the child of a fork by hand. Another thread may have had
     // the lock at the time of that fork; nobody frees it here.
-    let Some(mut held) = FORKING.lock_within(0).and_then(|mut held| held.take()) else { return };
+    let Some(held) = FORKING.lock_within(0).and_then(|mut held| held.take()) else { return };
     held.modules.in_child();
     // By other threads, which are not here.
-    let was_ignoring = core::mem::take(&mut *held.ignoring) > 0;
+    let was_ignoring = IGNORING.swap(0, Ordering::Relaxed) > 0;
     drop(held);
     if was_ignoring {
         let _ = take_signals();
@@ -270,7 +283,7 @@ pub fn after_fork_child() {
 pub fn before_trace() {
     thread::registry::stop_all();
     thread::unarmed::disarm_here(trampoline::Suspended::No);
-    drop_pending();
+    drop_pending_alone();
 }
 
 /// To be called when the process has asked to be traced.
@@ -293,7 +306,7 @@ pub fn before_exec() {
     thread::note_end();
     thread::registry::stop_all();
     // Exec resets handlers to the default action.
-    drop_pending();
+    drop_pending_alone();
     generated::at_end(process, modules::foreign::was_outside_met());
     modules::before_leaving(modules::Leaving::Staying);
     process.arena.set_end(sys::now_ns(Clock::Monotonic), FLAG_EXECED, true);

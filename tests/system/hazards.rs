@@ -29,7 +29,7 @@ checks! {
     jumps_in_loops timer_jumps jumps_out_of_waits every_tail_call
     // Signals.
     alternate_stack nested_signals interrupted_waits own_profiler own_profiling_signal
-    blocked_signals inherited_signals saved_masks waits
+    blocked_signals inherited_signals saved_masks handlers_in_waits waits
     traps default_profiling_signal
     thread_ends
     // Contexts.
@@ -40,18 +40,18 @@ checks! {
     executed_in_a_coroutine ended_in_a_coroutine alternate_rules processor_state execute_only code_on_demand
     generated_code returns_otherwise instrumented reads_its_stack
     // Processes.
-    forks fork_chain fork_in_thread children exec_among_threads exec_in_a_thread huge_environment endings raw_forks
+    forks fork_chain fork_in_thread children exec_among_threads exec_in_a_thread ignored_beside_exec huge_environment endings raw_forks
     identities
     // Threads.
     thread_storm threads_alive real_time raw_exits raw_threads
     // Libraries.
-    load_storm fork_beside_loads waits_in_callback ends_beside_callback late_unwinder unwinder_again mpi_again own_names own_wrappers linked_constructor namespaces between_in_front between_behind jemalloc_in_front
+    load_storm fork_beside_loads waits_in_callback ends_beside_callback late_unwinder unwinder_again mpi_again own_names own_wrappers second_names linked_constructor namespaces between_in_front between_behind jemalloc_in_front
     jemalloc_behind own_malloc tcmalloc_in_front tcmalloc_behind sanitized
     // Descriptors.
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused
     // Limits.
     limits tight_memory limit_kept sandbox_by_prctl sandbox_by_syscall sandbox_strict sandbox_asked_for
-    sealed_signals forbidden_return forbidden_clock sealed_throw seals_beside_callback child_seals_beside_callback
+    sealed_signals forbidden_return seals_beside_waits forbidden_clock sealed_throw seals_beside_callback child_seals_beside_callback
     dispatched_by_prctl dispatched_by_syscall
     traced traced_by_syscall traced_by_nobody
     perf_events_forbidden timers_forbidden all_sources_forbidden

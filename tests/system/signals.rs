@@ -76,6 +76,16 @@ fn no_read_or_write_is_cut_short_by_a_sample() {
     }
 }
 
+/// A last sample may be under way when handlers cannot return any more.
+#[test]
+fn a_second_filter_that_lets_no_handler_return_is_looked_at() {
+    let workshop = Workshop::new("second_filter");
+    workshop.compile("cc -O2 -o program @second_filter.c");
+    let recording = workshop.record(&[], &["./program"]);
+    let said = "before: ignored 0\nonce: ignored 0\ntwice: ignored 1\n";
+    assert_eq!(recording.outcome.said(), said);
+}
+
 #[test]
 fn sigtrap_is_used_where_it_can_be_and_the_profile_says_where_it_is_not() {
     let workshop = Workshop::new("sigtrap_or_not");

@@ -175,8 +175,10 @@ static int until_it_rings(int (*pause)(void)) {
         timer_create(CLOCK_MONOTONIC, &send, &timer);
     }
     has_rung = 0;
-    timer_settime(timer, 0, &(struct itimerspec){.it_value = {0, 500000}}, NULL);
+    /* Again and again, for the first one may come too early. */
+    timer_settime(timer, 0, &(struct itimerspec){{0, 5000000}, {0, 500000}}, NULL);
     int result = pause();
+    timer_settime(timer, 0, &(struct itimerspec){{0, 0}, {0, 0}}, NULL);
     return result == -1 && errno == EINTR && has_rung ? 0 : -1;
 }
 static int old_sigpause(void) { return __sigpause(0, 0); }
@@ -209,6 +211,33 @@ static int by_handler(void) {
     return deepest == 1 ? 0 : -1;
 }
 static int by_raw_nanosleep(void) { return (int)syscall(SYS_nanosleep, &short_time, NULL); }
+/* Those that have no mask of their own. */
+static int by_raw_ppoll(void) { return (int)syscall(SYS_ppoll, NULL, 0, &(struct timespec){0, 300000}, NULL, 8); }
+static int by_raw_pselect(void) {
+    const void *mask[2] = {NULL, (void *)8};
+    struct timespec one = short_time, other = short_time;
+    return (int)syscall(SYS_pselect6, 0, NULL, NULL, NULL, &one, NULL) ||
+                   (int)syscall(SYS_pselect6, 0, NULL, NULL, NULL, &other, mask)
+               ? -1
+               : 0;
+}
+static int by_raw_epoll_pwait(void) {
+    struct epoll_event event;
+    return (int)syscall(SYS_epoll_pwait, epoll, &event, 1, 1, NULL, 8) ||
+                   (int)syscall(SYS_epoll_pwait2, epoll, &event, 1, &short_time, NULL, 8)
+               ? -1
+               : 0;
+}
+static int raw_pause(void) {
+    sigset_t usr2;
+    sigemptyset(&usr2);
+    sigaddset(&usr2, SIGUSR2);
+    sigprocmask(SIG_UNBLOCK, &usr2, NULL);
+    int result = (int)syscall(SYS_pause);
+    sigprocmask(SIG_BLOCK, &usr2, NULL);
+    return result;
+}
+static int by_raw_pause(void) { return until_it_rings(raw_pause); }
 
 static const struct { const char *name; int (*wait)(void); } waits[] = {
     {"poll", by_poll}, {"ppoll", by_ppoll}, {"select", by_select}, {"pselect", by_pselect},
@@ -220,6 +249,8 @@ static const struct { const char *name; int (*wait)(void); } waits[] = {
     {"raw nanosleep", by_raw_nanosleep}, {"__poll", by_old_poll}, {"__select", by_old_select},
     {"sigpause", by_sigpause}, {"read", by_read}, {"handler", by_handler},
     {"sigtimedwait", by_sigtimedwait}, {"pthread_cond_timedwait", by_condition},
+    {"raw ppoll", by_raw_ppoll}, {"raw pselect6", by_raw_pselect}, {"raw epoll_pwait", by_raw_epoll_pwait},
+    {"raw pause", by_raw_pause},
 };
 
 enum { KINDS = sizeof waits / sizeof waits[0] };

@@ -6,7 +6,7 @@
 //! [`eh_frame`](crate::eh_frame): what its code needs of the layers above is passed to its macros.
 //!
 //! - functions in front of others: [`stub!`], which hands a [`Call`] over and takes a [`Route`];
-//!   [`gathering_stub!`], [`thread_start_stub!`], [`alias_stub!`]; a change of stacks,
+//!   [`gathering_stub!`], [`thread_start_stub!`]; a change of stacks,
 //!   [`call_on_stack`];
 //! - the kernel's entry: [`handlers!`], [`prepare_handlers`]; what handlers may reach,
 //!   [`as_in_handler`];
@@ -61,8 +61,7 @@ pub(crate) use here::processor::{
 };
 pub(crate) use here::signal_return::{SA_RESTORER, signal_return};
 pub(crate) use here::stubs::{
-    Call, Room, Route, alias_stub, call_on_stack, gathering_stub, stub, stub_part,
-    thread_start_stub,
+    Call, Room, Route, call_on_stack, gathering_stub, stub, stub_part, thread_start_stub,
 };
 pub(crate) use here::thread_local::{
     jump_target, thread_bytes, thread_pointer, thread_word, thread_words,

@@ -1,38 +1,96 @@
 //! Second names: the C library has some of the functions that are wrapped under several, and calls
 //! by each must come here. `tests/preload.rs` looks for such names in the C library that is
-//! installed.
+//! installed. Some stand beside the first ones.
 //!
-//! Not `__read`, `__close` and the like: libraries that stand before the plain names call the real
-//! functions by these, and would come back here and to themselves without end.
+//! Each goes on to the C library's function of its own name. A library that stands before the
+//! first name may call the C library by the second: led on to the first, it would call itself
+//! without end. Its calls by the second name are part of one by the first, which is counted.
+//!
+//! Not `__read`, `__close` and the like, by which such libraries are known to call.
 
-#![expect(unsafe_code, reason = "exported C functions")]
+#![expect(unsafe_code, reason = "stubs in front of C functions")]
 
-use super::signals::{poll, trap, wait};
-use super::{alloc, calls, exceptions, fork, locks, reach, sandbox};
-use crate::arch;
+use core::ffi::c_void;
 
-macro_rules! aliases {
-    ($($name:ident = $stub:path;)*) => {$(
-        arch::alias_stub! {
-            #[doc = concat!("The same as `", stringify!($stub), "`.")]
-            #[unsafe(no_mangle)]
-            $name = $stub
-        }
+use super::real::{Real, slots};
+use super::signals::interruption::after_wait;
+use super::signals::{inherit, poll, wait};
+use super::stub::{self, UNBLOCKS, waits, wrappers};
+use super::{alloc, calls, exceptions, locks, reach};
+use crate::arch::{self, Call, Route};
+use crate::sampler::blocks::{FACTOR, FILTER};
+use crate::sources::requests::BLOCKS_FOLLOWED;
+use crate::sources::{LOCKS_COUNT, YIELDS_COUNT};
+
+waits! {
+    /// sigsuspend(2).
+    call __sigsuspend: wait::with_signal::<0>, after_wait;
+    /// poll(2).
+    call __poll: poll::before_poll, after_wait;
+    /// select(2).
+    call __select: poll::before_select, poll::after_select;
+}
+
+wrappers! {
+    /// popen(3).
+    hold _IO_popen: reach::before_shell, UNBLOCKS, inherit::spawned;
+    /// backtrace(3).
+    jump __backtrace: exceptions::prepare;
+}
+
+arch::stub! {
+    /// free(3), of old programs.
+    #[unsafe(no_mangle)]
+    {argument 0 times FACTOR, in FILTER}
+    jump cfree = slots::cfree, BLOCKS_FOLLOWED, alloc::give_back
+}
+
+/// Whether both names lead to one function: no library stands before the first.
+pub(super) fn is_one(first: &Real, second: &Real) -> bool {
+    core::ptr::eq(first.address(), second.address())
+}
+
+extern "C" fn before_yield(call: &mut Call, real: &Real) -> *mut c_void {
+    if is_one(&slots::sched_yield, real) {
+        calls::count_yield(call, real)
+    } else {
+        stub::target(real)
+    }
+}
+
+arch::stub! {
+    /// sched_yield(2).
+    #[unsafe(no_mangle)]
+    {}
+    jump __sched_yield = slots::__sched_yield, YIELDS_COUNT, before_yield
+}
+
+macro_rules! locks {
+    ($($(#[$attribute:meta])* $name:ident = $first:ident: $before:path;)*) => {$(
+        const _: () = {
+            extern "C" fn before(call: &mut Call, real: &Real) -> Route {
+                if is_one(&slots::$first, real) {
+                    $before(call, real)
+                } else {
+                    Route { target: stub::target(real), calls: 0 }
+                }
+            }
+
+            arch::stub! {
+                $(#[$attribute])*
+                #[unsafe(no_mangle)]
+                #[unsafe(link_section = "csprof_waits")]
+                {} call $name = slots::$name, LOCKS_COUNT, before, locks::after
+            }
+        };
     )*};
 }
 
-aliases! {
-    __sigsuspend = wait::sigsuspend;
-    __poll = poll::poll;
-    __select = poll::select;
-    __vfork = fork::vfork;
-    __clone = sandbox::clone;
-    _IO_popen = reach::popen;
-    gsignal = trap::raise;
-    cfree = alloc::free;
-    __backtrace = exceptions::backtrace;
-    __sched_yield = calls::sched_yield;
-    __pthread_mutex_lock = locks::pthread_mutex_lock;
-    __pthread_rwlock_rdlock = locks::pthread_rwlock_rdlock;
-    __pthread_rwlock_wrlock = locks::pthread_rwlock_wrlock;
+locks! {
+    /// pthread_mutex_lock(3).
+    __pthread_mutex_lock = pthread_mutex_lock: locks::before_mutex;
+    /// pthread_rwlock_rdlock(3).
+    __pthread_rwlock_rdlock = pthread_rwlock_rdlock: locks::before_read_lock;
+    /// pthread_rwlock_wrlock(3).
+    __pthread_rwlock_wrlock = pthread_rwlock_wrlock: locks::before_write_lock;
 }

@@ -197,7 +197,7 @@ extern "C" fn resized(call: &mut Call) {
 }
 
 /// A block that may be followed is given back. Returns where to jump.
-extern "C" fn give_back(call: &mut Call, real: &Real) -> *mut c_void {
+pub(super) extern "C" fn give_back(call: &mut Call, real: &Real) -> *mut c_void {
     // In the child of a fork by hand the table is the parent's.
     if BLOCKS_FOLLOWED.load(Ordering::Relaxed) && process::current().is_some() {
         blocks::given_back(call.arguments[0] as u64);

@@ -19,7 +19,7 @@ use crate::sources::calls::YIELDS_COUNT;
 use crate::sources::metric_of;
 
 /// Counts one call of `yields`. Returns where to jump.
-extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_void {
+pub(super) extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_void {
     if sampled()
         && let Some(metric) = metric_of(SourceKind::Yields)
     {

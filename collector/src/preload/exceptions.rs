@@ -34,13 +34,16 @@ use crate::thread;
 use crate::trampoline::Suspended;
 
 /// Makes the stack true and returns where to jump.
-extern "C" fn prepare(_: &mut Call, real: &Real) -> *mut c_void {
+pub(super) extern "C" fn prepare(_: &mut Call, real: &Real) -> *mut c_void {
     let errno = real::errno();
     let is = |slot: *const Real| core::ptr::eq(real, slot);
     thread::unarmed::disarm_here(if is(&raw const slots::_Unwind_Resume_or_Rethrow) {
         // libgcc's calls _Unwind_RaiseException, by name.
         Suspended::Outer
-    } else if is(&raw const slots::_Unwind_Backtrace) || is(&raw const slots::backtrace) {
+    } else if is(&raw const slots::_Unwind_Backtrace)
+        || is(&raw const slots::backtrace)
+        || is(&raw const slots::__backtrace)
+    {
         Suspended::No
     } else {
         Suspended::Yes

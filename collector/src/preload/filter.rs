@@ -25,13 +25,37 @@ const AUDIT_ARCHITECTURE: u32 = arch::ELF_MACHINE as u32 | 0xc000_0000;
 /// Words of memory that a program has.
 const WORDS: usize = 16;
 
-/// Whether the filter at this address lets handlers return: rt_sigreturn(2). Of one that cannot be
-/// read the kernel has the last word. Setup side.
-pub(super) fn lets_handlers_return(filter: usize) -> bool {
-    let Some(program) = read(filter as u64) else { return true };
-    let data = asked(libc::SYS_rt_sigreturn, arch::signal_return() as u64);
-    let answer = run(&program, &data).unwrap_or(0) & libc::SECCOMP_RET_ACTION_FULL;
-    answer == libc::SECCOMP_RET_ALLOW || answer == libc::SECCOMP_RET_LOG
+/// What a process may still do of what csprof would do in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Allowed {
+    /// Handlers may return: rt_sigreturn(2).
+    pub returns: bool,
+    /// Signals may be unblocked, and those that come then have handlers that return.
+    pub unblocks: bool,
+    /// A filter that comes later may be read, and signals be ignored because of what it says.
+    pub reads_filters: bool,
+}
+
+/// What the filter at this address allows. Of one that cannot be read the kernel has the last word.
+/// Setup side.
+pub(super) fn allowed_by(filter: usize) -> Allowed {
+    let program = read(filter as u64);
+    let allows = |data: Data| {
+        let Some(program) = &program else { return true };
+        let answer = run(program, &data).unwrap_or(0) & libc::SECCOMP_RET_ACTION_FULL;
+        answer == libc::SECCOMP_RET_ALLOW || answer == libc::SECCOMP_RET_LOG
+    };
+    // Where csprof makes its calls, roughly.
+    let here = allowed_by as *const () as u64;
+    let returns = allows(asked(libc::SYS_rt_sigreturn, arch::signal_return() as u64, [0; 4]));
+    let unblock = [libc::SIG_UNBLOCK as u64, 0, 0, 8];
+    Allowed {
+        returns,
+        unblocks: returns && allows(asked(libc::SYS_rt_sigprocmask, here, unblock)),
+        reads_filters: [libc::SYS_process_vm_readv, libc::SYS_rt_sigaction, libc::SYS_nanosleep]
+            .into_iter()
+            .all(|number| allows(asked(number, here, [0; 4]))),
+    }
 }
 
 /// The program of a filter.
@@ -49,15 +73,14 @@ fn read(filter: u64) -> Option<Vec<sock_filter>> {
         .then(|| bytes.chunks_exact(size_of::<sock_filter>()).map(one).collect())
 }
 
-/// A call without arguments, made at this address.
-fn asked(number: c_long, address: u64) -> Data {
+/// A call made at this address, with four arguments.
+fn asked(number: c_long, address: u64, arguments: [u64; 4]) -> Data {
     let mut data = [0; 16];
-    data[..4].copy_from_slice(&[
-        number as u32,
-        AUDIT_ARCHITECTURE,
-        address as u32,
-        (address >> 32) as u32,
-    ]);
+    data[..2].copy_from_slice(&[number as u32, AUDIT_ARCHITECTURE]);
+    let words = core::iter::once(address).chain(arguments);
+    for (place, word) in data[2..].chunks_exact_mut(2).zip(words) {
+        place.copy_from_slice(&[word as u32, (word >> 32) as u32]);
+    }
     data
 }
 
@@ -137,9 +160,12 @@ mod tests {
     const ALLOW: sock_filter = step(BPF_RET, libc::SECCOMP_RET_ALLOW);
     const KILL: sock_filter = step(BPF_RET, libc::SECCOMP_RET_KILL_PROCESS);
 
-    fn lets(program: &[sock_filter]) -> bool {
+    fn allowed(program: &[sock_filter]) -> Allowed {
         let filter = sock_fprog { len: program.len() as u16, filter: program.as_ptr().cast_mut() };
-        lets_handlers_return((&raw const filter).addr())
+        allowed_by((&raw const filter).addr())
+    }
+    fn lets(program: &[sock_filter]) -> bool {
+        allowed(program).returns
     }
 
     #[test]
@@ -153,8 +179,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_allowed_without_one_call_or_one_kind_of_it() {
+        let all = Allowed { returns: true, unblocks: true, reads_filters: true };
+        let without = |number: c_long| {
+            let jump_to = jump(BPF_JMP | BPF_JEQ, number as u32, 1, 0);
+            allowed(&[step(LOAD, 0), jump_to, ALLOW, KILL])
+        };
+        assert_eq!(without(libc::SYS_read), all);
+        let no_return = without(libc::SYS_rt_sigreturn);
+        assert_eq!(no_return, Allowed { returns: false, unblocks: false, ..all });
+        assert_eq!(without(libc::SYS_rt_sigprocmask), Allowed { unblocks: false, ..all });
+        for number in [libc::SYS_process_vm_readv, libc::SYS_rt_sigaction, libc::SYS_nanosleep] {
+            assert_eq!(without(number), Allowed { reads_filters: false, ..all });
+        }
+        // Its first argument, as nothing else has it.
+        let how = jump(BPF_JMP | BPF_JEQ, libc::SIG_UNBLOCK as u32, 1, 0);
+        assert_eq!(
+            allowed(&[step(LOAD, 16), how, ALLOW, KILL]),
+            Allowed { unblocks: false, ..all }
+        );
+        assert_eq!(allowed_by(8), all);
+    }
+
+    #[test]
     fn each_instruction_does_what_it_does_in_the_kernel() {
-        let data = asked(5, 7 << 32);
+        let data = asked(5, 7 << 32, [0; 4]);
         let answer = |program: &[sock_filter]| run(program, &data);
         let returns = step(BPF_RET | BPF_A, 0);
         assert_eq!(answer(&[step(LOAD, 12), returns]), Some(7));

@@ -89,4 +89,6 @@ extern "C" fn before_vfork(_: &mut Call, real: &real::Real) -> *mut core::ffi::c
 wrappers! {
     /// vfork(2).
     jump vfork: before_vfork;
+    /// vfork(2) under its [second name](super::aliases).
+    jump __vfork: before_vfork;
 }

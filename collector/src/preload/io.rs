@@ -16,7 +16,7 @@ use super::counted;
 use super::real::Real;
 use super::signals::interruption::samples_may_meet_waits;
 use super::signals::transfers::{hold_all, hold_bytes};
-use super::stub::{self, ENGAGED};
+use super::stub::{self, UNBLOCKS};
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
 use crate::sources::calls::IO_COUNTS;
@@ -158,7 +158,7 @@ macro_rules! held {
             $(#[$attribute])*
             #[unsafe(no_mangle)]
             #[unsafe(link_section = "csprof_waits")]
-            {} hold $name = super::real::slots::$name, LOOKED_AT, $before, ENGAGED, $after
+            {} hold $name = super::real::slots::$name, LOOKED_AT, $before, UNBLOCKS, $after
         }
     )*};
 }

@@ -28,10 +28,12 @@ extern "C" fn prepare(call: &mut Call, real: &Real) -> *mut c_void {
     let buffer = core::ptr::with_exposed_provenance::<u64>(call.arguments[0]);
     // SAFETY: the program's own argument, which the real function is about to read.
     thread::unarmed::left_to(unsafe { arch::jump_target(buffer) });
-    // Out of a handler that interrupted a wait: the wait's mask would stay.
-    if Waits::any() && sampled() {
+    if sampled() {
+        // Out of a handler that interrupted a wait: the wait's mask would stay.
+        if Waits::hold() {
+            sys::unblock(loan::signals());
+        }
         Waits::leave_all();
-        sys::unblock(loan::signals());
     }
     // SAFETY: as above.
     unsafe { saved_mask::jump(buffer.cast()) };

@@ -65,7 +65,7 @@ extern "C" fn taken() -> c_int {
     0
 }
 
-extern "C" fn before_mutex(call: &mut Call, real: &Real) -> Route {
+pub(super) extern "C" fn before_mutex(call: &mut Call, real: &Real) -> Route {
     let mutex = core::ptr::with_exposed_provenance(call.arguments[0]);
     // SAFETY: the mutex that the program wants to lock.
     if unsafe { is_plain(mutex) } {
@@ -100,11 +100,11 @@ unsafe fn is_plain(mutex: *const libc::pthread_mutex_t) -> bool {
     kind & SPECIAL == 0
 }
 
-extern "C" fn before_read_lock(call: &mut Call, real: &Real) -> Route {
+pub(super) extern "C" fn before_read_lock(call: &mut Call, real: &Real) -> Route {
     try_first(call, real, real::pthread_rwlock_tryrdlock)
 }
 
-extern "C" fn before_write_lock(call: &mut Call, real: &Real) -> Route {
+pub(super) extern "C" fn before_write_lock(call: &mut Call, real: &Real) -> Route {
     try_first(call, real, real::pthread_rwlock_trywrlock)
 }
 

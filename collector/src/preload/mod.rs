@@ -8,7 +8,7 @@
 //! | file | names | why |
 //! |---|---|---|
 //! | [`signals::action`] | `sigaction` `__sigaction` `signal` `bsd_signal` `ssignal` `sysv_signal` `__sysv_signal` `sigset` `sigignore` `siginterrupt` | the profiling signal's handler is the collector's; SIGTRAP is given back |
-//! | `signals::trap` | `raise` | SIGTRAP is given back |
+//! | `signals::trap` | `raise` `gsignal` | SIGTRAP is given back |
 //! | `signals::mask` | `sigprocmask` `pthread_sigmask` `sigblock` `sigsetmask` `siggetmask` `sighold` `sigrelse` | the profiling signal is not blocked |
 //! | `signals::saved_mask` | `__sigsetjmp` `setjmp` `getcontext` `setcontext` `swapcontext` `pthread_attr_setsigmask_np` `pthread_attr_getsigmask_np` | so is a mask that is kept for later |
 //! | `signals::wait` | `sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` `sigpause` `__xpg_sigpause` `__sigpause` | waiting is not interrupted by samples |
@@ -31,7 +31,7 @@
 //! | `io` | `read` `__read_chk` `pread` `pread64` `__pread_chk` `__pread64_chk` `readv` `preadv` `preadv64` `preadv2` `preadv64v2` `write` `pwrite` `pwrite64` `writev` `pwritev` `pwritev64` `pwritev2` `pwritev64v2` `sendfile` `sendfile64` `splice` `copy_file_range` `fsync` `fdatasync` `sync_file_range` `msync` `sync` `syncfs`; `recv`, `send` and their kind, of `signals::hold`; streams, by `streams` | samples do not cut them short; bytes, and the time of it, are counted |
 //! | `locks` | `pthread_mutex_lock` `pthread_mutex_timedlock` `pthread_mutex_clocklock` `pthread_rwlock_rdlock` `pthread_rwlock_timedrdlock` `pthread_rwlock_clockrdlock` `pthread_rwlock_wrlock` `pthread_rwlock_timedwrlock` `pthread_rwlock_clockwrlock` `mtx_lock` `mtx_timedlock` `pthread_cond_wait` `pthread_cond_timedwait` `pthread_cond_clockwait` `cnd_wait` `cnd_timedwait` `sem_wait` `pthread_barrier_wait` `pthread_join` `pthread_timedjoin_np` `pthread_clockjoin_np` `thrd_join`; `sem_timedwait`, `sem_clockwait` of `signals::hold` | the time that threads wait for each other is counted |
 //! | `mpi` | none: places where modules have addresses of MPI's functions | the time in MPI is counted |
-//! | [`aliases`] | `__sigsuspend` `__poll` `__select` `__send` `__connect` `__read` `__write` `__pread64` `__pwrite64` `__close` `__dup2` `__vfork` `__clone` `_IO_popen` `gsignal` `cfree` `__backtrace` `__sched_yield` `__pthread_mutex_lock` `__pthread_rwlock_rdlock` `__pthread_rwlock_wrlock` | second names of the above |
+//! | [`aliases`] | `__sigsuspend` `__poll` `__select` `__vfork` `__clone` `_IO_popen` `cfree` `__backtrace` `__sched_yield` `__pthread_mutex_lock` `__pthread_rwlock_rdlock` `__pthread_rwlock_wrlock` | second names of the above |
 //! | [`words`] | `csprof_count` `csprof_phase` | what the program says by `csprof.h` |
 //! | [`sandbox`] | `prctl` `syscall` `clone` `ptrace` | seccomp would make the collector's system calls deadly; threads that cannot be sampled are counted |
 //!

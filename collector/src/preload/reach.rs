@@ -32,7 +32,7 @@ use csprof_format::launch::{LD_PRELOAD, RUN_DIR};
 use super::program::{self, File};
 use super::real::{Real, Strings, slots};
 use super::signals::inherit;
-use super::stub::{self, ENGAGED, wrappers};
+use super::stub::{self, UNBLOCKS, wrappers};
 use crate::arch::{Call, Route};
 use crate::process::{self, Process};
 use crate::sys;
@@ -303,7 +303,7 @@ unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> Route {
 }
 
 /// Before the C library starts a shell with this process's environment.
-unsafe extern "C" fn before_shell(call: &mut Call, real: &Real) -> Route {
+pub(super) unsafe extern "C" fn before_shell(call: &mut Call, real: &Real) -> Route {
     Start::with_own(None);
     inherit::spawning(call, stub::target(real))
 }
@@ -316,11 +316,11 @@ unsafe extern "C" fn before_command(call: &mut Call, real: &Real) -> Route {
 
 wrappers! {
     /// posix_spawn(3).
-    hold posix_spawn: before_spawn, ENGAGED, inherit::spawned;
+    hold posix_spawn: before_spawn, UNBLOCKS, inherit::spawned;
     /// posix_spawnp(3).
-    hold posix_spawnp: before_spawn, ENGAGED, inherit::spawned;
+    hold posix_spawnp: before_spawn, UNBLOCKS, inherit::spawned;
     /// system(3).
-    hold system: before_command, ENGAGED;
+    hold system: before_command, UNBLOCKS;
     /// popen(3).
-    hold popen: before_shell, ENGAGED, inherit::spawned;
+    hold popen: before_shell, UNBLOCKS, inherit::spawned;
 }

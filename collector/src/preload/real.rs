@@ -114,12 +114,17 @@ pub(super) type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 real_functions! {
     called {
         fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int, else -1;
+        fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int, else -1;
         fn signal(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
+        fn bsd_signal(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
+        fn ssignal(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
         fn sysv_signal(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
+        fn __sysv_signal(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
         fn sigset(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
         fn sigignore(signal: c_int) -> c_int, else -1;
         fn siginterrupt(signal: c_int, flag: c_int) -> c_int, else -1;
         fn raise(signal: c_int) -> c_int, else -1;
+        fn gsignal(signal: c_int) -> c_int, else -1;
         fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else -1;
         fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else libc::ENOSYS;
         fn pthread_attr_setsigmask_np(attributes: *mut pthread_attr_t, mask: *const sigset_t) -> c_int, else libc::ENOSYS;
@@ -177,6 +182,8 @@ real_functions! {
         mtx_lock, mtx_timedlock, pthread_cond_wait, pthread_cond_timedwait, pthread_cond_clockwait,
         cnd_wait, cnd_timedwait, sem_wait, pthread_barrier_wait,
         pthread_join, pthread_timedjoin_np, pthread_clockjoin_np, thrd_join,
+        __sigsuspend, __poll, __select, __vfork, _IO_popen, __backtrace, __clone, cfree, __sched_yield,
+        __pthread_mutex_lock, __pthread_rwlock_rdlock, __pthread_rwlock_wrlock,
     }
     of_unwinder {
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,

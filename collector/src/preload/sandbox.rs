@@ -11,7 +11,9 @@
 //!
 //! Samples by SIGTRAP may be under way all the same: a thread in a wait sends itself one when it
 //! comes back. If the filter does not let handlers return ([`super::filter`]), that would be the
-//! end; so there the signals of samples are ignored, unless the program has handlers for them.
+//! end; so there the signals of samples are ignored, unless the program has handlers for them. Also
+//! if it is a second filter, behind one that lets it be read. And a thread that is in a call which
+//! is held unblocks the signal behind it, if the filter lets it.
 //!
 //! The same goes for system calls that a handler of the program's gets in place of the kernel
 //! (syscall user dispatch). Filters are installed by prctl(2) or, having no wrapper in the C
@@ -34,15 +36,17 @@ use core::ffi::{c_int, c_long, c_void};
 
 use csprof_format::arena::LeftOut;
 
-use super::filter::lets_handlers_return;
+use super::aliases::is_one;
+use super::filter::{Allowed, allowed_by};
 use super::fork::begin_vfork;
 use super::real::{self, Real, slots};
 use super::signals::action::{call_no_handlers, leave_to_kernel};
 use super::signals::hold::{CALLS, hold_syscall, is_met};
 use super::signals::transfers;
-use super::stub::{self, ENGAGED, WATCHING};
+use super::stub::{self, UNBLOCKS, WATCHING};
 use crate::arch::{self, Call, ENDED_CALLS, FORK_CALLS, Route};
 use crate::messages::{self, Warning};
+use crate::sealed::sealed;
 use crate::trampoline::Suspended;
 use crate::{lifecycle, modules, process, sys, thread};
 
@@ -128,8 +132,7 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
     /// Larger ones are questions.
     const SET_MODE_STRICT: c_long = libc::SECCOMP_SET_MODE_STRICT as c_long;
     const SET_MODE_FILTER: c_long = libc::SECCOMP_SET_MODE_FILTER as c_long;
-    let [number, arguments @ ..] = call.arguments;
-    let [word, second, third, ..] = arguments;
+    let [number, word, second, third, ..] = call.arguments;
     let (number, first) = (number as c_long, word as c_long);
     let forks = |number| {
         number == libc::SYS_clone || number == libc::SYS_clone3 || FORK_CALLS.contains(&number)
@@ -156,7 +159,7 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
             note_new(flags);
             note_child(flags);
         }
-        _ if is_met(number, arguments) => return hold_syscall(call, real, number),
+        _ if is_met(call) => return hold_syscall(call, real, number),
         _ => {}
     }
     Route { target: stub::target(real), calls: 0 }
@@ -196,24 +199,45 @@ fn note_child(flags: u64) {
 /// After so many nanoseconds handlers have returned that had all but done so.
 const RETURNED_NS: u32 = 2_000_000;
 
+/// What is left to a process in the strict mode, which lets handlers return, and to one whose
+/// system calls go to a handler: that one knows of the program's only.
+const WITHOUT_FILTER: Allowed = Allowed { returns: true, unblocks: false, reads_filters: false };
+
+/// To be called before this filter, or none, comes: the first one, or one behind others that let it
+/// be read.
 fn enter(filter: Option<usize>) {
+    if sealed() && process::current().is_some() {
+        settle(filter.map_or(WITHOUT_FILTER, allowed_by));
+        return;
+    }
     // The first exception may come when the collector must ask the kernel for nothing.
     if !real::OF_UNWINDER.iter().all(|real| real.is_found()) {
         modules::with_loader(real::find_unwinder);
     }
     if process::active() {
+        let allowed = filter.map_or(WITHOUT_FILTER, allowed_by);
         lifecycle::seal();
         // First, so that what another thread asks for from here on reaches the kernel.
         stub::disengage();
         leave_to_kernel();
-        if filter.is_some_and(|filter| !lets_handlers_return(filter)) {
-            call_no_handlers();
-            // Some may be about to return, in other threads.
-            sys::sleep_ns(RETURNED_NS);
-        }
-        stub::stop_watching();
+        settle(allowed);
     } else if process::current().is_none() {
         lifecycle::seal_inert();
+        stub::stop_watching();
+    }
+}
+
+/// Leaves nothing to come that would do what is allowed no more.
+fn settle(allowed: Allowed) {
+    if !allowed.unblocks {
+        stub::unblock_nothing();
+    }
+    if !allowed.returns {
+        call_no_handlers();
+        // Some may be about to return, in other threads.
+        sys::sleep_ns(RETURNED_NS);
+    }
+    if !allowed.reads_filters {
         stub::stop_watching();
     }
 }
@@ -232,6 +256,17 @@ arch::stub! {
     jump clone = slots::clone, WATCHING, before_clone
 }
 
+extern "C" fn before_second_clone(call: &mut Call, real: &Real) -> *mut c_void {
+    if is_one(&slots::clone, real) { before_clone(call, real) } else { stub::target(real) }
+}
+
+arch::stub! {
+    /// clone(2) under its [second name](super::aliases).
+    #[unsafe(no_mangle)]
+    {}
+    jump __clone = slots::__clone, WATCHING, before_second_clone
+}
+
 stub::wrappers! {
     /// ptrace(2).
     call ptrace: before_ptrace, after_ptrace;
@@ -242,7 +277,7 @@ arch::stub! {
     #[unsafe(no_mangle)]
     #[unsafe(link_section = "csprof_waits")]
     {argument 0 in WATCHED}
-    hold syscall = slots::syscall, WATCHING, before_syscall, ENGAGED
+    hold syscall = slots::syscall, WATCHING, before_syscall, UNBLOCKS
 }
 
 const _: () = assert!(libc::PR_SET_SECCOMP == 22 && libc::PR_SET_TSC == 26);

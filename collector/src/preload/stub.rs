@@ -20,13 +20,22 @@ pub(super) use crate::process::OF_THIS_PROCESS as ENGAGED;
 /// there.
 pub(super) static WATCHING: AtomicBool = AtomicBool::new(false);
 
+/// Whether stubs unblock what they have held back, also of calls that began before the process was
+/// sealed.
+pub(super) static UNBLOCKS: AtomicBool = AtomicBool::new(true);
+
+/// The system call for that has been forbidden: from here on what is held back stays so.
+pub(super) fn unblock_nothing() {
+    UNBLOCKS.store(false, Ordering::Relaxed);
+}
+
 /// Lets the stubs take the slow path.
 pub(super) fn engage() {
     WATCHING.store(true, Ordering::Relaxed);
     ENGAGED.engaged.store(true, Ordering::Relaxed);
 }
 
-/// Nothing is looked at any more: the process is sealed.
+/// Nothing is looked at any more: the process is sealed, and could do nothing about it.
 pub(super) fn stop_watching() {
     WATCHING.store(false, Ordering::Relaxed);
 }

@@ -99,6 +99,29 @@ pub const ALL: &[Hazard] = &[
         .says(OWN_WRAPPERS_SAY)
         .by_two()
         .also(nothing_is_damaged),
+    // A library behind csprof's that calls the C library by second names.
+    Hazard::new(
+        "second_names",
+        &[
+            "cc -O2 -pthread -o program @second_names.c",
+            "cc -O2 -w -shared -fPIC -o second.so @second_names_library.c",
+        ],
+    )
+    .variants(&["", "clang"])
+    .options(&["-e", "yields@1"])
+    .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:./second.so exec ./program"])
+    .says(
+        "poll 0\n\
+         select 0\n\
+         locks 0 0 0\n\
+         yield 0\n\
+         sigaction 1 1\n\
+         signal 1\n\
+         came 3\n\
+         vfork 3\n",
+    )
+    .by_two()
+    .also(nothing_is_damaged),
     // Other preloaded libraries, in front of csprof's and behind it.
     Hazard::new("between_in_front", BETWEEN)
         .command(&["sh", "-c", "LD_PRELOAD=./between.so:$LD_PRELOAD exec ./program"])

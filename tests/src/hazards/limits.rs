@@ -73,6 +73,10 @@ pub const ALL: &[Hazard] = &[
         .says("3\n3\n3\n3\ndone\n")
         .by_two()
         .also(sampling_ends_with_a_word),
+    Hazard::new("seals_beside_waits", &["cc -O2 -pthread -o program @seals_beside_waits.c"])
+        .says("read: open, slept: open\n")
+        .by_two()
+        .also(sampling_ends_with_a_word),
     Hazard::new("forbidden_clock", &["cc -O2 -pthread -o program @forbidden_clock.c"])
         .says("worked\n")
         .by_two(),

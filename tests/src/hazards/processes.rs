@@ -48,6 +48,8 @@ pub const ALL: &[Hazard] = &[
         .says("end\n")
         .ends(Ended::Status(11))
         .also(forty_one_programs),
+    Hazard::new("ignored_beside_exec", &["cc -O2 -pthread -o program @ignored_beside_exec.c"])
+        .says("not ignored: 0\n"),
     Hazard::new("huge_environment", &["cc -O2 -o program @huge_environment.c"])
         .says("fork and exec: 20\nvfork and exec: 20\nposix_spawn: 20\nsystem: 1\n")
         .complains("too many: Argument list too long\n")

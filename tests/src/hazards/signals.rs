@@ -235,6 +235,23 @@ pub const ALL: &[Hazard] = &[
              meanwhile: open, came\n\
              \x20then came\n",
         ),
+    Hazard::new("handlers_in_waits", &["cc -O2 -w -pthread -o program @handlers_in_waits.c"])
+        .variants(&["", "clang"])
+        .by_two()
+        .says(
+            "deepest 1, open 0\n\
+             saved and restored: blocked 0, came 1\n\
+             blocked in a handler: blocked 0, came 1\n\
+             all blocked in a handler: blocked 0, came 1\n\
+             raised in a handler: blocked 0, came 1\n\
+             0 0 0 0 0 0\n\
+             0 0 0 0 0 0\n\
+             left: blocked 1\n\
+             opened: blocked 0\n\
+             left: blocked 1\n\
+             opened: blocked 0\n\
+             at last: blocked 0, came 1\n",
+        ),
     Hazard::new("thread_ends", &["cc -O2 -pthread -o program @thread_ends.c"])
         .variants(&["", "-O0", "-static-libgcc", "-fexceptions", "-fcf-protection"])
         .by_two()

@@ -136,7 +136,8 @@ fn number_before(code: &[u8]) -> Option<u32> {
 pub(crate) const RESTARTED_CALLS: [i64; 1] = [libc::SYS_open];
 
 /// The same: those that every handler ends.
-pub(crate) const ENDED_CALLS: [i64; 3] = [libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait];
+pub(crate) const ENDED_CALLS: [i64; 4] =
+    [libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait, libc::SYS_pause];
 
 /// The same: those that make a process.
 pub(crate) const FORK_CALLS: [i64; 1] = [libc::SYS_fork];

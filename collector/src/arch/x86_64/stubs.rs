@@ -36,8 +36,17 @@ impl Call {
     /// # Safety
     /// The caller has passed seven arguments, or may have.
     pub(crate) unsafe fn pass_seventh_argument(&mut self) {
+        // SAFETY: by contract.
+        self.on_stack = unsafe { self.seventh_argument() };
+    }
+
+    /// The seventh argument.
+    ///
+    /// # Safety
+    /// The caller has passed seven arguments, or may have.
+    pub(crate) unsafe fn seventh_argument(&self) -> u64 {
         // SAFETY: above the return address, where the psABI has it.
-        self.on_stack = unsafe { (&raw const self.caller).add(1).read() };
+        unsafe { (&raw const self.caller).add(1).read() }
     }
 
     /// Hands on so many arguments behind the sixth. They take the first words of the room.
@@ -114,7 +123,7 @@ pub(crate) struct Route {
 /// - `call`: it returns a [`Route`]. Jumps, or calls, asks `$after(&mut Call)` if there is one, and
 ///   returns the result.
 /// - `hold`: it returns a [`Route`]. Jumps, or calls, asks `$after(&mut Call)` if there is one,
-///   unblocks the signals in the first word of the room if there are any and the byte `$sampled` is
+///   unblocks the signals in the first word of the room if there are any and the byte `$unblocks` is
 ///   not 0, takes 1 from the [`thread_bytes`](super::thread_local::thread_bytes)
 ///   `csprof_waits_under_way` if that is not 0, and returns the result.
 ///
@@ -238,15 +247,14 @@ macro_rules! stub {
     };
     (
         @ $attributes:tt $question:tt [$($operands:tt)*]
-        hold $name:ident = $real:path, $engaged:path, $before:path, $sampled:path
+        hold $name:ident = $real:path, $engaged:path, $before:path, $unblocks:path
         $(, $after:path)?
     ) => {
         $crate::arch::stub!(@@ $attributes $question [
             $crate::arch::stub_part!(call or jump),
             $crate::arch::stub_part!(ask $($after)?),
-            // Another thread may have entered a sandbox meanwhile, where system calls can be
-            // deadly.
-            "cmp byte ptr [rip + {sampled}], 0",
+            // Another thread may have entered a sandbox meanwhile, where this can be deadly.
+            "cmp byte ptr [rip + {unblocks}], 0",
             "je 5f",
             "cmp qword ptr [rsp + 8], 0",
             "je 5f",
@@ -267,7 +275,7 @@ macro_rules! stub {
             $crate::arch::stub_part!(return result),
         ] [
             $(after = sym $after,)?
-            sampled = sym $sampled,
+            unblocks = sym $unblocks,
             unblock = const libc::SIG_UNBLOCK,
             sigprocmask = const libc::SYS_rt_sigprocmask,
             waits_in = const $crate::arch::waits_in(stringify!($name)),
@@ -468,15 +476,4 @@ macro_rules! thread_start_stub {
     };
 }
 
-/// Defines a second exported name of a stub.
-macro_rules! alias_stub {
-    ($(#[$attribute:meta])* $name:ident = $stub:path) => {
-        $(#[$attribute])*
-        #[unsafe(naked)]
-        pub(crate) unsafe extern "C" fn $name() {
-            core::arch::naked_asm!("jmp {}", sym $stub)
-        }
-    };
-}
-
-pub(crate) use {alias_stub, gathering_stub, stub, stub_part, thread_start_stub};
+pub(crate) use {gathering_stub, stub, stub_part, thread_start_stub};

@@ -5,16 +5,16 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::mask::{believed, block_interrupted, change_one, forget, settle_all};
-use super::others::{others, replace, settle_masks, tell, tell_masked, told};
+use super::mask::{believed_in, block_interrupted, change_one, forget, opening, settle_all};
+use super::others::{SetAction, others, replace, settle_masks, tell, tell_masked, told};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use super::{BIT, SIGNAL, kept, trap};
 
 use crate::preload::real::{self, Handler};
 use crate::preload::stub;
-use crate::preload::view::sampled;
+use crate::preload::view::{Waits, sampled};
 use crate::process;
-use crate::sampling::entry::{on_profile, on_trap};
+use crate::sampling::entry::{on_handled, on_profile, on_trap};
 use crate::sampling::pass_on::{Chosen, handler_of, set_chooser};
 use crate::sampling::restart;
 use crate::sealed::sealed;
@@ -115,12 +115,16 @@ pub(in crate::preload) fn leave_to_kernel() {
 /// To be called then, if handlers cannot return: a signal of samples for which the program has no
 /// handler is ignored, for a last one may be under way.
 pub(in crate::preload) fn call_no_handlers() {
-    let is_unhandled = |handler: Handler| [libc::SIG_DFL, libc::SIG_IGN].contains(&handler);
-    if is_unhandled(ASKED.handler.load(Ordering::Relaxed)) {
-        let _ = sys::set_disposition(SIGNAL, sys::Disposition::Ignore);
-    }
-    if loan::was_on_loan() && is_unhandled(trap::handler_told()) {
-        let _ = sys::set_disposition(TRAP, sys::Disposition::Ignore);
+    let ignore_unhandled = |signal, own: *const (), asked: Handler| {
+        let is_unhandled = [libc::SIG_DFL, libc::SIG_IGN].contains(&asked);
+        // The program may have set another action since.
+        if is_unhandled && sys::handler_of(signal) == own.addr() {
+            let _ = sys::set_disposition(signal, sys::Disposition::Ignore);
+        }
+    };
+    ignore_unhandled(SIGNAL, on_profile as *const (), ASKED.handler.load(Ordering::Relaxed));
+    if loan::was_on_loan() {
+        ignore_unhandled(TRAP, on_trap as *const (), trap::handler_told());
     }
 }
 
@@ -132,7 +136,7 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     if may_be_own(info) {
         return None;
     }
-    let is_blocked = believed() & BIT != 0;
+    let is_blocked = believed_in(context) & BIT != 0;
     let ends = handler == libc::SIG_DFL && !is_blocked;
     if handler == libc::SIG_IGN || is_blocked && sealed() || ends {
         if let Some(process) = process::current() {
@@ -172,6 +176,7 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
         let interrupted = unsafe { (&raw const context.uc_sigmask).cast::<u64>().read() };
         Some(interrupted | asked | itself)
     };
+    Waits::take_over();
     Some(Chosen {
         handler: core::ptr::with_exposed_provenance_mut(handler),
         mask,
@@ -179,18 +184,31 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     })
 }
 
-/// sigaction(2).
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn sigaction(
+/// Whether the kernel calls this handler for csprof.
+fn is_own_handler(handler: Handler) -> bool {
+    [on_profile as *const (), on_trap as *const (), on_handled as *const ()]
+        .map(<*const ()>::addr)
+        .contains(&handler)
+}
+
+/// Sets an action by `set_action`, as far as the kernel is to hear of it.
+unsafe fn change(
+    set_action: SetAction,
     signal: c_int,
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
 ) -> c_int {
+    // SAFETY: if not null, the program points to an action.
+    if unsafe { new.as_ref() }.is_some_and(|new| is_own_handler(new.sa_sigaction)) {
+        // A library has called another name of the function by which csprof has called it.
+        // SAFETY: arguments of csprof's, passed on.
+        return unsafe { set_action(signal, new, old) };
+    }
     if !sampled() && stub::engaged() {
         // The child of a vfork: what is remembered is its parent's.
         // SAFETY: the program's own arguments, passed on; an answer, if there is one.
         return unsafe {
-            let result = real::sigaction(signal, new, old);
+            let result = set_action(signal, new, old);
             let answer = if result == 0 { old } else { core::ptr::null_mut() };
             tell(handler_of(signal), answer);
             tell_masked(signal, answer);
@@ -203,15 +221,26 @@ pub(crate) unsafe extern "C" fn sigaction(
         match signal {
             // Where nothing is sampled any more, the handler stacks stay what the kernel knows.
             _ if !stub::engaged() => {
-                let result = others(signal, new, old);
+                let result = others(set_action, signal, new, old);
                 tell_asked(if result == 0 { old } else { core::ptr::null_mut() });
                 result
             }
             SIGNAL => own(new, old),
-            TRAP if loan::was_on_loan() => trap::action(new, old),
-            _ => others(signal, new, old),
+            TRAP if loan::was_on_loan() => trap::action(set_action, new, old),
+            _ => others(set_action, signal, new, old),
         }
     }
+}
+
+/// sigaction(2).
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    // SAFETY: the program's own arguments.
+    unsafe { change(real::sigaction, signal, new, old) }
 }
 
 /// sigaction(2) under the name that old libraries use.
@@ -221,8 +250,8 @@ pub(crate) unsafe extern "C" fn __sigaction(
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
 ) -> c_int {
-    // SAFETY: the program's own arguments, passed on.
-    unsafe { sigaction(signal, new, old) }
+    // SAFETY: the program's own arguments.
+    unsafe { change(real::__sigaction, signal, new, old) }
 }
 
 /// The program's view of the profiling signal's action.
@@ -286,46 +315,57 @@ fn handler_asked(kernels: Handler, signal: c_int) -> Handler {
     }
 }
 
+/// Sets a handler by `set_handler`, or remembers it with these flags.
+unsafe fn handle(
+    set_handler: unsafe fn(c_int, Handler) -> Handler,
+    signal: c_int,
+    handler: Handler,
+    flags: c_int,
+) -> Handler {
+    if is_taken(signal, handler) {
+        return ask(signal, handler, flags);
+    }
+    // SAFETY: the program's own arguments, passed on.
+    handler_asked(unsafe { set_handler(signal, handler) }, signal)
+}
+
+/// Flags of [`sysv_signal`].
+const ONE_SHOT: c_int = libc::SA_RESETHAND | libc::SA_NODEFER;
+
 /// signal(2): BSD semantics, as glibc's.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
-    if is_taken(signal, handler) {
-        return ask(signal, handler, libc::SA_RESTART);
-    }
-    // SAFETY: the program's own arguments, passed on.
-    handler_asked(unsafe { real::signal(signal, handler) }, signal)
+    // SAFETY: the program's own arguments.
+    unsafe { handle(real::signal, signal, handler, libc::SA_RESTART) }
 }
 
 /// signal(2) under its BSD name.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn bsd_signal(number: c_int, handler: Handler) -> Handler {
-    // SAFETY: the program's own arguments, passed on.
-    unsafe { signal(number, handler) }
+pub(crate) unsafe extern "C" fn bsd_signal(signal: c_int, handler: Handler) -> Handler {
+    // SAFETY: the program's own arguments.
+    unsafe { handle(real::bsd_signal, signal, handler, libc::SA_RESTART) }
 }
 
 /// signal(2) under its System V name, which in glibc is the same function.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn ssignal(number: c_int, handler: Handler) -> Handler {
-    // SAFETY: the program's own arguments, passed on.
-    unsafe { signal(number, handler) }
+pub(crate) unsafe extern "C" fn ssignal(signal: c_int, handler: Handler) -> Handler {
+    // SAFETY: the program's own arguments.
+    unsafe { handle(real::ssignal, signal, handler, libc::SA_RESTART) }
 }
 
 /// signal with System V semantics: one shot, not blocked meanwhile. What `signal` means to
 /// programs built with `_XOPEN_SOURCE` alone.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sysv_signal(signal: c_int, handler: Handler) -> Handler {
-    if is_taken(signal, handler) {
-        return ask(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER);
-    }
-    // SAFETY: the program's own arguments, passed on.
-    handler_asked(unsafe { real::sysv_signal(signal, handler) }, signal)
+    // SAFETY: the program's own arguments.
+    unsafe { handle(real::sysv_signal, signal, handler, ONE_SHOT) }
 }
 
 /// `sysv_signal` under the name that the headers give it.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __sysv_signal(signal: c_int, handler: Handler) -> Handler {
-    // SAFETY: the program's own arguments, passed on.
-    unsafe { sysv_signal(signal, handler) }
+    // SAFETY: the program's own arguments.
+    unsafe { handle(real::__sysv_signal, signal, handler, ONE_SHOT) }
 }
 
 /// sigset(3).
@@ -335,7 +375,8 @@ pub(crate) unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handl
         // What it unblocks is delivered before it returns.
         let was_held = handler != SIG_HOLD && is_ours(signal) && forget(signal);
         // SAFETY: the program's own arguments, passed on.
-        let before = handler_asked(unsafe { real::sigset(signal, handler) }, signal);
+        let before = opening(signal, || unsafe { real::sigset(signal, handler) });
+        let before = handler_asked(before, signal);
         let was_held = was_held || handler == SIG_HOLD && is_ours(signal) && forget(signal);
         return if was_held && before != libc::SIG_ERR { SIG_HOLD } else { before };
     }

@@ -28,9 +28,10 @@ use super::{BIT, kept};
 use crate::arch::{Call, ENDED_CALLS, Route};
 use crate::preload::counted::counting;
 use crate::preload::real::Real;
-use crate::preload::stub::{self, ENGAGED, waits};
+use crate::preload::stub::{self, UNBLOCKS, waits};
 use crate::preload::{io, locks};
 use crate::sources::loan;
+use crate::sys;
 
 /// Calls `real` with the profiling signal held back, if that could end its wait.
 extern "C" fn hold(call: &mut Call, real: &Real) -> Route {
@@ -85,9 +86,9 @@ fn ending(number: c_long) -> u64 {
     }
 }
 
-/// The system calls that a handler ends, but for those whose purpose is to wait with a mask of
-/// their own; of futex(2), [`is_wait`] asks further.
-pub(in crate::preload) const CALLS: [c_long; 19] = [
+/// The system calls that a handler ends. Of futex(2), and of those that wait with a mask of their
+/// own, [`is_wait`] asks further.
+pub(in crate::preload) const CALLS: [c_long; 23] = [
     libc::SYS_nanosleep,
     libc::SYS_connect,
     libc::SYS_accept,
@@ -107,9 +108,14 @@ pub(in crate::preload) const CALLS: [c_long; 19] = [
     libc::SYS_recvmmsg,
     libc::SYS_sendmmsg,
     libc::SYS_io_uring_enter,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
 ];
 
-/// Holds back what would end this call of syscall(2), which [`is_met`].
+/// Holds back what would end this call of syscall(2): one of which [`is_met`] says that samples
+/// may.
 pub(in crate::preload) fn hold_syscall(call: &mut Call, real: &Real, number: c_long) -> Route {
     // SAFETY: syscall(2) takes the number and six arguments.
     unsafe { call.pass_seventh_argument() };
@@ -117,20 +123,29 @@ pub(in crate::preload) fn hold_syscall(call: &mut Call, real: &Real, number: c_l
 }
 
 /// Whether a sample may end this call of syscall(2), or cut it short.
-pub(in crate::preload) fn is_met(number: c_long, arguments: [usize; 5]) -> bool {
-    ending(number) != 0
-        && (is_wait(number, arguments[1] as c_int, arguments[3])
-            || transfers::is_short(number, arguments))
+pub(in crate::preload) fn is_met(call: &Call) -> bool {
+    let [number, arguments @ ..] = call.arguments;
+    let number = number as c_long;
+    ending(number) != 0 && (is_wait(number, call) || transfers::is_short(number, arguments))
 }
 
-/// Whether it is one of [`CALLS`] or [`ENDED_CALLS`]; and of futex(2) a wait with a time limit, for
-/// the kernel goes on with others.
-fn is_wait(number: c_long, operation: c_int, limit: usize) -> bool {
+/// Whether it is one of [`CALLS`] or [`ENDED_CALLS`]; of futex(2) a wait with a time limit, for the
+/// kernel goes on with others; and of those that may have a mask of their own, one without.
+fn is_wait(number: c_long, call: &Call) -> bool {
     let commands = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
+    let [_, _, second, _, fourth, fifth] = call.arguments;
     match number {
         libc::SYS_futex => {
             let waits = [libc::FUTEX_WAIT, libc::FUTEX_WAIT_BITSET];
-            waits.contains(&(operation & !commands)) && limit != 0
+            waits.contains(&(second as c_int & !commands)) && fourth != 0
+        }
+        libc::SYS_ppoll => fourth == 0,
+        libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => fifth == 0,
+        libc::SYS_pselect6 => {
+            // SAFETY: syscall(2) takes the number and six arguments.
+            let place = unsafe { call.seventh_argument() };
+            // A structure of the mask's address and its size.
+            place == 0 || sys::probe(place) == Some(0)
         }
         _ => CALLS.contains(&number) || ENDED_CALLS.contains(&number),
     }
@@ -138,69 +153,69 @@ fn is_wait(number: c_long, operation: c_int, limit: usize) -> bool {
 
 waits! {
     /// sleep(3).
-    hold sleep: hold, ENGAGED;
+    hold sleep: hold, UNBLOCKS;
     /// usleep(3).
-    hold usleep: hold, ENGAGED;
+    hold usleep: hold, UNBLOCKS;
     /// nanosleep(2).
-    hold nanosleep: hold, ENGAGED;
+    hold nanosleep: hold, UNBLOCKS;
     /// nanosleep(2) under the name that old libraries use.
-    hold __nanosleep: hold, ENGAGED;
+    hold __nanosleep: hold, UNBLOCKS;
     /// clock_nanosleep(2).
-    hold clock_nanosleep: hold, ENGAGED;
+    hold clock_nanosleep: hold, UNBLOCKS;
     /// thrd_sleep(3).
-    hold thrd_sleep: hold, ENGAGED;
+    hold thrd_sleep: hold, UNBLOCKS;
     /// sem_timedwait(3).
-    hold sem_timedwait: hold_lock, ENGAGED, locks::after;
+    hold sem_timedwait: hold_lock, UNBLOCKS, locks::after;
     /// sem_clockwait(3).
-    hold sem_clockwait: hold_lock, ENGAGED, locks::after;
+    hold sem_clockwait: hold_lock, UNBLOCKS, locks::after;
     /// semop(2).
-    hold semop: hold, ENGAGED;
+    hold semop: hold, UNBLOCKS;
     /// semtimedop(2).
-    hold semtimedop: hold, ENGAGED;
+    hold semtimedop: hold, UNBLOCKS;
     /// msgsnd(2).
-    hold msgsnd: hold, ENGAGED;
+    hold msgsnd: hold, UNBLOCKS;
     /// msgrcv(2).
-    hold msgrcv: hold, ENGAGED;
+    hold msgrcv: hold, UNBLOCKS;
     /// recv(2), which may have a time limit (SO_RCVTIMEO, socket(7)); and so the next ones.
-    hold recv: hold_io, ENGAGED, io::after_read;
+    hold recv: hold_io, UNBLOCKS, io::after_read;
     /// recvfrom(2).
-    hold recvfrom: hold_io, ENGAGED, io::after_read;
+    hold recvfrom: hold_io, UNBLOCKS, io::after_read;
     /// recvmsg(2).
-    hold recvmsg: hold_io, ENGAGED, io::after_read;
+    hold recvmsg: hold_io, UNBLOCKS, io::after_read;
     /// recvmmsg(2).
-    hold recvmmsg: hold_io, ENGAGED, io::after_messages_read;
+    hold recvmmsg: hold_io, UNBLOCKS, io::after_messages_read;
     /// recv(2) as programs built with `_FORTIFY_SOURCE` call it.
-    hold __recv_chk: hold_io, ENGAGED, io::after_read;
+    hold __recv_chk: hold_io, UNBLOCKS, io::after_read;
     /// recvfrom(2) as programs built with `_FORTIFY_SOURCE` call it.
-    hold __recvfrom_chk: hold_checked_recvfrom, ENGAGED, io::after_read;
+    hold __recvfrom_chk: hold_checked_recvfrom, UNBLOCKS, io::after_read;
     /// send(2), which may have a time limit (SO_SNDTIMEO, socket(7)); and so the next ones.
-    hold send: hold_io, ENGAGED, io::after_write;
+    hold send: hold_io, UNBLOCKS, io::after_write;
     /// sendto(2).
-    hold sendto: hold_io, ENGAGED, io::after_write;
+    hold sendto: hold_io, UNBLOCKS, io::after_write;
     /// sendmsg(2).
-    hold sendmsg: hold_io, ENGAGED, io::after_write;
+    hold sendmsg: hold_io, UNBLOCKS, io::after_write;
     /// sendmmsg(2).
-    hold sendmmsg: hold_io, ENGAGED, io::after_messages_written;
+    hold sendmmsg: hold_io, UNBLOCKS, io::after_messages_written;
     /// connect(2).
-    hold connect: hold, ENGAGED;
+    hold connect: hold, UNBLOCKS;
     /// getrandom(2).
-    hold getrandom: hold_random, ENGAGED;
+    hold getrandom: hold_random, UNBLOCKS;
     /// accept(2).
-    hold accept: hold, ENGAGED;
+    hold accept: hold, UNBLOCKS;
     /// accept4(2).
-    hold accept4: hold, ENGAGED;
+    hold accept4: hold, UNBLOCKS;
     /// aio_suspend(3).
-    hold aio_suspend: hold, ENGAGED;
+    hold aio_suspend: hold, UNBLOCKS;
     /// aio_suspend(3) where files are large.
-    hold aio_suspend64: hold, ENGAGED;
+    hold aio_suspend64: hold, UNBLOCKS;
     /// lio_listio(3).
-    hold lio_listio: hold, ENGAGED;
+    hold lio_listio: hold, UNBLOCKS;
     /// lio_listio(3) where files are large.
-    hold lio_listio64: hold, ENGAGED;
+    hold lio_listio64: hold, UNBLOCKS;
     /// gai_suspend(3).
-    hold gai_suspend: hold, ENGAGED;
+    hold gai_suspend: hold, UNBLOCKS;
     /// sigwaitinfo(2).
-    hold sigwaitinfo: hold_sigwaitinfo, ENGAGED;
+    hold sigwaitinfo: hold_sigwaitinfo, UNBLOCKS;
     /// sigtimedwait(2).
-    hold sigtimedwait: hold_sigtimedwait, ENGAGED;
+    hold sigtimedwait: hold_sigtimedwait, UNBLOCKS;
 }

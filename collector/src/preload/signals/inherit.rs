@@ -13,12 +13,12 @@
 use core::ffi::c_void;
 
 use super::action::is_ignored;
-use super::interruption::holding;
+use super::interruption::{holding, open_held};
 use super::mask::{believe, believed, settle_child};
-use super::{BIT, SIGNAL, kept};
+use super::{BIT, SIGNAL};
 use crate::arch::{Call, Route};
 use crate::preload::stub;
-use crate::preload::view::{Waits, sampled};
+use crate::preload::view::sampled;
 use crate::sampling::entry::on_profile;
 use crate::sys::{self, Disposition, Mask};
 use crate::{lifecycle, process};
@@ -36,37 +36,52 @@ pub(in crate::preload) fn leave_mask() {
 
 /// What the kernel was told for the time of an exec.
 pub(in crate::preload) struct Told {
-    ignores: bool,
+    ignored: Ignored,
     blocked: u64,
+}
+
+/// Where the signal is ignored because of it.
+enum Ignored {
+    Nowhere,
+    /// In this process, in which other threads may start programs.
+    Here,
+    /// In the child of a vfork, which has actions of its own.
+    InChild,
 }
 
 /// Tells the kernel what the next program is to find, in the process or in a child by vfork.
 pub(in crate::preload) fn tell() -> Told {
     if !stub::engaged() {
-        return Told { ignores: false, blocked: 0 };
+        return Told { ignored: Ignored::Nowhere, blocked: 0 };
     }
-    // In a handler that has interrupted a held call the mask is csprof's.
-    if Waits::any() {
-        sys::unblock(Mask(kept() & !believed()));
+    open_held();
+    // Ignored, too, while another thread starts a program.
+    let is_own = [(on_profile as *const ()).addr(), libc::SIG_IGN];
+    let ignores = is_ignored() && is_own.contains(&sys::handler_of(SIGNAL));
+    if process::active() {
+        if ignores {
+            lifecycle::begin_ignoring();
+        }
+        let ignored = if ignores { Ignored::Here } else { Ignored::Nowhere };
+        let blocked = believed();
+        return Told { ignored, blocked: blocked & !sys::block(Mask(blocked)).0 };
     }
-    let is_handled = sys::handler_of(SIGNAL) == (on_profile as *const ()).addr();
-    let ignores = is_handled && is_ignored();
     if ignores {
         let _ = sys::set_disposition(SIGNAL, Disposition::Ignore);
     }
-    if process::active() {
-        let blocked = believed();
-        return Told { ignores, blocked: blocked & !sys::block(Mask(blocked)).0 };
-    }
     settle_child();
-    Told { ignores, blocked: 0 }
+    Told { ignored: if ignores { Ignored::InChild } else { Ignored::Nowhere }, blocked: 0 }
 }
 
 impl Told {
     /// The exec has failed.
     pub(in crate::preload) fn take_back(self) {
-        if self.ignores {
-            let _ = sys::set_disposition(SIGNAL, Disposition::Handle(on_profile));
+        match self.ignored {
+            Ignored::Nowhere => {}
+            Ignored::Here => lifecycle::end_ignoring(),
+            Ignored::InChild => {
+                let _ = sys::set_disposition(SIGNAL, Disposition::Handle(on_profile));
+            }
         }
         if self.blocked != 0 {
             sys::unblock(Mask(self.blocked));
@@ -90,10 +105,13 @@ pub(in crate::preload) fn spawning(call: &mut Call, target: *mut c_void) -> Rout
 
 /// The same where the call lasts as long as the program.
 pub(in crate::preload) fn lasting(call: &mut Call, target: *mut c_void) -> Route {
+    if sampled() {
+        open_held();
+    }
     holding(call, target, believed())
 }
 
-/// To be called after what is [spawning].
+/// To be called after a call that was made by [`spawning`].
 pub(in crate::preload) extern "C" fn spawned(call: &mut Call) {
     if call.room[IGNORES] != 0 {
         lifecycle::end_ignoring();

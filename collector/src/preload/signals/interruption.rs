@@ -7,14 +7,15 @@ use core::ffi::c_void;
 use csprof_format::launch::{Interrupts, Properties};
 use libc::sigset_t;
 
-use super::BIT;
+use super::mask::believed;
 use super::words::first_word;
+use super::{BIT, kept};
 use crate::arch::{Call, Route};
 use crate::preload::real;
 use crate::preload::view::{Waits, sampled};
 use crate::process;
 use crate::sources::loan;
-use crate::sys;
+use crate::sys::{self, Mask};
 
 /// Whether the process has a source whose samples may meet waits, now or once SIGTRAP is not on
 /// loan any more.
@@ -37,12 +38,12 @@ pub(in crate::preload) fn samples_meet_waits() -> bool {
 }
 
 /// The mask that keeps samples out of a wait, where they could come in: the thread's own, with the
-/// profiling signal.
+/// profiling signal. None where that is blocked already.
 pub(super) fn own_mask() -> Option<u64> {
     if !sampled() || !samples_meet_waits() {
         return None;
     }
-    Some(thread_mask()? | BIT)
+    thread_mask().filter(|mask| mask & BIT == 0).map(|mask| mask | BIT)
 }
 
 /// The mask of the thread, as the kernel has it.
@@ -55,8 +56,16 @@ pub(super) fn thread_mask() -> Option<u64> {
 }
 
 /// After a wait with a mask that blocks the profiling signal, which the kernel has taken back.
-pub(super) extern "C" fn after_wait(_: &mut Call) {
+pub(in crate::preload) extern "C" fn after_wait(_: &mut Call) {
     Waits::leave();
+}
+
+/// In a handler that has interrupted a held call: the kernel is given the mask that the program
+/// knows of, until the handler returns.
+pub(super) fn open_held() {
+    if Waits::hold() {
+        sys::unblock(Mask(kept() & !believed()));
+    }
 }
 
 /// Has `target` called with the profiling signal held back, if that could end it.
@@ -76,12 +85,12 @@ fn block(signals: u64) -> u64 {
     if signals == 0 || !sampled() {
         return 0;
     }
-    let any = Waits::any();
+    let hold = Waits::hold();
     // Before they are blocked: a handler may come in between, and leave by a jump.
     Waits::enter();
-    let before = sys::block(sys::Mask(signals));
+    let before = sys::block(Mask(signals));
     // A call that was left by an exception has not let them through.
-    let others = if any { 0 } else { before.0 };
+    let others = if hold { 0 } else { before.0 };
     let held = signals & !others;
     if held == 0 {
         Waits::leave();

@@ -7,8 +7,8 @@ use core::ffi::c_int;
 use libc::sigset_t;
 
 use super::words::{first_word, mask_of};
-use super::{SIGNAL, kept};
-use crate::preload::view::{Belief, sampled};
+use super::{BIT, SIGNAL, kept};
+use crate::preload::view::{Belief, BlockedSince, Waits, sampled};
 use crate::preload::{real, stub};
 use crate::sealed::sealed;
 use crate::sources::loan::{TRAP, bit};
@@ -19,14 +19,46 @@ type SetMask = unsafe fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
 
 /// Which signals of samples the thread has blocked, it thinks, as a mask.
 pub(in crate::preload) fn believed() -> u64 {
+    believed_with(|| sys::block(Mask(0)).0)
+}
+
+/// The same of a thread that was interrupted. Signal side.
+pub(super) fn believed_in(context: &libc::ucontext_t) -> u64 {
+    // SAFETY: the mask to return to, of which the kernel has one word.
+    believed_with(|| unsafe { (&raw const context.uc_sigmask).cast::<u64>().read() })
+}
+
+/// The same where the kernel has `mask`, which it puts back when a handler of the program's
+/// returns: what was blocked in one is open again then. In a wait the mask is another for its time.
+fn believed_with(mask: impl FnOnce() -> u64) -> u64 {
     let of = |belief: Belief, signal| if belief.get() { bit(signal) } else { 0 };
-    of(Belief::SignalBlocked, SIGNAL) | of(Belief::TrapBlocked, TRAP)
+    let believed = of(Belief::SignalBlocked, SIGNAL) | of(Belief::TrapBlocked, TRAP);
+    let since = BlockedSince::get();
+    if believed == 0 || since == 0 || Waits::any() || !sampled() {
+        return believed;
+    }
+    let mask = mask();
+    if since & !mask == 0 || mask & believed != 0 {
+        return believed;
+    }
+    believe(0);
+    0
 }
 
 /// Sets what the thread thinks.
 pub(in crate::preload) fn believe(word: u64) {
     Belief::SignalBlocked.set(word & bit(SIGNAL) != 0);
     Belief::TrapBlocked.set(word & bit(TRAP) != 0);
+    BlockedSince::set(0);
+}
+
+/// Calls sigset(3) or sigrelse(3) of the C library, which may open this other signal.
+pub(super) fn opening<T>(signal: c_int, call: impl FnOnce() -> T) -> T {
+    let result = call();
+    if (1..=64).contains(&signal) {
+        BlockedSince::set(BlockedSince::get() & !bit(signal));
+    }
+    result
 }
 
 /// What is no signal of samples any more is blocked as the thread thinks.
@@ -56,17 +88,44 @@ fn settle_but(kept: u64) {
     }
 }
 
-/// Of the signals of samples those that the kernel has blocked: while a handler of the program's
-/// for one of them runs. What is changed there ends with the handler, so it is the kernel's to
-/// remember.
+/// Of the signals of samples those that the kernel has blocked for the program: while a handler of
+/// the program's for one of them runs. What is changed there ends with the handler, so it is the
+/// kernel's to remember.
 pub(in crate::preload) fn really_blocked() -> u64 {
-    sys::block(Mask(0)).0 & kept()
+    if Waits::hold() { 0 } else { sys::block(Mask(0)).0 & kept() }
 }
 
-/// Those of `named` for which the thread's own view is to be changed. Asks the kernel only if there
-/// are any.
-fn not_really_blocked(named: u64) -> u64 {
-    if named == 0 { 0 } else { named & !really_blocked() }
+/// Those of `named`, which the program blocks, that the kernel is not to hear of: all that it has
+/// not blocked for the program. Asks the kernel only if there are any. In a handler that has
+/// interrupted a held call they are left to the kernel, which forgets them when the handler
+/// returns.
+fn not_for_kernel(named: u64, before: u64) -> u64 {
+    match named {
+        0 => 0,
+        _ if Waits::hold() => named & before,
+        _ => named & !really_blocked(),
+    }
+}
+
+/// What a mask becomes.
+fn changed(mask: u64, how: c_int, word: Option<u64>) -> u64 {
+    match (how, word) {
+        (_, None) => mask,
+        (libc::SIG_BLOCK, Some(word)) => mask | word,
+        (libc::SIG_UNBLOCK, Some(word)) => mask & !word,
+        (_, Some(word)) => word,
+    }
+}
+
+/// In a handler that has interrupted a held call: whether the mask for its time, which has been
+/// changed by this, is the program's or csprof's. As long as it is open it does not matter.
+fn note_holder(how: c_int, word: u64, after: u64) {
+    let blocks = how != libc::SIG_UNBLOCK;
+    if blocks && word & kept() & !after != 0 {
+        Waits::take_over();
+    } else if how == libc::SIG_SETMASK || !blocks && word & BIT != 0 {
+        Waits::give_back();
+    }
 }
 
 /// Changes the mask without the signals of samples and keeps the thread's own view of them.
@@ -76,33 +135,49 @@ unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut 
         return unsafe { change_for_good(set_mask, how, new, old) };
     }
     settle();
+    let holds = Waits::hold();
     let before = believed();
     let mut after = before;
     let mut passed = new;
     let filtered;
-    if !new.is_null() {
-        // SAFETY: not null, so the program points to a mask.
-        let word = unsafe { first_word(new) };
+    // SAFETY: if not null, the program points to a mask.
+    let word = (!new.is_null()).then(|| unsafe { first_word(new) });
+    if let Some(word) = word {
         let named = word & kept();
         after = match how {
             libc::SIG_UNBLOCK => before & !named,
-            libc::SIG_BLOCK => before | not_really_blocked(named),
-            _ => not_really_blocked(named),
+            libc::SIG_BLOCK => before | not_for_kernel(named, before),
+            _ => not_for_kernel(named, before),
         };
         if how != libc::SIG_UNBLOCK && named & after != 0 {
             filtered = mask_of(word & !(named & after));
             passed = &raw const filtered;
         }
     }
+    let since = BlockedSince::get();
+    let mut unasked = mask_of(0);
+    let found = if old.is_null() && after != 0 { &raw mut unasked } else { old };
     // Before the call: what it unblocks is delivered before it returns.
     believe(after);
     // SAFETY: `passed` is the program's mask or a copy without the signals.
-    let result = unsafe { set_mask(how, passed, old) };
+    let result = unsafe { set_mask(how, passed, found) };
     if result != 0 {
         believe(before);
-    } else if !old.is_null() && before != 0 {
+        BlockedSince::set(since);
+        return result;
+    }
+    if after != 0 {
+        // SAFETY: the call succeeded, so it wrote the first word of `found`.
+        let mask = changed(unsafe { first_word(found) }, how, word) & !kept();
+        BlockedSince::set(if before == 0 { mask } else { since & mask });
+    }
+    if let Some(word) = word {
+        note_holder(how, word, after);
+    }
+    if !old.is_null() && (before != 0 || holds) {
+        let held = if holds { kept() } else { 0 };
         // SAFETY: the call succeeded, so it wrote the first word of `old`.
-        unsafe { old.cast::<u64>().write_unaligned(first_word(old) | before) };
+        unsafe { old.cast::<u64>().write_unaligned(first_word(old) & !held | before) };
     }
     result
 }
@@ -249,5 +324,5 @@ pub(crate) unsafe extern "C" fn sigrelse(signal: c_int) -> c_int {
         return 0;
     }
     // SAFETY: takes no pointers.
-    unsafe { real::sigrelse(signal) }
+    opening(signal, || unsafe { real::sigrelse(signal) })
 }

@@ -17,12 +17,16 @@ use crate::thread::handler_stack;
 /// By signal: what its handler was to run with blocked, of the signals that samples come by.
 static MASKED_BY: [AtomicU64; 65] = [const { AtomicU64::new(0) }; 65];
 
+/// The function that sets an action, by the name that was called.
+pub(super) type SetAction = unsafe fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+
 /// Another signal's action, without the signals of samples in its mask: programs that switch
 /// contexts in a handler would keep them blocked for good.
 ///
 /// A handler on an alternate stack is called by [`on_handled`], for the kernel takes the thread's
 /// handler stack for the alternate one.
 pub(super) unsafe fn others(
+    set_action: SetAction,
     signal: c_int,
     new: *const libc::sigaction,
     old: *mut libc::sigaction,
@@ -53,7 +57,7 @@ pub(super) unsafe fn others(
     }
     // SAFETY: `passed` is the program's action or a copy of it, with another handler and a smaller
     // mask.
-    let result = unsafe { real::sigaction(signal, passed, old) };
+    let result = unsafe { set_action(signal, passed, old) };
     if result != 0 {
         set_handler_of(signal, handler_before);
         return result;

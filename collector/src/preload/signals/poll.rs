@@ -55,7 +55,7 @@ fn as_it_is(real: &Real) -> Route {
     Route { target: stub::target(real), calls: 0 }
 }
 
-extern "C" fn before_poll(call: &mut Call, real: &Real) -> Route {
+pub(in crate::preload) extern "C" fn before_poll(call: &mut Call, real: &Real) -> Route {
     poll_with_mask(call, real, usize::MAX)
 }
 
@@ -83,7 +83,7 @@ fn poll_with_mask(call: &mut Call, real: &Real, bytes: usize) -> Route {
 }
 
 /// Makes it a call of pselect.
-extern "C" fn before_select(call: &mut Call, real: &Real) -> Route {
+pub(in crate::preload) extern "C" fn before_select(call: &mut Call, real: &Real) -> Route {
     let timeout = core::ptr::with_exposed_provenance_mut::<timeval>(call.arguments[4]);
     // SAFETY: null or the program's.
     let asked = unsafe { timeout.as_ref() }.map_or((0, 0), |time| (time.tv_sec, time.tv_usec));
@@ -109,7 +109,7 @@ extern "C" fn before_select(call: &mut Call, real: &Real) -> Route {
 }
 
 /// Tells the program how much of its time is left, as select(2) does on Linux and pselect does not.
-extern "C" fn after_select(call: &mut Call) {
+pub(in crate::preload) extern "C" fn after_select(call: &mut Call) {
     after_wait(call);
     // SAFETY: filled before the call.
     let room = unsafe { &*call.room.as_ptr().cast::<Room>() };

@@ -8,8 +8,10 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::mask::{believed, block_interrupted, settle};
-use super::others::others;
+use super::SIGNAL;
+use super::interruption::open_held;
+use super::mask::{believed_in, block_interrupted, settle};
+use super::others::{SetAction, others};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use crate::preload::real::{self, Handler};
 use crate::preload::view::{Waits, sampled};
@@ -31,7 +33,7 @@ pub(in crate::preload) unsafe extern "C" fn by_default(
     // SAFETY: the kernel passes live structures.
     let (info, context) = unsafe { (&*info, &mut *context) };
     let by_program = info.si_code <= 0;
-    if by_program && believed() & bit(TRAP) != 0 {
+    if by_program && believed_in(context) & bit(TRAP) != 0 {
         block_interrupted(TRAP, context);
         if sealed() {
             return;
@@ -64,15 +66,31 @@ pub(super) fn give_back(why: &str) {
     }
 }
 
+fn before_raise(signal: c_int) {
+    if signal == TRAP && sampled() {
+        give_back("the program sends itself SIGTRAP");
+    }
+    // It comes before the call returns.
+    if signal == SIGNAL && sampled() {
+        open_held();
+    }
+}
+
 /// raise(3). It blocks all signals first, and a SIGTRAP that is sent while a sample waits to come
 /// by the same signal is merged with it (signal(7)).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn raise(signal: c_int) -> c_int {
-    if signal == TRAP && sampled() {
-        give_back("the program sends itself SIGTRAP");
-    }
+    before_raise(signal);
     // SAFETY: the program's own argument, passed on.
     unsafe { real::raise(signal) }
+}
+
+/// raise(3) under the name of 4.2BSD.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn gsignal(signal: c_int) -> c_int {
+    before_raise(signal);
+    // SAFETY: the program's own argument, passed on.
+    unsafe { real::gsignal(signal) }
 }
 
 /// Whether the program's action asks for the `siginfo_t`. [`on_trap`] needs it in any case.
@@ -87,13 +105,17 @@ static OF_DEFAULT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 ///
 /// # Safety
 /// As sigaction(2).
-pub(super) unsafe fn action(new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+pub(super) unsafe fn action(
+    set_action: SetAction,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
     // Read before writing: the program may pass one structure for both.
     // SAFETY: not null, so the program points to an action.
     let wanted = (!new.is_null()).then(|| unsafe { new.read() });
     if !old.is_null() {
         // SAFETY: not null, so the program points to room for an action.
-        unsafe { old.write(present()) };
+        unsafe { old.write(present(set_action)) };
     }
     let Some(mut wanted) = wanted else { return 0 };
     TELLS.store(wanted.sa_flags & libc::SA_SIGINFO != 0, Ordering::Relaxed);
@@ -119,15 +141,15 @@ pub(super) unsafe fn action(new: *const libc::sigaction, old: *mut libc::sigacti
         }
     }
     // SAFETY: a live local; no old action is asked for.
-    unsafe { others(TRAP, &raw const wanted, core::ptr::null_mut()) }
+    unsafe { others(set_action, TRAP, &raw const wanted, core::ptr::null_mut()) }
 }
 
 /// What the program has asked for.
-fn present() -> libc::sigaction {
+fn present(set_action: SetAction) -> libc::sigaction {
     // SAFETY: all zeros is the default action.
     let mut present: libc::sigaction = unsafe { core::mem::zeroed() };
     // SAFETY: only asks; the result is a live local.
-    unsafe { others(TRAP, core::ptr::null(), &raw mut present) };
+    unsafe { others(set_action, TRAP, core::ptr::null(), &raw mut present) };
     told(present)
 }
 
@@ -158,7 +180,7 @@ pub(super) fn handler_told() -> Handler {
 
 /// Its handler, as the program knows it.
 pub(super) fn asked() -> Handler {
-    present().sa_sigaction
+    present(real::sigaction).sa_sigaction
 }
 
 /// Its action, as signal(2) and its relatives, which differ in their flags.
@@ -170,6 +192,6 @@ pub(super) fn handler(handler: Handler, flags: c_int) -> Handler {
     wanted.sa_flags = flags;
     wanted.sa_mask = mask_of(mask_of_signal(TRAP, flags));
     // SAFETY: live locals.
-    let result = unsafe { action(&raw const wanted, &raw mut before) };
+    let result = unsafe { action(real::sigaction, &raw const wanted, &raw mut before) };
     if result == 0 { before.sa_sigaction } else { libc::SIG_ERR }
 }

@@ -48,17 +48,26 @@ fn as_it_is(real: &Real) -> Route {
 }
 
 /// Calls it with the program's mask, changed by `change`.
-fn with_changed<const AT: usize>(call: &mut Call, real: &Real, change: fn(u64) -> u64) -> Route {
+fn with_changed<const AT: usize>(
+    call: &mut Call,
+    real: &Real,
+    change: fn(u64) -> Option<u64>,
+) -> Route {
     let mask = core::ptr::with_exposed_provenance::<sigset_t>(call.arguments[AT]);
     if mask.is_null() || !sampled() {
         return as_it_is(real);
     }
     // SAFETY: not null, so the program points to a mask.
-    let word = unsafe { first_word(mask) };
-    with_mask::<AT>(call, mask_of(change(word)), real)
+    match change(unsafe { first_word(mask) }) {
+        Some(word) => with_mask::<AT>(call, mask_of(word), real),
+        None => as_it_is(real),
+    }
 }
 
-extern "C" fn with_signal<const AT: usize>(call: &mut Call, real: &Real) -> Route {
+pub(in crate::preload) extern "C" fn with_signal<const AT: usize>(
+    call: &mut Call,
+    real: &Real,
+) -> Route {
     if call.arguments[AT] == 0
         && let Some(own) = own_mask()
     {
@@ -69,13 +78,16 @@ extern "C" fn with_signal<const AT: usize>(call: &mut Call, real: &Real) -> Rout
 }
 
 extern "C" fn without_signal(call: &mut Call, real: &Real) -> Route {
-    with_changed::<0>(call, real, awaited)
+    with_changed::<0>(call, real, |word| Some(awaited(word)))
 }
 
-/// What is blocked meanwhile.
-fn blocking(word: u64) -> u64 {
+/// What is blocked meanwhile. None if that is what the program blocks.
+fn blocking(word: u64) -> Option<u64> {
+    if word & kept() == kept() {
+        return None;
+    }
     Waits::enter();
-    word | kept()
+    Some(word | kept())
 }
 
 /// What may be waited for.
@@ -124,11 +136,9 @@ extern "C" fn with_either(call: &mut Call, real: &Real) -> Route {
 
 /// Waits by sigsuspend with this mask and the signal.
 fn suspend(call: &mut Call, real: &Real, mask: Option<u64>) -> Route {
-    match mask {
-        Some(word) if sampled() => {
-            with_mask::<0>(call, mask_of(blocking(word)), &slots::sigsuspend)
-        }
-        _ => as_it_is(real),
+    match mask.filter(|_| sampled()).and_then(blocking) {
+        Some(word) => with_mask::<0>(call, mask_of(word), &slots::sigsuspend),
+        None => as_it_is(real),
     }
 }
 
