@@ -26,6 +26,10 @@ mod kept_sources;
 /// Events of the kernel's and the processor's.
 mod kernel_events;
 mod libraries;
+/// Phases that begin where functions are entered.
+mod phase_at;
+/// Phases by elapsed time.
+mod slices;
 /// What is late, seldom or never sampled.
 mod losses;
 /// What is asked of the allocator, and not given back.

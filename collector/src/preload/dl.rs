@@ -36,6 +36,7 @@ use super::real::{self, Real};
 use super::stub::{self, wrappers};
 use super::view::Belief;
 use crate::arch::{Call, Route};
+use crate::thread::registry;
 use crate::{modules, process};
 
 /// Whether the loader would open the same file whoever asks.
@@ -58,6 +59,7 @@ fn look_for_new_modules() {
     if Belief::LoadUnseen.get() && process::active() {
         let errno = real::errno();
         Belief::LoadUnseen.set(!modules::after_change());
+        registry::follow_phase_functions();
         mpi::count();
         real::set_errno(errno);
     }
@@ -116,6 +118,7 @@ extern "C" fn after_dlclose(_: &mut Call) {
     if !modules::after_change() {
         Belief::LoadUnseen.set(true);
     }
+    registry::follow_phase_functions();
     real::set_errno(errno);
 }
 

@@ -42,6 +42,7 @@ mod merge;
 mod notes;
 mod open;
 mod outside;
+mod phase_at;
 mod prepare;
 mod progress;
 mod record;
