@@ -64,7 +64,8 @@ pub fn enter(function: usize) -> bool {
 pub fn begin(name: &[u8]) {
     let by_function = process::current().is_some_and(|process| functions::count(process) > 0);
     if by_function || control::slice() > 0 {
-        let text = "phases that the program names are not kept beside those of --slice or --phase-at";
+        let text =
+            "phases that the program names are not kept beside those of --slice or --phase-at";
         return messages::warn_once(Warning::PhasesNotKept, text);
     }
     let name = name.get(..PHASE_NAME).unwrap_or(name);

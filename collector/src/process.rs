@@ -152,7 +152,8 @@ fn switch_metrics(sources: SampleSources) -> u32 {
         Detail::Event(event) => event.is_switch(),
         Detail::None | Detail::Label(_) => false,
     };
-    let bits = (0..).zip(sources.iter()).map(|(number, source)| u32::from(is_switch(&source)) << number);
+    let bits =
+        (0..).zip(sources.iter()).map(|(number, source)| u32::from(is_switch(&source)) << number);
     bits.fold(0, |all, bit| all | bit)
 }
 

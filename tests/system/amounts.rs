@@ -201,7 +201,8 @@ fn bytes_of_calls_of_mpi() {
     let workshop = Workshop::new("amounts_mpi_bytes");
     workshop.compile("mpicc -O2 -g -o program @mpi_bytes.c");
     let (_, mpirun) = MPIRUN.split_last().unwrap();
-    let words: Vec<&str> = mpirun.iter().map(|&word| if word == "2" { "4" } else { word }).collect();
+    let words: Vec<&str> =
+        mpirun.iter().map(|&word| if word == "2" { "4" } else { word }).collect();
     let recording = workshop.record(&["-e", "mpi-bytes@1"], &[&words[..], &["./program"]].concat());
     assert!(recording.outcome.status.success(), "{}", recording.outcome.complained());
     let rows = rows_of(&recording, "mpi-bytes");

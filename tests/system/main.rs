@@ -26,14 +26,14 @@ mod kept_sources;
 /// Events of the kernel's and the processor's.
 mod kernel_events;
 mod libraries;
-/// Phases that begin where functions are entered.
-mod phase_at;
-/// Phases by elapsed time.
-mod slices;
 /// What is late, seldom or never sampled.
 mod losses;
 /// What is asked of the allocator, and not given back.
 mod memory;
+/// Phases that begin where functions are entered.
+mod phase_at;
+/// Phases by elapsed time.
+mod slices;
 /// Several sample sources in one run.
 mod sources;
 /// Stacks that are deep, left by jumps, or replaced by tail calls.

@@ -86,5 +86,9 @@ fn entries_that_are_too_many_are_told_of() {
     assert_eq!(rows[4096], ("none".to_owned(), 100_000 - 4096));
     let signals: u64 = recording.profile.threads.iter().map(|thread| thread.signals).sum();
     assert_eq!(signals, 0, "entries are no samples");
-    assert!(recording.messages().contains("4096 entries began a phase"), "{}", recording.messages());
+    assert!(
+        recording.messages().contains("4096 entries began a phase"),
+        "{}",
+        recording.messages()
+    );
 }

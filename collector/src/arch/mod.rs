@@ -45,8 +45,8 @@ use x86_64 as here;
 pub use here::unwind;
 
 pub(crate) use here::call::{
-    ENDED_CALLS, FORK_CALLS, RESTARTED_CALLS, SYSTEM_CALL, fail_repeated_call, has_returned, held_wait,
-    repeated_call, returned_call, system_call, waits_in, was_broken_off,
+    ENDED_CALLS, FORK_CALLS, RESTARTED_CALLS, SYSTEM_CALL, fail_repeated_call, has_returned,
+    held_wait, repeated_call, returned_call, system_call, waits_in, was_broken_off,
 };
 #[cfg(panic = "abort")]
 pub(crate) use here::code::dead_end;

@@ -32,7 +32,10 @@ const BYTES: usize = 13;
 
 /// Before a call with so many arguments behind the sixth, of which the first ones are of this
 /// shape.
-extern "C" fn before<const STACK: usize, const SHAPE: bytes::Shape>(call: &mut Call, real: &Real) -> Route {
+extern "C" fn before<const STACK: usize, const SHAPE: bytes::Shape>(
+    call: &mut Call,
+    real: &Real,
+) -> Route {
     let target = stub::target(real);
     if !MPI_COUNTS.load(Ordering::Relaxed) || !sampled() || Belief::InMpi.get() {
         return Route { target, calls: 0 };
@@ -85,7 +88,8 @@ macro_rules! functions {
                     Real::found_by(crate::modules::function_behind, NAME);
                 crate::arch::stub! {
                     #[unsafe(link_section = "csprof_waits")]
-                    {} call stub = REAL, crate::sources::MPI_COUNTS, crate::preload::mpi::before::<$stack, { super::bytes::$shape }>,
+                    {} call stub = REAL, crate::sources::MPI_COUNTS,
+                    crate::preload::mpi::before::<$stack, { super::bytes::$shape }>,
                     crate::preload::mpi::after
                 }
             }

@@ -99,7 +99,8 @@ mod tests {
     #[test]
     fn functions_come_back_from_their_text() {
         let file = FileIdentity { device: 1, inode: 2, size: 3, modified_ns: 4, changed_ns: 5 };
-        let function = |module, name: &str| PhaseFunction { address: 0x1139, module, name: name.into() };
+        let function =
+            |module, name: &str| PhaseFunction { address: 0x1139, module, name: name.into() };
         let functions = [
             function(ModuleKey::BuildId(alloc::vec![0x1f, 0, 0xa3]), "solve"),
             function(ModuleKey::File(file), "step(int, char)"),
@@ -107,7 +108,9 @@ mod tests {
         let text = functions.each_ref().map(ToString::to_string);
         assert_eq!(text, ["1139 b1f00a3 solve", "1139 f1.2.3.4.5 step(int, char)"]);
         assert_eq!(PhaseFunction::parse_all(text.join("\n").as_bytes()), functions);
-        for wrong in ["", "1139", "1139 b solve", "x b1f solve", "1139 f1.2 solve", "1139 b1f ", "1 c1 a"] {
+        for wrong in
+            ["", "1139", "1139 b solve", "x b1f solve", "1139 f1.2 solve", "1139 b1f ", "1 c1 a"]
+        {
             assert_eq!(PhaseFunction::parse(wrong), None, "{wrong}");
         }
         let many = [&*text[0]; 9].join("\n");

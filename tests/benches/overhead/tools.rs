@@ -125,10 +125,7 @@ fn tcmalloc() -> Option<PathBuf> {
 
 fn library(name: &str) -> Option<PathBuf> {
     let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib", "/usr/lib"];
-    folders
-        .map(|folder| Path::new(folder).join(name))
-        .into_iter()
-        .find(|p| p.exists())
+    folders.map(|folder| Path::new(folder).join(name)).into_iter().find(|p| p.exists())
 }
 
 impl Tool {

@@ -61,7 +61,8 @@ pub(super) fn find(asked: &[AskedFunction], program: &OsStr) -> Result<Vec<Phase
     let executable = check::check(program)?.executable;
     let files = DiskFiles::from_environment(&[]);
     let read = |path: &Path| {
-        let found = functions_of(path, &files).map_err(|why| anyhow!("{}: {why}", path.display()))?;
+        let found =
+            functions_of(path, &files).map_err(|why| anyhow!("{}: {why}", path.display()))?;
         Ok::<_, anyhow::Error>(SearchedFile { path: path.to_path_buf(), found })
     };
     let program = read(&executable).context("--phase-at")?;
@@ -141,11 +142,17 @@ fn meant(asked: &AskedFunction, searched: &[&SearchedFile]) -> Result<Vec<PhaseF
     };
     let place = match (module, searched) {
         (Some(module), []) => {
-            bail!("--phase-at {module}:{name}: the program needs no such library; a path leads to others")
+            bail!(
+                "--phase-at {module}:{name}: the program needs no such library; a path leads to others"
+            )
         }
         (_, [only]) => only.path.display().to_string(),
         (_, [program, libraries @ ..]) => {
-            format!("{} and the {} libraries that it needs", program.path.display(), libraries.len())
+            format!(
+                "{} and the {} libraries that it needs",
+                program.path.display(),
+                libraries.len()
+            )
         }
         (None, []) => "the program".to_owned(),
     };
@@ -226,7 +233,10 @@ mod tests {
         assert_eq!(find("libc.so*:getenv").unwrap()[0].name, "getenv");
         let error = |text: &str| find(text).unwrap_err().to_string();
         let unknown = error("functions_are_fuond_and_others_refused_with_what_is_near");
-        assert!(unknown.contains(&format!("near: csprof::cli::phase_at::tests::{own}")), "{unknown}");
+        assert!(
+            unknown.contains(&format!("near: csprof::cli::phase_at::tests::{own}")),
+            "{unknown}"
+        );
         assert!(error("no-such-library.so:f").contains("needs no such library"));
         assert!(error("csprof::*").contains("breakpoints; name fewer"));
         assert!(error("libc.so*:strlen").contains("only chooses"));

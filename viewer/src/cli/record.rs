@@ -172,9 +172,8 @@ fn toggle_signal(text: &str) -> Result<Signal, String> {
 
 impl From<&Schedule> for Plan {
     fn from(asked: &Schedule) -> Self {
-        let &Schedule {
-            delay, duration, paused, slice, control_signal: toggle, max_size, ..
-        } = asked;
+        let &Schedule { delay, duration, paused, slice, control_signal: toggle, max_size, .. } =
+            asked;
         let phase_functions = Vec::new();
         Self { delay, duration, paused, toggle, most_bytes: max_size, slice, phase_functions }
     }
@@ -232,12 +231,13 @@ pub struct Sampling {
     /// is over, and none if the program is killed meanwhile. alloc counts bytes asked of malloc,
     /// alloc-calls how often, leak those that are not given back. io counts bytes read
     /// (io-read@64K) and written (io-write), and elapsed time in these calls (io-time@1ms); lock
-    /// counts elapsed time in which threads wait for each other, mpi that in calls of MPI, and mpi-bytes bytes of their messages. Any
-    /// event of the kernel's or the processor's is a source, too (csprof events lists them):
-    /// EVENT@N makes each N of them a sample, so cache-misses@10000 is one each 10 000;
-    /// cycles@f1000 about 1000 a second. Only what the program itself does counts; EVENT:k adds
-    /// the kernel on its behalf. resource:NAME@N takes a sample of each N that the program counts
-    /// itself by csprof.h (csprof header). Of several sources, each is a metric of the profile,
+    /// counts elapsed time in which threads wait for each other, mpi that in calls of MPI, and
+    /// mpi-bytes bytes of their messages. Any event of the kernel's or the processor's is a source,
+    /// too (csprof events lists them): EVENT@N makes each N of them a sample, so cache-misses@10000
+    /// is one each 10 000; cycles@f1000 about 1000 a second. Only what the program itself does
+    /// counts; EVENT:k adds the kernel on its behalf. resource:NAME@N takes a sample of each N that
+    /// the program counts itself by csprof.h (csprof header). Of several sources, each is a metric
+    /// of the profile,
     /// and the first is the one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<Asked>,
@@ -386,8 +386,8 @@ impl Record {
         if self.kept.most().is_some() {
             saving.insert(0, "--sources".into());
         }
-        let phase_functions = phase_at::find(&self.schedule.phase_at, program)
-            .map_err(exit_code::before_program)?;
+        let phase_functions =
+            phase_at::find(&self.schedule.phase_at, program).map_err(exit_code::before_program)?;
         let plan = Plan { phase_functions, ..Plan::from(&self.schedule) };
         let recording = launch::record(&self.command, settings, patience, plan, &saving)
             .map_err(exit_code::before_program)?;

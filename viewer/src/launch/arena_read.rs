@@ -16,8 +16,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use csprof_format::address::FrameKey;
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_VERSION, ArenaHeader, BlockRecord, EXTENT_ALIGN, EXTENT_MAGIC, EntryRecord,
-    ExtentHeader, ExtentKind, LogRecord, MAX_SEGMENTS, MOST_PHASES, Node, REASON_SLOTS, ShareRecord, SourceRecord,
-    ThreadRecord, TimeRecord, locate, segment_nodes,
+    ExtentHeader, ExtentKind, LogRecord, MAX_SEGMENTS, MOST_PHASES, Node, REASON_SLOTS,
+    ShareRecord, SourceRecord, ThreadRecord, TimeRecord, locate, segment_nodes,
 };
 use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
@@ -328,10 +328,9 @@ fn segments_of(extents: &[&Extent]) -> [Option<(u64, u64)>; MAX_SEGMENTS] {
     let mut segments = [None; MAX_SEGMENTS];
     for extent in extents {
         let (segment, skipped) = match extent.kind {
-            ExtentKind::Log
-            | ExtentKind::Times
-            | ExtentKind::Blocks
-            | ExtentKind::Entries => continue,
+            ExtentKind::Log | ExtentKind::Times | ExtentKind::Blocks | ExtentKind::Entries => {
+                continue;
+            }
             ExtentKind::Thread => (0, size_of::<ThreadRecord>() as u64),
             ExtentKind::Nodes => (extent.segment as usize, 0),
         };

@@ -133,7 +133,9 @@ fn check_file(path: &Path) -> Result<(PathBuf, Option<Unprofiled>), CannotStart>
         let (file, length) = match file.and_then(|file| Ok((file.read_at(&mut head, 0)?, file))) {
             Ok((length, file)) => (file, length),
             // Executable but not readable: the loader decides, nothing can be said beforehand.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok((path, None)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Ok((path, None));
+            }
             Err(error) => return Err(not_executable(&error)),
         };
         let head = &head[..length];
@@ -152,8 +154,7 @@ fn check_file(path: &Path) -> Result<(PathBuf, Option<Unprofiled>), CannotStart>
             Program::Open if head.starts_with(b"\x7fELF") => {
                 let why = privileges(&metadata);
                 let file = path.clone();
-                let unprofiled =
-                    why.map(|why| Unprofiled { file, why, ignores_preloading: false });
+                let unprofiled = why.map(|why| Unprofiled { file, why, ignores_preloading: false });
                 return Ok((path, unprofiled));
             }
             // execvp gives a file that the kernel does not know to the shell.

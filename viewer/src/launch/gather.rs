@@ -37,8 +37,8 @@ use super::leaks;
 use super::load_map::{LoadMaps, load_maps};
 use super::metrics::{ByMetric, Metrics};
 use super::python;
-use super::time_slices::{TimeSlice, TimeSlices};
 use super::spawn::Naming;
+use super::time_slices::{TimeSlice, TimeSlices};
 
 /// What `record` knows about the run besides its arenas.
 #[derive(Clone, Debug)]
@@ -72,7 +72,10 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         timed: [0; 2],
         of_other_clock: 0,
         run_start_ns: run.start_ns,
-        slices: run.slices.as_ref().map_or_else(Vec::new, |slices| slices.named(run.info.duration_ns)),
+        slices: run
+            .slices
+            .as_ref()
+            .map_or_else(Vec::new, |slices| slices.named(run.info.duration_ns)),
         strings: HashMap::new(),
         modules: HashMap::new(),
         frames: HashMap::new(),
@@ -301,10 +304,8 @@ impl Gathering {
     ) -> BTreeMap<EpochAndPhase, EpochId> {
         let used = mappings_of_phases(arena, load_maps, trees);
         let mut places: BTreeMap<EpochAndPhase, EpochId> = BTreeMap::new();
-        let of_phases = load_maps
-            .phases
-            .iter()
-            .filter_map(|(&phase, begin)| Some((begin.epoch?, phase)));
+        let of_phases =
+            load_maps.phases.iter().filter_map(|(&phase, begin)| Some((begin.epoch?, phase)));
         let with_nodes = trees.iter().flat_map(|placed| placed.by_epoch.keys().copied());
         let without_phase = load_maps.epochs.keys().map(|&epoch| (epoch, 0));
         for place in without_phase.chain(of_phases).chain(with_nodes) {

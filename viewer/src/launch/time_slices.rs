@@ -245,8 +245,7 @@ mod tests {
 
     #[test]
     fn slices_of_a_long_run_are_joined_in_pairs() {
-        let lines: String =
-            (1..=MOST + 2).map(|number| format!("{number} {number}\n")).collect();
+        let lines: String = (1..=MOST + 2).map(|number| format!("{number} {number}\n")).collect();
         let names = names(&format!("1000000000\n{lines}"), (MOST + 3) * 1_000_000_000);
         assert_eq!(names[..4], ["0s..2s", "0s..2s", "2s..4s", "2s..4s"]);
         assert_eq!(names[names.len() - 3..], ["254s..256s", "256s..258s", "258s..260s"]);

@@ -116,7 +116,11 @@ mod tests {
         let found = functions_of(&std::env::current_exe().unwrap(), &files).unwrap();
         let name = "this_program_has_its_functions_and_its_loader";
         let is_it = |function: &&NamedFunction| function.name.ends_with(&format!("tests::{name}"));
-        assert!(found.functions.iter().any(|function| is_it(&function)), "{}", found.functions.len());
+        assert!(
+            found.functions.iter().any(|function| is_it(&function)),
+            "{}",
+            found.functions.len()
+        );
         assert!(found.loader.unwrap().is_absolute());
         assert!(matches!(found.module, ModuleKey::BuildId(_)));
     }

@@ -137,9 +137,8 @@ fn ask(function: &Real, handle: usize) -> Option<u64> {
     let mut answer: c_int = 0;
     // SAFETY: each of these functions takes a handle, of the caller's own call, which is as large
     // as a register or smaller, and writes an int. MPI_SUCCESS is 0.
-    let error = unsafe {
-        core::mem::transmute::<*mut c_void, Function>(address)(handle, &raw mut answer)
-    };
+    let error =
+        unsafe { core::mem::transmute::<*mut c_void, Function>(address)(handle, &raw mut answer) };
     u64::try_from(answer).ok().filter(|_| error == 0)
 }
 

@@ -51,7 +51,11 @@ pub(super) struct Children {
 
 impl Children {
     /// Groups `members` (ascending node numbers) by parent, each group in the order of `key`.
-    pub(super) fn of<K: Ord>(arena: &ArenaThread, members: &[u32], key: impl Fn(usize) -> K) -> Self {
+    pub(super) fn of<K: Ord>(
+        arena: &ArenaThread,
+        members: &[u32],
+        key: impl Fn(usize) -> K,
+    ) -> Self {
         let roots = members.len();
         // Place of the parent among the members; roots have none and get a group of their own.
         let parents: Vec<usize> = members
