@@ -136,6 +136,25 @@ fn wrong_usage() {
             "error: invalid value 'page-faults@0' for '-e <SOURCE[@RATE]>': `0` is not a number of \
              events from 1 to 10000000000",
         ),
+        (
+            &["record", "--slice", "0s", "true"],
+            "error: invalid value '0s' for '--slice <TIME>': a slice takes 10ms or more, in whole \
+             milliseconds",
+        ),
+        (
+            &["record", "--slice", "5", "true"],
+            "error: invalid value '5' for '--slice <TIME>': say the unit of 5: 5s or 5ms, for instance",
+        ),
+        (
+            &["record", "--slice=-1s", "true"],
+            "error: invalid value '-1s' for '--slice <TIME>': an amount of time is a number of seconds, \
+             or ends with ms, s, m or h",
+        ),
+        (
+            &["record", "--phase-at", "libm.so.6:", "true"],
+            "error: invalid value 'libm.so.6:' for '--phase-at <[MODULE:]FUNCTION>': say which \
+             function: FUNCTION or MODULE:FUNCTION",
+        ),
         (&["record"], "error: the following required arguments were not provided:"),
         (
             &["completions"],

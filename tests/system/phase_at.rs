@@ -92,3 +92,25 @@ fn entries_that_are_too_many_are_told_of() {
         recording.messages()
     );
 }
+
+/// Before the program starts, with what is near.
+#[test]
+fn a_function_that_is_nowhere_is_an_error() {
+    let workshop = Workshop::new("phase_at_nowhere");
+    workshop.compile("cc -O1 -I @../../collector/api -o entered @entered.c -ldl -pthread");
+    for (function, told) in [
+        ("stepp", "no function of this name in "),
+        ("libnone.so:step", "the program needs no such library"),
+        ("./none.so:step", "No such file"),
+        ("strlen", "only chooses one of several functions"),
+        ("str*", "breakpoints; name fewer"),
+    ] {
+        let words = ["record", "-o", "run.csprof", "--phase-at", function, "./entered", "many"];
+        let outcome = workshop.csprof(&words);
+        let complained = outcome.complained();
+        assert!(complained.contains(told), "{function}: {complained}");
+        assert_eq!(complained.lines().count(), 1, "{complained}");
+        assert_eq!((outcome.status.code(), &*outcome.said()), (Some(125), ""), "{complained}");
+        assert!(function != "stepp" || complained.contains("near: step"), "{complained}");
+    }
+}

@@ -11,19 +11,21 @@ fn record(test: &str, length: &str, arguments: &[&str]) -> Recording {
     recording
 }
 
-/// From when to when each slice is that the profile tells of, in milliseconds, in their order.
-fn slices(recording: &Recording) -> Vec<(u64, u64)> {
+/// The names of the slices that the profile tells of, in their order, with their bounds in
+/// milliseconds.
+fn slices(recording: &Recording) -> Vec<(String, u64, u64)> {
     let phases = recording.info["phases"].as_array().unwrap();
     let ms = |text: &str| {
         let seconds: f64 = text.strip_suffix('s').unwrap().parse().unwrap();
         (seconds * 1000.0).round() as u64
     };
-    let name = |phase: &serde_json::Value| phase["name"].as_str().unwrap().to_owned();
-    let bounds = |name: String| {
+    let bounds = |phase: &serde_json::Value| {
+        let name = phase["name"].as_str().unwrap().to_owned();
         let (from, to) = name.split_once("..").unwrap();
-        (ms(from), ms(to))
+        let bounds = (ms(from), if to.is_empty() { u64::MAX } else { ms(to) });
+        (name, bounds.0, bounds.1)
     };
-    phases.iter().map(|phase| bounds(name(phase))).collect()
+    phases.iter().map(bounds).collect()
 }
 
 fn shown(recording: &Recording, refinement: &str) -> u128 {
@@ -37,16 +39,16 @@ fn slices_are_of_all_processes_and_come_one_after_the_other() {
         let recording = record(test, "50ms", &["./phases", "150", mode]);
         let found = slices(&recording);
         assert!(found.len() >= 3, "{found:?}");
-        assert!(found.iter().all(|(from, to)| to - from == 50 && from % 50 == 0), "{found:?}");
-        assert!(found.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{found:?}");
+        // On a busy machine csprof may be held up for longer than a slice, whose name then says so.
+        assert!(found.iter().all(|(_, from, to)| from % 50 == 0 && from + 50 <= *to), "{found:?}");
+        assert!(found.windows(2).all(|pair| pair[0].2 <= pair[1].1), "{found:?}");
         assert_eq!(shown(&recording, "not phase = *"), 0);
         // All that is in `first` comes before all that is in `second`, but for a common slice.
         let with = |function: &str| {
-            let has = |&&(from, to): &&(u64, u64)| {
-                let name = format!("{}s..{}s", from as f64 / 1e3, to as f64 / 1e3);
+            let has = |(name, ..): &&(String, u64, u64)| {
                 shown(&recording, &format!("phase = {name} | through {function}")) > 0
             };
-            found.iter().filter(has).collect::<Vec<_>>()
+            found.iter().filter(has).map(|&(_, from, _)| from).collect::<Vec<_>>()
         };
         let (first, second) = (with("first"), with("second"));
         assert!(first.last() <= second.first(), "{first:?}, then {second:?}");

@@ -69,6 +69,7 @@ fn look_for_new_modules() {
 pub(super) fn look_after_note() {
     let errno = real::errno();
     modules::after_note();
+    registry::follow_phase_functions();
     real::set_errno(errno);
 }
 
