@@ -3,10 +3,11 @@
 use crate::c_library;
 use alloc::borrow::ToOwned;
 use alloc::ffi::CString;
+use alloc::vec::Vec;
 use core::ffi::CStr;
 
 use csprof_format::launch::job::Place;
-use csprof_format::launch::{self, SampleSources, Shares};
+use csprof_format::launch::{self, PhaseFunction, SampleSources, Shares};
 
 use crate::sys;
 
@@ -33,6 +34,8 @@ pub struct Config {
     pub times: u64,
     /// Whether messages stay off standard error.
     pub quiet: bool,
+    /// Functions whose entries begin phases.
+    pub phase_functions: Vec<PhaseFunction>,
 }
 
 impl Config {
@@ -54,7 +57,10 @@ impl Config {
         let shares = text.as_deref().and_then(Shares::parse);
         let spill_dir = shares.and_then(|shares| CString::new(shares.spill).ok());
         let leave = shares.map_or([0; 2], |shares| [shares.leave, shares.spill_leave]);
+        let functions = sys::read_link(&path_in(&run_dir, launch::PHASE_FUNCTIONS));
+        let phase_functions = functions.as_deref().map(PhaseFunction::parse_all);
         Some(Self {
+            phase_functions: phase_functions.unwrap_or_default(),
             spill_dir: spill_dir.filter(|path| !path.is_empty()),
             leave,
             memory,

@@ -59,6 +59,14 @@ pub fn is_unasked() -> bool {
     })
 }
 
+/// Number of the slice of time that goes on; 0 if the run has none. Either side.
+#[inline]
+#[must_use]
+pub fn slice() -> u32 {
+    // Relaxed: each thread finds it soon.
+    page().map_or(0, |page| page.slice.load(Ordering::Relaxed))
+}
+
 /// How a source is to sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {

@@ -86,10 +86,14 @@ pub fn start(default_trap: *mut c_void) {
         return;
     }
     generated::at_start();
+    phases::functions::begin();
     modules::rules::prepare();
     modules::start();
-    if process::current()
-        .is_some_and(|process| process.uses(|source| source.trigger == Trigger::Event))
+    let uses_events = |process: &Process| {
+        let is_event = process.uses(|source| source.trigger == Trigger::Event);
+        is_event || phases::functions::count(process) > 0
+    };
+    if process::current().is_some_and(uses_events)
         && let Err(why) = loan::borrow(default_trap)
     {
         messages::note_asynchronous(why);

@@ -47,6 +47,10 @@ pub enum Warning {
     Histogram,
     /// There were more phases than are kept apart.
     PhasesFull,
+    /// The run has phases of another kind, so those that the program names are not kept.
+    PhasesNotKept,
+    /// The kernel does not tell when a function is entered.
+    BreakpointRefused,
     /// An amount of a resource was too large.
     AmountRefused,
     /// Calls of a library cannot be counted.
@@ -74,6 +78,9 @@ pub fn note_asynchronous(why: &str) {
     for (_, source) in process.sources().filter(|(_, source)| is_event(source.kind)) {
         let between = if names.is_empty() { "" } else { ", " };
         names = names + between + source.name();
+    }
+    if names.is_empty() {
+        return;
     }
     warn_once(
         Warning::Asynchronous,

@@ -5,9 +5,14 @@
 //! back and forth between two phases has two trees. A root says epoch and phase, and addresses mean
 //! what they mean in the epoch: a phase begins no other, and costs no look at what is loaded.
 //!
+//! A run may have slices of time instead (`record --slice`), which begin in all its processes at
+//! once: they are told by the control page. Or [functions] begin phases when they are entered.
+//!
 //! Beginning one is setup side. It takes a lock, with all signals blocked, and waits for nobody but
 //! other threads that do the same; so a handler of the program may do it. The present number is for
 //! either side.
+
+pub mod functions;
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -18,9 +23,9 @@ use csprof_format::arena::{LogRecord, MOST_PHASES, PHASE_NAME};
 
 use crate::messages::{self, Warning};
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::{allocator, process};
+use crate::{allocator, control, process};
 
-/// Number of the present phase; 0 if there is none.
+/// Number of the present phase; 0, or more than [`MOST_PHASES`], if there is none.
 static PRESENT: AtomicU32 = AtomicU32::new(0);
 
 /// The phases that have begun, with their numbers, from 1.
@@ -32,12 +37,37 @@ static KNOWN: SetupLock<Known> = SetupLock::new(BTreeMap::new());
 #[must_use]
 #[inline]
 pub fn present() -> u32 {
+    match control::slice() {
+        0 => begun(),
+        slice => slice,
+    }
+}
+
+/// That which the process has begun itself.
+#[inline]
+fn begun() -> u32 {
     // Relaxed: other threads see it soon.
-    PRESENT.load(Ordering::Relaxed)
+    let number = PRESENT.load(Ordering::Relaxed);
+    if number as usize > MOST_PHASES { 0 } else { number }
+}
+
+/// A function of these that begin phases was entered. `false` if there were too many entries: from
+/// here on the process is in no phase. Signal side.
+pub fn enter(function: usize) -> bool {
+    let number = functions::enter(function);
+    // Of threads that enter functions at the same time, the last one counts.
+    PRESENT.fetch_max(number.unwrap_or(u32::MAX), Ordering::Relaxed);
+    number.is_some()
 }
 
 /// The phase of this name begins; without a name, none does.
 pub fn begin(name: &[u8]) {
+    let by_function = process::current().is_some_and(|process| functions::count(process) > 0);
+    if by_function || control::slice() > 0 {
+        let text =
+            "phases that the program names are not kept beside those of --slice or --phase-at";
+        return messages::warn_once(Warning::PhasesNotKept, text);
+    }
     let name = name.get(..PHASE_NAME).unwrap_or(name);
     let mut known = KNOWN.lock();
     let number = if name.is_empty() { 0 } else { number_of(&mut known, name) };
@@ -78,8 +108,11 @@ pub fn hold() -> HeldPhases {
 /// Tells a forked child's log which phase it goes on with.
 pub fn start_again() {
     let mut known = KNOWN.lock();
-    let number = present();
+    let number = begun();
     let name = core::mem::take(&mut *known).into_iter().find(|(_, of)| *of == number);
-    let number = name.map_or(0, |(name, _)| number_of(&mut known, &name));
+    let number = match name {
+        Some((name, _)) => number_of(&mut known, &name),
+        None => functions::start_again(number),
+    };
     PRESENT.store(number, Ordering::Relaxed);
 }

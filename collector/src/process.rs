@@ -40,6 +40,8 @@ pub struct Process {
     sources: [AtomicU64; MAX_SOURCES],
     /// How many were asked for, which come first.
     source_count: usize,
+    /// Those of them that are context switches, a bit for each metric.
+    switch_metrics: u32,
 }
 
 /// What belongs to this very process, in a page of its own that a fork wipes (madvise(2),
@@ -118,6 +120,7 @@ pub fn enter(
         pid: sys::pid(),
         sources: packed(config.sources),
         source_count: config.sources.iter().count(),
+        switch_metrics: switch_metrics(config.sources),
         config,
         arena: Box::leak(Box::new(arena)),
         trampoline,
@@ -144,7 +147,26 @@ fn packed(sources: SampleSources) -> [AtomicU64; MAX_SOURCES] {
     core::array::from_fn(|number| AtomicU64::new(sources.get(number).map_or(0, pack)))
 }
 
+fn switch_metrics(sources: SampleSources) -> u32 {
+    let is_switch = |source: &SampleSource| match source.detail {
+        Detail::Event(event) => event.is_switch(),
+        Detail::None | Detail::Label(_) => false,
+    };
+    let bits =
+        (0..).zip(sources.iter()).map(|(number, source)| u32::from(is_switch(&source)) << number);
+    bits.fold(0, |all, bit| all | bit)
+}
+
+const _: () = assert!(MAX_SOURCES <= u32::BITS as usize);
+
 impl Process {
+    /// Whether the samples of this metric are context switches. Either side.
+    #[must_use]
+    #[inline]
+    pub const fn samples_switches(&self, metric: usize) -> bool {
+        metric < MAX_SOURCES && self.switch_metrics >> metric & 1 == 1
+    }
+
     /// What the source in use with this number is, and its period. Signal side: without a copy of
     /// its detail, for which the stack of handlers has no room.
     #[must_use]

@@ -71,6 +71,10 @@ const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 const KIND_MASK: u8 = 0xf;
 const METRIC_SHIFT: u32 = 60;
 
+/// What stands for the number of a system call in the key of a [`FrameKind::Wait`] where a thread
+/// waited for a page of its memory; no call has it.
+pub const WAITS_FOR_PAGE: u32 = 1 << 16;
+
 impl FrameKey {
     /// Numbers of metrics that there are.
     pub const METRICS: usize = 1 << (u64::BITS - METRIC_SHIFT);

@@ -13,6 +13,7 @@
 //! 0x….    Extent: Nodes    | ExtentHeader | Node Node …               (segment k > 0)
 //! 0x….    Extent: Times    | ExtentHeader | TimeRecord TimeRecord …   (only if asked for)
 //! 0x….    Extent: Blocks   | ExtentHeader | BlockRecord BlockRecord … (only with `leak`)
+//! 0x….    Extent: Entries  | ExtentHeader | EntryRecord EntryRecord … (only with `--phase-at`)
 //! ```
 //!
 //! The nodes of a thread are numbered from 0 across its segments, as [`locate`] has it.
@@ -34,7 +35,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 11;
+pub const ARENA_VERSION: u32 = 12;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -269,6 +270,8 @@ pub enum ExtentKind {
     Times = 4,
     /// Sampled blocks of the program's heap that it has not given back.
     Blocks = 5,
+    /// Entries of functions that begin phases.
+    Entries = 6,
 }
 
 impl ExtentKind {
@@ -281,6 +284,7 @@ impl ExtentKind {
             3 => Self::Nodes,
             4 => Self::Times,
             5 => Self::Blocks,
+            6 => Self::Entries,
             _ => return None,
         })
     }
@@ -296,7 +300,7 @@ pub struct ExtentHeader {
     pub kind: u32,
     /// Bytes in the extent, this header included; a multiple of [`EXTENT_ALIGN`].
     pub size: u64,
-    /// Thread index, for all kinds but [`ExtentKind::Log`] and [`ExtentKind::Blocks`].
+    /// Thread index, for the kinds that are a thread's.
     pub owner: u32,
     /// Segment number, for nodes and blocks; for times, which of the thread's extents of them it
     /// is, from 0.
@@ -306,6 +310,20 @@ pub struct ExtentHeader {
 }
 
 const _: () = assert!(size_of::<ExtentHeader>() == 32);
+
+/// An entry of a function that begins phases: the phase whose number is that of the record, from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct EntryRecord {
+    /// `CLOCK_MONOTONIC` at the entry, written last; 0 if there was none.
+    pub time_ns: u64,
+    /// Number of the [function](LogRecord::PhaseFunction).
+    pub function: u32,
+    /// The how-many-eth entry of the function it was in the process, or before its fork.
+    pub count: u32,
+}
+
+const _: () = assert!(size_of::<EntryRecord>() == 16);
 
 /// One thread's counters. All counters are written by that thread only.
 #[derive(Clone, Copy, Debug)]

@@ -8,9 +8,13 @@
 pub mod control;
 mod event;
 pub mod job;
+mod phase_function;
 mod source;
 
 pub use self::event::{KernelEvent, LABEL_BYTES, Label};
+pub use self::phase_function::{
+    MOST_PHASE_FUNCTIONS, ModuleKey, PHASE_FUNCTION_NAME, PHASE_FUNCTIONS, PhaseFunction,
+};
 pub use self::source::{
     Detail, Details, Interrupts, MAX_PERIOD, MAX_SOURCES, MIN_PERIOD, Properties, Refused,
     SampleSource, SampleSources, SourceKind, Trigger, Unit,

@@ -192,6 +192,46 @@ fn time_in_calls_of_mpi() {
     }
 }
 
+/// What the arguments of all ranks' calls name, and no byte more.
+#[test]
+fn bytes_of_calls_of_mpi() {
+    if !installed::are_installed("amounts_mpi_bytes", &["mpicc", "mpirun"]) {
+        return;
+    }
+    let workshop = Workshop::new("amounts_mpi_bytes");
+    workshop.compile("mpicc -O2 -g -o program @mpi_bytes.c");
+    let (_, mpirun) = MPIRUN.split_last().unwrap();
+    let words: Vec<&str> =
+        mpirun.iter().map(|&word| if word == "2" { "4" } else { word }).collect();
+    let recording = workshop.record(&["-e", "mpi-bytes@1"], &[&words[..], &["./program"]].concat());
+    assert!(recording.outcome.status.success(), "{}", recording.outcome.complained());
+    let rows = rows_of(&recording, "mpi-bytes");
+    let moved = [
+        ("isend", 4000),
+        ("sendrecv", 960),
+        ("replace", 96),
+        ("bcast", 100),
+        ("allreduce", 224),
+        ("reduce", 48),
+        ("gather", 60),
+        ("scatter", 96),
+        ("allgather", 32),
+        ("alltoall", 192),
+        ("alltoallv", 160),
+        ("gatherv", 24),
+        ("scatterv", 24),
+        ("reduce_scatter", 160),
+        ("derived", 48),
+        ("nobody", 0),
+    ];
+    for (name, bytes) in moved {
+        assert_eq!(rows.inclusive_of(&format!("move_{name}")), bytes, "{name}: {rows}");
+    }
+    assert_eq!(rows.shown, moved.iter().map(|&(_, bytes)| u128::from(bytes)).sum::<u128>());
+    let [metric] = &recording.profile.metrics().collect::<Vec<_>>()[..] else { panic!() };
+    assert_eq!((&*metric.source, &*metric.unit), ("mpi-bytes", "bytes"));
+}
+
 #[test]
 fn a_word_is_said_where_calls_of_mpi_cannot_be_counted() {
     const TEST: &str = "amounts_mpi_refused";

@@ -118,7 +118,7 @@ fn wrong_usage() {
             &["record", "-e", "sunlight", "true"],
             "error: invalid value 'sunlight' for '-e <SOURCE[@RATE]>': there is no sample source \
              `sunlight`; there are cputime, task-clock, realtime, alloc, alloc-calls, leak, io-read, \
-             io-write, io-time, lock, mpi, and events of the kernel and the processor: csprof events \
+             io-write, io-time, lock, mpi, mpi-bytes, and events of the kernel and the processor: csprof events \
              lists them",
         ),
         (
@@ -135,6 +135,25 @@ fn wrong_usage() {
             &["record", "-e", "page-faults@0", "true"],
             "error: invalid value 'page-faults@0' for '-e <SOURCE[@RATE]>': `0` is not a number of \
              events from 1 to 10000000000",
+        ),
+        (
+            &["record", "--slice", "0s", "true"],
+            "error: invalid value '0s' for '--slice <TIME>': a slice takes 10ms or more, in whole \
+             milliseconds",
+        ),
+        (
+            &["record", "--slice", "5", "true"],
+            "error: invalid value '5' for '--slice <TIME>': say the unit of 5: 5s or 5ms, for instance",
+        ),
+        (
+            &["record", "--slice=-1s", "true"],
+            "error: invalid value '-1s' for '--slice <TIME>': an amount of time is a number of seconds, \
+             or ends with ms, s, m or h",
+        ),
+        (
+            &["record", "--phase-at", "libm.so.6:", "true"],
+            "error: invalid value 'libm.so.6:' for '--phase-at <[MODULE:]FUNCTION>': say which \
+             function: FUNCTION or MODULE:FUNCTION",
         ),
         (&["record"], "error: the following required arguments were not provided:"),
         (

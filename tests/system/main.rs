@@ -30,6 +30,10 @@ mod libraries;
 mod losses;
 /// What is asked of the allocator, and not given back.
 mod memory;
+/// Phases that begin where functions are entered.
+mod phase_at;
+/// Phases by elapsed time.
+mod slices;
 /// Several sample sources in one run.
 mod sources;
 /// Stacks that are deep, left by jumps, or replaced by tail calls.

@@ -1,5 +1,6 @@
 //! What threads waited for, as the last frame of paths of elapsed time.
 
+use csprof_tests::notes::skip;
 use csprof_tests::paths::Rows;
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
@@ -55,4 +56,42 @@ fn what_computes_and_what_is_sampled_by_cpu_time_waits_for_nothing() {
         ["report", "--format", "json", "--metric", "cputime", "--refine", "through kind:wait"];
     let rows = Rows::new(&recording.output(&of_waits));
     assert_eq!(rows.shown, 0, "{rows}");
+}
+
+/// A thread that was switched waited where it gave the processor away, in the call that it was in.
+#[test]
+fn context_switches_say_for_what_a_thread_waited() {
+    let workshop = Workshop::new("switched_waits");
+    workshop.compile("cc -O2 -g -pthread -o program @named_waits.c");
+    let recording = workshop.record(&["-e", "context-switches@1"], &["./program", "page"]);
+    if recording.messages().contains("is not sampled by context-switches") {
+        return skip("switched_waits", "context switches cannot be sampled here");
+    }
+    // By the mode in which samples come, a wrapper makes the call with a mask or without.
+    let waits: [(&str, &[&str]); 10] = [
+        ("waits_futex", &["futex"]),
+        ("waits_with_limit", &["futex"]),
+        ("waits_read", &["read"]),
+        ("waits_recvfrom", &["recvfrom"]),
+        ("waits_ppoll", &["poll", "ppoll"]),
+        ("waits_pselect6", &["pselect6"]),
+        ("waits_epoll_pwait", &["epoll_wait", "epoll_pwait"]),
+        ("waits_clock_nanosleep", &["clock_nanosleep"]),
+        ("waits_wait4", &["wait4", "clock_nanosleep"]),
+        ("waits_for_page", &["page fault"]),
+    ];
+    let has_pages = !recording.outcome.said().contains("no userfaultfd");
+    let mut found = 0;
+    for (function, calls) in waits {
+        let rows = below(&recording, function);
+        let expected: Vec<String> = calls.iter().map(|call| leaf(call)).collect();
+        let mut of_waits = rows.iter().filter(|row| row.function.starts_with("[waits: "));
+        assert!(of_waits.all(|row| expected.contains(&row.function)), "{function}: {rows}");
+        let named: u64 = expected.iter().map(|leaf| rows.inclusive_of(leaf)).sum();
+        found += usize::from(named > 0);
+    }
+    // Who is also switched by others, on a busy machine, is not said to have waited.
+    assert!(found >= waits.len() / 2 + usize::from(has_pages), "{found}: {}", recording.rows());
+    let computing = below(&recording, "computes");
+    assert!(computing.iter().all(|row| row.kind != "wait"), "{computing}");
 }

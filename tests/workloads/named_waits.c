@@ -1,12 +1,19 @@
 /* Waits a twentieth of a second in each way that has a function of its own here, and computes as long. What a
- * function waits for, its name says. */
+ * function waits for, its name says. With the argument `page` also for a page of its memory, which another
+ * thread fills in after a while (userfaultfd(2)); says so where it cannot. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,6 +78,36 @@ NOINLINE void waits_with_limit(void) {
     sink++;
 }
 
+enum { PAGE = 4096 };
+static char *lazy_page;
+
+static void *fills_page(void *argument) {
+    int faults = *(int *)argument;
+    struct uffd_msg message;
+    if (read(faults, &message, sizeof message) != sizeof message) return NULL;
+    pause_some();
+    struct uffdio_zeropage filled = {.range = {(unsigned long)lazy_page, PAGE}};
+    ioctl(faults, UFFDIO_ZEROPAGE, &filled);
+    return NULL;
+}
+
+NOINLINE void waits_for_page(void) { sink += *(volatile char *)lazy_page; }
+
+static void meets_page(void) {
+    int faults = syscall(SYS_userfaultfd, O_CLOEXEC | 1 /* UFFD_USER_MODE_ONLY */);
+    struct uffdio_api api = {.api = UFFD_API};
+    lazy_page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct uffdio_register range = {{(unsigned long)lazy_page, PAGE}, UFFDIO_REGISTER_MODE_MISSING, 0};
+    if (faults < 0 || ioctl(faults, UFFDIO_API, &api) || ioctl(faults, UFFDIO_REGISTER, &range)) {
+        puts("no userfaultfd");
+        return;
+    }
+    pthread_t filler;
+    pthread_create(&filler, NULL, fills_page, &faults);
+    waits_for_page();
+    pthread_join(filler, NULL);
+}
+
 static long cpu_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -82,7 +119,8 @@ NOINLINE void computes(void) {
         for (unsigned i = 0; i < 100000; i++) sink += i;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    (void)argv;
     sem_t begun;
     pthread_t giver;
     sem_init(&begun, 0, 0);
@@ -99,6 +137,7 @@ int main(void) {
     waits_with_limit();
     waits_wait4();
     computes();
+    if (argc > 1) meets_page();
     pthread_join(giver, NULL);
     return 0;
 }

@@ -49,12 +49,13 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
+use csprof_format::launch::ModuleKey;
 
 use crate::messages::{self, Warning};
 use crate::occupancy::Occupancy;
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sys::{self, Mask};
-use crate::{allocator, generated, process};
+use crate::{allocator, generated, phases, process};
 
 use code::Codes;
 pub use code::{Code, Stretch};
@@ -393,6 +394,14 @@ impl Known {
         }
         self.add(displacing);
         self.publish();
+        phases::functions::find(|function| {
+            let has = |loaded: &&Loaded| match &function.module {
+                ModuleKey::BuildId(id) => loaded.module.identity.build_id == *id,
+                ModuleKey::File(file) => loaded.module.identity.file.as_ref() == Some(file),
+            };
+            let loaded = self.loaded.iter().find(has)?;
+            Some(loaded.module.bias.wrapping_add(function.address))
+        });
     }
 
     /// Logs modules that appeared in the present epoch.

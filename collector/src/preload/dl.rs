@@ -36,6 +36,7 @@ use super::real::{self, Real};
 use super::stub::{self, wrappers};
 use super::view::Belief;
 use crate::arch::{Call, Route};
+use crate::thread::registry;
 use crate::{modules, process};
 
 /// Whether the loader would open the same file whoever asks.
@@ -58,6 +59,7 @@ fn look_for_new_modules() {
     if Belief::LoadUnseen.get() && process::active() {
         let errno = real::errno();
         let is_known = modules::after_change();
+        registry::follow_phase_functions();
         Belief::LoadUnseen.set(!(mpi::count() && is_known));
         real::set_errno(errno);
     }
@@ -67,6 +69,7 @@ fn look_for_new_modules() {
 pub(super) fn look_after_note() {
     let errno = real::errno();
     modules::after_note();
+    registry::follow_phase_functions();
     real::set_errno(errno);
 }
 
@@ -117,6 +120,7 @@ extern "C" fn after_dlclose(_: &mut Call) {
         Belief::LoadUnseen.set(true);
     }
     real::look_again(real::OF_UNWINDER.iter().copied().chain(mpi::functions()));
+    registry::follow_phase_functions();
     real::set_errno(errno);
 }
 

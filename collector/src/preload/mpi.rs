@@ -1,4 +1,4 @@
-//! Calls of MPI: how long the outermost one takes.
+//! Calls of MPI: how long the outermost one takes, and how many [bytes] it is about.
 //!
 //! Names of MPI are not exported: a program that asks whether MPI is there would find it. Where a
 //! module has asked for one of them, the loader has written an address of the MPI library's, and in
@@ -7,6 +7,8 @@
 //! what C programs call.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions, and addresses of them")]
+
+mod bytes;
 
 use alloc::vec::Vec;
 use core::ffi::CStr;
@@ -25,8 +27,16 @@ use crate::sources::calls::MPI_COUNTS;
 use crate::sources::metric_of;
 use crate::sys;
 
-/// Before a call with so many arguments behind the sixth.
-extern "C" fn before<const STACK: usize>(call: &mut Call, real: &Real) -> Route {
+/// Where the room of a call has the bytes that it is about: behind the arguments that are passed on
+/// the stack.
+const BYTES: usize = 13;
+
+/// Before a call with so many arguments behind the sixth, of which the first ones are of this
+/// shape.
+extern "C" fn before<const STACK: usize, const SHAPE: bytes::Shape>(
+    call: &mut Call,
+    real: &Real,
+) -> Route {
     let target = stub::target(real);
     if !MPI_COUNTS.load(Ordering::Relaxed) || !sampled() || Belief::InMpi.get() {
         return Route { target, calls: 0 };
@@ -34,14 +44,24 @@ extern "C" fn before<const STACK: usize>(call: &mut Call, real: &Real) -> Route 
     Belief::InMpi.set(true);
     // SAFETY: the function takes so many, so its caller has passed them.
     unsafe { call.pass_stack_arguments::<STACK>() };
+    call.room[BYTES] = match metric_of(SourceKind::MpiBytes) {
+        Some(_) => bytes::of(SHAPE, call),
+        None => 0,
+    };
     counted::begin(call, SourceKind::Mpi);
     Route { target, calls: 1 }
 }
 
 extern "C" fn after(call: &mut Call) {
     Belief::InMpi.set(false);
-    counted::end(call, SourceKind::Mpi);
+    let counts = counted::end(call, SourceKind::Mpi);
+    // What failed has moved nothing.
+    if counts && call.result as i32 == MPI_SUCCESS {
+        counted::add(call, SourceKind::MpiBytes, call.room[BYTES]);
+    }
 }
+
+const MPI_SUCCESS: i32 = 0;
 
 /// A function of MPI: its name, where it is, and what counts its calls.
 struct Function {
@@ -50,9 +70,9 @@ struct Function {
     stub: unsafe extern "C" fn(),
 }
 
-/// Functions by the number of their arguments behind the sixth.
+/// Functions by the number of their arguments behind the sixth, and by what tells of their bytes.
 macro_rules! functions {
-    ($($stack:literal: $($name:ident)*;)*) => {
+    ($($stack:literal $shape:ident: $($name:ident)*;)*) => {
         $($(
             #[expect(non_snake_case, reason = "named like the C function")]
             mod $name {
@@ -70,7 +90,8 @@ macro_rules! functions {
                 crate::arch::stub! {
                     #[unsafe(link_section = "csprof_waits")]
                     {} call stub = REAL, crate::sources::calls::MPI_COUNTS,
-                    crate::preload::mpi::before::<$stack>, crate::preload::mpi::after
+                    crate::preload::mpi::before::<$stack, { super::bytes::$shape }>,
+                    crate::preload::mpi::after
                 }
             }
         )*)*
@@ -83,32 +104,45 @@ macro_rules! functions {
 }
 
 functions! {
-    0: MPI_Send PMPI_Send MPI_Ssend PMPI_Ssend MPI_Rsend PMPI_Rsend MPI_Bsend PMPI_Bsend MPI_Start
-        PMPI_Start MPI_Startall PMPI_Startall MPI_Wait PMPI_Wait MPI_Waitall PMPI_Waitall
-        MPI_Waitany PMPI_Waitany MPI_Waitsome PMPI_Waitsome MPI_Test PMPI_Test MPI_Testall
-        PMPI_Testall MPI_Testany PMPI_Testany MPI_Testsome PMPI_Testsome MPI_Probe PMPI_Probe
-        MPI_Iprobe PMPI_Iprobe MPI_Mprobe PMPI_Mprobe MPI_Improbe PMPI_Improbe MPI_Mrecv
-        PMPI_Mrecv MPI_Imrecv PMPI_Imrecv MPI_Barrier PMPI_Barrier MPI_Bcast PMPI_Bcast
-        MPI_Allreduce PMPI_Allreduce MPI_Scan PMPI_Scan MPI_Exscan PMPI_Exscan MPI_Reduce_scatter
-        PMPI_Reduce_scatter MPI_Reduce_scatter_block PMPI_Reduce_scatter_block MPI_Ibarrier
-        PMPI_Ibarrier MPI_Ibcast PMPI_Ibcast MPI_Init PMPI_Init MPI_Init_thread PMPI_Init_thread
-        MPI_Finalize PMPI_Finalize MPI_Comm_dup PMPI_Comm_dup MPI_Comm_split PMPI_Comm_split
-        MPI_Comm_create PMPI_Comm_create MPI_Comm_free PMPI_Comm_free MPI_Win_create
-        PMPI_Win_create MPI_Win_allocate PMPI_Win_allocate MPI_Win_free PMPI_Win_free
-        MPI_Win_fence PMPI_Win_fence MPI_Win_lock PMPI_Win_lock MPI_Win_unlock PMPI_Win_unlock
-        MPI_Win_flush PMPI_Win_flush MPI_Win_post PMPI_Win_post MPI_Win_start PMPI_Win_start
-        MPI_Win_complete PMPI_Win_complete MPI_Win_wait PMPI_Win_wait;
-    1: MPI_Recv PMPI_Recv MPI_Isend PMPI_Isend MPI_Irecv PMPI_Irecv MPI_Issend PMPI_Issend
-        MPI_Reduce PMPI_Reduce MPI_Allgather PMPI_Allgather MPI_Alltoall PMPI_Alltoall
-        MPI_Iallreduce PMPI_Iallreduce;
-    2: MPI_Gather PMPI_Gather MPI_Scatter PMPI_Scatter MPI_Allgatherv PMPI_Allgatherv MPI_Ireduce
-        PMPI_Ireduce MPI_Iallgather PMPI_Iallgather MPI_Ialltoall PMPI_Ialltoall MPI_Put PMPI_Put
-        MPI_Get PMPI_Get;
-    3: MPI_Sendrecv_replace PMPI_Sendrecv_replace MPI_Gatherv PMPI_Gatherv MPI_Scatterv
-        PMPI_Scatterv MPI_Alltoallv PMPI_Alltoallv MPI_Alltoallw PMPI_Alltoallw MPI_Igather
-        PMPI_Igather MPI_Iscatter PMPI_Iscatter MPI_Accumulate PMPI_Accumulate;
-    4: MPI_Ialltoallv PMPI_Ialltoallv;
-    6: MPI_Sendrecv PMPI_Sendrecv;
+    0 BUFFER: MPI_Send PMPI_Send MPI_Ssend PMPI_Ssend MPI_Rsend PMPI_Rsend MPI_Bsend PMPI_Bsend;
+    0 FROM_ROOT: MPI_Bcast PMPI_Bcast MPI_Ibcast PMPI_Ibcast;
+    0 MATCHED: MPI_Mrecv PMPI_Mrecv MPI_Imrecv PMPI_Imrecv;
+    0 REDUCED: MPI_Allreduce PMPI_Allreduce MPI_Scan PMPI_Scan MPI_Exscan PMPI_Exscan;
+    0 REDUCED_EACH: MPI_Reduce_scatter_block PMPI_Reduce_scatter_block;
+    0 REDUCED_PARTS: MPI_Reduce_scatter PMPI_Reduce_scatter;
+    0 NOTHING: MPI_Start PMPI_Start MPI_Startall PMPI_Startall MPI_Wait PMPI_Wait MPI_Waitall
+        PMPI_Waitall MPI_Waitany PMPI_Waitany MPI_Waitsome PMPI_Waitsome MPI_Test PMPI_Test
+        MPI_Testall PMPI_Testall MPI_Testany PMPI_Testany MPI_Testsome PMPI_Testsome MPI_Probe
+        PMPI_Probe MPI_Iprobe PMPI_Iprobe MPI_Mprobe PMPI_Mprobe MPI_Improbe PMPI_Improbe
+        MPI_Barrier PMPI_Barrier MPI_Ibarrier PMPI_Ibarrier MPI_Init PMPI_Init MPI_Init_thread
+        PMPI_Init_thread MPI_Finalize PMPI_Finalize MPI_Comm_dup PMPI_Comm_dup MPI_Comm_split
+        PMPI_Comm_split MPI_Comm_create PMPI_Comm_create MPI_Comm_free PMPI_Comm_free
+        MPI_Win_create PMPI_Win_create MPI_Win_allocate PMPI_Win_allocate MPI_Win_free
+        PMPI_Win_free MPI_Win_fence PMPI_Win_fence MPI_Win_lock PMPI_Win_lock MPI_Win_unlock
+        PMPI_Win_unlock MPI_Win_flush PMPI_Win_flush MPI_Win_post PMPI_Win_post MPI_Win_start
+        PMPI_Win_start MPI_Win_complete PMPI_Win_complete MPI_Win_wait PMPI_Win_wait;
+    1 BUFFER: MPI_Recv PMPI_Recv MPI_Isend PMPI_Isend MPI_Irecv PMPI_Irecv MPI_Issend PMPI_Issend;
+    1 REDUCED_TO: MPI_Reduce PMPI_Reduce;
+    1 ALL_GATHERED: MPI_Allgather PMPI_Allgather;
+    1 EXCHANGED: MPI_Alltoall PMPI_Alltoall;
+    1 REDUCED: MPI_Iallreduce PMPI_Iallreduce;
+    2 GATHERED: MPI_Gather PMPI_Gather;
+    2 SCATTERED: MPI_Scatter PMPI_Scatter;
+    2 ALL_GATHERED_PARTS: MPI_Allgatherv PMPI_Allgatherv;
+    2 REDUCED_TO: MPI_Ireduce PMPI_Ireduce;
+    2 ALL_GATHERED: MPI_Iallgather PMPI_Iallgather;
+    2 EXCHANGED: MPI_Ialltoall PMPI_Ialltoall;
+    2 BUFFER: MPI_Put PMPI_Put MPI_Get PMPI_Get;
+    3 REPLACED: MPI_Sendrecv_replace PMPI_Sendrecv_replace;
+    3 GATHERED_PARTS: MPI_Gatherv PMPI_Gatherv;
+    3 SCATTERED_PARTS: MPI_Scatterv PMPI_Scatterv;
+    3 EXCHANGED_PARTS: MPI_Alltoallv PMPI_Alltoallv;
+    3 NOTHING: MPI_Alltoallw PMPI_Alltoallw;
+    3 GATHERED: MPI_Igather PMPI_Igather;
+    3 SCATTERED: MPI_Iscatter PMPI_Iscatter;
+    3 BUFFER: MPI_Accumulate PMPI_Accumulate;
+    4 EXCHANGED_PARTS: MPI_Ialltoallv PMPI_Ialltoallv;
+    6 BOTH_WAYS: MPI_Sendrecv PMPI_Sendrecv;
 }
 
 /// All of them, where they are.
@@ -119,7 +153,7 @@ pub(super) fn functions() -> impl Iterator<Item = &'static Real> + Clone {
 /// Has the calls counted that the modules make which are loaded now, if they are sampled. `false` if
 /// it has to be done later. Setup side.
 pub(super) fn count() -> bool {
-    if metric_of(SourceKind::Mpi).is_none() {
+    if !MPI_COUNTS.load(Ordering::Relaxed) {
         return true;
     }
     let mut is_refused = false;

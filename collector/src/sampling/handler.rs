@@ -14,7 +14,7 @@ use csprof_format::launch::Unit;
 use csprof_format::loss::LossReason;
 
 use super::restart::decide_for_next_signal;
-use super::waited::waited_in;
+use super::waited::{switched_in, waited_in};
 use crate::arch;
 use crate::control::Setting;
 use crate::modules::Reading;
@@ -59,6 +59,12 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     // SAFETY: this thread's state. The signal is blocked while the handler runs, and while setup
     // code uses the state, so this is the only reference.
     let thread = unsafe { &mut *thread };
+    if let Some(begins) = thread.sources.take_entry(info) {
+        if !begins {
+            thread::registry::end_entries(&thread.sources);
+        }
+        return true;
+    }
     let before = thread.sources.usage_before();
     // Else this is the child of a fork by hand, which has no pages of its parent's events.
     let is_sampled = process::current().is_some();
@@ -152,8 +158,13 @@ fn arrived(
         record.late += if is_late { weight } else { 0 };
     }
     let sampled_ns = time_ns(weight).unwrap_or(0);
-    let waited_in =
-        counts_waits.then(|| waited_in(context, sampled_ns, &mut thread.at_last_wait)).flatten();
+    let waited_in = if counts_waits {
+        waited_in(context, sampled_ns, &mut thread.at_last_wait)
+    } else if process::current().is_some_and(|process| process.samples_switches(metric)) {
+        switched_in(context, &mut thread.at_last_switch)
+    } else {
+        None
+    };
     // The sources of a thread that sample time sample the same.
     let time_ns = time_ns(weight).map(|ns| ns / thread.sources.timed().max(1));
     Arrived { waited_in, time_ns }

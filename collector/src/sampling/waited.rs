@@ -6,14 +6,20 @@
 //! - a wrapper has held the sample back until the call was over, and lets it through;
 //! - the call waited with a mask that held the sample back, and has just returned.
 //!
+//! A sample of a context switch comes where the thread next returns from the kernel, so in the call
+//! in which it was switched, if it was in one. It waited there if it has given the processor away
+//! of its own accord, and never otherwise, since the sample before.
+//!
 //! The last two may have found what they wait for, or copied it all the time. They are waits where
 //! the thread has waited since the sample before, and has run for less than half of the time that
 //! this one stands for.
 
+use csprof_format::address::WAITS_FOR_PAGE;
+
 use super::restart::call_to_be_made_again;
 use crate::arch;
 use crate::modules::rules;
-use crate::sys::{self, Spent};
+use crate::sys::{self, Spent, Switches};
 
 /// The calls that wait with a mask, and do nothing else.
 const MASKED: [i64; 4] =
@@ -40,4 +46,27 @@ pub(super) fn waited_in(
     let number = arch::returned_call(context, sys::probe_bytes)?;
     let is_masked = MASKED.contains(&i64::from(number));
     (is_masked && has_mostly_waited || arch::was_broken_off(context)).then_some(number)
+}
+
+/// The system call in which the thread waited that was switched, or what stands for a page fault;
+/// `None` where it was switched for another reason, or it is not known. `before` is how it had been
+/// switched at the sample before, and becomes how it has been now.
+// Not inlined: as `waited_in`, whose caller comes before the walk.
+#[inline(never)]
+pub(super) fn switched_in(context: &libc::ucontext_t, before: &mut Switches) -> Option<u32> {
+    let now = sys::switches();
+    let before = core::mem::replace(before, now);
+    if now.voluntary == before.voluntary || now.involuntary != before.involuntary {
+        return None;
+    }
+    if rules::is_wait(arch::pc(context)) {
+        return arch::held_wait(context);
+    }
+    if let Some(number) = call_to_be_made_again(context) {
+        return u32::try_from(number).ok();
+    }
+    if arch::has_returned(context) {
+        return arch::returned_call(context, sys::probe_bytes);
+    }
+    (now.major_faults != before.major_faults).then_some(WAITS_FOR_PAGE)
 }

@@ -21,7 +21,7 @@ pub static IO_COUNTS: AtomicBool = AtomicBool::new(false);
 /// Whether the time is counted in which threads wait for each other.
 pub static LOCKS_COUNT: AtomicBool = AtomicBool::new(false);
 
-/// Whether the time in calls of MPI is counted.
+/// Whether calls of MPI are counted: their time, or the bytes that they are about.
 pub static MPI_COUNTS: AtomicBool = AtomicBool::new(false);
 
 /// One more than the metric of the source of each kind that is in use, by number of the kind; 0
@@ -36,7 +36,7 @@ const fn flag(kind: SourceKind) -> &'static AtomicBool {
         SourceKind::Leak => &BLOCKS_FOLLOWED,
         SourceKind::IoRead | SourceKind::IoWrite | SourceKind::IoTime => &IO_COUNTS,
         SourceKind::Lock => &LOCKS_COUNT,
-        SourceKind::Mpi => &MPI_COUNTS,
+        SourceKind::Mpi | SourceKind::MpiBytes => &MPI_COUNTS,
         _ => &YIELDS_COUNT,
     }
 }

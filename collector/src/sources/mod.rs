@@ -18,6 +18,8 @@ use alloc::vec::Vec;
 
 pub mod calls;
 mod due;
+mod entries;
+mod event_handle;
 mod kernel_event;
 pub mod loan;
 mod object;
@@ -27,7 +29,9 @@ pub mod requests;
 pub mod signal_info;
 mod task_clock;
 
-use csprof_format::launch::{Detail, SampleSource, SourceKind, Trigger, Unit};
+use csprof_format::launch::{
+    Detail, MAX_SOURCES, MOST_PHASE_FUNCTIONS, SampleSource, SourceKind, Trigger, Unit,
+};
 
 use crate::control::{self, Setting};
 use crate::messages::{self, Warning};
@@ -35,6 +39,8 @@ use crate::process::Process;
 use crate::sys::{self, Clock, PerfError, Usage, usage};
 
 pub use calls::{metric_of, metric_of_resource};
+use entries::Entries;
+pub use event_handle::EventHandle;
 pub use kernel_event::CounterHandle;
 use kernel_event::ThreadEvent;
 use object::Object;
@@ -42,8 +48,10 @@ pub use pace::Pace;
 use posix_timer::PosixTimer;
 pub use posix_timer::TimerHandle;
 pub use signal_info::{SIGNAL, SignalInfo, cookie, is_by_own_timer, may_be_own};
-pub use task_clock::EventHandle;
 use task_clock::TaskClock;
+
+/// Cookies of a thread, by which the signals of its sources and of entries are told apart.
+pub const COOKIES: usize = MAX_SOURCES + MOST_PHASE_FUNCTIONS;
 
 /// A source of a thread, and what it was last told.
 #[derive(Debug)]
@@ -69,18 +77,25 @@ pub struct Sources {
     counted: u32,
     /// Whether of one it is known what the collector itself causes.
     counts_own: bool,
+    /// What tells of entries that begin phases: no sources, but stopped and started like them.
+    entries: Entries,
 }
 
 impl Sources {
     /// Those of a thread that has none yet, or any more.
-    pub const NONE: Self = Self { opened: Vec::new(), timed: 0, counted: 0, counts_own: false };
+    pub const NONE: Self = Self {
+        opened: Vec::new(),
+        timed: 0,
+        counted: 0,
+        counts_own: false,
+        entries: Entries::NONE,
+    };
 
     /// Opens the process's sources for the calling thread; those of CPU time are started. `cookie`,
     /// a multiple of a power of two that is not below
-    /// [`MAX_SOURCES`](csprof_format::launch::MAX_SOURCES), is what their cookies begin with. Setup
-    /// side.
+    /// [`COOKIES`], is what their cookies begin with. Setup side.
     pub fn open(process: &Process, tid: u32, cookie: usize) -> Self {
-        let mut sources = Self::NONE;
+        let mut sources = Self { entries: Entries::open(process, tid, cookie), ..Self::NONE };
         for (number, source) in process.sources() {
             let setting = Setting::of(number);
             if let Some(opened) = Source::open(process, number, tid, cookie + number) {
@@ -119,7 +134,22 @@ impl Sources {
 
     /// The kernel objects, in the order of their metrics.
     pub fn handles(&self) -> impl Iterator<Item = Handle> {
-        self.opened.iter().filter_map(|opened| opened.source.handle())
+        let sources = self.opened.iter().filter_map(|opened| opened.source.handle());
+        sources.chain(self.entries.handles().cloned().map(Handle::Event))
+    }
+
+    /// If the signal tells of a function's entry, begins its phase: `Some(false)` if there were too
+    /// many, so that they are to [end](Self::end_entries). Signal side.
+    #[must_use]
+    #[inline]
+    pub fn take_entry(&self, signal: &SignalInfo) -> Option<bool> {
+        self.entries.take(signal)
+    }
+
+    /// No entry of a function is told of any more. Signal side. One thread at a time, while no
+    /// other forks.
+    pub fn end_entries(&self) {
+        self.entries.handles().for_each(EventHandle::end);
     }
 
     /// Periods that passed without a sample since the program took each source away, but for those of
@@ -468,5 +498,11 @@ impl Handle {
     #[must_use]
     pub const fn is_event(&self) -> bool {
         matches!(self, Self::Event(_) | Self::Counter(_))
+    }
+
+    /// Whether it tells of a function's entries.
+    #[must_use]
+    pub fn is_of_entries(&self) -> bool {
+        matches!(self, Self::Event(event) if event.is_of_code())
     }
 }

@@ -5,18 +5,13 @@
 //! says nothing about what it stands for, and a second one is dropped while the first is pending,
 //! so the weight is computed from the thread's CPU clock.
 
-use alloc::format;
-use alloc::sync::Arc;
-
 use csprof_format::launch::SampleSource;
 
 use super::due::Due;
-use super::loan;
-use super::object::Object;
-use super::pace::Pace;
-use super::signal_info::{SIGNAL, SignalInfo};
+use super::event_handle::EventHandle;
+use super::signal_info::SignalInfo;
 use crate::messages::{self, Warning};
-use crate::sys::{Clock, Delivery, PerfError, PerfTaskClock};
+use crate::sys::{Awaited, Clock, PerfError};
 
 /// An event of the calling thread.
 #[derive(Debug)]
@@ -25,28 +20,10 @@ pub(super) struct TaskClock {
     due: Due,
 }
 
-/// An event and what comes back in its SIGTRAP.
-#[derive(Clone, Debug)]
-pub struct EventHandle {
-    event: Arc<PerfTaskClock>,
-    cookie: u64,
-}
-
 /// Shortest interval of signals, in nanoseconds: each takes up to 27 µs of the thread's own CPU
 /// time, so a thread with a shorter one would do little else. A shorter period has samples that
 /// stand for several.
 const LEAST_NS: u64 = 50_000;
-
-impl EventHandle {
-    /// Opens and starts the event, by SIGTRAP if that is on loan.
-    fn open(&self) -> Result<(), PerfError> {
-        let by_trap = match loan::on_loan() {
-            true => self.event.open(Delivery::Synchronous(self.cookie)).is_ok(),
-            false => false,
-        };
-        if by_trap { Ok(()) } else { self.event.open(Delivery::Asynchronous) }
-    }
-}
 
 impl TaskClock {
     /// Opens the event, and starts it.
@@ -59,9 +36,8 @@ impl TaskClock {
                  27 us: each stands for several periods",
             );
         }
-        let event = PerfTaskClock::new(period_ns.max(LEAST_NS), SIGNAL, tid);
+        let handle = EventHandle::new(Awaited::CpuTime(period_ns.max(LEAST_NS)), tid, cookie);
         let due = Due::new(Clock::ThreadCpu, period_ns);
-        let handle = EventHandle { event: Arc::new(event), cookie: cookie as u64 };
         handle.open()?;
         Ok(Self { handle, due })
     }
@@ -72,50 +48,14 @@ impl TaskClock {
 
     /// What passed without a sample since the program closed the event's file; 0 if it did not.
     pub(super) fn lost(&mut self) -> u64 {
-        if self.handle.event.is_lost() { self.due.take() } else { 0 }
+        if self.handle.is_lost() { self.due.take() } else { 0 }
     }
 
     pub(super) fn has_sent(&self, signal: &SignalInfo) -> bool {
-        if signal.signo == loan::TRAP {
-            signal.code == loan::TRAP_PERF && signal.value == self.handle.cookie
-        } else {
-            // F_SETSIG fills si_code with the band's POLL_ code and si_fd with the file (fcntl(2)).
-            signal.code > 0 && signal.value as i32 == self.handle.event.number()
-        }
+        self.handle.has_sent(signal)
     }
 
     pub(super) fn weight(&mut self) -> u64 {
         self.due.take_for_event()
-    }
-}
-
-impl Object for EventHandle {
-    fn start(&self, _: Pace) {
-        self.event.close();
-        if let Err(refused) = self.open() {
-            messages::warn_once(
-                Warning::EventNotRestarted,
-                &format!("a thread is not sampled any more: error {}", refused.0.0),
-            );
-        }
-    }
-
-    fn stop(&self) {
-        self.event.close();
-    }
-
-    fn close(&self) {
-        self.event.close();
-    }
-
-    fn forget(&self) {
-        match self.event.file_number() {
-            Some(_) => self.event.close(),
-            None => self.event.forget(),
-        }
-    }
-
-    fn file_number(&self) -> Option<i32> {
-        self.event.file_number()
     }
 }

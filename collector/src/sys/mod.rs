@@ -33,13 +33,13 @@ pub use memory::{
     probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous, wipe_on_fork,
     write_constant,
 };
-pub use perf::PerfTaskClock;
+pub use perf::{Awaited, PerfSignal};
 pub use perf_counter::{Counted, CounterReading, PerfCounter};
 pub use perf_event::{Delivery, PerfError};
 pub use process::{
-    Mask, SignalStatus, Spent, Usage, alternate_stack, block, kernel_release, lock_pi, parent_pid,
-    pid, processors, set_alternate_stack, set_mask, sleep_ns, spent, stack_limit, thread_exists,
-    thread_name, tid, unblock, unlock_pi, usage, write_message, yield_now,
+    Mask, SignalStatus, Spent, Switches, Usage, alternate_stack, block, kernel_release, lock_pi,
+    parent_pid, pid, processors, set_alternate_stack, set_mask, sleep_ns, spent, stack_limit,
+    switches, thread_exists, thread_name, tid, unblock, unlock_pi, usage, write_message, yield_now,
 };
 pub use read::{
     MappedFile, OwnFile, PROGRAM, Peeked, absolute, file_at, file_size, folder_identity,

@@ -1,7 +1,7 @@
-//! The software event `task-clock` with a signal at each overflow: perf_event_open(2).
+//! Events of which only the signal at each overflow matters: perf_event_open(2).
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use super::call::call;
 use super::file::{HIGH_FD, TOLD_APART, close_number, is_own};
@@ -12,15 +12,25 @@ use super::perf_event::{
 };
 use crate::arch::PAGE_SIZE;
 
-/// A `task-clock` event of one thread, which may be opened and closed by any.
+/// What such an event waits for.
+#[derive(Clone, Copy, Debug)]
+pub enum Awaited {
+    /// So many nanoseconds of the thread's CPU time, again and again.
+    CpuTime(u64),
+    /// That the thread comes to the code at this address, by a breakpoint of the processor's; 0 is
+    /// no address, and no event.
+    Code(&'static AtomicU64),
+}
+
+/// An event of one thread, which may be opened and closed by any.
 ///
 /// Its file is closed as soon as its first page is mapped: the mapping keeps the event
 /// (perf_event_open(2)), takes no file number from the program, cannot be closed or counted by it,
 /// and is inherited by no child, however that is made. Where the page is refused (RLIMIT_MEMLOCK),
 /// the file number stays.
 #[derive(Debug)]
-pub struct PerfTaskClock {
-    period_ns: u64,
+pub struct PerfSignal {
+    awaited: Awaited,
     signal: i32,
     tid: u32,
     /// The number that its file has, or had when it was made: it is what signals by
@@ -32,32 +42,59 @@ pub struct PerfTaskClock {
 
 const PERF_TYPE_SOFTWARE: u32 = 1;
 const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
+const PERF_TYPE_BREAKPOINT: u32 = 5;
+const HW_BREAKPOINT_X: u32 = 4;
 const PERF_EVENT_IOC_DISABLE: usize = 0x2401;
 const F_GETSIG: usize = 11;
 
-impl PerfTaskClock {
-    /// For thread `tid` of this process: each `period_ns` of its CPU time is to send it a signal,
-    /// which is `signal` by [`Delivery::Asynchronous`]. Not open yet.
+impl PerfSignal {
+    /// For thread `tid` of this process: what is awaited is to send it a signal, which is `signal`
+    /// by [`Delivery::Asynchronous`]. Not open yet.
     #[must_use]
-    pub const fn new(period_ns: u64, signal: i32, tid: u32) -> Self {
+    pub const fn new(awaited: Awaited, signal: i32, tid: u32) -> Self {
         let number = AtomicI32::new(-1);
-        Self { period_ns, signal, tid, number, page: AtomicPtr::new(core::ptr::null_mut()) }
+        Self { awaited, signal, tid, number, page: AtomicPtr::new(core::ptr::null_mut()) }
     }
 
-    /// Opens the event, and starts it. One thread at a time, while no other forks.
+    /// What is awaited.
+    #[must_use]
+    pub const fn awaited(&self) -> Awaited {
+        self.awaited
+    }
+
+    /// Opens the event, and starts it, if there is something to wait for. One thread at a time,
+    /// while no other forks.
     ///
     /// Kernel time is included: leaving it out drops about a quarter of the samples of programs
     /// that make system calls. A kernel that forbids that to users is asked for user time only.
     pub fn open(&self, delivery: Delivery) -> Result<(), PerfError> {
-        let attributes = |more| Attributes {
-            kind: PERF_TYPE_SOFTWARE,
-            config: PERF_COUNT_SW_TASK_CLOCK,
-            sample_period: self.period_ns,
-            flags: FLAG_EXCLUDE_HV | more,
-            ..Attributes::NONE
+        let open = |attributes| open_event(attributes, self.tid, delivery, HIGH_FD);
+        let fd = match self.awaited {
+            Awaited::CpuTime(period_ns) => {
+                let attributes = |more| Attributes {
+                    kind: PERF_TYPE_SOFTWARE,
+                    config: PERF_COUNT_SW_TASK_CLOCK,
+                    sample_period: period_ns,
+                    flags: FLAG_EXCLUDE_HV | more,
+                    ..Attributes::NONE
+                };
+                open(attributes(0)).or_else(|_| open(attributes(FLAG_EXCLUDE_KERNEL)))
+            }
+            Awaited::Code(place) => match place.load(Ordering::Relaxed) {
+                0 => return Ok(()),
+                address => open(Attributes {
+                    kind: PERF_TYPE_BREAKPOINT,
+                    sample_period: 1,
+                    flags: FLAG_EXCLUDE_HV | FLAG_EXCLUDE_KERNEL,
+                    breakpoint_type: HW_BREAKPOINT_X,
+                    config1: address,
+                    // What the kernel asks for at instructions: the size of a long.
+                    config2: 8,
+                    ..Attributes::NONE
+                }),
+            },
         };
-        let open = |more| open_event(attributes(more), self.tid, delivery, HIGH_FD);
-        let fd = open(0).or_else(|_| open(FLAG_EXCLUDE_KERNEL)).map_err(PerfError)?;
+        let fd = fd.map_err(PerfError)?;
         // Relaxed: the handler compares the number with that of a signal, which comes after this.
         self.number.store(fd, Ordering::Relaxed);
         tell_by_file(fd, self.signal, self.tid, delivery).and_then(|()| enable(fd)).map_err(

@@ -113,6 +113,17 @@ pub struct Spent {
     pub cpu_ns: u64,
 }
 
+/// How often the calling thread gave the processor away so far: getrusage(2), RUSAGE_THREAD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// Since it waited.
+    pub voluntary: u64,
+    /// Since another one was to have it.
+    pub involuntary: u64,
+    /// Page faults for which something had to be read, or somebody asked.
+    pub major_faults: u64,
+}
+
 impl Usage {
     /// The sum of the events that are 1 in `which`.
     #[must_use]
@@ -159,6 +170,16 @@ pub fn spent() -> Spent {
     let microseconds = words[1].wrapping_add(words[3]);
     let cpu_ns = seconds.wrapping_mul(1_000_000_000).wrapping_add(microseconds.wrapping_mul(1000));
     Spent { waits: words[16], cpu_ns }
+}
+
+/// See [`Switches`]. Either side.
+// As above.
+#[must_use]
+#[inline(never)]
+pub fn switches() -> Switches {
+    // `ru_majflt`, `ru_nvcsw` and `ru_nivcsw`.
+    let words = resources();
+    Switches { voluntary: words[16], involuntary: words[17], major_faults: words[9] }
 }
 
 /// The calling thread's name, padded with zeros: prctl(2), PR_GET_NAME.

@@ -25,7 +25,6 @@ pub mod unarmed;
 
 use core::ptr::NonNull;
 
-use csprof_format::launch::MAX_SOURCES;
 use csprof_format::loss::LossReason;
 
 use own_stack::{OwnStack, thread_stack_in_use};
@@ -42,7 +41,7 @@ use crate::process::{self, Process};
 use crate::sampler::{Sampler, Shared};
 use crate::sealed::sealed;
 use crate::sources::{self, Sources, loan};
-use crate::sys::{self, Clock, Mask, Spent};
+use crate::sys::{self, Clock, Mask, Spent, Switches};
 use crate::trampoline;
 
 arch::thread_word! {
@@ -52,7 +51,7 @@ arch::thread_word! {
 
 /// Everything that belongs to one thread. Aligned so that its address has room for the number of a
 /// source.
-#[repr(align(16))]
+#[repr(align(32))]
 pub struct Thread {
     /// Turns its stacks into counted nodes.
     pub sampler: Sampler,
@@ -70,6 +69,8 @@ pub struct Thread {
     paused_mask: Option<Mask>,
     /// What it had spent at its last sample of a source that counts waits.
     pub at_last_wait: Spent,
+    /// How it had been switched at its last sample of context switches.
+    pub at_last_switch: Switches,
 }
 
 /// The state of the calling thread. Either side; the caller must be the handler or have the
@@ -148,6 +149,7 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
         handlers: handler_stack::top(),
         paused_mask: None,
         at_last_wait: Spent::default(),
+        at_last_switch: sys::switches(),
     }));
     set_current(thread);
     // SAFETY: just made, and the signal is blocked.
@@ -157,7 +159,7 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
 
 impl Thread {
     fn open_sources(&mut self, process: &Process) {
-        const { assert!(MAX_SOURCES <= align_of::<Self>()) };
+        const { assert!(sources::COOKIES <= align_of::<Self>()) };
         let cookie = sources::cookie((&raw const *self).expose_provenance());
         self.sampler.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
         let tid = self.tid;

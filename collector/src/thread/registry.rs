@@ -5,6 +5,7 @@
 use super::spare::Spare;
 use crate::arena::CpuCell;
 use crate::messages::{self, Warning};
+use crate::phases;
 use crate::process;
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::loan;
@@ -246,6 +247,28 @@ pub fn go_on(sources: &mut Sources) {
         && registry.stops == 0
     {
         sources.go_on();
+    }
+}
+
+/// Ends what tells the calling thread of functions' entries, unless somebody is changing the sources
+/// of all threads: the next entry asks again. Signal side.
+#[cold]
+#[inline(never)]
+pub fn end_entries(sources: &Sources) {
+    if let Some(_registry) = REGISTRY.try_lock_blocked() {
+        sources.end_entries();
+    }
+}
+
+/// Has all threads told of the entries of functions where these are loaded now.
+pub fn follow_phase_functions() {
+    if !phases::functions::take_change() {
+        return;
+    }
+    let registry = REGISTRY.lock();
+    if registry.stops == 0 {
+        let entries = registry.handles().filter(|handle| handle.is_of_entries());
+        entries.for_each(|handle| handle.start(registry.pace));
     }
 }
 

@@ -33,6 +33,7 @@ enum LogKind {
     Jitdump = 7,
     Temporary = 8,
     Phase = 9,
+    PhaseFunction = 10,
 }
 
 /// Why an epoch began, as stored in the log.
@@ -95,6 +96,14 @@ pub enum LogRecord {
         /// Its number in the process, from 1 to [`MOST_PHASES`].
         number: u32,
         /// What the program calls it: at most [`PHASE_NAME`] bytes, not empty.
+        name: Vec<u8>,
+    },
+    /// A function that begins phases when it is entered; see
+    /// [`EntryRecord`](super::EntryRecord).
+    PhaseFunction {
+        /// Its number in the process, from 0.
+        number: u32,
+        /// What its phases are called, before their counts.
         name: Vec<u8>,
     },
 }
@@ -181,6 +190,11 @@ impl LogRecord {
                 put_bytes(&mut payload, name);
                 LogKind::Phase
             }
+            Self::PhaseFunction { number, name } => {
+                put_u32(&mut payload, *number);
+                put_bytes(&mut payload, name);
+                LogKind::PhaseFunction
+            }
         };
         put_u32(out, kind as u32);
         put_u32(out, payload.len() as u32);
@@ -237,6 +251,9 @@ impl LogRecord {
                 let is_sound = (1..=MOST_PHASES).contains(&(number as usize))
                     && (1..=PHASE_NAME).contains(&name.len());
                 is_sound.then_some(Self::Phase { number, name })?
+            }
+            k if k == LogKind::PhaseFunction as u32 => {
+                Self::PhaseFunction { number: payload.u32()?, name: payload.bytes()? }
             }
             _ => return None,
         };

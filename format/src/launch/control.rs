@@ -41,6 +41,9 @@ pub struct ControlPage {
     pub saved: AtomicU32,
     /// Of each source, by number of its metric, periods from one sample to the next; 0 means 1.
     pub every: [AtomicU32; MAX_SOURCES],
+    /// Number of the slice of time that goes on, from 1, which is the phase of all processes; 0 if
+    /// they have phases of their own.
+    pub slice: AtomicU32,
 }
 
 const _: () = assert!(size_of::<ControlPage>() <= CONTROL_BYTES);

@@ -72,6 +72,12 @@ pub struct KernelEvent {
 }
 
 impl KernelEvent {
+    /// Whether it is that a thread gives the processor away (`PERF_COUNT_SW_CONTEXT_SWITCHES`).
+    #[must_use]
+    pub const fn is_switch(&self) -> bool {
+        self.pmu == 1 && self.config[0] == 3
+    }
+
     /// Reads the form used in the environment. `None` for anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

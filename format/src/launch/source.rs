@@ -37,6 +37,8 @@ pub enum SourceKind {
     Lock = 12,
     /// Elapsed time in the outermost call of MPI.
     Mpi = 13,
+    /// Bytes of messages, as the arguments of the outermost call of MPI name them.
+    MpiBytes = 14,
 }
 
 /// What a source is. Nothing else tells sources apart, but for the collector's file that opens
@@ -235,10 +237,11 @@ const IO_TIME: Properties = Properties {
 };
 const LOCK: Properties = Properties { name: "lock", ..IO_TIME };
 const MPI: Properties = Properties { name: "mpi", ..IO_TIME };
+const MPI_BYTES: Properties = Properties { name: "mpi-bytes", ..COUNTED };
 
 impl SourceKind {
     /// How many there are.
-    pub const COUNT: usize = 14;
+    pub const COUNT: usize = 15;
 
     /// All sources, by number, which is the order in which help lists those that are offered.
     pub const ALL: [Self; Self::COUNT] = [
@@ -256,6 +259,7 @@ impl SourceKind {
         Self::IoTime,
         Self::Lock,
         Self::Mpi,
+        Self::MpiBytes,
     ];
 
     /// What it is.
@@ -277,6 +281,7 @@ impl SourceKind {
             Self::IoTime => &IO_TIME,
             Self::Lock => &LOCK,
             Self::Mpi => &MPI,
+            Self::MpiBytes => &MPI_BYTES,
         }
     }
 

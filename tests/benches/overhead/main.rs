@@ -1,7 +1,7 @@
 //! What profiling costs: csprof and other profilers on real programs, side by side.
 //!
 //! `cargo bench -p csprof-tests --bench overhead` measures everything and takes about half an hour;
-//! `-- --rounds 2 --program gzip --tool csprof` measures less.
+//! `-- --rounds 2 --program gzip --tool csprof` measures less, `-- --memory` profilers of memory.
 //!
 //! Each round runs every program once under every tool, in turning order, and twice alone; a
 //! program runs on the last CPU and its profiler's own process elsewhere. What is compared is CPU
@@ -12,7 +12,7 @@
 //! an empty handler ([`floor.c`](floor.c)): what no profiler by signals can go below. Net of it, a
 //! sample costs what the profiler itself does.
 //!
-//! The tables go to `target/overhead.md` after each round, and to standard output at the end.
+//! The tables go to `target/overhead.md` (`overhead-memory.md`) after each round, and to standard output at the end.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints")]
 
@@ -45,6 +45,10 @@ struct Options {
     /// Only tools whose name contains this; what they are compared with runs anyway
     #[arg(long, default_value = "")]
     tool: String,
+    /// Measures profilers of memory instead: `alloc` and `leak` at 512 KiB, heaptrack, and the heap
+    /// profiler of gperftools
+    #[arg(long)]
+    memory: bool,
     /// Given by cargo
     #[arg(long, hide = true)]
     bench: bool,
@@ -57,9 +61,15 @@ fn main() {
     }
     let options = Options::parse();
     let workshop = Workshop::new("overhead");
-    let mut programs = programs::all(&workshop);
+    let mut programs = match options.memory {
+        true => programs::of_memory(&workshop),
+        false => programs::all(&workshop),
+    };
     programs.retain(|program| program.name.contains(&options.program));
-    let mut tools = tools::installed(&workshop);
+    let mut tools = match options.memory {
+        true => tools::installed_for_memory(),
+        false => tools::installed(&workshop),
+    };
     tools.retain(|tool| tool.is_reference() || tool.name().contains(&options.tool));
     let mut results = Results::default();
     for round in 0..options.rounds {
@@ -69,7 +79,9 @@ fn main() {
         }
         // After each round, so that one that is interrupted was not in vain.
         let tables = results.tables(&programs, &tools);
-        fs::write(workshop.path("../../../overhead.md"), tables).expect("the tables are written");
+        let name = if options.memory { "overhead-memory.md" } else { "overhead.md" };
+        let path = workshop.path("../../..").join(name);
+        fs::write(path, tables).expect("the tables are written");
     }
     println!("{}", results.tables(&programs, &tools));
 }

@@ -17,6 +17,18 @@ pub(crate) struct Program {
     pub for_gprof: Option<PathBuf>,
 }
 
+/// Those whose memory is profiled: a loop that does nothing but ask for it, an interpreter, and a
+/// compiler.
+pub(crate) fn of_memory(workshop: &Workshop) -> Vec<Program> {
+    let mut programs = all(workshop);
+    programs.retain(|program| ["python3", "cc1plus -O2"].contains(&program.name));
+    workshop.compile("cc -O2 -o malloc-loop @malloc_loop.c");
+    let path = workshop.path("malloc-loop").to_str().expect("UTF-8").to_owned();
+    let words = vec![path, "30000000".to_owned()];
+    programs.push(Program { name: "malloc loop", words, for_gprof: None });
+    programs
+}
+
 /// All that are installed here; says which are not.
 pub(crate) fn all(workshop: &Workshop) -> Vec<Program> {
     fs::write(workshop.path("data"), data(24_000_000)).expect("data to work on");

@@ -26,6 +26,12 @@ pub(crate) enum Tool {
     Gperftools(u32),
     /// Recompiled with `-pg`.
     Gprof,
+    /// With gperftools' allocator in the place of the C library's, and no profiler.
+    Tcmalloc,
+    /// Under that allocator's heap profiler.
+    HeapProfiler,
+    /// Under heaptrack.
+    Heaptrack,
 }
 
 /// How a signal comes to a thread.
@@ -37,6 +43,8 @@ pub(crate) enum Delivery {
     Trap,
     /// An event that sends a signal from its interrupt.
     Interrupt,
+    /// No signal: the program's own call takes the sample.
+    Call,
 }
 
 /// What a tool has of one run.
@@ -82,6 +90,21 @@ pub(crate) fn installed(workshop: &Workshop) -> Vec<Tool> {
     tools
 }
 
+/// The same for profilers of memory.
+pub(crate) fn installed_for_memory() -> Vec<Tool> {
+    let csprof = |source| Tool::Csprof { source, trampoline: true, delivery: Delivery::Call };
+    let mut tools = vec![csprof("alloc@512K"), csprof("leak@512K")];
+    match tcmalloc() {
+        Some(_) => tools.extend([Tool::Tcmalloc, Tool::HeapProfiler]),
+        None => eprintln!("not measured: libtcmalloc.so.4 (gperftools) is not installed"),
+    }
+    match find("heaptrack") {
+        Some(_) => tools.push(Tool::Heaptrack),
+        None => eprintln!("not measured: heaptrack is not installed"),
+    }
+    tools
+}
+
 /// How `task-clock` samples come here, by csprof's own word.
 fn events_of_csprof(workshop: &Workshop) -> Delivery {
     let recording = workshop.record(&["-e", "task-clock@1000"], &["true"]);
@@ -93,11 +116,16 @@ fn events_of_csprof(workshop: &Workshop) -> Delivery {
 }
 
 fn gperftools() -> Option<PathBuf> {
+    library("libprofiler.so.0")
+}
+
+fn tcmalloc() -> Option<PathBuf> {
+    library("libtcmalloc.so.4")
+}
+
+fn library(name: &str) -> Option<PathBuf> {
     let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib", "/usr/lib"];
-    folders
-        .map(|folder| Path::new(folder).join("libprofiler.so.0"))
-        .into_iter()
-        .find(|p| p.exists())
+    folders.map(|folder| Path::new(folder).join(name)).into_iter().find(|p| p.exists())
 }
 
 impl Tool {
@@ -113,12 +141,15 @@ impl Tool {
             Self::Perf { rate, how } => format!("perf record -F {rate} --call-graph {how}"),
             Self::Gperftools(rate) => format!("gperftools @{rate}"),
             Self::Gprof => "gprof (recompiled)".to_owned(),
+            Self::Tcmalloc => "tcmalloc, no profiler".to_owned(),
+            Self::HeapProfiler => "gperftools' heap profiler".to_owned(),
+            Self::Heaptrack => "heaptrack".to_owned(),
         }
     }
 
     /// Whether others are held against it.
     pub(crate) const fn is_reference(&self) -> bool {
-        matches!(self, Self::Alone | Self::Floor(..))
+        matches!(self, Self::Alone | Self::Floor(..) | Self::Tcmalloc)
     }
 
     /// The floor of this tool's samples: the same delivery, at the rate that arrives.
@@ -145,10 +176,12 @@ impl Tool {
                 Delivery::Tick => "signal at the tick",
                 Delivery::Trap => "SIGTRAP to itself",
                 Delivery::Interrupt => "signal from the interrupt",
+                Delivery::Call => "none: in the program's call",
             },
             Self::Perf { .. } => "ring buffer",
             Self::Gperftools(_) | Self::Gprof => "signal at the tick",
-            Self::Alone => "",
+            Self::HeapProfiler | Self::Heaptrack => "none: each call is followed",
+            Self::Alone | Self::Tcmalloc => "",
         }
     }
 
@@ -171,7 +204,7 @@ impl Tool {
             Self::Alone | Self::Gprof => (Vec::new(), Vec::new()),
             Self::Floor(rate, delivery) => {
                 let by = match delivery {
-                    Delivery::Tick => "tick",
+                    Delivery::Tick | Delivery::Call => "tick",
                     Delivery::Trap => "trap",
                     Delivery::Interrupt => "interrupt",
                 };
@@ -203,6 +236,16 @@ impl Tool {
                     [format!("CPUPROFILE={data}"), format!("CPUPROFILE_FREQUENCY={rate}")];
                 (Vec::new(), preload(&library, &settings))
             }
+            Self::Tcmalloc => (Vec::new(), preload(&tcmalloc().expect("it was there"), &[])),
+            Self::HeapProfiler => {
+                let library = tcmalloc().expect("it was there");
+                (Vec::new(), preload(&library, &[format!("HEAPPROFILE={data}")]))
+            }
+            Self::Heaptrack => {
+                // It follows no child, so the process that writes its data counts as the program.
+                let words = ["heaptrack", "-o", data];
+                (Vec::new(), words.map(str::to_owned).to_vec())
+            }
         };
         words.extend(target.iter().map(|&word| word.to_owned()));
         words.extend(inside);
@@ -222,7 +265,9 @@ impl Tool {
     ) -> Option<Taken> {
         let bytes = fs::metadata(out).map_or(0, |data| data.len());
         match self {
-            Self::Alone | Self::Gprof => None,
+            Self::Alone | Self::Gprof | Self::Tcmalloc => None,
+            // Their data is in files whose names begin with this.
+            Self::HeapProfiler | Self::Heaptrack => None,
             Self::Floor(..) => {
                 let counts = fs::read_to_string(out).ok()?;
                 let samples = counts.lines().filter_map(|line| line.parse::<u64>().ok()).sum();

@@ -283,13 +283,13 @@ mod tests {
             (
                 "sunlight",
                 "there is no sample source `sunlight`; there are cputime, task-clock, realtime, alloc, \
-                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, and \
+                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, and \
                  events of the kernel and the processor: csprof events lists them",
             ),
             (
                 "",
                 "there is no sample source ``; there are cputime, task-clock, realtime, alloc, \
-                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, and events \
+                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, and events \
                  of the kernel and the processor: csprof events lists them",
             ),
             ("page-faults@0", "`0` is not a number of events from 1 to 10000000000"),

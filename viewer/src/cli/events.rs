@@ -234,6 +234,7 @@ const fn what(kind: SourceKind) -> &'static str {
         SourceKind::IoTime => "elapsed time in calls that read or write",
         SourceKind::Lock => "elapsed time in which threads wait for each other",
         SourceKind::Mpi => "elapsed time in calls of MPI",
+        SourceKind::MpiBytes => "bytes of messages, as arguments of calls of MPI name them",
     }
 }
 

@@ -43,6 +43,7 @@ mod named_view;
 mod notes;
 mod open;
 mod outside;
+mod phase_at;
 mod prepare;
 mod progress;
 mod record;

@@ -18,6 +18,7 @@ use super::event::Asked;
 use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{KeepSources, LEFT_FOR_LATER, keep_sources, saved_at_least_without};
 use super::outside::{Common, Outside};
+use super::phase_at::{self, AskedFunction};
 use super::size::memory_size;
 use crate::launch::output::Output;
 use crate::launch::plan::Plan;
@@ -40,6 +41,7 @@ Examples:
   csprof record -e cputime -e page-faults@100 -e context-switches ./server
   csprof record -e alloc -e leak ./server     who asks for memory, and who never gives it back?
   csprof record --delay 30s --duration 10s ./server     ten seconds of it, without its start
+  csprof record --slice 1s ./server           what did it do, second by second?
   csprof record -p 4711 --duration 10s        ten seconds of what runs already, from outside
   mpirun -np 64 csprof record -o prof/ ./solver     a file for each rank; csprof merge makes one
 
@@ -114,6 +116,30 @@ struct Schedule {
     /// Begin to sample when `csprof control RUN resume` says so
     #[arg(long, conflicts_with = "delay")]
     paused: bool,
+    /// Have a phase for each TIME of the run, in all its threads and processes: 1s, 500ms, 2m; 10ms
+    /// at least. `split phase` lists them, `phase = 3s..4s` selects one, D spreads a row over them
+    ///
+    /// Each slice has trees of its own, so memory grows with what runs in it, not with samples as
+    /// for --times. There are 256 at most: a longer run has slices twice as long, or four times,
+    /// and so on, from its beginning. Phases that the program names by csprof.h are not kept.
+    #[arg(long, value_name = "TIME", value_parser = slice_length)]
+    slice: Option<Duration>,
+    /// Begin a phase each time that FUNCTION is entered, in whatever thread; it is called after the
+    /// function and the number of the entry: `phase = \"solve 3\"`. Names and globs as in
+    /// refinements, up to four functions
+    ///
+    /// By breakpoints of the processor, so that the program need not be changed, and is not.
+    /// MODULE:FUNCTION names the library, or a file that is loaded later (./plugin.so:step). An
+    /// entry costs about 6 us. After 4096 entries in a process none begins a phase, none costs
+    /// anything, and what is sampled is in no phase. Phases that the program names by csprof.h are
+    /// not kept.
+    #[arg(
+        long,
+        value_name = "[MODULE:]FUNCTION",
+        value_parser = phase_at::parse,
+        conflicts_with = "slice"
+    )]
+    phase_at: Vec<AskedFunction>,
     /// Pause and resume by this signal to csprof itself, which is then not passed on to the program
     #[arg(long, value_name = "SIGNAL", value_parser = toggle_signal)]
     control_signal: Option<Signal>,
@@ -121,6 +147,18 @@ struct Schedule {
     /// instance 512M; looked at ten times a second
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
     max_size: Option<u64>,
+}
+
+/// `1s`, `500ms`, `2m`: what a slice of the run may take.
+fn slice_length(text: &str) -> Result<Duration, String> {
+    let length = amount_of_time(text)?;
+    if !text.ends_with(|last: char| last.is_ascii_alphabetic()) {
+        return Err(format!("say the unit of {text}: {text}s or {text}ms, for instance"));
+    }
+    match length >= Duration::from_millis(10) && length.subsec_nanos().is_multiple_of(1_000_000) {
+        true => Ok(length),
+        false => Err("a slice takes 10ms or more, in whole milliseconds".to_owned()),
+    }
 }
 
 /// A signal that programs leave to their users: `USR1` or `USR2`.
@@ -134,8 +172,10 @@ fn toggle_signal(text: &str) -> Result<Signal, String> {
 
 impl From<&Schedule> for Plan {
     fn from(asked: &Schedule) -> Self {
-        let &Schedule { delay, duration, paused, control_signal: toggle, max_size } = asked;
-        Self { delay, duration, paused, toggle, most_bytes: max_size }
+        let &Schedule { delay, duration, paused, slice, control_signal: toggle, max_size, .. } =
+            asked;
+        let phase_functions = Vec::new();
+        Self { delay, duration, paused, toggle, most_bytes: max_size, slice, phase_functions }
     }
 }
 
@@ -191,12 +231,13 @@ pub struct Sampling {
     /// is over, and none if the program is killed meanwhile. alloc counts bytes asked of malloc,
     /// alloc-calls how often, leak those that are not given back. io counts bytes read
     /// (io-read@64K) and written (io-write), and elapsed time in these calls (io-time@1ms); lock
-    /// counts elapsed time in which threads wait for each other, mpi that in calls of MPI. Any
-    /// event of the kernel's or the processor's is a source, too (csprof events lists them):
-    /// EVENT@N makes each N of them a sample, so cache-misses@10000 is one each 10 000;
-    /// cycles@f1000 about 1000 a second. Only what the program itself does counts; EVENT:k adds
-    /// the kernel on its behalf. resource:NAME@N takes a sample of each N that the program counts
-    /// itself by csprof.h (csprof header). Of several sources, each is a metric of the profile,
+    /// counts elapsed time in which threads wait for each other, mpi that in calls of MPI, and
+    /// mpi-bytes bytes of their messages. Any event of the kernel's or the processor's is a source,
+    /// too (csprof events lists them): EVENT@N makes each N of them a sample, so cache-misses@10000
+    /// is one each 10 000; cycles@f1000 about 1000 a second. Only what the program itself does
+    /// counts; EVENT:k adds the kernel on its behalf. resource:NAME@N takes a sample of each N that
+    /// the program counts itself by csprof.h (csprof header). Of several sources, each is a metric
+    /// of the profile,
     /// and the first is the one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<Asked>,
@@ -295,6 +336,8 @@ impl Record {
             (sampling.epoch_per_load, "--epoch-per-load"),
             (sampling.generated, "--generated"),
             (schedule.paused, "--paused"),
+            (schedule.slice.is_some(), "--slice"),
+            (!schedule.phase_at.is_empty(), "--phase-at"),
             (schedule.control_signal.is_some(), "--control-signal"),
             (schedule.max_size.is_some(), "--max-size"),
             (naming.python, "--python"),
@@ -343,7 +386,9 @@ impl Record {
         if self.kept.most().is_some() {
             saving.insert(0, "--sources".into());
         }
-        let plan = Plan::from(&self.schedule);
+        let phase_functions =
+            phase_at::find(&self.schedule.phase_at, program).map_err(exit_code::before_program)?;
+        let plan = Plan { phase_functions, ..Plan::from(&self.schedule) };
         let recording = launch::record(&self.command, settings, patience, plan, &saving)
             .map_err(exit_code::before_program)?;
         let status = exit_code::of_program(recording.status);

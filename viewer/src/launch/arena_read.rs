@@ -15,9 +15,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use csprof_format::address::FrameKey;
 use csprof_format::arena::{
-    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, BlockRecord, EXTENT_ALIGN, EXTENT_MAGIC, ExtentHeader,
-    ExtentKind, LogRecord, MAX_SEGMENTS, Node, REASON_SLOTS, ShareRecord, SourceRecord,
-    ThreadRecord, TimeRecord, locate, segment_nodes,
+    ARENA_MAGIC, ARENA_VERSION, ArenaHeader, BlockRecord, EXTENT_ALIGN, EXTENT_MAGIC, EntryRecord,
+    ExtentHeader, ExtentKind, LogRecord, MAX_SEGMENTS, MOST_PHASES, Node, REASON_SLOTS,
+    ShareRecord, SourceRecord, ThreadRecord, TimeRecord, locate, segment_nodes,
 };
 use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
@@ -33,6 +33,8 @@ pub struct Arena {
     pub threads: Vec<ArenaThread>,
     /// Blocks of its heap that were sampled, and not given back.
     pub blocks: Vec<BlockRecord>,
+    /// Entries of functions that begin phases, by the numbers of the phases, from 1.
+    pub entries: Vec<EntryRecord>,
     /// What could not be read, one sentence each.
     pub damage: Vec<String>,
 }
@@ -148,7 +150,7 @@ pub fn read(file: &mut impl ArenaFile, backed: u64) -> Result<Arena, NoArena> {
     let mut damage = Vec::new();
     let extents = find_extents(file, length, &mut damage)?;
     let mut budget = backed;
-    let (mut log, mut blocks) = (Vec::new(), Vec::new());
+    let (mut log, mut blocks, mut entries) = (Vec::new(), Vec::new(), Vec::new());
     // By number. There are gaps: a thread takes its number, and is then refused memory, or killed.
     let mut threads = BTreeMap::new();
     // Thread extents come before those that continue them, but in a damaged file a `Nodes` extent
@@ -169,6 +171,7 @@ pub fn read(file: &mut impl ArenaFile, backed: u64) -> Result<Arena, NoArena> {
                 threads.entry(extent.owner).or_insert_with(thread);
             }
             ExtentKind::Blocks => read_blocks(file, extent, &mut budget, &mut blocks)?,
+            ExtentKind::Entries => read_entries(file, extent, &mut budget, &mut entries)?,
             ExtentKind::Nodes | ExtentKind::Times => {}
         }
     }
@@ -209,6 +212,7 @@ pub fn read(file: &mut impl ArenaFile, backed: u64) -> Result<Arena, NoArena> {
         log: log.into_iter().map(|(_, time_ns, record)| (time_ns, record)).collect(),
         threads: threads.into_values().collect(),
         blocks,
+        entries,
         damage,
     })
 }
@@ -324,7 +328,9 @@ fn segments_of(extents: &[&Extent]) -> [Option<(u64, u64)>; MAX_SEGMENTS] {
     let mut segments = [None; MAX_SEGMENTS];
     for extent in extents {
         let (segment, skipped) = match extent.kind {
-            ExtentKind::Log | ExtentKind::Times | ExtentKind::Blocks => continue,
+            ExtentKind::Log | ExtentKind::Times | ExtentKind::Blocks | ExtentKind::Entries => {
+                continue;
+            }
             ExtentKind::Thread => (0, size_of::<ThreadRecord>() as u64),
             ExtentKind::Nodes => (extent.segment as usize, 0),
         };
@@ -405,6 +411,24 @@ fn read_blocks(
         BlockRecord { address, samples, thread: fields.u32(), node: fields.u32() }
     });
     blocks.extend(records.filter(|block| ![0, BlockRecord::TAKEN].contains(&block.address)));
+    Ok(())
+}
+
+fn read_entries(
+    file: &mut impl ArenaFile,
+    extent: &Extent,
+    budget: &mut u64,
+    entries: &mut Vec<EntryRecord>,
+) -> io::Result<()> {
+    let room = (MOST_PHASES - entries.len()) * size_of::<EntryRecord>();
+    let length = extent.payload().min(*budget).min(room as u64);
+    *budget -= length;
+    let mut bytes = vec![0; length as usize];
+    read_at(file, extent.payload_offset(), &mut bytes)?;
+    entries.extend(bytes.chunks_exact(size_of::<EntryRecord>()).map(|bytes| {
+        let mut fields = Fields(bytes);
+        EntryRecord { time_ns: fields.u64(), function: fields.u32(), count: fields.u32() }
+    }));
     Ok(())
 }
 

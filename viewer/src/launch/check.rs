@@ -50,6 +50,8 @@ impl std::error::Error for CannotStart {}
 pub struct Startable {
     /// The path to execute.
     pub path: PathBuf,
+    /// What the kernel executes for it: of a script, its interpreter.
+    pub executable: PathBuf,
     /// Why it will not be profiled, if so.
     pub unprofiled: Option<Unprofiled>,
 }
@@ -80,8 +82,8 @@ impl fmt::Display for Unprofiled {
 pub fn check(program: &OsStr) -> Result<Startable, CannotStart> {
     let search_path = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let path = find(program, &search_path)?;
-    let unprofiled = check_file(&path)?;
-    Ok(Startable { path, unprofiled })
+    let (executable, unprofiled) = check_file(&path)?;
+    Ok(Startable { path, executable, unprofiled })
 }
 
 /// The first executable file of this name in the folders of `search_path`. A name with a slash is
@@ -108,7 +110,7 @@ fn find(program: &OsStr, search_path: &OsStr) -> Result<PathBuf, CannotStart> {
     })
 }
 
-fn check_file(path: &Path) -> Result<Option<Unprofiled>, CannotStart> {
+fn check_file(path: &Path) -> Result<(PathBuf, Option<Unprofiled>), CannotStart> {
     let mut path = path.to_path_buf();
     for _ in 0..=MAX_INTERPRETERS {
         let not_executable =
@@ -131,7 +133,9 @@ fn check_file(path: &Path) -> Result<Option<Unprofiled>, CannotStart> {
         let (file, length) = match file.and_then(|file| Ok((file.read_at(&mut head, 0)?, file))) {
             Ok((length, file)) => (file, length),
             // Executable but not readable: the loader decides, nothing can be said beforehand.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Ok((path, None));
+            }
             Err(error) => return Err(not_executable(&error)),
         };
         let head = &head[..length];
@@ -141,15 +145,17 @@ fn check_file(path: &Path) -> Result<Option<Unprofiled>, CannotStart> {
             Program::Closed(obstacle) => {
                 let why = obstacle.explanation().into();
                 let ignores_preloading = obstacle.ignores_preloading();
-                return Ok(Some(Unprofiled { file: path, why, ignores_preloading }));
+                let file = path.clone();
+                return Ok((path, Some(Unprofiled { file, why, ignores_preloading })));
             }
             Program::Open if head.starts_with(b"#!") => {
                 return Err(not_executable(&"its first line names no interpreter"));
             }
             Program::Open if head.starts_with(b"\x7fELF") => {
                 let why = privileges(&metadata);
-                let file = path;
-                return Ok(why.map(|why| Unprofiled { file, why, ignores_preloading: false }));
+                let file = path.clone();
+                let unprofiled = why.map(|why| Unprofiled { file, why, ignores_preloading: false });
+                return Ok((path, unprofiled));
             }
             // execvp gives a file that the kernel does not know to the shell.
             Program::Open => path = PathBuf::from("/bin/sh"),

@@ -60,6 +60,8 @@ pub struct State {
     pub saved: u32,
     /// Of each source, periods from one sample to the next. At least 1.
     pub every: [u32; MAX_SOURCES],
+    /// Number of the slice of time that goes on; 0 if the run has none.
+    pub slice: u32,
 }
 
 /// A change of the page that is refused.
@@ -139,6 +141,7 @@ impl Control {
             is_prepared: self.u32(std::mem::offset_of!(ControlPage, prepared))? != 0,
             saved: self.u32(std::mem::offset_of!(ControlPage, saved))?,
             every,
+            slice: self.u32(std::mem::offset_of!(ControlPage, slice))?,
         })
     }
 
@@ -200,6 +203,15 @@ impl Control {
         self.put_u32(first + 4 * metric.min(MAX_SOURCES - 1), every)?;
         self.note(text);
         Ok(())
+    }
+
+    /// Has all that is sampled from now on be in the slice of time with this number.
+    ///
+    /// # Errors
+    ///
+    /// When the page cannot be written.
+    pub(super) fn begin_slice(&self, number: u32) -> Result<()> {
+        self.put_u32(std::mem::offset_of!(ControlPage, slice), number)
     }
 
     fn change(&self, of: impl Fn(RunClock, u64) -> RunClock, text: &str) -> Result<bool> {

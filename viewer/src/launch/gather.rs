@@ -9,13 +9,15 @@
 //! [`LossReason::Unreadable`] and a warning says so; what a process was about to record when it
 //! was killed, as [`LossReason::CutShort`]. Nothing is left out silently.
 
+mod placed;
 mod times;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    FLAG_EXECED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord, LogRecord, epoch_reason,
+    FLAG_EXECED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord, LogRecord, MOST_PHASES,
+    epoch_reason,
 };
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
@@ -26,6 +28,9 @@ use csprof_format::profile::{
     Phase, Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree, WAITS,
 };
 
+use self::placed::{
+    Children, EpochAndPhase, PlacedNodes, code_address, mappings_of_phases, placed_nodes,
+};
 use super::arena_read::{Arena, ArenaThread};
 use super::generated::{NameFiles, Names};
 use super::leaks;
@@ -33,6 +38,7 @@ use super::load_map::{LoadMaps, load_maps};
 use super::metrics::{ByMetric, Metrics};
 use super::python;
 use super::spawn::Naming;
+use super::time_slices::{TimeSlice, TimeSlices};
 
 /// What `record` knows about the run besides its arenas.
 #[derive(Clone, Debug)]
@@ -47,6 +53,8 @@ pub struct Run {
     pub pid: Option<u32>,
     /// Which runtimes were told to name the code that they generate.
     pub naming: Naming,
+    /// The slices that began, if it was to have some.
+    pub slices: Option<TimeSlices>,
 }
 
 /// Turns the arenas of a run into a profile without symbols, but for those of generated code, which
@@ -64,6 +72,10 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         timed: [0; 2],
         of_other_clock: 0,
         run_start_ns: run.start_ns,
+        slices: run
+            .slices
+            .as_ref()
+            .map_or_else(Vec::new, |slices| slices.named(run.info.duration_ns)),
         strings: HashMap::new(),
         modules: HashMap::new(),
         frames: HashMap::new(),
@@ -107,6 +119,7 @@ struct Gathering {
     /// Samples with a time before their process began, or behind the end of the run.
     of_other_clock: u64,
     run_start_ns: u64,
+    slices: Vec<TimeSlice>,
     strings: HashMap<String, StringId>,
     modules: HashMap<ModuleKey, ModuleId>,
     frames: HashMap<Frame, FrameId>,
@@ -196,8 +209,15 @@ impl Gathering {
                 | LogRecord::Phase { .. }
                 | LogRecord::PerfMap { .. }
                 | LogRecord::Jitdump(_)
-                | LogRecord::Temporary { .. } => {}
+                | LogRecord::Temporary { .. }
+                | LogRecord::PhaseFunction { .. } => {}
             }
+        }
+        if arena.entries.last().is_some_and(|last| last.time_ns > 0) {
+            messages.push(format!(
+                "--phase-at: {MOST_PHASES} entries began a phase, further ones did not: what was \
+                 sampled after them is in no phase"
+            ));
         }
         for reason in LeftOut::ALL {
             let number = header.left_out[reason as usize];
@@ -229,6 +249,8 @@ impl Gathering {
         self.profile.accounts.push(account(arena, earlier_ns));
 
         let mut load_maps = load_maps(&arena.log);
+        load_maps.begin_by_functions(arena);
+        load_maps.slice(&self.slices);
         let mut trees = Vec::new();
         for thread in &arena.threads {
             trees.push(placed_nodes(thread, &mut load_maps));
@@ -282,7 +304,8 @@ impl Gathering {
     ) -> BTreeMap<EpochAndPhase, EpochId> {
         let used = mappings_of_phases(arena, load_maps, trees);
         let mut places: BTreeMap<EpochAndPhase, EpochId> = BTreeMap::new();
-        let of_phases = load_maps.phases.iter().map(|(&phase, begin)| (begin.epoch, phase));
+        let of_phases =
+            load_maps.phases.iter().filter_map(|(&phase, begin)| Some((begin.epoch?, phase)));
         let with_nodes = trees.iter().flat_map(|placed| placed.by_epoch.keys().copied());
         let without_phase = load_maps.epochs.keys().map(|&epoch| (epoch, 0));
         for place in without_phase.chain(of_phases).chain(with_nodes) {
@@ -318,7 +341,7 @@ impl Gathering {
             self.profile.epochs.push(Epoch { process, number, reason, start_ns, load_map });
             self.epochs_of_arena.push(epoch);
             if let Some(begin) = begin {
-                let name = String::from_utf8_lossy(begin.name).into_owned();
+                let name = String::from_utf8_lossy(&begin.name).into_owned();
                 self.profile.phases.push(Phase { epoch: *id, name });
             }
         }
@@ -655,35 +678,6 @@ impl Numbers {
     }
 }
 
-/// Where the code of a frame is looked up; `None` for what is no code.
-fn code_address(key: FrameKey) -> Option<u64> {
-    let kind = key.kind();
-    let is_code = matches!(kind, FrameKind::Call | FrameKind::Leaf | FrameKind::Interrupted);
-    is_code.then(|| key.address().wrapping_sub(kind.lookup_bias()))
-}
-
-/// Which mappings of its epoch the nodes of each phase are in, by their places in the load map.
-fn mappings_of_phases(
-    arena: &Arena,
-    load_maps: &LoadMaps<'_>,
-    trees: &[PlacedNodes],
-) -> BTreeMap<EpochAndPhase, BTreeSet<usize>> {
-    let mut used: BTreeMap<EpochAndPhase, BTreeSet<usize>> = BTreeMap::new();
-    for (thread, placed) in arena.threads.iter().zip(trees) {
-        for (&(epoch, phase), nodes) in placed.by_epoch.iter().filter(|((_, phase), _)| *phase > 0)
-        {
-            let Some(known) = load_maps.epochs.get(&epoch) else { continue };
-            let keys = nodes.iter().filter_map(|&node| thread.nodes[node as usize].key);
-            let places = keys.filter_map(code_address).filter_map(|lookup| {
-                let after = known.mappings.partition_point(|mapping| mapping.start <= lookup);
-                after.checked_sub(1).filter(|&place| lookup < known.mappings[place].end)
-            });
-            used.entry((epoch, phase)).or_default().extend(places);
-        }
-    }
-    used
-}
-
 fn sum(counts: &[u64]) -> u64 {
     counts.iter().fold(0, |sum, &count| sum.saturating_add(count))
 }
@@ -711,90 +705,5 @@ fn account(arena: &Arena, earlier_ns: u64) -> Account {
         table_bytes: header.table_bytes,
         private_bytes: header.private_bytes,
         threads: threads.collect(),
-    }
-}
-
-/// The numbers of an epoch and of a phase, in the arena; of the phase 0 if there is none.
-type EpochAndPhase = (u32, u32);
-
-/// The nodes of a thread that can be placed in a tree, by epoch and phase; ascending within each.
-struct PlacedNodes {
-    by_epoch: BTreeMap<EpochAndPhase, Vec<u32>>,
-}
-
-/// Follows every node to its root. Nodes are only ever appended below existing ones, so a node's
-/// parent has a smaller number; what says otherwise is damage and is left out, with all below it.
-fn placed_nodes(thread: &ArenaThread, load_maps: &mut LoadMaps<'_>) -> PlacedNodes {
-    let mut epoch_of: Vec<Option<EpochAndPhase>> = vec![None; thread.nodes.len()];
-    let mut by_epoch: BTreeMap<EpochAndPhase, Vec<u32>> = BTreeMap::new();
-    for (number, node) in thread.nodes.iter().enumerate().skip(1) {
-        let epoch = match node.key {
-            Some(key) if node.parent == 0 => key
-                .epoch_and_phase()
-                .filter(|&(_, phase)| phase == 0 || load_maps.phases.contains_key(&phase)),
-            Some(key) if key.kind() != FrameKind::Root && (node.parent as usize) < number => {
-                epoch_of[node.parent as usize]
-            }
-            _ => None,
-        };
-        epoch_of[number] = epoch;
-        if let Some(epoch) = epoch {
-            by_epoch.entry(epoch).or_default().push(number as u32);
-        }
-    }
-    for &(epoch, _) in by_epoch.keys() {
-        load_maps.ensure(epoch);
-    }
-    PlacedNodes { by_epoch }
-}
-
-/// Who is below whom, as one list cut by an index: child lists of a tree given by its parents.
-struct Children {
-    /// Places of all nodes but roots, grouped by parent; then the roots.
-    list: Vec<u32>,
-    /// First entry of each node's group, then that of the roots.
-    first: Vec<u32>,
-}
-
-impl Children {
-    /// Groups `members` (ascending node numbers) by parent, each group in the order of `key`.
-    fn of<K: Ord>(arena: &ArenaThread, members: &[u32], key: impl Fn(usize) -> K) -> Self {
-        let roots = members.len();
-        // Place of the parent among the members; roots have none and get a group of their own.
-        let parents: Vec<usize> = members
-            .iter()
-            .map(|&node| {
-                let parent = arena.nodes[node as usize].parent;
-                if parent == 0 { roots } else { members.binary_search(&parent).unwrap_or(roots) }
-            })
-            .collect();
-        let mut first = vec![0u32; members.len() + 2];
-        for &parent in &parents {
-            first[parent + 1] += 1;
-        }
-        for group in 0..=members.len() {
-            first[group + 1] += first[group];
-        }
-        let mut list = vec![0u32; members.len()];
-        let mut next = first.clone();
-        for (place, &parent) in parents.iter().enumerate() {
-            list[next[parent] as usize] = place as u32;
-            next[parent] += 1;
-        }
-        for group in 0..=members.len() {
-            let range = first[group] as usize..first[group + 1] as usize;
-            if range.len() > 1 {
-                list[range].sort_by_cached_key(|&place| key(place as usize));
-            }
-        }
-        Self { list, first }
-    }
-
-    fn below(&self, place: usize) -> &[u32] {
-        &self.list[self.first[place] as usize..self.first[place + 1] as usize]
-    }
-
-    fn roots(&self) -> &[u32] {
-        self.below(self.first.len() - 2)
     }
 }

@@ -5,11 +5,15 @@
 //! unloaded before it began. Addresses are reused only across epochs, so a map has no overlaps;
 //! where a damaged log says otherwise, the module that came later is believed.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 use csprof_format::ids::ModuleId;
 use csprof_format::profile::Mapping;
+
+use super::arena_read::Arena;
+use super::time_slices::TimeSlice;
 
 /// The epochs of a process, by number.
 #[derive(Debug, Default)]
@@ -21,11 +25,11 @@ pub(super) struct LoadMaps<'a> {
 }
 
 /// The first beginning of a phase.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PhaseBegin<'a> {
-    pub(super) name: &'a [u8],
-    /// The epoch of that moment.
-    pub(super) epoch: u32,
+    pub(super) name: Cow<'a, [u8]>,
+    /// The epoch of that moment; of a slice, which is the run's, none.
+    pub(super) epoch: Option<u32>,
     /// `CLOCK_MONOTONIC`.
     pub(super) start_ns: u64,
 }
@@ -68,6 +72,38 @@ impl LoadMaps<'_> {
             EpochMap::default()
         });
     }
+
+    /// Enters the phases that began when functions were entered: each is named after its function
+    /// and the number of the entry.
+    pub(super) fn begin_by_functions(&mut self, arena: &Arena) {
+        let name = |wanted: u32| {
+            arena.log.iter().find_map(|(_, record)| match record {
+                LogRecord::PhaseFunction { number, name } if *number == wanted => {
+                    Some(String::from_utf8_lossy(name))
+                }
+                _ => None,
+            })
+        };
+        for (number, entry) in (1..).zip(&arena.entries).filter(|(_, entry)| entry.time_ns > 0) {
+            let Some(name) = name(entry.function) else { continue };
+            let name = format!("{name} {}", entry.count).into_bytes().into();
+            let begun = self.epochs.iter().rfind(|(_, epoch)| epoch.start_ns <= entry.time_ns);
+            let epoch = begun.map(|(&epoch, _)| epoch);
+            let begin = PhaseBegin { name, epoch, start_ns: entry.time_ns };
+            self.phases.insert(number, begin);
+        }
+    }
+
+    /// Has the slices of the run be the phases of a process, which then names none itself.
+    pub(super) fn slice(&mut self, slices: &[TimeSlice]) {
+        if self.phases.is_empty() {
+            let begin = |slice: &TimeSlice| {
+                let name = slice.name.clone().into_bytes().into();
+                (slice.number, PhaseBegin { name, epoch: None, start_ns: slice.start_ns })
+            };
+            self.phases = slices.iter().map(begin).collect();
+        }
+    }
 }
 
 /// Follows the log of a process from its start.
@@ -92,15 +128,16 @@ pub(super) fn load_maps(log: &[(u64, LogRecord)]) -> LoadMaps<'_> {
                 open = Some((number, epoch));
             }
             LogRecord::Phase { number, name } => {
-                let epoch = open.as_ref().map_or(0, |(number, _)| *number);
-                let begin = PhaseBegin { name, epoch, start_ns: *time_ns };
+                let epoch = Some(open.as_ref().map_or(0, |(number, _)| *number));
+                let begin = PhaseBegin { name: name.into(), epoch, start_ns: *time_ns };
                 maps.phases.entry(*number).or_insert(begin);
             }
             LogRecord::Command(_)
             | LogRecord::Message(_)
             | LogRecord::PerfMap { .. }
             | LogRecord::Jitdump(_)
-            | LogRecord::Temporary { .. } => {}
+            | LogRecord::Temporary { .. }
+            | LogRecord::PhaseFunction { .. } => {}
         }
     }
     match open {

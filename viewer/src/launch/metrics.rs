@@ -257,7 +257,8 @@ mod tests {
     fn gathered(asked: &str, arenas: &[ArenaBytes]) -> Profile {
         let sources = SampleSources::parse(asked).unwrap();
         let naming = Naming::default();
-        let run = Run { info: RunInfo::default(), sources, start_ns: 400, pid: None, naming };
+        let info = RunInfo::default();
+        let run = Run { info, sources, start_ns: 400, pid: None, naming, slices: None };
         let arenas = arenas.iter().map(read_of);
         let profile = gather(&run, arenas.collect(), &mut NoFiles);
         validate(&profile).unwrap();

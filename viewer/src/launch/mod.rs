@@ -8,7 +8,7 @@
 //! collector_file   the library to preload, unpacked if need be
 //! spawn        the environment contract, the program
 //! control      what the run is told while it goes on
-//! plan         when it is sampled, as asked before its start
+//! plan         when it is sampled, as asked before its start   time_slices  phases by time
 //! signals      csprof outlives the program, whatever ends it     children   which child has ended
 //! arena_read   arena → values          load_map   log → what was where, by epoch
 //! gather       all arenas → profile    metrics    which samples are of which source
@@ -61,6 +61,7 @@ pub mod signals;
 pub mod spawn;
 #[cfg(test)]
 mod tests;
+pub mod time_slices;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -92,6 +93,7 @@ use self::plan::{Carried, Plan};
 use self::run_dir::RunDir;
 use self::signals::{SignalGuard, Toggle};
 use self::spawn::{Program, Settings};
+use self::time_slices::{Slicer, TimeSlices};
 
 /// What a run gave.
 #[derive(Debug)]
@@ -128,7 +130,7 @@ pub fn record(
     saving: &[OsString],
 ) -> Result<Recording> {
     let Some(program) = command.first() else { bail!("no program to run") };
-    let check::Startable { path, unprofiled } = check::check(program)?;
+    let check::Startable { path, unprofiled, .. } = check::check(program)?;
     check_events(&settings)?;
     let inherited = Inherited::take();
     run_dir::remove_empty_ones();
@@ -142,8 +144,12 @@ pub fn record(
         start_ns: machine::monotonic_ns(),
         pid: None,
         naming: settings.naming,
+        slices: None,
     };
     run_file::write(run_dir.path(), &run)?;
+    plan.tell_functions(&run_dir)?;
+    let slicer = plan.slice.map(|length| Slicer::begin(&run_dir, &control, length, run.start_ns));
+    let slicer = slicer.transpose()?;
     let toggle = match plan.toggle {
         Some(signal) => {
             let control = Control::open(&run_dir)?;
@@ -170,7 +176,7 @@ pub fn record(
         program.spawn().with_context(|| format!("{}: cannot be started", path.display()))?;
     run.pid = Some(child.id());
     let mut second_mappings = Copies::default();
-    let mut carried = Carried::out(plan, &control, &run_dir);
+    let mut carried = Carried::out(plan, &control, &run_dir, slicer);
     let status = thread::scope(|scope| {
         let (_running, ended) = mpsc::channel::<()>();
         let (run_dir, copies, carried) = (&run_dir, &mut second_mappings, &mut carried);
@@ -215,6 +221,7 @@ pub fn record(
     let missing = ranks::missing(&headers_of(&arenas), file_name::has_peers_here());
     run.info.warnings.extend(missing);
     arenas.iter_mut().for_each(|arena| second_mappings.enter(arena));
+    run.slices = TimeSlices::read(run_dir.path());
     let profile = gather_files(&run, arenas, &run_dir);
     let copies = run_dir.copies(&profile);
     Ok(Recording { profile, status, run_dir, run, signals, copies, keeper })
@@ -243,7 +250,7 @@ fn check_events(settings: &Settings) -> Result<()> {
 /// When the program cannot be started, or there is no place for its data.
 pub fn prepare(command: &[OsString], settings: Settings) -> Result<Infallible> {
     let Some(program) = command.first() else { bail!("no program to run") };
-    let check::Startable { path, unprofiled } = check::check(program)?;
+    let check::Startable { path, unprofiled, .. } = check::check(program)?;
     if let Some(unprofiled) = unprofiled {
         bail!("{unprofiled}");
     }
@@ -258,6 +265,7 @@ pub fn prepare(command: &[OsString], settings: Settings) -> Result<Infallible> {
         // Which it keeps.
         pid: Some(std::process::id()),
         naming: settings.naming,
+        slices: None,
     };
     run_file::write(run_dir.path(), &run)?;
     Control::create(&run_dir, Begins::Prepared)?;

@@ -1,14 +1,18 @@
 //! When a run is sampled: what `record` does to the [control page](super::control) by itself.
 
+use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result};
+use csprof_format::launch::{PHASE_FUNCTIONS, PhaseFunction};
 use nix::sys::signal::Signal;
 
 use super::control::{Begins, Control};
 use super::run_dir::RunDir;
+use super::time_slices::Slicer;
 
 /// When a run is sampled, as it was asked for before its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Sampling begins so long after the program.
     pub delay: Option<Duration>,
@@ -20,6 +24,10 @@ pub struct Plan {
     pub toggle: Option<Signal>,
     /// It ends for good when the arenas have so many bytes, all together.
     pub most_bytes: Option<u64>,
+    /// Length of the slices of time that it has, each a phase.
+    pub slice: Option<Duration>,
+    /// Functions of which each entry begins a phase.
+    pub phase_functions: Vec<PhaseFunction>,
 }
 
 impl Plan {
@@ -31,6 +39,17 @@ impl Plan {
             false => Begins::Sampled,
         }
     }
+
+    /// Leaves in the folder of a run that has no process yet what its processes look for.
+    pub(super) fn tell_functions(&self, run_dir: &RunDir) -> Result<()> {
+        if self.phase_functions.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<String> = self.phase_functions.iter().map(ToString::to_string).collect();
+        let path = run_dir.arenas().join(PHASE_FUNCTIONS);
+        symlink(lines.join("\n"), &path)
+            .with_context(|| format!("{}: cannot be written", path.display()))
+    }
 }
 
 /// A plan that is being carried out.
@@ -39,19 +58,26 @@ pub(super) struct Carried<'a> {
     plan: Plan,
     control: &'a Control,
     run_dir: &'a RunDir,
+    slicer: Option<Slicer<'a>>,
     start: Instant,
 }
 
 impl<'a> Carried<'a> {
-    /// The program has just begun.
-    pub(super) fn out(plan: Plan, control: &'a Control, run_dir: &'a RunDir) -> Self {
+    /// The program, with its slices, has just begun.
+    pub(super) fn out(
+        plan: Plan,
+        control: &'a Control,
+        run_dir: &'a RunDir,
+        slicer: Option<Slicer<'a>>,
+    ) -> Self {
         let delay = plan.delay.filter(|delay| !delay.is_zero());
-        Self { plan: Plan { delay, ..plan }, control, run_dir, start: Instant::now() }
+        Self { plan: Plan { delay, ..plan }, control, run_dir, slicer, start: Instant::now() }
     }
 
     /// Does what is due. A change that fails is told of by nobody: who has the run folder is about
     /// to find that it cannot be written to.
     pub(super) fn step(&mut self) {
+        self.slicer.iter_mut().for_each(Slicer::step);
         let passed = self.start.elapsed();
         if self.plan.delay.is_some_and(|delay| passed >= delay) {
             let _ = self.control.resume();
@@ -70,6 +96,8 @@ impl<'a> Carried<'a> {
     /// How long until something may be due, `most` at most.
     pub(super) fn next(&self, most: Duration) -> Duration {
         let due = self.plan.delay.or(self.plan.duration);
-        due.map_or(most, |due| due.saturating_sub(self.start.elapsed())).min(most)
+        let due = due.map(|due| due.saturating_sub(self.start.elapsed()));
+        let slice = self.slicer.as_ref().map(Slicer::next);
+        due.into_iter().chain(slice).fold(most, Duration::min)
     }
 }

@@ -13,6 +13,7 @@ use super::arena_read::Arena;
 use super::gather::Run;
 use super::metrics;
 use super::spawn::Naming;
+use super::time_slices::TimeSlices;
 use super::{file_name, foreign_file};
 
 const FILE: &str = "run.json";
@@ -89,7 +90,8 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
         && let Some(sources) = SampleSources::parse(&file.sources)
     {
         let RunFile { info, start_ns, pid, naming, .. } = file;
-        return Run { info, sources, start_ns, pid, naming };
+        let slices = TimeSlices::read(folder);
+        return Run { info, sources, start_ns, pid, naming, slices };
     }
     let mut run = Run {
         info: RunInfo::default(),
@@ -97,6 +99,7 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
         start_ns: 0,
         pid: None,
         naming: Naming::default(),
+        slices: None,
     };
     if let Some(first) = arenas.iter().min_by_key(|arena| arena.header.start_ns) {
         run.info.start_unix_ns = first.header.start_unix_ns;

@@ -35,6 +35,7 @@ fn gathered(arenas: Vec<Arena>) -> Profile {
         start_ns: 400,
         pid: Some(7),
         naming: Naming::default(),
+        slices: None,
     };
     let profile = gather(&run, arenas, &mut NoFiles);
     validate(&profile).unwrap();
@@ -312,6 +313,7 @@ fn processes_are_in_the_order_of_their_start() {
         start_ns: 400,
         pid: Some(7),
         naming: Naming::default(),
+        slices: None,
     };
     run.info.exit = csprof_format::profile::Exit::Status(3);
     let profile = gather(&run, vec![arena(&program), arena(&child), arena(&parent)], &mut NoFiles);

@@ -69,6 +69,8 @@ pub use self::lang::saved::saved_in;
 pub use self::lang::sets::{Problem, SavedRefinement, Sets};
 pub use self::lang::stage::{Refinement, Stage};
 pub use self::lang::syntax::{Axis, Chain, Field, FramePattern, Grain, Link, NamedSet, Predicate};
+pub(crate) use self::pattern::glob::Glob;
+pub(crate) use self::pattern::names::{NameGlob, NameTable};
 pub(crate) use self::pattern::nearest::{meant, nearest};
 pub(crate) use self::select::contexts::phases;
 pub(crate) use self::select::matching::NodeSet;

@@ -7,6 +7,9 @@
 use core::cell::{Cell, OnceCell};
 use core::ops::Range;
 use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use object::elf::{self, FileHeader64};
 use object::read::ReadRef as _;
@@ -131,6 +134,18 @@ impl<'data> Elf<'data> {
     /// Whether the file is loaded at the very addresses that it names.
     pub(super) fn is_fixed(&self) -> bool {
         self.file.elf_header().e_type.get(LittleEndian) == elf::ET_EXEC
+    }
+
+    /// The program interpreter that the file asks for.
+    pub(super) fn interpreter(&self) -> Option<PathBuf> {
+        let segments = self.file.elf_program_headers().iter();
+        let mut interpreters =
+            segments.filter(|segment| segment.p_type(LittleEndian) == elf::PT_INTERP);
+        let segment = interpreters.next()?;
+        let (at, size) = (segment.p_offset(LittleEndian), segment.p_filesz(LittleEndian));
+        let bytes = self.file.data().read_bytes_at(at, size.min(4096)).ok()?;
+        let path = bytes.split(|&byte| byte == 0).next()?;
+        Some(PathBuf::from(OsStr::from_bytes(path)))
     }
 
     /// Whether the file has a full symbol table, not only the one for dynamic linking.

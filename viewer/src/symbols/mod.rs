@@ -30,6 +30,7 @@
 //! | [`cache`], `remembered` | what is remembered of modules from run to run |
 //! | `sites` | all rows of a profile |
 //! | [`code`] | the instructions of a function |
+//! | [`functions`] | the functions of a file, by name, before it runs |
 //!
 //! # Functions without a name
 //!
@@ -53,6 +54,7 @@ mod dwarf;
 mod elf;
 mod extent;
 pub mod files;
+pub mod functions;
 mod imports;
 mod itanium;
 mod languages;

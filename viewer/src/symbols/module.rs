@@ -304,7 +304,7 @@ fn explain(wanted: &Wanted<'_>, source: &NameSource) -> Option<String> {
 }
 
 /// The parsed files of a module.
-struct Opened<'data> {
+pub(super) struct Opened<'data> {
     own: Option<Elf<'data>>,
     debug: Option<Elf<'data>>,
     alternate: Option<Elf<'data>>,
@@ -312,7 +312,7 @@ struct Opened<'data> {
 }
 
 impl<'data> Opened<'data> {
-    fn new(located: &'data Located) -> Result<Self, String> {
+    pub(super) fn new(located: &'data Located) -> Result<Self, String> {
         let parse = |found: &'data Option<locate::FoundFile>| {
             found.as_ref().and_then(|found| Elf::parse(&found.bytes).ok())
         };
@@ -338,7 +338,8 @@ impl<'data> Opened<'data> {
         Ok(Some((Sections::read(elf)?, alternate)))
     }
 
-    fn all(&self) -> impl Iterator<Item = &Elf<'data>> {
+    /// Those that may have symbols.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Elf<'data>> {
         [&self.own, &self.debug, &self.mini].into_iter().flatten()
     }
 

@@ -17,7 +17,7 @@ pub struct PhaseCost {
     pub samples: Vec<u64>,
 }
 
-/// The phases in the order of their epochs, and last what is in none, if there is any; nothing
+/// The phases in the order in which they first began, and last what is in none, if there is any; nothing
 /// where no process named one. O(nodes).
 #[must_use]
 pub fn costs_of_phases(profile: &Profile) -> Vec<PhaseCost> {

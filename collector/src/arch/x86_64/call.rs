@@ -84,7 +84,7 @@ pub(crate) const fn waits_in(function: &str) -> u32 {
 
 /// Whether the last thing that the thread did was a system call: its instruction has left the
 /// address after it in rcx.
-fn has_returned(context: &ucontext_t) -> bool {
+pub(crate) fn has_returned(context: &ucontext_t) -> bool {
     let registers = &context.uc_mcontext.gregs;
     registers[libc::REG_RIP as usize] == registers[libc::REG_RCX as usize]
 }

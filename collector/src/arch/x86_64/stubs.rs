@@ -65,6 +65,15 @@ impl Call {
         }
     }
 
+    /// The argument at this place behind the sixth, from 0.
+    ///
+    /// # Safety
+    /// The caller has passed it.
+    pub(crate) unsafe fn stack_argument(&self, place: usize) -> usize {
+        // SAFETY: above the return address, where the psABI has it.
+        unsafe { (&raw const self.caller).add(1 + place).read() as usize }
+    }
+
     /// The registers of the stub's caller as it goes on behind the call, as far as they are known:
     /// of a frame of the kind [`Call`](csprof_format::address::FrameKind::Call).
     pub(crate) fn caller_registers(&self) -> Registers {

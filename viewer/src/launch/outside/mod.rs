@@ -165,6 +165,7 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
         start_ns: monotonic_ns(),
         pid: Some(first.pid),
         naming: Naming::default(),
+        slices: None,
     };
     run.info.command = process::command(first.pid);
     run.info.directory = first.directory();

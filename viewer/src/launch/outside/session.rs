@@ -463,7 +463,8 @@ impl Tracked {
             ArenaThread { record, bytes: 0, nodes, times }
         });
         let threads = threads.collect();
-        Arena { header, log: self.log, threads, blocks: Vec::new(), damage: Vec::new() }
+        let (blocks, entries, damage) = (Vec::new(), Vec::new(), Vec::new());
+        Arena { header, log: self.log, threads, blocks, entries, damage }
     }
 }
 

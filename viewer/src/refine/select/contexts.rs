@@ -175,9 +175,13 @@ impl<'r> Contexts<'r> {
     }
 }
 
-/// The names of all phases, each once, in the order of their epochs.
+/// The names of all phases, each once, in the order in which they first began.
 pub(crate) fn phases(info: &saved::Profile) -> Vec<&str> {
     let mut seen = HashSet::new();
-    let names = info.phases.iter().map(|phase| &*phase.name);
+    let epoch = |phase: &saved::Phase| info.epochs.get(phase.epoch.index());
+    let start_ns = |phase| epoch(phase).map(|epoch| epoch.start_ns);
+    let mut phases: Vec<_> = info.phases.iter().map(|phase| (start_ns(phase), phase)).collect();
+    phases.sort_by_key(|(start_ns, _)| *start_ns);
+    let names = phases.into_iter().map(|(_, phase)| &*phase.name);
     names.filter(|name| seen.insert(*name)).collect()
 }

@@ -1,0 +1,92 @@
+//! Events of which only the signal matters: CPU time, and entries of functions. They come by SIGTRAP
+//! where that is on [loan], else by [`SIGNAL`].
+
+use alloc::format;
+use alloc::sync::Arc;
+
+use super::loan;
+use super::object::Object;
+use super::pace::Pace;
+use super::signal_info::{SIGNAL, SignalInfo};
+use crate::messages::{self, Warning};
+use crate::sys::{Awaited, Delivery, PerfError, PerfSignal};
+
+/// An event and what comes back in its SIGTRAP.
+#[derive(Clone, Debug)]
+pub struct EventHandle {
+    event: Arc<PerfSignal>,
+    cookie: u64,
+}
+
+impl EventHandle {
+    /// An event of thread `tid`, not open yet.
+    pub(super) fn new(awaited: Awaited, tid: u32, cookie: usize) -> Self {
+        Self { event: Arc::new(PerfSignal::new(awaited, SIGNAL, tid)), cookie: cookie as u64 }
+    }
+
+    /// Opens and starts the event, by SIGTRAP if that is on loan.
+    pub(super) fn open(&self) -> Result<(), PerfError> {
+        let by_trap = match loan::on_loan() {
+            true => self.event.open(Delivery::Synchronous(self.cookie)).is_ok(),
+            false => false,
+        };
+        if by_trap { Ok(()) } else { self.event.open(Delivery::Asynchronous) }
+    }
+
+    /// Whether the signal is this event's. Signal side.
+    pub(super) fn has_sent(&self, signal: &SignalInfo) -> bool {
+        if signal.signo == loan::TRAP {
+            signal.code == loan::TRAP_PERF && signal.value == self.cookie
+        } else {
+            // F_SETSIG fills si_code with the band's POLL_ code and si_fd with the file (fcntl(2)).
+            signal.code > 0 && signal.value as i32 == self.event.number()
+        }
+    }
+
+    /// Whether the program has closed the event's file.
+    pub(super) fn is_lost(&self) -> bool {
+        self.event.is_lost()
+    }
+
+    /// Closes the event. Signal side, too.
+    pub(super) fn end(&self) {
+        self.event.close();
+    }
+
+    /// Whether the event is of code that a thread comes to.
+    pub(super) fn is_of_code(&self) -> bool {
+        matches!(self.event.awaited(), Awaited::Code(_))
+    }
+}
+
+impl Object for EventHandle {
+    fn start(&self, _: Pace) {
+        self.event.close();
+        if let Err(refused) = self.open() {
+            let what = if self.is_of_code() { "begins no phases" } else { "is not sampled" };
+            messages::warn_once(
+                Warning::EventNotRestarted,
+                &format!("a thread {what} any more: error {}", refused.0.0),
+            );
+        }
+    }
+
+    fn stop(&self) {
+        self.event.close();
+    }
+
+    fn close(&self) {
+        self.event.close();
+    }
+
+    fn forget(&self) {
+        match self.event.file_number() {
+            Some(_) => self.event.close(),
+            None => self.event.forget(),
+        }
+    }
+
+    fn file_number(&self) -> Option<i32> {
+        self.event.file_number()
+    }
+}
