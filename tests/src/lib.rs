@@ -13,6 +13,7 @@
 //! script      a real program of `tests/programs`, which says what it says alone
 //! paths       call paths as a report shows them, with their numbers
 //! installed   is a tool here? if not, the test says so and is skipped
+//! small_disk  a disk that is full soon
 //! sources     the workspace's own sources, read
 //! modules     which of their modules names which
 //! terminal    a csprof on a terminal: keys in, screens out
@@ -37,6 +38,7 @@ pub mod notes;
 pub mod paths;
 pub mod recording;
 pub mod script;
+pub mod small_disk;
 pub mod sources;
 pub mod terminal;
 pub mod workshop;

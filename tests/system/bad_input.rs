@@ -8,6 +8,7 @@ use std::path::Path;
 use csprof_tests::deadline;
 use csprof_tests::installed::are_installed;
 use csprof_tests::notes::skip;
+use csprof_tests::small_disk::SmallDisk;
 use csprof_tests::workshop::Workshop;
 
 /// Runs csprof, which must end with `status` and say `expected` and nothing else.
@@ -222,7 +223,7 @@ fn a_full_disk() {
     }
     let workshop = Workshop::new("a_full_disk");
     workshop.compile("cc -O2 -pthread -o program @endings.c");
-    let Some(disk) = SmallDisk::mount(&workshop) else {
+    let Some(disk) = SmallDisk::mount(&workshop, "8k") else {
         return skip("a_full_disk", "no right to mount a small disk");
     };
     // As much as fits, which is not all.
@@ -251,23 +252,4 @@ fn a_full_disk() {
     // One sample may come before `main`, or behind it.
     assert!(base >= 20 && base - shown <= 1, "{said}");
     fs::remove_dir_all(kept).unwrap();
-}
-
-/// A disk of a few kilobytes in memory, at `disk` in a workshop.
-struct SmallDisk<'w> {
-    workshop: &'w Workshop,
-}
-
-impl<'w> SmallDisk<'w> {
-    fn mount(workshop: &'w Workshop) -> Option<Self> {
-        fs::create_dir(workshop.path("disk")).unwrap();
-        let words = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", "disk"];
-        workshop.run(&words).status.success().then_some(Self { workshop })
-    }
-}
-
-impl Drop for SmallDisk<'_> {
-    fn drop(&mut self) {
-        let _ = deadline::run(self.workshop.command("umount").arg("disk"));
-    }
 }

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -99,6 +100,35 @@ fn csprof_around_the_launcher_has_one_file_with_all_ranks() {
         let complained = recording.outcome.complained();
         assert_eq!(ranks_of(&recording.profile), [0, 1, 2, 3], "{how}: {complained}");
         assert!(!complained.contains("missing"), "{how}: {complained}");
+    }
+}
+
+/// A second node, which is this machine behind an `ssh` that hands no environment on.
+#[test]
+fn ranks_on_other_nodes_are_named_with_what_to_do() {
+    let Some(workshop) = ranks("jobs_nodes") else { return };
+    let agent = "#!/bin/sh\nshift\nexec env -i PATH=\"$PATH\" HOME=\"$HOME\" sh -c \"$*\"\n";
+    fs::write(workshop.path("agent"), agent).unwrap();
+    fs::set_permissions(workshop.path("agent"), fs::Permissions::from_mode(0o755)).unwrap();
+    let agent = workshop.path("agent").display().to_string();
+    let nodes = ["--mca", "plm_rsh_agent", &agent, "--host", "localhost:2,elsewhere:2"];
+    let mpirun = [&MPIRUN[..], &nodes].concat();
+    for how in ["plain", "crash"] {
+        let recording = workshop.record(&[], &[&mpirun[..], &["./program", how]].concat());
+        let complained = recording.outcome.complained();
+        assert_eq!(ranks_of(&recording.profile), [0, 1], "{how}: {complained}");
+        let told = "ranks 2 and 3 of 4 are missing; they ran on other nodes, and csprof sees the \
+                    processes of its own; put it behind the launcher: mpirun … csprof record -o prof/";
+        assert!(complained.contains(told), "{how}: {complained}");
+        // As it says, with the output on a disk that all nodes have.
+        let (folder, csprof) = (format!("{how}/"), csprof().to_str().unwrap());
+        let record = [csprof, "record", "-o", &folder, "./program", how];
+        let outcome = workshop.run(&[&mpirun[..], &record].concat());
+        assert_eq!(outcome.status.success(), how == "plain", "{how}: {}", outcome.complained());
+        let files = profiles(&workshop, how, 4);
+        let found: Vec<u32> =
+            files.iter().flat_map(|file| ranks_of(&read::open(file).unwrap())).collect();
+        assert_eq!(found, [0, 1, 2, 3], "{how}");
     }
 }
 
@@ -345,4 +375,45 @@ fn what_nobody_could_save_is_found_and_saved_later() {
         assert_eq!(ranks_of(&recording.profile), [rank]);
         assert!(recording.rows().inclusive_of("work") > 0, "{}", recording.rows());
     }
+}
+
+/// Who ends jobs sends SIGTERM, and SIGKILL some seconds later. So what a program has sampled that
+/// goes on meanwhile is saved at once; if it ends by itself, all of it takes that place.
+#[test]
+fn what_ignores_sigterm_is_saved_before_it_ends() {
+    let workshop = Workshop::new("jobs_ignoring");
+    workshop.compile("cc -O2 -pthread -o program @endings.c");
+    assert!(workshop.run(&["mkfifo", "go"]).status.success());
+    let script =
+        "trap '' TERM; ./program return; touch ran; read line < go; ./program return; exit 4";
+    let mut command = workshop.csprof_command();
+    command.args(["record", "-o", "run.csprof", "sh", "-c", script]);
+    let child = deadline::start(&mut command);
+    let wait_for = |name: &str| {
+        let begin = Instant::now();
+        while !workshop.path(name).exists() {
+            assert!(begin.elapsed() < PATIENCE, "no {name}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    };
+    wait_for("ran");
+    assert!(!workshop.path("run.csprof").exists());
+    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    wait_for("run.csprof");
+    let open = || read::open(&workshop.path("run.csprof")).unwrap();
+    let goes_on = |profile: &Profile| {
+        profile.run.warnings.iter().any(|warning| warning.contains(csprof_format::profile::GOES_ON))
+    };
+    let part = open();
+    assert!(goes_on(&part) && part.nodes.total_samples() > 0, "{:?}", part.run.warnings);
+    fs::write(workshop.path("go"), "\n").unwrap();
+    let outcome = deadline::finish(child, &command);
+    let complained = outcome.complained();
+    assert_eq!(outcome.status.code(), Some(4), "{complained}");
+    assert!(complained.contains("the program goes on: what it has sampled so far is in "));
+    let whole = open();
+    assert!(!goes_on(&whole), "{:?}", whole.run.warnings);
+    assert!(whole.nodes.total_samples() > part.nodes.total_samples());
+    assert_eq!(profiles(&workshop, ".", 1).len(), 1);
 }

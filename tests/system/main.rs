@@ -74,6 +74,8 @@ mod programs;
 mod refinements;
 /// Several runs compared with several, and runs on more threads.
 mod runs;
+/// Merges that several processes do together.
+mod shares;
 /// Jobs of many ranks as one profile.
 mod sums;
 /// Names that come after the run.

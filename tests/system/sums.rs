@@ -217,3 +217,35 @@ fn one_bad_file_fails_a_sum_and_changes_nothing() {
     let none = refused(&workshop, &["merge", "-o", "more.csprof", "none"]);
     assert!(none.contains("none: no file in this folder ends in .csprof"), "{none}");
 }
+
+/// What is left of a sum does not say of which ranks it is: added to one of them, that would count
+/// twice.
+#[test]
+fn what_is_left_of_a_damaged_sum_is_added_to_nothing() {
+    let workshop = Workshop::new("what_is_left_of_a_damaged_sum");
+    recorded(&workshop, &job());
+    let _ = said(&workshop, &["merge", "-o", "job.csprof", "ranks"]);
+    let whole = fs::read(workshop.path("job.csprof")).unwrap();
+    fs::write(workshop.path("cut.csprof"), &whole[..whole.len() - 40]).unwrap();
+    // It can be looked at.
+    let report = said(&workshop, &["report", "--salvage", "cut.csprof"]);
+    assert!(report.contains("kernel_5"), "{report}");
+    let expected = "cut.csprof: which ranks this sum is of is lost, so that some might count twice";
+    for arguments in [
+        &["merge", "--salvage", "-o", "all.csprof", "cut.csprof", "ranks/5.csprof"][..],
+        &["merge", "--salvage", "-o", "all.csprof", "ranks/5.csprof", "cut.csprof"],
+        // It would be written as a profile like any other.
+        &["merge", "--salvage", "-o", "all.csprof", "cut.csprof"],
+        &["report", "--salvage", "cut.csprof", "ranks/5.csprof"],
+    ] {
+        let told = refused(&workshop, arguments);
+        assert!(told.contains(expected), "{told}");
+    }
+    assert!(!workshop.path("all.csprof").exists());
+    let skip = ["merge", "--salvage", "--skip-damaged", "-o", "all.csprof", "cut.csprof", "ranks"];
+    let merged = workshop.csprof(&skip);
+    let complained = merged.complained();
+    assert!(complained.contains("left out: ") && complained.contains(expected), "{complained}");
+    let bytes = |name: &str| workshop.csprof(&["report", name, "--format", "csv"]).said();
+    assert_eq!(bytes("all.csprof"), bytes("job.csprof"));
+}

@@ -117,6 +117,7 @@ impl Demo {
                 None,
                 Plan::default(),
                 &output.arguments(),
+                &|_| (),
             )
         });
         Ok((recording.map_err(exit_code::before_program)?, output))

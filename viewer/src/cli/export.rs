@@ -11,18 +11,24 @@ use csprof_format::whole_file::{self, Existing};
 
 use super::exit_code::{self, WrongUsage};
 use super::open::{ProfileFiles, Selection};
+use super::report::percent;
 use crate::export::FORMATS;
 use crate::export::format::{Format, Options};
 use crate::print;
 use crate::profile::Profile;
 use crate::set_files::SetFiles;
+use crate::views::number::{Form, bytes};
 
 const EXAMPLES: &str = "\
 Examples:
   csprof export run.csprof -o run.html
   csprof export run.csprof -o mpi.svg --refine 'through MPI_*'
   csprof export run.csprof --format folded | flamegraph.pl > run.svg
-  csprof export run.csprof --format folded --refine 'through parse' -o parse.folded";
+  csprof export run.csprof --format folded --refine 'through parse' -o parse.folded
+  csprof export run.csprof --threshold 0.01% -o run.folded";
+
+/// A size that is told before the export is written.
+const LARGE_BYTES: u64 = 2_000_000_000;
 
 /// Write a profile as a page or a picture for a browser, or as folded stacks for other tools
 #[derive(Debug, Args)]
@@ -38,6 +44,11 @@ pub struct Export {
     /// With --format folded: count inlined functions with the function they are inlined into
     #[arg(long)]
     no_inline: bool,
+    /// With --format folded: end stacks above what has less than this share of what is shown, in
+    /// percent, and count its samples there
+    #[arg(long, value_name = "P%", value_parser = percent, default_value = "0",
+        hide_default_value = true, allow_negative_numbers = true)]
+    threshold: f64,
     /// File to write instead of standard output; it is replaced if it exists
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -58,9 +69,12 @@ impl Export {
     /// [`WrongUsage`] if they do not.
     pub(super) fn check(&self) -> Result<(), WrongUsage> {
         let format = self.format_or_ending()?;
-        match self.no_inline && format.is_none_or(|format| format.is_picture) {
-            true => Err(WrongUsage("--no-inline is for --format folded".into())),
-            false => Ok(()),
+        let options = [(self.no_inline, "--no-inline"), (self.threshold > 0.0, "--threshold")];
+        match options.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) if format.is_none_or(|format| format.is_picture) => {
+                Err(WrongUsage(format!("{option} is for --format folded")))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -126,7 +140,33 @@ impl Export {
         let format = self.known_format()?;
         let (refined, refinement) = self.selection.apply(profile, files, format.is_picture)?;
         let measure = self.selection.measure(profile)?.unwrap_or_default();
-        let options = Options { measure, no_inline: self.no_inline, refinement };
+        let threshold_percent = self.threshold;
+        let options = Options { measure, no_inline: self.no_inline, threshold_percent, refinement };
+        if let Some(told) = format.size(&refined, &options).and_then(told_of_size) {
+            print::message(told)?;
+        }
         Ok(move |out: &mut dyn Write| format.write(&refined, &options, out))
+    }
+}
+
+/// What is said before an export of so many bytes, if they are many.
+fn told_of_size(size: u64) -> Option<String> {
+    (size > LARGE_BYTES).then(|| {
+        format!(
+            "{} of stacks follow; --threshold 0.01% ends them where hardly anything is below",
+            bytes(size, Form::Unicode)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_export_is_told_with_a_remedy() {
+        assert_eq!(told_of_size(LARGE_BYTES), None);
+        let told = told_of_size(77_000_000_000).unwrap();
+        assert!(told.starts_with("77.0 GB of stacks follow; --threshold"), "{told}");
     }
 }

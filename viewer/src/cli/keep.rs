@@ -66,7 +66,7 @@ impl KeepRun {
                 if self.sources {
                     profile.run.warnings.push(LEFT_FOR_LATER.to_owned());
                 }
-                output.save(&profile)?;
+                output.save_whole(&profile)?;
             }
             true
         };

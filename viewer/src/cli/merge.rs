@@ -1,28 +1,47 @@
-//! `csprof merge`
+//! `csprof merge`: by one process, or by several, of which each has a [`Share`] of the files and
+//! share 0 writes the output.
 
-use std::collections::BTreeSet;
+mod meeting;
+mod member;
+mod parts;
+mod read_ahead;
+mod share;
+mod together;
+
+#[cfg(test)]
+mod tests;
+
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
-use csprof_format::profile::{self as saved, SymbolSource};
+use csprof_format::profile as saved;
+use csprof_format::whole_file::is_same;
 
+use self::meeting::Meeting;
+use self::parts::{Parts, names_were_sought};
+use self::read_ahead::in_order;
+use self::share::Share;
+use self::together::{ShareSum, Task};
+use super::amount_of_time::amount_of_time;
 use super::closing::resolve;
-use super::exit_code;
+use super::exit_code::{self, WrongUsage};
 use super::live;
-use super::open::read_profile;
+use super::open::read_part;
 use super::progress::Progress;
 use super::saved_stages::SavedStages;
-use crate::launch::file_name::SUFFIX;
+use crate::launch::file_name::{SUFFIX, place_here};
 use crate::launch::output::Output;
 use crate::launch::ranks;
 use crate::print;
-use crate::profile::merge::{Agreement, CommonStages, Merger};
-use crate::profile::reduce::{Keep, Reduction, ranks_of, repeated_rank};
-use crate::symbols::{self, files::DiskFiles};
+use crate::profile::merge::CommonStages;
+use crate::profile::reduce::{Keep, Reduction, ranks_of};
+use crate::symbols::files::DiskFiles;
 use crate::views::number::{Form, counted};
 
 const EXAMPLES: &str = "\
@@ -34,13 +53,15 @@ apart, as all are with --concat. Samples, losses, returns and CPU times are thos
 All runs must be of the same sources and periods; csprof diff compares runs that are not. Names that \
 ranks have left for later are found once for all, if the files that ran are on this machine.
 
+Behind a launcher (srun, mpirun), each process reads its share of the files, and the sums are added in \
+a tree, by files in OUT.parts beside OUT, which all must see. The file is the one that a single \
+process writes.
+
 Examples:
   csprof merge -o both.csprof rank0.csprof rank1.csprof
   csprof merge -o job.csprof --expect-ranks 256 profiles/
+  srun csprof merge -o job.csprof --expect-ranks 4096 profiles/
   csprof merge -f -o all.csprof run.*.csprof && csprof view all.csprof";
-
-/// Ranks that are kept apart unless something else is asked for.
-const FEW_RANKS: usize = 8;
 
 /// Ranks and files that are named in a message.
 const MOST_NAMED: usize = 10;
@@ -78,6 +99,14 @@ pub struct Merge {
     /// Read what is left of damaged profiles; what is missing is counted as lost
     #[arg(long)]
     salvage: bool,
+    /// Do share I of N, from 0, of a merge of which other processes do the others [default: the rank
+    /// that a launcher gave this process]
+    #[arg(long, help_heading = "Several processes", value_name = "I/N")]
+    share: Option<Share>,
+    /// Give up when another share has not begun, or is not heard of any more, for so long
+    #[arg(long, help_heading = "Several processes", value_name = "TIME", value_parser = amount_of_time,
+        default_value = "2m")]
+    timeout: Duration,
 }
 
 fn keep() -> impl TypedValueParser<Value = Keep> {
@@ -88,24 +117,6 @@ fn keep() -> impl TypedValueParser<Value = Keep> {
     })
 }
 
-/// The parts so far.
-enum Parts {
-    /// What is to become of them is not known yet: profiles with ranks, few of them.
-    Held(Vec<(String, saved::Profile)>),
-    Apart(Box<Merger>),
-    Sum(Box<Reduction>),
-}
-
-/// Whether somebody has looked for the names of a profile's functions.
-fn names_were_sought(part: &saved::Profile) -> bool {
-    let mut modules = part.frames.iter().filter_map(|frame| frame.module);
-    modules.all(|module| {
-        let module = &part.modules[module.index()];
-        module.symbols != SymbolSource::NotAsked
-            || !symbols::is_file(&part.strings[module.path.index()])
-    })
-}
-
 /// What several profiles become.
 struct Merged {
     profile: saved::Profile,
@@ -113,6 +124,32 @@ struct Merged {
     kept: usize,
     /// Whether nobody has looked for names of some part.
     lacks_names: bool,
+}
+
+impl Merged {
+    /// The profile says which files are left out of it.
+    fn new(
+        mut profile: saved::Profile,
+        kept: usize,
+        lacks_names: bool,
+        left_out: &[String],
+    ) -> Self {
+        let left_out = left_out.iter().map(|error| format!("left out of the merge: {error}"));
+        profile.run.warnings.extend(left_out);
+        Self { profile, kept, lacks_names }
+    }
+}
+
+/// Says which of so many files are left out, and which stages.
+fn tell_left_out(stages: &CommonStages, left_out: &[String], files: usize) -> Result<()> {
+    for error in left_out {
+        print::message(format_args!("left out: {error}"))?;
+    }
+    if left_out.len() == files {
+        bail!("none of {files} files can be read");
+    }
+    SavedStages::default().tell_left_out(stages)?;
+    Ok(())
 }
 
 fn told<'w>(warnings: impl IntoIterator<Item = &'w String>) -> Result<()> {
@@ -130,20 +167,71 @@ impl Merge {
     /// When a profile cannot be read, the profiles do not go together, a rank is missing, or the
     /// result cannot be saved. Then nothing is written.
     pub fn run(&self) -> Result<ExitCode> {
-        let files = self.files()?;
-        let same = |file: &PathBuf| match (fs::canonicalize(file), fs::canonicalize(&self.output)) {
-            (Ok(file), Ok(output)) => file == output,
-            _ => false,
-        };
-        if let Some(file) = files.iter().find(|file| same(file)) {
-            bail!(
-                "{}: is one of the profiles to merge and would be replaced; name another file with -o",
-                file.display()
-            );
-        }
+        let share = Share::here(self.share, place_here())?;
+        self.run_share(share)?;
+        Ok(exit_code::DONE)
+    }
+
+    fn run_share(&self, share: Share) -> Result<()> {
+        let files = self.files(share);
+        // Others are told why there are none, once they are there.
+        let files = if share.is_whole() { Ok(files?) } else { files };
         // Before the work, so that nobody waits in vain.
         let output = Output::new(Some(&self.output), self.output.as_os_str(), self.force)?;
-        let Merged { mut profile, kept, lacks_names } = self.merged(&files)?;
+        if !output.makes_a_file() {
+            if !share.is_whole() {
+                bail!("{}: is no file, and shares are merged beside one", self.output.display());
+            }
+            return self.save(self.merged(&files?, share)?, &output);
+        }
+        let task = files.as_ref().map_or_else(|_| String::new(), |files| self.described(files));
+        let meeting = Meeting::join(&self.output, share, task, self.timeout)?;
+        match self.work(share, &meeting, files, &output) {
+            Ok(()) if share.number == 0 => meeting.done(),
+            Ok(()) => meeting.wait_for_end()?,
+            Err(error) => return Err(meeting.fail(error)),
+        }
+        Ok(())
+    }
+
+    /// Does a share, which for share 0 ends with the output.
+    fn work(
+        &self,
+        share: Share,
+        meeting: &Meeting,
+        files: Result<Vec<PathBuf>>,
+        output: &Output,
+    ) -> Result<()> {
+        let files = files?;
+        if share.is_whole() {
+            return self.save(self.merged(&files, share)?, output);
+        }
+        let Self { keep_ranks: keep, salvage, skip_damaged, .. } = *self;
+        let sum = match self.concat {
+            true => ShareSum::not_in_shares("--concat keeps runs apart"),
+            false => Task { files: &files, keep, salvage, skip_damaged }.sum(share, meeting)?,
+        };
+        let Some(sum) = sum.gather(share, meeting)? else { return Ok(()) };
+        let merged = match sum.finish(keep) {
+            Ok((profile, kept, notes)) => {
+                let mut stages = CommonStages::default();
+                notes.stages.iter().for_each(|(_, name, of)| stages.add(name, of));
+                let left_out: Vec<String> =
+                    notes.left_out.into_iter().map(|(_, error)| error).collect();
+                tell_left_out(&stages, &left_out, files.len())?;
+                Merged::new(profile, kept, notes.lacks_names, &left_out)
+            }
+            Err(cause) => {
+                print::message(format_args!("{cause}: share 0 merges all files alone"))?;
+                self.merged(&files, share)?
+            }
+        };
+        self.save(merged, output)
+    }
+
+    /// Finds names, if they are to be found, and saves the profile.
+    fn save(&self, merged: Merged, output: &Output) -> Result<()> {
+        let Merged { mut profile, kept, lacks_names } = merged;
         let files = DiskFiles::from_environment(&[]);
         if lacks_names && !self.no_symbols {
             let warnings = resolve(&mut profile, &files, &|| false);
@@ -178,13 +266,31 @@ impl Merge {
             let runs = counted(merged.runs.len().max(1) as u64, "run", form);
             print::message(format_args!("{name}: {samples} of {runs}; csprof view {name}"))?;
         }
-        Ok(exit_code::DONE)
+        Ok(())
+    }
+
+    /// What is merged and how, which is the same in all shares.
+    fn described(&self, files: &[PathBuf]) -> String {
+        let mut hasher = DefaultHasher::new();
+        let how = (self.concat, self.salvage, self.skip_damaged, self.no_symbols);
+        (env!("CARGO_PKG_VERSION"), how, format!("{:?}", self.keep_ranks)).hash(&mut hasher);
+        files.hash(&mut hasher);
+        format!("{} files ({:016x})", files.len(), hasher.finish())
     }
 
     /// The files, with those in folders, in the order of their names.
-    fn files(&self) -> Result<Vec<PathBuf>> {
+    fn files(&self, share: Share) -> Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         for file in &self.files {
+            let is_of_process = file.as_os_str() == "-" || live::named(file).is_some();
+            if is_of_process && !share.is_whole() {
+                return Err(WrongUsage(format!(
+                    "{}: is not the same in all processes that a launcher starts; --share 0/1 merges \
+                     it in one",
+                    file.display()
+                ))
+                .into());
+            }
             if !file.is_dir() || live::named(file).is_some() {
                 files.push(file.clone());
                 continue;
@@ -203,11 +309,17 @@ impl Merge {
             found.sort();
             files.append(&mut found);
         }
+        if let Some(file) = files.iter().find(|file| is_same(file, &self.output)) {
+            bail!(
+                "{}: is one of the profiles to merge and would be replaced; name another file with -o",
+                file.display()
+            );
+        }
         Ok(files)
     }
 
-    /// All of them as one profile.
-    fn merged(&self, files: &[PathBuf]) -> Result<Merged> {
+    /// All of them as one profile, made by this process.
+    fn merged(&self, files: &[PathBuf], share: Share) -> Result<Merged> {
         let mut progress = Progress::new("reading profiles");
         let mut stages = CommonStages::default();
         let mut left_out = Vec::new();
@@ -217,31 +329,28 @@ impl Merge {
             None if self.concat => Parts::apart(),
             None => Parts::Held(Vec::new()),
         };
-        for (place, file) in files.iter().enumerate() {
+        let read = |place: usize| read_part(&files[place], self.salvage);
+        in_order(files.len(), share.readers(), read, |place, read| {
             progress.report(place, files.len());
-            let name = file.display().to_string();
-            match read_profile(file, self.salvage) {
-                Ok(profile) => {
-                    stages.add(&name, &profile);
+            let name = files[place].display().to_string();
+            match read {
+                Ok(part) => {
+                    let profile = part.told()?;
+                    stages.add(&name, &profile.stages);
                     lacks_names |= !names_were_sought(&profile);
-                    parts.add(name, profile)?;
+                    parts.add(name, profile)
                 }
-                Err(error) if self.skip_damaged => left_out.push(error),
-                Err(error) => return Err(error),
+                Err(error) if self.skip_damaged => {
+                    left_out.push(format!("{error:#}"));
+                    Ok(())
+                }
+                Err(error) => Err(error),
             }
-        }
+        })?;
         drop(progress);
-        for error in &left_out {
-            print::message(format_args!("left out: {error:#}"))?;
-        }
-        if left_out.len() == files.len() {
-            bail!("none of {} files can be read", files.len());
-        }
-        SavedStages::default().tell_left_out(&stages)?;
-        let (mut profile, kept) = parts.finish()?;
-        let left_out = left_out.iter().map(|error| format!("left out of the merge: {error:#}"));
-        profile.run.warnings.extend(left_out);
-        Ok(Merged { profile, kept, lacks_names })
+        tell_left_out(&stages, &left_out, files.len())?;
+        let (profile, kept) = parts.finish()?;
+        Ok(Merged::new(profile, kept, lacks_names, &left_out))
     }
 
     /// Says how a sum that no reader would take becomes smaller.
@@ -255,65 +364,6 @@ impl Merge {
             true => anyhow::anyhow!("{error:#}; --keep-ranks top or none keeps less"),
             false => error,
         }
-    }
-}
-
-impl Parts {
-    fn apart() -> Self {
-        Self::Apart(Box::new(Merger::new(Agreement::SameMetrics)))
-    }
-
-    /// Adds a profile.
-    fn add(&mut self, name: String, part: saved::Profile) -> Result<()> {
-        match self {
-            Self::Apart(merger) => drop(merger.add(&name, part)?),
-            Self::Sum(reduction) => reduction.add(&name, &part)?,
-            Self::Held(held) => {
-                let ranks: Vec<BTreeSet<u32>> =
-                    held.iter().map(|(_, part)| part).chain([&part]).map(ranks_of).collect();
-                let count: usize = ranks.iter().map(BTreeSet::len).sum();
-                let all: BTreeSet<u32> = ranks.iter().flatten().copied().collect();
-                let is_sum = part.is_sum();
-                let is_of_one_job = ranks.iter().all(|ranks| !ranks.is_empty())
-                    && all.len() == count
-                    && repeated_rank(&part).is_none();
-                held.push((name, part));
-                if is_sum || (is_of_one_job && count > FEW_RANKS && ranks.len() > 1) {
-                    self.settle(Self::Sum(Box::new(Reduction::new(Keep::Top))))?;
-                } else if !is_of_one_job {
-                    self.settle(Self::apart())?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes of the parts that are held what they are to become.
-    fn settle(&mut self, parts: Self) -> Result<()> {
-        if let Self::Held(held) = std::mem::replace(self, parts) {
-            for (name, part) in held {
-                self.add(name, part)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<(saved::Profile, usize)> {
-        if let Self::Held(held) = &self {
-            let ranks: usize = held.iter().map(|(_, part)| ranks_of(part).len()).sum();
-            self.settle(match ranks > FEW_RANKS {
-                true => Self::Sum(Box::new(Reduction::new(Keep::Top))),
-                false => Self::apart(),
-            })?;
-        }
-        Ok(match self {
-            Self::Apart(merger) => (merger.finish(), 0),
-            Self::Sum(reduction) => {
-                let kept = reduction.kept();
-                (reduction.finish(), kept)
-            }
-            Self::Held(_) => unreachable!("they were settled"),
-        })
     }
 }
 
@@ -347,81 +397,4 @@ fn missing_ranks(merged: &saved::Profile, expected: Option<u32>) -> Vec<String> 
         )
     };
     ranks::absent_list(&present, last).map(told).into_iter().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use csprof_format::address::FrameKind;
-    use csprof_format::ids::{ModuleId, StringId};
-    use csprof_format::profile::{Frame, GENERATED_CODE, Module, WAITS};
-
-    use super::*;
-
-    /// A profile of some ranks.
-    fn of_ranks(start: u64, ranks: &[u32]) -> saved::Profile {
-        let process = |&rank: &u32| saved::Process { rank: Some(rank), ..Default::default() };
-        let mut profile = saved::Profile {
-            processes: ranks.iter().map(process).collect(),
-            ..saved::Profile::default()
-        };
-        profile.run.start_unix_ns = start;
-        profile.metric.period = 1;
-        profile
-    }
-
-    fn is_summed(parts: &[&[u32]]) -> bool {
-        let mut all = Parts::Held(Vec::new());
-        for (number, ranks) in (0..).zip(parts) {
-            all.add(format!("{number}"), of_ranks(number, ranks)).unwrap();
-        }
-        all.finish().unwrap().0.is_sum()
-    }
-
-    /// Whoever merges a few runs, or repetitions, keeps all that they had.
-    #[test]
-    fn only_many_ranks_of_one_job_are_summed() {
-        let ranks: Vec<[u32; 1]> = (0..9).map(|rank| [rank]).collect();
-        let each: Vec<&[u32]> = ranks.iter().map(|rank| &rank[..]).collect();
-        assert!(is_summed(&each));
-        assert!(!is_summed(&each[1..]));
-        let many: Vec<u32> = (0..64).collect();
-        assert!(is_summed(&[&many]));
-        assert!(is_summed(&[&many[..32], &many[32..]]));
-        // Repetitions of one job, and runs without ranks.
-        assert!(!is_summed(&[&many, &many]));
-        let mut merged = of_ranks(0, &[&many[..], &many[..]].concat());
-        let run = || saved::MergedRun { processes: 64, ..Default::default() };
-        merged.runs = vec![run(), run()];
-        let mut parts = Parts::Held(Vec::new());
-        parts.add("both".to_owned(), merged).unwrap();
-        assert!(!parts.finish().unwrap().0.is_sum());
-        assert!(!is_summed(&[&[], &many]));
-        assert!(!is_summed(&[&[0, 1], &[0, 1], &[0, 1]]));
-    }
-
-    #[test]
-    fn a_second_run_of_a_rank_is_refused_once_others_are_summed() {
-        let mut parts = Parts::Held(Vec::new());
-        let many: Vec<u32> = (0..64).collect();
-        parts.add("a".to_owned(), of_ranks(1, &many[..32])).unwrap();
-        parts.add("b".to_owned(), of_ranks(2, &many[32..])).unwrap();
-        let error = parts.add("c".to_owned(), of_ranks(3, &[5])).unwrap_err().to_string();
-        assert!(
-            error.contains("c: has rank 5, and so has a") && error.contains("--concat"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn names_are_sought_of_what_has_them_in_a_file() {
-        let sought = |path: &str| {
-            let mut part = saved::Profile::default();
-            part.strings.push(path.into());
-            part.modules.push(Module { path: StringId(0), ..Module::default() });
-            let module = Some(ModuleId(0));
-            part.frames.push(Frame { kind: FrameKind::Leaf, module, offset: 1 });
-            names_were_sought(&part)
-        };
-        assert!(sought(WAITS) && sought(GENERATED_CODE) && !sought("/bin/xz"));
-    }
 }

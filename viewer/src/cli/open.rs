@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use csprof_format::error::Error;
@@ -62,14 +62,58 @@ impl ProfileFile {
     }
 }
 
+/// A profile that was read.
+pub(super) struct Part {
+    profile: saved::Profile,
+    /// What is lost of a damaged one, for people.
+    damage: Option<String>,
+    /// Whether it is of a sum, and does not say of which ranks.
+    lost_ranks: bool,
+}
+
+impl Part {
+    /// The profile, after saying what is lost of it.
+    ///
+    /// # Errors
+    ///
+    /// When standard error cannot be written.
+    pub(super) fn told(self) -> io::Result<saved::Profile> {
+        self.damage.map_or(Ok(()), print::message)?;
+        Ok(self.profile)
+    }
+}
+
 /// Reads a saved profile; `-` is standard input. With `salvage`, what is left of a damaged one.
 ///
 /// # Errors
 ///
 /// When the file cannot be read, is no profile, or is damaged.
 pub(super) fn read_profile(file: &Path, salvage: bool) -> Result<saved::Profile> {
+    Ok(read_any(file, salvage)?.told()?)
+}
+
+/// Reads a profile that is to be added to others.
+///
+/// # Errors
+///
+/// Those of [`read_profile`], and when its ranks might be in others, too, since it does not say
+/// which they are.
+pub(super) fn read_part(file: &Path, salvage: bool) -> Result<Part> {
+    let part = read_any(file, salvage)?;
+    if part.lost_ranks {
+        bail!(
+            "{}: which ranks this sum is of is lost, so that some might count twice; merge the \
+             profiles that it was made of",
+            file.display()
+        );
+    }
+    Ok(part)
+}
+
+fn read_any(file: &Path, salvage: bool) -> Result<Part> {
+    let whole = |profile| Part { profile, damage: None, lost_ranks: false };
     if let Some(run) = live::named(file) {
-        return LiveRun::find(Some(run))?.saved();
+        return LiveRun::find(Some(run))?.saved().map(whole);
     }
     let stdin = if file.as_os_str() == "-" {
         let mut bytes = Vec::new();
@@ -80,18 +124,16 @@ pub(super) fn read_profile(file: &Path, salvage: bool) -> Result<saved::Profile>
     };
     if !salvage {
         return match stdin {
-            Some(bytes) => read::read(&bytes).map_err(|error| complete(&error, true)),
-            None => read::open(file).map_err(|error| complete(&error, false)),
+            Some(bytes) => read::read(&bytes).map(whole).map_err(|error| complete(&error, true)),
+            None => read::open(file).map(whole).map_err(|error| complete(&error, false)),
         };
     }
     let salvaged = match stdin {
         Some(bytes) => salvage::salvage(&bytes).map_err(|error| complete(&error, true))?,
         None => salvage::open(file).map_err(|error| complete(&error, false))?,
     };
-    if salvaged.damage.is_some() {
-        print::message(&salvaged)?;
-    }
-    Ok(salvaged.profile)
+    let damage = salvaged.damage.is_some().then(|| salvaged.to_string());
+    Ok(Part { profile: salvaged.profile, damage, lost_ranks: salvaged.lost_ranks })
 }
 
 /// Several files to read.
@@ -178,9 +220,9 @@ impl ProfileFiles {
         let mut stages = CommonStages::default();
         for (place, file) in self.files.iter().enumerate() {
             progress.report(place, self.files.len());
-            let profile = read_profile(file, self.salvage)?;
+            let profile = read_part(file, self.salvage)?.told()?;
             let name = file.display().to_string();
-            stages.add(&name, &profile);
+            stages.add(&name, &profile.stages);
             look(&profile);
             merger.add(&name, profile)?;
         }
@@ -368,7 +410,7 @@ impl Compare<'_> {
         let mut open = |file: &PathBuf| {
             let profile = read_profile(file, self.salvage)?;
             let name = file.display().to_string();
-            stages.add(&name, &profile);
+            stages.add(&name, &profile.stages);
             Ok::<_, anyhow::Error>((name, Profile::from_saved(profile)))
         };
         let mut side = |files: &[PathBuf]| files.iter().map(&mut open).collect::<Result<Vec<_>>>();

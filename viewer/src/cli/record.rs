@@ -389,7 +389,8 @@ impl Record {
         let phase_functions =
             phase_at::find(&self.schedule.phase_at, program).map_err(exit_code::before_program)?;
         let plan = Plan { phase_functions, ..Plan::from(&self.schedule) };
-        let recording = launch::record(&self.command, settings, patience, plan, &saving)
+        let outlived = |folder: &Path| save_early(folder, &output);
+        let recording = launch::record(&self.command, settings, patience, plan, &saving, &outlived)
             .map_err(exit_code::before_program)?;
         let status = exit_code::of_program(recording.status);
         let saved = save(recording, &output, self.finds_names(), self.kept.most());
@@ -410,6 +411,27 @@ impl Record {
         }
         Ok(ExitCode::from(status))
     }
+}
+
+/// Saves what a run has sampled so far, because who told it to terminate may kill all of it next.
+/// What is saved when the program has ended takes its place.
+fn save_early(folder: &Path, output: &Output) {
+    let saved = running::find(folder.to_str()).and_then(|run| {
+        let profile = run.read()?.profile;
+        // What is no file is written once.
+        let is_wanted = output.makes_a_file() && !profile.processes.is_empty();
+        Ok(if is_wanted { Some(output.save_whole(&profile)?) } else { None })
+    });
+    let _ = match saved {
+        Ok(None) => Ok(()),
+        Ok(Some(path)) => print::message(format_args!(
+            "told to terminate, and the program goes on: what it has sampled so far is in {}",
+            path.display()
+        )),
+        Err(error) => print::message(format_args!(
+            "told to terminate, and what is sampled so far cannot be saved: {error:#}"
+        )),
+    };
 }
 
 /// Resolves symbols and saves. If that fails, the run folder stays, and the error says so. It also
@@ -435,7 +457,7 @@ pub(super) fn save(
         // What is no file is written once.
         if is_short
             && output.makes_a_file()
-            && let Ok(path) = output.save(&recording.profile)
+            && let Ok(path) = output.save_whole(&recording.profile)
         {
             let symbolize = format!("csprof symbolize {} adds the names later", path.display());
             let is_rank = file_name::has_peers_here();
@@ -463,7 +485,7 @@ pub(super) fn save(
         if let Some(most) = sources {
             if early.is_none()
                 && output.makes_a_file()
-                && let Ok(path) = output.save(&recording.profile)
+                && let Ok(path) = output.save_whole(&recording.profile)
             {
                 let path_shown = path.display();
                 let advice = format!("csprof symbolize --sources {path_shown} adds source later");
@@ -494,7 +516,7 @@ pub(super) fn save(
         }
         return Ok((path, Profile::from_saved(recording.profile), kept));
     }
-    match saved_at_least_without(profile, |profile| output.save(profile)) {
+    match saved_at_least_without(profile, |profile| output.save_whole(profile)) {
         Ok((path, is_kept)) => {
             recording.run_dir.remove();
             files.iter().for_each(DiskFiles::remember);

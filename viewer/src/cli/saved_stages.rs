@@ -145,8 +145,6 @@ fn told(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use csprof_format::profile::Profile as Saved;
-
     use super::*;
     use crate::profile::from_outline;
     use crate::refine::{SetText, parse};
@@ -219,8 +217,7 @@ mod tests {
     fn what_the_user_leaves_out_is_not_told() {
         let mut stages = CommonStages::default();
         for (name, stage) in [("a", "hide x"), ("b", "hide y")] {
-            let part = Saved { stages: vec![stage.to_owned()], ..Saved::default() };
-            stages.add(name, &part);
+            stages.add(name, &[stage.to_owned()]);
         }
         assert_eq!(SavedStages::default().left_out(&stages).len(), 2);
         assert!(SavedStages { no_saved_stages: true }.left_out(&stages).is_empty());

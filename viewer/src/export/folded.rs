@@ -20,7 +20,77 @@ pub static FORMAT: Format = Format {
     help: "One line for each call path, for flame graphs: `main;solve;axpy 42`",
     is_picture: false,
     write,
+    size: Some(size),
 };
+
+/// What paths become while they are walked.
+trait Stacks {
+    /// Goes on behind so many bytes of the path by a name.
+    fn enter(&mut self, start: usize, name: &str);
+
+    /// Bytes of the path.
+    fn length(&self) -> usize;
+
+    /// The path has a count of its own.
+    fn line(&mut self, count: u128) -> io::Result<()>;
+}
+
+/// Paths that are written.
+struct Text<'o> {
+    path: String,
+    out: &'o mut dyn Write,
+}
+
+impl Stacks for Text<'_> {
+    fn enter(&mut self, start: usize, name: &str) {
+        self.path.truncate(start);
+        if start > 0 {
+            self.path.push(';');
+        }
+        self.path.push_str(name);
+    }
+
+    fn length(&self) -> usize {
+        self.path.len()
+    }
+
+    fn line(&mut self, count: u128) -> io::Result<()> {
+        writeln!(self.out, "{} {count}", self.path)
+    }
+}
+
+/// Paths of which only the bytes count.
+#[derive(Default)]
+struct Size {
+    length: usize,
+    bytes: u64,
+}
+
+impl Stacks for Size {
+    fn enter(&mut self, start: usize, name: &str) {
+        self.length = start + usize::from(start > 0) + name.len();
+    }
+
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    fn line(&mut self, count: u128) -> io::Result<()> {
+        let digits = count.checked_ilog10().unwrap_or(0) as usize + 1;
+        self.bytes += (self.length + digits + 2) as u64;
+        Ok(())
+    }
+}
+
+/// The bytes that [`write`] writes.
+fn size(refined: &Refined, options: &Options) -> u64 {
+    let mut size = Size::default();
+    match walk(refined, options, &mut size) {
+        Ok(()) => size.bytes,
+        // Counting does not fail.
+        Err(_) => u64::MAX,
+    }
+}
 
 /// Writes the paths that have samples of their own. Paths are written as they are walked, so that
 /// memory is that of the nodes, not that of the text, which can be far larger.
@@ -28,12 +98,17 @@ pub static FORMAT: Format = Format {
 /// # Errors
 /// Those of `out`.
 fn write(refined: &Refined, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+    walk(refined, options, &mut Text { path: String::new(), out })
+}
+
+fn walk(refined: &Refined, options: &Options, stacks: &mut impl Stacks) -> io::Result<()> {
     let index = refined.children();
     let names = Names::of(refined);
     let is_left_out = |node: u32| {
         let frame = refined.frames[refined.frame[node as usize].index()];
         options.no_inline && frame.kind == FrameKind::Inline
     };
+    let least = (refined.inclusive(0) as f64 * options.threshold_percent / 100.0).ceil() as u64;
 
     /// The nodes of one path, and where its last name begins in the path's text.
     struct Pending {
@@ -41,16 +116,10 @@ fn write(refined: &Refined, options: &Options, out: &mut dyn Write) -> io::Resul
         start: usize,
         rank: u32,
     }
-    let mut path = String::new();
     let mut pending = vec![Pending { nodes: vec![0], start: 0, rank: 0 }];
     while let Some(Pending { mut nodes, start, rank }) = pending.pop() {
-        path.truncate(start);
-        if nodes != [0] {
-            if start > 0 {
-                path.push(';');
-            }
-            path.push_str(&names.by_rank[rank as usize]);
-        }
+        let is_root = nodes == [0];
+        stacks.enter(start, if is_root { "" } else { &names.by_rank[rank as usize] });
         let mut samples = 0u64;
         let mut children: Vec<(u32, u32)> = Vec::new();
         while let Some(node) = nodes.pop() {
@@ -63,16 +132,24 @@ fn write(refined: &Refined, options: &Options, out: &mut dyn Write) -> io::Resul
                 }
             }
         }
-        if samples > 0 {
-            writeln!(out, "{path} {}", options.measure.of(samples, refined.looked_at()))?;
-        }
         children.sort_unstable();
-        let same_name = children.chunk_by(|a, b| a.0 == b.0);
-        pending.extend(same_name.rev().map(|group| Pending {
-            nodes: group.iter().map(|&(_, node)| node).collect(),
-            start: path.len(),
-            rank: group[0].0,
-        }));
+        let first = pending.len();
+        for group in children.chunk_by(|a, b| a.0 == b.0) {
+            let inclusive =
+                || group.iter().map(|&(_, node)| refined.inclusive(node as usize)).sum();
+            // The root has no name that could have them.
+            let below: u64 = if least > 0 && !is_root { inclusive() } else { least };
+            if below < least {
+                samples += below;
+                continue;
+            }
+            let nodes = group.iter().map(|&(_, node)| node).collect();
+            pending.push(Pending { nodes, start: stacks.length(), rank: group[0].0 });
+        }
+        pending[first..].reverse();
+        if samples > 0 {
+            stacks.line(options.measure.of(samples, refined.looked_at()))?;
+        }
     }
     Ok(())
 }
@@ -204,6 +281,35 @@ main;solve;[unknown a.out+0x1234] 3
         };
         assert_eq!(of(MetricRef(0)), "main 10000000\n");
         assert_eq!(of(MetricRef(1)), "main 5000000\nmain;wait 10000000\n");
+    }
+
+    /// Totals stay: what is cut off counts where the stack ends.
+    #[test]
+    fn stacks_end_where_less_than_the_threshold_is_below() {
+        let at = |threshold_percent| {
+            folded(OUTLINE, Options { threshold_percent, ..Options::default() })
+        };
+        assert_eq!(at(0.0), folded(OUTLINE, Options::default()));
+        // 39 samples: 10 % are 3.9.
+        let cut = "[partial];f(char: int) 5\nmain 1\nmain;solve 29\nmain;solve;dot 4\n";
+        assert_eq!(at(10.0), cut);
+        assert_eq!(at(100.0), "[partial] 5\nmain 34\n");
+    }
+
+    #[test]
+    fn the_size_is_that_of_the_lines() {
+        let profile = from_outline(OUTLINE).unwrap();
+        let refined = Refined::base(&profile);
+        for threshold_percent in [0.0, 10.0, 100.0] {
+            for no_inline in [false, true] {
+                for measure in [Measure::Samples, Measure::Source] {
+                    let options =
+                        Options { threshold_percent, no_inline, measure, ..Options::default() };
+                    let lines = folded(OUTLINE, options.clone());
+                    assert_eq!(size(&refined, &options), lines.len() as u64, "{lines}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -8,12 +8,15 @@ use crate::refine::Refined;
 use crate::views::measure::Measure;
 
 /// What an export has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// What numbers of paths count, of the metric that is looked at.
     pub measure: Measure,
     /// Leaves inlined frames out; their samples go to the function they are inlined into.
     pub no_inline: bool,
+    /// Stacks end above what has less than this share of what is shown, in percent; its samples go
+    /// to what is above.
+    pub threshold_percent: f64,
     /// What the profile is refined by, to be shown.
     pub refinement: Option<String>,
 }
@@ -28,9 +31,17 @@ pub struct Format {
     pub is_picture: bool,
     /// Writes it.
     pub(super) write: fn(&Refined, &Options, &mut dyn Write) -> io::Result<()>,
+    /// How many bytes that writes, of a form that may have far more of them than the profile.
+    pub(super) size: Option<fn(&Refined, &Options) -> u64>,
 }
 
 impl Format {
+    /// How many bytes an export has, of a form that may have far more of them than the profile.
+    #[must_use]
+    pub fn size(&self, refined: &Refined, options: &Options) -> Option<u64> {
+        self.size.map(|size| size(refined, options))
+    }
+
     /// Writes what is refined.
     ///
     /// # Errors

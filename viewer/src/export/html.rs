@@ -56,6 +56,7 @@ pub static FORMAT: Format = Format {
     help: "The call tree to click through and its picture to zoom and search: one file, no network",
     is_picture: true,
     write,
+    size: None,
 };
 
 /// Writes the page.

@@ -28,7 +28,7 @@ const LONG_LINE: usize = 160;
 
 /// The picture.
 pub static FORMAT: Format =
-    Format { name: "svg", help: "The call tree as a picture", is_picture: true, write };
+    Format { name: "svg", help: "The call tree as a picture", is_picture: true, write, size: None };
 
 /// Writes the picture.
 ///

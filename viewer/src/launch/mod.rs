@@ -116,7 +116,8 @@ pub struct Recording {
 
 /// Runs `command` with the collector and gathers its profile. `patience` is how long to wait for
 /// processes that outlive the program; without it, only for those that are just ending. A keeper,
-/// if one is needed, has the `saving` arguments.
+/// if one is needed, has the `saving` arguments. `outlived` is called with the run folder when the
+/// program goes on although csprof was told to terminate.
 ///
 /// # Errors
 ///
@@ -128,6 +129,7 @@ pub fn record(
     patience: Option<Duration>,
     plan: Plan,
     saving: &[OsString],
+    outlived: &(dyn Fn(&Path) + Sync),
 ) -> Result<Recording> {
     let Some(program) = command.first() else { bail!("no program to run") };
     let check::Startable { path, unprofiled, .. } = check::check(program)?;
@@ -180,9 +182,16 @@ pub fn record(
     let status = thread::scope(|scope| {
         let (_running, ended) = mpsc::channel::<()>();
         let (run_dir, copies, carried) = (&run_dir, &mut second_mappings, &mut carried);
+        let signals = &signals;
         scope.spawn(move || {
             let wait = |most| ended.recv_timeout(most) == Err(RecvTimeoutError::Timeout);
+            let mut saved = None;
             while wait(carried.next(ROOM_INTERVAL)) {
+                let told = signals.outlived();
+                if told.is_some() && told != saved {
+                    saved = told;
+                    outlived(run_dir.path());
+                }
                 carried.step();
                 run_dir.make_room();
                 if settings.naming.node {

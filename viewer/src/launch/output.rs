@@ -133,6 +133,28 @@ impl Output {
     ///
     /// Those of [`write::save`] and [`write::save_new`].
     pub fn save(&self, profile: &Profile) -> Result<PathBuf, Error> {
+        self.save_over(profile, |_| false)
+    }
+
+    /// Saves the profile of a run that may have been saved in part already, under the name that it
+    /// would have now: then this takes its place.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`save`](Self::save).
+    pub fn save_whole(&self, profile: &Profile) -> Result<PathBuf, Error> {
+        self.save_over(profile, |path| {
+            read::open(path).is_ok_and(|part| {
+                part.run.id() == profile.run.id() && delivered(&part) <= delivered(profile)
+            })
+        })
+    }
+
+    fn save_over(
+        &self,
+        profile: &Profile,
+        is_replaced: impl Fn(&Path) -> bool,
+    ) -> Result<PathBuf, Error> {
         if self.overwrite {
             write::save(profile, &self.path)?;
             return Ok(self.path.clone());
@@ -142,11 +164,16 @@ impl Output {
         loop {
             match write::save_new(profile, &path) {
                 Ok(()) => return Ok(path),
-                Err(error) if self.numbered && matches!(error.kind(), ErrorKind::Exists) => {
+                Err(error) if !matches!(error.kind(), ErrorKind::Exists) => return Err(error),
+                Err(_) if is_replaced(&path) => {
+                    write::save(profile, &path)?;
+                    return Ok(path);
+                }
+                Err(error) if !self.numbered => return Err(error),
+                Err(_) => {
                     number += 1;
                     path = numbered(&self.path, number);
                 }
-                Err(error) => return Err(error),
             }
         }
     }
@@ -255,6 +282,39 @@ mod tests {
         let asked = Output { numbered: false, ..output };
         assert_eq!(asked.has(&named("two")), None);
         assert_eq!(asked.arguments(), ["--".into(), asked.path.clone().into_os_string()]);
+    }
+
+    #[test]
+    fn the_whole_of_a_run_takes_the_place_of_its_part_and_of_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |host: &str, delivered: u64| {
+            let mut profile = small_profile();
+            profile.run.host = host.to_owned();
+            let thread =
+                Thread { delivered, recorded: 0, losses: vec![delivered], ..Thread::default() };
+            profile.processes.push(csprof_format::profile::Process::default());
+            profile.threads.push(thread);
+            profile
+        };
+        for numbered in [false, true] {
+            let path = folder.path().join(format!("{numbered}.csprof"));
+            let output = Output::decided(path.clone(), numbered, false);
+            assert_eq!(output.save(&of("one", 3)).unwrap(), path);
+            assert_eq!(output.save_whole(&of("one", 5)).unwrap(), path);
+            let saved = |path: &Path| delivered(&read::open(path).unwrap());
+            assert_eq!(saved(&path), 5);
+            // Another run, less of this one, and who does not ask for it.
+            for (saving, profile) in [
+                (Output::save_whole as fn(&Output, &Profile) -> _, of("two", 9)),
+                (Output::save_whole, of("one", 4)),
+                (Output::save, of("one", 9)),
+            ] {
+                let other = saving(&output, &profile);
+                assert_eq!(other.is_ok(), numbered);
+                assert_ne!(other.ok(), Some(path.clone()));
+                assert_eq!(saved(&path), 5);
+            }
+        }
     }
 
     fn small_profile() -> Profile {

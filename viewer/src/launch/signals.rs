@@ -41,8 +41,8 @@ const ENDS: [i32; 2] = [SIGTERM, SIGHUP];
 #[derive(Debug)]
 pub struct SignalGuard {
     stage: Arc<Mutex<Stage>>,
-    /// When somebody last wanted all of it to end, who may not wait for long.
-    told_to_end: Arc<Mutex<Option<Instant>>>,
+    /// When somebody last wanted all of it to end, who may not wait for long, and by which signal.
+    told_to_end: Arc<Mutex<Option<(Instant, i32)>>>,
     handle: Handle,
     /// Signals that are ignored until the program has inherited that.
     ignored: Vec<i32>,
@@ -89,6 +89,10 @@ enum Stage {
 /// How long after the wish to end something is killed at the latest, by those who are patient.
 const PATIENCE_OF_JOBS: Duration = Duration::from_secs(60);
 
+/// How long a program may take to end by SIGTERM before what it has sampled so far is saved. The
+/// least patient launcher kills it a second after the signal.
+const TIME_TO_END: Duration = Duration::from_millis(200);
+
 /// A Ctrl-C that ended the program may reach csprof a little later; it is not meant for the
 /// writing of the profile.
 const SAME_KEY_PRESS: Duration = Duration::from_millis(500);
@@ -118,7 +122,7 @@ impl SignalGuard {
                     continue;
                 }
                 if ENDS.contains(&signal) && !is_in(mask, signal) {
-                    *lock(&told) = Some(Instant::now());
+                    *lock(&told) = Some((Instant::now(), signal));
                 }
                 arrived(signal, mask, &mut lock(&seen));
             }
@@ -183,7 +187,14 @@ impl SignalGuard {
     /// outlives for longer (SIGHUP, by which daemons read their files again) was no end.
     #[must_use]
     pub fn must_end(&self) -> bool {
-        lock(&self.told_to_end).is_some_and(|when| when.elapsed() < PATIENCE_OF_JOBS)
+        lock(&self.told_to_end).is_some_and(|(when, _)| when.elapsed() < PATIENCE_OF_JOBS)
+    }
+
+    /// When csprof was last told to terminate (SIGTERM), if the program has had time to end since.
+    #[must_use]
+    pub fn outlived(&self) -> Option<Instant> {
+        let (when, signal) = (*lock(&self.told_to_end))?;
+        (signal == SIGTERM && when.elapsed() >= TIME_TO_END).then_some(when)
     }
 
     /// From here on a profile is saved, and something can be added to it: by `advice`.

@@ -173,7 +173,7 @@ impl Merger {
         self.metrics.push(part.metrics().cloned().collect());
         self.edges.push((name.to_owned(), part.run.trampoline));
         self.runs(name, &part);
-        self.stages.add(name, &part);
+        self.stages.add(name, &part.stages);
         self.further(&part);
         let metrics = self.metric_numbers(&part);
         let strings: Vec<_> = part.strings.iter().map(|text| self.string(text)).collect();

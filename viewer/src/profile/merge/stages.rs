@@ -1,7 +1,5 @@
 //! The stages that several profiles begin with together.
 
-use csprof_format::profile as saved;
-
 use crate::print::printable;
 
 /// Stages of the parts, which all begin with those that all were saved with: where one was not,
@@ -14,8 +12,8 @@ pub struct CommonStages {
 
 impl CommonStages {
     /// Adds those of a part, which people know as `name`.
-    pub fn add(&mut self, name: &str, part: &saved::Profile) {
-        self.parts.push((name.to_owned(), part.stages.clone()));
+    pub fn add(&mut self, name: &str, stages: &[String]) {
+        self.parts.push((name.to_owned(), stages.to_owned()));
     }
 
     /// The stages that all parts begin with.
