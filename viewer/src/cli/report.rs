@@ -17,7 +17,7 @@ use super::source_paths::SourcePaths;
 use crate::print;
 use crate::profile::Profile;
 use crate::refine::{Axis, Grain, Refined, Stage, unwatched};
-use crate::report::{self, Options, contexts, distribution};
+use crate::report::{self, Options, contexts, distribution, waits};
 use crate::set_files::SetFiles;
 use crate::views::dimension::TIME;
 use crate::views::places::places;
@@ -35,6 +35,7 @@ Examples:
   csprof report run.csprof --view tables --path 'main > solve' --extended
   csprof report run.csprof --view butterfly --path solve
   csprof report run.csprof --view distribution --path 'solve > MPI_Wait' --over rank
+  csprof report run.csprof --view waits --metric realtime
   csprof report run.csprof --source solve --path-map /build/app=/home/me/app
   csprof report run.csprof --format json | jq '.rows[0]'";
 
@@ -133,6 +134,9 @@ enum ReportView {
     /// How the cost of a function or path is spread over ranks, processes, threads, epochs or
     /// time; see --path
     Distribution,
+    /// Time in calls of MPI, else in waits and locks, by operation and path: who waits, who came
+    /// last, and on which paths ranks differ most
+    Waits,
 }
 
 /// What `--over` names.
@@ -194,12 +198,13 @@ impl Report {
         let is_distribution = self.view == ReportView::Distribution;
         let is_tables = self.view == ReportView::Tables;
         let is_butterfly = self.view == ReportView::Butterfly;
-        let is_of_peers = is_of_threads || is_distribution;
+        let is_of_waits = self.view == ReportView::Waits;
+        let is_of_peers = is_of_threads || is_distribution || is_of_waits;
         let has_rows = self.format != Format::Text && !is_of_peers;
         self.rows.check(is_tables, is_distribution || is_butterfly)?;
         let cause = if is_of_peers && orders {
             "--sort, --reverse and --open are for views of functions"
-        } else if (is_distribution || is_butterfly) && self.depth.is_some() {
+        } else if (is_distribution || is_butterfly || is_of_waits) && self.depth.is_some() {
             "--depth is for views of functions"
         } else if is_butterfly && !self.rows.has_path() {
             "--view butterfly is of one function, by --path"
@@ -277,6 +282,9 @@ impl Report {
             (ReportView::Threads, Format::Text) => contexts::text(&refined, &options, out),
             (ReportView::Threads, Format::Json) => contexts::json(&refined, &options, out),
             (ReportView::Threads, Format::Csv) => contexts::csv(&refined, &options, out),
+            (ReportView::Waits, Format::Text) => waits::text(&refined, &options, out),
+            (ReportView::Waits, Format::Json) => waits::json(&refined, &options, out),
+            (ReportView::Waits, Format::Csv) => waits::csv(&refined, &options, out),
             (_, Format::Text) => report::text::write(&refined, &options, out),
             (_, Format::Json) => report::json::write(&refined, &options, out),
             (_, Format::Csv) => report::csv::write(&refined, &options, out),
@@ -339,8 +347,11 @@ impl Report {
         let (refined, refinement) =
             self.selection.apply(profile, files, self.format.shows_refinement())?;
         let view = match self.view {
-            // The list of threads has no rows of functions.
-            ReportView::TopDown | ReportView::Threads | ReportView::Distribution => View::TopDown,
+            // Lists of threads and of waits have no rows of functions.
+            ReportView::TopDown
+            | ReportView::Threads
+            | ReportView::Distribution
+            | ReportView::Waits => View::TopDown,
             ReportView::Callers => View::Callers,
             _ if self.places().is_some() => View::Places,
             ReportView::Flat | ReportView::Modules | ReportView::Files | ReportView::Lines => {

@@ -13,7 +13,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use super::over_ranks::OverRanks;
+use super::peer_costs::PeerCosts;
 use super::row::Row;
 use super::sort::Sort;
 use super::strips::SharedStrips;
@@ -431,8 +431,8 @@ impl<D: Direction> RowTree<D> {
         let rows = &mut entries[first..];
         let mut until = vec![Until::default(); rows.len()];
         let mut sums = vec![Sums::default(); rows.len() * columns.len()];
-        let spreads = refined.spreads();
-        let mut outermost = vec![Vec::new(); if spreads.is_some() { rows.len() } else { 0 }];
+        let over_ranks = PeerCosts::of_sum(refined);
+        let mut outermost = vec![Vec::new(); if over_ranks.is_some() { rows.len() } else { 0 }];
         for (&member, &group) in members.iter().zip(group_of) {
             let group = group as usize;
             let addend = direction.addend(refined, member, &mut until[group]);
@@ -456,7 +456,7 @@ impl<D: Direction> RowTree<D> {
             entry.row.weights = weights(refined, sums, is_timed);
         }
         for (entry, nodes) in rows.iter_mut().zip(outermost) {
-            let made = spreads.and_then(|of| OverRanks::of_nodes(of, nodes.into_iter()));
+            let made = over_ranks.as_ref().and_then(|of| of.of_nodes(nodes.into_iter()));
             entry.row.over_ranks = made.map(Arc::new);
         }
     }

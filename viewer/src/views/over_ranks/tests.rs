@@ -96,6 +96,88 @@ fn ranks_of_a_sum_are_exact_or_refused() {
     assert!(refined.spreads().is_none());
 }
 
+/// The same of two sums that are compared: each side has to keep the rank.
+#[test]
+fn ranks_of_compared_sums_are_exact_or_refused() {
+    let late = |rank| Job { ranks: 12, common: 18, private: 1, late: vec![(rank, 3)] };
+    let compared = |ranks: [u32; 2]| {
+        let [base, other] = ranks.map(|rank| opened(&late(rank), Keep::Top));
+        Profile::compared(("base", base), ("other", other), &[]).unwrap()
+    };
+    let refused = |profile: &Profile, text: &str| {
+        apply(profile, &parse(text).unwrap()).err().map(|error| error.to_string())
+    };
+    let (same, different) = (compared([7, 7]), compared([7, 8]));
+    assert_eq!(refused(&same, "rank = 7"), None);
+    for (profile, text) in
+        [(&same, "rank = 5"), (&different, "rank = 7"), (&different, "not rank = 8")]
+    {
+        let error = refused(profile, text).unwrap_or_else(|| panic!("{text}"));
+        assert!(error.contains("is in the sum and not kept apart"), "{text}: {error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+}
+
+/// How the function is spread after stages, in the flat view and, below the first row that has it,
+/// in the call tree; `None` where it is blank.
+fn after(profile: &Profile, stages: &str, function: &str) -> Option<OfMetric> {
+    let refined = apply(profile, &parse(stages).unwrap()).unwrap();
+    let is_it =
+        |row: &&crate::views::Row| &*refined.functions[row.function.index()].name == function;
+    let rows = flat(&refined, Sort::default());
+    let row = rows.iter().find(is_it).unwrap_or_else(|| panic!("{stages}: no {function}"));
+    let of = |row: &crate::views::Row| Some(*row.over_ranks.as_ref()?.of(MetricRef::FIRST)?);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+    let mut waiting = vec![RowId::ROOT];
+    while let Some(id) = waiting.pop() {
+        if id != RowId::ROOT && is_it(&tree.row(id)) {
+            assert_eq!(of(tree.row(id)), of(row), "{stages}");
+        }
+        waiting.extend(tree.children(&refined, id).to_vec());
+    }
+    of(row)
+}
+
+/// With each rank's values columns are exact after any stage; with sums alone, where a path is
+/// whole, and blank elsewhere.
+#[test]
+fn stages_leave_what_is_known() {
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let (all, top, none) =
+        (opened(&job, Keep::All), opened(&job, Keep::Top), opened(&job, Keep::None));
+    let kernel = |ranks: &[u32]| {
+        let mut sums = Sums::default();
+        let mut of = RankSums::default();
+        ranks.iter().for_each(|&rank| of.add(&RankSums::of_rank(rank, job.kernel(rank, 3))));
+        sums.add(&of, ranks.len() as u32);
+        Some(sums.finish(ranks.len() as u32))
+    };
+    let everybody: Vec<u32> = (0..12).collect();
+    let whole = kernel(&everybody);
+    for stages in ["through kernel_3", "through step_0", "not through MPI_*"] {
+        for profile in [&all, &top, &none] {
+            assert_eq!(after(profile, stages, "kernel_3"), whole, "{stages}");
+        }
+    }
+    // What stages put together anew, or ranks that they leave out.
+    for (stages, ranks) in [
+        ("hide step_0", &everybody[..]),
+        ("not rank = 7", &[0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11]),
+        ("rank in 7, 3", &[3, 7]),
+    ] {
+        assert_eq!(after(&all, stages, "kernel_3"), kernel(ranks), "{stages}");
+    }
+    assert_eq!(after(&all, "rank = 7", "kernel_3"), None, "a rank alone");
+    for stages in ["rank = 7", "not rank = 7"] {
+        assert_eq!(after(&top, stages, "kernel_3"), None, "{stages}");
+    }
+    // Of main there is a part.
+    for profile in [&top, &none] {
+        assert_eq!(after(profile, "through kernel_3", "main"), None);
+    }
+    assert_eq!(after(&all, "through kernel_3", "main"), whole);
+}
+
 fn of(paths: &[&[(u32, u64)]], ranks: u32) -> OfMetric {
     let mut sums = Sums::default();
     for path in paths {
