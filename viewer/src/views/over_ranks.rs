@@ -1,18 +1,22 @@
-//! How the inclusive cost of a row is spread over ranks, as [`PeerCosts`](super::peer_costs) finds.
+//! How the costs of a row are spread over ranks, as [`PeerCosts`](super::peer_costs) finds.
 //!
 //! A row may stand for several paths, as where a function is called from two places, and a sum says
 //! it of each. What one rank has on all of them together is then known only within bounds, unless
-//! the same rank has most of each. Means are always exact.
+//! the same rank has most of each. Means are always exact. What a sum says is inclusive; the
+//! exclusive cost of a path is that without what longer paths have, of which only the sum and bounds
+//! are known, but where there is no longer path.
 
 use csprof_format::profile::RankSums;
 
 use crate::profile::MetricRef;
 use crate::profile::derived::Value;
 
-/// How the inclusive cost of a row is spread over ranks, of each metric. In samples.
+/// How the costs of a row are spread over ranks, of each metric. In samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverRanks {
-    of_metrics: Box<[OfMetric]>,
+    inclusive: Box<[OfMetric]>,
+    /// Empty where it is not known.
+    exclusive: Box<[OfMetric]>,
 }
 
 /// The same of one metric.
@@ -50,6 +54,8 @@ pub(super) struct Sums {
     /// How many ranks have some of the last path.
     with: u32,
     squares: u64,
+    /// Whether of some path only bounds are known.
+    has_bounds: bool,
 }
 
 impl Sums {
@@ -71,22 +77,47 @@ impl Sums {
         (self.squares, self.with) = (of.squares, of.ranks);
     }
 
+    /// Adds what a path has that no path has that is longer by one function.
+    pub(super) fn add_own(&mut self, of: &RankSums, longer: &[RankSums], ranks: u32) {
+        let below = longer.iter().fold(0_u64, |sum, longer| sum.saturating_add(longer.sum));
+        if below == 0 {
+            return self.add(of, ranks);
+        }
+        let sum = of.sum.saturating_sub(below);
+        if sum == 0 {
+            return;
+        }
+        let most_below = longer.iter().fold(0_u64, |sum, longer| sum.saturating_add(longer.most));
+        self.paths += 1;
+        self.sum = self.sum.saturating_add(sum);
+        // The rank with most has on the longer paths no more than all that is there.
+        self.most[0] = self.most[0].max(of.most.saturating_sub(most_below));
+        self.most[1] = self.most[1].saturating_add(of.most.min(sum));
+        let least = if of.ranks == ranks { of.least.saturating_sub(most_below) } else { 0 };
+        self.least = self.least.saturating_add(least);
+        (self.most_rank, self.least_rank, self.has_bounds) = (None, None, true);
+    }
+
     pub(super) fn finish(self, ranks: u32) -> OfMetric {
-        let Self { paths, sum, most, most_rank, least, least_rank, with, squares } = self;
+        let Self { paths, sum, most, most_rank, least, least_rank, with, squares, has_bounds } =
+            self;
         let whole_mean = sum / u64::from(ranks.max(1));
+        let is_one = paths < 2 && !has_bounds;
         let most = match most_rank {
-            _ if paths < 2 => [most[1]; 2],
+            _ if is_one => [most[1]; 2],
             // On each of the paths it has the most.
-            Some(_) => [most[1]; 2],
-            None => [most[0].max(whole_mean), most[1].min(sum)],
+            Some(_) if !has_bounds => [most[1]; 2],
+            _ => [most[0].max(whole_mean), most[1].min(sum)],
         };
-        let is_known = paths < 2 || least_rank.is_some();
+        let is_known = is_one || (least_rank.is_some() && !has_bounds);
         let least = [least, if is_known { least } else { whole_mean }];
-        let squares = Some(squares).filter(|&squares| paths < 2 && squares < u64::MAX);
+        let squares = Some(squares).filter(|&squares| is_one && squares < u64::MAX);
+        let [most_rank, least_rank] =
+            [most_rank, least_rank].map(|rank| rank.filter(|_| !has_bounds));
         // Of several paths it is known where one rank has least of each, and some of each.
         let without = match paths {
             0 => Some(ranks),
-            1 => Some(ranks.saturating_sub(with)),
+            _ if is_one => Some(ranks.saturating_sub(with)),
             _ => least_rank.map(|_| 0),
         };
         OfMetric { ranks, sum, most, most_rank, least, least_rank, without, squares }
@@ -96,13 +127,26 @@ impl Sums {
 impl OverRanks {
     /// What was added up of each metric, over so many ranks.
     pub(super) fn of_sums(sums: Vec<Sums>, ranks: u32) -> Self {
-        Self { of_metrics: sums.into_iter().map(|sums| sums.finish(ranks)).collect() }
+        let inclusive = sums.into_iter().map(|sums| sums.finish(ranks)).collect();
+        Self { inclusive, exclusive: Box::default() }
     }
 
-    /// That of a metric.
+    /// The same with exclusive costs, where these are known.
+    pub(super) fn with_exclusive(self, exclusive: Option<Self>) -> Self {
+        let exclusive = exclusive.map_or_else(Box::default, |of| of.inclusive);
+        Self { exclusive, ..self }
+    }
+
+    /// Inclusive cost of a metric.
     #[must_use]
     pub fn of(&self, metric: MetricRef) -> Option<&OfMetric> {
-        self.of_metrics.get(metric.index())
+        self.inclusive.get(metric.index())
+    }
+
+    /// Exclusive cost of a metric, where that is known.
+    #[must_use]
+    pub fn own_of(&self, metric: MetricRef) -> Option<&OfMetric> {
+        self.exclusive.get(metric.index())
     }
 }
 

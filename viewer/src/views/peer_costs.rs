@@ -118,10 +118,23 @@ impl<'r> PeerCosts<'r> {
         }
     }
 
-    /// How the costs of a row are spread that has these nodes, of which none is below another;
+    /// How the costs of a row are spread whose outermost nodes these are, and all of whose nodes
+    /// those are; `None` where that is not known.
+    pub(super) fn of_row(&self, outermost: &[u32], all: &[u32]) -> Option<OverRanks> {
+        let inclusive = self.of_nodes(outermost.iter().copied())?;
+        let exclusive = self.placed(all.iter().copied()).and_then(|of| self.own_of_placed(&of));
+        Some(inclusive.with_exclusive(exclusive))
+    }
+
+    /// How the inclusive costs of a row are spread that has these nodes, of which none is below another;
     /// `None` where that is not known.
     #[must_use]
     pub fn of_nodes(&self, nodes: impl Iterator<Item = u32>) -> Option<OverRanks> {
+        self.of_placed(&self.placed(nodes)?)
+    }
+
+    /// Nodes in the order of their places, each with its own.
+    fn placed(&self, nodes: impl Iterator<Item = u32>) -> Option<Vec<(u32, u32)>> {
         let mut placed: Vec<(u32, u32)> = Vec::new();
         match &self.known {
             Known::Each(each) => {
@@ -134,50 +147,99 @@ impl<'r> PeerCosts<'r> {
             }
         }
         placed.sort_unstable();
-        self.of_placed(&placed)
+        Some(placed)
     }
 
-    /// The same of nodes that are in the order of their places.
+    fn metrics(&self) -> impl Iterator<Item = MetricRef> + use<> {
+        (0..).map(MetricRef).take(self.refined.accounts.len())
+    }
+
+    /// Inclusive costs of nodes that are in the order of their places.
     fn of_placed(&self, placed: &[(u32, u32)]) -> Option<OverRanks> {
-        let same_place = |one: &(u32, u32), other: &(u32, u32)| one.0 == other.0;
-        let metrics = || (0..).map(MetricRef).take(self.refined.accounts.len());
-        let samples = |of_place: &[(u32, u32)], metric: MetricRef| {
-            let nodes = of_place.iter().map(|&(_, node)| node as usize);
-            nodes.map(|node| self.refined.of_metric(node, metric).0).sum::<u64>()
-        };
-        let mut sums: Vec<Sums> = metrics().map(|_| Sums::default()).collect();
+        let inclusive = |node: u32, metric| self.refined.of_metric(node as usize, metric).0;
         match &self.known {
-            Known::Each(each) => {
-                let mut of_peers: Vec<RankSums> = metrics().map(|_| RankSums::default()).collect();
-                for of_peer in placed.chunk_by(same_place) {
-                    let number = each.numbers[of_peer[0].0 as usize];
-                    for (metric, of) in metrics().zip(&mut of_peers) {
-                        match samples(of_peer, metric) {
-                            0 => {}
-                            samples => of.add(&RankSums::of_rank(number, samples)),
-                        }
-                    }
-                }
-                sums.iter_mut().zip(&of_peers).for_each(|(sums, of)| sums.add(of, self.count()));
-            }
-            Known::Summed { spreads, is_refined } => {
+            Known::Each(each) => Some(self.of_each_peer(each, placed, inclusive)),
+            Known::Summed { spreads, .. } => {
                 placed.first()?;
-                // A path is a node of each rank that is kept apart, too.
-                for of_place in placed.chunk_by(same_place) {
-                    let place = of_place[0].0;
-                    let of_metrics = spreads.at(place);
-                    let is_whole =
-                        |(metric, of): (MetricRef, &RankSums)| of.sum == samples(of_place, metric);
-                    if *is_refined
-                        && !Spreads::is_of_no_rank(place)
-                        && !metrics().zip(of_metrics).all(is_whole)
-                    {
-                        return None;
+                self.of_paths(spreads, placed, |sums, of, _| sums.add(of, self.count()))
+            }
+        }
+    }
+
+    /// Exclusive costs of nodes that are in the order of their places.
+    fn own_of_placed(&self, placed: &[(u32, u32)]) -> Option<OverRanks> {
+        let own = |node: u32, metric| self.refined.own_of_metric(node as usize, metric).1;
+        match &self.known {
+            Known::Each(each) => Some(self.of_each_peer(each, placed, own)),
+            Known::Summed { spreads, .. } => {
+                // The places of longer paths, of each place.
+                let children = self.refined.children();
+                let mut longer: Vec<(u32, u32)> = Vec::new();
+                for &(place, node) in placed {
+                    for &child in children.of(node) {
+                        longer.push((place, spreads.place(child)?));
                     }
-                    sums.iter_mut()
-                        .zip(of_metrics)
-                        .for_each(|(sums, of)| sums.add(of, self.count()));
                 }
+                longer.sort_unstable();
+                longer.dedup();
+                self.of_paths(spreads, placed, |sums, of, (place, metric)| {
+                    let first = longer.partition_point(|of| of.0 < place);
+                    let those = longer[first..].iter().take_while(|of| of.0 == place);
+                    let those = those.map(|&(_, longer)| spreads.at(longer)[metric.index()]);
+                    sums.add_own(of, &those.collect::<Vec<_>>(), self.count());
+                })
+            }
+        }
+    }
+
+    /// Costs of peers that have nodes of their own.
+    fn of_each_peer(
+        &self,
+        each: &Each,
+        placed: &[(u32, u32)],
+        cost: impl Fn(u32, MetricRef) -> u64,
+    ) -> OverRanks {
+        let mut of_peers: Vec<RankSums> = self.metrics().map(|_| RankSums::default()).collect();
+        for of_peer in placed.chunk_by(|one, other| one.0 == other.0) {
+            let number = each.numbers[of_peer[0].0 as usize];
+            for (metric, of) in self.metrics().zip(&mut of_peers) {
+                match of_peer.iter().map(|&(_, node)| cost(node, metric)).sum() {
+                    0 => {}
+                    samples => of.add(&RankSums::of_rank(number, samples)),
+                }
+            }
+        }
+        let sums = of_peers.iter().map(|of| {
+            let mut sums = Sums::default();
+            sums.add(of, self.count());
+            sums
+        });
+        OverRanks::of_sums(sums.collect(), self.count())
+    }
+
+    /// What a sum says of the paths of nodes; `None` if one of them is not whole any more.
+    fn of_paths(
+        &self,
+        spreads: &Spreads,
+        placed: &[(u32, u32)],
+        add: impl Fn(&mut Sums, &RankSums, (u32, MetricRef)),
+    ) -> Option<OverRanks> {
+        let is_refined = matches!(self.known, Known::Summed { is_refined: true, .. });
+        let mut sums: Vec<Sums> = self.metrics().map(|_| Sums::default()).collect();
+        // A path is a node of each rank that is kept apart, too.
+        for of_place in placed.chunk_by(|one, other| one.0 == other.0) {
+            let place = of_place[0].0;
+            let is_whole = |(metric, of): (MetricRef, &RankSums)| {
+                let nodes = of_place.iter().map(|&(_, node)| node as usize);
+                of.sum == nodes.map(|node| self.refined.of_metric(node, metric).0).sum::<u64>()
+            };
+            let of_metrics = spreads.at(place);
+            let may_be_part = is_refined && !Spreads::is_of_no_rank(place);
+            if may_be_part && !self.metrics().zip(of_metrics).all(is_whole) {
+                return None;
+            }
+            for ((metric, of), sums) in self.metrics().zip(of_metrics).zip(&mut sums) {
+                add(sums, of, (place, metric));
             }
         }
         Some(OverRanks::of_sums(sums, self.count()))
@@ -191,22 +253,25 @@ impl<'r> PeerCosts<'r> {
         let refined = self.refined;
         // Until how many samples before them nodes are below the last outermost one of a function.
         let mut until = vec![0_u64; refined.functions.len()];
-        let mut outermost: Vec<(u32, u32)> = Vec::new();
+        // Function, whether another node of it is above, node.
+        let mut found: Vec<(u32, bool, u32)> = Vec::new();
         let (_, mut before) = refined.samples_of_all(0);
         depth_first(refined, watch, |node| {
             let (inclusive, exclusive) = refined.samples_of_all(node);
             let function = refined.frames[refined.frame[node].index()].function.index();
-            if before >= until[function] {
+            let is_below = before < until[function];
+            if !is_below {
                 until[function] = before + inclusive;
-                outermost.push((function as u32, node as u32));
             }
+            found.push((function as u32, is_below, node as u32));
             before += exclusive;
         })?;
-        outermost.sort_unstable();
+        found.sort_unstable();
         let mut made = vec![None; refined.functions.len()];
-        for of_one in outermost.chunk_by(|one, other| one.0 == other.0) {
-            let nodes = of_one.iter().map(|&(_, node)| node);
-            made[of_one[0].0 as usize] = self.of_nodes(nodes);
+        for of_one in found.chunk_by(|one, other| one.0 == other.0) {
+            let outermost = of_one.partition_point(|&(_, is_below, _)| !is_below);
+            let nodes: Vec<u32> = of_one.iter().map(|&(.., node)| node).collect();
+            made[of_one[0].0 as usize] = self.of_row(&nodes[..outermost], &nodes);
         }
         Ok(made)
     }

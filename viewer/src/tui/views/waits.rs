@@ -186,7 +186,9 @@ impl View for WaitLists {
             entries::PathEntry {
                 cost: [amount(samples, metric, form), format!("{}%", percent(samples, base))],
                 text: self.said(scene, waits, wait),
-                path: { waits.rows(wait).iter() }
+                path: waits
+                    .rows(wait)
+                    .iter()
                     .map(|row| &*functions[row.function.index()].name)
                     .collect(),
             }
@@ -299,7 +301,12 @@ impl View for WaitLists {
         }
     }
 
-    fn repro(&self, _shown: &Refined) -> Repro {
+    fn repro(&self, shown: &Refined) -> Repro {
+        if shown.profile.comparison.is_some() {
+            return Repro::None(
+                "csprof diff has no waits; csprof report --view waits is of one run",
+            );
+        }
         Repro::OfRows(["--view", "waits"].map(str::to_owned).to_vec())
     }
 }

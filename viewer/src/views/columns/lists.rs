@@ -113,6 +113,14 @@ pub enum Id {
     RankImbalance,
     /// Their standard deviation.
     RankDeviation,
+    /// Mean of the exclusive cost over the ranks of a sum.
+    OwnRankMean,
+    /// That of the rank with most.
+    OwnRankMost,
+    /// This rank.
+    OwnMostRank,
+    /// By how much they differ.
+    OwnRankImbalance,
 }
 
 /// Which metrics have a column on a screen.
@@ -144,7 +152,7 @@ pub(super) const SCREEN: [(Whose, Id); 15] = [
 ];
 
 /// What columns of a screen are called where they are chosen.
-pub const NAMES: [(&str, Id); 21] = [
+pub const NAMES: [(&str, Id); 25] = [
     ("time", Id::Inclusive),
     ("percent", Id::Percent),
     ("excl-percent", Id::ExclusivePercent),
@@ -166,6 +174,10 @@ pub const NAMES: [(&str, Id); 21] = [
     ("rank-min", Id::RankLeast),
     ("rank-imbalance", Id::RankImbalance),
     ("rank-deviation", Id::RankDeviation),
+    ("excl-rank-mean", Id::OwnRankMean),
+    ("excl-rank-max", Id::OwnRankMost),
+    ("excl-max-rank", Id::OwnMostRank),
+    ("excl-rank-imbalance", Id::OwnRankImbalance),
 ];
 
 /// Of lines of a source file and of instructions, beside these, in the order of what matters most.
@@ -185,6 +197,10 @@ pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
 /// On a page, from left to right; each other metric then has those of one metric.
 pub(super) const PAGE: [Id; 6] =
     [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls];
+
+/// Over the ranks of a sum, for machines, behind those of any medium.
+pub(super) const OWN_OVER_RANKS: [Id; 4] =
+    [Id::OwnRankMean, Id::OwnRankMost, Id::OwnMostRank, Id::OwnRankImbalance];
 
 /// Over the ranks of a sum, in any medium.
 pub(super) const OVER_RANKS: [Id; 6] =

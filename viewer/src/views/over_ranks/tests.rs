@@ -178,6 +178,54 @@ fn stages_leave_what_is_known() {
     assert_eq!(after(&all, "through kernel_3", "main"), whole);
 }
 
+/// Exclusive costs: of the kernels, of which nothing is called; and of steps, of which it is known
+/// that they have none.
+#[test]
+fn exclusive_costs_are_spread_too() {
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    for keep in [Keep::All, Keep::Top, Keep::None] {
+        let refined = Refined::base(&opened(&job, keep));
+        let rows = flat(&refined, Sort::default());
+        let own = |name: &str| {
+            let is_it =
+                |row: &&crate::views::Row| &*refined.functions[row.function.index()].name == name;
+            let over = rows.iter().find(is_it).unwrap().over_ranks.as_ref().unwrap();
+            (*over.of(MetricRef::FIRST).unwrap(), *over.own_of(MetricRef::FIRST).unwrap())
+        };
+        let (inclusive, exclusive) = own("kernel_3");
+        assert_eq!(inclusive, exclusive, "{keep:?}");
+        let (_, none) = own("step_0");
+        assert_eq!((none.sum, none.most, none.imbalance()), (0, [0; 2], [0; 2]), "{keep:?}");
+    }
+}
+
+/// A path and a longer one, of which each rank's cost is known.
+#[test]
+fn bounds_of_exclusive_costs_hold() {
+    let spread = |costs: &[u64]| {
+        let mut of = RankSums::default();
+        let ranks = (0..).zip(costs).filter(|&(_, &samples)| samples > 0);
+        ranks.for_each(|(rank, &samples)| of.add(&RankSums::of_rank(rank, samples)));
+        of
+    };
+    for (inclusive, longer) in [
+        ([50, 10, 30], [40, 3, 0]),
+        ([50, 10, 30], [0, 3, 30]),
+        ([9, 9, 9], [1, 9, 0]),
+        ([0, 7, 2], [0, 0, 1]),
+    ] {
+        let own: Vec<u64> = inclusive.iter().zip(longer).map(|(all, below)| all - below).collect();
+        let mut sums = Sums::default();
+        sums.add_own(&spread(&inclusive), &[spread(&longer)], 3);
+        let of = sums.finish(3);
+        assert_eq!(of.sum, own.iter().sum::<u64>());
+        let [most, least] = [own.iter().max().unwrap(), own.iter().min().unwrap()];
+        assert!(of.most[0] <= *most && *most <= of.most[1], "{own:?} {of:?}");
+        assert!(of.least[0] <= *least && *least <= of.least[1], "{own:?} {of:?}");
+        assert_eq!((of.most_rank, of.deviation(), of.without), (None, None, None));
+    }
+}
+
 fn of(paths: &[&[(u32, u64)]], ranks: u32) -> OfMetric {
     let mut sums = Sums::default();
     for path in paths {
