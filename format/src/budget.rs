@@ -13,7 +13,7 @@ use crate::ids::FrameId;
 use crate::kind::BlockKind;
 use crate::profile::{
     Account, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, ModuleFile, Phase, Process,
-    Profile, SampleTime, SourceFile, Spread, SummedRun, TailCall, Thread, Tree,
+    Profile, RankSums, SampleTime, SourceFile, Spread, SummedRun, TailCall, Thread, Tree,
 };
 use crate::violation::{Fault, Violation};
 
@@ -46,6 +46,12 @@ const FURTHER_COUNTS: u64 = 4;
 const NARROW: u64 = 4;
 /// Bytes of a count where they are not.
 const WIDE: u64 = 8;
+/// Bytes that each node of a sum takes besides: its place among the spreads, whether it counts
+/// anything, the node of all ranks that it is, and its entry in a map by path, which grows by
+/// doubling.
+const SUMMED_NODE: u64 = 4 + 1 + 8 + 2 * (12 + 1);
+/// The same of each node that it becomes: its place.
+const SUMMED_SOURCE_NODE: u64 = 4;
 /// Bytes that a function or frame takes besides its name, with its entry in a table by value.
 const ROW: u64 = 128;
 /// Copies of a name at most: the one that tables share, and in what orders and finds names.
@@ -126,8 +132,7 @@ impl Budget {
             BlockKind::Times => TIME as usize,
             BlockKind::Phases => size_of::<Phase>(),
             BlockKind::SummedRuns => size_of::<SummedRun>(),
-            // As they are read, and as they are found by node.
-            BlockKind::Spreads => 2 * size_of::<Spread>(),
+            BlockKind::Spreads => size_of::<Spread>(),
         };
         let decoded = u64::from(decoded);
         let contents = match kind {
@@ -214,7 +219,11 @@ impl Budget {
             let count = call.via.len() as u64;
             charge(count * ROW, BlockKind::TailCalls, element, "functions", count);
         }
-        let node = source_node(profile);
+        let [summed, summed_source] = match profile.is_sum() {
+            true => [SUMMED_NODE, SUMMED_SOURCE_NODE],
+            false => [0; 2],
+        };
+        let node = source_node(profile) + summed_source;
         // With the loops that a view may show, each of which is a node then.
         let mut nodes_of: Vec<u64> = (0..profile.frames.len()).map(rows).collect();
         for entry in &structure.in_loops {
@@ -224,8 +233,17 @@ impl Budget {
         for (element, (frame, &parent)) in nodes.frame.iter().zip(&nodes.parent).enumerate() {
             let left = structure.tail_calls_between(nodes.frame[parent as usize], *frame);
             let count = nodes_of[frame.index()] + left.len() as u64;
-            let bytes = count.saturating_mul(node);
+            let bytes = count.saturating_mul(node).saturating_add(summed);
             charge(bytes, BlockKind::Nodes, element, "functions at its address", count);
+        }
+        // Of a node with a spread of one metric there are those of all.
+        let metrics = profile.further.len() as u64 + 1;
+        let sums = metrics * size_of::<RankSums>() as u64;
+        let mut before = None;
+        for (element, spread) in profile.spreads.iter().enumerate() {
+            if before.replace(spread.node) != Some(spread.node) {
+                charge(sums, BlockKind::Spreads, element, "metrics", metrics);
+            }
         }
         let Some((table, element, what, amount)) = first else { return Ok(()) };
         let fault = Fault::Memory { what, amount, needed: self.used, limit: self.limit };

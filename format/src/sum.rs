@@ -36,6 +36,16 @@ impl Profile {
         self.summed_processes().filter_map(|summed| summed.process.rank).collect()
     }
 
+    /// Those of them that are not kept apart: of each there is only the sum with others.
+    #[must_use]
+    pub fn merely_summed_ranks(&self) -> BTreeSet<u32> {
+        let mut ranks = self.summed_ranks();
+        for kept in self.processes.iter().filter_map(|process| process.rank) {
+            ranks.remove(&kept);
+        }
+        ranks
+    }
+
     /// How many processes were summed into this one; `None` for a process that is one, or a rank
     /// that is kept apart.
     #[must_use]

@@ -14,6 +14,8 @@
 //! A worker thread of each rank has samples in `pool`, too. The tests, a benchmark and the unit
 //! tests of the sum of a job have this file in common.
 
+use std::collections::HashMap;
+
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
@@ -77,8 +79,25 @@ impl Job {
     /// The profile of a rank, recorded for itself.
     #[must_use]
     pub fn rank(&self, rank: u32, busiest: u64) -> Profile {
-        let mut made = Made::new(rank);
-        let main = made.node(0, 0x1000, "main", 0);
+        // Not in the order of the ranks.
+        let mut made = Made::new(u64::from(rank.wrapping_mul(7919) % 1009));
+        self.add_rank(&mut made, rank, busiest);
+        made.profile
+    }
+
+    /// The profile of all ranks, recorded together.
+    #[must_use]
+    pub fn together(&self) -> Profile {
+        let busiest = self.busiest();
+        let mut made = Made::new(0);
+        (0..self.ranks).for_each(|rank| self.add_rank(&mut made, rank, busiest));
+        made.profile
+    }
+
+    fn add_rank(&self, made: &mut Made, rank: u32, busiest: u64) {
+        made.begin_rank(rank);
+        let root = made.begin_thread();
+        let main = made.node(root, 0x1000, "main", 0);
         let mut step = main;
         for path in 0..self.common {
             if path % KERNELS == 0 {
@@ -95,28 +114,27 @@ impl Job {
         }
         made.node(main, 0x1002, "MPI_Barrier", self.wait(rank, busiest));
         made.end_thread(1000 + rank, "solver");
-        made.node(made.root(), 0x1003, "pool", POOL);
+        let root = made.begin_thread();
+        made.node(root, 0x1003, "pool", POOL);
         made.end_thread(100_000 + rank, &format!("worker-{rank}"));
-        made.profile
     }
 }
 
-/// The profile of a rank while it is made.
+/// The profile of some ranks while it is made.
 struct Made {
     profile: Profile,
+    /// The first node of the present thread.
     first: u32,
+    /// The frame of each address.
+    frames: HashMap<u64, FrameId>,
 }
 
 impl Made {
-    fn new(rank: u32) -> Self {
-        let command = vec![b"./solver".to_vec()];
+    fn new(start_ns: u64) -> Self {
         let mut profile = Profile {
             run: RunInfo {
-                command: command.clone(),
-                host: format!("node{}", rank / 4),
-                // Not in the order of the ranks.
-                start_unix_ns: 1_700_000_000_000_000_000
-                    + u64::from(rank.wrapping_mul(7919) % 1009),
+                command: vec![b"./solver".to_vec()],
+                start_unix_ns: 1_700_000_000_000_000_000 + start_ns,
                 duration_ns: 2_000_000_000,
                 cpu_ns: 1_000_000_000,
                 exit: Exit::Status(0),
@@ -127,50 +145,62 @@ impl Made {
             metric: Metric { source: "cputime".into(), unit: "ns".into(), period: 1_000_000 },
             strings: vec!["/opt/solver".into()],
             modules: vec![Module { build_id: vec![7; 20], ..Module::default() }],
-            processes: vec![Process {
-                pid: 1000 + rank,
-                rank: Some(rank),
-                command,
-                exit: Exit::Status(0),
-                start_ns: 1,
-                end_ns: 1_900_000_000,
-                ..Process::default()
-            }],
-            epochs: vec![Epoch::default()],
             frames: vec![Frame { kind: FrameKind::Root, module: None, offset: 0 }],
             ..Profile::default()
         };
         profile.sites.first = vec![0, 0];
-        profile.nodes.push(0, FrameId(0), 0, 0);
-        Self { profile, first: 0 }
+        Self { profile, first: 0, frames: HashMap::new() }
     }
 
-    fn root(&self) -> u32 {
-        self.first
+    fn begin_rank(&mut self, rank: u32) {
+        let profile = &mut self.profile;
+        let process = ProcessId::from_index(profile.processes.len());
+        if process.index() == 0 {
+            profile.run.host = format!("node{}", rank / 4);
+        }
+        profile.processes.push(Process {
+            pid: 1000 + rank,
+            rank: Some(rank),
+            command: profile.run.command.clone(),
+            exit: Exit::Status(0),
+            start_ns: 1,
+            end_ns: 1_900_000_000,
+            ..Process::default()
+        });
+        profile.epochs.push(Epoch { process, ..Epoch::default() });
     }
 
-    /// Adds a node, whose function is new.
+    /// Begins a thread of the last rank, and returns the root of its tree.
+    fn begin_thread(&mut self) -> u32 {
+        self.first = self.profile.nodes.len() as u32;
+        self.profile.nodes.push(self.first, FrameId(0), 0, 0)
+    }
+
+    /// Adds a node, whose function may be new.
     fn node(&mut self, parent: u32, offset: u64, name: &str, samples: u64) -> u32 {
         let Profile { strings, functions, sites, frames, nodes, .. } = &mut self.profile;
-        let name_id = StringId::from_index(strings.len());
-        strings.push(name.into());
-        sites.function.push(FunctionId::from_index(functions.len()));
-        sites.file.push(None);
-        sites.line.push(0);
-        sites.first.push(sites.function.len() as u32);
-        functions.push(Function { name: name_id, module: ModuleId(0), file: None, line: 0 });
-        frames.push(Frame { kind: FrameKind::Call, module: Some(ModuleId(0)), offset });
-        nodes.push(parent, FrameId::from_index(frames.len() - 1), samples, samples / 2)
+        let frame = *self.frames.entry(offset).or_insert_with(|| {
+            let name_id = StringId::from_index(strings.len());
+            strings.push(name.into());
+            sites.function.push(FunctionId::from_index(functions.len()));
+            sites.file.push(None);
+            sites.line.push(0);
+            sites.first.push(sites.function.len() as u32);
+            functions.push(Function { name: name_id, module: ModuleId(0), file: None, line: 0 });
+            frames.push(Frame { kind: FrameKind::Call, module: Some(ModuleId(0)), offset });
+            FrameId::from_index(frames.len() - 1)
+        });
+        nodes.push(parent, frame, samples, samples / 2)
     }
 
-    /// Ends a thread, of which the nodes since the one before are, and begins the next one.
+    /// Ends a thread, which has the nodes since it began.
     fn end_thread(&mut self, tid: u32, name: &str) {
-        let Self { profile, first } = self;
+        let Self { profile, first, .. } = self;
         let nodes = &profile.nodes;
         let recorded = nodes.samples[*first as usize..].iter().sum();
         let thread = ThreadId::from_index(profile.threads.len());
         profile.threads.push(Thread {
-            process: ProcessId(0),
+            process: ProcessId::from_index(profile.processes.len() - 1),
             tid,
             name: name.into(),
             signals: recorded,
@@ -182,10 +212,7 @@ impl Made {
             ..Thread::default()
         });
         let node_count = nodes.len() as u32 - *first;
-        profile.trees.push(Tree { thread, epoch: EpochId(0), first_node: *first, node_count });
-        if profile.threads.len() == 1 {
-            *first = nodes.len() as u32;
-            profile.nodes.push(*first, FrameId(0), 0, 0);
-        }
+        let epoch = EpochId::from_index(profile.epochs.len() - 1);
+        profile.trees.push(Tree { thread, epoch, first_node: *first, node_count });
     }
 }

@@ -112,6 +112,7 @@ fn scripts_are_told_of_each_key_and_column() {
                 &["--sets"],
                 &["--view", "threads"],
                 &["--view", "distribution"],
+                &["--view", "waits"],
             ],
             _ => &[&[]],
         };

@@ -70,6 +70,8 @@ mod metrics;
 mod outside;
 /// Python, a compiler, compressors, perl, sqlite, MPI.
 mod programs;
+/// Ranks that wait for one that is late.
+mod ranks;
 /// Refinements of what was recorded.
 mod refinements;
 /// Several runs compared with several, and runs on more threads.

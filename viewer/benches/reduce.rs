@@ -7,7 +7,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints")]
 
-#[expect(unreachable_pub, reason = "the crate of the system tests has it, too")]
+#[expect(unreachable_pub, dead_code, reason = "the crate of the system tests has it, too")]
 #[path = "../../tests/src/job.rs"]
 mod job;
 

@@ -76,6 +76,8 @@ mod tables;
 mod tree;
 #[path = "screens/undo.rs"]
 mod undo;
+#[path = "screens/waits.rs"]
+mod waits;
 
 /// A small run of a solver with communication: 200 samples of 5 ms.
 const SOLVER: &str = "

@@ -26,6 +26,8 @@ use vt100::{MouseProtocolMode, Parser, Screen};
 
 #[path = "terminal/jobs.rs"]
 mod jobs;
+#[path = "terminal/ranks.rs"]
+mod ranks;
 
 /// Long enough for the slowest machine; a test waits as long only if it fails.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -32,13 +32,17 @@ pub(super) enum NamedView {
     /// How the cost of a function or path is spread over ranks, processes, threads, epochs or
     /// time; see --path
     Distribution,
+    /// Time in calls of MPI, else in waits and locks, by operation and path: who waits, who came
+    /// last, and on which paths ranks differ most
+    Waits,
 }
 
 impl NamedView {
     /// Takes the views that two profiles have, too.
     pub(super) fn of_comparison() -> impl TypedValueParser<Value = Self> {
-        let is_of_one =
-            |view: &Self| matches!(view, Self::Butterfly | Self::Threads | Self::Distribution);
+        let is_of_one = |view: &Self| {
+            matches!(view, Self::Butterfly | Self::Threads | Self::Distribution | Self::Waits)
+        };
         let offered = Self::value_variants().iter().filter(|view| !is_of_one(view));
         let names = offered.filter_map(ValueEnum::to_possible_value).collect::<Vec<_>>();
         PossibleValuesParser::new(names).try_map(|name| Self::from_str(&name, false))
@@ -57,8 +61,8 @@ impl NamedView {
     /// The rows of functions or places.
     pub(super) const fn rows(self) -> View {
         match self {
-            // The lists of threads and of peers have none.
-            Self::TopDown | Self::Threads | Self::Distribution => View::TopDown,
+            // The lists of threads, of peers and of waits have none.
+            Self::TopDown | Self::Threads | Self::Distribution | Self::Waits => View::TopDown,
             Self::Callers => View::Callers,
             Self::Flat => View::Flat,
             Self::Modules | Self::Files | Self::Lines => View::Places,

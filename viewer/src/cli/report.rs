@@ -18,7 +18,7 @@ use super::source_paths::SourcePaths;
 use crate::print;
 use crate::profile::Profile;
 use crate::refine::{Axis, Grain, Refined, Stage, unwatched};
-use crate::report::{self, Options, contexts, distribution};
+use crate::report::{self, Options, contexts, distribution, waits};
 use crate::set_files::SetFiles;
 use crate::views::dimension::TIME;
 use crate::views::places::places;
@@ -36,6 +36,7 @@ Examples:
   csprof report run.csprof --view tables --path 'main > solve' --extended
   csprof report run.csprof --view butterfly --path solve
   csprof report run.csprof --view distribution --path 'solve > MPI_Wait' --over rank
+  csprof report run.csprof --view waits --metric realtime
   csprof report run.csprof --source solve --path-map /build/app=/home/me/app
   csprof report run.csprof --format json | jq '.rows[0]'";
 
@@ -167,12 +168,13 @@ impl Report {
         let is_distribution = self.view == NamedView::Distribution;
         let is_tables = self.view == NamedView::Tables;
         let is_butterfly = self.view == NamedView::Butterfly;
-        let is_of_peers = is_of_threads || is_distribution;
+        let is_of_waits = self.view == NamedView::Waits;
+        let is_of_peers = is_of_threads || is_distribution || is_of_waits;
         let has_rows = self.format != Format::Text && !is_of_peers;
         self.rows.check(is_tables, is_distribution || is_butterfly)?;
         let cause = if is_of_peers && orders {
             "--sort, --reverse and --open are for views of functions"
-        } else if (is_distribution || is_butterfly) && self.depth.is_some() {
+        } else if (is_distribution || is_butterfly || is_of_waits) && self.depth.is_some() {
             "--depth is for views of functions"
         } else if is_butterfly && !self.rows.has_path() {
             "--view butterfly is of one function, by --path"
@@ -250,6 +252,9 @@ impl Report {
             (NamedView::Threads, Format::Text) => contexts::text(&refined, &options, out),
             (NamedView::Threads, Format::Json) => contexts::json(&refined, &options, out),
             (NamedView::Threads, Format::Csv) => contexts::csv(&refined, &options, out),
+            (NamedView::Waits, Format::Text) => waits::text(&refined, &options, out),
+            (NamedView::Waits, Format::Json) => waits::json(&refined, &options, out),
+            (NamedView::Waits, Format::Csv) => waits::csv(&refined, &options, out),
             (_, Format::Text) => report::text::write(&refined, &options, out),
             (_, Format::Json) => report::json::write(&refined, &options, out),
             (_, Format::Csv) => report::csv::write(&refined, &options, out),

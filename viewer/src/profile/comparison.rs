@@ -293,6 +293,7 @@ fn describe(name: &str, profile: &Profile, first: ProcessId) -> Side {
         metric: info.metric.clone(),
         total,
         lost: profile.lost(),
+        summed: info.merely_summed_ranks(),
     }
 }
 
@@ -300,6 +301,7 @@ fn describe(name: &str, profile: &Profile, first: ProcessId) -> Side {
 fn joined(mut side: Side, run: Side) -> Side {
     side.runs.extend(run.runs);
     side.lost = side.lost.saturating_add(run.lost);
+    side.summed.extend(run.summed);
     side.name = format!("{} +{}", side.runs[0].name, side.runs.len() - 1);
     side
 }

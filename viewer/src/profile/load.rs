@@ -192,7 +192,10 @@ impl<'a> Forest<'a> {
         }
         let mut above = self.machine.parent[parent];
         let passed = self.passed[parent];
-        if self.passages.may_be(frame) && passed < MAX_PASSED && (edges, samples) == (0, 0) {
+        // In a sum, of all trees that have the path.
+        let counts = self.spreads.as_ref().is_some_and(|spreads| spreads.counts(node));
+        let is_passage = (edges, samples) == (0, 0) && !counts;
+        if self.passages.may_be(frame) && passed < MAX_PASSED && is_passage {
             (self.machine.parent[node], self.passed[node]) = (above, passed + 1);
             self.parent_of_passed.insert(node, parent);
             return;

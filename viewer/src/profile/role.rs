@@ -4,7 +4,7 @@ use csprof_format::profile::{Process, Thread};
 
 /// What a thread is to its process. Threads of one role are summed: the main thread, and those of
 /// one name but for the numbers in it, as pools number their threads.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Role {
     /// Whether it is not the main thread, which comes first.
     pub(super) is_other: bool,

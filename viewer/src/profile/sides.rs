@@ -5,6 +5,8 @@
 //! have together, divided by how many they are. Sums of samples stay integers, so what they weigh
 //! is multiplied by the number of runs of the other side instead.
 
+use std::collections::BTreeSet;
+
 use csprof_format::ids::ProcessId;
 use csprof_format::profile::{Metric, RunInfo};
 
@@ -93,6 +95,8 @@ pub struct Side {
     pub total: u64,
     /// Samples that were lost in all runs.
     pub lost: u64,
+    /// Ranks of which a run has only the sum with others.
+    pub summed: BTreeSet<u32>,
 }
 
 /// BASE in [`Comparison::sides`].

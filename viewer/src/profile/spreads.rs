@@ -3,13 +3,17 @@
 //! A path is one node of the sum, and one of each rank that is kept apart: all of them lead to the
 //! one place that says how its inclusive cost is spread over all ranks.
 
-use csprof_format::ids::ThreadId;
+use csprof_format::ids::{FrameId, ThreadId};
 use csprof_format::profile::{self as saved, RankSums, Tree};
+use rustc_hash::FxHashMap;
 
 use super::role::Role;
 
 /// Stands for no place.
 const NONE: u32 = u32::MAX;
+
+/// The place of what no rank has anything of, such as the paths of a launcher.
+const OF_NO_RANK: u32 = 0;
 
 /// How inclusive costs are spread over ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub struct Spreads {
 #[derive(Debug)]
 pub(super) struct SpreadsOfMachine {
     of_machine: Vec<u32>,
+    /// Whether the path of each node has samples or edges of its own in any tree.
+    counts: Vec<bool>,
     spreads: Spreads,
 }
 
@@ -47,6 +53,12 @@ impl Spreads {
     #[must_use]
     pub fn place(&self, node: u32) -> Option<u32> {
         self.of_node.get(node as usize).copied().filter(|&place| place != NONE)
+    }
+
+    /// Whether it is the place of what no rank has.
+    #[must_use]
+    pub fn is_of_no_rank(place: u32) -> bool {
+        place == OF_NO_RANK
     }
 
     /// What ranks have at a place, of each metric.
@@ -71,16 +83,16 @@ impl SpreadsOfMachine {
         let ranks = u32::try_from(saved.summed_ranks().len()).unwrap_or(u32::MAX);
         let mut spreads = Spreads { ranks, metrics, ..Spreads::default() };
         let mut of_machine = vec![NONE; nodes.len()];
-        // Of what is in no spread, such as the paths of a launcher, no rank has anything.
-        let mut places = 1;
+        // Of what is in no spread no rank has anything.
+        let mut places = OF_NO_RANK + 1;
         spreads.sums.resize(metrics, RankSums::default());
         for tree in trees.iter().filter(|tree| process_of(saved, tree.thread).rank.is_none()) {
             let range = tree.first_node as usize..(tree.first_node + tree.node_count) as usize;
-            of_machine[range].fill(0);
+            of_machine[range].fill(OF_NO_RANK);
         }
         for spread in std::mem::take(&mut saved.spreads) {
             let place = &mut of_machine[spread.node as usize];
-            if *place == 0 {
+            if *place == OF_NO_RANK {
                 *place = places;
                 places += 1;
                 spreads.sums.resize(spreads.sums.len() + metrics, RankSums::default());
@@ -88,14 +100,24 @@ impl SpreadsOfMachine {
             let start = *place as usize * metrics;
             spreads.sums[start + usize::from(spread.metric)] = spread.of;
         }
-        for tree in trees {
-            if process_of(saved, tree.thread).rank.is_some()
-                && let Some(whole) = whole_of(saved, trees, tree)
-            {
-                follow(nodes, whole, tree, &mut of_machine);
-            }
+        let mut counts: Vec<bool> = (nodes.samples.iter().zip(&nodes.edges))
+            .map(|(&samples, &edges)| (samples, edges) != (0, 0))
+            .collect();
+        let same = same_paths(saved, trees, nodes);
+        for &(node, whole) in &same {
+            of_machine[node as usize] = of_machine[whole as usize];
+            counts[whole as usize] |= counts[node as usize];
         }
-        Some(Self { of_machine, spreads })
+        for &(node, whole) in &same {
+            counts[node as usize] = counts[whole as usize];
+        }
+        Some(Self { of_machine, counts, spreads })
+    }
+
+    /// Whether the path of a node has samples or edges of its own, of whichever rank: so that the
+    /// same is made of it in all trees.
+    pub(super) fn counts(&self, machine: usize) -> bool {
+        self.counts.get(machine).is_some_and(|counts| *counts)
     }
 
     /// Says that nodes of the loaded profile, up to the one before `end`, are of a node of the
@@ -119,41 +141,56 @@ fn process_of(saved: &saved::Profile, thread: ThreadId) -> &saved::Process {
     &saved.processes[saved.threads[thread.index()].process.index()]
 }
 
-/// The tree of all ranks, of the same program, role and phase as one of a rank that is kept apart.
-fn whole_of<'t>(saved: &saved::Profile, trees: &'t [Tree], tree: &Tree) -> Option<&'t Tree> {
-    let process = saved.threads[tree.thread.index()].process;
+/// Nodes of ranks that are kept apart, each with the node of the same path in the tree of all ranks
+/// that has the same program, role and phase. O(nodes).
+fn same_paths(saved: &saved::Profile, trees: &[Tree], nodes: &saved::Nodes) -> Vec<(u32, u32)> {
     // The ranks of a program come after what they were summed into.
-    let before = &saved.processes[..process.index()];
-    let sum = before.iter().rposition(|process| process.rank.is_none())?;
-    let role =
-        |tree: &Tree| Role::of(&saved.threads[tree.thread.index()], process_of(saved, tree.thread));
-    let (own, phase) = (role(tree), saved.phase_of(tree.epoch));
-    trees.iter().find(|whole| {
-        saved.threads[whole.thread.index()].process.index() == sum
-            && role(whole) == own
-            && saved.phase_of(whole.epoch) == phase
-    })
+    let mut sum = None;
+    let sum_of_process: Vec<Option<usize>> = (saved.processes.iter().enumerate())
+        .map(|(number, process)| {
+            sum = if process.rank.is_none() { Some(number) } else { sum };
+            sum
+        })
+        .collect();
+    let key = |tree: &Tree| {
+        let thread = &saved.threads[tree.thread.index()];
+        let process = &saved.processes[thread.process.index()];
+        let sum = sum_of_process[thread.process.index()];
+        (sum, Role::of(thread, process), saved.phase_of(tree.epoch))
+    };
+    let is_kept = |tree: &&Tree| process_of(saved, tree.thread).rank.is_some();
+    if !trees.iter().any(|tree| is_kept(&tree)) {
+        return Vec::new();
+    }
+    let range = |tree: &Tree| tree.first_node..tree.first_node + tree.node_count;
+    let mut roots = FxHashMap::default();
+    let mut children: FxHashMap<(u32, FrameId), u32> = FxHashMap::default();
+    for whole in trees.iter().filter(|tree| !is_kept(tree)) {
+        // Of a made-up file, the first of several.
+        roots.entry(key(whole)).or_insert(whole.first_node);
+        for node in range(whole).skip(1) {
+            let at = node as usize;
+            children.entry((nodes.parent[at], nodes.frame[at])).or_insert(node);
+        }
+    }
+    let mut same = Vec::new();
+    for tree in trees.iter().filter(is_kept) {
+        let Some(&root) = roots.get(&key(tree)).filter(|_| tree.node_count > 0) else { continue };
+        let first = same.len();
+        same.push((tree.first_node, root));
+        for node in range(tree).skip(1) {
+            let at = node as usize;
+            let above = first + (nodes.parent[at] - tree.first_node) as usize;
+            let found = same.get(above).and_then(|&(_, whole): &(u32, u32)| {
+                children.get(&(whole, nodes.frame[at])).copied()
+            });
+            // A made-up file may have a path that the whole has not.
+            let Some(found) = found else { break };
+            same.push((node, found));
+        }
+    }
+    same
 }
 
-/// Gives the nodes of a tree the places that the same paths have in the whole one. Both are in
-/// pre-order, and children in the order of their frames.
-fn follow(nodes: &saved::Nodes, whole: &Tree, tree: &Tree, places: &mut [u32]) {
-    let range = |tree: &Tree| tree.first_node..tree.first_node + tree.node_count;
-    let mut rest = range(whole);
-    // The node of the whole tree, of each node of the other.
-    let mut same: Vec<u32> = Vec::with_capacity(tree.node_count as usize);
-    for node in range(tree) {
-        let is_root = node == tree.first_node;
-        let above = nodes.parent[node as usize] - tree.first_node;
-        let parent = same.get(above as usize).copied();
-        let frame = nodes.frame[node as usize];
-        let is_same = |&other: &u32| {
-            let at = other as usize;
-            nodes.frame[at] == frame && (is_root || Some(nodes.parent[at]) == parent)
-        };
-        // A made-up file may have a path that the whole has not.
-        let Some(found) = rest.find(is_same) else { return };
-        places[node as usize] = places[found as usize];
-        same.push(found);
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -6,17 +6,20 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 use super::aligned::Aligned;
-use super::json::{self, JsonRow, heading};
+use super::json::{self, Heading, JsonRow, heading};
 use super::listing::{Limits, Scale};
 use super::text::{LONG_COMMAND, account_for, cut, dots};
 use super::{Measure, Options, basis_of_percentages, csv};
 use crate::refine::{Refined, unwatched};
-use crate::views::Cost;
+use crate::views::clusters::{Cluster, Clusters, NOT_OF_SUMS};
 use crate::views::columns::{AnyRow, Basis, Column, Id, PercentOf};
 use crate::views::contexts::{Context, all_contexts, contexts, programs};
-use crate::views::number::counted;
+use crate::views::number::{Form, counted};
 use crate::views::printable::printable;
+use crate::views::{Cost, Row};
 
 /// The rows that are wanted, in the order of the list, and how many are left out for being small,
 /// and for coming late. No peer is small unless the person says what is: of a hundred ranks or
@@ -113,6 +116,7 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
         let imbalance = measure.text(of_processes.balance.imbalance(), refined.looked_at(), form);
         writeln!(out, "Imbalance of the {whose}: {imbalance}.")?;
     }
+    write_clusters(refined, form, out)?;
     if whose.is_none() && !of_threads {
         return Ok(());
     }
@@ -122,6 +126,25 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
          other:\n(most - mean) x number. Peers are ranks; without ranks, processes of one program \
          and parent;\nof a process, threads: those that run at one time and do the same work."
     )
+}
+
+/// Writes which peers do the same, where they are many.
+fn write_clusters(refined: &Refined, form: Form, out: &mut impl Write) -> io::Result<()> {
+    let Some(clusters) = unwatched(|watch| Clusters::of(refined, watch)) else {
+        let info = &refined.profile.info;
+        return match info.merely_summed_ranks().is_empty() {
+            true => Ok(()),
+            false => writeln!(out, "Not here: {NOT_OF_SUMS}."),
+        };
+    };
+    for (cluster, number) in clusters.list.iter().zip(1..) {
+        writeln!(out, "cluster {number}: {}", clusters.said(refined, cluster, form))?;
+    }
+    if !clusters.alone.is_empty() {
+        let peers = counted(clusters.alone.len() as u64, clusters.noun, form);
+        writeln!(out, "{peers} more, alike to none of these")?;
+    }
+    Ok(())
 }
 
 /// Writes lines in columns of numbers, and the last cell behind them; then an empty line.
@@ -137,8 +160,45 @@ fn depth(context: &Context) -> u32 {
     u32::from(context.thread.is_some())
 }
 
+/// What stands before the rows.
+#[derive(Serialize)]
+struct Object<'r> {
+    #[serde(flatten)]
+    heading: Heading<'r>,
+    clusters: Option<Vec<JsonCluster<'r>>>,
+}
+
+/// Peers that do the same.
+#[derive(Serialize)]
+struct JsonCluster<'r> {
+    /// The peer that the others are like.
+    like: &'r str,
+    peers: Vec<&'r str>,
+    /// Where they differ most from the first cluster, and means there.
+    path: Option<Vec<&'r str>>,
+    mean: Option<f64>,
+    mean_of_first: Option<f64>,
+}
+
+impl<'r> JsonCluster<'r> {
+    /// One of them; a sample is so much.
+    fn of(refined: &'r Refined, all: &'r Clusters, cluster: &'r Cluster, each: f64) -> Self {
+        let label = |&peer: &u32| &*all.labels[peer as usize];
+        let name = |row: &Row| &*refined.functions[row.function.index()].name;
+        let difference = cluster.difference.as_ref();
+        Self {
+            like: label(&cluster.like),
+            peers: cluster.peers.iter().map(label).collect(),
+            path: difference.map(|of| of.rows.iter().map(name).collect()),
+            mean: difference.map(|of| of.means[0] * each),
+            mean_of_first: difference.map(|of| of.means[1] * each),
+        }
+    }
+}
+
 /// Writes the list for scripts: the heading of the other views, `imbalance` of the processes and
-/// the number of `peers` that it is of, and `rows`, one on each line.
+/// the number of `peers` that it is of, `clusters` of peers that do the same (`null` where there are
+/// few, or it is not known what each does), and `rows`, one on each line.
 ///
 /// # Errors
 /// Those of `out`.
@@ -150,7 +210,12 @@ pub fn json(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let heading = heading(refined, options, Some((imbalance, of_processes.balance.peers)));
     let basis = Basis { measure, ..Basis::new(refined) };
     let columns = basis.of_contexts_for_machines();
-    let mut written = json::JsonRows::begin(&heading, out)?;
+    let clusters = unwatched(|watch| Clusters::of(refined, watch));
+    let each = measure.of(1, refined.looked_at()) as f64;
+    let clusters = clusters.as_ref().map(|of| {
+        of.list.iter().map(|cluster| JsonCluster::of(refined, of, cluster, each)).collect()
+    });
+    let mut written = json::JsonRows::begin(&Object { heading, clusters }, out)?;
     rows.iter().try_for_each(|context| {
         let (row, depth) = (context.into(), depth(context));
         written.write(&JsonRow { basis: &basis, columns: &columns, row, depth: Some(depth) })

@@ -19,6 +19,7 @@ pub mod sets;
 pub mod source;
 pub mod suggest;
 pub mod text;
+pub mod waits;
 
 #[cfg(test)]
 mod metrics_tests;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::over_ranks::OverRanks;
+use super::peer_costs::PeerCosts;
 use super::row::Row;
 use super::sort::Sort;
 use super::tally::{self, Tally};
@@ -31,8 +31,8 @@ pub(super) fn by_function(refined: &Refined, watch: &Watch<'_>) -> Result<Vec<Ro
         Tally::by_frame(refined, added, watch, |_, node, _| Some(frame[node]))
     }))?;
     watch.end();
-    if let Some(spreads) = refined.spreads() {
-        let mut made = OverRanks::of_functions(refined, spreads, watch)?;
+    if let Some(costs) = PeerCosts::of_sum(refined) {
+        let mut made = costs.of_functions(watch)?;
         for row in &mut rows {
             row.over_ranks = made[row.function.index()].take().map(Arc::new);
         }

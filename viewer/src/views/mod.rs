@@ -7,7 +7,9 @@
 //!
 //! Pure: values in, values out. Nothing here knows a terminal or a file.
 
+mod call_paths;
 pub mod callers;
+pub mod clusters;
 pub mod columns;
 pub mod contexts;
 pub mod cost_lines;
@@ -28,6 +30,7 @@ pub mod number;
 pub mod over_ranks;
 pub mod path;
 pub(crate) mod pattern;
+pub mod peer_costs;
 pub mod peers;
 pub mod phases;
 pub mod places;
@@ -51,6 +54,7 @@ pub mod tree;
 pub mod verdict;
 mod view;
 pub mod visible;
+pub mod waits;
 
 #[cfg(test)]
 pub(crate) mod laws;

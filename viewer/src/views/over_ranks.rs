@@ -1,19 +1,22 @@
-//! How the inclusive cost of a row is spread over the ranks of a sum.
+//! How the costs of a row are spread over ranks, as [`PeerCosts`](super::peer_costs) finds.
 //!
-//! The sum says it of each path. A row may stand for several, as where a function is called from
-//! two places. What one rank has on all of them together is then known only within bounds, unless
-//! the same rank has most of each. Means are always exact.
+//! A row may stand for several paths, as where a function is called from two places, and a sum says
+//! it of each. What one rank has on all of them together is then known only within bounds, unless
+//! the same rank has most of each. Means are always exact. What a sum says is inclusive; the
+//! exclusive cost of a path is that without what longer paths have, of which only the sum and bounds
+//! are known, but where there is no longer path.
 
 use csprof_format::profile::RankSums;
 
+use crate::profile::MetricRef;
 use crate::profile::derived::Value;
-use crate::profile::{MetricRef, Spreads};
-use crate::refine::{Cancelled, Refined, Watch};
 
-/// How the inclusive cost of a row is spread over ranks, of each metric. In samples.
+/// How the costs of a row are spread over ranks, of each metric. In samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverRanks {
-    of_metrics: Box<[OfMetric]>,
+    inclusive: Box<[OfMetric]>,
+    /// Empty where it is not known.
+    exclusive: Box<[OfMetric]>,
 }
 
 /// The same of one metric.
@@ -29,13 +32,17 @@ pub struct OfMetric {
     pub most_rank: Option<u32>,
     /// The same of the rank with least.
     pub least: [u64; 2],
+    /// That rank, of several the first, where it is known.
+    pub least_rank: Option<u32>,
+    /// How many ranks have none at all, where it is known.
+    pub without: Option<u32>,
     /// Sum of the squares of what each rank has, where it is known.
     squares: Option<u64>,
 }
 
 /// What is added up for one metric.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+pub(super) struct Sums {
     paths: u32,
     sum: u64,
     /// The greatest of what one rank has on one path; and the sum of the greatest.
@@ -44,11 +51,15 @@ struct Sums {
     /// Sum of what each rank has at least.
     least: u64,
     least_rank: Option<u32>,
+    /// How many ranks have some of the last path.
+    with: u32,
     squares: u64,
+    /// Whether of some path only bounds are known.
+    has_bounds: bool,
 }
 
 impl Sums {
-    fn add(&mut self, of: &RankSums, ranks: u32) {
+    pub(super) fn add(&mut self, of: &RankSums, ranks: u32) {
         if of.ranks == 0 {
             return;
         }
@@ -63,96 +74,79 @@ impl Sums {
         self.least = self.least.saturating_add(least.map_or(0, |(samples, _)| samples));
         self.least_rank =
             least.map(|(_, rank)| rank).filter(|rank| is_first || self.least_rank == Some(*rank));
-        self.squares = of.squares;
+        (self.squares, self.with) = (of.squares, of.ranks);
     }
 
-    fn finish(self, ranks: u32) -> OfMetric {
-        let Self { paths, sum, most, most_rank, least, least_rank, squares } = self;
+    /// Adds what a path has that no path has that is longer by one function.
+    pub(super) fn add_own(&mut self, of: &RankSums, longer: &[RankSums], ranks: u32) {
+        let below = longer.iter().fold(0_u64, |sum, longer| sum.saturating_add(longer.sum));
+        if below == 0 {
+            return self.add(of, ranks);
+        }
+        let sum = of.sum.saturating_sub(below);
+        if sum == 0 {
+            return;
+        }
+        let most_below = longer.iter().fold(0_u64, |sum, longer| sum.saturating_add(longer.most));
+        self.paths += 1;
+        self.sum = self.sum.saturating_add(sum);
+        // The rank with most has on the longer paths no more than all that is there.
+        self.most[0] = self.most[0].max(of.most.saturating_sub(most_below));
+        self.most[1] = self.most[1].saturating_add(of.most.min(sum));
+        let least = if of.ranks == ranks { of.least.saturating_sub(most_below) } else { 0 };
+        self.least = self.least.saturating_add(least);
+        (self.most_rank, self.least_rank, self.has_bounds) = (None, None, true);
+    }
+
+    pub(super) fn finish(self, ranks: u32) -> OfMetric {
+        let Self { paths, sum, most, most_rank, least, least_rank, with, squares, has_bounds } =
+            self;
         let whole_mean = sum / u64::from(ranks.max(1));
+        let is_one = paths < 2 && !has_bounds;
         let most = match most_rank {
-            _ if paths < 2 => [most[1]; 2],
+            _ if is_one => [most[1]; 2],
             // On each of the paths it has the most.
-            Some(_) => [most[1]; 2],
-            None => [most[0].max(whole_mean), most[1].min(sum)],
+            Some(_) if !has_bounds => [most[1]; 2],
+            _ => [most[0].max(whole_mean), most[1].min(sum)],
         };
-        let is_known = paths < 2 || least_rank.is_some();
+        let is_known = is_one || (least_rank.is_some() && !has_bounds);
         let least = [least, if is_known { least } else { whole_mean }];
-        let squares = Some(squares).filter(|&squares| paths < 2 && squares < u64::MAX);
-        OfMetric { ranks, sum, most, most_rank, least, squares }
+        let squares = Some(squares).filter(|&squares| is_one && squares < u64::MAX);
+        let [most_rank, least_rank] =
+            [most_rank, least_rank].map(|rank| rank.filter(|_| !has_bounds));
+        // Of several paths it is known where one rank has least of each, and some of each.
+        let without = match paths {
+            0 => Some(ranks),
+            _ if is_one => Some(ranks.saturating_sub(with)),
+            _ => least_rank.map(|_| 0),
+        };
+        OfMetric { ranks, sum, most, most_rank, least, least_rank, without, squares }
     }
 }
 
 impl OverRanks {
-    /// That of a row that has these nodes, of which none is below another.
-    pub(super) fn of_nodes(spreads: &Spreads, nodes: impl Iterator<Item = u32>) -> Option<Self> {
-        let mut places = Vec::new();
-        for node in nodes {
-            places.push(spreads.place(node)?);
-        }
-        // A path is a node of each rank that is kept apart, too.
-        places.sort_unstable();
-        places.dedup();
-        Self::of_places(spreads, &places)
+    /// What was added up of each metric, over so many ranks.
+    pub(super) fn of_sums(sums: Vec<Sums>, ranks: u32) -> Self {
+        let inclusive = sums.into_iter().map(|sums| sums.finish(ranks)).collect();
+        Self { inclusive, exclusive: Box::default() }
     }
 
-    fn of_places(spreads: &Spreads, places: &[u32]) -> Option<Self> {
-        let metrics = spreads.at(*places.first()?).len();
-        let mut sums = vec![Sums::default(); metrics];
-        for &place in places {
-            for (sums, of) in sums.iter_mut().zip(spreads.at(place)) {
-                sums.add(of, spreads.ranks());
-            }
-        }
-        let of_metrics = sums.into_iter().map(|sums| sums.finish(spreads.ranks())).collect();
-        Some(Self { of_metrics })
+    /// The same with exclusive costs, where these are known.
+    pub(super) fn with_exclusive(self, exclusive: Option<Self>) -> Self {
+        let exclusive = exclusive.map_or_else(Box::default, |of| of.inclusive);
+        Self { exclusive, ..self }
     }
 
-    /// That of each function, by its number: of its outermost nodes. O(nodes).
-    pub(super) fn of_functions(
-        refined: &Refined,
-        spreads: &Spreads,
-        watch: &Watch<'_>,
-    ) -> Result<Vec<Option<Self>>, Cancelled> {
-        let count = refined.node_count();
-        // One past the last node below each: nodes are in pre-order.
-        let mut ends: Vec<u32> = (1..).take(count).collect();
-        for node in (1..count).rev() {
-            let above = refined.parent[node] as usize;
-            ends[above] = ends[above].max(ends[node]);
-        }
-        let mut until = vec![0_u32; refined.functions.len()];
-        let mut places: Vec<(u32, u32)> = Vec::new();
-        let mut is_known = vec![true; refined.functions.len()];
-        watch.forward(1..count, |nodes| {
-            for node in nodes {
-                let function = refined.frames[refined.frame[node].index()].function.index();
-                if (node as u32) < until[function] {
-                    continue;
-                }
-                until[function] = ends[node];
-                match spreads.place(node as u32) {
-                    Some(place) => places.push((function as u32, place)),
-                    None => is_known[function] &= !refined.is_shown(node),
-                }
-            }
-        })?;
-        places.sort_unstable();
-        places.dedup();
-        let mut made = vec![None; is_known.len()];
-        for of_one in places.chunk_by(|one, other| one.0 == other.0) {
-            let function = of_one[0].0 as usize;
-            if is_known[function] {
-                let places: Vec<u32> = of_one.iter().map(|&(_, place)| place).collect();
-                made[function] = Self::of_places(spreads, &places);
-            }
-        }
-        Ok(made)
-    }
-
-    /// That of a metric.
+    /// Inclusive cost of a metric.
     #[must_use]
     pub fn of(&self, metric: MetricRef) -> Option<&OfMetric> {
-        self.of_metrics.get(metric.index())
+        self.inclusive.get(metric.index())
+    }
+
+    /// Exclusive cost of a metric, where that is known.
+    #[must_use]
+    pub fn own_of(&self, metric: MetricRef) -> Option<&OfMetric> {
+        self.exclusive.get(metric.index())
     }
 }
 

@@ -39,15 +39,7 @@ impl Peers {
     pub fn of(refined: &Refined) -> Self {
         let profile = &refined.profile;
         let info = &profile.info;
-        let mut kept = Kept::new(info.processes.len(), info.threads.len());
-        for (stream, is_kept) in profile.streams.iter().zip(refined.kept(&profile.streams)) {
-            kept.add(stream, is_kept);
-        }
-        // A rank without any sample is the worst of them.
-        let idle: Vec<Stream> = kept.without_samples().map(without_samples).collect();
-        for (stream, is_kept) in idle.iter().zip(refined.kept(&idle)) {
-            kept.add(stream, is_kept);
-        }
+        let kept = Kept::of(refined);
         let work = Work::new(profile);
         // In a sum, threads are of a role, and do different work.
         let is_sum = info.is_sum();
@@ -80,6 +72,16 @@ impl Peers {
     pub fn is_peer(&self, thread: ThreadId) -> bool {
         self.of_thread.get(thread.index()) == Some(&true)
     }
+}
+
+/// The rank of each process that a refinement keeps, in a sum that keeps all ranks apart; `None`
+/// of other profiles. O(streams).
+#[must_use]
+pub(super) fn ranks_of_sum(refined: &Refined) -> Option<Vec<Option<u32>>> {
+    let profile = &refined.profile;
+    let knows_each =
+        profile.comparison.is_none() && profile.info.is_sum() && keeps_all_ranks(profile);
+    knows_each.then(|| of_ranks(profile, &Kept::of(refined).processes))
 }
 
 /// How many ranks or threads share the work of a run: the peers, in each process that has none or
@@ -122,6 +124,21 @@ struct Kept {
 }
 
 impl Kept {
+    /// Those of a profile that the context predicates of a refinement keep.
+    fn of(refined: &Refined) -> Self {
+        let profile = &refined.profile;
+        let mut kept = Self::new(profile.info.processes.len(), profile.info.threads.len());
+        for (stream, is_kept) in profile.streams.iter().zip(refined.kept(&profile.streams)) {
+            kept.add(stream, is_kept);
+        }
+        // A rank without any sample is the worst of them.
+        let idle: Vec<Stream> = kept.without_samples().map(without_samples).collect();
+        for (stream, is_kept) in idle.iter().zip(refined.kept(&idle)) {
+            kept.add(stream, is_kept);
+        }
+        kept
+    }
+
     fn new(processes: usize, threads: usize) -> Self {
         let [sampled, kept] = [vec![false; processes], vec![false; processes]];
         Self { processes: kept, threads: vec![false; threads], sampled }
@@ -145,12 +162,8 @@ impl Kept {
 
 /// Whether each rank that a sum is of is kept apart.
 fn keeps_all_ranks(profile: &Profile) -> bool {
-    let mut ranks = profile.info.summed_ranks();
-    let has_ranks = !ranks.is_empty();
-    for process in &profile.info.processes {
-        process.rank.map(|rank| ranks.remove(&rank));
-    }
-    has_ranks && ranks.is_empty()
+    let has_ranks = profile.info.processes.iter().any(|process| process.rank.is_some());
+    has_ranks && profile.info.merely_summed_ranks().is_empty()
 }
 
 /// The context of a process, in no thread and no epoch.

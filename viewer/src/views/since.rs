@@ -1,6 +1,8 @@
 //! What became of an entry of the ledger since it was made: before, now, and what sampling alone
 //! may make of that.
 
+use std::collections::BTreeSet;
+
 use csprof_format::ids::ProcessId;
 use csprof_format::profile::{Exit, Metric, RunInfo};
 
@@ -100,6 +102,7 @@ fn compared(then: &Then, samples: Option<u64>, refined: &Refined, stages: &str) 
         metric,
         total: 0,
         lost: 0,
+        summed: BTreeSet::new(),
     };
     let before = Metric { period: then.period, ..metric.clone() };
     let comparison = Comparison {

@@ -53,7 +53,7 @@ impl Statistics {
             least: middle(0),
             median_twice: middle(before).saturating_add(middle(half)),
             deviation: (squares / parts.len().max(1) as f64).sqrt(),
-            noise: bounds(parts.len(), mean, per_signal),
+            noise: noise_bounds(parts.len(), mean, per_signal),
             is_noise: is_within_noise(parts, per_signal),
         }
     }
@@ -124,7 +124,7 @@ pub fn samples_per_signal(refined: &Refined, metric: MetricRef) -> f64 {
 }
 
 /// Within which samples each of so many equal peers is by sampling alone, with this mean.
-fn bounds(peers: usize, mean: f64, per_signal: f64) -> [f64; 2] {
+pub(super) fn noise_bounds(peers: usize, mean: f64, per_signal: f64) -> [f64; 2] {
     let mean = mean / per_signal;
     let [low, high] = if peers == 2 {
         // Half of 2 √(a + b), the difference at which two runs are told apart.
@@ -175,7 +175,7 @@ impl Moments {
             return true;
         }
         let least = if self.added < peers { 0 } else { self.least };
-        let [low, high] = bounds(peers, self.sum as f64 / count, per_signal);
+        let [low, high] = noise_bounds(peers, self.sum as f64 / count, per_signal);
         let are_within = low <= least as f64 && self.most as f64 <= high;
         if peers == 2 {
             return are_within;

@@ -13,7 +13,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use super::over_ranks::OverRanks;
+use super::peer_costs::PeerCosts;
 use super::row::Row;
 use super::sort::Sort;
 use super::strips::SharedStrips;
@@ -430,13 +430,16 @@ impl<D: Direction> RowTree<D> {
         let rows = &mut entries[first..];
         let mut until = vec![Until::default(); rows.len()];
         let mut sums = vec![Sums::default(); rows.len() * columns.len()];
-        let spreads = refined.spreads();
-        let mut outermost = vec![Vec::new(); if spreads.is_some() { rows.len() } else { 0 }];
+        let over_ranks = PeerCosts::of_sum(refined);
+        // The outermost nodes of each row, and all.
+        let mut nodes_of_rows =
+            vec![[Vec::new(), Vec::new()]; if over_ranks.is_some() { rows.len() } else { 0 }];
         for (&member, &group) in members.iter().zip(group_of) {
             let group = group as usize;
             let addend = direction.addend(refined, member, &mut until[group]);
-            if let Some(nodes) = outermost.get_mut(group).filter(|_| addend.is_outermost) {
-                nodes.push(addend.node);
+            if let Some([outermost, all]) = nodes_of_rows.get_mut(group) {
+                outermost.extend(addend.is_outermost.then_some(addend.node));
+                all.push(addend.node);
             }
             let node = addend.node as usize;
             let edges = edges.of(node, refined.frames[refined.frame[node].index()].kind);
@@ -454,8 +457,8 @@ impl<D: Direction> RowTree<D> {
         for (entry, sums) in rows.iter_mut().zip(sums.chunks(columns.len())) {
             entry.row.weights = weights(refined, sums, is_timed);
         }
-        for (entry, nodes) in rows.iter_mut().zip(outermost) {
-            let made = spreads.and_then(|of| OverRanks::of_nodes(of, nodes.into_iter()));
+        for (entry, [outermost, all]) in rows.iter_mut().zip(nodes_of_rows) {
+            let made = over_ranks.as_ref().and_then(|of| of.of_row(&outermost, &all));
             entry.row.over_ranks = made.map(Arc::new);
         }
     }

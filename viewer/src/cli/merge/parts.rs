@@ -14,7 +14,7 @@ pub(super) const FEW_RANKS: usize = 8;
 
 /// The parts so far.
 pub(super) enum Parts {
-    /// What is to become of them is not known yet: profiles with ranks, few of them.
+    /// What is to become of them is not known yet: profiles with few ranks, and any without.
     Held(Vec<(String, saved::Profile)>),
     Apart(Box<Merger>),
     Sum(Box<Reduction>),
@@ -46,11 +46,11 @@ impl Parts {
                 let count: usize = ranks.iter().map(BTreeSet::len).sum();
                 let all: BTreeSet<u32> = ranks.iter().flatten().copied().collect();
                 let is_sum = part.is_sum();
-                let is_of_one_job = ranks.iter().all(|ranks| !ranks.is_empty())
-                    && all.len() == count
-                    && repeated_rank(&part).is_none();
+                let is_of_one_job = all.len() == count && repeated_rank(&part).is_none();
+                // What has no ranks, such as the launcher, goes with any job, wherever it stands.
+                let with_ranks = ranks.iter().filter(|ranks| !ranks.is_empty()).count();
                 held.push((name, part));
-                if is_sum || (is_of_one_job && count > FEW_RANKS && ranks.len() > 1) {
+                if is_sum || (is_of_one_job && count > FEW_RANKS && with_ranks > 1) {
                     self.settle(Self::Sum(Box::new(Reduction::new(Keep::Top))))?;
                 } else if !is_of_one_job {
                     self.settle(Self::apart())?;
@@ -135,8 +135,22 @@ mod tests {
         let mut parts = Parts::Held(Vec::new());
         parts.add("both".to_owned(), merged).unwrap();
         assert!(!parts.finish().unwrap().0.is_sum());
-        assert!(!is_summed(&[&[], &many]));
+        assert!(!is_summed(&[&[], &[], &[], &[], &[], &[], &[], &[], &[], &[]]));
         assert!(!is_summed(&[&[0, 1], &[0, 1], &[0, 1]]));
+    }
+
+    /// A run without ranks, as of the launcher, decides nothing, wherever it stands.
+    #[test]
+    fn what_has_no_ranks_is_summed_in_any_order() {
+        let many: Vec<u32> = (0..64).collect();
+        let [first, second] = [&many[..32], &many[32..]];
+        for parts in [[&[], first, second], [first, &[], second], [first, second, &[]]] {
+            assert!(is_summed(&parts), "{parts:?}");
+        }
+        assert!(is_summed(&[&[], &many]) && is_summed(&[&many, &[]]));
+        let few = &many[..8];
+        assert!(!is_summed(&[&[], few]) && !is_summed(&[few, &[]]));
+        assert!(!is_summed(&[&[], first, first]) && !is_summed(&[first, first, &[]]));
     }
 
     #[test]

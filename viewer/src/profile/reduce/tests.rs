@@ -96,6 +96,16 @@ fn every_path_is_spread_as_the_job_was_made() {
     }
 }
 
+/// Ranks that were recorded together are spread as those that were recorded apart.
+#[test]
+fn ranks_of_one_file_are_summed_as_those_of_several() {
+    let job = job();
+    let [apart, together] = [ranks(&job), vec![job.together()]].map(|of| reduced(Keep::Top, &of));
+    bytes(&together);
+    assert_eq!(together.spreads, apart.spreads);
+    assert_eq!((&together.nodes, &together.trees), (&apart.nodes, &apart.trees));
+}
+
 /// Nothing is lost and nothing counts twice, whichever ranks are kept apart; and these have what
 /// they had.
 #[test]

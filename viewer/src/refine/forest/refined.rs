@@ -317,12 +317,11 @@ impl Refined {
         self.timing.within(&self.profile, row, part)
     }
 
-    /// How costs are spread over ranks, where that is known: of a sum whose paths are as they were
-    /// recorded.
+    /// How the costs of recorded paths are spread over ranks, if the profile is a sum and its nodes
+    /// still are these paths. Stages may have taken samples out of them.
     #[must_use]
     pub fn spreads(&self) -> Option<&Spreads> {
-        let is_as_recorded = self.outcomes.is_empty()
-            && self.parent.as_ptr() == self.profile.nodes.parent.as_ptr()
+        let is_as_recorded = self.parent.as_ptr() == self.profile.nodes.parent.as_ptr()
             && self.shown_by_column.is_none();
         Some(&*self.profile.spreads).filter(|spreads| is_as_recorded && spreads.ranks() > 0)
     }
@@ -336,6 +335,12 @@ impl Refined {
         let costs = in_width!(&self.costs, costs => costs.bytes());
         let columns = [costs, self.parent.bytes(), self.frame.bytes()];
         [0, 1].map(|which| columns.iter().map(|bytes| bytes[which]).sum())
+    }
+
+    /// Whether paths lead from callees to callers: `callers of` turned them round.
+    #[must_use]
+    pub fn is_inverted(&self) -> bool {
+        self.is_inverted
     }
 
     /// Whether nodes below one another may count the same returns: in a tree of callers.

@@ -1,6 +1,6 @@
 //! Ranks, processes, threads, epochs and phases: where and when samples were taken.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use csprof_format::profile as saved;
 
@@ -113,9 +113,8 @@ impl<'r> Contexts<'r> {
         self.names(stream, axis).iter().any(|name| glob.matches(name))
     }
 
-    /// The first rank that is meant and that a sum does not keep apart.
+    /// The first rank that is meant and that a sum, or that of a side, does not keep apart.
     fn summed_rank(&self, predicate: &Predicate) -> Option<u32> {
-        let info = &self.refined.profile.info;
         let is_meant: Box<dyn Fn(u32) -> bool> = match predicate {
             Predicate::Numbered { ranges, .. } => {
                 Box::new(|rank| ranges.iter().any(|&(first, last)| (first..=last).contains(&rank)))
@@ -126,8 +125,13 @@ impl<'r> Contexts<'r> {
             }
             _ => return None,
         };
-        let kept: HashSet<u32> = info.processes.iter().filter_map(|process| process.rank).collect();
-        info.summed_ranks().into_iter().find(|rank| !kept.contains(rank) && is_meant(*rank))
+        let summed: BTreeSet<u32> = match &self.refined.profile.comparison {
+            Some(comparison) => {
+                comparison.sides.iter().flat_map(|side| &side.summed).copied().collect()
+            }
+            None => self.refined.profile.info.merely_summed_ranks(),
+        };
+        summed.into_iter().find(|rank| is_meant(*rank))
     }
 
     pub(crate) fn nodes(

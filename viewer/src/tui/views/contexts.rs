@@ -17,6 +17,7 @@ use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
 use crate::views::Row;
+use crate::views::clusters::Clusters;
 use crate::views::columns::{About, Basis, Cell, Column, Explanation, Id, Tone};
 use crate::views::contexts::{Context, Imbalance, contexts, together};
 use crate::views::measure::Measure;
@@ -80,6 +81,8 @@ const NUMBER: usize = 11;
 struct Contexts {
     /// The list, once it is made, and the imbalance of the processes.
     list: Option<(Vec<Context>, Imbalance)>,
+    /// Which processes do the same, where they are many.
+    clusters: Option<Clusters>,
     /// The metric whose samples put it in order.
     metric: MetricRef,
     selected: usize,
@@ -95,6 +98,14 @@ struct Contexts {
 impl Contexts {
     fn lines(&self) -> &[Context] {
         self.list.as_ref().map_or(&[], |(list, _)| list)
+    }
+
+    /// The cluster of a process, in words.
+    fn cluster(&self, scene: &Scene, context: &Context) -> Option<String> {
+        let clusters = self.clusters.as_ref()?;
+        let number = clusters.of_process(context.process)?;
+        let said = clusters.said(&scene.refined, &clusters.list[number], scene.form());
+        Some(format!("{}: {said}", number + 1))
     }
 
     /// Puts processes in order, and threads below their process. The selection stays on its line.
@@ -272,15 +283,23 @@ impl View for Contexts {
         let basis = basis(scene);
         let columns = basis.of_contexts().into_iter().filter(|column| column.metric.is_none());
         let texts = columns.flat_map(|column| column.explain(&basis, context, About::default()));
-        Some((context.label.clone(), texts.collect()))
+        let cluster = self.cluster(scene, context).map(|said| ("cluster".to_owned(), said));
+        Some((context.label.clone(), texts.chain(cluster).collect()))
     }
 
-    /// The imbalance of the processes.
+    /// The imbalance of the processes, and which of them are unlike the others.
     fn told(&self, scene: &Scene) -> Option<Notice> {
         let (_, imbalance) = self.list.as_ref()?;
         let whose = imbalance.whose(scene.form())?;
         let all = amount(imbalance.balance.imbalance(), scene.metric(), scene.form());
-        Some(Notice::Said(format!("{all} imbalance of the {whose}, (most - mean) × number")))
+        let clusters = self.clusters.as_ref().filter(|of| of.list.len() > 1);
+        let Some(clusters) = clusters else {
+            let said = format!("{all} imbalance of the {whose}, (most - mean) × number");
+            return Some(Notice::Said(said));
+        };
+        let said = clusters.list.iter().map(|one| clusters.said(&scene.refined, one, scene.form()));
+        let said = said.collect::<Vec<_>>().join("; ");
+        Some(Notice::Said(format!("{all} imbalance of the {whose}; clusters: {said}")))
     }
 
     /// The first line is selected.
@@ -290,15 +309,16 @@ impl View for Contexts {
 
     fn wanted(&self) -> Option<Wanted> {
         let make = |refined: &Refined, watch: &Watch<'_>| {
-            Ok(Made::default().with(contexts(refined, watch)?))
+            let clusters = Clusters::of(refined, watch)?;
+            Ok(Made::default().with((contexts(refined, watch)?, clusters)))
         };
         let metric = self.metric.index().to_string();
         self.list.is_none().then(|| Wanted::new("contexts", metric, make))
     }
 
     fn take(&mut self, made: &mut Made, _shown: &Refined) {
-        let Some(list) = made.take() else { return };
-        self.list = Some(list);
+        let Some((list, clusters)) = made.take() else { return };
+        (self.list, self.clusters) = (Some(list), clusters);
         (self.sort, self.reversed) = (0, false);
         if let Some(stage) = self.follow.take() {
             let place = self.lines().iter().position(|context| context.stage == stage);

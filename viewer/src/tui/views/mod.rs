@@ -15,6 +15,7 @@ mod source;
 mod suggest;
 pub(super) mod tables;
 mod tree;
+mod waits;
 
 use std::sync::LazyLock;
 
@@ -24,7 +25,7 @@ use super::scene::Scene;
 use super::view::{BoxedView, ViewEntry};
 
 /// The views. The first one is shown first, and leaving another one leads to it.
-pub static VIEWS: [&ViewEntry; 12] = [
+pub static VIEWS: [&ViewEntry; 13] = [
     &tree::ENTRY,
     &callers::ENTRY,
     &flat::ENTRY,
@@ -37,6 +38,7 @@ pub static VIEWS: [&ViewEntry; 12] = [
     &distribution::ENTRY,
     &suggest::ENTRY,
     &notes::ENTRY,
+    &waits::ENTRY,
 ];
 
 /// How many of them have a digit, and a name in the header.

@@ -1,5 +1,7 @@
 //! The columns there are, one entry for each.
 
+mod over_ranks;
+
 use csprof_format::profile::Process;
 
 use super::cell::Cell;
@@ -12,7 +14,7 @@ use crate::profile::comparison::{BASE, OTHER};
 use crate::profile::derived::{Shown, Value};
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::over_ranks::{self, OfMetric};
+use crate::views::over_ranks::OfMetric;
 use crate::views::row::{Cost, Edges};
 use crate::views::strip::CELLS;
 use crate::views::summary::are_all_of_time;
@@ -504,70 +506,16 @@ pub static DEFINITIONS: &[Definition] = &[
         help: "A derived metric, of exclusive costs",
         ..DERIVED
     },
-    Definition {
-        id: Id::RankMean,
-        key: "rank_mean",
-        name: Some("rank-mean"),
-        heading: |of| of.over_ranks("rank mean"),
-        value: |at| at.over_ranks(|of, each| Some(Value::exact(of.mean() * each))),
-        order: Order::By("rank-mean"),
-        help: "Of a sum: mean of the inclusive cost over all ranks",
-        ..OVER_RANKS
-    },
-    Definition {
-        id: Id::RankMost,
-        key: "rank_max",
-        name: Some("rank-max"),
-        heading: |of| of.over_ranks("rank max"),
-        value: |at| at.over_ranks(|of, each| Some(over_ranks::value(of.most, each))),
-        order: Order::By("rank-max"),
-        help: "Of a sum: inclusive cost of the rank with most",
-        ..OVER_RANKS
-    },
-    Definition {
-        id: Id::MostRank,
-        key: "max_rank",
-        name: Some("max-rank"),
-        heading: |of| of.over_ranks("max rank"),
-        value: |at| match at.of_ranks().and_then(|of| of.most_rank) {
-            Some(rank) => Cell::Count(rank.into()),
-            None => Cell::Nothing,
-        },
-        order: Order::None,
-        help: "Of a sum: the rank with most",
-        width: 8,
-        ..OVER_RANKS
-    },
-    Definition {
-        id: Id::RankLeast,
-        key: "rank_min",
-        name: Some("rank-min"),
-        heading: |of| of.over_ranks("rank min"),
-        value: |at| at.over_ranks(|of, each| Some(over_ranks::value(of.least, each))),
-        order: Order::By("rank-min"),
-        help: "Of a sum: inclusive cost of the rank with least",
-        ..OVER_RANKS
-    },
-    Definition {
-        id: Id::RankImbalance,
-        key: "rank_imbalance",
-        name: Some("rank-imbalance"),
-        heading: |of| of.over_ranks("imbalance"),
-        value: |at| at.over_ranks(|of, each| Some(over_ranks::value(of.imbalance(), each))),
-        order: Order::By("rank-imbalance"),
-        help: "Of a sum: what all ranks could wait for the one with most",
-        ..OVER_RANKS
-    },
-    Definition {
-        id: Id::RankDeviation,
-        key: "rank_deviation",
-        name: Some("rank-deviation"),
-        heading: |of| of.over_ranks("rank sd"),
-        value: |at| at.over_ranks(|of, each| Some(Value::exact(of.deviation()? * each))),
-        order: Order::By("rank-deviation"),
-        help: "Of a sum: standard deviation of the inclusive cost over all ranks",
-        ..OVER_RANKS
-    },
+    over_ranks::MEAN,
+    over_ranks::MOST,
+    over_ranks::MOST_RANK,
+    over_ranks::LEAST,
+    over_ranks::IMBALANCE,
+    over_ranks::DEVIATION,
+    over_ranks::OWN_MEAN,
+    over_ranks::OWN_MOST,
+    over_ranks::OWN_MOST_RANK,
+    over_ranks::OWN_IMBALANCE,
 ];
 
 /// What most columns have alike.
@@ -606,10 +554,6 @@ const SHARE: Definition =
 /// What costs of comparisons have alike.
 const SIDE: Definition = Definition { lines: Lines::OfBoth, unit: Unit::Compared, ..COLUMN };
 
-/// What columns over the ranks of a sum have alike.
-const OVER_RANKS: Definition =
-    Definition { unit: Unit::OverRanks, explain: explain::over_ranks, ..COLUMN };
-
 /// What tells one process or thread from another.
 const fn fact(
     id: Id,
@@ -647,7 +591,7 @@ const _: () = {
         assert!(DEFINITIONS[number].id as usize == number);
         number += 1;
     }
-    assert!(DEFINITIONS.len() == Id::RankDeviation as usize + 1);
+    assert!(DEFINITIONS.len() == Id::OwnRankImbalance as usize + 1);
 };
 
 fn text(text: Option<&str>) -> Cell<'_> {
@@ -683,9 +627,13 @@ fn edges_of_side<'r>(at: &At<'r>, side: usize) -> Cell<'r> {
 }
 
 impl<'r> At<'r> {
-    /// How the inclusive cost of the row is spread over the ranks of a sum, of the column's metric.
+    /// How the cost of the row is spread over the ranks of a sum, of the column's metric.
     pub(super) fn of_ranks(&self) -> Option<&'r OfMetric> {
-        self.row.over_ranks.as_ref()?.of(self.number())
+        let over = self.row.over_ranks.as_ref()?;
+        match lists::OWN_OVER_RANKS.contains(&self.column.id) {
+            true => over.own_of(self.number()),
+            false => over.of(self.number()),
+        }
     }
 
     /// A cost over ranks; it is given how much of the unit that is shown a sample is.

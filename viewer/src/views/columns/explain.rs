@@ -493,8 +493,9 @@ pub(super) fn over_ranks(at: &At<'_>, _: About) -> Explanation {
     };
     let cell = at.column.value(at.basis, at.row);
     let said = match (cell, at.of_ranks()) {
-        (Cell::Nothing, None) => "not known: a sum says it of paths that are as they were \
-                                  recorded, without refinement"
+        (Cell::Nothing, None) => "not known: not all ranks are kept apart, and the sum says it of \
+                                  whole paths as they were recorded; stages took a part of this \
+                                  one, or put it together anew"
             .to_owned(),
         (Cell::Nothing, Some(_)) => "not known: the row is of several paths".to_owned(),
         (cell, _) => format!("{} of {ranks}", cell.text(form)),

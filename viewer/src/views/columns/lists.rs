@@ -113,6 +113,14 @@ pub enum Id {
     RankImbalance,
     /// Their standard deviation.
     RankDeviation,
+    /// Mean of the exclusive cost over the ranks of a sum.
+    OwnRankMean,
+    /// That of the rank with most.
+    OwnRankMost,
+    /// This rank.
+    OwnMostRank,
+    /// By how much they differ.
+    OwnRankImbalance,
 }
 
 /// Which metrics have a column on a screen.
@@ -160,6 +168,10 @@ pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
 /// On a page, from left to right; each other metric then has those of one metric.
 pub(super) const PAGE: [Id; 6] =
     [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls];
+
+/// Over the ranks of a sum, for machines, behind those of any medium.
+pub(super) const OWN_OVER_RANKS: [Id; 4] =
+    [Id::OwnRankMean, Id::OwnRankMost, Id::OwnMostRank, Id::OwnRankImbalance];
 
 /// Over the ranks of a sum, in any medium.
 pub(super) const OVER_RANKS: [Id; 6] =

@@ -174,8 +174,12 @@ impl Basis<'_> {
         }
         let of_addresses = if self.addresses { &lists::OF_ADDRESSES[..] } else { &[] };
         let spread = if self.spread { &[Id::Spread][..] } else { &[] };
-        let over_ranks = if self.is_sum() { &lists::OVER_RANKS[..] } else { &[] };
-        self.with_metrics(&[&lists::MACHINE[..], of_addresses, spread, over_ranks].concat(), 2)
+        let [over_ranks, own_over_ranks] = match self.is_sum() {
+            true => [&lists::OVER_RANKS[..], &lists::OWN_OVER_RANKS],
+            false => [&[][..]; 2],
+        };
+        let columns = [&lists::MACHINE[..], of_addresses, spread, over_ranks, own_over_ranks];
+        self.with_metrics(&columns.concat(), 2)
     }
 
     /// The columns of processes and threads, from left to right.
@@ -314,7 +318,7 @@ impl Column {
         let derived = || basis.refined.profile.derived.get(self.derived.index());
         match self.definition().unit {
             Unit::Edges => true,
-            Unit::OverRanks => self.id != Id::MostRank,
+            Unit::OverRanks => !matches!(self.id, Id::MostRank | Id::OwnMostRank),
             Unit::Derived => derived().is_some_and(Derived::has_edges),
             _ => false,
         }

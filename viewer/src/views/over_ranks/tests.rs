@@ -96,6 +96,136 @@ fn ranks_of_a_sum_are_exact_or_refused() {
     assert!(refined.spreads().is_none());
 }
 
+/// The same of two sums that are compared: each side has to keep the rank.
+#[test]
+fn ranks_of_compared_sums_are_exact_or_refused() {
+    let late = |rank| Job { ranks: 12, common: 18, private: 1, late: vec![(rank, 3)] };
+    let compared = |ranks: [u32; 2]| {
+        let [base, other] = ranks.map(|rank| opened(&late(rank), Keep::Top));
+        Profile::compared(("base", base), ("other", other), &[]).unwrap()
+    };
+    let refused = |profile: &Profile, text: &str| {
+        apply(profile, &parse(text).unwrap()).err().map(|error| error.to_string())
+    };
+    let (same, different) = (compared([7, 7]), compared([7, 8]));
+    assert_eq!(refused(&same, "rank = 7"), None);
+    for (profile, text) in
+        [(&same, "rank = 5"), (&different, "rank = 7"), (&different, "not rank = 8")]
+    {
+        let error = refused(profile, text).unwrap_or_else(|| panic!("{text}"));
+        assert!(error.contains("is in the sum and not kept apart"), "{text}: {error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+}
+
+/// How the function is spread after stages, in the flat view and, below the first row that has it,
+/// in the call tree; `None` where it is blank.
+fn after(profile: &Profile, stages: &str, function: &str) -> Option<OfMetric> {
+    let refined = apply(profile, &parse(stages).unwrap()).unwrap();
+    let is_it =
+        |row: &&crate::views::Row| &*refined.functions[row.function.index()].name == function;
+    let rows = flat(&refined, Sort::default());
+    let row = rows.iter().find(is_it).unwrap_or_else(|| panic!("{stages}: no {function}"));
+    let of = |row: &crate::views::Row| Some(*row.over_ranks.as_ref()?.of(MetricRef::FIRST)?);
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+    let mut waiting = vec![RowId::ROOT];
+    while let Some(id) = waiting.pop() {
+        if id != RowId::ROOT && is_it(&tree.row(id)) {
+            assert_eq!(of(tree.row(id)), of(row), "{stages}");
+        }
+        waiting.extend(tree.children(&refined, id).to_vec());
+    }
+    of(row)
+}
+
+/// With each rank's values columns are exact after any stage; with sums alone, where a path is
+/// whole, and blank elsewhere.
+#[test]
+fn stages_leave_what_is_known() {
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let (all, top, none) =
+        (opened(&job, Keep::All), opened(&job, Keep::Top), opened(&job, Keep::None));
+    let kernel = |ranks: &[u32]| {
+        let mut sums = Sums::default();
+        let mut of = RankSums::default();
+        ranks.iter().for_each(|&rank| of.add(&RankSums::of_rank(rank, job.kernel(rank, 3))));
+        sums.add(&of, ranks.len() as u32);
+        Some(sums.finish(ranks.len() as u32))
+    };
+    let everybody: Vec<u32> = (0..12).collect();
+    let whole = kernel(&everybody);
+    for stages in ["through kernel_3", "through step_0", "not through MPI_*"] {
+        for profile in [&all, &top, &none] {
+            assert_eq!(after(profile, stages, "kernel_3"), whole, "{stages}");
+        }
+    }
+    // What stages put together anew, or ranks that they leave out.
+    for (stages, ranks) in [
+        ("hide step_0", &everybody[..]),
+        ("not rank = 7", &[0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11]),
+        ("rank in 7, 3", &[3, 7]),
+    ] {
+        assert_eq!(after(&all, stages, "kernel_3"), kernel(ranks), "{stages}");
+    }
+    assert_eq!(after(&all, "rank = 7", "kernel_3"), None, "a rank alone");
+    for stages in ["rank = 7", "not rank = 7"] {
+        assert_eq!(after(&top, stages, "kernel_3"), None, "{stages}");
+    }
+    // Of main there is a part.
+    for profile in [&top, &none] {
+        assert_eq!(after(profile, "through kernel_3", "main"), None);
+    }
+    assert_eq!(after(&all, "through kernel_3", "main"), whole);
+}
+
+/// Exclusive costs: of the kernels, of which nothing is called; and of steps, of which it is known
+/// that they have none.
+#[test]
+fn exclusive_costs_are_spread_too() {
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    for keep in [Keep::All, Keep::Top, Keep::None] {
+        let refined = Refined::base(&opened(&job, keep));
+        let rows = flat(&refined, Sort::default());
+        let own = |name: &str| {
+            let is_it =
+                |row: &&crate::views::Row| &*refined.functions[row.function.index()].name == name;
+            let over = rows.iter().find(is_it).unwrap().over_ranks.as_ref().unwrap();
+            (*over.of(MetricRef::FIRST).unwrap(), *over.own_of(MetricRef::FIRST).unwrap())
+        };
+        let (inclusive, exclusive) = own("kernel_3");
+        assert_eq!(inclusive, exclusive, "{keep:?}");
+        let (_, none) = own("step_0");
+        assert_eq!((none.sum, none.most, none.imbalance()), (0, [0; 2], [0; 2]), "{keep:?}");
+    }
+}
+
+/// A path and a longer one, of which each rank's cost is known.
+#[test]
+fn bounds_of_exclusive_costs_hold() {
+    let spread = |costs: &[u64]| {
+        let mut of = RankSums::default();
+        let ranks = (0..).zip(costs).filter(|&(_, &samples)| samples > 0);
+        ranks.for_each(|(rank, &samples)| of.add(&RankSums::of_rank(rank, samples)));
+        of
+    };
+    for (inclusive, longer) in [
+        ([50, 10, 30], [40, 3, 0]),
+        ([50, 10, 30], [0, 3, 30]),
+        ([9, 9, 9], [1, 9, 0]),
+        ([0, 7, 2], [0, 0, 1]),
+    ] {
+        let own: Vec<u64> = inclusive.iter().zip(longer).map(|(all, below)| all - below).collect();
+        let mut sums = Sums::default();
+        sums.add_own(&spread(&inclusive), &[spread(&longer)], 3);
+        let of = sums.finish(3);
+        assert_eq!(of.sum, own.iter().sum::<u64>());
+        let [most, least] = [own.iter().max().unwrap(), own.iter().min().unwrap()];
+        assert!(of.most[0] <= *most && *most <= of.most[1], "{own:?} {of:?}");
+        assert!(of.least[0] <= *least && *least <= of.least[1], "{own:?} {of:?}");
+        assert_eq!((of.most_rank, of.deviation(), of.without), (None, None, None));
+    }
+}
+
 fn of(paths: &[&[(u32, u64)]], ranks: u32) -> OfMetric {
     let mut sums = Sums::default();
     for path in paths {

@@ -1,0 +1,51 @@
+//! Real ranks of which it is known which one the others wait for.
+
+use csprof_tests::installed;
+use csprof_tests::terminal::Terminal;
+use csprof_tests::workshop::Workshop;
+use serde_json::Value;
+
+use crate::programs::MPIRUN;
+
+#[test]
+fn the_rank_that_all_wait_for_is_named() {
+    if !installed::are_installed("the_rank_that_all_wait_for_is_named", &["mpicc", "mpirun"]) {
+        return;
+    }
+    let workshop = Workshop::new("ranks");
+    workshop.compile("mpicc -O2 -g -o program @mpi_late.c");
+    let (_, mpirun) = MPIRUN.split_last().unwrap();
+    let words: Vec<&str> =
+        mpirun.iter().map(|&word| if word == "2" { "4" } else { word }).collect();
+    let sources = ["-e", "cputime@1000", "-e", "realtime@1000"];
+    let recording = workshop.record(&sources, &[&words[..], &["./program"]].concat());
+    let report = recording.output(&["report", "--view", "waits", "--format", "json"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((&report["over"], &report["peers"]), (&"rank".into(), &4.into()));
+    let rows = report["rows"].as_array().unwrap();
+    let row = |table: &str, end: &str| {
+        let is_it = |row: &&Value| {
+            row["table"] == table && row["path"].as_array().unwrap().last().unwrap() == end
+        };
+        rows.iter().find(is_it).unwrap_or_else(|| panic!("no {end} in {report}"))
+    };
+    let barrier = row("path", "MPI_Barrier");
+    assert_eq!((&barrier["last"], &barrier["metric"]), (&"rank 2".into(), &"realtime".into()));
+    assert_eq!(barrier["last_works_most"], true);
+    let first = rows.iter().find(|row| row["table"] == "imbalance").unwrap();
+    assert_eq!(first["max_peer"], "rank 2", "{first}");
+    let path: Vec<&str> =
+        first["path"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
+    assert!(path.ends_with(&["main", "solve", "relax"]) || path.contains(&"solve"), "{path:?}");
+
+    let mut viewer = Terminal::start(&workshop.path(""), &["view", "run.csprof"]);
+    viewer.wait_for(&["shown 100% + out 0% = 100%"]);
+    viewer.press("I");
+    viewer.wait_for(&["Waits by path, over 4 ranks", "MPI_Barrier", "last came rank 2"]);
+    viewer.press("d");
+    viewer.wait_for(&["on rank 2", "solve"]);
+    viewer.press("\r");
+    viewer.wait_for(&["[1 Tree]", "solve"]);
+    viewer.press("\x03");
+    assert_eq!(viewer.end().0, 0);
+}

@@ -1,0 +1,313 @@
+//! Who waits and for whom, over another view: waits by path and by operation, and the paths on which
+//! ranks differ most, with the way to each.
+
+use std::ops::Range;
+
+use super::super::canvas::Canvas;
+use super::super::made::{Made, Wanted};
+use super::super::message::{Action, Message, Notice};
+use super::super::mode::{
+    ALWAYS, Binding, COMMANDS, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
+};
+use super::super::scene::Scene;
+use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::entries::{self, Selection};
+use crate::profile::{FunctionKey, MetricRef};
+use crate::refine::{Refined, Watch};
+use crate::views::columns::Explanation;
+use crate::views::measure::Measure;
+use crate::views::number::{amount, counted, percent};
+use crate::views::path::Path;
+use crate::views::waits::{Wait, Waits};
+
+pub(super) static ENTRY: ViewEntry = ViewEntry {
+    title: "Waits",
+    command: "waits",
+    key: "I",
+    help: "who waits (MPI, locks), who came last, where ranks differ",
+    modes: &[&MODE],
+    new: |scene| Box::new(WaitLists { metric: scene.refined.metric, ..WaitLists::default() }),
+};
+
+static MODE: Mode = Mode {
+    title: "the lists of waits",
+    keys: &[&[
+        Keys::Of(MOVE),
+        Keys::Of(NUMBERS),
+        Keys::Of(COMMANDS),
+        Keys::Of(HELP),
+        Keys::Of(OWN),
+        Keys::Views,
+        Keys::ViewsOver,
+        Keys::Of(LEAVE),
+        Keys::Of(ALWAYS),
+    ]],
+};
+
+const GO: Action = Action("show in tree");
+const NEXT_LIST: Action = Action("next list");
+
+static OWN: &[Binding] = &[
+    bind(Group::Move, "<enter>", Message::Own(GO), "go to this path in the tree"),
+    bind(
+        Group::Numbers,
+        "d",
+        Message::Own(NEXT_LIST),
+        "the next list: waits by path, paths whose imbalance costs most, waits by operation",
+    ),
+];
+
+static SHEET: Sheet = Sheet {
+    mode: &MODE,
+    hints: &[
+        ("enter", "go to it in the tree"),
+        ("d", "next list"),
+        ("q", "back"),
+        ("m", "metric"),
+        ("=", "explain"),
+        ("?", "help"),
+    ],
+    has_rows: false,
+    double_click: || Message::Own(GO),
+    ..OF_ROWS
+};
+
+/// Which list is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum List {
+    #[default]
+    Paths,
+    Imbalances,
+    Operations,
+}
+
+impl List {
+    fn next(self) -> Self {
+        match self {
+            Self::Paths => Self::Imbalances,
+            Self::Imbalances => Self::Operations,
+            Self::Operations => Self::Paths,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Paths => "Waits by path",
+            Self::Imbalances => "Paths outside of waits whose imbalance costs most",
+            Self::Operations => "Waits by operation",
+        }
+    }
+
+    fn of(self, waits: &Waits) -> &[Wait] {
+        match self {
+            Self::Paths => &waits.paths,
+            Self::Imbalances => &waits.imbalances,
+            Self::Operations => &waits.operations,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct WaitLists {
+    /// The lists, once they are made.
+    waits: Option<Waits>,
+    list: List,
+    /// The metric by which paths outside of waits are compared.
+    metric: MetricRef,
+    selected: Selection,
+}
+
+impl WaitLists {
+    fn entries(&self) -> &[Wait] {
+        self.waits.as_ref().map_or(&[], |waits| self.list.of(waits))
+    }
+
+    /// What is said of a wait beside what it costs.
+    fn said(&self, scene: &Scene, waits: &Waits, wait: &Wait) -> String {
+        let form = scene.form();
+        let metric = scene.refined.source_of(wait.metric);
+        let label =
+            |number: u32| waits.over.as_ref().map_or_else(String::new, |over| over.label(number));
+        let mut said = Vec::new();
+        if let Some(last) = wait.last {
+            let works = if last.works_most == Some(true) { ", which works most" } else { "" };
+            said.push(format!("last came {}{works}", label(last.number)));
+        }
+        if let Some(over) = &wait.over {
+            let most = between(over.most, |samples| amount(samples, metric, form));
+            let on = over.most_rank.map_or_else(String::new, |rank| format!(" on {}", label(rank)));
+            said.push(format!("most {most}{on}"));
+            let mean = Measure::Source.real(over.mean(), metric, form);
+            said.push(format!("mean {mean}"));
+            if self.list != List::Imbalances {
+                let imbalance = between(over.imbalance(), |samples| amount(samples, metric, form));
+                said.push(format!("imbalance {imbalance}"));
+            }
+        }
+        if scene.has_several_metrics() {
+            said.push(metric.source.clone());
+        }
+        said.join(", ")
+    }
+}
+
+/// A number, or the two that it is between.
+fn between([low, high]: [u64; 2], text: impl Fn(u64) -> String) -> String {
+    if low == high { text(low) } else { format!("{}..{}", text(low), text(high)) }
+}
+
+impl View for WaitLists {
+    fn boxed(&self) -> BoxedView {
+        Box::new(self.clone())
+    }
+
+    fn sheet(&self) -> &'static Sheet {
+        &SHEET
+    }
+
+    fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
+        let form = scene.form();
+        let Some(waits) = &self.waits else {
+            let none = std::iter::empty();
+            let title = (self.list.title(), self.selected);
+            return entries::draw(canvas, scene, lines, title, none, &self.instead_of_rows());
+        };
+        let title = match &waits.over {
+            Some(over) => format!("{}, over {}", self.list.title(), over.whose),
+            None => self.list.title().to_owned(),
+        };
+        let functions = &scene.refined.functions;
+        let entry = |wait: &'_ Wait| {
+            let metric = scene.refined.source_of(wait.metric);
+            let samples = match (self.list, &wait.over) {
+                (List::Imbalances, Some(over)) => over.imbalance()[0],
+                _ => wait.samples,
+            };
+            let (base, _) = scene.refined.account_of(wait.metric);
+            entries::PathEntry {
+                cost: [amount(samples, metric, form), format!("{}%", percent(samples, base))],
+                text: self.said(scene, waits, wait),
+                path: waits
+                    .rows(wait)
+                    .iter()
+                    .map(|row| &*functions[row.function.index()].name)
+                    .collect(),
+            }
+        };
+        let if_none = match (self.list, waits.missing.first()) {
+            (List::Imbalances, _) if waits.over.is_some() => {
+                let paths = counted(waits.within_noise as u64, "path", form);
+                format!("none beyond sampling noise; {paths} may differ by that alone")
+            }
+            (_, Some(cause)) => cause.clone(),
+            (_, None) => "no waits".to_owned(),
+        };
+        let entries = self.entries().iter().map(entry);
+        entries::draw(canvas, scene, lines, (&title, self.selected), entries, &if_none);
+    }
+
+    fn scroll(&mut self, lines: isize) {
+        self.selected.scroll(lines, self.entries().len());
+    }
+
+    fn line_at(&self, line: usize, height: usize) -> Option<usize> {
+        self.selected.at(line, height, self.entries().len())
+    }
+
+    fn select_line(&mut self, line: usize) {
+        self.selected = Selection(line);
+    }
+
+    fn explained(&self, scene: &Scene) -> Option<(String, Explanation)> {
+        let waits = self.waits.as_ref()?;
+        let wait = self.entries().get(self.selected.0)?;
+        let metric = scene.refined.source_of(wait.metric);
+        let samples = counted(wait.samples, "sample", scene.form());
+        let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let mut texts = vec![pair(
+            "cost",
+            &format!(
+                "{samples} of {} = {}",
+                metric.source,
+                amount(wait.samples, metric, scene.form())
+            ),
+        )];
+        match (&wait.over, &waits.over) {
+            (Some(_), Some(over)) => {
+                texts.push(pair("over", &over.whose));
+                texts.push(pair(
+                    "imbalance",
+                    "(most - mean) x number: what all together wait for one",
+                ));
+            }
+            (None, Some(_)) => texts.push(pair(
+                "over",
+                "not known: not all ranks are kept apart, and stages took a part of this path",
+            )),
+            (_, None) => {}
+        }
+        if self.list != List::Imbalances {
+            texts.push(pair(
+                "last",
+                "who waited least, of calls that no rank leaves before all have come",
+            ));
+        }
+        texts.extend(waits.missing.iter().map(|cause| pair("not here", cause)));
+        let name = &scene.refined.functions[wait.function.index()].name;
+        Some((name.to_string(), texts))
+    }
+
+    /// What is not in the profile.
+    fn told(&self, _scene: &Scene) -> Option<Notice> {
+        let cause = self.waits.as_ref()?.missing.first()?;
+        Some(Notice::Said(cause.clone()))
+    }
+
+    fn entered(&mut self, _function: Option<FunctionKey>, _path: Option<Path>, _shown: &Refined) {
+        (self.selected, self.list) = (Selection(0), List::default());
+    }
+
+    fn wanted(&self) -> Option<Wanted> {
+        let make = |refined: &Refined, watch: &Watch<'_>| {
+            Ok(Made::default().with(Waits::of(refined, watch)?))
+        };
+        let metric = self.metric.index().to_string();
+        self.waits.is_none().then(|| Wanted::new("waits", metric, make))
+    }
+
+    fn take(&mut self, made: &mut Made, _shown: &Refined) {
+        if let Some(waits) = made.take() {
+            self.waits = Some(waits);
+            self.scroll(0);
+        }
+    }
+
+    fn forget(&mut self, shown: &Refined) {
+        self.look_at(shown.metric);
+    }
+
+    fn look_at(&mut self, metric: MetricRef) {
+        (self.metric, self.waits) = (metric, None);
+    }
+
+    fn act(&mut self, action: Action, shown: &Refined) -> Outcome {
+        if action == NEXT_LIST {
+            (self.list, self.selected) = (self.list.next(), Selection(0));
+            return Outcome::default();
+        }
+        let chosen = self.waits.as_ref().zip(self.entries().get(self.selected.0));
+        match chosen.map(|(waits, wait)| waits.path(shown, wait)) {
+            Some(None) => Outcome::said("an operation may be on several paths: d d lists these"),
+            path => Outcome { path: path.flatten(), ..Outcome::default() },
+        }
+    }
+
+    fn repro(&self, shown: &Refined) -> Repro {
+        if shown.profile.comparison.is_some() {
+            return Repro::None(
+                "csprof diff has no waits; csprof report --view waits is of one run",
+            );
+        }
+        Repro::OfRows(["--view", "waits"].map(str::to_owned).to_vec())
+    }
+}

@@ -1,0 +1,478 @@
+//! Who waits, and for whom: time in calls of MPI by operation and path, and the paths on which ranks
+//! differ most.
+//!
+//! A *wait* is an outermost call of MPI. Without MPI it is what a thread was found waiting for
+//! (`[waits: futex]`), and a path that has samples of `lock`. No sample counts in two waits of one
+//! metric. How a wait is spread over ranks says who waited for whom: in a call that no rank leaves
+//! before all have come to it, who waited least came last.
+//!
+//! The cause is elsewhere: on a path outside of all waits on which one rank has more than others,
+//! and makes all of them wait. What that costs is its imbalance, (most - mean) × ranks. A path
+//! is listed where its imbalance arises: one of which a longer path has nine tenths is not.
+
+mod operations;
+
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use csprof_format::profile::Metric;
+
+use self::operations::{is_for_all, is_mpi};
+use super::call_paths::CallPaths;
+use super::dimension::{Dimension, dimensions};
+use super::distribution::why_no_peers;
+use super::number::{Form, counted};
+use super::over_ranks::OfMetric;
+use super::path::Path;
+use super::peer_costs::PeerCosts;
+use super::row::Row;
+use super::statistics::{noise_bounds, samples_per_signal};
+use crate::profile::{FrameKind, FunctionRef, MetricRef};
+use crate::refine::{Axis, Cancelled, Refined, Watch};
+
+/// What a longer path has of the imbalance of one that is not listed then, in percent.
+const ELSEWHERE: u128 = 90;
+
+/// Waits, and what makes ranks wait.
+#[derive(Clone, Debug)]
+pub struct Waits {
+    /// Over whom they are spread; `None` where there are no two to compare.
+    pub over: Option<PeersOfWaits>,
+    /// By function, those with most samples first.
+    pub operations: Vec<Wait>,
+    /// By call path, those with most samples first.
+    pub paths: Vec<Wait>,
+    /// Paths outside of waits on which peers differ by more than sampling noise, the greatest
+    /// imbalance first.
+    pub imbalances: Vec<Wait>,
+    /// How many there are besides that may differ by noise alone.
+    pub within_noise: usize,
+    /// What is not to be seen in this profile, and how it would be: sentences.
+    pub missing: Vec<String>,
+    all: CallPaths,
+}
+
+/// Whose the costs are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeersOfWaits {
+    /// What one of them is.
+    pub noun: &'static str,
+    /// How many they are.
+    pub count: u32,
+    /// The same in words, and whose: `4 ranks`, `8 threads of pid 4711 solver`.
+    pub whose: String,
+    /// Whether it is known what each has.
+    pub is_of_each: bool,
+    /// What they are called where that is not their number.
+    labels: Vec<String>,
+}
+
+impl PeersOfWaits {
+    /// What the one with a number is called: `rank 3`, `4712 worker`.
+    #[must_use]
+    pub fn label(&self, number: u32) -> String {
+        match self.labels.get(number as usize) {
+            Some(label) => label.clone(),
+            None => format!("{} {number}", self.noun),
+        }
+    }
+}
+
+/// A wait, or a path on which peers differ.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// The function that is called.
+    pub function: FunctionRef,
+    /// Kind of its frame.
+    pub kind: FrameKind,
+    /// The metric that it is of.
+    pub metric: MetricRef,
+    /// Inclusive samples.
+    pub samples: u64,
+    /// How they are spread, where that is known.
+    pub over: Option<OfMetric>,
+    /// Who came last, where the call waits for all and that is known.
+    pub last: Option<LastPeer>,
+    /// The number of its call path; 0 of an operation.
+    path: u32,
+}
+
+/// Who came last to a call that waits for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastPeer {
+    /// The one that waited least. Of several the one that did most outside of waits, if that is
+    /// known, else the first.
+    pub number: u32,
+    /// How many waited as little; 0 if that is not known.
+    pub among: u32,
+    /// Whether nobody does more outside of waits, where that is known.
+    pub works_most: Option<bool>,
+}
+
+/// What kind of waits there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Mpi,
+    Kernel,
+    Lock,
+}
+
+impl Waits {
+    /// Those of what is shown. O(nodes × log nodes).
+    ///
+    /// # Errors
+    /// The watch asked for the end.
+    pub fn of(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+        let all = CallPaths::of(refined, watch)?;
+        let mut waits = Self {
+            over: None,
+            operations: Vec::new(),
+            paths: Vec::new(),
+            imbalances: Vec::new(),
+            within_noise: 0,
+            missing: Vec::new(),
+            all,
+        };
+        if refined.profile.comparison.is_some() {
+            let cause = "two runs are compared, and do not wait for each other; csprof report \
+                         --view waits of each run has its waits";
+            waits.missing.push(cause.to_owned());
+            return Ok(waits);
+        }
+        if refined.is_inverted() {
+            let cause = "paths lead from what is called to its callers, by a stage: waits are told \
+                         of paths from the root";
+            waits.missing.push(cause.to_owned());
+            return Ok(waits);
+        }
+        let (costs, over) = match PeerCosts::of_sum(refined) {
+            Some(costs) => {
+                let over = PeersOfWaits {
+                    noun: "rank",
+                    count: costs.count(),
+                    whose: counted(costs.count().into(), "rank", Form::Ascii),
+                    is_of_each: costs.is_of_each(),
+                    labels: Vec::new(),
+                };
+                (Some(costs), Some(over))
+            }
+            None => peers(refined).map(|dimension| of_dimension(refined, &dimension)).unzip(),
+        };
+        waits.over = over;
+        if waits.over.is_none() {
+            waits.missing.push(why_no_peers(refined).to_owned());
+        }
+        waits.find(refined, costs.as_ref(), watch)?;
+        Ok(waits)
+    }
+
+    /// The rows of the call path of a wait, outermost first, without weights; the function alone of
+    /// an operation.
+    #[must_use]
+    pub fn rows(&self, wait: &Wait) -> Vec<Row> {
+        match wait.path {
+            0 => vec![Row::empty(wait.function, wait.kind)],
+            path => self.all.rows(path),
+        }
+    }
+
+    /// Where a call path is in the tree; `None` of an operation.
+    #[must_use]
+    pub fn path(&self, refined: &Refined, wait: &Wait) -> Option<Path> {
+        (wait.path != 0).then(|| self.all.path(refined, wait.path))
+    }
+
+    fn find(
+        &mut self,
+        refined: &Refined,
+        costs: Option<&PeerCosts<'_>>,
+        watch: &Watch<'_>,
+    ) -> Result<(), Cancelled> {
+        let source = |name: &str| refined.profile.metric_of(name);
+        let (mpi, realtime, lock) = (source("mpi"), source("realtime"), source("lock"));
+        let is_call: Vec<bool> =
+            refined.functions.iter().map(|function| is_mpi(&function.name)).collect();
+        let has_mpi = self.all.numbers().any(|path| is_call[self.all.function(path).index()]);
+        let kinds: &[(Kind, Option<MetricRef>)] = match has_mpi {
+            true => &[(Kind::Mpi, Some(mpi.or(realtime).unwrap_or(refined.metric)))],
+            false => &[(Kind::Kernel, realtime), (Kind::Lock, lock)],
+        };
+        let mut is_outside = vec![true; self.all.numbers().count() + 1];
+        for &(kind, metric) in kinds {
+            let Some(metric) = metric else { continue };
+            watch.step(refined.node_count())?;
+            let is_wait = |path: u32| match kind {
+                Kind::Mpi => is_call[self.all.function(path).index()],
+                Kind::Kernel => self.all.kind(path) == FrameKind::Wait,
+                Kind::Lock => {
+                    let own = |node: u32| refined.of_metric(node as usize, metric).1;
+                    self.all.nodes(path).any(|node| own(node) > 0)
+                }
+            };
+            // In order: what is above a path comes before it.
+            let mut is_within = vec![false; is_outside.len()];
+            let mut outermost = Vec::new();
+            for path in self.all.numbers() {
+                let above = is_within[self.all.above(path) as usize];
+                is_within[path as usize] = above || is_wait(path);
+                if is_within[path as usize] && !above {
+                    outermost.push(path);
+                }
+            }
+            if kind != Kind::Lock {
+                let both = is_outside.iter_mut().zip(&is_within);
+                both.for_each(|(outside, within)| *outside &= !within);
+            }
+            let work = costs.and_then(|costs| self.work(refined, costs, &outermost, metric));
+            let of = Found { refined, costs, metric, work: work.as_deref() };
+            let mut by_function: BTreeMap<(FunctionRef, FrameKind), Vec<u32>> = BTreeMap::new();
+            for &path in &outermost {
+                let key = (self.all.function(path), self.all.kind(path));
+                by_function.entry(key).or_default().extend(self.all.nodes(path));
+                self.paths.extend(of.wait(key, path, self.all.nodes(path)));
+            }
+            for (key, nodes) in by_function {
+                self.operations.extend(of.wait(key, 0, nodes.iter().copied()));
+            }
+        }
+        // Stable: of equal ones the first in the tree.
+        self.operations.sort_by_key(|wait| Reverse(units(refined, wait)));
+        self.paths.sort_by_key(|wait| Reverse(units(refined, wait)));
+        self.differing(refined, costs, &is_outside, watch)?;
+        self.tell(refined, has_mpi, [mpi, realtime, lock]);
+        Ok(())
+    }
+
+    /// What each peer has outside of waits, by its place: by the metric of the waits, or where that
+    /// counts nothing else by CPU time.
+    fn work(
+        &self,
+        refined: &Refined,
+        costs: &PeerCosts<'_>,
+        outermost: &[u32],
+        metric: MetricRef,
+    ) -> Option<Vec<u64>> {
+        if !costs.is_of_each() {
+            return None;
+        }
+        let metric = work_metric(refined, metric)?;
+        let mut work = vec![0_u64; costs.count() as usize];
+        let mut add = |path: u32, is_more: bool| {
+            for node in self.all.nodes(path) {
+                let samples = refined.of_metric(node as usize, metric).0;
+                if let Some(sum) = costs.place(node).and_then(|place| work.get_mut(place)) {
+                    *sum = if is_more { *sum + samples } else { sum.saturating_sub(samples) };
+                }
+            }
+        };
+        let first = self.all.numbers().filter(|&path| self.all.above(path) == 0);
+        first.for_each(|path| add(path, true));
+        outermost.iter().for_each(|&path| add(path, false));
+        Some(work)
+    }
+
+    /// Paths outside of waits on which peers differ.
+    fn differing(
+        &mut self,
+        refined: &Refined,
+        costs: Option<&PeerCosts<'_>>,
+        is_outside: &[bool],
+        watch: &Watch<'_>,
+    ) -> Result<(), Cancelled> {
+        let (Some(costs), Some(metric)) = (costs, work_metric(refined, refined.metric)) else {
+            return Ok(());
+        };
+        let per_signal = samples_per_signal(refined, metric);
+        let of = Found { refined, costs: Some(costs), metric, work: None };
+        // The greatest imbalance of a path that is longer by one function.
+        let mut below = vec![0_u64; is_outside.len()];
+        for path in self.all.numbers().rev().filter(|&path| is_outside[path as usize]) {
+            watch.step(0)?;
+            let key = (self.all.function(path), self.all.kind(path));
+            let Some(wait) = of.wait(key, path, self.all.nodes(path)) else { continue };
+            let Some(over) = &wait.over else { continue };
+            let own = over.imbalance()[0];
+            let above = &mut below[self.all.above(path) as usize];
+            *above = (*above).max(own);
+            let elsewhere = u128::from(below[path as usize]) * 100;
+            if own == 0 || elsewhere >= u128::from(own) * ELSEWHERE {
+                continue;
+            }
+            let [_, high] = noise_bounds(over.ranks as usize, over.mean(), per_signal);
+            if over.most[0] as f64 <= high {
+                self.within_noise += 1;
+            } else {
+                self.imbalances.push(wait);
+            }
+        }
+        self.imbalances.reverse();
+        let imbalance = |wait: &Wait| wait.over.map_or(0, |over| over.imbalance()[0]);
+        self.imbalances.sort_by_key(|wait| Reverse(imbalance(wait)));
+        Ok(())
+    }
+
+    /// Says what is not in the profile.
+    fn tell(
+        &mut self,
+        refined: &Refined,
+        has_mpi: bool,
+        [mpi, realtime, lock]: [Option<MetricRef>; 3],
+    ) {
+        let missing = &mut self.missing;
+        if has_mpi && mpi.or(realtime).is_none() {
+            let source = &refined.looked_at().source;
+            missing.push(format!(
+                "this is {source} in calls of MPI: what a rank waits asleep is not in it; record -e mpi \
+                 or -e realtime has that"
+            ));
+        }
+        if !has_mpi {
+            missing.push("no path that is shown has a call of MPI".to_owned());
+            if realtime.is_none() {
+                let cause = "what threads wait for in the kernel was not recorded: -e realtime";
+                missing.push(cause.to_owned());
+            }
+            if lock.is_none() {
+                missing.push("what threads wait for locks was not recorded: -e lock".to_owned());
+            }
+        }
+        if work_metric(refined, refined.metric).is_none() {
+            let cause = "what is done outside of waits was not recorded: -e cputime or -e realtime";
+            missing.push(cause.to_owned());
+        }
+        let all = self.operations.iter().chain(&self.paths);
+        let is_unknown = |wait: &Wait| {
+            let name = &refined.functions[wait.function.index()].name;
+            wait.last.is_none() && wait.over.is_some_and(|over| over.sum > 0) && is_for_all(name)
+        };
+        if self.over.is_some() && all.into_iter().any(is_unknown) {
+            let cause = "of some calls that wait for all it is not known who came last: the sum has \
+                         not what each rank has; merge --keep-ranks all keeps that";
+            missing.push(cause.to_owned());
+        }
+    }
+}
+
+/// The amount of a wait in the unit of its metric, which makes several comparable.
+fn units(refined: &Refined, wait: &Wait) -> u128 {
+    u128::from(wait.samples) * u128::from(refined.source_of(wait.metric).period)
+}
+
+/// The metric that says what is done outside of waits: this one, unless it counts time in them
+/// alone.
+fn work_metric(refined: &Refined, metric: MetricRef) -> Option<MetricRef> {
+    let is_of_calls = |of: &Metric| ["mpi", "lock"].contains(&&*of.source);
+    let others = refined.profile.metrics().map(|(other, _)| other);
+    std::iter::once(metric).chain(others).find(|&of| !is_of_calls(refined.source_of(of)))
+}
+
+/// Ranks, or processes, or else threads of the process with most of what is shown.
+fn peers(refined: &Refined) -> Option<Dimension> {
+    let mut of_process = vec![0_u64; refined.profile.info.processes.len()];
+    for stream in &refined.streams {
+        if let Some(sum) = of_process.get_mut(stream.process.index()) {
+            let nodes = stream.nodes.start as usize..stream.nodes.end as usize;
+            *sum += nodes.map(|node| refined.exclusive(node)).sum::<u64>();
+        }
+    }
+    let weight = |process: csprof_format::ids::ProcessId| {
+        of_process.get(process.index()).copied().unwrap_or(0)
+    };
+    let is_of_peers =
+        |of: &Dimension| matches!(of.axis, Some(Axis::Rank | Axis::Process | Axis::Thread));
+    dimensions(refined, weight).into_iter().find(is_of_peers)
+}
+
+/// What each of these peers has, and what they are called.
+fn of_dimension<'r>(refined: &'r Refined, of: &Dimension) -> (PeerCosts<'r>, PeersOfWaits) {
+    let numbers = (0..of.peers.len() as u32).collect();
+    let place = |stream| of.of_stream(stream).map(|place| place as u32);
+    let over = PeersOfWaits {
+        noun: of.noun(),
+        count: of.peers.len() as u32,
+        whose: of.whose(Form::Ascii),
+        is_of_each: true,
+        labels: of.peers.iter().map(|peer| peer.label.text.clone()).collect(),
+    };
+    (PeerCosts::of_each(refined, numbers, place), over)
+}
+
+/// What waits are made of.
+struct Found<'f> {
+    refined: &'f Refined,
+    costs: Option<&'f PeerCosts<'f>>,
+    metric: MetricRef,
+    /// What each peer does outside of waits, where that is known.
+    work: Option<&'f [u64]>,
+}
+
+impl Found<'_> {
+    /// The wait of a function, or of a path that ends in it, at these nodes; `None` if it has no
+    /// sample of the metric.
+    fn wait(
+        &self,
+        (function, kind): (FunctionRef, FrameKind),
+        path: u32,
+        nodes: impl Iterator<Item = u32> + Clone,
+    ) -> Option<Wait> {
+        let of_node = |node: u32| self.refined.of_metric(node as usize, self.metric).0;
+        let samples: u64 = nodes.clone().map(of_node).sum();
+        if samples == 0 {
+            return None;
+        }
+        let over = self.costs.and_then(|costs| costs.of_nodes(nodes.clone()));
+        let over = over.and_then(|over| over.of(self.metric).copied());
+        let waits_for_all = is_for_all(&self.refined.functions[function.index()].name);
+        let last = match over {
+            Some(over) if waits_for_all && over.sum > 0 => self.last(&over, nodes),
+            _ => None,
+        };
+        Some(Wait { function, kind, metric: self.metric, samples, over, last, path })
+    }
+
+    /// Who came last to a call that is so spread and has these nodes.
+    fn last(&self, over: &OfMetric, nodes: impl Iterator<Item = u32>) -> Option<LastPeer> {
+        let costs = self.costs?;
+        if !costs.is_of_each() {
+            return match over.without? {
+                0 => over.least_rank.map(|number| LastPeer { number, among: 0, works_most: None }),
+                among => {
+                    let number = self.kept_without(nodes)?;
+                    Some(LastPeer { number, among, works_most: None })
+                }
+            };
+        }
+        let mut waited = vec![0_u64; costs.count() as usize];
+        for node in nodes {
+            if let Some(sum) = costs.place(node).and_then(|place| waited.get_mut(place)) {
+                *sum += self.refined.of_metric(node as usize, self.metric).0;
+            }
+        }
+        let least = waited.iter().copied().min()?;
+        let work = |place: usize| self.work.map_or(0, |work| work[place]);
+        let those = || (0..waited.len()).filter(|&place| waited[place] == least);
+        let place = those().min_by_key(|&place| Reverse(work(place)))?;
+        let most = self.work.and_then(|work| work.iter().copied().max());
+        Some(LastPeer {
+            number: costs.number(place)?,
+            among: those().count() as u32,
+            works_most: most.map(|most| work(place) == most),
+        })
+    }
+
+    /// A rank that a sum keeps apart and that has none of these nodes.
+    fn kept_without(&self, nodes: impl Iterator<Item = u32>) -> Option<u32> {
+        let processes = &self.refined.profile.info.processes;
+        let mut kept: BTreeSet<u32> = processes.iter().filter_map(|process| process.rank).collect();
+        for node in nodes.filter(|&node| self.refined.of_metric(node as usize, self.metric).0 > 0) {
+            let after = |stream: &crate::profile::Stream| stream.nodes.end <= node;
+            let stream = self.refined.streams.partition_point(after);
+            let process = self.refined.streams.get(stream)?.process;
+            processes.get(process.index())?.rank.map(|rank| kept.remove(&rank));
+        }
+        kept.first().copied()
+    }
+}

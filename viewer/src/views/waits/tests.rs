@@ -1,0 +1,148 @@
+//! Waits of jobs and threads of which it is known who waits for whom.
+
+use super::*;
+use crate::profile::reduce::tests::job::Job;
+use crate::profile::reduce::{Keep, Reduction};
+use crate::profile::{Profile, from_outline};
+use crate::refine::{apply, parse, unwatched};
+
+fn waits(profile: &Profile, stages: &str) -> (Refined, Waits) {
+    let refined = apply(profile, &parse(stages).unwrap()).unwrap();
+    let waits = unwatched(|watch| Waits::of(&refined, watch));
+    (refined, waits)
+}
+
+fn job() -> Job {
+    Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] }
+}
+
+fn summed(job: &Job, keep: Keep) -> Profile {
+    let mut reduction = Reduction::new(keep);
+    for rank in 0..job.ranks {
+        reduction.add(&rank.to_string(), &job.rank(rank, job.busiest())).unwrap();
+    }
+    Profile::from_saved(reduction.finish())
+}
+
+fn names(waits: &Waits, wait: &Wait, refined: &Refined) -> String {
+    let rows = waits.rows(wait);
+    let names = rows.iter().map(|row| &*refined.functions[row.function.index()].name);
+    names.collect::<Vec<_>>().join(" > ")
+}
+
+/// Whichever ranks are kept apart: how long all wait, who came last, and what for.
+#[test]
+fn the_late_rank_of_a_job_is_named() {
+    let job = job();
+    let waited: u64 = (0..12).map(|rank| job.wait(rank, job.busiest())).sum();
+    for keep in [Keep::All, Keep::Top, Keep::None] {
+        let (refined, waits) = waits(&summed(&job, keep), "");
+        let over = waits.over.as_ref().unwrap();
+        assert_eq!((&*over.whose, over.is_of_each), ("12 ranks", keep == Keep::All));
+        let [operation] = &waits.operations[..] else { panic!("{:?}", waits.operations) };
+        assert_eq!((operation.samples, waits.path(&refined, operation)), (waited, None));
+        let [wait] = &waits.paths[..] else { panic!("{:?}", waits.paths) };
+        assert_eq!(names(&waits, wait, &refined), "main > MPI_Barrier");
+        let spread = wait.over.unwrap();
+        assert_eq!((spread.sum, spread.least, spread.without), (waited, [0; 2], Some(1)));
+        let last = |works_most| Some(LastPeer { number: 7, among: 1, works_most });
+        let expected = match keep {
+            Keep::All => last(Some(true)),
+            Keep::Top => last(None),
+            Keep::None => None,
+        };
+        assert_eq!(wait.last, expected, "{keep:?}");
+        let is_told = waits.missing.iter().any(|cause| cause.contains("--keep-ranks all"));
+        assert_eq!(is_told, keep == Keep::None, "{:?}", waits.missing);
+        let worst = &waits.imbalances[0];
+        assert_eq!(names(&waits, worst, &refined), "main > step_0 > kernel_3");
+        let spread = worst.over.unwrap();
+        let sum: u64 = (0..12).map(|rank| job.kernel(rank, 3)).sum();
+        assert_eq!(spread.most_rank, Some(7));
+        assert_eq!(spread.imbalance(), [12 * job.kernel(7, 3) - sum; 2]);
+        // All else differs by less than chance.
+        assert_eq!(waits.imbalances.len(), 1, "{keep:?}: {:?}", waits.imbalances);
+        assert!(waits.within_noise > 10, "{}", waits.within_noise);
+    }
+}
+
+/// Ranks that were recorded together, by two metrics; a stage takes paths out.
+#[test]
+fn who_waits_by_the_clock_and_works_by_processor() {
+    let mut text = "# thread=1 epoch=0 name=mpirun\nmain 1\n  poll realtime:9 9\n".to_owned();
+    for rank in 3..7 {
+        let (own, wait) = if rank == 5 { (160, 2) } else { (100, 62) };
+        text.push_str(&format!(
+            "# rank={rank} thread={rank} epoch=0\nmain 0\n  solve {own}\n  exchange\n    \
+             MPI_Allreduce {wait} realtime:{wait}\n      poll 5 realtime:5\n  bcast\n    MPI_Bcast 9 \
+             realtime:9\n      MPI_Send 4 realtime:4\n"
+        ));
+    }
+    let mut profile = from_outline(&text).unwrap();
+    profile.info.processes[0].rank = None;
+    let (refined, found) = waits(&profile, "");
+    let over = found.over.as_ref().unwrap();
+    assert_eq!((&*over.whose, over.label(2)), ("4 ranks", "rank 5".to_owned()));
+    let listed = |of: &[Wait]| -> Vec<(String, u64)> {
+        of.iter().map(|wait| (names(&found, wait, &refined), wait.samples)).collect()
+    };
+    let [all, cast] = [(3 * 62 + 2 + 4 * 5), 4 * 13];
+    assert_eq!(
+        listed(&found.operations),
+        [("MPI_Allreduce".to_owned(), all), ("MPI_Bcast".to_owned(), cast)]
+    );
+    assert_eq!(listed(&found.paths)[0].0, "main > exchange > MPI_Allreduce");
+    let last = LastPeer { number: 2, among: 1, works_most: Some(true) };
+    assert_eq!([found.paths[0].last, found.paths[1].last], [Some(last), None]);
+    assert_eq!(listed(&found.imbalances), [("main > solve".to_owned(), 460)]);
+    assert!(found.missing.is_empty(), "{:?}", found.missing);
+    let path = found.path(&refined, &found.imbalances[0]).unwrap();
+    assert_eq!(path.0.len(), 2);
+    let (_, without) = waits(&profile, "not through MPI_*");
+    assert!(without.operations.is_empty() && !without.imbalances.is_empty());
+    assert!(without.missing[0].contains("no path that is shown has a call of MPI"));
+    let (_, turned) = waits(&profile, "callers of solve");
+    assert!(turned.missing[0].contains("to its callers"), "{:?}", turned.missing);
+    assert!(turned.paths.is_empty() && turned.imbalances.is_empty());
+}
+
+/// Threads without MPI wait in the kernel and for locks, each by its metric.
+#[test]
+fn threads_wait_for_locks() {
+    let mut text = String::new();
+    for thread in 1..=4 {
+        let own = if thread == 2 { 400 } else { 100 };
+        text.push_str(&format!(
+            "# rank=0 thread={thread} epoch=0 name=worker\nwork\n  step {own}\n  \
+             pthread_mutex_lock 70 lock:70\n"
+        ));
+    }
+    let mut profile = from_outline(&text).unwrap();
+    profile.info.processes[0].rank = None;
+    let (refined, found) = waits(&profile, "");
+    assert!(found.over.as_ref().unwrap().whose.starts_with("4 threads"), "{:?}", found.over);
+    assert_eq!(found.over.as_ref().unwrap().label(1), "2 worker");
+    let lock = &found.paths[0];
+    assert_eq!(
+        (names(&found, lock, &refined), lock.samples),
+        ("work > pthread_mutex_lock".to_owned(), 280)
+    );
+    assert_eq!(lock.over.unwrap().imbalance(), [0; 2]);
+    let worst = &found.imbalances[0];
+    assert_eq!(
+        (names(&found, worst, &refined), worst.over.unwrap().most_rank),
+        ("work > step".to_owned(), Some(1))
+    );
+    assert!(found.missing.iter().any(|cause| cause.contains("-e realtime")));
+}
+
+#[test]
+fn what_cannot_be_compared_is_told() {
+    let (_, alone) = waits(&from_outline("main 5\n").unwrap(), "");
+    assert!(alone.over.is_none() && alone.imbalances.is_empty());
+    assert!(alone.missing[0].contains("nothing to compare"), "{:?}", alone.missing);
+    let [base, other] = [0, 1].map(|_| from_outline("main 5\n  MPI_Send 3\n").unwrap());
+    let compared = Profile::compared(("old", base), ("new", other), &[]).unwrap();
+    let (_, compared) = waits(&compared, "");
+    assert!(compared.missing[0].contains("two runs are compared"), "{:?}", compared.missing);
+}

@@ -1,0 +1,72 @@
+//! Waits and what they are for: the lists, and where they lead.
+
+use insta::assert_snapshot;
+
+use super::*;
+
+/// Four ranks, of which one is late for two calls that wait for all.
+fn ranks() -> Profile {
+    let rank = |rank: u32| {
+        let (own, wait) = if rank == 2 { (160, 2) } else { (100, 62) };
+        format!(
+            "# rank={rank} thread={rank} epoch=0 name=solver\nmain 2\n  solve 3\n    kernel {own}\n  \
+             exchange 1\n    MPI_Allreduce {wait}\n      poll 5\n    MPI_Bcast 9\n"
+        )
+    };
+    from_outline(&(0..4).map(rank).collect::<String>()).unwrap()
+}
+
+#[test]
+fn lists_one_after_the_other() {
+    let mut viewer = Viewer::new(&ranks(), "80x14");
+    assert_snapshot!(viewer.press("I").screen());
+    assert_snapshot!(viewer.press("d").screen());
+    assert_snapshot!(viewer.press("d").screen());
+    let refused = viewer.press("<enter>").screen();
+    assert!(refused.contains("an operation may be on several paths"), "{refused}");
+}
+
+/// Three keys from the call tree to the path that makes others wait.
+#[test]
+fn the_way_to_the_late_path() {
+    let mut viewer = Viewer::new(&ranks(), "80x16");
+    let tree = viewer.press("Id<enter>").screen();
+    assert!(tree.contains("[1 Tree]"), "{tree}");
+    // The distribution of the selected row.
+    let distribution = viewer.press("D").screen();
+    assert!(distribution.contains("kernel") && distribution.contains("rank 2"), "{distribution}");
+}
+
+#[test]
+fn explanation_and_what_is_not_there() {
+    let mut viewer = Viewer::new(&ranks(), "100x24");
+    let explained = viewer.press("I=").screen();
+    for said in ["who waited least", "(most - mean) x number", "record -e mpi"] {
+        assert!(explained.contains(said), "{said}:\n{explained}");
+    }
+    let none = screen(&from_outline("main 5\n  solve 7\n").unwrap(), "120x14", "I");
+    assert!(none.contains("there is nothing to compare"), "{none}");
+    let mut viewer = Viewer::new(&ranks(), "80x14");
+    let command = viewer.press("I:repro<enter>").screen();
+    assert!(command.contains("--view waits"), "{command}");
+}
+
+/// Many ranks: which do the same.
+#[test]
+fn clusters_of_ranks() {
+    let rank = |rank: u32| {
+        let (own, wait) = if rank % 5 == 2 { (160, 2) } else { (100, 62) };
+        format!("# rank={rank} thread={rank} epoch=0\nmain\n  solve {own}\n  MPI_Barrier {wait}\n")
+    };
+    let profile = from_outline(&(0..10).map(rank).collect::<String>()).unwrap();
+    let mut viewer = Viewer::new(&profile, "160x16");
+    let shown = viewer.press("P").screen();
+    let said =
+        "clusters: 8 ranks like rank 0; 2 ranks like rank 2: more solve (800 ms, not 500 ms)";
+    assert!(shown.contains(said), "{shown}");
+    let explained = viewer.press("=").screen();
+    assert!(
+        explained.contains("2: 2 ranks like rank 2") || explained.contains("1: 8 ranks"),
+        "{explained}"
+    );
+}
