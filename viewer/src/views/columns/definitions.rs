@@ -8,7 +8,7 @@ use super::cell::Cell;
 use super::column::{At, Definition, Lines, Medium, Order, Tone, Unit, Zero};
 use super::explain;
 use super::headings::{heading_of_cost, heading_of_part};
-use super::lists::Id;
+use super::lists::{self, Id};
 use crate::profile::Function;
 use crate::profile::comparison::{BASE, OTHER};
 use crate::profile::derived::{Shown, Value};
