@@ -2,8 +2,8 @@
 //!
 //! A column with one owner is edited in place, a shared one is copied first. Dropped columns return
 //! their memory to their [`Home`], from which copies take it: most of the time for a large profile
-//! goes into memory that the kernel hands out and clears page by page, and a viewer refines the same
-//! profile again and again.
+//! goes into memory that the kernel hands out and clears page by page, and a viewer refines the
+//! same profile again and again.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,7 +49,8 @@ impl<T> Column<T> {
         }
     }
 
-    /// An empty vector for as many values, with the memory of this column if this is the only owner.
+    /// An empty vector for as many values, with the memory of this column if this is the only
+    /// owner.
     pub(crate) fn into_empty(self, home: &Home<T>) -> Vec<T> {
         let length = self.len();
         match self.into_own() {

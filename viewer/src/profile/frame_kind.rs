@@ -1,7 +1,8 @@
-//! Kinds of frames, and all that differs from one kind to another: the table to which a new kind adds an entry.
+//! Kinds of frames, and all that differs from one kind to another: the table to which a new kind
+//! adds an entry.
 //!
-//! The rest of the viewer asks the table ([`FrameKind::definition`] and the methods of [`FrameKind`]) and names a kind
-//! only to make frames of it, or for what that kind alone does.
+//! The rest of the viewer asks the table ([`FrameKind::definition`] and the methods of
+//! [`FrameKind`]) and names a kind only to make frames of it, or for what that kind alone does.
 
 /// What is the same for all frames of one kind.
 #[derive(Debug)]
@@ -12,7 +13,8 @@ pub struct KindDefinition {
     pub reported: &'static str,
     /// How a picture names it; empty if frames of this kind need no remark.
     pub label: &'static str,
-    /// Whether a row says the label beside the name. Other names say it themselves, as `[waits: read]` does.
+    /// Whether a row says the label beside the name. Other names say it themselves, as `[waits:
+    /// read]` does.
     pub is_label_shown: bool,
     /// What text reports put behind the name, in parentheses; empty for nothing.
     pub remark: &'static str,
@@ -41,8 +43,8 @@ pub enum Look {
     Warning,
 }
 
-/// What a frame is. Each one is all that the later ones are, and more: a function is code, and code is what the
-/// program does.
+/// What a frame is. Each one is all that the later ones are, and more: a function is code, and code
+/// is what the program does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Nature {
     /// A function.
@@ -73,7 +75,8 @@ pub enum Activation {
 /// Makes the kinds and their table of the same entries.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident: $definition:tt)*) => {
-        /// What kind of thing a frame is. Its number is in files of the viewer's state: new kinds come last.
+        /// What kind of thing a frame is. Its number is in files of the viewer's state: new kinds
+        /// come last.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum FrameKind {
@@ -116,7 +119,8 @@ kinds! {
         activation: Activation::OfCaller,
         precedence: 8,
     }
-    /// A function that left by a tail call: it is known to have been called, and is not on the stack.
+    /// A function that left by a tail call: it is known to have been called, and is not on the
+    /// stack.
     Tail: {
         word: "tail",
         reported: "tail",
@@ -183,7 +187,8 @@ kinds! {
         activation: Activation::None,
         precedence: 4,
     }
-    /// A rank, process, thread or epoch, above all its paths: what the stage `split` puts there. Views explain it.
+    /// A rank, process, thread or epoch, above all its paths: what the stage `split` puts there.
+    /// Views explain it.
     Context: {
         word: "context",
         reported: "context",
@@ -255,7 +260,8 @@ impl FrameKind {
         self.definition().nature <= Nature::Function
     }
 
-    /// Whether such frames are code: functions, or parts of them. Only code has a place in modules and files.
+    /// Whether such frames are code: functions, or parts of them. Only code has a place in modules
+    /// and files.
     #[must_use]
     pub fn is_code(self) -> bool {
         self.definition().nature <= Nature::Code
@@ -267,13 +273,15 @@ impl FrameKind {
         self.definition().nature <= Nature::Doing
     }
 
-    /// Whether such frames are parts of call paths. Others are groups of them, which no pattern of frames means.
+    /// Whether such frames are parts of call paths. Others are groups of them, which no pattern of
+    /// frames means.
     #[must_use]
     pub fn is_in_paths(self) -> bool {
         self.definition().nature <= Nature::Path
     }
 
-    /// The kind of such a frame after a stage has given it a new name: what has no call of its own has none then.
+    /// The kind of such a frame after a stage has given it a new name: what has no call of its own
+    /// has none then.
     #[must_use]
     pub fn renamed(self) -> Self {
         match self.definition().activation {

@@ -35,8 +35,8 @@ const TOGETHER: usize = 32;
 
 /// Most left-out calls that are put back for work of the collector's own, besides one for each
 /// machine node. In a made-up file, each child of a chain of calls would have the whole chain put
-/// back, which the [budget](csprof_format::budget) does not count. Beyond this number, the work hangs
-/// under the caller.
+/// back, which the [budget](csprof_format::budget) does not count. Beyond this number, the work
+/// hangs under the caller.
 const MOST_BACK: usize = 1 << 16;
 
 impl Profile {
@@ -165,7 +165,8 @@ impl<'a> Forest<'a> {
     }
 
     /// Notes how the cost of a machine node's source-level nodes is spread. The node for samples
-    /// without a path, directly below the root, has none: the root's spread is of all that is below.
+    /// without a path, directly below the root, has none: the root's spread is of all that is
+    /// below.
     fn spread(&mut self, node: usize) {
         let Some(spreads) = &mut self.spreads else { return };
         let end = self.nodes.len();
@@ -232,9 +233,9 @@ impl<'a> Forest<'a> {
         }
     }
 
-    /// The node under which to hang a frame that was called through left-out machine nodes, the last
-    /// of which is `parent`: `above` if they passed a call of the program's on. Otherwise it is work
-    /// of the collector's own, and they are put back.
+    /// The node under which to hang a frame that was called through left-out machine nodes, the
+    /// last of which is `parent`: `above` if they passed a call of the program's on. Otherwise it
+    /// is work of the collector's own, and they are put back.
     fn work_behind(&mut self, parent: usize, frame: FrameId, mut above: u32) -> u32 {
         let mut chain = vec![parent];
         let mut node = parent;

@@ -275,8 +275,8 @@ impl Frame {
         Self { function, kind, file: None, line: 0, site: None, row: 0 }
     }
 
-    /// Function and kind in one number: equal for frames of one row, where they have one parent. The
-    /// names of 2^28 functions, which would have one, do not fit into memory.
+    /// Function and kind in one number: equal for frames that are one row below one parent. There is
+    /// room for 2^28 functions, whose names would not fit into memory.
     #[inline]
     pub(crate) fn row_key(&self) -> u32 {
         self.function.0 << FrameKind::BITS | self.kind as u32

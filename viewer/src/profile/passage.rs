@@ -1,10 +1,10 @@
 //! Calls that pass through csprof's collector on their way.
 //!
 //! The collector wraps some functions of the C library (dlopen(3), pthread_create(3)). A wrapper's
-//! frame between the program's frame and the real function's says nothing to a reader, so it is left
-//! out, and the real function hangs under the program's frame. No samples move or get lost, because
-//! a frame that is a caller has none. Work of the collector's own (reading the load map, preparing a
-//! thread) stays under its own name.
+//! frame between the program's frame and the real function's says nothing to a reader, so it is
+//! left out, and the real function hangs under the program's frame. No samples move or get lost,
+//! because a frame that is a caller has none. Work of the collector's own (reading the load map,
+//! preparing a thread) stays under its own name.
 
 use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::ids::FrameId;

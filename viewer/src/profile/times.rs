@@ -9,8 +9,8 @@ pub struct Times {
     /// Nodes that have samples with a time, ascending.
     nodes: Vec<u32>,
     rows: Vec<TimedSamples>,
-    /// For each metric the time between two samples that one signal stands for, in nanoseconds; 0 if
-    /// they are of one moment.
+    /// For each metric the time between two samples that one signal stands for, in nanoseconds; 0
+    /// if they are of one moment.
     apart_ns: Vec<u64>,
     end_ns: u64,
 }

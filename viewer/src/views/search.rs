@@ -1,9 +1,9 @@
 //! Incremental search by name over the whole top-down tree, opened or not.
 //!
-//! A search does not filter: it goes from row to row, the heaviest first. For each pattern, one pass
-//! over functions and one over nodes mark the nodes with matches at or below them. Another pass
-//! groups the marked nodes like rows. It counts the rows found and adds up their costs, without rows
-//! below other rows found. Rows are made only on the way to the row that is gone to.
+//! A search does not filter: it goes from row to row, the heaviest first. For each pattern, one
+//! pass over functions and one over nodes mark the nodes with matches at or below them. Another
+//! pass groups the marked nodes like rows. It counts the rows found and adds up their costs,
+//! without rows below other rows found. Rows are made only on the way to the row that is gone to.
 
 use core::cmp::Reverse;
 use core::ops::Range;
@@ -18,8 +18,8 @@ use crate::profile::comparison::{BASE, OTHER};
 use crate::profile::{FrameKind, FunctionRef};
 use crate::refine::{Cancelled, Refined, Watch, WeightColumn};
 
-/// Text to look for in function names. Case matters only if the text has upper case. In a comparison
-/// [`IS_NEW`] and [`IS_GONE`] look for paths that only one side has.
+/// Text to look for in function names. Case matters only if the text has upper case. In a
+/// comparison [`IS_NEW`] and [`IS_GONE`] look for paths that only one side has.
 #[derive(Clone, Debug)]
 pub struct NamePattern {
     text: String,
@@ -152,8 +152,8 @@ impl Search {
         self.rows
     }
 
-    /// The cost of all paths with a match on them; each sample counts once. `None` where rows of the
-    /// tree have samples in common, so that it is not known.
+    /// The cost of all paths with a match on them; each sample counts once. `None` where rows of
+    /// the tree have samples in common, so that it is not known.
     #[must_use]
     pub fn cost(&self) -> Option<&Row> {
         self.cost.as_ref()

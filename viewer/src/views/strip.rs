@@ -10,8 +10,8 @@ pub const CELLS: usize = 8;
 /// Heights above 0.
 const HEIGHTS: u64 = 8;
 
-/// Divides numbers among cells, in their order: one for each cell, or several if there are too many.
-/// No cell is empty.
+/// Divides numbers among cells, in their order: one for each cell, or several if there are too
+/// many. No cell is empty.
 pub fn cells(numbers: usize, cells: usize) -> impl Iterator<Item = Range<usize>> {
     let cells = cells.min(numbers);
     // Numbers of peers are far from where their product would be too great.

@@ -1,5 +1,5 @@
-//! Makes the strips of rows: how inclusive cost is spread over ranks, or else processes, or else the
-//! threads of the process with most of them.
+//! Makes the strips of rows: how inclusive cost is spread over ranks, or else processes, or else
+//! the threads of the process with most of them.
 //!
 //! The strip of a row of the call tree or of callers takes time in proportion to the row's nodes.
 //! The strips of all functions take one pass over all nodes.
@@ -131,7 +131,8 @@ impl Strips {
         refined: &Refined,
         nodes: impl Iterator<Item = u32>,
     ) -> Arc<Strip> {
-        // Only peers with samples, so that a row of few nodes needs no room for thousands of others.
+        // Only peers with samples, so that a row of few nodes needs no room for thousands of
+        // others.
         let mut of_peers: BTreeMap<usize, Box<[u64]>> = BTreeMap::new();
         let mut of_last: Option<(usize, Box<[u64]>)> = None;
         let mut stream = 0;

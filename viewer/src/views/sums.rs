@@ -36,8 +36,8 @@ pub(super) struct Samples<'r, C> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Own<C> {
     exclusive: C,
-    /// Least and greatest possible count. In a tree of callers, every node of a path has the edges of
-    /// the function at its root, so a sum needs more bits than a node.
+    /// Least and greatest possible count. In a tree of callers, every node of a path has the edges
+    /// of the function at its root, so a sum needs more bits than a node.
     edges_low: u64,
     edges_high: u64,
     /// Inclusive samples of the nodes that have edges; each has some.

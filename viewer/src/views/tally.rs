@@ -10,8 +10,8 @@
 //!
 //! Each further metric has a pass of its own, so that a profile of one metric pays nothing for it;
 //! all passes recognize recursion by the samples of all metrics together. Parts of the forest need
-//! no passes: nodes come part by part, so the sums of a part are those at its end minus those at its
-//! beginning.
+//! no passes: nodes come part by part, so the sums of a part are those at its end minus those at
+//! its beginning.
 
 use std::cmp::Reverse;
 use std::hint::black_box;
@@ -60,7 +60,8 @@ pub(super) struct Tally<'r, C> {
     keys: Vec<u32>,
     /// One for each function, and one more for the path that a table belongs to.
     entries: Vec<Entry<C>>,
-    /// The nodes at which weight columns begin and end, as far as they lie ahead; the next one last.
+    /// The nodes at which weight columns begin and end, as far as they lie ahead; the next one
+    /// last.
     marks: Vec<u32>,
     /// The nodes of `marks` that were passed, with the sums of the nodes before each.
     at_marks: Vec<(u32, Vec<Entry<C>>)>,
@@ -85,8 +86,8 @@ const TOGETHER: usize = 32;
 const CALLED: u16 = 1 << 15;
 
 impl<'r, C: Count> Tally<'r, C> {
-    /// Calls `visit` for every node with samples, depth first, with the exclusive samples of the nodes
-    /// before it.
+    /// Calls `visit` for every node with samples, depth first, with the exclusive samples of the
+    /// nodes before it.
     pub(super) fn of(
         refined: &'r Refined,
         added: Added<'r, C>,
@@ -161,7 +162,8 @@ impl<'r, C: Count> Tally<'r, C> {
         entry.add(at, end, inclusive, own);
     }
 
-    /// Adds inclusive samples alone; returns whether the node is outermost, so that they were added.
+    /// Adds inclusive samples alone; returns whether the node is outermost, so that they were
+    /// added.
     pub(super) fn enter(&mut self, frame: FrameRef, node: usize, at: C) -> bool {
         let end = self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
@@ -185,8 +187,8 @@ impl<'r, C: Count> Tally<'r, C> {
         self.path().add(at, end, inclusive, own);
     }
 
-    /// Where the last outermost node of the path ends: nodes with fewer samples before them are below
-    /// it.
+    /// Where the last outermost node of the path ends: nodes with fewer samples before them are
+    /// below it.
     pub(super) fn end_of_path(&mut self) -> C {
         self.path().until
     }

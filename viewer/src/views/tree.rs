@@ -47,8 +47,8 @@ pub trait Direction {
     /// The members of rows.
     type Member: Copy + core::fmt::Debug;
 
-    /// Whether a row keeps its members after it was opened. If not, there are never more members than
-    /// nodes, however deep rows are opened.
+    /// Whether a row keeps its members after it was opened. If not, there are never more members
+    /// than nodes, however deep rows are opened.
     const KEEPS_MEMBERS: bool;
 
     /// Whether a member of a row may be below another one.
@@ -65,9 +65,9 @@ pub trait Direction {
     /// The frame that names the row this member belongs to.
     fn frame(&self, refined: &Refined, member: Self::Member) -> FrameRef;
 
-    /// The node whose cost this member adds to its row. Its inclusive cost does not count again if it
-    /// is below another member of the row. `until` is carried from each member of a row to the next,
-    /// from 0.
+    /// The node whose cost this member adds to its row. Its inclusive cost does not count again if
+    /// it is below another member of the row. `until` is carried from each member of a row to the
+    /// next, from 0.
     fn addend(&self, refined: &Refined, member: Self::Member, until: &mut Until) -> Addend;
 
     /// Whether there is a member one step further than this one.
@@ -257,8 +257,8 @@ impl<D: Direction> RowTree<D> {
         self.sort = sort;
     }
 
-    /// The children of a row in the order of [`RowTree::sort`] for the metric that is looked at. They
-    /// are made when this is called first, in O(children of the row's members).
+    /// The children of a row in the order of [`RowTree::sort`] for the metric that is looked at.
+    /// They are made when this is called first, in O(children of the row's members).
     pub fn children(&mut self, refined: &Refined, id: RowId) -> &[RowId] {
         if self.entries[id.index()].children.is_none() {
             self.open(refined, id);
@@ -291,8 +291,8 @@ impl<D: Direction> RowTree<D> {
     }
 
     /// Calls `visit` for every row of the first levels and its level, from 0, in the order of an
-    /// entirely open tree. The rows below a row are forgotten after it, so that memory is that of one
-    /// path and the siblings on it. The tree is closed afterwards.
+    /// entirely open tree. The rows below a row are forgotten after it, so that memory is that of
+    /// one path and the siblings on it. The tree is closed afterwards.
     ///
     /// # Errors
     /// The first one of `visit`, which ends it.

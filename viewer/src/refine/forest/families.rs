@@ -43,8 +43,8 @@ impl<C: Count> Families<C> {
                 // Another thread or epoch begins.
                 lists.begin_again();
             }
-            // An activation does not return to a function that left by a tail call, but to the frame
-            // above that.
+            // An activation does not return to a function that left by a tail call, but to the
+            // frame above that.
             let mut caller = above as usize;
             while kinds[frame(caller)] == FrameKind::Tail {
                 caller = nodes.parent[caller] as usize;

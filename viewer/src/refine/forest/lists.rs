@@ -36,8 +36,8 @@ const FEW: usize = 32;
 const MANY: u64 = 1 << 63;
 
 impl<'r> Lists<'r> {
-    /// Begins with the root of everything. `frame` has the frame of each node, `keys` the key of each
-    /// frame, less than 2^32 - 1.
+    /// Begins with the root of everything. `frame` has the frame of each node, `keys` the key of
+    /// each frame, less than 2^32 - 1.
     pub(crate) fn new(frame: &'r [FrameRef], keys: Vec<u32>) -> Self {
         let mut all = Vec::with_capacity(frame.len());
         all.push(List::default());
@@ -55,9 +55,9 @@ impl<'r> Lists<'r> {
         self.keys[self.frame[node as usize].index()]
     }
 
-    /// Adds the next node, below a row. Returns the row that it belongs to: a known one, or a new one
-    /// that begins with it; 0 if it is not shown. A processor cannot predict whether it is shown, so
-    /// there is no branch on it.
+    /// Adds the next node, below a row. Returns the row that it belongs to: a known one, or a new
+    /// one that begins with it; 0 if it is not shown. A processor cannot predict whether it is
+    /// shown, so there is no branch on it.
     pub(crate) fn add(&mut self, node: u32, above: u32, is_shown: bool) -> u32 {
         let key = self.key(node);
         let bit = u64::from(is_shown) << (key.wrapping_mul(0x9e37_79b9) >> 26).min(62);

@@ -105,8 +105,8 @@ impl<C: Count> Recorded<C> {
 pub(crate) struct Bounds<C> {
     /// Least counts; [`Count::MAX`] for nodes that have none.
     pub(crate) low: Vec<C>,
-    /// Greatest counts; 0 for nodes that have none. A node whose outer callers are not known may have
-    /// a greatest count and no least one.
+    /// Greatest counts; 0 for nodes that have none. A node whose outer callers are not known may
+    /// have a greatest count and no least one.
     pub(crate) high: Vec<C>,
 }
 
@@ -183,8 +183,8 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
         Some((low.into(), high.into()))
     }
 
-    /// The least and the greatest possible count of a node whose frame is of this kind; `None` if it
-    /// has no edges.
+    /// The least and the greatest possible count of a node whose frame is of this kind; `None` if
+    /// it has no edges.
     #[inline]
     pub(crate) fn of(&self, node: usize, kind: FrameKind) -> Option<(C, C)> {
         let (low, high) = (self.low[node], self.high[node]);

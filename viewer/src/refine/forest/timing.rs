@@ -25,8 +25,8 @@ impl Timing {
         Self { at: Arc::new(profile.times.nodes().to_vec()), window: Window::default() }
     }
 
-    /// A stage moved samples: `to` has the new node of those of a node, or `None` if they were taken
-    /// out. O(nodes with times).
+    /// A stage moved samples: `to` has the new node of those of a node, or `None` if they were
+    /// taken out. O(nodes with times).
     pub(crate) fn follow(&mut self, to: impl Fn(u32) -> Option<u32>) {
         if self.at.is_empty() {
             return;

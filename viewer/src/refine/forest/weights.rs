@@ -1,8 +1,9 @@
-//! Weight columns: a metric and a range of nodes. Each row has a weight (samples and edges) for each.
+//! Weight columns: a metric and a range of nodes. Each row has a weight (samples and edges) for
+//! each.
 //!
 //! First come the columns of the whole forest, one for each metric. A comparison then has one for
-//! each *part* (BASE and OTHER), and, where a side has several runs, one for each run. One metric of
-//! the whole forest is looked at ([`Refined::metric`]).
+//! each *part* (BASE and OTHER), and, where a side has several runs, one for each run. One metric
+//! of the whole forest is looked at ([`Refined::metric`]).
 
 use std::ops::Range;
 
@@ -53,8 +54,8 @@ impl Refined {
         }
     }
 
-    /// The runs of a comparison in which a side has several: the first process and the nodes of each.
-    /// O(streams × runs).
+    /// The runs of a comparison in which a side has several: the first process and the nodes of
+    /// each. O(streams × runs).
     pub(crate) fn runs(&self) -> Vec<(ProcessId, Range<u32>)> {
         let Some(comparison) = &self.profile.comparison else {
             return vec![(ProcessId::default(), WHOLE)];

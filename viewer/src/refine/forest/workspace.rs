@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::profile::{FrameRef, Home, Shared};
 
-/// Buffers that the stages of one profile reuse: with those of its costs, the 16 bytes for each node
-/// that one stage needs. They are freed with the last forest of the profile.
+/// Buffers that the stages of one profile reuse: with those of its costs, the 16 bytes for each
+/// node that one stage needs. They are freed with the last forest of the profile.
 #[derive(Clone, Debug)]
 pub(crate) struct Workspace {
     /// Parents and other numbers of nodes.

@@ -88,7 +88,10 @@ impl CallersOf<'_> {
         refined.streams = streams.into();
         // What was turned round twice is the right way up.
         refined.is_inverted = !refined.is_inverted;
-        let moved = in_width!(&refined.costs, costs => costs.samples().map(|samples| samples.at(0).0).collect());
+        let moved = in_width!(
+            &refined.costs,
+            costs => costs.samples().map(|samples| samples.at(0).0).collect()
+        );
         // What is known of edges is made anew.
         Ok(Step { refined, moved, effect: Effect::None })
     }
