@@ -74,11 +74,17 @@ impl Real {
         !self.address.load(Ordering::Relaxed).is_null()
     }
 
-    /// Has it looked for anew if it was found where `is_there` says that nothing is any more.
-    pub fn look_again_unless(&self, is_there: impl Fn(u64) -> bool) {
+    /// Its name, and where it was found, if it was.
+    pub fn found(&self) -> Option<(&'static CStr, u64)> {
         let known = self.address.load(Ordering::Relaxed);
-        if !known.is_null() && !is_there(known.addr() as u64) {
-            // Unless another thread has just done so. Stubs look where there is none.
+        (!known.is_null()).then(|| (self.name, known.addr() as u64))
+    }
+
+    /// Has it looked for anew if it is taken to be at `address`. Stubs look where there is none.
+    pub fn forget(&self, address: u64) {
+        let known = self.address.load(Ordering::Relaxed);
+        if known.addr() as u64 == address {
+            // Unless another thread has just found it.
             let _ = self.address.compare_exchange(
                 known,
                 null_mut(),

@@ -94,8 +94,9 @@ int main(void) {
         again = 0;
         getcontext(&written);
         if (!again++) {
-            sigemptyset(&written.uc_sigmask);
-            if (!blocks) sigaddset(&written.uc_sigmask, SIGPROF);
+            /* Alone, it is in there already where it was blocked. */
+            sigaddset(&written.uc_sigmask, SIGPROF);
+            set(!blocks);
             setcontext(&written);
         }
         say("after setcontext with another mask");

@@ -59,10 +59,17 @@ fn look_for_new_modules() {
     if Belief::LoadUnseen.get() && process::active() {
         let errno = real::errno();
         let is_known = modules::after_change();
+        look_for_functions();
         registry::follow_phase_functions();
         Belief::LoadUnseen.set(!(mpi::count() && is_known));
         real::set_errno(errno);
     }
+}
+
+/// Has functions of libraries that come and go looked for where these are now. Who closes one does
+/// so, and who opens one, for another thread may have closed it just before.
+fn look_for_functions() {
+    real::look_again(real::OF_UNWINDER.iter().copied().chain(mpi::functions()));
 }
 
 /// Looks if a sample has met a module that is not in the load map.
@@ -119,7 +126,7 @@ extern "C" fn after_dlclose(_: &mut Call) {
     if !modules::after_change() {
         Belief::LoadUnseen.set(true);
     }
-    real::look_again(real::OF_UNWINDER.iter().copied().chain(mpi::functions()));
+    look_for_functions();
     registry::follow_phase_functions();
     real::set_errno(errno);
 }

@@ -146,7 +146,7 @@ functions! {
 }
 
 /// All of them, where they are.
-pub(super) fn functions() -> impl Iterator<Item = &'static Real> + Clone {
+pub(super) fn functions() -> impl Iterator<Item = &'static Real> {
     FUNCTIONS.iter().map(|function| function.real)
 }
 

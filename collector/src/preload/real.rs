@@ -14,7 +14,6 @@
 
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_ushort, c_void};
-use core::ops::Range;
 
 use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigset_t, stack_t, timeval};
 
@@ -87,20 +86,22 @@ pub(super) fn find_unwinder() {
     while all.next().is_some_and(|real| !real.address().is_null()) {}
 }
 
-/// To be called when libraries may have gone: of these functions, those are looked for anew whose
-/// library has. It may come again, at another place.
-pub(super) fn look_again<'a>(functions: impl Iterator<Item = &'a Real> + Clone) {
-    if !functions.clone().any(Real::is_found) {
+/// To be called when libraries may have gone, or come: of these functions, those are looked for anew
+/// that are not where they were found. Theirs may have come again, at another place.
+pub(super) fn look_again<'a>(functions: impl Iterator<Item = &'a Real>) {
+    let found = functions.filter_map(|real| real.found().map(|(name, at)| (real, name, at)));
+    let mut moved: Vec<(&Real, &CStr, u64)> = found.collect();
+    if moved.is_empty() {
         return;
     }
-    let mut code: Vec<Range<u64>> = Vec::new();
     // Where the loader cannot be asked now, all are looked for when they are called.
     modules::with_loader(|| {
-        modules::each_loaded(|module| code.extend_from_slice(&module.code));
+        modules::each_loaded(|module| {
+            let has = |at: u64| module.code.iter().any(|code| code.contains(&at));
+            moved.retain(|&(_, name, at)| !has(at) || module.address_of(name) != Some(at));
+        });
     });
-    for function in functions {
-        function.look_again_unless(|address| code.iter().any(|code| code.contains(&address)));
-    }
+    moved.iter().for_each(|(real, _, at)| real.forget(*at));
 }
 
 /// A signal's handler as signal(2) takes and returns it.

@@ -219,7 +219,7 @@ pub const ALL: &[Hazard] = &[
              changed behind it: 0\n\
              after setcontext: blocked, waits\n\
              \x20then came\n\
-             after setcontext with another mask: open, came\n\
+             after setcontext with another mask: blocked, waits\n\
              \x20then came\n\
              in another context: blocked, waits\n\
              \x20then came\n\

@@ -7,6 +7,9 @@
 //! that csprof was started with as ignored (nohup, background jobs of scripts) are ignored in the
 //! program, too, unless it takes them, as they would be without csprof.
 //!
+//! A program that sends its process group a signal sends it to csprof, too. Nobody means csprof by
+//! those that neither a terminal nor a batch system sends: they are taken, and that is all.
+//!
 //! Ctrl-Z stops both by itself. If the program stops alone (it handles SIGTSTP, or stops itself),
 //! csprof stops too, so that the shell notices.
 
@@ -18,6 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::libc;
 use nix::sys::signal::{self, Signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp};
@@ -33,6 +37,18 @@ use crate::print;
 const FROM_TERMINAL: [i32; 3] = [SIGINT, SIGQUIT, SIGHUP];
 /// Signals that only other processes send.
 const FROM_PROCESSES: [i32; 3] = [SIGTERM, SIGUSR1, SIGUSR2];
+/// Signals that would end csprof, and that only a program sends, to itself or to its process group.
+fn of_groups() -> impl Iterator<Item = i32> {
+    let standard =
+        [libc::SIGALRM, libc::SIGVTALRM, libc::SIGPROF, libc::SIGIO, libc::SIGPWR, libc::SIGSTKFLT];
+    standard.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
+}
+
+/// All that are taken.
+fn all() -> impl Iterator<Item = i32> {
+    FROM_TERMINAL.into_iter().chain(FROM_PROCESSES).chain(of_groups())
+}
+
 /// Signals by which a job is ended.
 const ENDS: [i32; 2] = [SIGTERM, SIGHUP];
 
@@ -105,10 +121,7 @@ impl SignalGuard {
     /// When handlers or the listening thread cannot be set up.
     pub fn new(toggle: Option<Toggle>) -> io::Result<Self> {
         let mask = ignored_signals();
-        let (ignored, taken): (Vec<i32>, Vec<i32>) = FROM_TERMINAL
-            .into_iter()
-            .chain(FROM_PROCESSES)
-            .partition(|&signal| is_in(mask, signal));
+        let (ignored, taken): (Vec<i32>, Vec<i32>) = all().partition(|&signal| is_in(mask, signal));
         let mut signals = Signals::new(taken)?;
         let handle = signals.handle();
         let stage = Arc::new(Mutex::new(Stage::Preparing(Vec::new())));
@@ -257,9 +270,10 @@ fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
     }
 }
 
-/// Sends the program a signal, unless the terminal has done so.
+/// Sends the program a signal, unless the terminal has done so, or the program itself.
 fn pass_on(signal: i32, pid: Pid) {
-    let has_it_already = FROM_TERMINAL.contains(&signal) && in_foreground();
+    let by_terminal = FROM_TERMINAL.contains(&signal) && in_foreground();
+    let has_it_already = by_terminal || of_groups().any(|of| of == signal);
     if !has_it_already && let Ok(signal) = Signal::try_from(signal) {
         // The program may have ended this moment; then there is nobody to tell.
         let _ = signal::kill(pid, signal);
@@ -287,8 +301,7 @@ fn stop_with(pid: Pid) {
 
 /// Those of the signals here that csprof was started with as ignored, bit `n − 1` for signal `n`.
 fn ignored_signals() -> u64 {
-    let ignored = FROM_TERMINAL.into_iter().chain(FROM_PROCESSES).filter(|&of| is_ignored(of));
-    ignored.fold(0, |mask, signal| mask | 1 << (signal - 1))
+    all().filter(|&of| is_ignored(of)).fold(0, |mask, signal| mask | 1 << (signal - 1))
 }
 
 #[cfg(test)]
@@ -313,6 +326,12 @@ mod tests {
         assert_eq!(status_of("kill -KILL $$").signal(), Some(9));
         // A real-time signal, which has no name in nix.
         assert_eq!(status_of("kill -40 $$").signal(), Some(40));
+
+        // Sent to its group, or to csprof: the program alone decides what it is worth.
+        for signal in ["ALRM", "PROF", "29", "34", "64"] {
+            let script = format!("kill -{signal} $PPID; exit 5");
+            assert_eq!(status_of(&script).code(), Some(5), "{signal}");
+        }
 
         // Sent to csprof alone, here the test. A shell that has a trap may miss the signal on its
         // way into `read`, but not between commands.

@@ -110,7 +110,8 @@ extern "C" fn before_getcontext(call: &mut Call, real: &Real) -> *mut c_void {
     stub::target(real)
 }
 
-/// The thread is about to go on with the mask in a context.
+/// The thread is about to go on with the mask in a context. Signals of samples that the program has
+/// put there, the kernel is not to block.
 ///
 /// # Safety
 /// It is one that setcontext(3) is about to read.
@@ -119,13 +120,20 @@ unsafe fn go_on_in(context: usize) {
     // SAFETY: by contract; the first words of a context are as long.
     let flags = unsafe { core::ptr::with_exposed_provenance::<u64>(context).read_unaligned() };
     // SAFETY: by contract.
-    if let Some(blocked) = unsafe { noted(mask) } {
-        believe(blocked);
-    } else if flags & !WITH_EXTENDED_STATE != OF_HANDLER {
-        // The program has written it. What it blocks there, the kernel blocks.
-        // SAFETY: by contract.
-        believe(unsafe { first_word(mask) } & kept());
+    let (word, noted) = unsafe { (first_word(mask), noted(mask)) };
+    let written = word & kept();
+    if noted.is_none() && flags & !WITH_EXTENDED_STATE == OF_HANDLER {
+        return;
     }
+    let blocked = noted.unwrap_or(0) | written;
+    if written != 0 {
+        // SAFETY: by contract; no handler's, so it has room.
+        unsafe {
+            mask.cast::<u64>().write_unaligned(word & !written);
+            note(mask, blocked);
+        }
+    }
+    believe(blocked);
 }
 
 extern "C" fn before_setcontext(call: &mut Call, real: &Real) -> *mut c_void {
