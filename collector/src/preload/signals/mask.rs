@@ -6,7 +6,7 @@ use core::ffi::c_int;
 
 use libc::sigset_t;
 
-use super::words::{first_word, mask_of};
+use super::words::{as_set, first_word, mask_of};
 use super::{BIT, SIGNAL, kept};
 use crate::preload::view::{Belief, BlockedSince, Waits, sampled};
 use crate::preload::{real, stub};
@@ -168,7 +168,7 @@ unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut 
     }
     if after != 0 {
         // SAFETY: the call succeeded, so it wrote the first word of `found`.
-        let mask = changed(unsafe { first_word(found) }, how, word) & !kept();
+        let mask = as_set(changed(unsafe { first_word(found) }, how, word)) & !kept();
         BlockedSince::set(if before == 0 { mask } else { since & mask });
     }
     if let Some(word) = word {
