@@ -10,15 +10,6 @@ use crate::sources::loan::bit;
 /// of `<asm/signal.h>`.
 pub(super) const SA_RESTORER: c_int = 0x0400_0000;
 
-/// What the kernel takes out of masks.
-const NEVER_BLOCKED: u64 = bit(libc::SIGKILL) | bit(libc::SIGSTOP);
-
-/// What a mask has of `word` when the C library has set it, which keeps two signals for itself
-/// (SIGCANCEL and SIGSETXID).
-pub(super) fn as_set(word: u64) -> u64 {
-    word & !(NEVER_BLOCKED | bit(32) | bit(33))
-}
-
 /// The mask that the C library gives with these flags: `signal` masks the signal itself, its
 /// relatives nothing.
 pub(super) fn mask_of_signal(signal: c_int, flags: c_int) -> u64 {
@@ -37,7 +28,8 @@ pub(super) fn as_kernel_keeps(flags: c_int, mask: u64) -> (u64, u64) {
         | libc::SA_RESTART
         | libc::SA_NODEFER
         | libc::SA_RESETHAND;
-    (u64::from((flags & known | SA_RESTORER).cast_unsigned()), mask & !NEVER_BLOCKED)
+    let never_blocked = bit(libc::SIGKILL) | bit(libc::SIGSTOP);
+    (u64::from((flags & known | SA_RESTORER).cast_unsigned()), mask & !never_blocked)
 }
 
 /// First word of a mask.
