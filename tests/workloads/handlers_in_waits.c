@@ -101,20 +101,21 @@ static void starts(int signal) {
 /* Waits in SIGPROF's handler while that signal comes again. */
 static void waits(int signal) {
     if (++depth > deepest) deepest = depth;
-    if (came++ % 2) poll(NULL, 0, 2);
-    else rest(2000);
+    if (came++ % 4 == 3) poll(NULL, 0, 3);
+    else rest(3000);
     open_there += !is_blocked() || signal != SIGPROF;
     depth--;
 }
-static void send_often(void) {
+static void send_often(int kind) {
     pid_t parent = getpid(), child = fork();
     if (child == 0) {
+        rest(10000);
         for (int i = 0; i < 60; i++) kill(parent, SIGPROF), rest(1000);
         _exit(0);
     }
-    for (int i = 0; waitpid(child, NULL, WNOHANG) == 0; i++)
-        if (i % 2) poll(NULL, 0, 1);
-        else usleep(1000);
+    while (waitpid(child, NULL, WNOHANG) == 0)
+        if (kind) poll(NULL, 0, 30);
+        else usleep(30000);
     printf("deepest %d, open %d\n", (int)deepest, (int)open_there);
     fflush(stdout);
 }
@@ -154,7 +155,8 @@ int main(int number, char **words) {
     (void)words;
     work();
     signal(SIGPROF, waits);
-    send_often();
+    send_often(0);
+    send_often(1);
     signal(SIGPROF, count);
     wait_for(saves, 0);
     say("saved and restored");

@@ -33,7 +33,7 @@ int main(int count, char **words) {
     work();
     signal(SIGPROF, SIG_IGN);
     pthread_create(&thread, NULL, executes, NULL);
-    for (int i = 0; i < 150; i++) {
+    for (int i = 0; i < 300; i++) {
         pid_t pid;
         int status;
         if (posix_spawn(&pid, words[0], NULL, NULL, asks, nothing)) return 1;

@@ -14,7 +14,7 @@ static void count(int signal) { times += signal != 0; }
 
 static volatile unsigned long sink;
 static void burn(void) {
-    for (unsigned long i = 0; i < 100000000; i++) sink = i;
+    for (unsigned long i = 0; i < 30000000; i++) sink = i;
 }
 
 int main(void) {

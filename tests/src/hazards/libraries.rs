@@ -2,6 +2,7 @@
 
 use super::processes::nothing_is_damaged;
 use crate::hazard::{Ended, Hazard, Trial};
+use crate::paths::Rows;
 
 /// All of them.
 pub const ALL: &[Hazard] = &[
@@ -121,7 +122,7 @@ pub const ALL: &[Hazard] = &[
          vfork 3\n",
     )
     .by_two()
-    .also(nothing_is_damaged),
+    .also(the_yield_is_counted_once),
     // Other preloaded libraries, in front of csprof's and behind it.
     Hazard::new("between_in_front", BETWEEN)
         .command(&["sh", "-c", "LD_PRELOAD=./between.so:$LD_PRELOAD exec ./program"])
@@ -206,6 +207,13 @@ fn the_constructor_works(trial: &Trial<'_>) {
     let rows = trial.recording.rows();
     let (there, all) = (rows.inclusive_of("prepare"), trial.recording.samples().recorded);
     assert!(there > 0 && there * 10 >= all * 9, "{there} of {all}:\n{rows}");
+}
+
+/// By the name that the program calls, and not by the second one as well.
+fn the_yield_is_counted_once(trial: &Trial<'_>) {
+    let report = ["report", "--format", "json", "--metric", "yields"];
+    assert_eq!(Rows::new(&trial.recording.output(&report)).base, 1);
+    nothing_is_damaged(trial);
 }
 
 /// In the constructors and in the functions of the libraries.

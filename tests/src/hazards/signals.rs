@@ -240,6 +240,7 @@ pub const ALL: &[Hazard] = &[
         .by_two()
         .says(
             "deepest 1, open 0\n\
+             deepest 1, open 0\n\
              saved and restored: blocked 0, came 1\n\
              blocked in a handler: blocked 0, came 1\n\
              all blocked in a handler: blocked 0, came 1\n\

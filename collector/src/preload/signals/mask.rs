@@ -107,16 +107,6 @@ fn not_for_kernel(named: u64, before: u64) -> u64 {
     }
 }
 
-/// What a mask becomes.
-fn changed(mask: u64, how: c_int, word: Option<u64>) -> u64 {
-    match (how, word) {
-        (_, None) => mask,
-        (libc::SIG_BLOCK, Some(word)) => mask | word,
-        (libc::SIG_UNBLOCK, Some(word)) => mask & !word,
-        (_, Some(word)) => word,
-    }
-}
-
 /// In a handler that has interrupted a held call: whether the mask for its time, which has been
 /// changed by this, is the program's or csprof's. As long as it is open it does not matter.
 fn note_holder(how: c_int, word: u64, after: u64) {
@@ -155,23 +145,22 @@ unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut 
         }
     }
     let since = BlockedSince::get();
-    let mut unasked = mask_of(0);
-    let found = if old.is_null() && after != 0 { &raw mut unasked } else { old };
-    // Before the call: what it unblocks is delivered before it returns.
-    believe(after);
+    if word.is_some() {
+        // Before the call: what it unblocks is delivered before it returns.
+        believe(after);
+    }
     // SAFETY: `passed` is the program's mask or a copy without the signals.
-    let result = unsafe { set_mask(how, passed, found) };
+    let result = unsafe { set_mask(how, passed, old) };
     if result != 0 {
         believe(before);
         BlockedSince::set(since);
         return result;
     }
-    if after != 0 {
-        // SAFETY: the call succeeded, so it wrote the first word of `found`.
-        let mask = changed(unsafe { first_word(found) }, how, word) & !kept();
-        BlockedSince::set(if before == 0 { mask } else { since & mask });
-    }
     if let Some(word) = word {
+        if after != 0 {
+            let mask = sys::block(Mask(0)).0 & !kept();
+            BlockedSince::set(if before == 0 { mask } else { since & mask });
+        }
         note_holder(how, word, after);
     }
     if !old.is_null() && (before != 0 || holds) {
