@@ -5,7 +5,6 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use csprof_tests::deadline;
 use csprof_tests::installed::are_installed;
 use csprof_tests::notes::skip;
 use csprof_tests::small_disk::SmallDisk;

@@ -1,4 +1,4 @@
-//! Merges that several processes do together, with those that end before they have done their share.
+//! Merges that several processes do together, and what becomes of them if one ends too early.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -99,8 +99,8 @@ pub struct Merge {
     /// Read what is left of damaged profiles; what is missing is counted as lost
     #[arg(long)]
     salvage: bool,
-    /// Do share I of N, from 0, of a merge of which other processes do the others [default: the rank
-    /// that a launcher gave this process]
+    /// Do share I of N, from 0, of a merge of which other processes do the others [default: the
+    /// rank that a launcher gave this process]
     #[arg(long, help_heading = "Several processes", value_name = "I/N")]
     share: Option<Share>,
     /// Give up when another share has not begun, or is not heard of any more, for so long

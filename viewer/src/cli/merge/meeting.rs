@@ -89,8 +89,8 @@ impl Meeting {
     ///
     /// # Errors
     ///
-    /// When another process has this share, the shares differ in what they merge, one does not begin
-    /// within `timeout`, or the folder cannot be written.
+    /// When another process has this share, the shares differ in what they merge, one does not
+    /// begin within `timeout`, or the folder cannot be written.
     pub(super) fn join(
         output: &Path,
         share: Share,
@@ -360,8 +360,8 @@ impl Meeting {
         let _ = fs::remove_dir(&self.folder);
     }
 
-    /// Removes what an earlier merge left, but for shares, which may be of this one. Returns whether
-    /// there was something.
+    /// Removes what an earlier merge left, but for shares, which may be of this one. Returns
+    /// whether there was something.
     fn remove_left(&self) -> Result<bool> {
         let mut was_there = false;
         let in_folder = || self.folder.display().to_string();

@@ -1,4 +1,4 @@
-//! The file by which a share tells the others that it is there, and of which they see that it lives.
+//! The file by which a share tells the others that it is there, and that it lives.
 //!
 //! Its owner holds a lock on it, which the kernel drops when the owner ends, however that happens:
 //! so others on the same machine know at once. File systems of clusters may keep locks within one

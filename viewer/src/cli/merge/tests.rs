@@ -1,4 +1,5 @@
-//! Shares of a merge, which here are threads: a lock is of an open file, so they meet as processes do.
+//! Shares of a merge, which here are threads: a lock is of an open file, so they meet as processes
+//! do.
 
 use std::fs;
 use std::path::Path;
@@ -61,8 +62,8 @@ fn names(folder: &Path) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..Default::default() })]
 
-    /// As many shares as one likes write what one process writes, whatever becomes of the ranks, and
-    /// leave nothing else behind.
+    /// As many shares as one likes write what one process writes, whatever becomes of the ranks,
+    /// and leave nothing else behind.
     #[test]
     fn shares_write_what_one_process_writes(
         ranks in 1_u32..20,
