@@ -497,7 +497,9 @@ pub(super) fn over_ranks(at: &At<'_>, _: About) -> Explanation {
                                   whole paths as they were recorded; stages took a part of this \
                                   one, or put it together anew"
             .to_owned(),
-        (Cell::Nothing, Some(_)) => "not known: the row is of several paths".to_owned(),
+        (Cell::Nothing, Some(_)) => "not known: of several paths, or of the exclusive cost of one \
+                                     that goes on, the sum has bounds"
+            .to_owned(),
         (cell, _) => format!("{} of {ranks}", cell.text(form)),
     };
     vec![pair(&heading(at), said)]

@@ -4,7 +4,7 @@ use super::*;
 use crate::profile::Profile;
 use crate::profile::reduce::tests::job::Job;
 use crate::profile::reduce::{Keep, Reduction};
-use crate::refine::{apply, parse, unwatched};
+use crate::refine::{Refined, apply, parse, unwatched};
 use crate::views::Sort;
 use crate::views::flat::flat;
 use crate::views::peers::workers;
@@ -160,11 +160,12 @@ fn stages_leave_what_is_known() {
         }
     }
     // What stages put together anew, or ranks that they leave out.
-    for (stages, ranks) in [
-        ("hide step_0", &everybody[..]),
+    let of_ranks: [(&str, &[u32]); 3] = [
+        ("hide step_0", &everybody),
         ("not rank = 7", &[0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11]),
         ("rank in 7, 3", &[3, 7]),
-    ] {
+    ];
+    for (stages, ranks) in of_ranks {
         assert_eq!(after(&all, stages, "kernel_3"), kernel(ranks), "{stages}");
     }
     assert_eq!(after(&all, "rank = 7", "kernel_3"), None, "a rank alone");
