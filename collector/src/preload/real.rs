@@ -90,8 +90,8 @@ pub(super) fn find_unwinder() {
 /// Modules that had gone when functions were last looked for.
 static UNLOADS: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// To be called when libraries may have gone, or come: of these functions, those are looked for anew
-/// that are not where they were found. Theirs may have come again, at another place.
+/// To be called when libraries may have gone, or come: of these functions, those are looked for
+/// anew that are not where they were found. Theirs may have come again, at another place.
 pub(super) fn look_again<'a>(functions: impl Iterator<Item = &'a Real>) {
     let found = functions.filter_map(|real| real.found().map(|(name, at)| (real, name, at)));
     let mut moved: Vec<(&Real, &CStr, u64)> = found.collect();

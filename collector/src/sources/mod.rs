@@ -125,8 +125,8 @@ impl Sources {
         self.opened.iter().filter_map(|opened| opened.source.handle())
     }
 
-    /// Periods that passed without a sample since the program took each source away, but for those of
-    /// pauses, with the number of its metric. Setup side.
+    /// Periods that passed without a sample since the program took each source away, but for those
+    /// of pauses, with the number of its metric. Setup side.
     pub fn lost(&mut self) -> impl Iterator<Item = (usize, u64)> {
         self.opened.iter_mut().map(|opened| (opened.metric, opened.lost()))
     }
@@ -253,8 +253,8 @@ impl Opened {
         }
     }
 
-    /// Periods that passed without a sample since the program took the source away, but for those of
-    /// a pause.
+    /// Periods that passed without a sample since the program took the source away, but for those
+    /// of a pause.
     fn lost(&mut self) -> u64 {
         match self.source.lost() {
             0 => 0,
