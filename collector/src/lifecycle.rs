@@ -147,9 +147,9 @@ pub fn take_signals() -> Result<(), sys::Errno> {
     })
 }
 
-/// Ignoring discards what is pending, in all threads. The handlers are put back, and not the default
-/// action, for a last signal of an event may still be under way. What the program has sent, and this
-/// thread has blocked, goes on waiting, also through an exec.
+/// Ignoring discards what is pending, in all threads. The handlers are put back, and not the
+/// default action, for a last signal of an event may still be under way. What the program has sent,
+/// and this thread has blocked, goes on waiting, also through an exec.
 fn drop_pending() {
     for (signal, _, handler) in signals() {
         let mask = sys::block(sys::Mask(loan::bit(signal)));

@@ -30,6 +30,11 @@ impl Counts {
     /// Before the first look.
     pub(super) const NONE: Self = Self { adds: 0, subs: 0 };
 
+    /// How many modules have gone so far.
+    pub(super) fn unloads(self) -> u64 {
+        self.subs
+    }
+
     /// Whether no module has gone between the two.
     pub(super) fn has_same_unloads(self, other: Self) -> bool {
         self.subs == other.subs

@@ -263,6 +263,11 @@ fn alone_in_loader(work: impl FnOnce() -> bool) -> Option<bool> {
     is_done
 }
 
+/// How many modules the loader has unloaded so far. To be asked [with the loader](with_loader).
+pub fn unloads() -> u64 {
+    discovery::counts().unloads()
+}
+
 /// Calls `work`, which may ask the loader, while no module comes or goes; `false` if somebody else
 /// has the loader's lock for too long.
 pub fn with_loader(work: impl FnOnce()) -> bool {

@@ -6,8 +6,8 @@
 //!
 //! vfork returns twice on one stack, which no wrapper's frame survives: its stub leaves a note and
 //! jumps on. The child is recognized by its process id (`process::active()`) and left alone until
-//! it executes a program. So is one that clone(2) makes with CLONE_VFORK. That of a fork by hand, by a raw system call, has no state
-//! ([`process::OfThisProcess`]) and is inert.
+//! it executes a program. So is one that clone(2) makes with CLONE_VFORK. That of a fork by hand,
+//! by a raw system call, has no state ([`process::OfThisProcess`]) and is inert.
 
 #![expect(unsafe_code, reason = "callbacks for, and exported functions of, the C library")]
 

@@ -150,8 +150,8 @@ pub(super) fn functions() -> impl Iterator<Item = &'static Real> {
     FUNCTIONS.iter().map(|function| function.real)
 }
 
-/// Has the calls counted that the modules make which are loaded now, if they are sampled. `false` if
-/// it has to be done later. Setup side.
+/// Has the calls counted that the modules make which are loaded now, if they are sampled. `false`
+/// if it has to be done later. Setup side.
 pub(super) fn count() -> bool {
     if !MPI_COUNTS.load(Ordering::Relaxed) {
         return true;

@@ -14,6 +14,7 @@
 
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_ushort, c_void};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigset_t, stack_t, timeval};
 
@@ -86,22 +87,36 @@ pub(super) fn find_unwinder() {
     while all.next().is_some_and(|real| !real.address().is_null()) {}
 }
 
-/// To be called when libraries may have gone, or come: of these functions, those are looked for anew
-/// that are not where they were found. Theirs may have come again, at another place.
+/// Modules that had gone when functions were last looked for.
+static UNLOADS: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// To be called when libraries may have gone, or come: of these functions, those are looked for
+/// anew that are not where they were found. Theirs may have come again, at another place.
 pub(super) fn look_again<'a>(functions: impl Iterator<Item = &'a Real>) {
     let found = functions.filter_map(|real| real.found().map(|(name, at)| (real, name, at)));
     let mut moved: Vec<(&Real, &CStr, u64)> = found.collect();
     if moved.is_empty() {
         return;
     }
-    // Where the loader cannot be asked now, all are looked for when they are called.
-    modules::with_loader(|| {
+    let forget =
+        |moved: &[(&Real, &CStr, u64)]| moved.iter().for_each(|(real, _, at)| real.forget(*at));
+    let is_known = modules::with_loader(|| {
+        let unloads = modules::unloads();
+        // Relaxed: the loader's lock is held.
+        if UNLOADS.swap(unloads, Ordering::Relaxed) == unloads {
+            return;
+        }
         modules::each_loaded(|module| {
             let has = |at: u64| module.code.iter().any(|code| code.contains(&at));
             moved.retain(|&(_, name, at)| !has(at) || module.address_of(name) != Some(at));
         });
+        // Before another thread finds that there is nothing to be done.
+        forget(&moved);
     });
-    moved.iter().for_each(|(real, _, at)| real.forget(*at));
+    // Where the loader cannot be asked now, all are looked for when they are called.
+    if !is_known {
+        forget(&moved);
+    }
 }
 
 /// A signal's handler as signal(2) takes and returns it.

@@ -152,8 +152,8 @@ impl Sources {
         self.entries.handles().for_each(EventHandle::end);
     }
 
-    /// Periods that passed without a sample since the program took each source away, but for those of
-    /// pauses, with the number of its metric. Setup side.
+    /// Periods that passed without a sample since the program took each source away, but for those
+    /// of pauses, with the number of its metric. Setup side.
     pub fn lost(&mut self) -> impl Iterator<Item = (usize, u64)> {
         self.opened.iter_mut().map(|opened| (opened.metric, opened.lost()))
     }
@@ -280,8 +280,8 @@ impl Opened {
         }
     }
 
-    /// Periods that passed without a sample since the program took the source away, but for those of
-    /// a pause.
+    /// Periods that passed without a sample since the program took the source away, but for those
+    /// of a pause.
     fn lost(&mut self) -> u64 {
         match self.source.lost() {
             0 => 0,

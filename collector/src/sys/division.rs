@@ -32,8 +32,8 @@ const KIND: u8 = 3;
 const ONE_CALL: u8 = KIND + 1;
 const MOST_CALLS: u8 = u8::MAX & !KIND;
 
-/// Whether a call for few bytes may come back with a part of them, or with `EINTR`, because a signal
-/// came whose handler asks for restarts.
+/// Whether a call for few bytes may come back with a part of them, or with `EINTR`, because a
+/// signal came whose handler asks for restarts.
 #[must_use]
 pub fn is_divided(number: i32, way: Way) -> bool {
     if way == Way::AtPlace {
@@ -75,8 +75,8 @@ fn pipe(number: i32, _: Way) -> Option<bool> {
 }
 
 /// Takes what it has room for, and gives a part where it waits for several bytes; with a time limit
-/// it ends with `EINTR` (SO_RCVLOWAT, SO_RCVTIMEO, socket(7)). One without these is no other here: a
-/// signal of the program's that is to end its wait comes with no sample's.
+/// it ends with `EINTR` (SO_RCVLOWAT, SO_RCVTIMEO, socket(7)). One without these is no other here:
+/// a signal of the program's that is to end its wait comes with no sample's.
 fn socket(number: i32, _: Way) -> Option<bool> {
     let (mut kind, mut bytes) = (0_i32, size_of::<i32>() as u32);
     let (kind, bytes) = ((&raw mut kind).addr(), (&raw mut bytes).addr());

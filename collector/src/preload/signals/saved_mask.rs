@@ -2,9 +2,10 @@
 //! attributes of threads that begin with one (pthread_attr_setsigmask_np(3)).
 //!
 //! The C library keeps the kernel's, in which the signals of samples are never blocked. What the
-//! thread thinks of them is kept with it. For a mask the C library has 16 words, of which the kernel
-//! uses the first, and nobody the last. In a `jmp_buf` it is written no further than that first word,
-//! so a program may have no more: there the mask is aligned, with four bytes in front of it.
+//! thread thinks of them is kept with it. For a mask the C library has 16 words, of which the
+//! kernel uses the first, and nobody the last. In a `jmp_buf` it is written no further than that
+//! first word, so a program may have no more: there the mask is aligned, with four bytes in front
+//! of it.
 
 #![expect(unsafe_code, reason = "masks in structures of the program")]
 
@@ -38,8 +39,8 @@ fn blocked_in(word: u64) -> Option<u64> {
     (word & !SIGNALS == TAG).then_some(word & SIGNALS)
 }
 
-/// Where a `jmp_buf` has whether the mask is kept, an `int`, then four bytes of nothing, and then the
-/// mask (`<setjmp.h>`).
+/// Where a `jmp_buf` has whether the mask is kept, an `int`, then four bytes of nothing, and then
+/// the mask (`<setjmp.h>`).
 const IS_KEPT: usize = 64;
 const UNUSED: usize = 68;
 
@@ -90,8 +91,9 @@ extern "C" fn before_setjmp(call: &mut Call, real: &Real) -> *mut c_void {
 }
 
 /// What a context that the kernel has given to a handler begins with: UC_SIGCONTEXT_SS and
-/// UC_STRICT_RESTORE_SS, and where there is more than SSE, UC_FP_XSTATE (asm/ucontext.h). Its mask is
-/// the kernel's, which does not say what the thread thinks. getcontext(3) leaves the word as it is.
+/// UC_STRICT_RESTORE_SS, and where there is more than SSE, UC_FP_XSTATE (asm/ucontext.h). Its mask
+/// is the kernel's, which does not say what the thread thinks. getcontext(3) leaves the word as it
+/// is.
 const OF_HANDLER: u64 = 6;
 const WITH_EXTENDED_STATE: u64 = 1;
 
