@@ -20,7 +20,7 @@ use super::{alloc, calls, exceptions, locks, reach};
 use crate::arch::{self, Call, Route};
 use crate::sampler::blocks::{FACTOR, FILTER};
 use crate::sources::requests::BLOCKS_FOLLOWED;
-use crate::sources::{LOCKS_COUNT, YIELDS_COUNT};
+use crate::sources::calls::{LOCKS_COUNT, YIELDS_COUNT};
 
 waits! {
     /// sigsuspend(2).

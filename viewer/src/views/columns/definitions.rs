@@ -506,16 +506,16 @@ pub static DEFINITIONS: &[Definition] = &[
         help: "A derived metric, of exclusive costs",
         ..DERIVED
     },
-    over_ranks::MEAN,
-    over_ranks::MOST,
-    over_ranks::MOST_RANK,
-    over_ranks::LEAST,
-    over_ranks::IMBALANCE,
-    over_ranks::DEVIATION,
-    over_ranks::OWN_MEAN,
-    over_ranks::OWN_MOST,
-    over_ranks::OWN_MOST_RANK,
-    over_ranks::OWN_IMBALANCE,
+    over_ranks::mean(OVER_RANKS),
+    over_ranks::most(OVER_RANKS),
+    over_ranks::most_rank(OVER_RANKS),
+    over_ranks::least(OVER_RANKS),
+    over_ranks::imbalance(OVER_RANKS),
+    over_ranks::deviation(OVER_RANKS),
+    over_ranks::own_mean(OVER_RANKS),
+    over_ranks::own_most(OVER_RANKS),
+    over_ranks::own_most_rank(OVER_RANKS),
+    over_ranks::own_imbalance(OVER_RANKS),
 ];
 
 /// What most columns have alike.
@@ -553,6 +553,10 @@ const SHARE: Definition =
 
 /// What costs of comparisons have alike.
 const SIDE: Definition = Definition { lines: Lines::OfBoth, unit: Unit::Compared, ..COLUMN };
+
+/// What columns over the ranks of a sum have alike.
+const OVER_RANKS: Definition =
+    Definition { unit: Unit::OverRanks, explain: explain::over_ranks, ..COLUMN };
 
 /// What tells one process or thread from another.
 const fn fact(
