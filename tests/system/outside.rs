@@ -235,6 +235,19 @@ fn threads_that_begin_later_are_sampled() {
     assert!(run.rows().inclusive_of("later") > 20);
 }
 
+/// The kernel would exchange its events with theirs, and what it had counted would end with them.
+#[test]
+fn a_thread_that_begins_others_keeps_its_samples() {
+    for (test, way) in [("outside_begins", "begins"), ("outside_heirs", "heirs")] {
+        let program = Program::start(test, "-O2", way);
+        let Some(run) = program.record(&WHILE) else { return };
+        // Ten times as much work is its own.
+        let (recorded, missed) = (run.samples().recorded, run.missed());
+        assert!(recorded > 20 && missed < recorded, "{way}: {recorded}, and {missed} missed");
+        assert!(run.rows().inclusive_of("begin_others") * 10 > recorded * 9, "{way}: {}", run.rows());
+    }
+}
+
 #[test]
 fn children_are_sampled_and_so_is_what_they_execute() {
     for (test, way) in [("outside_forks", "forks"), ("outside_execs", "execs")] {

@@ -3,6 +3,7 @@
 //! ```text
 //! process    what /proc says of a process, and whether it can be sampled
 //! events     the events of its threads, and the rings of the processors
+//! guards     what keeps the events of a thread its own
 //! ring       memory that the kernel writes records into        records    bytes → records
 //! session    records → processes, threads, trees, as arenas    tree       paths → nodes
 //! mappings   what a process has mapped                         modules    files → tables
@@ -21,6 +22,7 @@
 //! tree or a loss with a reason; and no thread has two events of one source on one processor.
 
 mod events;
+mod guards;
 mod mappings;
 mod modules;
 mod names;
@@ -56,6 +58,7 @@ use super::gather::{self, Run};
 use super::kernel_events::{self, Machine};
 use super::machine::monotonic_ns;
 use super::spawn::Naming;
+use super::count;
 
 /// What is sampled from outside, and how.
 #[derive(Clone, Copy, Debug)]
@@ -197,8 +200,15 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
         pending.take(&mut events);
         let until = if goes_on { now - SLACK_NS } else { u64::MAX };
         session.begin_batch();
-        pending.hand_out(until, |stamped| session.take(stamped, |id| events.source_of(id)));
+        pending.hand_out(until, |stamped| {
+            session.take(stamped, |id| events.source_of(id));
+            events.guards.note(stamped);
+        });
+        if goes_on {
+            events.guards.open_wanted();
+        }
     }
+    let unguarded = events.guards.refused.len();
     let cpu_time = asked.sources.iter().position(|source| is_cpu_time(&source));
     run.info.cpu_ns = cpu_time.map_or(0, |source| events.counted(source));
     drop(events);
@@ -215,6 +225,12 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
         );
     }
     run.info.warnings.extend(told);
+    if unguarded > 0 {
+        run.info.warnings.push(format!(
+            "samples may be missing of {}: csprof may not open as many files (ulimit -Hn)",
+            count(unguarded, "thread that begins others", "threads that begin others")
+        ));
+    }
     if session.throttled > 0 {
         run.info.warnings.push(format!(
             "the kernel has held events up {} times, which came faster than \
@@ -224,7 +240,7 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
     }
     let mut files = ProcessFiles;
     let (arenas, modules) = session.into_arenas();
-    run.info.warnings.extend(modules.unread.iter().map(|unread| format!("not read: {unread}")));
+    run.info.warnings.extend(modules.unread().map(|unread| format!("not read: {unread}")));
     let profile = gather::gather(&run, arenas, &mut files);
     Ok(Taken { profile, copies: modules.copies })
 }
@@ -343,7 +359,7 @@ fn begin(
         let why = match error.raw_os_error() {
             Some(libc::EMFILE) => {
                 "csprof may not open as many files (ulimit -Hn): each thread takes one for each \
-                 processor and source, and one more for each processor"
+                 processor and source, one more for each processor, and one or two more"
                     .to_owned()
             }
             _ => format!("the kernel refuses their events: {error}"),

@@ -4,7 +4,7 @@
 //! if it has the inode that is mapped. What of it is needed is read and not mapped: others may cut
 //! it off at any time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -34,7 +34,7 @@ pub(super) struct Module {
     pub(super) build_id: Vec<u8>,
     /// The file, if it has no build id.
     pub(super) identity: Option<FileIdentity>,
-    /// The file that was read.
+    /// The file that was read; `None` of the vdso, and of a file that could not be read.
     read: Option<FileIdentity>,
     /// Its code: offset in the file, bytes, and address that it is linked to.
     code: Vec<(u64, u64, u64)>,
@@ -55,14 +55,13 @@ impl Module {
         start.wrapping_sub(address.wrapping_sub(offset))
     }
 
-    /// Whether the file is unchanged, as far as it can be asked: inodes are used again, and files
-    /// are written in place.
+    /// Whether it was read, and the file is unchanged, as far as it can be asked: inodes are used
+    /// again, and files are written in place. What could not be read of a process that has ended
+    /// can be of the next one.
     fn is_still(&self, process: u32) -> bool {
+        let Some(read) = self.read else { return self.path == VDSO };
         let file = fs::metadata(place_of(process, &self.path)).map(|file| identity(&file));
-        match (file, self.read) {
-            (Ok(now), Some(read)) if now.inode == read.inode => now == read,
-            _ => true,
-        }
+        file.map_or(true, |now| now.inode != read.inode || now == read)
     }
 
     /// How the frame is left whose code is at this address of the module.
@@ -77,7 +76,12 @@ impl Module {
 const PAGE: u64 = 4096;
 
 /// By which a mapped file is known: its device, inode and path.
-type Key = ((u32, u32), u64, Vec<u8>);
+pub(super) type Key = ((u32, u32), u64, Vec<u8>);
+
+/// Modules that are kept though no process has them mapped any more: others may have.
+const MOST_UNUSED: usize = 256;
+/// Of what cannot be read so much is told.
+const MOST_UNREAD: usize = 256;
 
 /// All modules that were met.
 #[derive(Debug, Default)]
@@ -86,7 +90,18 @@ pub(super) struct Modules {
     /// Files that cannot be reached by their paths, by the names of [copies](copy_name).
     pub(super) copies: HashMap<String, File>,
     /// What could not be read, and why.
-    pub(super) unread: Vec<String>,
+    unread: BTreeMap<Unread, String>,
+}
+
+/// What could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unread {
+    /// The file of a module.
+    File(Key),
+    /// The unwind tables of one.
+    Tables(Key),
+    /// What a process has mapped.
+    Mappings(u32),
 }
 
 impl Modules {
@@ -96,12 +111,27 @@ impl Modules {
         if let Some(known) = self.known.get(&key).filter(|known| known.is_still(process)) {
             return Rc::clone(known);
         }
-        let module = Rc::new(self.read(process, mapping));
+        let module = Rc::new(self.read(process, mapping, &key));
+        if self.known.len() >= MOST_UNUSED {
+            self.known.retain(|_, known| Rc::strong_count(known) > 1);
+        }
         self.known.insert(key, Rc::clone(&module));
         module
     }
 
-    fn read(&mut self, process: u32, mapping: &CodeMapping) -> Module {
+    /// Notes what could not be read, and why.
+    pub(super) fn note_unread(&mut self, what: Unread, why: String) {
+        if self.unread.len() < MOST_UNREAD {
+            self.unread.insert(what, why);
+        }
+    }
+
+    /// What could not be read, and why.
+    pub(super) fn unread(&self) -> impl Iterator<Item = &String> {
+        self.unread.values()
+    }
+
+    fn read(&mut self, process: u32, mapping: &CodeMapping, key: &Key) -> Module {
         let path = mapping.path.strip_suffix(b" (deleted)").unwrap_or(&mapping.path);
         let nothing = Module {
             path: path.to_vec(),
@@ -124,14 +154,17 @@ impl Modules {
         let (parts, metadata, file) = match read {
             Ok(read) => read,
             Err(error) => {
-                self.unread.push(format!("{}: {error}", path.escape_ascii()));
+                let told = format!("{}: {error}", path.escape_ascii());
+                self.note_unread(Unread::File(key.clone()), told);
                 let (device, inode) = (device_number(mapping.device), mapping.inode);
                 let unknown = FileIdentity { device, inode, ..FileIdentity::default() };
                 return Module { identity: Some(unknown), ..nothing };
             }
         };
+        self.unread.remove(&Unread::File(key.clone()));
         if let Err(error) = &parts.tables {
-            self.unread.push(format!("unwind tables of {}: {error}", path.escape_ascii()));
+            let told = format!("unwind tables of {}: {error}", path.escape_ascii());
+            self.note_unread(Unread::Tables(key.clone()), told);
         }
         let identity = identity(&metadata);
         let mut module = Module { read: Some(identity), ..parts.into_module(nothing) };
@@ -180,8 +213,24 @@ fn open(process: u32, mapping: &CodeMapping, path: &[u8]) -> io::Result<File> {
     let is_it = |file: &File| {
         file.metadata().is_ok_and(|file| file.is_file() && file.ino() == mapping.inode)
     };
-    let found = places.iter().find_map(|place| open_file(place).ok().filter(is_it));
-    found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "its file is gone, or another one"))
+    let mut refusal = None;
+    for place in &places {
+        match open_file(place) {
+            Ok(file) if is_it(&file) => return Ok(file),
+            Ok(_) => {}
+            // It is not there, or the process is not.
+            Err(error) if is_gone(&error) => {}
+            Err(error) => refusal = Some(error),
+        }
+    }
+    Err(refusal.unwrap_or_else(|| {
+        io::Error::new(io::ErrorKind::NotFound, "its file is gone, or another one")
+    }))
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    use nix::libc::{ENOENT, ENOTDIR, ESRCH};
+    [ENOENT, ENOTDIR, ESRCH].map(Some).contains(&error.raw_os_error())
 }
 
 /// Where a path of a process leads from here.

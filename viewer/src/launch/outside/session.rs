@@ -11,7 +11,7 @@ use csprof_format::launch::{MAX_SOURCES, SampleSources};
 use csprof_format::loss::LossReason;
 
 use super::mappings::{CodeMapping, code_mappings};
-use super::modules::Modules;
+use super::modules::{Modules, Unread};
 use super::process::{self, Process};
 use super::records::{Callers, Mapped, Record, Sample, Stamped};
 use super::space::{Log, Space};
@@ -164,7 +164,7 @@ impl Session {
     fn look_again(&mut self, place: usize, time_ns: u64) {
         let Tracked { space, log, pid, .. } = &mut self.tracked[place];
         let maps = process::maps(*pid).unwrap_or_else(|error| {
-            self.modules.unread.push(error.to_string());
+            self.modules.note_unread(Unread::Mappings(*pid), error.to_string());
             Vec::new()
         });
         for mapping in code_mappings(&maps) {
