@@ -4,13 +4,14 @@
  *   depth     works at the bottom of 40 calls of down(), of 64 bytes each
  *   deep      the same of 4000 calls
  *   threads   begins threads that work in later(), one after the other, 20 ms each
- *   begins    on one processor: begin_others() works 3 ms, and begins a thread that works for a
+ *   begins    on one processor: begin_others() works 1 ms, and begins a thread that works for a
  *             moment, in turn
- *   heirs     the same in threads of 500 ms of CPU time, one after the other
+ *   heirs     the same in threads of 1 s of CPU time, one after the other
  *   forks     begins processes that work in child_work(), one after the other, 20 ms each
  *   execs     the same, and each executes this program, as `once`: child_work()
  *   crowd     1000 threads, each of which works for a moment and waits
  *   generated works in code that it has generated, and named in its perf map
+ *   named     takes names that end within a character
  *   ends      works for two seconds of CPU time and ends with status 3, file or not
  *   orphans   its main thread begins one that works in orphan(), and ends alone
  *
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -86,7 +88,7 @@ __attribute__((noinline)) static void *later(void *unused) {
 }
 
 static void *moment(void *unused) {
-    burn(100000);
+    burn(10000);
     return unused;
 }
 
@@ -99,7 +101,7 @@ static void run_thread(void *(*work)(void *), void *argument) {
 /* For so many milliseconds of its CPU time. */
 __attribute__((noinline)) static void *begin_others(void *milliseconds) {
     for (long used = 0; used < (long)milliseconds && !told();) {
-        work_ms(CLOCK_THREAD_CPUTIME_ID, used += 3);
+        work_ms(CLOCK_THREAD_CPUTIME_ID, used += 1);
         run_thread(moment, NULL);
     }
     return NULL;
@@ -195,11 +197,16 @@ int main(int argc, char **argv) {
         begin_others((void *)LONG_MAX);
     } else if (strcmp(way, "heirs") == 0) {
         stay_on_one_processor();
-        while (!told()) run_thread(begin_others, (void *)500);
+        while (!told()) run_thread(begin_others, (void *)1000);
     } else if (strcmp(way, "crowd") == 0) {
         crowd();
     } else if (strcmp(way, "generated") == 0) {
         generated();
+    } else if (strcmp(way, "named") == 0) {
+        while (!told()) {
+            prctl(PR_SET_NAME, sum % 2 ? "a\303" : "b\303");
+            burn(10000001);
+        }
     } else if (strcmp(way, "once") == 0) {
         child_work();
     } else if (strcmp(way, "ends") == 0) {

@@ -37,7 +37,8 @@ impl Guards {
         let mut attributes: Vec<Attributes> = Vec::new();
         for event in events {
             if attributes.iter().all(|known| known.unit != event.unit) {
-                let flags = flag::DISABLED | event.flags & (flag::EXCLUDE_KERNEL | flag::EXCLUDE_HV);
+                let flags =
+                    flag::DISABLED | event.flags & (flag::EXCLUDE_KERNEL | flag::EXCLUDE_HV);
                 let (unit, config) = (event.unit, event.config);
                 attributes.push(Attributes { unit, config, flags, ..Attributes::default() });
             }

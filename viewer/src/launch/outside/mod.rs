@@ -9,6 +9,7 @@
 //! mappings   what a process has mapped                         modules    files → tables
 //! space      what was where in which epoch
 //! walk       registers and a copy of the stack → a path        recipe     tables → one step
+//! memory     what may be kept of threads that have ended
 //! names      of code that processes generated
 //! ```
 //!
@@ -24,6 +25,7 @@
 mod events;
 mod guards;
 mod mappings;
+mod memory;
 mod modules;
 mod names;
 mod process;
@@ -50,15 +52,16 @@ use nix::libc;
 
 use self::events::{Events, event_of, is_cpu_time};
 pub use self::events::{MOST_STACK_BYTES, Unwind};
+use self::memory::Memory;
 use self::names::ProcessFiles;
 use self::process::Process;
 use self::records::{Record, Stamped};
 use self::session::Session;
+use super::count;
 use super::gather::{self, Run};
 use super::kernel_events::{self, Machine};
 use super::machine::monotonic_ns;
 use super::spawn::Naming;
-use super::count;
 
 /// What is sampled from outside, and how.
 #[derive(Clone, Copy, Debug)]
@@ -209,6 +212,8 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
         }
     }
     let unguarded = events.guards.refused.len();
+    // From here on it is told to end something else.
+    told_to_end.store(false, Ordering::Relaxed);
     let cpu_time = asked.sources.iter().position(|source| is_cpu_time(&source));
     run.info.cpu_ns = cpu_time.map_or(0, |source| events.counted(source));
     drop(events);
@@ -236,6 +241,14 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
             "the kernel has held events up {} times, which came faster than \
              kernel.perf_event_max_sample_rate permits: samples are missing; a longer period helps",
             session.throttled
+        ));
+    }
+    let Memory { threads, processes, .. } = session.memory;
+    if threads + processes > 0 {
+        run.info.warnings.push(format!(
+            "{} and {} that ended without a sample are not listed",
+            count(threads as usize, "thread", "threads"),
+            count(processes as usize, "process", "processes")
         ));
     }
     let mut files = ProcessFiles;

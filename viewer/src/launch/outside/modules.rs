@@ -203,16 +203,14 @@ fn device_number((major, minor): (u32, u32)) -> u64 {
 /// csprof, has it.
 fn open(process: u32, mapping: &CodeMapping, path: &[u8]) -> io::Result<File> {
     let own = PathBuf::from(format!("/proc/{process}"));
-    let mapped = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
-    let places = [
-        own.join(mapped),
-        place_of(process, path),
-        own.join("exe"),
-        PathBuf::from(OsStr::from_bytes(path)),
-    ];
+    let mapped = own.join(format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
+    let places = [place_of(process, path), own.join("exe"), PathBuf::from(OsStr::from_bytes(path))];
     let is_it = |file: &File| {
         file.metadata().is_ok_and(|file| file.is_file() && file.ino() == mapping.inode)
     };
+    if let Some(file) = open_file(&mapped).ok().filter(is_it) {
+        return Ok(file);
+    }
     let mut refusal = None;
     for place in &places {
         match open_file(place) {
@@ -468,6 +466,45 @@ mod tests {
         let second = module();
         assert!(!Rc::ptr_eq(&first, &second));
         assert_ne!(first.code, second.code);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_read_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, away] = ["program", "away"].map(|name| folder.path().join(name));
+        fs::copy("/bin/true", &away).unwrap();
+        let mapping = CodeMapping {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            device: (0, 0),
+            inode: fs::metadata(&away).unwrap().ino(),
+            path: path.as_os_str().as_bytes().to_vec(),
+        };
+        let mut modules = Modules::default();
+        assert!(modules.of(std::process::id(), &mapping).code.is_empty());
+        let told: Vec<String> = modules.unread().cloned().collect();
+        assert_eq!(told, [format!("{}: its file is gone, or another one", path.display())]);
+        fs::rename(away, path).unwrap();
+        assert!(!modules.of(std::process::id(), &mapping).code.is_empty());
+        assert_eq!(modules.unread().count(), 0);
+    }
+
+    #[test]
+    fn modules_that_nobody_uses_are_kept_in_part() {
+        let mut modules = Modules::default();
+        let mut module = |inode: u64| {
+            let path = b"/no/such/file".to_vec();
+            let mapping = CodeMapping { start: 0, end: 1, offset: 0, device: (0, 0), inode, path };
+            modules.of(std::process::id(), &mapping)
+        };
+        let used = module(0);
+        for inode in 1..=MOST_UNUSED as u64 + 1 {
+            module(inode);
+        }
+        assert_eq!(modules.unread.len(), MOST_UNREAD);
+        assert!(modules.known.len() < MOST_UNUSED);
+        assert!(modules.known.values().any(|known| Rc::ptr_eq(known, &used)));
     }
 
     #[test]
