@@ -164,8 +164,8 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Whether csprof is told to save what there is, after it has `sampled`. What has ended sampling
-    /// may come twice, from a terminal and from a shell.
+    /// Whether csprof is told to save what there is, after it has `sampled`. What has ended
+    /// sampling may come twice, from a terminal and from a shell.
     fn end_saving(&self, sampled: Instant) -> bool {
         let is_told = self.told_to_end.swap(false, Ordering::Relaxed);
         if is_told && sampled.elapsed() > SAME_KEY_PRESS {
