@@ -4,6 +4,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use csprof_tests::installed::are_installed;
 use csprof_tests::notes::skip;
@@ -250,5 +251,16 @@ fn a_full_disk() {
     let [base, shown] = ["base", "shown"].map(|key| report[key].as_u64().unwrap());
     // One sample may come before `main`, or behind it.
     assert!(base >= 20 && base - shown <= 1, "{said}");
+
+    // As another version's, that is too old to be in use: it may be had by that one.
+    let entries = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let arenas = entries.into_iter().find(|path| name(path).starts_with("arenas")).unwrap();
+    fs::write(arenas.join("1-1.arena"), [1; 1 << 16]).unwrap();
+    let long_ago = SystemTime::now() - Duration::from_secs(7200);
+    fs::File::open(kept).unwrap().set_modified(long_ago).unwrap();
+    let removes = workshop.csprof(&["salvage", kept, "--remove", "-f", "-o", "run.csprof"]);
+    let complained = removes.complained();
+    assert!(complained.contains(": stays, for 1 file of it cannot be read\n"), "{complained}");
     fs::remove_dir_all(kept).unwrap();
 }

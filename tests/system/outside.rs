@@ -235,6 +235,23 @@ fn threads_that_begin_later_are_sampled() {
     assert!(run.rows().inclusive_of("later") > 20);
 }
 
+/// The kernel would exchange its events with theirs, and what it had counted would end with them.
+#[test]
+fn a_thread_that_begins_others_keeps_its_samples() {
+    for (test, way) in [("outside_begins", "begins"), ("outside_heirs", "heirs")] {
+        let program = Program::start(test, "-O2", way);
+        let Some(run) = program.record(&WHILE) else { return };
+        // Nearly all work is its own.
+        let (recorded, missed) = (run.samples().recorded, run.missed());
+        assert!(recorded > 20 && missed < recorded / 3, "{way}: {recorded}, and {missed} missed");
+        assert!(
+            run.rows().inclusive_of("begin_others") * 10 > recorded * 9,
+            "{way}: {}",
+            run.rows()
+        );
+    }
+}
+
 #[test]
 fn children_are_sampled_and_so_is_what_they_execute() {
     for (test, way) in [("outside_forks", "forks"), ("outside_execs", "execs")] {
@@ -296,6 +313,20 @@ fn the_program_s_end_ends_the_recording() {
     assert!(run.rows().inclusive_of("work_ms") > 20);
     assert!(!run.profile.times.is_empty());
     assert!(run.profile.processes[0].end_ns > 0);
+}
+
+/// As at logout; and of a name that the kernel has cut within a character, which is no UTF-8.
+#[test]
+fn a_hangup_does_not_end_what_was_started_to_outlive_it() {
+    let program = Program::start("outside_nohup", "-O2", "named");
+    let csprof = csprof_tests::binary::csprof();
+    let script = "trap '' HUP; \"$0\" record -p $1 -e task-clock --duration 1500ms -f -o run.csprof & \
+                  for i in 1 2 3 4 5 6; do sleep 0.2; kill -HUP $!; done; wait $!";
+    let mut command = program.workshop.command("sh");
+    command.args(["-c", script]).arg(csprof).arg(program.pid());
+    let outcome = deadline::run(&mut command);
+    let Some(run) = program.end(outcome) else { return };
+    assert!(run.profile.run.duration_ns >= 1_500_000_000, "{}", run.profile.run.duration_ns);
 }
 
 #[test]

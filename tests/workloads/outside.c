@@ -4,20 +4,28 @@
  *   depth     works at the bottom of 40 calls of down(), of 64 bytes each
  *   deep      the same of 4000 calls
  *   threads   begins threads that work in later(), one after the other, 20 ms each
+ *   begins    on one processor: begin_others() works 1 ms, and begins a thread that works for a
+ *             moment, in turn
+ *   heirs     the same in threads of 1 s of CPU time, one after the other
  *   forks     begins processes that work in child_work(), one after the other, 20 ms each
  *   execs     the same, and each executes this program, as `once`: child_work()
  *   crowd     1000 threads, each of which works for a moment and waits
  *   generated works in code that it has generated, and named in its perf map
+ *   named     takes names that end within a character
  *   ends      works for two seconds of CPU time and ends with status 3, file or not
  *   orphans   its main thread begins one that works in orphan(), and ends alone
  *
  * It makes a file `begun` when it is at work: in depth and deep at the bottom of the calls.
  * It is compiled with and without frame pointers. */
+#define _GNU_SOURCE
+#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,6 +85,33 @@ __attribute__((noinline)) static void *later(void *unused) {
     work_ms(CLOCK_THREAD_CPUTIME_ID, 20);
     __asm__ volatile("");
     return unused;
+}
+
+static void *moment(void *unused) {
+    burn(10000);
+    return unused;
+}
+
+static void run_thread(void *(*work)(void *), void *argument) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, argument) != 0) abort();
+    pthread_join(thread, NULL);
+}
+
+/* For so many milliseconds of its CPU time. */
+__attribute__((noinline)) static void *begin_others(void *milliseconds) {
+    for (long used = 0; used < (long)milliseconds && !told();) {
+        work_ms(CLOCK_THREAD_CPUTIME_ID, used += 1);
+        run_thread(moment, NULL);
+    }
+    return NULL;
+}
+
+static void stay_on_one_processor(void) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) abort();
 }
 
 __attribute__((noinline)) static void child_work(void) {
@@ -156,15 +191,22 @@ int main(int argc, char **argv) {
     } else if (strcmp(way, "deep") == 0) {
         down(4000);
     } else if (strcmp(way, "threads") == 0) {
-        while (!told()) {
-            pthread_t thread;
-            if (pthread_create(&thread, NULL, later, NULL) != 0) abort();
-            pthread_join(thread, NULL);
-        }
+        while (!told()) run_thread(later, NULL);
+    } else if (strcmp(way, "begins") == 0) {
+        stay_on_one_processor();
+        begin_others((void *)LONG_MAX);
+    } else if (strcmp(way, "heirs") == 0) {
+        stay_on_one_processor();
+        while (!told()) run_thread(begin_others, (void *)1000);
     } else if (strcmp(way, "crowd") == 0) {
         crowd();
     } else if (strcmp(way, "generated") == 0) {
         generated();
+    } else if (strcmp(way, "named") == 0) {
+        while (!told()) {
+            prctl(PR_SET_NAME, sum % 2 ? "a\303" : "b\303");
+            burn(10000001);
+        }
     } else if (strcmp(way, "once") == 0) {
         child_work();
     } else if (strcmp(way, "ends") == 0) {

@@ -10,6 +10,7 @@ use super::exit_code;
 use super::kept_sources::LEFT_FOR_LATER;
 use crate::launch::output::Output;
 use crate::launch::run_dir::RunDir;
+use crate::launch::running::Snapshot;
 use crate::launch::{keeper, salvage};
 
 /// Save the run of a csprof that is killed
@@ -56,7 +57,7 @@ impl KeepRun {
             return Ok(exit_code::DONE);
         }
         let has_ended = keeper::wait_for_processes(&run_dir);
-        let mut profile = salvage::salvage(&self.run_dir)?.profile;
+        let Snapshot { mut profile, unread, .. } = salvage::salvage(&self.run_dir)?;
         let is_saved = if profile.processes.is_empty() {
             // It was killed before the program had begun. What cannot be read is no reason.
             run_dir.is_empty()
@@ -70,7 +71,7 @@ impl KeepRun {
             }
             true
         };
-        if has_ended && is_saved {
+        if has_ended && is_saved && unread == 0 {
             run_dir.remove();
         }
         Ok(exit_code::DONE)

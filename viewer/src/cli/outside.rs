@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
@@ -15,8 +15,10 @@ use super::closing::{resolve, summary, tell, told_of_cache};
 use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{keep_sources, saved_at_least_without};
 use super::size::bytes;
+use crate::launch::inherited::is_ignored;
 use crate::launch::output::Output;
 use crate::launch::outside::{self, Asked, MOST_STACK_BYTES, Taken, Unwind};
+use crate::launch::signals::SAME_KEY_PRESS;
 use crate::launch::spawn::Settings;
 use crate::profile::Profile;
 use crate::sources::Sources;
@@ -123,7 +125,7 @@ impl Outside {
         let found = outside::find(&self.pids).map_err(exit_code::before_program)?;
         let output = Output::of_run(common.output, &found.program(), common.overwrite)
             .map_err(exit_code::before_program)?;
-        let (told_to_end, is_saving) = watch_for_signals()?;
+        let signals = Signals::watch()?;
         let asked = Asked {
             processes: &self.pids,
             sources: settings.sources,
@@ -132,35 +134,64 @@ impl Outside {
             delay: common.delay.unwrap_or_default(),
             duration: common.duration,
         };
-        let taken =
-            outside::record(asked, found, &told_to_end).map_err(exit_code::before_program)?;
-        is_saving.store(true, Ordering::Relaxed);
-        save(taken, &output, common)
+        let taken = outside::record(asked, found, &signals.told_to_end)
+            .map_err(exit_code::before_program)?;
+        let sampled = Instant::now();
+        save(taken, &output, common, &|| signals.end_saving(sampled))
     }
 }
 
-/// Two words: whether csprof is told to end sampling; and, to be set then, that the next signal
-/// ends csprof, which may be looking for names.
-fn watch_for_signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>)> {
-    let (told_to_end, is_saving) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_saving))
-            .and_then(|_| flag::register(signal, Arc::clone(&told_to_end)))
-            .context("cannot watch for signals")?;
-    }
-    Ok((told_to_end, is_saving))
+/// What signals ask for.
+#[derive(Debug, Default)]
+struct Signals {
+    /// The end of sampling, and then of looking for names, which saves what there is.
+    told_to_end: Arc<AtomicBool>,
+    /// Set when csprof has been told both: the next one ends it at once.
+    is_last: Arc<AtomicBool>,
 }
 
-fn save(taken: Taken, output: &Output, common: &Common<'_>) -> Result<ExitCode> {
+impl Signals {
+    /// Watches for them from now on. One that was ignored at csprof's start (nohup, background jobs
+    /// of scripts) stays so.
+    fn watch() -> Result<Self> {
+        let signals = Self::default();
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&of| !is_ignored(of)) {
+            let (told_to_end, is_last) = (&signals.told_to_end, &signals.is_last);
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(is_last))
+                .and_then(|_| flag::register(signal, Arc::clone(told_to_end)))
+                .context("cannot watch for signals")?;
+        }
+        Ok(signals)
+    }
+
+    /// Whether csprof is told to save what there is, after it has `sampled`. What has ended
+    /// sampling may come twice, from a terminal and from a shell.
+    fn end_saving(&self, sampled: Instant) -> bool {
+        let is_told = self.told_to_end.swap(false, Ordering::Relaxed);
+        if is_told && sampled.elapsed() > SAME_KEY_PRESS {
+            self.is_last.store(true, Ordering::Relaxed);
+            tell(&["saving the profile without further names; interrupt again to stop".to_owned()]);
+        }
+        self.is_last.load(Ordering::Relaxed)
+    }
+}
+
+/// Saves what was taken, with names, until it `stops`.
+fn save(
+    taken: Taken,
+    output: &Output,
+    common: &Common<'_>,
+    stops: &dyn Fn() -> bool,
+) -> Result<ExitCode> {
     let Taken { mut profile, copies } = taken;
     let files = DiskFiles::from_environment(&[]).and_copies(copies);
     let mut kept = Vec::new();
     if common.with_symbols {
-        let warnings = resolve(&mut profile, &files, &|| false);
+        let warnings = resolve(&mut profile, &files, stops);
         profile.run.warnings.extend(warnings);
         if let Some(most) = common.sources {
             let places = (&Sources::default(), When::OfRun);
-            kept = keep_sources(&mut profile, places, most, &files, &|| false);
+            kept = keep_sources(&mut profile, places, most, &files, stops);
         }
     }
     let (path, is_kept) = saved_at_least_without(&mut profile, |profile| output.save(profile))?;
@@ -177,6 +208,21 @@ fn save(taken: Taken, output: &Output, common: &Common<'_>) -> Result<ExitCode> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signal_while_saving_saves_and_the_next_one_ends() {
+        let signals = Signals::default();
+        let now = Instant::now();
+        let long_ago = now.checked_sub(2 * SAME_KEY_PRESS).unwrap();
+        assert!(!signals.end_saving(long_ago));
+        // That which has ended sampling, a second time.
+        signals.told_to_end.store(true, Ordering::Relaxed);
+        assert!(!signals.end_saving(now) && !signals.end_saving(long_ago));
+        signals.told_to_end.store(true, Ordering::Relaxed);
+        assert!(!signals.is_last.load(Ordering::Relaxed));
+        assert!(signals.end_saving(long_ago) && signals.is_last.load(Ordering::Relaxed));
+        assert!(signals.end_saving(long_ago));
+    }
 
     #[test]
     fn a_copy_of_a_stack_has_room_in_a_record() {

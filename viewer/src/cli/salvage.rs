@@ -51,7 +51,8 @@ pub struct Salvage {
     /// Replace the file if it exists
     #[arg(short, long, conflicts_with = "all")]
     force: bool,
-    /// Remove each run folder when its profile is saved, if all its processes have ended
+    /// Remove each run folder when its profile is saved, if all its processes have ended and all
+    /// that they left could be read
     #[arg(long)]
     remove: bool,
     /// Save addresses without function names; `csprof symbolize` adds them
@@ -144,13 +145,17 @@ impl Salvage {
         if salvaged.profile.processes.is_empty() {
             bail!("{shown}: no process left anything there");
         }
+        let unread = salvaged.unread;
         match self.all.then(|| output.has(&salvaged.profile)).flatten() {
             Some(saved) => {
                 tell(&[format!("{shown}: is saved already, as {}", shown_path(&saved))]);
             }
             None => save(salvaged, output, !self.no_symbols)?,
         }
-        if may_remove {
+        if may_remove && unread > 0 {
+            let files = if unread == 1 { "file" } else { "files" };
+            tell(&[format!("{shown}: stays, for {unread} {files} of it cannot be read")]);
+        } else if may_remove {
             run_dir.remove();
         } else if self.remove {
             tell(&[format!("{shown}: stays, for its run goes on, or may go on in a container")]);

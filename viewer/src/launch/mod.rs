@@ -90,7 +90,7 @@ use self::inherited::Inherited;
 use self::keeper::Keeper;
 use self::kernel_events::Machine;
 use self::plan::{Carried, Plan};
-use self::run_dir::RunDir;
+use self::run_dir::{ReadArenas, RunDir};
 use self::signals::{SignalGuard, Toggle};
 use self::spawn::{Program, Settings};
 use self::time_slices::{Slicer, TimeSlices};
@@ -340,7 +340,7 @@ fn settled_arenas(
         };
         if running.is_empty() || !waits {
             signals.end_waiting();
-            let (arenas, warnings) = run_dir.read_arenas();
+            let ReadArenas { arenas, warnings, .. } = run_dir.read_arenas();
             return (arenas, warnings, running);
         }
         // Often at first, for those that are just ending; then seldom, for daemons.

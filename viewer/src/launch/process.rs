@@ -28,14 +28,21 @@ pub(super) fn runs_csprof(pid: u32) -> bool {
 
 /// Its real user, also where `/proc/PID` belongs to root because the process is not dumpable.
 pub(super) fn user(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = text(pid, "status")?;
     let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     users.split_ascii_whitespace().next()?.parse().ok()
 }
 
+/// A file of `/proc/PID`. Names in it are bytes, of which the kernel keeps the first 15: characters
+/// may be cut.
+pub(super) fn text(pid: u32, file: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/{file}")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// State and parent, which follow the name in parentheses; that may contain any character.
 fn fields(pid: u32) -> Option<[String; 2]> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = text(pid, "stat")?;
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().map(str::to_owned);
     Some([fields.next()?, fields.next()?])
 }
@@ -47,6 +54,19 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_name_may_be_any_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("ä".repeat(8));
+        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+        let mut child = Command::new(program).arg("1000").spawn().unwrap();
+        let name = fs::read(format!("/proc/{}/comm", child.id())).unwrap();
+        assert!(String::from_utf8(name).is_err(), "the kernel has cut it");
+        assert!(is_alive(child.id()) && user(child.id()).is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 
     #[test]
     fn who_has_ended_is_not_alive_before_it_was_waited_for() {

@@ -15,6 +15,7 @@
 //!         shares                        what processes must leave to others; where they go then
 //!     spill -> /tmp/csprof-spill-4711-Yb2kD1
 //! /tmp/csprof-spill-4711-Yb2kD1/        the same on a disk
+//!     home -> 26:/dev/shm/csprof-4711-x3fQ9a
 //! ```
 //!
 //! Others need shared memory, too: a run takes half of what is free when it begins, and nothing of
@@ -22,10 +23,11 @@
 //! their arenas there, and arenas of processes that have ended are moved there while others run.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Read, Seek};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt as _, PermissionsExt, fchown, symlink};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -55,6 +57,9 @@ const SPILL_NAME: &str = "csprof-spill";
 /// What links to the folder on a disk.
 const SPILL: &str = "spill";
 
+/// What says in a folder on a disk which run folder links to it: its device, a colon, and its path.
+const HOME: &str = "home";
+
 /// What the folder with the arenas is called; for root, random digits follow.
 const ARENAS: &str = "arenas";
 
@@ -76,6 +81,17 @@ pub struct RunDir {
     /// Whether this csprof has made it. Of others, names and owners must say that they are run
     /// folders of this user: to root, an environment may name any folder.
     is_made: bool,
+}
+
+/// What was read of a run folder.
+#[derive(Debug)]
+pub struct ReadArenas {
+    /// Its arenas.
+    pub arenas: Vec<Arena>,
+    /// What is worth telling of the rest.
+    pub warnings: Vec<String>,
+    /// Files and folders that have something and could not be read.
+    pub unread: usize,
 }
 
 /// How many bytes of the file system at `place` a run leaves to others, and how many are free now.
@@ -128,6 +144,9 @@ impl RunDir {
         if let Some(mut spill) = spill
             && symlink(&spill.path, self.path.join(SPILL)).is_ok()
         {
+            let mut home = OsString::from(format!("{own}:"));
+            home.push(&self.path);
+            let _ = symlink(home, spill.path.join(HOME));
             spill.keep = true;
             self.locks.append(&mut spill.locks);
             self.spill = Some((spill.path.clone(), spill.arenas.clone()));
@@ -251,12 +270,24 @@ impl RunDir {
             // Not under its name until it is whole; and, as all of the run's users may write to the
             // other folder, not in there.
             let partial = folder.join("moving");
-            let moved = File::create(&partial)
+            let mut own = File::options();
+            let moved = own
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&partial)
                 .and_then(|mut copy| {
                     file.rewind()?;
-                    io::copy(&mut file, &mut copy)
+                    io::copy(&mut file, &mut copy)?;
+                    // Whose it is says whose copies of modules count.
+                    let owner = file.metadata()?.uid();
+                    match copy.metadata()?.uid() == owner {
+                        true => Ok(()),
+                        false => fchown(&copy, Some(owner), None),
+                    }
                 })
-                .and_then(|_| fs::rename(&partial, spill.join(name)));
+                .and_then(|()| fs::rename(&partial, spill.join(name)));
             if moved.is_err() || fs::remove_file(&path).is_err() {
                 let _ = fs::remove_file(&partial);
                 return;
@@ -303,7 +334,7 @@ impl RunDir {
 
     /// Reads all arenas. Files that are none, or cannot be read, give a warning each.
     #[must_use]
-    pub fn read_arenas(&self) -> (Vec<Arena>, Vec<String>) {
+    pub fn read_arenas(&self) -> ReadArenas {
         let (paths, mut warnings) = self.arena_paths();
         let (mut arenas, mut empty) = (Vec::new(), 0);
         for path in paths {
@@ -320,11 +351,12 @@ impl RunDir {
                 }
             }
         }
+        let unread = warnings.len();
         if empty > 0 {
             let processes = if empty == 1 { "process" } else { "processes" };
             warnings.push(format!("{empty} {processes} {LEFT_NO_SAMPLES}"));
         }
-        (arenas, warnings)
+        ReadArenas { arenas, warnings, unread }
     }
 
     /// Opens the copies that processes have left of the modules of this profile, by their names, as
@@ -585,15 +617,29 @@ pub fn remove_empty_ones() {
 
 /// This user's folders at a place that are none of these, and that nobody uses: neither the csprof
 /// that has made one, nor a process of its run, which may have its run folder where nobody else
-/// sees it.
+/// sees it. One with arenas is lost only if its run folder would be seen here.
 fn lost_spills_in(place: &Path, known: &HashSet<PathBuf>) -> Vec<PathBuf> {
     let is_lost = |path: &PathBuf| {
         !known.contains(path)
             && is_old(path)
             && !has_maker(path, SPILL_NAME)
-            && RunDir::open(path).is_ok_and(|spill| !spill.has_used_arena())
+            && RunDir::open(path).is_ok_and(|spill| {
+                !spill.has_used_arena() && (spill.is_empty() || has_lost_home(path))
+            })
     };
     folders_in(place, SPILL_NAME).into_iter().filter(is_lost).collect()
+}
+
+/// Whether the run folder of a folder on a disk is gone from a place that is the same here: a
+/// container may have its own.
+fn has_lost_home(spill: &Path) -> bool {
+    let Ok(home) = fs::read_link(spill.join(HOME)) else { return false };
+    let mut parts = home.as_os_str().as_bytes().splitn(2, |&byte| byte == b':');
+    let (Some(device), Some(path)) = (parts.next(), parts.next()) else { return false };
+    let path = Path::new(OsStr::from_bytes(path));
+    let place = path.parent().and_then(|place| place.metadata().ok());
+    place.is_some_and(|place| place.dev().to_string().as_bytes() == device)
+        && matches!(path.try_exists(), Ok(false))
 }
 
 /// Folders to try, best first.

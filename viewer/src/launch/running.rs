@@ -25,7 +25,7 @@ use super::arena_read::Arena;
 use super::control::{self, Control};
 use super::gather::Run;
 use super::process::{self, runs_csprof};
-use super::run_dir::{self, RunDir};
+use super::run_dir::{self, ReadArenas, RunDir};
 use super::{count, gather_files, machine, metrics, run_file};
 
 /// A run that goes on.
@@ -52,6 +52,8 @@ pub struct Snapshot {
     pub copies: HashMap<String, File>,
     /// For how long the run had gone on and was not paused, in nanoseconds.
     pub sampled_ns: u64,
+    /// Files of the run folder that could not be read.
+    pub unread: usize,
 }
 
 impl Snapshot {
@@ -61,7 +63,7 @@ impl Snapshot {
         let copies = run_dir.copies(&profile);
         let duration_ns = run.info.duration_ns;
         let paused_ns = control::paused_ns(run_dir, run.start_ns.saturating_add(duration_ns));
-        Self { profile, copies, sampled_ns: duration_ns.saturating_sub(paused_ns) }
+        Self { profile, copies, sampled_ns: duration_ns.saturating_sub(paused_ns), unread: 0 }
     }
 }
 
@@ -256,9 +258,9 @@ impl Running {
             bail!("{}: the run has ended", self.folder.display())
         };
         let life = Life::of(&run_dir);
-        let (arenas, warnings) = run_dir.read_arenas();
+        let ReadArenas { arenas, warnings, unread } = run_dir.read_arenas();
         let run = self.run_of(&run_dir, life, &arenas, warnings);
-        Ok(Snapshot::of(&run, arenas, &run_dir))
+        Ok(Snapshot { unread, ..Snapshot::of(&run, arenas, &run_dir) })
     }
 
     fn run_of(&self, run_dir: &RunDir, life: Life, arenas: &[Arena], warnings: Vec<String>) -> Run {
@@ -336,7 +338,7 @@ mod tests {
         assert_eq!(running.sources.iter().next().unwrap().name(), "cputime");
         let life = Life::of(&run_dir);
         drop(mapped);
-        let (arenas, warnings) = run_dir.read_arenas();
+        let ReadArenas { arenas, warnings, .. } = run_dir.read_arenas();
         let run = running.run_of(&run_dir, life, &arenas, warnings);
         let is_told = |run: &Run| run.info.warnings.iter().any(|told| told.starts_with(GOES_ON));
         assert!(is_told(&run), "{:?}", run.info.warnings);

@@ -8,7 +8,7 @@ use csprof_format::profile::{Exit, RunInfo};
 use super::alive::running_processes;
 use super::arena_read::Arena;
 use super::control::{self, Control};
-use super::run_dir::{self, RunDir};
+use super::run_dir::{self, ReadArenas, RunDir};
 use super::run_file::JobPlace;
 use super::running::{Life, Snapshot};
 use super::{count, headers_of, metrics, ranks, run_file};
@@ -23,7 +23,7 @@ pub fn salvage(path: &Path) -> Result<Snapshot> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let run_dir = RunDir::open(path)?;
     let Life { processes: running, is_recorded, now_ns } = Life::of(&run_dir);
-    let (arenas, warnings) = run_dir.read_arenas();
+    let ReadArenas { arenas, warnings, unread } = run_dir.read_arenas();
     let mut run = run_file::read(path, &arenas);
     run.info.warnings.extend(warnings);
     if running == 0 {
@@ -59,7 +59,7 @@ pub fn salvage(path: &Path) -> Result<Snapshot> {
         run.info.duration_ns = end_ns.saturating_sub(run.start_ns);
     }
     run.info.warnings.extend(control::told(&run_dir, run.start_ns, run.info.duration_ns));
-    Ok(Snapshot::of(&run, arenas, &run_dir))
+    Ok(Snapshot { unread, ..Snapshot::of(&run, arenas, &run_dir) })
 }
 
 /// What an interrupted `csprof record` has left on this machine, to be [salvaged](salvage).

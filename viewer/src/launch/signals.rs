@@ -111,7 +111,7 @@ const TIME_TO_END: Duration = Duration::from_millis(200);
 
 /// A Ctrl-C that ended the program may reach csprof a little later; it is not meant for the
 /// writing of the profile.
-const SAME_KEY_PRESS: Duration = Duration::from_millis(500);
+pub(crate) const SAME_KEY_PRESS: Duration = Duration::from_millis(500);
 
 impl SignalGuard {
     /// Starts taking signals, of which one may be a toggle.

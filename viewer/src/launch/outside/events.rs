@@ -6,7 +6,8 @@
 //!
 //! Each thread has one event more than there are sources, which counts nothing and tells what the
 //! thread maps and begins. It is opened first, on all processors: so a thread that has inherited
-//! any event that counts has told of itself, wherever its parent ran.
+//! any event that counts has told of itself, wherever its parent ran. And it has a
+//! [guard](super::guards) before any other.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -19,6 +20,7 @@ use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
+use super::guards::Guards;
 use super::records::{self, REGISTERS};
 use super::ring::Ring;
 use crate::launch::perf_event::{Attributes, flag, identifier, redirect, switch};
@@ -65,6 +67,7 @@ pub(super) struct Events {
     opened: Vec<(Option<usize>, File)>,
     /// Events have smaller numbers as files.
     most_files: RawFd,
+    pub(super) guards: Guards,
     /// The source of each event, by its identifier.
     source_of: HashMap<u64, usize>,
 }
@@ -123,8 +126,9 @@ impl Events {
             attributes.push(sampled(counter, unwind));
         }
         let rings = rings(unwind)?;
+        let guards = Guards::of(&attributes, most_files);
         let (opened, source_of) = (Vec::new(), HashMap::new());
-        Ok(Self { attributes, rings, opened, most_files, source_of })
+        Ok(Self { attributes, rings, opened, most_files, guards, source_of })
     }
 
     /// Has a thread sampled, wherever it runs, and what it begins; or not at all.
@@ -133,6 +137,11 @@ impl Events {
     ///
     /// The kernel's; ESRCH where it has ended.
     pub(super) fn open(&mut self, thread: u32) -> io::Result<()> {
+        self.guards.open(thread)?;
+        self.open_counters(thread).inspect_err(|_| self.guards.close(thread))
+    }
+
+    fn open_counters(&mut self, thread: u32) -> io::Result<()> {
         let mut opened = Vec::new();
         let mut identifiers = Vec::new();
         for (number, attributes) in self.attributes.iter().enumerate() {

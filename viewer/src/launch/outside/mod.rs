@@ -3,11 +3,13 @@
 //! ```text
 //! process    what /proc says of a process, and whether it can be sampled
 //! events     the events of its threads, and the rings of the processors
+//! guards     what keeps the events of a thread its own
 //! ring       memory that the kernel writes records into        records    bytes → records
 //! session    records → processes, threads, trees, as arenas    tree       paths → nodes
 //! mappings   what a process has mapped                         modules    files → tables
 //! space      what was where in which epoch
 //! walk       registers and a copy of the stack → a path        recipe     tables → one step
+//! memory     what may be kept of threads that have ended
 //! names      of code that processes generated
 //! ```
 //!
@@ -21,7 +23,9 @@
 //! tree or a loss with a reason; and no thread has two events of one source on one processor.
 
 mod events;
+mod guards;
 mod mappings;
+mod memory;
 mod modules;
 mod names;
 mod process;
@@ -48,10 +52,12 @@ use nix::libc;
 
 use self::events::{Events, event_of, is_cpu_time};
 pub use self::events::{MOST_STACK_BYTES, Unwind};
+use self::memory::Memory;
 use self::names::ProcessFiles;
 use self::process::Process;
 use self::records::{Record, Stamped};
 use self::session::Session;
+use super::count;
 use super::gather::{self, Run};
 use super::kernel_events::{self, Machine};
 use super::machine::monotonic_ns;
@@ -198,8 +204,17 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
         pending.take(&mut events);
         let until = if goes_on { now - SLACK_NS } else { u64::MAX };
         session.begin_batch();
-        pending.hand_out(until, |stamped| session.take(stamped, |id| events.source_of(id)));
+        pending.hand_out(until, |stamped| {
+            session.take(stamped, |id| events.source_of(id));
+            events.guards.note(stamped);
+        });
+        if goes_on {
+            events.guards.open_wanted();
+        }
     }
+    let unguarded = events.guards.refused.len();
+    // From here on it is told to end something else.
+    told_to_end.store(false, Ordering::Relaxed);
     let cpu_time = asked.sources.iter().position(|source| is_cpu_time(&source));
     run.info.cpu_ns = cpu_time.map_or(0, |source| events.counted(source));
     drop(events);
@@ -216,6 +231,12 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
         );
     }
     run.info.warnings.extend(told);
+    if unguarded > 0 {
+        run.info.warnings.push(format!(
+            "samples may be missing of {}: csprof may not open as many files (ulimit -Hn)",
+            count(unguarded, "thread that begins others", "threads that begin others")
+        ));
+    }
     if session.throttled > 0 {
         run.info.warnings.push(format!(
             "the kernel has held events up {} times, which came faster than \
@@ -223,9 +244,17 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
             session.throttled
         ));
     }
+    let Memory { threads, processes, .. } = session.memory;
+    if threads + processes > 0 {
+        run.info.warnings.push(format!(
+            "{} and {} that ended without a sample are not listed",
+            count(threads as usize, "thread", "threads"),
+            count(processes as usize, "process", "processes")
+        ));
+    }
     let mut files = ProcessFiles;
     let (arenas, modules) = session.into_arenas();
-    run.info.warnings.extend(modules.unread.iter().map(|unread| format!("not read: {unread}")));
+    run.info.warnings.extend(modules.unread().map(|unread| format!("not read: {unread}")));
     let profile = gather::gather(&run, arenas, &mut files);
     Ok(Taken { profile, copies: modules.copies })
 }
@@ -344,7 +373,7 @@ fn begin(
         let why = match error.raw_os_error() {
             Some(libc::EMFILE) => {
                 "csprof may not open as many files (ulimit -Hn): each thread takes one for each \
-                 processor and source, and one more for each processor"
+                 processor and source, one more for each processor, and one or two more"
                     .to_owned()
             }
             _ => format!("the kernel refuses their events: {error}"),

@@ -4,7 +4,7 @@
 //! if it has the inode that is mapped. What of it is needed is read and not mapped: others may cut
 //! it off at any time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -34,7 +34,7 @@ pub(super) struct Module {
     pub(super) build_id: Vec<u8>,
     /// The file, if it has no build id.
     pub(super) identity: Option<FileIdentity>,
-    /// The file that was read.
+    /// The file that was read; `None` of the vdso, and of a file that could not be read.
     read: Option<FileIdentity>,
     /// Its code: offset in the file, bytes, and address that it is linked to.
     code: Vec<(u64, u64, u64)>,
@@ -55,14 +55,13 @@ impl Module {
         start.wrapping_sub(address.wrapping_sub(offset))
     }
 
-    /// Whether the file is unchanged, as far as it can be asked: inodes are used again, and files
-    /// are written in place.
+    /// Whether it was read, and the file is unchanged, as far as it can be asked: inodes are used
+    /// again, and files are written in place. What could not be read of a process that has ended
+    /// can be of the next one.
     fn is_still(&self, process: u32) -> bool {
+        let Some(read) = self.read else { return self.path == VDSO };
         let file = fs::metadata(place_of(process, &self.path)).map(|file| identity(&file));
-        match (file, self.read) {
-            (Ok(now), Some(read)) if now.inode == read.inode => now == read,
-            _ => true,
-        }
+        file.map_or(true, |now| now.inode != read.inode || now == read)
     }
 
     /// How the frame is left whose code is at this address of the module.
@@ -77,7 +76,12 @@ impl Module {
 const PAGE: u64 = 4096;
 
 /// By which a mapped file is known: its device, inode and path.
-type Key = ((u32, u32), u64, Vec<u8>);
+pub(super) type Key = ((u32, u32), u64, Vec<u8>);
+
+/// Modules that are kept though no process has them mapped any more: others may have.
+const MOST_UNUSED: usize = 256;
+/// Of what cannot be read so much is told.
+const MOST_UNREAD: usize = 256;
 
 /// All modules that were met.
 #[derive(Debug, Default)]
@@ -86,7 +90,18 @@ pub(super) struct Modules {
     /// Files that cannot be reached by their paths, by the names of [copies](copy_name).
     pub(super) copies: HashMap<String, File>,
     /// What could not be read, and why.
-    pub(super) unread: Vec<String>,
+    unread: BTreeMap<Unread, String>,
+}
+
+/// What could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unread {
+    /// The file of a module.
+    File(Key),
+    /// The unwind tables of one.
+    Tables(Key),
+    /// What a process has mapped.
+    Mappings(u32),
 }
 
 impl Modules {
@@ -96,12 +111,27 @@ impl Modules {
         if let Some(known) = self.known.get(&key).filter(|known| known.is_still(process)) {
             return Rc::clone(known);
         }
-        let module = Rc::new(self.read(process, mapping));
+        let module = Rc::new(self.read(process, mapping, &key));
+        if self.known.len() >= MOST_UNUSED {
+            self.known.retain(|_, known| Rc::strong_count(known) > 1);
+        }
         self.known.insert(key, Rc::clone(&module));
         module
     }
 
-    fn read(&mut self, process: u32, mapping: &CodeMapping) -> Module {
+    /// Notes what could not be read, and why.
+    pub(super) fn note_unread(&mut self, what: Unread, why: String) {
+        if self.unread.len() < MOST_UNREAD {
+            self.unread.insert(what, why);
+        }
+    }
+
+    /// What could not be read, and why.
+    pub(super) fn unread(&self) -> impl Iterator<Item = &String> {
+        self.unread.values()
+    }
+
+    fn read(&mut self, process: u32, mapping: &CodeMapping, key: &Key) -> Module {
         let path = mapping.path.strip_suffix(b" (deleted)").unwrap_or(&mapping.path);
         let nothing = Module {
             path: path.to_vec(),
@@ -124,14 +154,17 @@ impl Modules {
         let (parts, metadata, file) = match read {
             Ok(read) => read,
             Err(error) => {
-                self.unread.push(format!("{}: {error}", path.escape_ascii()));
+                let told = format!("{}: {error}", path.escape_ascii());
+                self.note_unread(Unread::File(key.clone()), told);
                 let (device, inode) = (device_number(mapping.device), mapping.inode);
                 let unknown = FileIdentity { device, inode, ..FileIdentity::default() };
                 return Module { identity: Some(unknown), ..nothing };
             }
         };
+        self.unread.remove(&Unread::File(key.clone()));
         if let Err(error) = &parts.tables {
-            self.unread.push(format!("unwind tables of {}: {error}", path.escape_ascii()));
+            let told = format!("unwind tables of {}: {error}", path.escape_ascii());
+            self.note_unread(Unread::Tables(key.clone()), told);
         }
         let identity = identity(&metadata);
         let mut module = Module { read: Some(identity), ..parts.into_module(nothing) };
@@ -170,18 +203,32 @@ fn device_number((major, minor): (u32, u32)) -> u64 {
 /// csprof, has it.
 fn open(process: u32, mapping: &CodeMapping, path: &[u8]) -> io::Result<File> {
     let own = PathBuf::from(format!("/proc/{process}"));
-    let mapped = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
-    let places = [
-        own.join(mapped),
-        place_of(process, path),
-        own.join("exe"),
-        PathBuf::from(OsStr::from_bytes(path)),
-    ];
+    let mapped = own.join(format!("map_files/{:x}-{:x}", mapping.start, mapping.end));
+    let places = [place_of(process, path), own.join("exe"), PathBuf::from(OsStr::from_bytes(path))];
     let is_it = |file: &File| {
         file.metadata().is_ok_and(|file| file.is_file() && file.ino() == mapping.inode)
     };
-    let found = places.iter().find_map(|place| open_file(place).ok().filter(is_it));
-    found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "its file is gone, or another one"))
+    if let Some(file) = open_file(&mapped).ok().filter(is_it) {
+        return Ok(file);
+    }
+    let mut refusal = None;
+    for place in &places {
+        match open_file(place) {
+            Ok(file) if is_it(&file) => return Ok(file),
+            Ok(_) => {}
+            // It is not there, or the process is not.
+            Err(error) if is_gone(&error) => {}
+            Err(error) => refusal = Some(error),
+        }
+    }
+    Err(refusal.unwrap_or_else(|| {
+        io::Error::new(io::ErrorKind::NotFound, "its file is gone, or another one")
+    }))
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    use nix::libc::{ENOENT, ENOTDIR, ESRCH};
+    [ENOENT, ENOTDIR, ESRCH].map(Some).contains(&error.raw_os_error())
 }
 
 /// Where a path of a process leads from here.
@@ -419,6 +466,45 @@ mod tests {
         let second = module();
         assert!(!Rc::ptr_eq(&first, &second));
         assert_ne!(first.code, second.code);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_read_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, away] = ["program", "away"].map(|name| folder.path().join(name));
+        fs::copy("/bin/true", &away).unwrap();
+        let mapping = CodeMapping {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            device: (0, 0),
+            inode: fs::metadata(&away).unwrap().ino(),
+            path: path.as_os_str().as_bytes().to_vec(),
+        };
+        let mut modules = Modules::default();
+        assert!(modules.of(std::process::id(), &mapping).code.is_empty());
+        let told: Vec<String> = modules.unread().cloned().collect();
+        assert_eq!(told, [format!("{}: its file is gone, or another one", path.display())]);
+        fs::rename(away, path).unwrap();
+        assert!(!modules.of(std::process::id(), &mapping).code.is_empty());
+        assert_eq!(modules.unread().count(), 0);
+    }
+
+    #[test]
+    fn modules_that_nobody_uses_are_kept_in_part() {
+        let mut modules = Modules::default();
+        let mut module = |inode: u64| {
+            let path = b"/no/such/file".to_vec();
+            let mapping = CodeMapping { start: 0, end: 1, offset: 0, device: (0, 0), inode, path };
+            modules.of(std::process::id(), &mapping)
+        };
+        let used = module(0);
+        for inode in 1..=MOST_UNUSED as u64 + 1 {
+            module(inode);
+        }
+        assert_eq!(modules.unread.len(), MOST_UNREAD);
+        assert!(modules.known.len() < MOST_UNUSED);
+        assert!(modules.known.values().any(|known| Rc::ptr_eq(known, &used)));
     }
 
     #[test]

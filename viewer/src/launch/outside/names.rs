@@ -11,6 +11,7 @@ use nix::fcntl::OFlag;
 use nix::unistd::Uid;
 
 use super::process::status_field;
+use crate::launch;
 use crate::launch::generated::{Content, NameFile, NameFiles};
 
 /// Most bytes that are read of one file.
@@ -41,7 +42,7 @@ fn perf_map(process: &ArenaHeader) -> Option<NameFile> {
     let own = status_field(process.pid, "NSpid")?;
     let name = format!("/tmp/perf-{own}.map");
     let place = PathBuf::from(format!("/proc/{}/root{name}", process.pid));
-    let user = fs::metadata(format!("/proc/{}", process.pid)).ok()?.uid();
+    let user = launch::process::user(process.pid)?;
     let file = open(&place)?;
     let owner = file.metadata().ok().filter(fs::Metadata::is_file)?.uid();
     // Anybody may write to `/tmp`.

@@ -3,14 +3,14 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStringExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use nix::libc;
 use nix::unistd::Uid;
 
-use crate::launch::running;
+use crate::launch;
+use crate::launch::running::{self, Running};
 
 /// A process.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ struct Stat {
 
 impl Stat {
     fn of(pid: u32) -> Option<Self> {
-        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        Self::parse(&launch::process::text(pid, "stat")?)
     }
 
     /// The name, in parentheses, may have any character.
@@ -91,7 +91,7 @@ impl Process {
                  left of it to sample"
             );
         }
-        let user = fs::metadata(format!("/proc/{pid}"))?.uid();
+        let Some(user) = launch::process::user(pid) else { bail!("there is no process {pid}") };
         let own = Uid::effective();
         if !own.is_root() && own.as_raw() != user {
             bail!(
@@ -99,11 +99,10 @@ impl Process {
                  (uid {user}) or as root"
             );
         }
-        if running::find(Some(&pid.to_string())).is_ok() {
-            bail!(
-                "process {pid} ({name}) was started by csprof, which can sample it from inside, \
-                 with edge counts: csprof attach {pid}"
-            );
+        if let Ok(run) = running::find(Some(&pid.to_string()))
+            && let Some(better) = better_from_inside(&run, pid)
+        {
+            bail!("process {pid} ({name}) {better}");
         }
         if is_of_32_bits(pid) {
             bail!(
@@ -137,9 +136,29 @@ impl Process {
     }
 }
 
+/// Why a process of a run of csprof's is not sampled from outside, and what can be done; `None` if
+/// csprof is not in it, as in a program without a dynamic linker.
+fn better_from_inside(run: &Running, pid: u32) -> Option<String> {
+    if run.recorder == Some(pid) {
+        return Some(format!(
+            "is a csprof that records: csprof control {pid} snapshot FILE saves what it has sampled"
+        ));
+    }
+    run.processes.contains(&pid).then(|| match run.recorder {
+        Some(recorder) => format!(
+            "is sampled from inside, by csprof {recorder}: csprof control {pid} snapshot FILE saves \
+             what there is"
+        ),
+        None => format!(
+            "was started by csprof, which can sample it from inside, with edge counts: csprof \
+             attach {pid}"
+        ),
+    })
+}
+
 /// A number behind `Name:` in `/proc/PID/status`; of several, the last.
 pub(super) fn status_field(pid: u32, name: &str) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = launch::process::text(pid, "status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_ascii_whitespace().next_back()?.parse().ok()
 }
@@ -241,6 +260,8 @@ fn text(pid: u32, name: &str) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use csprof_format::launch::{SampleSource, SampleSources, SourceKind};
+
     use super::*;
 
     #[test]
@@ -261,6 +282,24 @@ mod tests {
         assert!(!has_ended('Z', 2));
         assert!(has_ended('Z', 1) && has_ended('Z', 0) && has_ended('X', 2));
         assert!(!has_ended('S', 1));
+    }
+
+    #[test]
+    fn only_what_csprof_is_in_is_sampled_from_inside() {
+        let mut run = Running {
+            folder: PathBuf::new(),
+            command: Vec::new(),
+            sources: SampleSources::one(SampleSource::of(SourceKind::TaskClock)),
+            recorder: None,
+            processes: vec![7],
+        };
+        assert!(better_from_inside(&run, 7).unwrap().ends_with("csprof attach 7"));
+        assert_eq!(better_from_inside(&run, 8), None);
+        run.recorder = Some(6);
+        let told = |pid: u32| better_from_inside(&run, pid).unwrap_or_default();
+        assert!(told(7).contains("by csprof 6: csprof control 7 snapshot"), "{}", told(7));
+        assert!(told(6).contains("a csprof that records: csprof control 6 snapshot"));
+        assert_eq!(told(8), "");
     }
 
     #[test]

@@ -11,7 +11,8 @@ use csprof_format::launch::{MAX_SOURCES, SampleSources};
 use csprof_format::loss::LossReason;
 
 use super::mappings::{CodeMapping, code_mappings};
-use super::modules::Modules;
+use super::memory::Memory;
+use super::modules::{Modules, Unread};
 use super::process::{self, Process};
 use super::records::{Callers, Mapped, Record, Sample, Stamped};
 use super::space::{Log, Space};
@@ -38,15 +39,13 @@ pub(super) struct Session {
     unreadable: u64,
     /// Whether all processes were looked at in this batch of records.
     has_looked: bool,
-    /// Nodes that there is memory for.
-    nodes_left: u64,
+    pub(super) memory: Memory,
+    /// Processes that were asked for: the first ones.
+    asked: usize,
     /// How often the kernel has held an event up.
     pub(super) throttled: u64,
     path: Vec<FrameKey>,
 }
-
-/// Bytes that the trees of all threads take at most.
-const MOST_BYTES: u64 = 2 << 30;
 
 #[derive(Debug)]
 struct Tracked {
@@ -64,8 +63,14 @@ struct Tracked {
     running: usize,
     losses: [u64; REASON_SLOTS],
     unsampled: u64,
+    /// Whether nothing is kept of it.
+    is_forgotten: bool,
     /// Bytes that may still be kept of times.
     times: u64,
+}
+
+fn add(losses: &mut [u64; REASON_SLOTS], more: &[u64; REASON_SLOTS]) {
+    losses.iter_mut().zip(more).for_each(|(loss, more)| *loss += more);
 }
 
 #[derive(Debug)]
@@ -89,7 +94,8 @@ impl Session {
             lost: 0,
             unreadable: 0,
             has_looked: false,
-            nodes_left: MOST_BYTES / Tree::NODE_BYTES,
+            memory: Memory::new(),
+            asked: 0,
             throttled: 0,
             path: Vec::new(),
         }
@@ -109,6 +115,7 @@ impl Session {
     ) -> anyhow::Result<()> {
         let maps = process::maps(process.pid)?;
         let place = self.begin(process.pid, process.parent, false, time_ns);
+        self.asked = self.tracked.len();
         let tracked = &mut self.tracked[place];
         tracked.log.push((time_ns, LogRecord::Command(process::command(process.pid))));
         tracked.space.begin(time_ns, &mut tracked.log);
@@ -140,6 +147,7 @@ impl Session {
             running: 0,
             losses: [0; REASON_SLOTS],
             unsampled: 0,
+            is_forgotten: false,
             times: self.times.unwrap_or(0),
         });
         let place = self.tracked.len() - 1;
@@ -164,7 +172,7 @@ impl Session {
     fn look_again(&mut self, place: usize, time_ns: u64) {
         let Tracked { space, log, pid, .. } = &mut self.tracked[place];
         let maps = process::maps(*pid).unwrap_or_else(|error| {
-            self.modules.unread.push(error.to_string());
+            self.modules.note_unread(Unread::Mappings(*pid), error.to_string());
             Vec::new()
         });
         for mapping in code_mappings(&maps) {
@@ -175,6 +183,42 @@ impl Session {
     /// Tells that the records that come next were read at once.
     pub(super) fn begin_batch(&mut self) {
         self.has_looked = false;
+        let forgotten = self.tracked.iter().filter(|tracked| tracked.is_forgotten).count();
+        if forgotten > self.tracked.len() / 2 {
+            let places: Vec<usize> = self
+                .tracked
+                .iter()
+                .scan(0, |next, tracked| {
+                    let place = *next;
+                    *next += usize::from(!tracked.is_forgotten);
+                    Some(place)
+                })
+                .collect();
+            self.tracked.retain(|tracked| !tracked.is_forgotten);
+            self.current.values_mut().for_each(|place| *place = places[*place]);
+        }
+    }
+
+    /// Keeps what a process that has ended left; or forgets it, if that is nothing. Whether it was
+    /// kept.
+    fn keep(&mut self, place: usize) -> bool {
+        /// Of a record of a log, about: a path, and a place in a table.
+        const RECORD_BYTES: usize = 256;
+        let tracked = &mut self.tracked[place];
+        let samples = tracked.threads.iter().map(|thread| thread.record.recorded).sum();
+        let bytes = size_of::<Tracked>() + RECORD_BYTES * tracked.log.len();
+        if place < self.asked.max(1) || self.memory.keep(samples, bytes) {
+            return true;
+        }
+        let mut losses = tracked.losses;
+        tracked.threads.iter().for_each(|thread| add(&mut losses, &thread.record.losses));
+        (tracked.log, tracked.threads, tracked.place_of) = Default::default();
+        tracked.is_forgotten = true;
+        if self.current.get(&tracked.pid) == Some(&place) {
+            self.current.remove(&tracked.pid);
+        }
+        add(&mut self.tracked[0].losses, &losses);
+        false
     }
 
     /// Takes a record; records come in the order of their times. `source_of` is the number of the
@@ -215,8 +259,11 @@ impl Session {
                 forked.begin_thread(thread, name, time_ns);
             }
             Record::Ended => {
-                if let Some(&place) = self.current.get(&process) {
-                    self.tracked[place].end_thread(thread, time_ns);
+                if let Some(&place) = self.current.get(&process)
+                    && self.tracked[place].end_thread(thread, time_ns, &mut self.memory)
+                    && !self.keep(place)
+                {
+                    self.memory.processes += 1;
                 }
             }
             Record::Lost(records) => {
@@ -243,7 +290,10 @@ impl Session {
         let used_ns = before.used_before_exec(&self.sources);
         before.is_execed = true;
         before.end(time_ns);
-        let place = self.begin(pid, parent, false, time_ns);
+        // Where nothing is left of it, its story begins here.
+        let was_forked = before.is_forked;
+        let is_forked = !self.keep(place) && was_forked;
+        let place = self.begin(pid, parent, is_forked, time_ns);
         let tracked = &mut self.tracked[place];
         // By now it may be yet another one's, or nobody's.
         let command = match process::command(pid) {
@@ -294,7 +344,7 @@ impl Session {
         record.count_signal(source);
         record.count_delivered(source, 1);
         let Some(end) = end else { return record.count_loss(LossReason::NoThreadState, 1) };
-        let Some(node) = tree.add(epoch, path, end, source, &mut self.nodes_left) else {
+        let Some(node) = tree.add(epoch, path, end, source, &mut self.memory.nodes_left) else {
             return record.count_loss(LossReason::ArenaFull, 1);
         };
         record.count_recorded(source, 1);
@@ -321,7 +371,7 @@ impl Session {
         let mut arenas: Vec<Arena> = Vec::new();
         // As a collector's, the CPU time of a program holds that before its exec.
         let mut before_exec: HashMap<u32, u64> = HashMap::new();
-        for tracked in self.tracked {
+        for tracked in self.tracked.into_iter().filter(|tracked| !tracked.is_forgotten) {
             let mut arena = tracked.into_arena(&sources, has_times);
             let header = &mut arena.header;
             let before_ns = before_exec.remove(&header.pid).filter(|_| header.forked == 0);
@@ -342,7 +392,7 @@ impl Tracked {
         self.running += 1;
         let record = ThreadRecord {
             tid,
-            index: index as u32,
+            index: 0,
             name,
             start_ns,
             end_ns: 0,
@@ -374,22 +424,42 @@ impl Tracked {
         self.threads.len() - 1
     }
 
+    /// Forgets a thread that has ended without a sample.
+    fn forget_thread(&mut self, place: usize) {
+        let gone = self.threads.swap_remove(place).record;
+        add(&mut self.losses, &gone.losses);
+        self.place_of.remove(&gone.tid);
+        if let Some(moved) = self.threads.get(place)
+            && let Some(known) = self.place_of.get_mut(&moved.record.tid)
+            && *known == self.threads.len()
+        {
+            *known = place;
+        }
+    }
+
     fn thread(&mut self, tid: u32, time_ns: u64) -> &mut Thread {
         let place = self.place_of_thread(tid, time_ns);
         &mut self.threads[place]
     }
 
-    fn end_thread(&mut self, tid: u32, time_ns: u64) {
-        let Some(&place) = self.place_of.get(&tid) else { return };
-        let end_ns = &mut self.threads[place].record.end_ns;
-        if *end_ns == 0 {
-            *end_ns = time_ns;
+    /// Whether the process has ended with it.
+    fn end_thread(&mut self, tid: u32, time_ns: u64, memory: &mut Memory) -> bool {
+        let Some(&place) = self.place_of.get(&tid) else { return false };
+        let record = &mut self.threads[place].record;
+        if record.end_ns == 0 {
+            record.end_ns = time_ns;
             self.running -= 1;
+            if !memory.keep(record.recorded, size_of::<Thread>()) {
+                memory.threads += 1;
+                self.forget_thread(place);
+            }
         }
         // Of threads that are not sampled nobody tells whether they run.
-        if self.running == 0 && self.unsampled == 0 {
+        let has_ended = self.running == 0 && self.unsampled == 0;
+        if has_ended {
             self.end(time_ns);
         }
+        has_ended
     }
 
     /// Nothing runs in it any more, so where its code was matters no longer.
@@ -457,7 +527,9 @@ impl Tracked {
             ranks: 0,
             local_ranks: 0,
         };
-        let threads = self.threads.into_iter().map(|Thread { mut record, tree, times, .. }| {
+        let threads = self.threads.into_iter().enumerate();
+        let threads = threads.map(|(index, Thread { mut record, tree, times, .. })| {
+            record.index = index as u32;
             let nodes = tree.into_nodes();
             record.node_count = nodes.len() as u32;
             ArenaThread { record, bytes: 0, nodes, times }
@@ -527,12 +599,60 @@ mod tests {
     #[test]
     fn a_sample_without_room_for_its_node_is_lost() {
         let mut session = session(&[]);
-        session.nodes_left = 0;
+        session.memory.nodes_left = 0;
         session.take(&stamped(PID, 1, sample(EVENT)), |_| Some(0));
         let (arenas, _) = session.into_arenas();
         let record = &arenas[0].threads[0].record;
         assert_eq!((record.delivered, record.recorded), (1, 0));
         assert_eq!(record.losses[LossReason::ArenaFull as usize], 1);
+    }
+
+    #[test]
+    fn of_threads_and_processes_that_end_without_a_sample_not_all_are_kept() {
+        const MOST: u64 = 3000;
+        let mut session = session(&[stamped(PID, 1, sample(EVENT))]);
+        let mut take = |process, thread, record| {
+            let stamped = Stamped { process, thread, time_ns: 2, record };
+            session.take(&stamped, |_| Some(0));
+        };
+        let begun = Record::Begun { parent_process: PID, parent: PID };
+        let of_thread = |id| PID - 1 - id;
+        for id in (0..MOST as u32).map(of_thread) {
+            // The last thread and the last process have a sample.
+            let is_last = id == of_thread(MOST as u32 - 1);
+            take(PID, id, begun);
+            if is_last {
+                take(PID, id, sample(EVENT));
+            }
+            take(PID, id, Record::Ended);
+        }
+        for id in (0..MOST as u32).map(of_thread) {
+            take(id, id, begun);
+            take(id, id, Record::Named { is_exec: true, name: b"other" });
+            // Of no program, as of one that is ending.
+            let callers = Callers::None;
+            take(id, id, Record::Sample(Sample { event: EVENT, callers }));
+            take(id, id, Record::Ended);
+        }
+        take(1, 1, begun);
+        take(1, 1, sample(EVENT));
+        take(1, 1, Record::Ended);
+        let (threads, processes) = (session.memory.threads, session.memory.processes);
+        session.begin_batch();
+        assert!(session.tracked.len() < 2000, "{}", session.tracked.len());
+        let (arenas, _) = session.into_arenas();
+        let records = || arenas.iter().flat_map(|arena| &arena.threads);
+        let recorded: u64 = records().map(|thread| thread.record.recorded).sum();
+        assert_eq!(recorded, 3);
+        // Of each process both programs; and what was lost is counted.
+        assert!(threads >= MOST - 1000 && processes == MOST);
+        assert!(records().count() < 1100 && arenas.len() < 1100);
+        let lost = |losses: &[u64; REASON_SLOTS]| losses[LossReason::NoThreadState as usize];
+        let in_arenas: u64 = arenas.iter().map(|arena| lost(&arena.header.losses)).sum();
+        let in_threads: u64 = records().map(|thread| lost(&thread.record.losses)).sum();
+        assert_eq!(in_arenas + in_threads, MOST);
+        let last = arenas.last().unwrap();
+        assert_eq!((last.header.pid, last.header.forked), (1, 1));
     }
 
     #[test]

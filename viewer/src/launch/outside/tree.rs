@@ -18,8 +18,8 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Bytes that a node takes, about: a hash table is half full.
-    pub(super) const NODE_BYTES: u64 =
-        (size_of::<ArenaNode>() + 2 * size_of::<((u32, FrameKey), u32)>()) as u64;
+    pub(super) const NODE_BYTES: usize =
+        size_of::<ArenaNode>() + 2 * size_of::<((u32, FrameKey), u32)>();
 
     pub(super) fn new() -> Self {
         Self { nodes: vec![ArenaNode::default()], children: HashMap::new() }
@@ -34,7 +34,7 @@ impl Tree {
         path: &[FrameKey],
         end: End,
         source: usize,
-        room: &mut u64,
+        room: &mut i64,
     ) -> Option<u32> {
         let mut keys = vec![FrameKey::root(epoch, 0)];
         if let End::Partial(reason) = end {
@@ -53,12 +53,15 @@ impl Tree {
         Some(node)
     }
 
-    fn child(&mut self, parent: u32, key: FrameKey, room: &mut u64) -> Option<u32> {
+    fn child(&mut self, parent: u32, key: FrameKey, room: &mut i64) -> Option<u32> {
         if let Some(&found) = self.children.get(&(parent, key)) {
             return Some(found);
         }
         let number = u32::try_from(self.nodes.len()).ok().filter(|number| *number < u32::MAX)?;
-        *room = room.checked_sub(1)?;
+        if *room <= 0 {
+            return None;
+        }
+        *room -= 1;
         self.nodes.push(ArenaNode { key: Some(key), parent, samples: 0, edges: 0 });
         self.children.insert((parent, key), number);
         Some(number)

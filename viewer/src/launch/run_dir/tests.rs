@@ -142,9 +142,10 @@ fn links_and_pipes_among_the_arenas_are_not_opened() {
         .unwrap();
     fs::write(run_dir.arenas().join("3-3.arena"), "").unwrap();
     fs::write(run_dir.arenas().join("unrelated"), "text").unwrap();
-    let (arenas, mut warnings) = run_dir.read_arenas();
+    let ReadArenas { arenas, mut warnings, unread } = run_dir.read_arenas();
     warnings.sort();
     assert!(arenas.is_empty());
+    assert_eq!(unread, 2, "of an empty file nothing is lost");
     assert_eq!(
         warnings,
         [
@@ -204,8 +205,14 @@ fn arenas_of_processes_that_have_ended_are_moved_to_the_disk() {
     run_dir.make_room();
     assert_eq!(names(&run_dir.arenas), ["1-1.arena"], "it is mapped");
     drop(mapped);
+    let is_root = Uid::effective().is_root();
+    if is_root {
+        fchown(File::open(run_dir.arenas.join("1-1.arena")).unwrap(), Some(65534), None).unwrap();
+    }
     run_dir.make_room();
     assert_eq!(names(&run_dir.arenas), [""; 0]);
+    let owner = spill.arenas.join("1-1.arena").metadata().unwrap().uid();
+    assert_eq!(owner == 65534, is_root);
     assert_eq!(names(&spill.arenas), ["1-1.arena", "2-2.arena"]);
     assert_eq!(run_dir.arena_paths().0.len(), 2);
     // Who had listed them before finds them where they are now.
@@ -234,7 +241,25 @@ fn what_a_run_had_on_a_disk_goes_when_its_folder_is_gone() {
     let used = make(4_194_308, long).join(ARENAS).join("1-1.arena");
     fs::write(&used, &ArenaBytes::new(4_194_308, 1, 0).locked().bytes).unwrap();
     let _mapped = lock_mapped(&used);
-    assert_eq!(lost_spills_in(place.path(), &HashSet::from([known])), [lost]);
+    // Whose run folders are gone from here; or from where it is not known, or another container's.
+    let gone = place.path().join("csprof-1-aaaaaa");
+    let device = place.path().metadata().unwrap().dev();
+    let homes = [(0, Some(device)), (1, None), (2, Some(device + 1))];
+    let [left, ..] = homes.map(|(number, device)| {
+        let path = make(4_194_310 + number, long);
+        fs::write(path.join(ARENAS).join("1-1.arena"), &ArenaBytes::new(1, 1, 2).bytes).unwrap();
+        if let Some(device) = device {
+            symlink(format!("{device}:{}", gone.display()), path.join(HOME)).unwrap();
+        }
+        let then = std::time::SystemTime::now() - long;
+        File::open(&path).unwrap().set_modified(then).unwrap();
+        path
+    });
+    let known = HashSet::from([known]);
+    assert_eq!(lost_spills_in(place.path(), &known), [lost.clone(), left]);
+    fs::create_dir(&gone).unwrap();
+    assert_eq!(lost_spills_in(place.path(), &known), [lost]);
+    fs::remove_dir(gone).unwrap();
     assert!(own_folders_in(place.path()).is_empty(), "they are no run folders");
 }
 
