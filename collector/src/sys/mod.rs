@@ -25,9 +25,7 @@ mod timer;
 pub use clock::{Clock, elapsed_ns, now_ns, read_elapsed_by, read_elapsed_by_call, thread_cpu_ns};
 pub use division::{Way, is_divided};
 pub use error::Errno;
-pub use file::{
-    File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own, map_to_read,
-};
+pub use file::{File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own, map_to_read};
 pub use memory::{
     give_back, is_readable, is_resident, map_anonymous, private_bytes, probe, probe_bytes,
     probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous, wipe_on_fork,
@@ -48,7 +46,6 @@ pub use read::{
 };
 pub use signal::{
     Disposition, Handler, abort, drop_samples, drop_samples_and, handler_of, interrupts, pending,
-    send_again,
-    set_disposition,
+    send_again, set_disposition,
 };
 pub use timer::Timer;
