@@ -275,7 +275,7 @@ impl Frame {
         Self { function, kind, file: None, line: 0, site: None, row: 0 }
     }
 
-    /// Function and kind in one number: equal for frames that are one row below one parent. There is
+    /// Function and kind in one number: equal for frames that are one row below one parent. It has
     /// room for 2^28 functions, whose names would not fit into memory.
     #[inline]
     pub(crate) fn row_key(&self) -> u32 {
