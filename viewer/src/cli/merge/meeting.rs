@@ -374,12 +374,12 @@ impl Meeting {
                     self.folder.display()
                 );
             }
-            if name.starts_with(SHARE) {
+            // Another share may be about to name its file. Were that removed, a process of the same
+            // number on another machine could make one of its name, and both would name that.
+            if name.starts_with(SHARE) || name.starts_with('.') {
                 continue;
             }
-            // Another share may just have named its file.
-            let removed = fs::remove_file(entry.path()).is_ok();
-            was_there |= removed && !name.starts_with('.');
+            was_there |= fs::remove_file(entry.path()).is_ok();
         }
         Ok(was_there)
     }
