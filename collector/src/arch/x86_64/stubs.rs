@@ -132,8 +132,8 @@ pub(crate) struct Route {
 /// - `call`: it returns a [`Route`]. Jumps, or calls, asks `$after(&mut Call)` if there is one, and
 ///   returns the result.
 /// - `hold`: it returns a [`Route`]. Jumps, or calls, asks `$after(&mut Call)` if there is one,
-///   unblocks the signals in the first word of the room if there are any and the byte `$unblocks` is
-///   not 0, takes 1 from the [`thread_bytes`](super::thread_local::thread_bytes)
+///   unblocks the signals in the first word of the room if there are any and the byte `$unblocks`
+///   is not 0, takes 1 from the [`thread_bytes`](super::thread_local::thread_bytes)
 ///   `csprof_waits_under_way` if that is not 0, and returns the result.
 ///
 /// A question in braces tells calls apart by an argument, before anything is saved: if it is

@@ -220,7 +220,7 @@ pub(super) fn block_interrupted(signal: c_int, context: &mut libc::ucontext_t) {
     // SAFETY: the mask to return to, of which the kernel has one word.
     unsafe { *(&raw mut context.uc_sigmask).cast::<u64>() |= bit(signal) };
     if sealed() {
-        believe(believed() & !bit(signal));
+        believe(believed_in(context) & !bit(signal));
     }
 }
 
