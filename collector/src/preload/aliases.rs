@@ -19,8 +19,8 @@ use super::stub::{self, UNBLOCKS, waits, wrappers};
 use super::{alloc, calls, exceptions, locks, reach};
 use crate::arch::{self, Call, Route};
 use crate::sampler::blocks::{FACTOR, FILTER};
-use crate::sources::requests::BLOCKS_FOLLOWED;
 use crate::sources::calls::{LOCKS_COUNT, YIELDS_COUNT};
+use crate::sources::requests::BLOCKS_FOLLOWED;
 
 waits! {
     /// sigsuspend(2).
