@@ -69,6 +69,12 @@ impl Real {
         if known.is_null() { self.find() } else { known }
     }
 
+    /// Where it is now, of which nothing is kept; null where no library has it.
+    pub fn look(&self) -> *mut c_void {
+        let known = self.address.load(Ordering::Relaxed);
+        if known.is_null() { (self.find)(self.name) } else { known }
+    }
+
     /// Whether it has been found.
     pub fn is_found(&self) -> bool {
         !self.address.load(Ordering::Relaxed).is_null()

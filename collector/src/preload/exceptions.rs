@@ -33,6 +33,12 @@ use crate::modules::rules;
 use crate::thread;
 use crate::trampoline::Suspended;
 
+/// Where a function of the unwinder is; null where none is loaded. Where nothing is sampled, nobody
+/// hears of a library that goes: what came late is looked for each time.
+fn address_of(real: &Real) -> *mut c_void {
+    if stub::engaged() { real.address() } else { real.look() }
+}
+
 /// Makes the stack true and returns where to jump.
 pub(super) extern "C" fn prepare(_: &mut Call, real: &Real) -> *mut c_void {
     let errno = real::errno();
@@ -48,7 +54,7 @@ pub(super) extern "C" fn prepare(_: &mut Call, real: &Real) -> *mut c_void {
     } else {
         Suspended::Yes
     });
-    let target = real.address();
+    let target = address_of(real);
     real::set_errno(errno);
     if !target.is_null() {
         target
@@ -125,7 +131,7 @@ extern "C" fn prepare_landing(call: &mut Call, real: &Real) -> *mut c_void {
     let errno = real::errno();
     let context = core::ptr::with_exposed_provenance_mut(call.arguments[0]);
     type GetCfa = unsafe extern "C" fn(*mut c_void) -> usize;
-    let get_cfa = slots::_Unwind_GetCFA.address();
+    let get_cfa = address_of(&slots::_Unwind_GetCFA);
     if !get_cfa.is_null() {
         // SAFETY: the function of this name, whose signature this is (Itanium C++ ABI).
         let get_cfa = unsafe { core::mem::transmute::<*mut c_void, GetCfa>(get_cfa) };
@@ -133,8 +139,9 @@ extern "C" fn prepare_landing(call: &mut Call, real: &Real) -> *mut c_void {
         // an unwinder's context is the stack pointer at the call in the frame.
         thread::unarmed::left_to(unsafe { get_cfa(context) } as u64);
     }
+    let target = address_of(real);
     real::set_errno(errno);
-    stub::target(real)
+    if target.is_null() { stub::target(real) } else { target }
 }
 
 wrappers! {
