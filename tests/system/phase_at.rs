@@ -43,7 +43,7 @@ fn numbered(function: &str, numbers: std::ops::RangeInclusive<u32>) -> Vec<(Stri
 fn each_entry_begins_a_phase_also_of_recursion() {
     let Some(recording) = record("recursive", &["descend"]) else { return };
     assert_eq!(rows(&recording), numbered("descend", 1..=12));
-    let refined = recording.refined("phase = \"descend 3\"");
+    let refined = recording.refined("phase = descend\\ 3");
     assert_eq!(refined.shown, 1, "{refined}");
     assert_eq!(recording.refined("split phase").shown, 12);
 }

@@ -45,10 +45,11 @@ fn slices_are_of_all_processes_and_come_one_after_the_other() {
         assert_eq!(shown(&recording, "not phase = *"), 0);
         // All that is in `first` comes before all that is in `second`, but for a common slice.
         let with = |function: &str| {
-            let has = |(name, ..): &&(String, u64, u64)| {
-                shown(&recording, &format!("phase = {name} | through {function}")) > 0
+            let rows = recording.refined(&format!("split phase | through {function}"));
+            let is_there = |(name, ..): &&(String, u64, u64)| {
+                rows.iter().any(|row| row.function == format!("phase={name}"))
             };
-            found.iter().filter(has).map(|&(_, from, _)| from).collect::<Vec<_>>()
+            found.iter().filter(is_there).map(|&(_, from, _)| from).collect::<Vec<_>>()
         };
         let (first, second) = (with("first"), with("second"));
         assert!(first.last() <= second.first(), "{first:?}, then {second:?}");
@@ -71,5 +72,9 @@ fn phases_of_the_program_are_told_not_to_be_kept() {
     let recording = workshop.record(&options, &["./words", "plain"]);
     let names: Vec<_> = recording.profile.phases.iter().map(|phase| &*phase.name).collect();
     assert_eq!(names, ["0s..3600s"]);
-    assert!(recording.messages().contains("not kept beside slices"), "{}", recording.messages());
+    assert!(
+        recording.messages().contains("not kept beside those of --slice"),
+        "{}",
+        recording.messages()
+    );
 }

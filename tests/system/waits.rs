@@ -80,7 +80,6 @@ fn context_switches_say_for_what_a_thread_waited() {
         ("waits_wait4", &["wait4", "clock_nanosleep"]),
         ("waits_for_page", &["page fault"]),
     ];
-    let has_pages = !recording.outcome.said().contains("no userfaultfd");
     let mut found = 0;
     for (function, calls) in waits {
         let rows = below(&recording, function);
@@ -90,8 +89,9 @@ fn context_switches_say_for_what_a_thread_waited() {
         let named: u64 = expected.iter().map(|leaf| rows.inclusive_of(leaf)).sum();
         found += usize::from(named > 0);
     }
-    // Who is also switched by others, on a busy machine, is not said to have waited.
-    assert!(found >= waits.len() / 2 + usize::from(has_pages), "{found}: {}", recording.rows());
+    // Who is also switched by others, on a busy machine, is not said to have waited; nor for a page,
+    // where the kernel counts no major fault (it does not for userfaultfd on Linux 6.18).
+    assert!(found >= waits.len() / 2, "{found}: {}", recording.rows());
     let computing = below(&recording, "computes");
     assert!(computing.iter().all(|row| row.kind != "wait"), "{computing}");
 }

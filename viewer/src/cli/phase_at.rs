@@ -117,12 +117,13 @@ fn meant(asked: &AskedFunction, searched: &[&SearchedFile]) -> Result<Vec<PhaseF
         let is_meant = |&(number, function): &(usize, &NamedFunction)| {
             table.matches(number, &function.name, &glob, || false)
         };
-        let mut meant: Vec<&NamedFunction> =
-            functions.iter().enumerate().filter(is_meant).map(|(_, function)| function).collect();
+        let of_file = functions.iter().enumerate().filter(is_meant).map(|(_, function)| function);
+        let (indirect, mut meant): (Vec<&NamedFunction>, Vec<_>) =
+            of_file.partition(|function| function.is_indirect);
         // Of several names of one function, the one that is asked for word by word.
         meant.sort_by_key(|function| (function.address, function.name != *name));
         meant.dedup_by_key(|function| function.address);
-        if let Some(indirect) = meant.iter().find(|function| function.is_indirect) {
+        if let (Some(indirect), true) = (indirect.first(), meant.is_empty()) {
             bail!(
                 "--phase-at {name}: {} of {} only chooses one of several functions when the program \
                  starts; name one of these",
