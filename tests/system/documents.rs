@@ -55,7 +55,7 @@ fn reports_are_shown_as_they_are_printed() {
     let workshop = Workshop::new("reports_are_shown_as_they_are_printed");
     let profile = root().join("viewer/tests/fixtures/exchange.csprof");
     fs::copy(profile, workshop.path("exchange.csprof")).unwrap();
-    for (document, count) in [("README.md", 2), ("docs/guide.md", 4)] {
+    for (document, count) in [("README.md", 2), ("docs/guide.md", 5)] {
         let text = fs::read_to_string(root().join(document)).unwrap();
         let examples = examples(&text, "csprof report exchange.csprof");
         assert_eq!(examples.len(), count, "{document}");

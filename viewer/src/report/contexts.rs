@@ -197,7 +197,7 @@ impl<'r> JsonCluster<'r> {
 }
 
 /// Writes the list for scripts: the heading of the other views, `imbalance` of the processes and
-/// the number of `peers` that it is of, `clusters` of peers that do the same (`null` where there are
+/// the number of `peers` that it is of, `clusters` of peers that do the same (`null` where they are
 /// few, or it is not known what each does), and `rows`, one on each line.
 ///
 /// # Errors

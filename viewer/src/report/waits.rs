@@ -6,8 +6,8 @@
 //!      "imbalance", "without", "last", "last_among", "last_works_most"}]}
 //! ```
 //!
-//! What stands before is as in the other reports. `table` is `operation`, `path` or `imbalance`; the
-//! path of an operation is its function alone. `max`, `min` and `imbalance` are numbers, or
+//! What stands before is as in the other reports. `table` is `operation`, `path` or `imbalance`;
+//! the path of an operation is its function alone. `max`, `min` and `imbalance` are numbers, or
 //! `[low, high]` between bounds, in units of the row's metric unless samples are counted. `without`
 //! is how many peers have nothing. `last` is who came last to a call that waits for all, of
 //! `last_among` that waited as little. What is not known is `null`.
@@ -236,8 +236,8 @@ struct JsonWait<'r> {
     last_works_most: Option<bool>,
 }
 
-/// Writes it for spreadsheets: the rows of JSON, with the names of a path between ` > ` and bounds in
-/// two columns.
+/// Writes it for spreadsheets: the rows of JSON, with the names of a path between ` > `, and bounds
+/// in two columns.
 ///
 /// # Errors
 /// Those of `out`.

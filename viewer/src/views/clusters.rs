@@ -1,8 +1,8 @@
-//! Clusters: ranks, or other processes that are peers, that do the same, so that a few can be looked
-//! at instead of all.
+//! Clusters: ranks, or other processes that are peers, that do the same, so that a few can be
+//! looked at instead of all.
 //!
-//! What a peer does is how many samples it has on each of the costliest call paths. Two peers are as
-//! far from each other as these differ by more than sampling, relative to the one with more samples.
+//! What a peer does is how many samples it has on each of the costliest call paths. Two peers are
+//! as far from each other as these differ by more than sampling, relative to the one with more.
 //! A cluster is made around the peer that is nearest to the median of all that are in none yet: it
 //! takes those that are near. So the first cluster is what is usual, and the same peers always make
 //! the same clusters. Peers that are left after a few are alike to none.

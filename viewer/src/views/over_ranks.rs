@@ -3,8 +3,8 @@
 //! A row may stand for several paths, as where a function is called from two places, and a sum says
 //! it of each. What one rank has on all of them together is then known only within bounds, unless
 //! the same rank has most of each. Means are always exact. What a sum says is inclusive; the
-//! exclusive cost of a path is that without what longer paths have, of which only the sum and bounds
-//! are known, but where there is no longer path.
+//! exclusive cost of a path is that without what longer paths have, of which only the sum and
+//! bounds are known, but where there is no longer path.
 
 use csprof_format::profile::RankSums;
 

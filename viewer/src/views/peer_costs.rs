@@ -73,8 +73,8 @@ impl<'r> PeerCosts<'r> {
         Some(Self { refined, known: Known::Summed { spreads, is_refined } })
     }
 
-    /// What each of some peers has, who are called by these numbers, ascending. `place` has the place
-    /// of the one that a stream is of.
+    /// What each of some peers has, who are called by these numbers, ascending. `place` has the
+    /// place of the one that a stream is of.
     #[must_use]
     pub fn of_each(
         refined: &'r Refined,
@@ -126,8 +126,8 @@ impl<'r> PeerCosts<'r> {
         Some(inclusive.with_exclusive(exclusive))
     }
 
-    /// How the inclusive costs of a row are spread that has these nodes, of which none is below another;
-    /// `None` where that is not known.
+    /// How the inclusive costs of a row are spread that has these nodes, of which none is below
+    /// another; `None` where that is not known.
     #[must_use]
     pub fn of_nodes(&self, nodes: impl Iterator<Item = u32>) -> Option<OverRanks> {
         self.of_placed(&self.placed(nodes)?)

@@ -1,5 +1,5 @@
-//! Who waits, and for whom: time in calls of MPI by operation and path, and the paths on which ranks
-//! differ most.
+//! Who waits, and for whom: time in calls of MPI by operation and path, and the paths on which
+//! ranks differ most.
 //!
 //! A *wait* is an outermost call of MPI. Without MPI it is what a thread was found waiting for
 //! (`[waits: futex]`), and a path that has samples of `lock`. No sample counts in two waits of one
@@ -94,7 +94,7 @@ pub struct Wait {
     pub samples: u64,
     /// How they are spread, where that is known.
     pub over: Option<OfMetric>,
-    /// Who came last, where the call waits for all and that is known.
+    /// Who came last, where the call waits for all, and that is known and no sampling noise.
     pub last: Option<LastPeer>,
     /// The number of its call path; 0 of an operation.
     path: u32,
@@ -346,9 +346,11 @@ impl Waits {
         let all = self.operations.iter().chain(&self.paths);
         let is_unknown = |wait: &Wait| {
             let name = &refined.functions[wait.function.index()].name;
-            wait.last.is_none() && wait.over.is_some_and(|over| over.sum > 0) && is_for_all(name)
+            let is_apart = || wait.over.is_some_and(|over| is_apart(refined, wait.metric, &over));
+            wait.last.is_none() && is_for_all(name) && is_apart()
         };
-        if self.over.is_some() && all.into_iter().any(is_unknown) {
+        let is_of_sum = self.over.as_ref().is_some_and(|over| !over.is_of_each);
+        if is_of_sum && all.into_iter().any(is_unknown) {
             let cause = "of some calls that wait for all it is not known who came last: the sum has \
                          not what each rank has; merge --keep-ranks all keeps that";
             missing.push(cause.to_owned());
@@ -359,6 +361,13 @@ impl Waits {
 /// The amount of a wait in the unit of its metric, which makes several comparable.
 fn units(refined: &Refined, wait: &Wait) -> u128 {
     u128::from(wait.samples) * u128::from(refined.source_of(wait.metric).period)
+}
+
+/// Whether the one with least has less than so many equal peers would have by sampling alone.
+fn is_apart(refined: &Refined, metric: MetricRef, over: &OfMetric) -> bool {
+    let per_signal = samples_per_signal(refined, metric);
+    let [low, _] = noise_bounds(over.ranks as usize, over.mean(), per_signal);
+    (over.least[1] as f64) < low
 }
 
 /// The metric that says what is done outside of waits: this one, unless it counts time in them
@@ -427,7 +436,9 @@ impl Found<'_> {
         let over = over.and_then(|over| over.of(self.metric).copied());
         let waits_for_all = is_for_all(&self.refined.functions[function.index()].name);
         let last = match over {
-            Some(over) if waits_for_all && over.sum > 0 => self.last(&over, nodes),
+            Some(over) if waits_for_all && is_apart(self.refined, self.metric, &over) => {
+                self.last(&over, nodes)
+            }
             _ => None,
         };
         Some(Wait { function, kind, metric: self.metric, samples, over, last, path })

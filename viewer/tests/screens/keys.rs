@@ -125,6 +125,7 @@ fn press_every_key(size: &str) {
         "D",
         "!",
         "'",
+        "I",
         "?",
         "<enter>",
         "F",

@@ -231,7 +231,7 @@ fn the_list_of_threads_is_reported() {
     let mut text = Vec::new();
     csprof::report::contexts::text(&refined, &options, &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
-    let rows: Vec<_> = text.lines().filter(|line| line.contains("rank ")).collect();
+    let rows: Vec<_> = text.lines().filter(|line| line.contains(", pid ")).collect();
     assert_eq!((rows.len(), list.len()), (70, 70), "{line}");
     for (row, context) in rows.iter().zip(&list) {
         assert!(row.ends_with(&context.label), "{row}");

@@ -1,5 +1,5 @@
-//! Who waits and for whom, over another view: waits by path and by operation, and the paths on which
-//! ranks differ most, with the way to each.
+//! Who waits and for whom, over another view: waits by path and by operation, and the paths on
+//! which ranks differ most, with the way to each.
 
 use std::ops::Range;
 

@@ -136,6 +136,19 @@ fn threads_wait_for_locks() {
     assert!(found.missing.iter().any(|cause| cause.contains("-e realtime")));
 }
 
+/// Of ranks that wait as long as each other, but for sampling, none is said to be the last.
+#[test]
+fn noise_makes_nobody_the_last() {
+    let rank = |rank: u32| {
+        let wait = [62, 60, 66, 61][rank as usize];
+        format!("# rank={rank} thread={rank} epoch=0\nmain 5\n  MPI_Barrier {wait}\n")
+    };
+    let profile = from_outline(&(0..4).map(rank).collect::<String>()).unwrap();
+    let (_, found) = waits(&profile, "");
+    assert_eq!((found.paths[0].samples, found.paths[0].last), (249, None));
+    assert!(!found.missing.iter().any(|cause| cause.contains("--keep-ranks")), "{found:?}");
+}
+
 #[test]
 fn what_cannot_be_compared_is_told() {
     let (_, alone) = waits(&from_outline("main 5\n").unwrap(), "");
