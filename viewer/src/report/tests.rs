@@ -383,7 +383,7 @@ fn many_ranks_are_listed_worst_first() {
         String::from_utf8(out).unwrap()
     };
     let list = of("", &|refined, options, out| contexts::text(refined, options, out).unwrap());
-    let ranks: Vec<&str> = list.lines().filter(|line| line.contains("rank ")).collect();
+    let ranks: Vec<&str> = list.lines().filter(|line| line.contains(", pid ")).collect();
     assert_eq!(ranks.len(), 60, "{list}");
     assert!(ranks[0].contains("rank 6,") && ranks[1].contains("rank 13,"), "{list}");
     assert!(list.contains("140 rows more (--limit)"), "{list}");
@@ -429,7 +429,7 @@ fn machines_get_every_thread() {
     contexts::json(&refined, &Options::default(), &mut out).unwrap();
     assert_eq!(
         String::from_utf8(out).unwrap(),
-        r#"{"metric":"samples","unit":"samples","period":5000000,"base":1000,"shown":710,"out":290,"imbalance":106,"peers":2,"rows":[
+        r#"{"metric":"samples","unit":"samples","period":5000000,"base":1000,"shown":710,"out":290,"imbalance":106,"peers":2,"clusters":null,"rows":[
 {"depth":0,"kind":"process","name":"./solver in.txt","rank":1,"pid":1001,"tid":null,"stage":"rank = 1","inclusive":408,"imbalance":0,"peer":true},
 {"depth":1,"kind":"thread","name":"main","rank":1,"pid":1001,"tid":20,"stage":"thread = 20","inclusive":408,"imbalance":null,"peer":false},
 {"depth":0,"kind":"process","name":"./solver in.txt","rank":0,"pid":1000,"tid":null,"stage":"rank = 0","inclusive":302,"imbalance":300,"peer":true},
