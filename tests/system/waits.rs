@@ -89,8 +89,8 @@ fn context_switches_say_for_what_a_thread_waited() {
         let named: u64 = expected.iter().map(|leaf| rows.inclusive_of(leaf)).sum();
         found += usize::from(named > 0);
     }
-    // Who is also switched by others, on a busy machine, is not said to have waited; nor for a page,
-    // where the kernel counts no major fault (it does not for userfaultfd on Linux 6.18).
+    // Who is also switched by others, on a busy machine, is not said to have waited; nor for a
+    // page, where the kernel counts no major fault (it does not for userfaultfd on Linux 6.18).
     assert!(found >= waits.len() / 2, "{found}: {}", recording.rows());
     let computing = below(&recording, "computes");
     assert!(computing.iter().all(|row| row.kind != "wait"), "{computing}");

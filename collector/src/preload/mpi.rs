@@ -90,7 +90,7 @@ macro_rules! functions {
                 crate::arch::stub! {
                     #[unsafe(link_section = "csprof_waits")]
                     {} call stub = REAL, crate::sources::calls::MPI_COUNTS,
-                    crate::preload::mpi::before::<$stack, { super::bytes::$shape }>,
+                    crate::preload::mpi::before::<$stack, { crate::preload::mpi::bytes::$shape }>,
                     crate::preload::mpi::after
                 }
             }

@@ -1,5 +1,5 @@
-//! `record --phase-at FUNCTION`: which functions are meant, in the program and the libraries that it
-//! needs. Nothing of the program runs for that.
+//! `record --phase-at FUNCTION`: which functions are meant, in the program and the libraries that
+//! it needs. Nothing of the program runs for that.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
