@@ -24,7 +24,7 @@ impl Entries {
     pub(super) fn open(process: &Process, tid: u32, cookie: usize) -> Self {
         let open = |function| {
             let awaited = Awaited::Code(phases::functions::place(function));
-            let handle = EventHandle::new(awaited, tid, cookie + MAX_SOURCES + function);
+            let handle = EventHandle::new(awaited, tid, cookie + MAX_SOURCES + function, function);
             if let Err(PerfError(error)) = handle.open() {
                 phases::functions::refused(function, error.0);
             }

@@ -19,9 +19,10 @@ pub struct EventHandle {
 }
 
 impl EventHandle {
-    /// An event of thread `tid`, not open yet.
-    pub(super) fn new(awaited: Awaited, tid: u32, cookie: usize) -> Self {
-        Self { event: Arc::new(PerfSignal::new(awaited, SIGNAL, tid)), cookie: cookie as u64 }
+    /// An event of thread `tid`, not open yet. `apart` tells it from others of the same thread.
+    pub(super) fn new(awaited: Awaited, tid: u32, cookie: usize, apart: usize) -> Self {
+        let event = Arc::new(PerfSignal::new(awaited, SIGNAL, tid, apart));
+        Self { event, cookie: cookie as u64 }
     }
 
     /// Opens and starts the event, by SIGTRAP if that is on loan.

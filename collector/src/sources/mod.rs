@@ -53,6 +53,12 @@ use task_clock::TaskClock;
 /// Cookies of a thread, by which the signals of its sources and of entries are told apart.
 pub const COOKIES: usize = MAX_SOURCES + MOST_PHASE_FUNCTIONS;
 
+/// The number of the source of a metric among the events of a thread. Those of entries come before:
+/// an event whose file numbers are all taken gets a larger one, which is no entry's.
+const fn apart(metric: usize) -> usize {
+    MOST_PHASE_FUNCTIONS + metric
+}
+
 /// A source of a thread, and what it was last told.
 #[derive(Debug)]
 struct Opened {
@@ -343,7 +349,7 @@ impl Source {
                     }
                 }
             }
-            Trigger::Event => match TaskClock::open(source, tid, cookie) {
+            Trigger::Event => match TaskClock::open((number, source), tid, cookie) {
                 Ok(event) => Ok(Self::Event(event)),
                 Err(refused) => {
                     let instead = process.fall_back(number);
