@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "asks the MPI library, and reads arrays of the caller's")]
 
 use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::arch::Call;
 use crate::preload::real::Real;
@@ -162,8 +163,23 @@ fn own_ranks(communicator: usize) -> u64 {
     ask(&SIZE, communicator).unwrap_or(0)
 }
 
+/// Looked for once: what is not there is searched for in all modules.
 fn is_open_mpi() -> bool {
-    !NULL_TYPE_OF_OPEN_MPI.address().is_null()
+    const IS: u8 = 1;
+    const IS_NOT: u8 = 2;
+    static KNOWN: AtomicU8 = AtomicU8::new(0);
+    // Relaxed: whoever looks finds the same.
+    match KNOWN.load(Ordering::Relaxed) {
+        IS => true,
+        IS_NOT => false,
+        _ => {
+            let is = !NULL_TYPE_OF_OPEN_MPI.address().is_null();
+            if is || !TYPE_SIZE.address().is_null() {
+                KNOWN.store(if is { IS } else { IS_NOT }, Ordering::Relaxed);
+            }
+            is
+        }
+    }
 }
 
 /// `MPI_IN_PLACE`: 1 of Open MPI, -1 of MPICH.
