@@ -10,7 +10,7 @@ use super::event_handle::EventHandle;
 use super::signal_info::SignalInfo;
 use crate::phases;
 use crate::process::Process;
-use crate::sys::{Awaited, PerfError};
+use crate::sys::Awaited;
 
 /// The events of a thread, in the order of the functions.
 #[derive(Debug)]
@@ -23,10 +23,11 @@ impl Entries {
     /// side.
     pub(super) fn open(process: &Process, tid: u32, cookie: usize) -> Self {
         let open = |function| {
-            let awaited = Awaited::Code(phases::functions::place(function));
+            let place = phases::functions::place(function);
+            let awaited = Awaited::Code(place);
             let handle = EventHandle::new(awaited, tid, cookie + MAX_SOURCES + function, function);
-            if let Err(PerfError(error)) = handle.open() {
-                phases::functions::refused(function, error.0);
+            if let Err(refused) = handle.open() {
+                phases::functions::refused(place, &refused);
             }
             handle
         };
