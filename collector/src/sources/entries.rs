@@ -4,8 +4,6 @@
 
 use alloc::vec::Vec;
 
-use csprof_format::launch::MAX_SOURCES;
-
 use super::event_handle::EventHandle;
 use super::signal_info::SignalInfo;
 use crate::phases;
@@ -19,13 +17,12 @@ pub(super) struct Entries(Vec<EventHandle>);
 impl Entries {
     pub(super) const NONE: Self = Self(Vec::new());
 
-    /// Opens them for the calling thread. `cookie` is what those of its sources begin with. Setup
-    /// side.
+    /// Opens them for the calling thread. `cookie` is the first of theirs. Setup side.
     pub(super) fn open(process: &Process, tid: u32, cookie: usize) -> Self {
         let open = |function| {
             let place = phases::functions::place(function);
             let awaited = Awaited::Code(place);
-            let handle = EventHandle::new(awaited, tid, cookie + MAX_SOURCES + function, function);
+            let handle = EventHandle::new(awaited, tid, cookie + function, function);
             if let Err(refused) = handle.open() {
                 phases::functions::refused(place, &refused);
             }

@@ -15,10 +15,19 @@ pub const SIGNAL: i32 = libc::SIGPROF;
 /// timer of its own such a value.
 const COOKIE_TAG: u64 = 0xc5f0 << 48;
 
-/// The cookie of what is at `address`.
+/// The same of entries of functions.
+const ENTRY_TAG: u64 = 0xc5f1 << 48;
+
+/// The first cookie of the sources of the thread whose state is at `address`.
 #[must_use]
-pub const fn cookie(address: usize) -> usize {
+pub(super) const fn cookie(address: usize) -> usize {
     address | COOKIE_TAG as usize
+}
+
+/// The same of entries of functions.
+#[must_use]
+pub(super) const fn entry_cookie(address: usize) -> usize {
+    address | ENTRY_TAG as usize
 }
 
 /// Whether a timer of csprof's has sent the signal, whatever has become of it meanwhile.
