@@ -71,5 +71,9 @@ fn phases_of_the_program_are_told_not_to_be_kept() {
     let recording = workshop.record(&options, &["./words", "plain"]);
     let names: Vec<_> = recording.profile.phases.iter().map(|phase| &*phase.name).collect();
     assert_eq!(names, ["0s..3600s"]);
-    assert!(recording.messages().contains("not kept beside slices"), "{}", recording.messages());
+    assert!(
+        recording.messages().contains("not kept beside those of --slice"),
+        "{}",
+        recording.messages()
+    );
 }
