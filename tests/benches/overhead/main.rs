@@ -12,7 +12,8 @@
 //! an empty handler ([`floor.c`](floor.c)): what no profiler by signals can go below. Net of it, a
 //! sample costs what the profiler itself does.
 //!
-//! The tables go to `target/overhead.md` (`overhead-memory.md`) after each round, and to standard output at the end.
+//! The tables go to `target/overhead.md` (`overhead-memory.md`) after each round, and to standard
+//! output at the end.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints")]
 

@@ -125,7 +125,7 @@ struct Schedule {
     #[arg(long, value_name = "TIME", value_parser = slice_length)]
     slice: Option<Duration>,
     /// Begin a phase each time that FUNCTION is entered, in whatever thread; it is called after the
-    /// function and the number of the entry: `phase = \"solve 3\"`. Names and globs as in
+    /// function and the number of the entry: `phase = "solve 3"`. Names and globs as in
     /// refinements, up to four functions
     ///
     /// By breakpoints of the processor, so that the program need not be changed, and is not.

@@ -17,8 +17,8 @@ pub struct PhaseCost {
     pub samples: Vec<u64>,
 }
 
-/// The phases in the order in which they first began, and last what is in none, if there is any; nothing
-/// where no process named one. O(nodes).
+/// The phases in the order in which they first began, and last what is in none, if there is any;
+/// nothing where no process named one. O(nodes).
 #[must_use]
 pub fn costs_of_phases(profile: &Profile) -> Vec<PhaseCost> {
     let info = &profile.info;
