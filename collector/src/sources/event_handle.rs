@@ -1,5 +1,5 @@
-//! Events of which only the signal matters: CPU time, and entries of functions. They come by SIGTRAP
-//! where that is on [loan], else by [`SIGNAL`].
+//! Events of which only the signal matters: CPU time, and entries of functions. They come by
+//! SIGTRAP where that is on [loan], else by [`SIGNAL`].
 
 use alloc::sync::Arc;
 

@@ -100,9 +100,9 @@ impl Sources {
         entries: Entries::NONE,
     };
 
-    /// Opens the process's sources for the calling thread; those of CPU time are started. `address`,
-    /// which is the thread's and a multiple of a power of two that is not below [`COOKIES`], is
-    /// what their cookies are made of. Setup side.
+    /// Opens the process's sources for the calling thread; those of CPU time are started.
+    /// `address`, which is the thread's and a multiple of a power of two that is not below
+    /// [`COOKIES`], is what their cookies are made of. Setup side.
     pub fn open(process: &Process, tid: u32, address: usize) -> Self {
         let entries = Entries::open(process, tid, entry_cookie(address));
         let mut sources = Self { entries, ..Self::NONE };

@@ -52,7 +52,8 @@ const F_GETSIG: usize = 11;
 
 impl PerfSignal {
     /// For thread `tid` of this process: what is awaited is to send it a signal, which is `signal`
-    /// by [`Delivery::Asynchronous`]. Not open yet. `apart` tells it from others of the same thread.
+    /// by [`Delivery::Asynchronous`]. Not open yet. `apart` tells it from others of the same
+    /// thread.
     #[must_use]
     pub const fn new(awaited: Awaited, signal: i32, tid: u32, apart: usize) -> Self {
         let (numbers, number) = (Numbers::of(apart), AtomicI32::new(-1));

@@ -250,8 +250,8 @@ pub fn go_on(sources: &mut Sources) {
     }
 }
 
-/// Ends what tells the calling thread of functions' entries, unless somebody is changing the sources
-/// of all threads: the next entry asks again. Signal side.
+/// Ends what tells the calling thread of functions' entries, unless somebody is changing the
+/// sources of all threads: the next entry asks again. Signal side.
 #[cold]
 #[inline(never)]
 pub fn end_entries(sources: &Sources) {

@@ -1,5 +1,5 @@
-//! `record --phase-at FUNCTION`: which functions are meant, in the program and the libraries that it
-//! needs. Nothing of the program runs for that.
+//! `record --phase-at FUNCTION`: which functions are meant, in the program and the libraries that
+//! it needs. Nothing of the program runs for that.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -184,7 +184,8 @@ fn meant(asked: &AskedFunction, searched: &[&SearchedFile]) -> Result<Vec<Wanted
 
 /// What the phases of these functions are called, before their numbers: each another name, for
 /// phases of one name are one phase. Short ones where they are enough, else with arguments and
-/// template arguments; and with the address where that is not enough either, as of static functions.
+/// template arguments; and with the address where that is not enough either, as of static
+/// functions.
 fn names(functions: &[Wanted]) -> Vec<String> {
     let mut names: Vec<String> =
         functions.iter().map(|function| line(&short_name(&function.name), "")).collect();
