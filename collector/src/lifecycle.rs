@@ -89,11 +89,7 @@ pub fn start(default_trap: *mut c_void) {
     phases::functions::begin();
     modules::rules::prepare();
     modules::start();
-    let uses_events = |process: &Process| {
-        let is_event = process.uses(|source| source.trigger == Trigger::Event);
-        is_event || phases::functions::count(process) > 0
-    };
-    if process::current().is_some_and(uses_events)
+    if process::current().is_some_and(Process::uses_events)
         && let Err(why) = loan::borrow(default_trap)
     {
         messages::note_asynchronous(why);
@@ -123,8 +119,8 @@ fn signals() -> impl Iterator<Item = (i32, &'static str, Handler)> {
 /// Whether the signals that samples come by still have their handlers; says so if not.
 fn check_signals(process: &Process) {
     let _held = ACTIONS.lock();
-    let uses = |trigger| process.uses(|source| source.trigger == trigger);
-    let by_sigprof = uses(Trigger::Timer) || uses(Trigger::Event) && !loan::on_loan();
+    let by_timer = process.uses(|source| source.trigger == Trigger::Timer);
+    let by_sigprof = by_timer || process.uses_events() && !loan::on_loan();
     for (signal, name, handler) in signals() {
         let is_in_use = signal != SIGNAL || by_sigprof;
         if !is_in_use || sys::handler_of(signal) == (handler as *const ()).addr() {

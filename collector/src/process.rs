@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use csprof_format::arena::LogRecord;
 use csprof_format::launch::{
-    Detail, MAX_SOURCES, Properties, SampleSource, SampleSources, SourceKind,
+    Detail, MAX_SOURCES, Properties, SampleSource, SampleSources, SourceKind, Trigger,
 };
 
 use crate::arch::PAGE_SIZE;
@@ -191,6 +191,14 @@ impl Process {
     pub fn uses(&self, is_like: impl Fn(&Properties) -> bool) -> bool {
         let mut known = (0..self.source_count).filter_map(|number| self.kind_and_period(number));
         known.any(|(kind, _)| is_like(kind.properties()))
+    }
+
+    /// Whether threads have events: those of sources, or of functions that begin phases. They send
+    /// SIGTRAP where that is on loan, else the profiling signal. Either side.
+    #[must_use]
+    pub fn uses_events(&self) -> bool {
+        let is_event = |source: &Properties| source.trigger == Trigger::Event;
+        !self.config.phase_functions.is_empty() || self.uses(is_event)
     }
 
     /// The sources in use, with their numbers.

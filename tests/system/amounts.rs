@@ -223,6 +223,7 @@ fn bytes_of_calls_of_mpi() {
         ("reduce_scatter", 160),
         ("derived", 48),
         ("nobody", 0),
+        ("across", 96),
     ];
     for (name, bytes) in moved {
         assert_eq!(rows.inclusive_of(&format!("move_{name}")), bytes, "{name}: {rows}");

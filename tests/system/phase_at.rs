@@ -7,6 +7,11 @@ use csprof_tests::workshop::Workshop;
 
 /// Records `entered HOW`; `None` where the machine has no breakpoints.
 fn record(how: &str, functions: &[&str]) -> Option<Recording> {
+    record_with(how, functions, &[])
+}
+
+/// The same with further options.
+fn record_with(how: &str, functions: &[&str], further: &[&str]) -> Option<Recording> {
     let test = format!("phase_at_{how}");
     let workshop = Workshop::new(&test);
     let compile = "cc -O1 -g -pthread -I @../../collector/api";
@@ -14,6 +19,7 @@ fn record(how: &str, functions: &[&str]) -> Option<Recording> {
     workshop.compile(&format!("{compile} -DLIBRARY -fPIC -shared -o libentered.so @entered.c"));
     let alone = workshop.run(&["./entered", how]);
     let mut options = vec!["-e", "resource:rows@1"];
+    options.extend(further);
     functions.iter().for_each(|function| options.extend(["--phase-at", function]));
     let recording = workshop.record(&options, &["./entered", how]);
     assert_eq!(recording.outcome.said(), alone.said());
@@ -67,6 +73,22 @@ fn a_forked_child_goes_on_in_its_parents_phase() {
 fn a_program_that_takes_the_signal_has_its_phases() {
     let Some(recording) = record("trap", &["step", "descend"]) else { return };
     assert_eq!(rows(&recording), numbered("step", 1..=3));
+}
+
+/// That signal tells of an event by nothing but the number that its file had.
+#[test]
+fn entries_of_several_functions_and_samples_are_told_apart_without_the_loan() {
+    for functions in [["step", "descend"], ["descend", "step"]] {
+        for further in [&[][..], &["-e", "task-clock"]] {
+            let Some(recording) = record_with("taken", &functions, further) else { return };
+            let mut rows = rows(&recording);
+            rows.retain(|(_, rows)| *rows > 0);
+            let expected = [numbered("descend", 1..=2), numbered("step", 1..=1)].concat();
+            assert_eq!(rows, expected, "{functions:?} {further:?}");
+            let samples: u64 = recording.profile.threads.iter().map(|thread| thread.signals).sum();
+            assert_eq!(samples > 0, !further.is_empty(), "{functions:?} {further:?}");
+        }
+    }
 }
 
 /// Wherever it is loaded: the address that it had before means nothing meanwhile.

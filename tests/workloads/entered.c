@@ -5,6 +5,7 @@
 //   threads     two threads, one after the other, with 3 entries of step() each
 //   fork        2 entries of step(), then one in a child, then one in the parent
 //   trap        step(), then the program takes SIGTRAP for itself and raises it, then step() again
+//   taken       takes SIGTRAP for itself, computes, and enters descend() twice, step() once
 //   library     three times: loads ./libentered.so, enters its plugin_step() twice, unloads it
 #define _GNU_SOURCE
 #include "csprof.h"
@@ -81,6 +82,11 @@ int main(int argc, char **argv) {
         step();
         step();
         if (traps != 1) abort();
+    } else if (!strcmp(how, "taken")) {
+        signal(SIGTRAP, on_trap);
+        for (int i = 0; i < 50000000; i++) sink++;
+        descend(1);
+        step();
     } else if (!strcmp(how, "library")) {
         for (int i = 0; i < 3; i++) {
             void *library = dlopen("./libentered.so", RTLD_NOW);

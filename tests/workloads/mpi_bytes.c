@@ -65,6 +65,12 @@ MOVE(derived, MPI_Datatype three; MPI_Type_contiguous(3, MPI_INT, &three); MPI_T
 // Nobody is there: 0
 MOVE(nobody, MPI_Send(many, 100, MPI_INT, MPI_PROC_NULL, 4, WORLD);
      MPI_Recv(others, 100, MPI_INT, MPI_PROC_NULL, 4, WORLD, IGNORED))
+// Between one rank and three, each with a count for each rank of its own group: 4 × 24: 96
+MOVE(across, int one[] = {6}, three[] = {1, 2, 3}; MPI_Comm own, both;
+     MPI_Comm_split(WORLD, rank > 0, rank, &own);
+     MPI_Intercomm_create(own, 0, WORLD, rank > 0 ? 0 : 1, 5, &both);
+     MPI_Reduce_scatter(many, others, rank > 0 ? three : one, MPI_INT, MPI_SUM, both);
+     MPI_Comm_free(&both); MPI_Comm_free(&own))
 
 int main(int argc, char **argv) {
     int ranks;
@@ -83,6 +89,7 @@ int main(int argc, char **argv) {
     check(rank != 0 || others[5] == 0);
     move_scatter(), move_allgather(), move_alltoall(), move_alltoallv(), move_gatherv();
     move_scatterv(), move_reduce_scatter(), move_derived(), move_nobody();
+    move_across();
     printf("done\n");
     MPI_Finalize();
     return 0;

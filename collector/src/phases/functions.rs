@@ -17,7 +17,7 @@ use csprof_format::launch::{MOST_PHASE_FUNCTIONS, PhaseFunction};
 
 use crate::messages::{self, Warning};
 use crate::process::{self, Process};
-use crate::sys::{self, Clock};
+use crate::sys::{self, Clock, Errno, PerfError};
 
 /// Runtime address of each function; 0 while it is not loaded, or not to be looked for.
 static ADDRESSES: [AtomicU64; MOST_PHASE_FUNCTIONS] =
@@ -152,10 +152,13 @@ fn record_of(table: *mut EntryRecord, number: u32) -> Option<*mut EntryRecord> {
     Some(table.wrapping_add(place))
 }
 
-/// Says that the kernel does not tell of a function's entries. Setup side.
-pub fn refused(function: usize, error: i32) {
+/// Says that the kernel does not tell of the entries of the function whose [`place`] this is. Setup
+/// side.
+pub fn refused(place: &AtomicU64, &PerfError(Errno(error)): &PerfError) {
     let Some(process) = process::current() else { return };
-    let name = asked(process).get(function).map_or("", |function| &*function.name);
+    let mut places = ADDRESSES.iter().zip(asked(process));
+    let function = places.find(|(other, _)| core::ptr::eq(*other, place));
+    let name = function.map_or("", |(_, function)| &*function.name);
     let why = match error {
         libc::ENOSPC => "the processor's breakpoints are all taken, by a debugger perhaps",
         libc::EACCES | libc::EPERM => {

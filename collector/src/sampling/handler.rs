@@ -59,20 +59,19 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     // SAFETY: this thread's state. The signal is blocked while the handler runs, and while setup
     // code uses the state, so this is the only reference.
     let thread = unsafe { &mut *thread };
-    if let Some(begins) = thread.sources.take_entry(info) {
-        if !begins {
-            thread::registry::end_entries(&thread.sources);
-        }
-        return true;
-    }
     let before = thread.sources.usage_before();
-    // Else this is the child of a fork by hand, which has no pages of its parent's events.
-    let is_sampled = process::current().is_some();
+    let entry = thread.sources.take_entry(info);
+    if entry == Some(false) {
+        thread::registry::end_entries(&thread.sources);
+    }
+    let is_entry = entry.is_some();
+    // Not in the child of a fork by hand, which has no pages of its parent's events.
+    let is_sampled = !is_entry && process::current().is_some();
     if is_sampled {
         thread.sources.look();
     }
-    let mut due = thread.sources.weight(info);
-    let is_ours = due.is_some();
+    let mut due = if is_entry { None } else { thread.sources.weight(info) };
+    let is_ours = is_entry || due.is_some();
     while let Some((metric, weight)) = due {
         // Of weight 0 it came too early.
         if weight > 0 {

@@ -6,13 +6,13 @@
 //! - a wrapper has held the sample back until the call was over, and lets it through;
 //! - the call waited with a mask that held the sample back, and has just returned.
 //!
-//! A sample of a context switch comes where the thread next returns from the kernel, so in the call
-//! in which it was switched, if it was in one. It waited there if it has given the processor away
-//! of its own accord, and never otherwise, since the sample before.
-//!
 //! The last two may have found what they wait for, or copied it all the time. They are waits where
 //! the thread has waited since the sample before, and has run for less than half of the time that
 //! this one stands for.
+//!
+//! A sample of a context switch comes where the thread next returns from the kernel, so in the call
+//! in which it was switched, if it was in one. It waited there if it has given the processor away
+//! of its own accord, and never otherwise, since the sample before.
 
 use csprof_format::address::WAITS_FOR_PAGE;
 

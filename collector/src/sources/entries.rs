@@ -4,13 +4,11 @@
 
 use alloc::vec::Vec;
 
-use csprof_format::launch::MAX_SOURCES;
-
 use super::event_handle::EventHandle;
 use super::signal_info::SignalInfo;
 use crate::phases;
 use crate::process::Process;
-use crate::sys::{Awaited, PerfError};
+use crate::sys::Awaited;
 
 /// The events of a thread, in the order of the functions.
 #[derive(Debug)]
@@ -19,14 +17,14 @@ pub(super) struct Entries(Vec<EventHandle>);
 impl Entries {
     pub(super) const NONE: Self = Self(Vec::new());
 
-    /// Opens them for the calling thread. `cookie` is what those of its sources begin with. Setup
-    /// side.
+    /// Opens them for the calling thread. `cookie` is the first of theirs. Setup side.
     pub(super) fn open(process: &Process, tid: u32, cookie: usize) -> Self {
         let open = |function| {
-            let awaited = Awaited::Code(phases::functions::place(function));
-            let handle = EventHandle::new(awaited, tid, cookie + MAX_SOURCES + function);
-            if let Err(PerfError(error)) = handle.open() {
-                phases::functions::refused(function, error.0);
+            let place = phases::functions::place(function);
+            let awaited = Awaited::Code(place);
+            let handle = EventHandle::new(awaited, tid, cookie + function, function);
+            if let Err(refused) = handle.open() {
+                phases::functions::refused(place, &refused);
             }
             handle
         };

@@ -1,15 +1,16 @@
 //! Events of which only the signal matters: CPU time, and entries of functions. They come by
 //! SIGTRAP where that is on [loan], else by [`SIGNAL`].
 
-use alloc::format;
 use alloc::sync::Arc;
 
+use super::kernel_event::not_any_more;
 use super::loan;
 use super::object::Object;
 use super::pace::Pace;
 use super::signal_info::{SIGNAL, SignalInfo};
 use crate::messages::{self, Warning};
-use crate::sys::{Awaited, Delivery, PerfError, PerfSignal};
+use crate::phases::functions;
+use crate::sys::{Awaited, Delivery, Errno, PerfError, PerfSignal};
 
 /// An event and what comes back in its SIGTRAP.
 #[derive(Clone, Debug)]
@@ -19,9 +20,10 @@ pub struct EventHandle {
 }
 
 impl EventHandle {
-    /// An event of thread `tid`, not open yet.
-    pub(super) fn new(awaited: Awaited, tid: u32, cookie: usize) -> Self {
-        Self { event: Arc::new(PerfSignal::new(awaited, SIGNAL, tid)), cookie: cookie as u64 }
+    /// An event of thread `tid`, not open yet. `apart` tells it from others of the same thread.
+    pub(super) fn new(awaited: Awaited, tid: u32, cookie: usize, apart: usize) -> Self {
+        let event = Arc::new(PerfSignal::new(awaited, SIGNAL, tid, apart));
+        Self { event, cookie: cookie as u64 }
     }
 
     /// Opens and starts the event, by SIGTRAP if that is on loan.
@@ -62,12 +64,14 @@ impl EventHandle {
 impl Object for EventHandle {
     fn start(&self, _: Pace) {
         self.event.close();
-        if let Err(refused) = self.open() {
-            let what = if self.is_of_code() { "begins no phases" } else { "is not sampled" };
-            messages::warn_once(
-                Warning::EventNotRestarted,
-                &format!("a thread {what} any more: error {}", refused.0.0),
-            );
+        match (self.open(), self.event.awaited()) {
+            // A thread that has ended by a system call of its own is still registered.
+            (Ok(()) | Err(PerfError(Errno(libc::ESRCH))), _) => {}
+            // It may be the first time: libraries are loaded later.
+            (Err(refused), Awaited::Code(place)) => functions::refused(place, &refused),
+            (Err(refused), Awaited::CpuTime(_)) => {
+                messages::warn_once(Warning::EventNotRestarted, &not_any_more(&refused));
+            }
         }
     }
 

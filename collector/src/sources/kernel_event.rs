@@ -19,6 +19,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use csprof_format::launch::{KernelEvent, SampleSource};
 
+use super::apart;
 use super::due::random_below;
 use super::loan;
 use super::object::Object;
@@ -158,7 +159,7 @@ impl ThreadEvent {
             kernel: event.kernel,
             precise: event.precise,
         };
-        let counter = PerfCounter::new(counted, SIGNAL, tid, number).map_err(PerfError)?;
+        let counter = PerfCounter::new(counted, SIGNAL, tid, apart(number)).map_err(PerfError)?;
         let shared = SharedCounter {
             counter,
             openings: AtomicU32::new(0),

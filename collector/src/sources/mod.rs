@@ -47,11 +47,20 @@ use object::Object;
 pub use pace::Pace;
 use posix_timer::PosixTimer;
 pub use posix_timer::TimerHandle;
-pub use signal_info::{SIGNAL, SignalInfo, cookie, is_by_own_timer, may_be_own};
+pub use signal_info::{SIGNAL, SignalInfo, is_by_own_timer, may_be_own};
+use signal_info::{cookie, entry_cookie};
 use task_clock::TaskClock;
 
-/// Cookies of a thread, by which the signals of its sources and of entries are told apart.
-pub const COOKIES: usize = MAX_SOURCES + MOST_PHASE_FUNCTIONS;
+/// Cookies of a thread, by which the signals of its sources are told apart; and so are those of
+/// entries, which have another tag.
+pub const COOKIES: usize =
+    if MAX_SOURCES > MOST_PHASE_FUNCTIONS { MAX_SOURCES } else { MOST_PHASE_FUNCTIONS };
+
+/// The number of the source of a metric among the events of a thread. Those of entries come before:
+/// an event whose file numbers are all taken gets a larger one, which is no entry's.
+const fn apart(metric: usize) -> usize {
+    MOST_PHASE_FUNCTIONS + metric
+}
 
 /// A source of a thread, and what it was last told.
 #[derive(Debug)]
@@ -91,11 +100,13 @@ impl Sources {
         entries: Entries::NONE,
     };
 
-    /// Opens the process's sources for the calling thread; those of CPU time are started. `cookie`,
-    /// a multiple of a power of two that is not below
-    /// [`COOKIES`], is what their cookies begin with. Setup side.
-    pub fn open(process: &Process, tid: u32, cookie: usize) -> Self {
-        let mut sources = Self { entries: Entries::open(process, tid, cookie), ..Self::NONE };
+    /// Opens the process's sources for the calling thread; those of CPU time are started.
+    /// `address`, which is the thread's and a multiple of a power of two that is not below
+    /// [`COOKIES`], is what their cookies are made of. Setup side.
+    pub fn open(process: &Process, tid: u32, address: usize) -> Self {
+        let entries = Entries::open(process, tid, entry_cookie(address));
+        let mut sources = Self { entries, ..Self::NONE };
+        let cookie = cookie(address);
         for (number, source) in process.sources() {
             let setting = Setting::of(number);
             if let Some(opened) = Source::open(process, number, tid, cookie + number) {
@@ -343,7 +354,7 @@ impl Source {
                     }
                 }
             }
-            Trigger::Event => match TaskClock::open(source, tid, cookie) {
+            Trigger::Event => match TaskClock::open((number, source), tid, cookie) {
                 Ok(event) => Ok(Self::Event(event)),
                 Err(refused) => {
                     let instead = process.fall_back(number);

@@ -4,9 +4,8 @@
 
 use core::sync::atomic::Ordering;
 
-use csprof_format::launch::Trigger;
-
-use crate::{process, sys};
+use crate::process::{self, Process};
+use crate::sys;
 
 /// The profiling signal. [SIGTRAP](super::loan::TRAP) may be a second one.
 pub const SIGNAL: i32 = libc::SIGPROF;
@@ -15,10 +14,19 @@ pub const SIGNAL: i32 = libc::SIGPROF;
 /// timer of its own such a value.
 const COOKIE_TAG: u64 = 0xc5f0 << 48;
 
-/// The cookie of what is at `address`.
+/// The same of entries of functions.
+const ENTRY_TAG: u64 = 0xc5f1 << 48;
+
+/// The first cookie of the sources of the thread whose state is at `address`.
 #[must_use]
-pub const fn cookie(address: usize) -> usize {
+pub(super) const fn cookie(address: usize) -> usize {
     address | COOKIE_TAG as usize
+}
+
+/// The same of entries of functions.
+#[must_use]
+pub(super) const fn entry_cookie(address: usize) -> usize {
+    address | ENTRY_TAG as usize
 }
 
 /// Whether a timer of csprof's has sent the signal, whatever has become of it meanwhile.
@@ -33,10 +41,7 @@ pub fn is_by_own_timer(signal: &SignalInfo) -> bool {
 /// that. Anything else is sent by a process, or by a timer or a file of the program's.
 #[must_use]
 pub fn may_be_own(info: &libc::siginfo_t) -> bool {
-    let uses_events = || {
-        process::current()
-            .is_some_and(|process| process.uses(|source| source.trigger == Trigger::Event))
-    };
+    let uses_events = || process::current().is_some_and(Process::uses_events);
     // SAFETY: siginfo_t is at least as large, and both are plain numbers.
     let signal = unsafe { &*core::ptr::from_ref(info).cast::<SignalInfo>() };
     match signal.code {

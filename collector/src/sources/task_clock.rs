@@ -7,6 +7,7 @@
 
 use csprof_format::launch::SampleSource;
 
+use super::apart;
 use super::due::Due;
 use super::event_handle::EventHandle;
 use super::signal_info::SignalInfo;
@@ -27,7 +28,11 @@ const LEAST_NS: u64 = 50_000;
 
 impl TaskClock {
     /// Opens the event, and starts it.
-    pub(super) fn open(source: SampleSource, tid: u32, cookie: usize) -> Result<Self, PerfError> {
+    pub(super) fn open(
+        (number, source): (usize, SampleSource),
+        tid: u32,
+        cookie: usize,
+    ) -> Result<Self, PerfError> {
         let period_ns = source.period;
         if period_ns < LEAST_NS {
             messages::warn_once(
@@ -36,7 +41,8 @@ impl TaskClock {
                  27 us: each stands for several periods",
             );
         }
-        let handle = EventHandle::new(Awaited::CpuTime(period_ns.max(LEAST_NS)), tid, cookie);
+        let awaited = Awaited::CpuTime(period_ns.max(LEAST_NS));
+        let handle = EventHandle::new(awaited, tid, cookie, apart(number));
         let due = Due::new(Clock::ThreadCpu, period_ns);
         handle.open()?;
         Ok(Self { handle, due })

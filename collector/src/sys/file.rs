@@ -22,6 +22,8 @@ pub struct File {
 
 /// File numbers at or above this are used where they must be within the limit.
 pub(super) const HIGH_FD: usize = 900;
+/// The same where the limit is lower than that.
+pub(super) const LOW_FD: usize = 128;
 /// Up to this limit, numbers above it are used. The kernel's table reaches to the largest number,
 /// and fork copies it: 32 KiB here.
 const LARGEST_LIMIT: u64 = 1 << 12;
@@ -55,9 +57,9 @@ fn out_of_the_way(
         && before[1] > before[0];
     let raised = [before[1].min(before[0] + ROOM), before[1]];
     if !may_be_raised || limit(&raw const raised, core::ptr::null_mut()).is_err() {
-        return moved(open()?, HIGH_FD);
+        return Ok(moved(open()?, &[HIGH_FD, LOW_FD]));
     }
-    let number = open().and_then(|low| moved(low, before[0] as usize));
+    let number = open().map(|low| moved(low, &[before[0] as usize, HIGH_FD, LOW_FD]));
     let _ = limit(&raw const before, core::ptr::null_mut());
     number
 }
@@ -71,24 +73,25 @@ fn limit(new: *const [u64; 2], old: *mut [u64; 2]) -> Result<(), Errno> {
     .map(drop)
 }
 
-/// Duplicates a file to the first free number from `from` on, and closes the old one. Keeps the old
-/// one where there is no room.
-pub(super) fn moved(low: i32, from: usize) -> Result<i32, Errno> {
-    let duplicate = |from: usize| {
+/// Duplicates a file to the first free number from the first of `from` on that there is, and closes
+/// the old one. Keeps the old one where there is no room.
+pub(super) fn moved(low: i32, from: &[usize]) -> i32 {
+    let duplicate = |&from: &usize| {
         // SAFETY: duplicating a file number touches no memory.
         unsafe {
             call(libc::SYS_fcntl, [low as usize, libc::F_DUPFD_CLOEXEC as usize, from, 0, 0, 0])
         }
+        .ok()
     };
-    let number = match duplicate(from).or_else(|_| duplicate(HIGH_FD)).or_else(|_| duplicate(128)) {
-        Ok(high) => {
+    let number = match from.iter().find_map(duplicate) {
+        Some(high) => {
             close_number(low);
             high as i32
         }
-        Err(_) => low,
+        None => low,
     };
     note_own(number, true);
-    Ok(number)
+    number
 }
 
 /// Numbers below this are told apart by [`is_own`]: more than are ever used.

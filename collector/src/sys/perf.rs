@@ -3,12 +3,13 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
+use super::Errno;
 use super::call::call;
-use super::file::{HIGH_FD, TOLD_APART, close_number, is_own};
+use super::file::{TOLD_APART, close_number, is_own};
 use super::memory::unmap;
 use super::perf_event::{
-    Attributes, Delivery, FLAG_EXCLUDE_HV, FLAG_EXCLUDE_KERNEL, PerfError, enable, map_pages,
-    open_event, tell_by_file,
+    Attributes, Delivery, FLAG_EXCLUDE_HV, FLAG_EXCLUDE_KERNEL, Numbers, PerfError, enable,
+    map_pages, open_event, tell_by_file,
 };
 use crate::arch::PAGE_SIZE;
 
@@ -33,6 +34,8 @@ pub struct PerfSignal {
     awaited: Awaited,
     signal: i32,
     tid: u32,
+    /// Its file has one of these when it is made.
+    numbers: Numbers,
     /// The number that its file has, or had when it was made: it is what signals by
     /// [`Delivery::Asynchronous`] carry.
     number: AtomicI32,
@@ -49,11 +52,13 @@ const F_GETSIG: usize = 11;
 
 impl PerfSignal {
     /// For thread `tid` of this process: what is awaited is to send it a signal, which is `signal`
-    /// by [`Delivery::Asynchronous`]. Not open yet.
+    /// by [`Delivery::Asynchronous`]. Not open yet. `apart` tells it from others of the same
+    /// thread.
     #[must_use]
-    pub const fn new(awaited: Awaited, signal: i32, tid: u32) -> Self {
-        let number = AtomicI32::new(-1);
-        Self { awaited, signal, tid, number, page: AtomicPtr::new(core::ptr::null_mut()) }
+    pub const fn new(awaited: Awaited, signal: i32, tid: u32, apart: usize) -> Self {
+        let (numbers, number) = (Numbers::of(apart), AtomicI32::new(-1));
+        let page = AtomicPtr::new(core::ptr::null_mut());
+        Self { awaited, signal, tid, numbers, number, page }
     }
 
     /// What is awaited.
@@ -68,7 +73,7 @@ impl PerfSignal {
     /// Kernel time is included: leaving it out drops about a quarter of the samples of programs
     /// that make system calls. A kernel that forbids that to users is asked for user time only.
     pub fn open(&self, delivery: Delivery) -> Result<(), PerfError> {
-        let open = |attributes| open_event(attributes, self.tid, delivery, HIGH_FD);
+        let open = |attributes| open_event(attributes, self.tid, delivery, self.numbers);
         let fd = match self.awaited {
             Awaited::CpuTime(period_ns) => {
                 let attributes = |more| Attributes {
@@ -95,6 +100,12 @@ impl PerfSignal {
             },
         };
         let fd = fd.map_err(PerfError)?;
+        let is_of_code = matches!(self.awaited, Awaited::Code(_));
+        if is_of_code && delivery == Delivery::Asynchronous && !self.numbers.are(fd) {
+            // What it tells might be taken for what another event does.
+            close_number(fd);
+            return Err(PerfError(Errno(libc::EMFILE)));
+        }
         // Relaxed: the handler compares the number with that of a signal, which comes after this.
         self.number.store(fd, Ordering::Relaxed);
         tell_by_file(fd, self.signal, self.tid, delivery).and_then(|()| enable(fd)).map_err(

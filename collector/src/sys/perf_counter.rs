@@ -11,11 +11,11 @@ use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use super::Errno;
 use super::call::call;
-use super::file::{HIGH_FD, TOLD_APART, close_number, is_own};
+use super::file::{TOLD_APART, close_number, is_own};
 use super::memory::{map_anonymous, replace_by_zeros, unmap};
 use super::perf_event::{
-    Attributes, Delivery, FLAG_EXCLUDE_HV, FLAG_EXCLUDE_KERNEL, PRECISE_SHIFT, PerfError, enable,
-    map_pages, open_event, tell_by_file,
+    Attributes, Delivery, FLAG_EXCLUDE_HV, FLAG_EXCLUDE_KERNEL, Numbers, PRECISE_SHIFT, PerfError,
+    enable, map_pages, open_event, tell_by_file,
 };
 use crate::arch::PAGE_SIZE;
 
@@ -41,8 +41,8 @@ pub struct PerfCounter {
     counted: Counted,
     signal: i32,
     tid: u32,
-    /// Its file has this number or a larger one when it is made.
-    from: usize,
+    /// Its file has one of these when it is made.
+    numbers: Numbers,
     /// The number that its file had: it is what signals by [`Delivery::Asynchronous`] carry.
     number: AtomicI32,
     /// Null in the child of a fork, where it is the parent's.
@@ -77,11 +77,9 @@ impl PerfCounter {
     /// For thread `tid` of this process, with a `signal` by [`Delivery::Asynchronous`]. Not open
     /// yet. `apart` tells it from others of the same thread.
     pub fn new(counted: Counted, signal: i32, tid: u32, apart: usize) -> Result<Self, Errno> {
-        /// Numbers that other files may take in between.
-        const ROOM: usize = 7;
         let place = AtomicPtr::new(map_anonymous(SIZE)?.as_ptr());
-        let from = HIGH_FD + ROOM * apart;
-        Ok(Self { counted, signal, tid, from, number: AtomicI32::new(-1), place })
+        let (numbers, number) = (Numbers::of(apart), AtomicI32::new(-1));
+        Ok(Self { counted, signal, tid, numbers, number, place })
     }
 
     /// Counts from 0, with a signal each `period` events. It must be closed. One thread at a time,
@@ -100,7 +98,7 @@ impl PerfCounter {
             flags: FLAG_EXCLUDE_HV | exclude | u64::from(precise) << PRECISE_SHIFT,
             ..Attributes::NONE
         };
-        let fd = open_event(attributes, self.tid, delivery, self.from).map_err(PerfError)?;
+        let fd = open_event(attributes, self.tid, delivery, self.numbers).map_err(PerfError)?;
         // Relaxed: the handler compares the number with that of a signal, which comes after this.
         self.number.store(fd, Ordering::Relaxed);
         let done = tell_by_file(fd, self.signal, self.tid, delivery)

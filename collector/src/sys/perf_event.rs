@@ -4,9 +4,11 @@
 //! one set in both: nobody else's event has, so it tells whether a file number still means this
 //! event.
 
+use csprof_format::launch::{MAX_SOURCES, MOST_PHASE_FUNCTIONS};
+
 use super::Errno;
 use super::call::call;
-use super::file::moved;
+use super::file::{HIGH_FD, LOW_FD, moved};
 
 /// How the thread is told that a period has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,12 +117,42 @@ pub(super) fn map_pages(fd: i32, size: usize) -> Result<*mut u8, Errno> {
     Ok(core::ptr::with_exposed_provenance_mut(page))
 }
 
-/// Opens an event of a thread, which does not count yet, with `from` as its smallest number.
+/// Where the file numbers of a thread's events begin, and which are an event's own: signals by
+/// [`Delivery::Asynchronous`] say nothing but the number, which is free again for the next event
+/// as soon as the pages are mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Numbers {
+    /// Where the limit allows, and where it is lower.
+    from: [usize; 2],
+}
+
+impl Numbers {
+    /// Numbers that other files may take in between.
+    const ROOM: usize = 6;
+
+    /// Those of the event with this number among a thread's.
+    pub(super) const fn of(apart: usize) -> Self {
+        let before = Self::ROOM * apart;
+        Self { from: [HIGH_FD + before, LOW_FD + before] }
+    }
+
+    /// Whether no other event has this one.
+    pub(super) fn are(self, number: i32) -> bool {
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        self.from.iter().any(|&from| (from..from + Self::ROOM).contains(&number))
+    }
+}
+
+// Below the limit that most systems have.
+const _: () = assert!(HIGH_FD + Numbers::ROOM * (MAX_SOURCES + MOST_PHASE_FUNCTIONS) <= 1 << 10);
+
+/// Opens an event of a thread, which does not count yet, with one of these numbers if possible, or
+/// with a larger one.
 pub(super) fn open_event(
     attributes: Attributes,
     tid: u32,
     delivery: Delivery,
-    from: usize,
+    numbers: Numbers,
 ) -> Result<i32, Errno> {
     let (how, sig_data) = match delivery {
         Delivery::Synchronous(data) => (FLAG_SIGTRAP | FLAG_REMOVE_ON_EXEC, data),
@@ -142,5 +174,5 @@ pub(super) fn open_event(
             ],
         )
     }?;
-    moved(low as i32, from)
+    Ok(moved(low as i32, &numbers.from))
 }

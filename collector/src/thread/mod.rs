@@ -51,7 +51,7 @@ arch::thread_word! {
 
 /// Everything that belongs to one thread. Aligned so that its address has room for the number of a
 /// source.
-#[repr(align(32))]
+#[repr(align(16))]
 pub struct Thread {
     /// Turns its stacks into counted nodes.
     pub sampler: Sampler,
@@ -160,10 +160,10 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
 impl Thread {
     fn open_sources(&mut self, process: &Process) {
         const { assert!(sources::COOKIES <= align_of::<Self>()) };
-        let cookie = sources::cookie((&raw const *self).expose_provenance());
+        let address = (&raw const *self).expose_provenance();
         self.sampler.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
         let tid = self.tid;
-        let open = || Sources::open(process, tid, cookie);
+        let open = || Sources::open(process, tid, address);
         let owner = registry::Owner(NonNull::from(&mut *self).cast());
         let cpu = self.sampler.arena.cpu_cell();
         let (sources, place, dead) = registry::join(tid, cpu, owner, open);

@@ -72,7 +72,8 @@ pub struct KernelEvent {
 }
 
 impl KernelEvent {
-    /// Whether it is that a thread gives the processor away (`PERF_COUNT_SW_CONTEXT_SWITCHES`).
+    /// Whether it is that a thread gives the processor away, or that it is taken from it
+    /// (`PERF_COUNT_SW_CONTEXT_SWITCHES`).
     #[must_use]
     pub const fn is_switch(&self) -> bool {
         self.pmu == 1 && self.config[0] == 3

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail};
-use csprof_format::launch::{MOST_PHASE_FUNCTIONS, PHASE_FUNCTION_NAME, PhaseFunction};
+use csprof_format::launch::{MOST_PHASE_FUNCTIONS, ModuleKey, PHASE_FUNCTION_NAME, PhaseFunction};
 
 use crate::launch::check;
 use crate::profile::short_name;
@@ -43,6 +43,15 @@ pub(super) fn parse(text: &str) -> Result<AskedFunction, String> {
     }
 }
 
+/// A function that is meant.
+#[derive(Clone, Debug)]
+struct Wanted {
+    address: u64,
+    module: ModuleKey,
+    /// With arguments and template arguments.
+    name: String,
+}
+
 /// A file in which functions are looked for.
 struct SearchedFile {
     path: PathBuf,
@@ -70,7 +79,7 @@ pub(super) fn find(asked: &[AskedFunction], program: &OsStr) -> Result<Vec<Phase
     let mut libraries = Vec::new();
     // What cannot be read has no function that is found.
     libraries.extend(needed.iter().filter_map(|path| read(path).ok()));
-    let mut wanted: Vec<PhaseFunction> = Vec::new();
+    let mut wanted: Vec<Wanted> = Vec::new();
     for asked in asked {
         let own;
         let searched: Vec<&SearchedFile> = match &asked.module {
@@ -89,13 +98,17 @@ pub(super) fn find(asked: &[AskedFunction], program: &OsStr) -> Result<Vec<Phase
             None => std::iter::once(&program).chain(&libraries).collect(),
         };
         for function in meant(asked, &searched)? {
-            if !wanted.contains(&function) {
+            let is_same = |known: &Wanted| {
+                known.address == function.address && known.module == function.module
+            };
+            if !wanted.iter().any(is_same) {
                 wanted.push(function);
             }
         }
     }
     if wanted.len() > MOST_PHASE_FUNCTIONS {
-        let names: Vec<_> = wanted.iter().map(|function| &*function.name).take(8).collect();
+        let names: Vec<_> = wanted.iter().map(|function| short_name(&function.name)).collect();
+        let names = names.get(..8).unwrap_or(&names);
         bail!(
             "--phase-at: {} functions are meant ({}), and a processor has {MOST_PHASE_FUNCTIONS} \
              breakpoints; name fewer",
@@ -103,11 +116,13 @@ pub(super) fn find(asked: &[AskedFunction], program: &OsStr) -> Result<Vec<Phase
             names.join(", ")
         );
     }
-    Ok(wanted)
+    let names = names(&wanted);
+    let named = |(Wanted { address, module, .. }, name)| PhaseFunction { address, module, name };
+    Ok(wanted.into_iter().zip(names).map(named).collect())
 }
 
 /// The functions that are meant, of the first of these files that has one.
-fn meant(asked: &AskedFunction, searched: &[&SearchedFile]) -> Result<Vec<PhaseFunction>> {
+fn meant(asked: &AskedFunction, searched: &[&SearchedFile]) -> Result<Vec<Wanted>> {
     let AskedFunction { module, name } = asked;
     let glob = NameGlob::new(name);
     for file in searched {
@@ -132,8 +147,12 @@ fn meant(asked: &AskedFunction, searched: &[&SearchedFile]) -> Result<Vec<PhaseF
             );
         }
         if !meant.is_empty() {
-            let module = &file.found.module;
-            return Ok(meant.into_iter().map(|function| wanted(function, module)).collect());
+            let wanted = |function: &NamedFunction| Wanted {
+                address: function.address,
+                module: file.found.module.clone(),
+                name: function.name.clone(),
+            };
+            return Ok(meant.into_iter().map(wanted).collect());
         }
     }
     let all = searched.iter().flat_map(|file| &file.found.functions);
@@ -164,15 +183,46 @@ fn meant(asked: &AskedFunction, searched: &[&SearchedFile]) -> Result<Vec<PhaseF
     )
 }
 
-fn wanted(function: &NamedFunction, module: &csprof_format::launch::ModuleKey) -> PhaseFunction {
-    let short = short_name(&function.name);
-    let clean = short.replace(|letter: char| letter.is_control(), " ");
-    let mut end = clean.len().min(PHASE_FUNCTION_NAME);
+/// What the phases of these functions are called, before their numbers: each another name, for
+/// phases of one name are one phase. Short ones where they are enough, else with arguments and
+/// template arguments; and with the address where that is not enough either, as of static
+/// functions.
+fn names(functions: &[Wanted]) -> Vec<String> {
+    let mut names: Vec<String> =
+        functions.iter().map(|function| line(&short_name(&function.name), "")).collect();
+    let full: Vec<String> = functions.iter().map(|function| line(&function.name, "")).collect();
+    replace_equal(&mut names, &full);
+    let at = |number: usize, function: &Wanted| {
+        // Of two modules, functions may have one address.
+        let before = functions.iter().take(number);
+        let equal = before.filter(|before| before.address == function.address).count();
+        let module = if equal > 0 { format!(".{equal}") } else { String::new() };
+        line(&function.name, &format!(" at {:#x}{module}", function.address))
+    };
+    let placed: Vec<String> =
+        functions.iter().enumerate().map(|(number, function)| at(number, function)).collect();
+    replace_equal(&mut names, &placed);
+    names
+}
+
+/// Names that are there more than once get longer ones.
+fn replace_equal(names: &mut [String], longer: &[String]) {
+    let before = names.to_vec();
+    for (name, longer) in names.iter_mut().zip(longer) {
+        if before.iter().filter(|other| *other == name).count() > 1 {
+            name.clone_from(longer);
+        }
+    }
+}
+
+/// A name in one line, as long as may be, with this behind it.
+fn line(name: &str, behind: &str) -> String {
+    let clean = name.replace(|letter: char| letter.is_control(), " ");
+    let mut end = clean.len().min(PHASE_FUNCTION_NAME.saturating_sub(behind.len()));
     while !clean.is_char_boundary(end) {
         end -= 1;
     }
-    let name = clean[..end].to_owned();
-    PhaseFunction { address: function.address, module: module.clone(), name }
+    format!("{}{behind}", &clean[..end])
 }
 
 /// The libraries that the program's own loader finds for it, in the order of loading. None where
@@ -212,6 +262,24 @@ mod tests {
         for wrong in ["", ":", "libm.so.6:", "::"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn phases_of_several_functions_have_names_of_their_own() {
+        let names = |functions: &[(&str, u64)]| {
+            let wanted = |&(name, address): &(&str, u64)| {
+                let module = ModuleKey::BuildId(vec![1]);
+                Wanted { address, module, name: name.to_owned() }
+            };
+            names(&functions.iter().map(wanted).collect::<Vec<_>>())
+        };
+        let overloads = [("ns::solve(int)", 1), ("ns::solve(double)", 2), ("ns::step(int)", 3)];
+        assert_eq!(names(&overloads), ["ns::solve(int)", "ns::solve(double)", "ns::step"]);
+        let statics = [("solve", 0x10), ("solve", 0x20), ("solve", 0x20)];
+        assert_eq!(names(&statics), ["solve at 0x10", "solve at 0x20", "solve at 0x20.1"]);
+        let long = "f".repeat(2 * PHASE_FUNCTION_NAME);
+        let names = names(&[(&long, 0x10), (&long, 0x20)]);
+        assert!(names[1].ends_with("f at 0x20") && names[1].len() == PHASE_FUNCTION_NAME);
     }
 
     #[test]

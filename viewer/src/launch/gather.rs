@@ -215,8 +215,8 @@ impl Gathering {
         }
         if arena.entries.last().is_some_and(|last| last.time_ns > 0) {
             messages.push(format!(
-                "--phase-at: {MOST_PHASES} entries began a phase, further ones did not: what was \
-                 sampled after them is in no phase"
+                "--phase-at: {MOST_PHASES} entries began a phase, as many as may: if there were \
+                 further ones, what was sampled after them is in no phase"
             ));
         }
         for reason in LeftOut::ALL {

@@ -29,8 +29,12 @@ use super::{foreign_file, machine};
 /// Slices of a run at most; a power of two.
 const MOST: u64 = 256;
 
+/// How long until a slice that could not be told of is tried again.
+const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
 /// In the run folder: the length of the first slices in nanoseconds, then a line for each slice
-/// that began, `NUMBER NANOSECONDS`, of the monotonic clock.
+/// that began, `NUMBER NANOSECONDS`, of the monotonic clock. Lines that say something else are
+/// passed over.
 const FILE: &str = "slices";
 
 /// Most bytes of it that are read: each slice that 64 bits of nanoseconds can have.
@@ -65,6 +69,8 @@ pub(super) struct Slicer<'a> {
     length_ns: u64,
     run_start_ns: u64,
     present: u32,
+    /// The last one that could not be told of, and began not.
+    failed: u32,
 }
 
 impl<'a> Slicer<'a> {
@@ -83,11 +89,11 @@ impl<'a> Slicer<'a> {
         let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX).max(1);
         let begin = || {
             let mut begun = OpenOptions::new().append(true).create_new(true).open(&path)?;
-            writeln!(begun, "{length_ns}")?;
+            begun.write_all(format!("{length_ns}\n").as_bytes())?;
             std::io::Result::Ok(begun)
         };
         let begun = begin().with_context(|| format!("{}: cannot be written", path.display()))?;
-        let mut slicer = Self { control, begun, length_ns, run_start_ns, present: 0 };
+        let mut slicer = Self { control, begun, length_ns, run_start_ns, present: 0, failed: 0 };
         slicer.enter(1, run_start_ns)?;
         Ok(slicer)
     }
@@ -96,24 +102,29 @@ impl<'a> Slicer<'a> {
         machine::monotonic_ns().saturating_sub(self.run_start_ns)
     }
 
-    /// Begins the slice that is due, if it has not begun. One that cannot be told of does not.
+    /// Begins the slice that is due, if it has not begun. One that cannot be told of does not: then
+    /// the one before goes on.
     pub(super) fn step(&mut self) {
         let elapsed_ns = self.elapsed_ns();
         let number = number_after(elapsed_ns / self.length_ns);
         if number > self.present {
-            let _ = self.enter(number, self.run_start_ns.saturating_add(elapsed_ns));
+            let entered = self.enter(number, self.run_start_ns.saturating_add(elapsed_ns));
+            self.failed = if entered.is_err() { number } else { 0 };
         }
     }
 
     /// How long until the next one begins.
     pub(super) fn next(&self) -> Duration {
         let begin_ns = begin_of(self.present.saturating_add(1)).saturating_mul(self.length_ns);
-        Duration::from_nanos(begin_ns.saturating_sub(self.elapsed_ns()))
+        let next = Duration::from_nanos(begin_ns.saturating_sub(self.elapsed_ns()));
+        // There may be no room, and later some.
+        if self.failed > 0 { next.max(AFTER_FAILURE) } else { next }
     }
 
     fn enter(&mut self, number: u32, now_ns: u64) -> Result<()> {
-        // First what it is, then that samples are in it.
-        writeln!(self.begun, "{number} {now_ns}")?;
+        // First what it is, then that samples are in it. A line of its own also behind one that
+        // was cut off, for there was no room.
+        self.begun.write_all(format!("\n{number} {now_ns}\n").as_bytes())?;
         self.control.begin_slice(number)?;
         self.present = number;
         Ok(())
@@ -151,11 +162,11 @@ impl TimeSlices {
         let length_ns = lines.next()?.parse().ok().filter(|&length_ns| length_ns > 0)?;
         let mut begun: Vec<(u32, u64)> = Vec::new();
         for (number, time_ns) in lines.filter_map(|line| line.split_once(' ')) {
-            let (Ok(number), Ok(time_ns)) = (number.parse(), time_ns.parse()) else { break };
-            if begun.last().is_some_and(|&(before, _)| before >= number) {
-                break;
+            let (Ok(number), Ok(time_ns)) = (number.parse(), time_ns.parse()) else { continue };
+            // A number that was cut off is smaller than it was.
+            if begun.last().is_none_or(|&before| before.0 < number && before.1 <= time_ns) {
+                begun.push((number, time_ns));
             }
-            begun.push((number, time_ns));
         }
         Some(Self { length_ns, begun })
     }
@@ -239,6 +250,9 @@ mod tests {
         // So did one in between.
         assert_eq!(names("250000000\n1 0\n4 780000000", second), ["0s..0.75s", "0.75s..1s"]);
         assert_eq!(names("10000000\n1 0\nx", 1), ["0s..0.01s"]);
+        // Lines that were cut off, for there was no room: the next ones count.
+        let cut = "1000000000\n\n1 70\n\n2 10000\n2 1000000071\n\n3\n3 2000000000\n\n4 ";
+        assert_eq!(names(cut, 3 * second), ["0s..1s", "1s..2s", "2s..3s"]);
         assert_eq!(TimeSlices::parse("0\n1 0"), None);
         assert_eq!(TimeSlices::parse(""), None);
     }
@@ -249,6 +263,25 @@ mod tests {
         let names = names(&format!("1000000000\n{lines}"), (MOST + 3) * 1_000_000_000);
         assert_eq!(names[..4], ["0s..2s", "0s..2s", "2s..4s", "2s..4s"]);
         assert_eq!(names[names.len() - 3..], ["254s..256s", "256s..258s", "258s..260s"]);
+    }
+
+    #[test]
+    fn a_slice_that_cannot_be_told_of_is_tried_again_later() {
+        let run_dir = RunDir::create().unwrap();
+        let control = Control::create(&run_dir, Begins::Sampled).unwrap();
+        let start_ns = machine::monotonic_ns();
+        let length = Duration::from_millis(1);
+        let mut slicer = Slicer::begin(&run_dir, &control, length, start_ns).unwrap();
+        // Every write to it fails.
+        let full = || OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let begun = std::mem::replace(&mut slicer.begun, full());
+        std::thread::sleep(2 * length);
+        slicer.step();
+        assert_eq!((control.state().unwrap().slice, slicer.next()), (1, AFTER_FAILURE));
+        slicer.begun = begun;
+        slicer.step();
+        assert!(control.state().unwrap().slice > 1 && slicer.next() <= length);
+        assert_eq!(TimeSlices::read(run_dir.path()).unwrap().begun.len(), 2);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "asks the MPI library, and reads arrays of the caller's")]
 
 use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::arch::Call;
 use crate::preload::real::Real;
@@ -64,8 +65,8 @@ pub(super) fn of(shape: Shape, call: &Call) -> u64 {
         BUFFER | FROM_ROOT | MATCHED => sized(b, c),
         REDUCED_TO if is_negative(f) => 0,
         REDUCED | REDUCED_TO => sized(c, d),
-        REDUCED_EACH => sized(c, d).saturating_mul(ranks(f)),
-        REDUCED_PARTS => parts(c, d, f),
+        REDUCED_EACH => sized(c, d).saturating_mul(own_ranks(f)),
+        REDUCED_PARTS => parts(c, d, own_ranks(f)),
         GATHERED if is_in_place(a) || is_negative(behind(0)) => 0,
         GATHERED_PARTS if is_in_place(a) || is_negative(behind(1)) => 0,
         ALL_GATHERED_PARTS if is_in_place(a) => 0,
@@ -77,8 +78,8 @@ pub(super) fn of(shape: Shape, call: &Call) -> u64 {
         SCATTERED_PARTS => sized(f, behind(0)),
         EXCHANGED if is_in_place(a) => sized(e, f).saturating_mul(ranks(behind(0))),
         EXCHANGED => sized(b, c).saturating_mul(ranks(behind(0))),
-        EXCHANGED_PARTS if is_in_place(a) => parts(f, behind(1), behind(2)),
-        EXCHANGED_PARTS => parts(b, d, behind(2)),
+        EXCHANGED_PARTS if is_in_place(a) => parts(f, behind(1), ranks(behind(2))),
+        EXCHANGED_PARTS => parts(b, d, ranks(behind(2))),
         BOTH_WAYS => {
             let sent = if is_nobody(d) { 0 } else { sized(b, c) };
             let received = if is_nobody(behind(2)) { 0 } else { sized(behind(0), behind(1)) };
@@ -100,15 +101,15 @@ fn sized(count: usize, datatype: usize) -> u64 {
     }
 }
 
-/// The size of the elements of all ranks, of which an array has the counts.
-fn parts(counts: usize, datatype: usize, communicator: usize) -> u64 {
+/// The size of the elements of so many ranks, of which an array has the counts.
+fn parts(counts: usize, datatype: usize, ranks: u64) -> u64 {
     let counts = core::ptr::with_exposed_provenance::<c_int>(counts);
     if counts.is_null() {
         return 0;
     }
     // SAFETY: the function reads a count for each rank.
     let count = |rank| u64::try_from(unsafe { counts.add(rank).read() }).unwrap_or(0);
-    let elements = (0..ranks(communicator) as usize).map(count).fold(0, u64::saturating_add);
+    let elements = (0..ranks as usize).map(count).fold(0, u64::saturating_add);
     if elements == 0 { 0 } else { elements.saturating_mul(type_size(datatype)) }
 }
 
@@ -157,8 +158,28 @@ fn ranks(communicator: usize) -> u64 {
     ask(if is_inter { &REMOTE_SIZE } else { &SIZE }, communicator).unwrap_or(0)
 }
 
+/// Ranks of the caller's own group, among which a reduction's result is scattered.
+fn own_ranks(communicator: usize) -> u64 {
+    ask(&SIZE, communicator).unwrap_or(0)
+}
+
+/// Looked for once: what is not there is searched for in all modules.
 fn is_open_mpi() -> bool {
-    !NULL_TYPE_OF_OPEN_MPI.address().is_null()
+    const IS: u8 = 1;
+    const IS_NOT: u8 = 2;
+    static KNOWN: AtomicU8 = AtomicU8::new(0);
+    // Relaxed: whoever looks finds the same.
+    match KNOWN.load(Ordering::Relaxed) {
+        IS => true,
+        IS_NOT => false,
+        _ => {
+            let is = !NULL_TYPE_OF_OPEN_MPI.address().is_null();
+            if is || !TYPE_SIZE.address().is_null() {
+                KNOWN.store(if is { IS } else { IS_NOT }, Ordering::Relaxed);
+            }
+            is
+        }
+    }
 }
 
 /// `MPI_IN_PLACE`: 1 of Open MPI, -1 of MPICH.

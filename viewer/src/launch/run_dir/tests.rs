@@ -199,7 +199,8 @@ fn arenas_of_processes_that_have_ended_are_moved_to_the_disk() {
     run_dir.make_room();
     assert_eq!(names(&run_dir.arenas).len(), 2, "nobody could lock them");
     for name in ["1-1.arena", "2-2.arena"] {
-        fs::write(run_dir.arenas.join(name), &ArenaBytes::new(4_194_310, 1, 2).locked().bytes).unwrap();
+        fs::write(run_dir.arenas.join(name), &ArenaBytes::new(4_194_310, 1, 2).locked().bytes)
+            .unwrap();
     }
     let mapped = lock_mapped(&run_dir.arenas.join("1-1.arena"));
     run_dir.make_room();
@@ -247,7 +248,8 @@ fn what_a_run_had_on_a_disk_goes_when_its_folder_is_gone() {
     let homes = [(0, Some(device)), (1, None), (2, Some(device + 1))];
     let [left, ..] = homes.map(|(number, device)| {
         let path = make(4_194_310 + number, long);
-        fs::write(path.join(ARENAS).join("1-1.arena"), &ArenaBytes::new(4_194_310, 1, 2).bytes).unwrap();
+        fs::write(path.join(ARENAS).join("1-1.arena"), &ArenaBytes::new(4_194_310, 1, 2).bytes)
+            .unwrap();
         if let Some(device) = device {
             symlink(format!("{device}:{}", gone.display()), path.join(HOME)).unwrap();
         }
