@@ -308,6 +308,9 @@ mod tests {
         );
         assert!(error("no-such-library.so:f").contains("needs no such library"));
         assert!(error("csprof::*").contains("breakpoints; name fewer"));
-        assert!(error("libc.so*:strlen").contains("only chooses"));
+        // One that chooses among others, which have names where there is debug information.
+        let chosen = error("libc.so*:strlen");
+        let is_told = chosen.contains("only chooses") || chosen.contains("name fewer");
+        assert!(is_told, "{chosen}");
     }
 }
