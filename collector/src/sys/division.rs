@@ -30,7 +30,7 @@ const SOCKET: u8 = 2;
 static LAST: [AtomicU8; 1024] = [const { AtomicU8::new(0) }; 1024];
 const KIND: u8 = 3;
 const ONE_CALL: u8 = KIND + 1;
-const MOST_CALLS: u8 = u8::MAX & !KIND;
+const MOST_CALLS: u8 = !KIND;
 
 /// Whether a call for few bytes may come back with a part of them, or with `EINTR`, because a
 /// signal came whose handler asks for restarts.
