@@ -124,7 +124,6 @@ fn a_function_that_is_nowhere_is_an_error() {
         ("stepp", "no function of this name in "),
         ("libnone.so:step", "the program needs no such library"),
         ("./none.so:step", "No such file"),
-        ("strlen", "only chooses one of several functions"),
         ("str*", "breakpoints; name fewer"),
     ] {
         let words = ["record", "-o", "run.csprof", "--phase-at", function, "./entered", "many"];
