@@ -205,6 +205,7 @@ sigaction 0
 reads back second restart 1 usr2 1 usr1 0
 signal second
 bsd_signal first
+refused 1 1
 sysv_signal ignore
 one shot 1
 sigset first

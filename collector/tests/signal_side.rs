@@ -42,7 +42,7 @@ const ENTRIES: [&str; 16] = [
 /// What may call through a pointer, by the beginnings of names, and what that is: one of the
 /// entries, or a function that is made for handlers. Which function has which call is up to the
 /// compiler.
-const BY_POINTER: [(&str, &str); 11] = [
+const BY_POINTER: [(&str, &str); 12] = [
     ("csprof_collector::sampling::entry::", "the program's handler"),
     ("csprof_collector::sampling::pass_on::on_profiling_signal", "program_handler"),
     ("csprof_collector::sampling::pass_on::on_trap_signal", "by_default"),
@@ -55,7 +55,9 @@ const BY_POINTER: [(&str, &str); 11] = [
     ("csprof_collector::arch::x86_64::stubs::call_on_stack", "call::take"),
     ("csprof_collector::arch::x86_64::unwind::", "a table of branches"),
     // By the kind of a source.
-    ("csprof_collector::preload::signals::action::may_be_late", "a table of branches"),
+    ("csprof_collector::sources::signal_info::may_be_own", "a table of branches"),
+    // Its address is kept in a register between the turns of a loop.
+    ("csprof_collector::thread::registry::end_entries", "PerfSignal::close"),
 ];
 
 /// Functions that are not gone into: values that the handler only borrows are dropped elsewhere,

@@ -32,11 +32,11 @@ fn the_rank_that_all_wait_for_is_named() {
     let barrier = row("path", "MPI_Barrier");
     assert_eq!((&barrier["last"], &barrier["metric"]), (&"rank 2".into(), &"realtime".into()));
     assert_eq!(barrier["last_works_most"], true);
-    let first = rows.iter().find(|row| row["table"] == "imbalance").unwrap();
-    assert_eq!(first["max_peer"], "rank 2", "{first}");
-    let path: Vec<&str> =
-        first["path"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
-    assert!(path.ends_with(&["main", "solve", "relax"]) || path.contains(&"solve"), "{path:?}");
+    // How much of it lies in which function varies with what else the machine does.
+    let is_late = |row: &&Value| row["table"] == "imbalance" && row["max_peer"] == "rank 2";
+    let mut late = rows.iter().filter(is_late);
+    let is_in_solve = |row: &Value| row["path"].as_array().unwrap().contains(&"solve".into());
+    assert!(late.any(is_in_solve), "{report}");
 
     let mut viewer = Terminal::start(&workshop.path(""), &["view", "run.csprof"]);
     viewer.wait_for(&["shown 100% + out 0% = 100%"]);
