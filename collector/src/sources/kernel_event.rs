@@ -19,12 +19,11 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use csprof_format::launch::{KernelEvent, SampleSource};
 
-use super::apart;
 use super::due::random_below;
 use super::loan;
 use super::object::Object;
 use super::pace::Pace;
-use super::signal_info::{SIGNAL, SignalInfo};
+use super::signal_info::{SIGNAL, SignalInfo, apart};
 use crate::messages::{self, Warning};
 use crate::sys::{Counted, Delivery, Errno, PerfCounter, PerfError, Usage};
 

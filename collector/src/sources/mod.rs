@@ -56,12 +56,6 @@ use task_clock::TaskClock;
 pub const COOKIES: usize =
     if MAX_SOURCES > MOST_PHASE_FUNCTIONS { MAX_SOURCES } else { MOST_PHASE_FUNCTIONS };
 
-/// The number of the source of a metric among the events of a thread. Those of entries come before:
-/// an event whose file numbers are all taken gets a larger one, which is no entry's.
-const fn apart(metric: usize) -> usize {
-    MOST_PHASE_FUNCTIONS + metric
-}
-
 /// A source of a thread, and what it was last told.
 #[derive(Debug)]
 struct Opened {

@@ -4,6 +4,8 @@
 
 use core::sync::atomic::Ordering;
 
+use csprof_format::launch::MOST_PHASE_FUNCTIONS;
+
 use crate::process::{self, Process};
 use crate::sys;
 
@@ -73,4 +75,10 @@ pub struct SignalInfo {
     pub overrun: i32,
     /// Timers, and events by SIGTRAP: the cookie. Other events: the file number, in the low half.
     pub value: u64,
+}
+
+/// The number of the source of a metric among the events of a thread. Those of entries come before:
+/// an event whose file numbers are all taken gets a larger one, which is no entry's.
+pub(super) const fn apart(metric: usize) -> usize {
+    MOST_PHASE_FUNCTIONS + metric
 }

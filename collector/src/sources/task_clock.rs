@@ -7,10 +7,9 @@
 
 use csprof_format::launch::SampleSource;
 
-use super::apart;
 use super::due::Due;
 use super::event_handle::EventHandle;
-use super::signal_info::SignalInfo;
+use super::signal_info::{SignalInfo, apart};
 use crate::messages::{self, Warning};
 use crate::sys::{Awaited, Clock, PerfError};
 
