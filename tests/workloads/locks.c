@@ -156,13 +156,15 @@ WAIT(timed_writer, keep_rwlock,
      MEASURED(pthread_rwlock_timedwrlock(&rwlock, UNTIL(CLOCK_REALTIME)));
      pthread_rwlock_unlock(&rwlock))
 WAIT(mtx, keep_mtx, MEASURED(mtx_lock(&mtx)); mtx_unlock(&mtx))
-WAIT(condition, set_condition, pthread_mutex_lock(&mutex); is_set = 0;
-     while (!is_set) MEASURED(pthread_cond_wait(&condition, &mutex)); pthread_mutex_unlock(&mutex))
-WAIT(timed_condition, set_condition, pthread_mutex_lock(&mutex); is_set = 0;
+WAIT(condition, set_condition, pthread_mutex_lock(&mutex);
+     while (!is_set) MEASURED(pthread_cond_wait(&condition, &mutex)); is_set = 0;
+     pthread_mutex_unlock(&mutex))
+WAIT(timed_condition, set_condition, pthread_mutex_lock(&mutex);
      while (!is_set) MEASURED(
          pthread_cond_timedwait(&condition, &mutex, UNTIL(CLOCK_REALTIME)));
+     is_set = 0;
      pthread_mutex_unlock(&mutex))
-WAIT(cnd, set_cnd, mtx_lock(&mtx); is_set = 0; while (!is_set) MEASURED(cnd_wait(&cnd, &mtx));
+WAIT(cnd, set_cnd, mtx_lock(&mtx); while (!is_set) MEASURED(cnd_wait(&cnd, &mtx)); is_set = 0;
      mtx_unlock(&mtx))
 WAIT(semaphore, post, MEASURED(sem_wait(&semaphore)))
 WAIT(timed_semaphore, post, MEASURED(sem_timedwait(&semaphore, UNTIL(CLOCK_REALTIME))))

@@ -273,10 +273,7 @@ pub fn unloads() -> u64 {
 pub fn with_loader(work: impl FnOnce()) -> bool {
     let mask = sys::set_mask(Mask::ALL);
     let held = loader_lock::take(|| false);
-    if held.is_some() {
-        discovery::in_loader(work);
-    }
-    let is_done = held.is_some();
+    let is_done = held.is_some() && discovery::in_loader(work).is_some();
     drop(held);
     sys::set_mask(mask);
     is_done

@@ -147,7 +147,7 @@ functions! {
 
 /// All of them, where they are.
 pub(super) fn functions() -> impl Iterator<Item = &'static Real> {
-    FUNCTIONS.iter().map(|function| function.real)
+    FUNCTIONS.iter().map(|function| function.real).chain(bytes::functions())
 }
 
 /// Has the calls counted that the modules make which are loaded now, if they are sampled. `false`

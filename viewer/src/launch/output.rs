@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use csprof_format::error::{Error, ErrorKind};
+use csprof_format::launch::SourceKind;
 use csprof_format::profile::Profile;
 use csprof_format::whole_file::Temporary;
 use csprof_format::{read, write};
@@ -82,7 +83,7 @@ impl Output {
     }
 
     /// The file, among those that this names, which has all of this profile: the same run, and not
-    /// fewer samples. A snapshot of a run that went on has fewer.
+    /// fewer signals. A snapshot of a run that went on has fewer.
     #[must_use]
     pub fn has(&self, profile: &Profile) -> Option<PathBuf> {
         let further = (1..).map(|number| numbered(&self.path, number));
@@ -91,7 +92,10 @@ impl Output {
         // Who opens a pipe may wait for ever.
         let mut names = names.take(most).take_while(|path| path.is_file());
         let has_all = |saved: Profile| {
-            saved.run.id() == profile.run.id() && delivered(&saved) >= delivered(profile)
+            // As many are the same moment, unless blocks were freed since: the leaks are fewer then.
+            saved.run.id() == profile.run.id()
+                && (signals(&saved) > signals(profile)
+                    || signals(&saved) == signals(profile) && !has_more_leaks(&saved, profile))
         };
         names.find(|path| read::open(path).is_ok_and(has_all))
     }
@@ -145,7 +149,7 @@ impl Output {
     pub fn save_whole(&self, profile: &Profile) -> Result<PathBuf, Error> {
         self.save_over(profile, |path| {
             read::open(path).is_ok_and(|part| {
-                part.run.id() == profile.run.id() && delivered(&part) <= delivered(profile)
+                part.run.id() == profile.run.id() && signals(&part) <= signals(profile)
             })
         })
     }
@@ -179,9 +183,19 @@ impl Output {
     }
 }
 
-/// Samples of all threads, lost ones among them.
-fn delivered(profile: &Profile) -> u64 {
-    profile.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.delivered))
+/// Signals, and calls that were sampled, in all threads: they only grow, as samples do not, for a
+/// block that is freed is no leak any more.
+fn signals(profile: &Profile) -> u64 {
+    profile.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.signals))
+}
+
+/// Whether the first of two parts of a run with leaks has more samples.
+fn has_more_leaks(one: &Profile, other: &Profile) -> bool {
+    let delivered = |of: &Profile| {
+        of.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.delivered))
+    };
+    let has_leaks = one.metrics().any(|metric| metric.source == SourceKind::Leak.name());
+    has_leaks && delivered(one) > delivered(other)
 }
 
 /// `prog.csprof`, then `prog.1.csprof`, `prog.2.csprof`, …
@@ -274,9 +288,9 @@ mod tests {
         assert_eq!(output.has(&named("three")), None);
         // What was saved of it while it went on is a part.
         let mut whole = named("two");
-        whole.threads.push(Thread { delivered: 7, ..Thread::default() });
+        whole.threads.push(Thread { signals: 7, ..Thread::default() });
         assert_eq!(output.has(&whole), None);
-        whole.threads[0].delivered = 0;
+        whole.threads[0].signals = 0;
         assert_eq!(output.has(&whole), Some(saved[1].clone()));
         // Of a name that was asked for, there is one.
         let asked = Output { numbered: false, ..output };
@@ -287,11 +301,12 @@ mod tests {
     #[test]
     fn the_whole_of_a_run_takes_the_place_of_its_part_and_of_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
-        let of = |host: &str, delivered: u64| {
+        let of = |host: &str, signals: u64| {
             let mut profile = small_profile();
             profile.run.host = host.to_owned();
-            let thread =
-                Thread { delivered, recorded: 0, losses: vec![delivered], ..Thread::default() };
+            // Of leaks: the more calls, the fewer are left.
+            let (delivered, losses) = (100 - signals, vec![100 - signals]);
+            let thread = Thread { signals, delivered, losses, ..Thread::default() };
             profile.processes.push(csprof_format::profile::Process::default());
             profile.threads.push(thread);
             profile
@@ -301,7 +316,7 @@ mod tests {
             let output = Output::decided(path.clone(), numbered, false);
             assert_eq!(output.save(&of("one", 3)).unwrap(), path);
             assert_eq!(output.save_whole(&of("one", 5)).unwrap(), path);
-            let saved = |path: &Path| delivered(&read::open(path).unwrap());
+            let saved = |path: &Path| signals(&read::open(path).unwrap());
             assert_eq!(saved(&path), 5);
             // Another run, less of this one, and who does not ask for it.
             for (saving, profile) in [
@@ -315,6 +330,24 @@ mod tests {
                 assert_eq!(saved(&path), 5);
             }
         }
+    }
+
+    #[test]
+    fn a_part_with_blocks_that_were_freed_since_is_not_the_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = Output::decided(folder.path().join("run.csprof"), false, false);
+        let of = |source: &str, delivered: u64| {
+            let mut profile = small_profile();
+            profile.metric.source = source.to_owned();
+            profile.processes.push(csprof_format::profile::Process::default());
+            let losses = vec![delivered];
+            profile.threads.push(Thread { signals: 9, delivered, losses, ..Thread::default() });
+            profile
+        };
+        output.save(&of("leak", 5)).unwrap();
+        assert_eq!(output.has(&of("leak", 3)), None);
+        assert!(output.has(&of("leak", 5)).is_some());
+        assert!(output.has(&of("cputime", 3)).is_some());
     }
 
     fn small_profile() -> Profile {

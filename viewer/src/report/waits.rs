@@ -89,7 +89,12 @@ impl Page<'_> {
             return Ok(());
         }
         writeln!(out, "{title}")?;
-        let of = if is_of_imbalance { "imbalance" } else { "time" };
+        let is_time = |wait: &&Wait| self.refined.source_of(wait.metric).is_time();
+        let of = match (is_of_imbalance, large.iter().all(is_time)) {
+            (true, _) => "imbalance",
+            (false, true) => "time",
+            (false, false) => "cost",
+        };
         let who = self.waits.over.as_ref().map_or("rank", |over| over.noun);
         let heads = [
             of,

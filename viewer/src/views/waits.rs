@@ -200,6 +200,7 @@ impl Waits {
             true => &[(Kind::Mpi, Some(mpi.or(realtime).unwrap_or(refined.metric)))],
             false => &[(Kind::Kernel, realtime), (Kind::Lock, lock)],
         };
+        let are_ranks = self.over.as_ref().is_some_and(|over| over.noun != "thread");
         let mut is_outside = vec![true; self.all.numbers().count() + 1];
         for &(kind, metric) in kinds {
             let Some(metric) = metric else { continue };
@@ -227,7 +228,8 @@ impl Waits {
                 both.for_each(|(outside, within)| *outside &= !within);
             }
             let work = costs.and_then(|costs| self.work(refined, costs, &outermost, metric));
-            let of = Found { refined, costs, metric, work: work.as_deref() };
+            let work = work.as_deref();
+            let of = Found { refined, costs, metric, work, are_ranks };
             let mut by_function: BTreeMap<(FunctionRef, FrameKind), Vec<u32>> = BTreeMap::new();
             for &path in &outermost {
                 let key = (self.all.function(path), self.all.kind(path));
@@ -286,7 +288,7 @@ impl Waits {
             return Ok(());
         };
         let per_signal = samples_per_signal(refined, metric);
-        let of = Found { refined, costs: Some(costs), metric, work: None };
+        let of = Found { refined, costs: Some(costs), metric, work: None, are_ranks: false };
         // The greatest imbalance of a path that is longer by one function.
         let mut below = vec![0_u64; is_outside.len()];
         for path in self.all.numbers().rev().filter(|&path| is_outside[path as usize]) {
@@ -370,12 +372,14 @@ fn is_apart(refined: &Refined, metric: MetricRef, over: &OfMetric) -> bool {
     (over.least[1] as f64) < low
 }
 
-/// The metric that says what is done outside of waits: this one, unless it counts time in them
-/// alone.
+/// The metric that says what is done outside of waits: this one, if it counts time wherever it is
+/// spent, else another one that does, else an event.
 fn work_metric(refined: &Refined, metric: MetricRef) -> Option<MetricRef> {
-    let is_of_calls = |of: &Metric| ["mpi", "lock"].contains(&&*of.source);
-    let others = refined.profile.metrics().map(|(other, _)| other);
-    std::iter::once(metric).chain(others).find(|&of| !is_of_calls(refined.source_of(of)))
+    let others = || refined.profile.metrics().map(|(other, _)| other);
+    let all = || std::iter::once(metric).chain(others());
+    let is_time = |of: &Metric| of.is_cpu_time() || of.is_elapsed_time();
+    let find = |is_it: &dyn Fn(&Metric) -> bool| all().find(|&of| is_it(refined.source_of(of)));
+    find(&is_time).or_else(|| find(&|of| !of.is_of_calls()))
 }
 
 /// Ranks, or processes, or else threads of the process with most of what is shown.
@@ -416,6 +420,9 @@ struct Found<'f> {
     metric: MetricRef,
     /// What each peer does outside of waits, where that is known.
     work: Option<&'f [u64]>,
+    /// Whether the peers are such as wait for each other in calls that wait for all: threads of a
+    /// rank do not, for one of them makes the calls.
+    are_ranks: bool,
 }
 
 impl Found<'_> {
@@ -434,7 +441,10 @@ impl Found<'_> {
         }
         let over = self.costs.and_then(|costs| costs.of_nodes(nodes.clone()));
         let over = over.and_then(|over| over.of(self.metric).copied());
-        let waits_for_all = is_for_all(&self.refined.functions[function.index()].name);
+        // Who sent least has not waited least.
+        let is_time = self.refined.source_of(self.metric).is_time();
+        let waits_for_all =
+            self.are_ranks && is_time && is_for_all(&self.refined.functions[function.index()].name);
         let last = match over {
             Some(over) if waits_for_all && is_apart(self.refined, self.metric, &over) => {
                 self.last(&over, nodes)
@@ -466,7 +476,7 @@ impl Found<'_> {
         let work = |place: usize| self.work.map_or(0, |work| work[place]);
         let those = || (0..waited.len()).filter(|&place| waited[place] == least);
         let place = those().min_by_key(|&place| Reverse(work(place)))?;
-        let most = self.work.and_then(|work| work.iter().copied().max());
+        let most = self.work.and_then(|work| work.iter().copied().max()).filter(|&most| most > 0);
         Some(LastPeer {
             number: costs.number(place)?,
             among: those().count() as u32,

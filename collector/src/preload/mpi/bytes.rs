@@ -8,7 +8,7 @@
 #![expect(unsafe_code, reason = "asks the MPI library, and reads arrays of the caller's")]
 
 use core::ffi::{CStr, c_int, c_void};
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::arch::Call;
 use crate::preload::real::Real;
@@ -124,6 +124,11 @@ static NULL_TYPE_OF_OPEN_MPI: Real = asked(c"ompi_mpi_datatype_null");
 /// `MPI_DATATYPE_NULL` of MPICH.
 const NULL_TYPE_OF_MPICH: usize = 0x0c00_0000;
 
+/// All of them, where they are.
+pub(super) fn functions() -> impl Iterator<Item = &'static Real> + Clone {
+    [&TYPE_SIZE, &IS_INTER, &SIZE, &REMOTE_SIZE, &NULL_TYPE_OF_OPEN_MPI].into_iter()
+}
+
 const fn asked(name: &'static CStr) -> Real {
     Real::found_by(crate::modules::function_behind, name)
 }
@@ -163,23 +168,20 @@ fn own_ranks(communicator: usize) -> u64 {
     ask(&SIZE, communicator).unwrap_or(0)
 }
 
-/// Looked for once: what is not there is searched for in all modules.
+/// Looked for once for each library: what is not there is searched for in all modules.
 fn is_open_mpi() -> bool {
-    const IS: u8 = 1;
-    const IS_NOT: u8 = 2;
-    static KNOWN: AtomicU8 = AtomicU8::new(0);
+    /// The address of [`TYPE_SIZE`] in a library that is another one.
+    static ANOTHER: AtomicUsize = AtomicUsize::new(0);
+    let library = TYPE_SIZE.address().addr();
     // Relaxed: whoever looks finds the same.
-    match KNOWN.load(Ordering::Relaxed) {
-        IS => true,
-        IS_NOT => false,
-        _ => {
-            let is = !NULL_TYPE_OF_OPEN_MPI.address().is_null();
-            if is || !TYPE_SIZE.address().is_null() {
-                KNOWN.store(if is { IS } else { IS_NOT }, Ordering::Relaxed);
-            }
-            is
-        }
+    if library != 0 && ANOTHER.load(Ordering::Relaxed) == library {
+        return false;
     }
+    let is = !NULL_TYPE_OF_OPEN_MPI.address().is_null();
+    if !is {
+        ANOTHER.store(library, Ordering::Relaxed);
+    }
+    is
 }
 
 /// `MPI_IN_PLACE`: 1 of Open MPI, -1 of MPICH.

@@ -346,17 +346,19 @@ impl Meeting {
     /// Removes what is of this session, and files of shares that have ended. What is of others, or
     /// was put there by somebody else, stays, and so does the folder then.
     fn remove_all(&self) {
+        let mut shares = Vec::new();
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if !is_of_merge(&name) {
                 continue;
             }
             if name.starts_with(SHARE) {
-                let _ = member::remove_if_left(&entry.path(), &self.me);
+                shares.push(entry.path());
             } else if name.starts_with('.') || self.is_of_session(&name) {
                 let _ = fs::remove_file(entry.path());
             }
         }
+        member::remove_left(shares, &self.me);
         let _ = fs::remove_dir(&self.folder);
     }
 

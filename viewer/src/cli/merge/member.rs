@@ -8,7 +8,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
@@ -190,21 +190,54 @@ impl Watch {
     }
 }
 
+/// Removes those of these files whose processes have ended. All are watched at one time.
+pub(super) fn remove_left(paths: Vec<PathBuf>, me: &Member) {
+    let begin = Instant::now();
+    let mut watched: Vec<(PathBuf, Watch)> =
+        paths.into_iter().map(|path| (path, Watch::new())).collect();
+    loop {
+        watched.retain_mut(|(path, watch)| match watch.look(path, me) {
+            Life::Lives => false,
+            Life::Ended => {
+                let _ = remove_if_left(path, me);
+                false
+            }
+            Life::Silent => true,
+        });
+        if watched.is_empty() || begin.elapsed() >= 3 * BEAT {
+            break;
+        }
+        thread::sleep(BEAT / 20);
+    }
+    for (path, _) in watched {
+        let _ = remove_unless(&path, me, || false);
+    }
+}
+
 /// Removes the file of a process that has ended; returns the member that has it if that lives.
 ///
 /// # Errors
 ///
 /// Those of the file system.
 pub(super) fn remove_if_left(path: &Path, me: &Member) -> io::Result<Option<Member>> {
+    remove_unless(path, me, || beats(path, me))
+}
+
+/// The same; of a process on another machine this says whether it lives.
+fn remove_unless(
+    path: &Path,
+    me: &Member,
+    beats: impl FnOnce() -> bool,
+) -> io::Result<Option<Member>> {
     let file = match File::options().read(true).write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
     let member = Member::read(path);
-    let lives = match file.try_lock() {
+    let lives = match lock_for_good(&file) {
         Err(TryLockError::WouldBlock) => true,
         Ok(()) if member.as_ref().is_some_and(|member| me.is_neighbor(member)) => false,
-        _ => beats(path, me),
+        _ => beats(),
     };
     if lives {
         let unknown = || Member { host: "another machine".to_owned(), pid: 0, ..me.clone() };
@@ -219,6 +252,19 @@ pub(super) fn remove_if_left(path: &Path, me: &Member) -> io::Result<Option<Memb
         }
     }
     Ok(None)
+}
+
+/// Locks a file that nobody has locked for good: who looks whether its owner lives has it for a
+/// moment, and there may be many who do.
+fn lock_for_good(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..40 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+            done => return done,
+        }
+    }
+    // An owner lets nobody look.
+    file.try_lock_shared()
 }
 
 /// Whether a file is touched.

@@ -131,7 +131,11 @@ impl WaitLists {
         let mut said = Vec::new();
         if let Some(last) = wait.last {
             let works = if last.works_most == Some(true) { ", which works most" } else { "" };
-            said.push(format!("last came {}{works}", label(last.number)));
+            let among = match last.among {
+                0 | 1 => String::new(),
+                more => format!(" of {more} that waited as little"),
+            };
+            said.push(format!("last came {}{among}{works}", label(last.number)));
         }
         if let Some(over) = &wait.over {
             let most = between(over.most, |samples| amount(samples, metric, form));
@@ -195,7 +199,9 @@ impl View for WaitLists {
             }
         };
         let if_none = match (self.list, waits.missing.first()) {
-            (List::Imbalances, _) if waits.over.is_some() => {
+            (List::Imbalances, cause)
+                if waits.over.is_some() && (cause.is_none() || waits.within_noise > 0) =>
+            {
                 let paths = counted(waits.within_noise as u64, "path", form);
                 format!("none beyond sampling noise; {paths} may differ by that alone")
             }
@@ -297,7 +303,7 @@ impl View for WaitLists {
         }
         let chosen = self.waits.as_ref().zip(self.entries().get(self.selected.0));
         match chosen.map(|(waits, wait)| waits.path(shown, wait)) {
-            Some(None) => Outcome::said("an operation may be on several paths: d d lists these"),
+            Some(None) => Outcome::said("an operation may be on several paths: d lists these"),
             path => Outcome { path: path.flatten(), ..Outcome::default() },
         }
     }
