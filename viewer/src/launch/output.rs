@@ -347,7 +347,6 @@ mod tests {
         output.save(&of("leak", 5)).unwrap();
         assert_eq!(output.has(&of("leak", 3)), None);
         assert!(output.has(&of("leak", 5)).is_some());
-        assert!(output.has(&of("cputime", 3)).is_some());
     }
 
     fn small_profile() -> Profile {

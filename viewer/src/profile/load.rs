@@ -195,7 +195,7 @@ impl<'a> Forest<'a> {
         let passed = self.passed[parent];
         // In a sum, of all trees that have the path.
         let counts = self.spreads.as_ref().is_some_and(|spreads| spreads.counts(node));
-        let is_passage = (edges, samples) == (0, 0) && !counts;
+        let is_passage = samples == 0 && !counts;
         if self.passages.may_be(frame) && passed < MAX_PASSED && is_passage {
             (self.machine.parent[node], self.passed[node]) = (above, passed + 1);
             self.parent_of_passed.insert(node, parent);
@@ -252,9 +252,12 @@ impl<'a> Forest<'a> {
         let count = chain.iter().map(|node| frames(node).len()).sum();
         let Some(rest) = self.back.checked_sub(count) else { return above };
         self.back = rest;
-        for node in chain.iter().rev() {
-            for &frame in frames(node) {
-                above = self.nodes.push(above, frame, 0, 0);
+        for &node in chain.iter().rev() {
+            // Once: other work of the same call comes back below frames of its own.
+            let mut edges = std::mem::take(&mut self.machine.edges[node]);
+            for &frame in self.frames.of(self.machine.frame[node]) {
+                above = self.nodes.push(above, frame, 0, edges);
+                edges = 0;
             }
         }
         above

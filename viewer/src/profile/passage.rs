@@ -3,7 +3,8 @@
 //! The collector wraps some functions of the C library (dlopen(3), pthread_create(3)). A wrapper's
 //! frame between the program's frame and the real function's says nothing to a reader, so it is
 //! left out, and the real function hangs under the program's frame. No samples move or get lost,
-//! because a frame that is a caller has none. Work of the collector's own (reading the load map,
+//! because a frame that is a caller has none; the returns of the real function stand for those of
+//! its wrapper. Work of the collector's own (reading the load map,
 //! preparing a thread) stays under its own name.
 
 use csprof_format::address::FrameKind as SavedKind;
@@ -56,7 +57,13 @@ pub(crate) fn is_collector(path: &str) -> bool {
 
 /// Whether `real` is the function that `wrapper` wraps. Internal names of the C library contain the
 /// public one: `__dlopen`, `__GI___execve`, `__pthread_create_2_1`.
+///
+/// A wrapper that no symbol exports, as those of MPI, is named by its path in the collector:
+/// `csprof_collector::preload::mpi::MPI_Send::stub`.
 pub(super) fn is_behind(wrapper: &str, real: &str) -> bool {
+    let path =
+        wrapper.strip_prefix("csprof_collector::").and_then(|path| path.strip_suffix("::stub"));
+    let wrapper = path.and_then(|path| path.rsplit("::").next()).unwrap_or(wrapper);
     !wrapper.is_empty() && real.contains(wrapper)
 }
 
@@ -79,6 +86,7 @@ mod tests {
             ("pthread_create", "__pthread_create_2_1"),
             ("execve", "__GI___execve"),
             ("_Fork", "_Fork"),
+            ("csprof_collector::preload::mpi::MPI_Send::stub", "MPI_Send"),
         ] {
             assert!(is_behind(wrapper, real), "{wrapper} {real}");
         }

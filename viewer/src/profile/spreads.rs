@@ -31,7 +31,7 @@ pub struct Spreads {
 #[derive(Debug)]
 pub(super) struct SpreadsOfMachine {
     of_machine: Vec<u32>,
-    /// Whether the path of each node has samples or edges of its own in any tree.
+    /// Whether the path of each node has samples of its own in any tree.
     counts: Vec<bool>,
     spreads: Spreads,
 }
@@ -100,9 +100,7 @@ impl SpreadsOfMachine {
             let start = *place as usize * metrics;
             spreads.sums[start + usize::from(spread.metric)] = spread.of;
         }
-        let mut counts: Vec<bool> = (nodes.samples.iter().zip(&nodes.edges))
-            .map(|(&samples, &edges)| (samples, edges) != (0, 0))
-            .collect();
+        let mut counts: Vec<bool> = nodes.samples.iter().map(|&samples| samples > 0).collect();
         let same = same_paths(saved, trees, nodes);
         for &(node, whole) in &same {
             of_machine[node as usize] = of_machine[whole as usize];

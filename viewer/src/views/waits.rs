@@ -117,7 +117,8 @@ pub struct LastPeer {
 enum Kind {
     Mpi,
     Kernel,
-    Lock,
+    /// Those that a metric of calls has counted.
+    Counted,
 }
 
 impl Waits {
@@ -196,9 +197,12 @@ impl Waits {
         let is_call: Vec<bool> =
             refined.functions.iter().map(|function| is_mpi(&function.name)).collect();
         let has_mpi = self.all.numbers().any(|path| is_call[self.all.function(path).index()]);
-        let kinds: &[(Kind, Option<MetricRef>)] = match has_mpi {
-            true => &[(Kind::Mpi, Some(mpi.or(realtime).unwrap_or(refined.metric)))],
-            false => &[(Kind::Kernel, realtime), (Kind::Lock, lock)],
+        // Samples of `mpi` are of whoever calls: the name of the call is not on their paths.
+        let kinds: &[(Kind, Option<MetricRef>)] = match (realtime, mpi) {
+            (Some(_), _) if has_mpi => &[(Kind::Mpi, realtime)],
+            (_, Some(_)) => &[(Kind::Counted, mpi)],
+            _ if has_mpi => &[(Kind::Mpi, Some(refined.metric))],
+            _ => &[(Kind::Kernel, realtime), (Kind::Counted, lock)],
         };
         let are_ranks = self.over.as_ref().is_some_and(|over| over.noun != "thread");
         let mut is_outside = vec![true; self.all.numbers().count() + 1];
@@ -208,7 +212,7 @@ impl Waits {
             let is_wait = |path: u32| match kind {
                 Kind::Mpi => is_call[self.all.function(path).index()],
                 Kind::Kernel => self.all.kind(path) == FrameKind::Wait,
-                Kind::Lock => {
+                Kind::Counted => {
                     let own = |node: u32| refined.of_metric(node as usize, metric).1;
                     self.all.nodes(path).any(|node| own(node) > 0)
                 }
@@ -223,7 +227,7 @@ impl Waits {
                     outermost.push(path);
                 }
             }
-            if kind != Kind::Lock {
+            if kind != Kind::Counted {
                 let both = is_outside.iter_mut().zip(&is_within);
                 both.for_each(|(outside, within)| *outside &= !within);
             }
@@ -248,8 +252,8 @@ impl Waits {
         Ok(())
     }
 
-    /// What each peer has outside of waits, by its place: by the metric of the waits, or where that
-    /// counts nothing else by CPU time.
+    /// What each peer has outside of waits, by its place: in CPU time, or else by the metric of the
+    /// waits, where that counts more.
     fn work(
         &self,
         refined: &Refined,
@@ -260,7 +264,9 @@ impl Waits {
         if !costs.is_of_each() {
             return None;
         }
-        let metric = work_metric(refined, metric)?;
+        let cpu_time = |of: &MetricRef| refined.source_of(*of).is_cpu_time();
+        let mut all = refined.profile.metrics().map(|(metric, _)| metric);
+        let metric = all.find(cpu_time).or_else(|| work_metric(refined, metric))?;
         let mut work = vec![0_u64; costs.count() as usize];
         let mut add = |path: u32, is_more: bool| {
             for node in self.all.nodes(path) {
@@ -331,7 +337,7 @@ impl Waits {
                  or -e realtime has that"
             ));
         }
-        if !has_mpi {
+        if !has_mpi && mpi.is_none() {
             missing.push("no path that is shown has a call of MPI".to_owned());
             if realtime.is_none() {
                 let cause = "what threads wait for in the kernel was not recorded: -e realtime";

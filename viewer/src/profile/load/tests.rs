@@ -207,7 +207,8 @@ fn what_only_passes_a_call_on_is_left_out() {
     let nodes = [
         (0, root, 0, 0),
         (0, main, 0, 0),
-        (1, wrapper_call, 0, 0),
+        // Its returns are those of the real function.
+        (1, wrapper_call, 0, 2),
         (2, real_call, 0, 2),
         (3, visit_leaf, 5, 0),
         (2, look_call, 0, 0),
@@ -228,7 +229,7 @@ fn what_only_passes_a_call_on_is_left_out() {
             "main",
             "  dlopen e=2",
             "    dl_iterate_phdr 5",
-            "  dlopen",
+            "  dlopen e=2",
             "    look",
             "      dl_iterate_phdr 3",
             "  dlopen 1",
