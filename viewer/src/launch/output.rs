@@ -92,7 +92,7 @@ impl Output {
         // Who opens a pipe may wait for ever.
         let mut names = names.take(most).take_while(|path| path.is_file());
         let has_all = |saved: Profile| {
-            // As many are the same moment, unless blocks were freed since: the leaks are fewer then.
+            // As many are one moment, unless blocks were freed since: then leaks are fewer.
             saved.run.id() == profile.run.id()
                 && (signals(&saved) > signals(profile)
                     || signals(&saved) == signals(profile) && !has_more_leaks(&saved, profile))
