@@ -9,7 +9,8 @@
 //!
 //! The cause is elsewhere: on a path outside of all waits on which one rank has more than others,
 //! and makes all of them wait. What that costs is its imbalance, (most - mean) × ranks. A path
-//! is listed where its imbalance arises: one of which a longer path has nine tenths is not.
+//! is listed where its imbalance arises: one of which a longer path has nine tenths is not, nor one
+//! that differs by what waits below it differ by.
 
 mod operations;
 
@@ -324,18 +325,30 @@ impl Waits {
             work: None,
             are_ranks: false,
         };
-        // The greatest imbalance of a path that is longer by one function.
-        let mut below = vec![0_u64; is_outside.len()];
-        for path in self.all.numbers().rev().filter(|&path| is_outside[path as usize]) {
+        // The greatest imbalance of a path that is longer by one function; and the sum of those of
+        // all waits.
+        let mut below = vec![(0_u64, 0_u64); is_outside.len()];
+        for path in self.all.numbers().rev() {
             watch.step(0)?;
+            let above = self.all.above(path) as usize;
+            if !is_outside[above] {
+                continue;
+            }
+            let (longer, of_waits) = below[path as usize];
+            below[above].1 = below[above].1.saturating_add(of_waits);
             let key = (self.all.function(path), self.all.kind(path));
             let Some(wait) = of.wait(key, path, self.all.nodes(path)) else { continue };
             let Some(over) = &wait.over else { continue };
             let own = over.imbalance()[0];
-            let above = &mut below[self.all.above(path) as usize];
-            *above = (*above).max(own);
-            let elsewhere = u128::from(below[path as usize]) * 100;
-            if own == 0 || elsewhere >= u128::from(own) * ELSEWHERE {
+            if !is_outside[path as usize] {
+                below[above].1 = below[above].1.saturating_add(own);
+                continue;
+            }
+            below[above].0 = below[above].0.max(own);
+            let [longer, apart, whole] = [longer, own.abs_diff(of_waits), own].map(u128::from);
+            let is_elsewhere = longer * 100 >= whole * ELSEWHERE;
+            let is_of_waits = apart * 100 <= whole * (100 - ELSEWHERE);
+            if own == 0 || is_elsewhere || is_of_waits {
                 continue;
             }
             let [_, high] = noise_bounds(over.ranks as usize, over.mean(), per_signal);
@@ -368,11 +381,15 @@ impl Waits {
             ));
         }
         match realtime {
-            None if counts_mpi => add("mpi is counted on the path of who calls: which call it was, \
-                                       and who came last to it, was not recorded: -e realtime"),
+            None if counts_mpi => {
+                add("mpi is counted on the path of who calls: which call it was, \
+                                       and who came last to it, was not recorded: -e realtime")
+            }
             _ if has_mpi => {}
-            Some(_) if counts_mpi => add("mpi is counted on the path of who calls, and no path that \
-                                          is shown has the call itself"),
+            Some(_) if counts_mpi => {
+                add("mpi is counted on the path of who calls, and no path that \
+                                          is shown has the call itself")
+            }
             _ => add("no path that is shown has a call of MPI"),
         }
         if !has_mpi && !counts_mpi {
