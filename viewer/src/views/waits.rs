@@ -201,7 +201,8 @@ impl Waits {
         let (mpi, realtime, lock) = (source("mpi"), source("realtime"), source("lock"));
         let is_call: Vec<bool> =
             refined.functions.iter().map(|function| is_mpi(&function.name)).collect();
-        let has_mpi = self.all.numbers().any(|path| is_call[self.all.function(path).index()]);
+        let (of_mpi, calls) = self.within(|path| is_call[self.all.function(path).index()]);
+        let has_mpi = !calls.is_empty();
         let is_shown = |metric: &MetricRef| refined.account_of(*metric).1 > 0;
         // Samples of `mpi` are of whoever calls: the name of the call is not on their paths.
         let kinds: &[(Kind, Option<MetricRef>)] = match (realtime, mpi.filter(is_shown)) {
@@ -211,14 +212,13 @@ impl Waits {
             _ => &[(Kind::Kernel, realtime), (Kind::Counted, lock)],
         };
         let are_ranks = self.are_ranks();
-        let (of_mpi, _) = self.within(|path| is_call[self.all.function(path).index()]);
         let mut is_outside: Vec<bool> = of_mpi.iter().map(|within| !within).collect();
         for &(kind, metric) in kinds {
             let Some(metric) = metric else { continue };
             watch.step(refined.node_count())?;
             let is_counted = kind == Kind::Counted;
             let (within, rows) = match kind {
-                Kind::Mpi => self.within(|path| is_call[self.all.function(path).index()]),
+                Kind::Mpi => (Vec::new(), calls.clone()),
                 Kind::Kernel => self.within(|path| self.all.kind(path) == FrameKind::Wait),
                 Kind::Counted => {
                     let own = |node: u32| refined.of_metric(node as usize, metric).1;
@@ -380,19 +380,14 @@ impl Waits {
                  or -e realtime has that"
             ));
         }
-        match realtime {
-            None if counts_mpi => {
-                add("mpi is counted on the path of who calls: which call it was, \
-                                       and who came last to it, was not recorded: -e realtime")
-            }
-            _ if has_mpi => {}
-            Some(_) if counts_mpi => {
-                add("mpi is counted on the path of who calls, and no path that \
-                                          is shown has the call itself")
-            }
-            _ => add("no path that is shown has a call of MPI"),
-        }
-        if !has_mpi && !counts_mpi {
+        if counts_mpi && !(has_mpi && realtime.is_some()) {
+            let call = match realtime {
+                None => "which call it was, and who came last, was not recorded: -e realtime",
+                Some(_) => "no path that is shown has the call itself",
+            };
+            add(&format!("mpi is counted on the path of who calls; {call}"));
+        } else if !has_mpi {
+            add("no path that is shown has a call of MPI");
             if realtime.is_none() {
                 add("what threads wait for in the kernel was not recorded: -e realtime");
             }

@@ -253,7 +253,7 @@ impl View for WaitLists {
         if self.list != List::Imbalances {
             texts.push(pair(
                 "last",
-                "who waited least, of calls that no rank leaves before all have come",
+                "who waited least, of calls that no rank leaves before all have come, by a metric of time",
             ));
         }
         texts.extend(waits.missing.iter().map(|cause| pair("not here", cause)));
