@@ -300,18 +300,30 @@ fn a_keeper_waits_for_who_is_about_to_be_sampled() {
 /// A part that was saved early is not taken for the whole.
 #[test]
 fn what_goes_on_stays_until_all_of_it_is_saved() {
-    let workshop = Workshop::new("jobs_goes_on");
-    if !finds_keepers("jobs_goes_on") {
+    let of_work = |recording: &Recording| recording.rows().inclusive_of("work");
+    saves_all_of_what_goes_on("jobs_goes_on", "cputime", of_work);
+}
+
+/// Samples of calls are no signals.
+#[test]
+fn what_goes_on_and_counts_calls_stays_until_all_of_it_is_saved() {
+    let all = |recording: &Recording| recording.profile.nodes.total_samples();
+    saves_all_of_what_goes_on("jobs_goes_on_calls", "alloc-calls@1", all);
+}
+
+fn saves_all_of_what_goes_on(test: &str, source: &str, samples: fn(&Recording) -> u64) {
+    let workshop = Workshop::new(test);
+    if !finds_keepers(test) {
         return;
     }
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");
-    let job = own_job("jobs_goes_on");
+    let job = own_job(test);
     let script = format!(
         "{}; ./program return; kill -KILL $PPID; \
          for i in $(seq 1200); do [ -e go ] && break; sleep 0.05; done; ./program return",
         to_keeper("KILL")
     );
-    let record = ["record", "-o", "prof/", "--", "sh", "-c", &script];
+    let record = ["record", "-e", source, "-o", "prof/", "--", "sh", "-c", &script];
     let mut command = rank_command(&workshop, &job, "1", &record);
     let mut csprof = deadline::start(&mut command);
     assert_eq!(csprof.wait().unwrap().code(), None);
@@ -329,7 +341,7 @@ fn what_goes_on_stays_until_all_of_it_is_saved() {
     }
     let samples: Vec<u64> = profiles(&workshop, "found", 2)
         .into_iter()
-        .map(|file| Recording::new(early.clone(), file).rows().inclusive_of("work"))
+        .map(|file| samples(&Recording::new(early.clone(), file)))
         .collect();
     assert!(samples.iter().max() > samples.iter().min(), "{samples:?}");
 }

@@ -268,8 +268,8 @@ pub fn unloads() -> u64 {
     discovery::counts().unloads()
 }
 
-/// Calls `work`, which may ask the loader, while no module comes or goes; `false` if somebody else
-/// has the loader's lock for too long.
+/// Calls `work`, which may ask the loader, while no module comes or goes; `false` if that was not
+/// done, for somebody else has the loader's lock for too long, or the loader cannot be asked.
 pub fn with_loader(work: impl FnOnce()) -> bool {
     let mask = sys::set_mask(Mask::ALL);
     let held = loader_lock::take(|| false);

@@ -133,6 +133,11 @@ impl<'r> PeerCosts<'r> {
         self.of_placed(&self.placed(nodes)?)
     }
 
+    /// The same of their exclusive costs; these nodes may be below each other.
+    pub(super) fn own_of_nodes(&self, nodes: impl Iterator<Item = u32>) -> Option<OverRanks> {
+        self.own_of_placed(&self.placed(nodes)?)
+    }
+
     /// Nodes in the order of their places, each with its own.
     fn placed(&self, nodes: impl Iterator<Item = u32>) -> Option<Vec<(u32, u32)>> {
         let mut placed: Vec<(u32, u32)> = Vec::new();

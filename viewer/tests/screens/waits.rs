@@ -32,6 +32,18 @@ fn lists_one_after_the_other() {
     assert!(refused.contains("an operation may be on several paths"), "{refused}");
 }
 
+/// Nothing else that is missing is the reason for an empty list.
+#[test]
+fn why_no_path_is_compared() {
+    let rank = |rank: u32| format!("# rank={rank} thread={rank} epoch=0\nmain\n  MPI_Barrier 40\n");
+    let mut even = from_outline(&(0..4).map(rank).collect::<String>()).unwrap();
+    let shown = screen(&even, "120x14", "Id");
+    assert!(shown.contains("none beyond sampling noise"), "{shown}");
+    even.info.metric.source = "mpi".to_owned();
+    let shown = screen(&even, "120x14", "Id");
+    assert!(shown.contains("what is done outside of waits was not recorded"), "{shown}");
+}
+
 /// Three keys from the call tree to the path that makes others wait.
 #[test]
 fn the_way_to_the_late_path() {

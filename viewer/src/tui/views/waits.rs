@@ -198,15 +198,13 @@ impl View for WaitLists {
                     .collect(),
             }
         };
-        let if_none = match (self.list, waits.missing.first()) {
-            (List::Imbalances, cause)
-                if waits.over.is_some() && (cause.is_none() || waits.within_noise > 0) =>
-            {
-                let paths = counted(waits.within_noise as u64, "path", form);
-                format!("none beyond sampling noise; {paths} may differ by that alone")
-            }
-            (_, Some(cause)) => cause.clone(),
-            (_, None) => "no waits".to_owned(),
+        let noise = || {
+            let paths = counted(waits.within_noise as u64, "path", form);
+            format!("none beyond sampling noise; {paths} may differ by that alone")
+        };
+        let if_none = match self.list {
+            List::Imbalances => waits.uncompared.clone().unwrap_or_else(noise),
+            _ => waits.missing.first().cloned().unwrap_or_else(|| "no waits".to_owned()),
         };
         let entries = self.entries().iter().map(entry);
         entries::draw(canvas, scene, lines, (&title, self.selected), entries, &if_none);
@@ -255,7 +253,7 @@ impl View for WaitLists {
         if self.list != List::Imbalances {
             texts.push(pair(
                 "last",
-                "who waited least, of calls that no rank leaves before all have come",
+                "who waited least, of calls that no rank leaves before all have come, by a metric of time",
             ));
         }
         texts.extend(waits.missing.iter().map(|cause| pair("not here", cause)));
