@@ -27,7 +27,7 @@ use super::distribution::why_no_peers;
 use super::number::{Form, counted};
 use super::over_ranks::OfMetric;
 use super::path::Path;
-use super::peer_costs::PeerCosts;
+use super::peer_costs::{PeerCosts, RanksOfSum};
 use super::row::Row;
 use super::statistics::{noise_bounds, samples_per_signal};
 use crate::profile::{FrameKind, FunctionRef, MetricRef};
@@ -35,6 +35,11 @@ use crate::refine::{Axis, Cancelled, Refined, Watch};
 
 /// What a longer path has of the imbalance of one that is not listed then, in percent.
 const ELSEWHERE: u128 = 90;
+
+/// Why less is known of a sum, and what helps.
+const NOT_SPREAD: &str =
+    "how costs are spread over ranks is not known: not all ranks are kept apart";
+const KEEP_ALL: &str = "merge --keep-ranks all keeps what each rank has";
 
 /// Waits, and what makes ranks wait.
 #[derive(Clone, Debug)]
@@ -52,6 +57,8 @@ pub struct Waits {
     pub within_noise: usize,
     /// What is not to be seen in this profile, and how it would be: sentences.
     pub missing: Vec<String>,
+    /// Whether it is not known of some path how it is spread.
+    has_unknown: bool,
     all: CallPaths,
 }
 
@@ -135,6 +142,7 @@ impl Waits {
             imbalances: Vec::new(),
             within_noise: 0,
             missing: Vec::new(),
+            has_unknown: false,
             all,
         };
         if refined.profile.comparison.is_some() {
@@ -149,7 +157,8 @@ impl Waits {
             waits.missing.push(cause.to_owned());
             return Ok(waits);
         }
-        let (costs, over) = match PeerCosts::of_sum(refined) {
+        let ranks = RanksOfSum::find(refined);
+        let (costs, over) = match ranks.costs(refined) {
             Some(costs) => {
                 let over = PeersOfWaits {
                     noun: "rank",
@@ -164,7 +173,13 @@ impl Waits {
         };
         waits.over = over;
         if waits.over.is_none() {
-            waits.missing.push(why_no_peers(refined).to_owned());
+            // Of a sum whose paths are spread over ranks while they are as recorded.
+            let had_spreads = refined.profile.spreads.ranks() > 0;
+            let is_anew = had_spreads && matches!(ranks, RanksOfSum::Nothing);
+            waits.missing.push(match is_anew {
+                true => format!("{NOT_SPREAD}, and stages put paths together anew; {KEEP_ALL}"),
+                false => why_no_peers(refined).to_owned(),
+            });
         }
         waits.find(refined, costs.as_ref(), watch)?;
         Ok(waits)
@@ -301,7 +316,10 @@ impl Waits {
             watch.step(0)?;
             let key = (self.all.function(path), self.all.kind(path));
             let Some(wait) = of.wait(key, path, self.all.nodes(path)) else { continue };
-            let Some(over) = &wait.over else { continue };
+            let Some(over) = &wait.over else {
+                self.has_unknown = true;
+                continue;
+            };
             let own = over.imbalance()[0];
             let above = &mut below[self.all.above(path) as usize];
             *above = (*above).max(own);
@@ -351,17 +369,24 @@ impl Waits {
             let cause = "what is done outside of waits was not recorded: -e cputime or -e realtime";
             missing.push(cause.to_owned());
         }
-        let all = self.operations.iter().chain(&self.paths);
+        let all = || self.operations.iter().chain(&self.paths);
         let is_unknown = |wait: &Wait| {
             let name = &refined.functions[wait.function.index()].name;
             let is_apart = || wait.over.is_some_and(|over| is_apart(refined, wait.metric, &over));
             wait.last.is_none() && is_for_all(name) && is_apart()
         };
         let is_of_sum = self.over.as_ref().is_some_and(|over| !over.is_of_each);
-        if is_of_sum && all.into_iter().any(is_unknown) {
-            let cause = "of some calls that wait for all it is not known who came last: the sum has \
-                         not what each rank has; merge --keep-ranks all keeps that";
-            missing.push(cause.to_owned());
+        if is_of_sum && all().any(is_unknown) {
+            missing.push(format!(
+                "of some calls that wait for all it is not known who came last: the sum has not \
+                 what each rank has; {KEEP_ALL}"
+            ));
+        }
+        let is_refined = !refined.outcomes.is_empty();
+        if is_of_sum && is_refined && (self.has_unknown || all().any(|wait| wait.over.is_none())) {
+            missing.push(format!(
+                "of some paths {NOT_SPREAD}, and stages took a part of them; {KEEP_ALL}"
+            ));
         }
     }
 }
