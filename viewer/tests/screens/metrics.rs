@@ -45,7 +45,10 @@ fn formulas_of_a_comparison() {
     assert!(explained.contains("cputime / realtime as percent"), "{explained}");
     assert!(explained.contains("other minus base"), "{explained}");
     let metric = viewer.press("qm").screen();
-    assert!(metric.contains("cputime") && !metric.contains("realtime ("), "{metric}");
+    assert!(metric.contains("Δ work"), "nothing else to look at: {metric}");
+    viewer.press(":repro<enter>");
+    let command = format!("{:?}", viewer.effects);
+    assert!(command.contains("--derive 'work = cputime / realtime as percent'"), "{command}");
 }
 
 /// The names on the screen, and where the cursor is.
