@@ -187,9 +187,8 @@ impl Meeting {
                             self.name(String::new())?;
                         }
                         // One that is left there from an earlier merge neither lives nor ends this.
-                        None => {
-                            watch.look(&leader, &self.me);
-                        }
+                        None if watch.look(&leader, &self.me) == Life::Lives => self.check()?,
+                        None => {}
                     }
                 }
                 // What it says while it is there may have been said to others.

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
+use std::time::Instant;
 
 use clap::Parser;
 use csprof_format::{read, write};
@@ -140,6 +141,7 @@ fn shares_that_merge_other_files_are_told() {
     let usual = merge(folder.path(), "job.csprof", &[]);
     let other = merge(folder.path(), "job.csprof", &["--keep-ranks", "all"]);
     let share = |number| Share { number, count: 2, cores: Cores::All };
+    let begin = Instant::now();
     let errors = thread::scope(|scope| {
         let first = scope.spawn(|| usual.run_share(share(0)).unwrap_err().to_string());
         [other.run_share(share(1)).unwrap_err().to_string(), first.join().unwrap()]
@@ -147,6 +149,8 @@ fn shares_that_merge_other_files_are_told() {
     for error in &errors {
         assert!(error.contains("is to merge other files than share 0, or otherwise"), "{errors:?}");
     }
+    // At once: share 0 is there until the other has seen it.
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
     assert_eq!(names(folder.path()), ["ranks"]);
 }
 
