@@ -10,6 +10,7 @@
 //! control      what the run is told while it goes on
 //! plan         when it is sampled, as asked before its start   time_slices  phases by time
 //! signals      csprof outlives the program, whatever ends it     children   which child has ended
+//! early_save   saves what there is so far when the run is told to terminate, and goes on
 //! arena_read   arena → values          load_map   log → what was where, by epoch
 //! gather       all arenas → profile    metrics    which samples are of which source
 //! generated    names of code that processes generated while they ran
@@ -35,6 +36,7 @@ pub mod check;
 mod children;
 pub mod collector_file;
 pub mod control;
+mod early_save;
 pub mod file_name;
 mod foreign_file;
 pub mod gather;
@@ -83,6 +85,7 @@ use csprof_format::profile::{Exit, Profile, RunInfo};
 use self::alive::running_processes;
 use self::arena_read::Arena;
 use self::control::{Begins, Control};
+use self::early_save::EarlySaves;
 use self::gather::Run;
 use self::generated::copies::Copies;
 use self::generated::files::RunFiles;
@@ -185,13 +188,9 @@ pub fn record(
         let signals = &signals;
         scope.spawn(move || {
             let wait = |most| ended.recv_timeout(most) == Err(RecvTimeoutError::Timeout);
-            let mut saved = None;
+            let mut early = EarlySaves::default();
             while wait(carried.next(ROOM_INTERVAL)) {
-                let told = signals.outlived();
-                if told.is_some() && told != saved {
-                    saved = told;
-                    outlived(run_dir.path());
-                }
+                early.begin(signals.outlived(), || scope.spawn(|| outlived(run_dir.path())));
                 carried.step();
                 run_dir.make_room();
                 if settings.naming.node {

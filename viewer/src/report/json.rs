@@ -79,10 +79,22 @@ impl Heading<'_> {
 
 /// One of the derived metrics.
 #[derive(Serialize)]
-struct JsonDerived<'r> {
+pub(super) struct JsonDerived<'r> {
     name: &'r str,
     formula: &'r str,
     unit: &'r str,
+}
+
+impl<'r> JsonDerived<'r> {
+    /// All those of a profile.
+    pub(super) fn of(refined: &'r Refined) -> Vec<Self> {
+        let of = |Derived { name, formula, shown, .. }: &'r Derived| Self {
+            name,
+            formula,
+            unit: shown.unit(),
+        };
+        refined.profile.derived.iter().map(of).collect()
+    }
 }
 
 /// Over whom the column `spread` is.
@@ -278,13 +290,6 @@ pub(super) fn heading<'r>(
             .flatten()
             .map(|strips| SpreadOver::of(&strips)),
         metrics: several(refined).into_iter().map(account).collect(),
-        derived: { &refined.profile.derived }
-            .into_iter()
-            .map(|Derived { name, formula, shown, .. }| JsonDerived {
-                name,
-                formula,
-                unit: shown.unit(),
-            })
-            .collect(),
+        derived: JsonDerived::of(refined),
     }
 }

@@ -29,7 +29,7 @@ use super::distribution::why_no_peers;
 use super::number::{Form, counted};
 use super::over_ranks::OfMetric;
 use super::path::Path;
-use super::peer_costs::PeerCosts;
+use super::peer_costs::{PeerCosts, RanksOfSum};
 use super::row::Row;
 use super::statistics::{noise_bounds, samples_per_signal};
 use crate::profile::{FrameKind, FunctionRef, MetricRef};
@@ -37,6 +37,11 @@ use crate::refine::{Axis, Cancelled, Refined, Watch};
 
 /// What a longer path has of the imbalance of one that is not listed then, in percent.
 const ELSEWHERE: u128 = 90;
+
+/// Why less is known of a sum, and what helps.
+const NOT_SPREAD: &str =
+    "how costs are spread over ranks is not known: not all ranks are kept apart";
+const KEEP_ALL: &str = "merge --keep-ranks all keeps what each rank has";
 
 /// Waits, and what makes ranks wait.
 #[derive(Clone, Debug)]
@@ -56,6 +61,8 @@ pub struct Waits {
     pub missing: Vec<String>,
     /// Why no paths are compared, of what is missing.
     pub uncompared: Option<String>,
+    /// Whether it is not known of some path how it is spread.
+    has_unknown: bool,
     all: CallPaths,
 }
 
@@ -140,6 +147,7 @@ impl Waits {
             within_noise: 0,
             missing: Vec::new(),
             uncompared: None,
+            has_unknown: false,
             all,
         };
         if refined.profile.comparison.is_some() {
@@ -154,7 +162,8 @@ impl Waits {
             waits.compares_none(cause);
             return Ok(waits);
         }
-        let (costs, over) = match PeerCosts::of_sum(refined) {
+        let ranks = RanksOfSum::find(refined);
+        let (costs, over) = match ranks.costs(refined) {
             Some(costs) => {
                 let over = PeersOfWaits {
                     noun: "rank",
@@ -169,7 +178,15 @@ impl Waits {
         };
         waits.over = over;
         if waits.over.is_none() {
-            waits.compares_none(why_no_peers(refined));
+            // Of a sum whose paths are spread over ranks while they are as recorded.
+            let had_spreads = refined.profile.spreads.ranks() > 0;
+            let is_anew = had_spreads && matches!(ranks, RanksOfSum::Nothing);
+            match is_anew {
+                true => waits.compares_none(&format!(
+                    "{NOT_SPREAD}, and stages put paths together anew; {KEEP_ALL}"
+                )),
+                false => waits.compares_none(why_no_peers(refined)),
+            }
         }
         waits.find(refined, costs.as_ref(), watch)?;
         Ok(waits)
@@ -338,7 +355,10 @@ impl Waits {
             below[above].1 = below[above].1.saturating_add(of_waits);
             let key = (self.all.function(path), self.all.kind(path));
             let Some(wait) = of.wait(key, path, self.all.nodes(path)) else { continue };
-            let Some(over) = &wait.over else { continue };
+            let Some(over) = &wait.over else {
+                self.has_unknown = true;
+                continue;
+            };
             let own = over.imbalance()[0];
             if !is_outside[path as usize] {
                 below[above].1 = below[above].1.saturating_add(own);
@@ -400,6 +420,7 @@ impl Waits {
                 "what is done outside of waits was not recorded: -e cputime or -e realtime",
             );
         }
+        let mut missing = Vec::new();
         let all = || self.operations.iter().chain(&self.paths);
         let is_time = |wait: &Wait| refined.source_of(wait.metric).is_time();
         let of_all = |wait: &&Wait| {
@@ -410,25 +431,30 @@ impl Waits {
         };
         let is_of_sum = self.over.as_ref().is_some_and(|over| !over.is_of_each);
         let is_unknown = |wait: &Wait| wait.last.is_none() && is_time(wait);
-        let cause = if let Some(wait) = all().filter(of_all).find(|wait| !is_time(wait)) {
+        if let Some(wait) = all().filter(of_all).find(|wait| !is_time(wait)) {
             let source = &refined.source_of(wait.metric).source;
             let mut metrics = refined.profile.metrics();
             let time = match metrics.find(|(_, metric)| metric.is_cpu_time()) {
                 Some((_, metric)) => format!("--metric {}", metric.source),
                 None => "record -e cputime or -e realtime".to_owned(),
             };
-            format!(
+            missing.push(format!(
                 "by {source} it is not known who came last to calls that wait for all, for it is no \
                  time: {time} tells that"
-            )
+            ));
         } else if is_of_sum && all().filter(of_all).any(is_unknown) {
-            "of some calls that wait for all it is not known who came last: the sum has not what \
-             each rank has; merge --keep-ranks all keeps that"
-                .to_owned()
-        } else {
-            return;
-        };
-        self.missing.push(cause);
+            missing.push(format!(
+                "of some calls that wait for all it is not known who came last: the sum has not \
+                 what each rank has; {KEEP_ALL}"
+            ));
+        }
+        let is_refined = !refined.outcomes.is_empty();
+        if is_of_sum && is_refined && (self.has_unknown || all().any(|wait| wait.over.is_none())) {
+            missing.push(format!(
+                "of some paths {NOT_SPREAD}, and stages took a part of them; {KEEP_ALL}"
+            ));
+        }
+        self.missing.extend(missing);
     }
 }
 

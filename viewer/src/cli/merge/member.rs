@@ -37,13 +37,15 @@ pub(super) struct Member {
     pub(super) host: String,
     /// Process id.
     pub(super) pid: u32,
+    /// How many shares the merge has.
+    pub(super) shares: u32,
     /// What is merged, and how: the same in all shares of one merge.
     pub(super) task: String,
 }
 
 impl Member {
-    /// This process.
-    pub(super) fn here(task: String) -> io::Result<Self> {
+    /// This process, in a merge of so many shares.
+    pub(super) fn here(shares: u32, task: String) -> io::Result<Self> {
         let mut random = [0; 8];
         File::open("/dev/urandom")?.read_exact(&mut random)?;
         let host = nix::sys::utsname::uname().map_or_else(
@@ -57,6 +59,7 @@ impl Member {
             boot: boot.trim().to_owned(),
             host,
             pid: std::process::id(),
+            shares,
             task,
         })
     }
@@ -314,7 +317,7 @@ mod tests {
     use super::*;
 
     fn member() -> Member {
-        Member::here("3 files".to_owned()).unwrap()
+        Member::here(2, "3 files".to_owned()).unwrap()
     }
 
     #[test]

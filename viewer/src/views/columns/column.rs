@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
 use super::lists::Id;
-use crate::profile::derived::{Derived, DerivedRef, Of, Term, Value, computed};
+use crate::profile::comparison::{BASE, OTHER};
+use crate::profile::derived::{Derived, DerivedRef, Of, Operation, Shown, Term, Value, computed};
 use crate::profile::{self, MetricRef};
 use crate::refine::Refined;
 use crate::views::contexts::Context;
@@ -142,6 +143,17 @@ pub struct Definition {
     pub width: usize,
     /// What color says on a screen.
     pub tone: Tone,
+}
+
+impl Of {
+    /// The cost that is meant, in a column about this one.
+    pub(super) const fn cost(self, of_column: Cost) -> Cost {
+        match self {
+            Self::Column => of_column,
+            Self::Inclusive => Cost::Inclusive,
+            Self::Exclusive => Cost::Exclusive,
+        }
+    }
 }
 
 /// What the numbers of a column are.
@@ -528,6 +540,51 @@ impl<'r> At<'r> {
         value.map_or(Cell::Nothing, |value| Cell::Derived { value, shown: derived.shown })
     }
 
+    /// What the formula makes of the cost of one side that the column is about.
+    pub(super) fn computed_of_side(&self, side: usize) -> Cell<'r> {
+        self.shown(self.value_of_side(side))
+            .map_or(Cell::Nothing, |(value, shown)| Cell::Derived { value, shown })
+    }
+
+    /// The same of OTHER minus that of BASE.
+    pub(super) fn computed_delta(&self) -> Cell<'r> {
+        let sides = self.value_of_side(OTHER).zip(self.value_of_side(BASE));
+        let delta = sides.and_then(|(other, base)| other.less(base));
+        self.shown(delta)
+            .map_or(Cell::Nothing, |(value, shown)| Cell::DerivedDelta { value, shown })
+    }
+
+    fn shown(&self, value: Option<Value>) -> Option<(Value, Shown)> {
+        Some((value?, self.derived()?.shown))
+    }
+
+    fn value_of_side(&self, side: usize) -> Option<Value> {
+        computed(&self.derived()?.steps, |term| self.term_of_side(*term, side))
+    }
+
+    /// What one side has of a term of a formula: of several runs their mean, as other amounts are.
+    fn term_of_side(&self, term: Term, side: usize) -> Option<Value> {
+        let refined = self.basis.refined;
+        let comparison = refined.profile.comparison.as_deref()?;
+        let runs = Value::exact(comparison.sides[side].runs.len() as f64);
+        let of_all_runs = match term {
+            Term::Metric(metric, of) => {
+                let measured = match metric.index().checked_sub(1) {
+                    None => &comparison.sides[side].metric,
+                    Some(further) => &comparison.further.get(further)?[side],
+                };
+                let samples =
+                    of.cost(self.column.cost).of(self.row.of(refined.side_of(metric, side)));
+                Value::exact(Measure::Source.of(samples, measured) as f64)
+            }
+            Term::Edges => match self.row.sides()[side].edges {
+                Edges::None => return None,
+                Edges::Range { low, high } => Value { low: low as f64, high: high as f64 },
+            },
+        };
+        of_all_runs.with(Operation::Divide, runs)
+    }
+
     /// What the row has of a term of a formula about this cost.
     pub(super) fn term(&self, term: Term, cost: Cost) -> Option<Value> {
         let (metric, of) = match term {
@@ -541,12 +598,7 @@ impl<'r> At<'r> {
                 };
             }
         };
-        let cost = match of {
-            Of::Column => cost,
-            Of::Inclusive => Cost::Inclusive,
-            Of::Exclusive => Cost::Exclusive,
-        };
-        let samples = cost.of(self.row.of(metric));
+        let samples = of.cost(cost).of(self.row.of(metric));
         let amount = Measure::Source.of(samples, self.basis.refined.source_of(metric));
         Some(Value::exact(amount as f64))
     }

@@ -516,6 +516,39 @@ pub static DEFINITIONS: &[Definition] = &[
     over_ranks::own_most(OVER_RANKS),
     over_ranks::own_most_rank(OVER_RANKS),
     over_ranks::own_imbalance(OVER_RANKS),
+    Definition {
+        id: Id::BaseDerived,
+        key: "base",
+        name: Some("base-derived"),
+        heading: |of| of.of_derived_side("base"),
+        value: |at| at.computed_of_side(BASE),
+        help: "A derived metric, of BASE",
+        explain: explain::derived_of_sides,
+        ..DERIVED_OF_SIDE
+    },
+    Definition {
+        id: Id::OtherDerived,
+        key: "other",
+        name: Some("other-derived"),
+        heading: |of| of.of_derived_side("other"),
+        value: |at| at.computed_of_side(OTHER),
+        help: "A derived metric, of OTHER",
+        repeats: Some(Id::BaseDerived),
+        ..DERIVED_OF_SIDE
+    },
+    Definition {
+        id: Id::DerivedDelta,
+        key: "delta",
+        name: Some("derived-delta"),
+        heading: |of| match of.basis.form {
+            Form::Unicode => of.of_derived_side("Δ"),
+            Form::Ascii => of.of_derived_side("delta"),
+        },
+        value: |at| at.computed_delta(),
+        help: "A derived metric, of OTHER - that of BASE",
+        repeats: Some(Id::BaseDerived),
+        ..DERIVED_OF_SIDE
+    },
 ];
 
 /// What most columns have alike.
@@ -580,6 +613,10 @@ const DERIVED: Definition = Definition {
     ..COLUMN
 };
 
+/// What derived metrics of comparisons have alike.
+const DERIVED_OF_SIDE: Definition =
+    Definition { lines: Lines::OfBoth, unit: Unit::Derived, ..COLUMN };
+
 /// What edge counts of one side have alike.
 const EDGES_OF_SIDE: Definition = Definition {
     key: "edges",
@@ -595,7 +632,7 @@ const _: () = {
         assert!(DEFINITIONS[number].id as usize == number);
         number += 1;
     }
-    assert!(DEFINITIONS.len() == Id::OwnRankImbalance as usize + 1);
+    assert!(DEFINITIONS.len() == Id::DerivedDelta as usize + 1);
 };
 
 fn text(text: Option<&str>) -> Cell<'_> {

@@ -121,6 +121,12 @@ pub enum Id {
     OwnMostRank,
     /// By how much they differ.
     OwnRankImbalance,
+    /// What a formula makes of BASE.
+    BaseDerived,
+    /// What it makes of OTHER.
+    OtherDerived,
+    /// What it makes of OTHER minus that.
+    DerivedDelta,
 }
 
 /// Which metrics have a column on a screen.
@@ -180,6 +186,9 @@ pub(super) const OVER_RANKS: [Id; 6] =
 /// Of each derived metric, in any medium.
 pub(super) const DERIVED: [Id; 2] = [Id::Derived, Id::DerivedExclusive];
 
+/// The same of a comparison.
+pub(super) const COMPARED_DERIVED: [Id; 3] = [Id::BaseDerived, Id::OtherDerived, Id::DerivedDelta];
+
 /// For machines, in their order; of several metrics, each has those of one metric.
 pub(super) const MACHINE: [Id; 9] = [
     Id::Function,
@@ -205,12 +214,15 @@ pub(super) const SCALED: [Id; 7] =
     [Id::Base, Id::Expected, Id::Other, Id::Delta, Id::LossShare, Id::Noise, Id::EdgesOfBoth];
 
 /// The same on a screen, in the order of what matters most.
-pub(super) const SCALED_SCREEN: [Id; 8] = [
+pub(super) const SCALED_SCREEN: [Id; 11] = [
     Id::Expected,
     Id::Other,
     Id::Delta,
     Id::LossShare,
     Id::Bar,
+    Id::OtherDerived,
+    Id::DerivedDelta,
+    Id::BaseDerived,
     Id::Noise,
     Id::Base,
     Id::EdgesOfBoth,
@@ -220,8 +232,18 @@ pub(super) const SCALED_SCREEN: [Id; 8] = [
 pub(super) const MOMENTS_SCREEN: [Id; 4] = [Id::Rate, Id::Other, Id::Bar, Id::Delta];
 
 /// Of a comparison on a screen, in the order of what matters most.
-pub(super) const COMPARED_SCREEN: [Id; 7] =
-    [Id::Base, Id::Other, Id::Delta, Id::Growth, Id::Bar, Id::Noise, Id::EdgesOfBoth];
+pub(super) const COMPARED_SCREEN: [Id; 10] = [
+    Id::Base,
+    Id::Other,
+    Id::Delta,
+    Id::Growth,
+    Id::Bar,
+    Id::OtherDerived,
+    Id::DerivedDelta,
+    Id::BaseDerived,
+    Id::Noise,
+    Id::EdgesOfBoth,
+];
 
 /// Of a comparison, for machines, and about which cost, if not about that of the view.
 pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 25] = [

@@ -128,11 +128,10 @@ impl Basis<'_> {
     /// The columns on a page, from left to right. A comparison is about `cost`.
     #[must_use]
     pub fn on_page(&self, cost: Cost) -> Vec<Column> {
-        if self.is_scaled() {
-            return lists::SCALED.map(|id| Column::comparing(id, cost)).to_vec();
-        }
         if self.is_compared() {
-            return lists::COMPARED.map(|id| Column::comparing(id, cost)).to_vec();
+            let ids = if self.is_scaled() { &lists::SCALED[..] } else { &lists::COMPARED };
+            let columns = ids.iter().map(|&id| Column::comparing(id, cost));
+            return columns.chain(self.of_derived_sides(cost)).collect();
         }
         let of_each = |metric| of_metric(&lists::PAGE, metric);
         let looked_at = lists::PAGE.map(|id| Column::of(id, None));
@@ -170,7 +169,12 @@ impl Basis<'_> {
             let columns = lists::COMPARED_MACHINE.iter().filter(|(id, _)| self.has(*id));
             let columns = columns
                 .map(|&(id, of)| Column { cost: of.unwrap_or(cost), ..Column::of(id, None) });
-            return [columns.collect(), Vec::new(), Vec::new()];
+            let derived = [Cost::Inclusive, Cost::Exclusive];
+            let derived = derived.into_iter().map(|cost| self.of_derived_sides(cost));
+            let mut derived: Vec<Column> = derived.flatten().collect();
+            // Stable: those of each derived metric stand together.
+            derived.sort_by_key(|column| column.derived);
+            return [columns.collect(), Vec::new(), derived];
         }
         let of_addresses = if self.addresses { &lists::OF_ADDRESSES[..] } else { &[] };
         let spread = if self.spread { &[Id::Spread][..] } else { &[] };
@@ -221,6 +225,14 @@ impl Basis<'_> {
         each.flat_map(move |derived| ids.iter().map(move |&id| Column::derived(id, derived)))
     }
 
+    /// The columns of each derived metric in a comparison.
+    fn of_derived_sides(&self, cost: Cost) -> impl Iterator<Item = Column> + use<> {
+        let each = (0..).map(DerivedRef).take(self.refined.profile.derived.len());
+        each.flat_map(move |derived| {
+            lists::COMPARED_DERIVED.map(|id| Column { derived, ..Column::comparing(id, cost) })
+        })
+    }
+
     /// What a column is of: each derived metric, if it is of these.
     fn each_derived(&self, id: Id) -> Vec<DerivedRef> {
         match id.definition().unit {
@@ -250,7 +262,9 @@ impl Column {
     /// A column of a comparison, about this cost if it compares costs.
     #[must_use]
     pub fn comparing(id: Id, cost: Cost) -> Self {
-        let is_of_cost = id.definition().unit == Unit::Compared;
+        let Definition { unit, lines, .. } = *id.definition();
+        let is_of_cost =
+            unit == Unit::Compared || (unit == Unit::Derived && lines == Lines::OfBoth);
         Self { cost: if is_of_cost { cost } else { Cost::default() }, ..Self::of(id, None) }
     }
 
@@ -360,7 +374,13 @@ impl Column {
             (None, Unit::Compared) => (Some(definition.key), self.cost.name()),
             (None, Unit::Derived) => {
                 let derived = basis.refined.profile.derived.get(self.derived.index());
-                (derived.map(|derived| &*derived.name), definition.key)
+                let key = match (self.cost, self.id) {
+                    (Cost::Exclusive, Id::BaseDerived) => "excl_base",
+                    (Cost::Exclusive, Id::OtherDerived) => "excl_other",
+                    (Cost::Exclusive, Id::DerivedDelta) => "excl_delta",
+                    _ => definition.key,
+                };
+                (derived.map(|derived| &*derived.name), key)
             }
             (None, _) => (definition.group, definition.key),
         }

@@ -83,6 +83,25 @@ fn the_late_rank_of_a_job_is_named() {
     }
 }
 
+/// Where stages left less than a sum says, that is told.
+#[test]
+fn what_stages_made_unknown_is_told() {
+    let told = |keep: Keep, stages: &str| waits(&summed(&job(), keep), stages).1.missing.join("\n");
+    for keep in [Keep::Top, Keep::None] {
+        let part = told(keep, "through kernel_3");
+        assert!(part.contains("stages took a part of them"), "{part}");
+        let anew = told(keep, "hide step_0");
+        assert!(anew.contains("put paths together anew"), "{anew}");
+        assert!(!told(keep, "").contains("stages"), "{keep:?}");
+    }
+    for stages in ["through kernel_3", "hide step_0"] {
+        let all = told(Keep::All, stages);
+        assert!(!all.contains("not known"), "{all}");
+    }
+    let alone = told(Keep::All, "rank = 7");
+    assert!(alone.contains("one rank") && !alone.contains("not all are kept"), "{alone}");
+}
+
 /// Ranks that were recorded together, by two metrics; a stage takes paths out.
 #[test]
 fn who_waits_by_the_clock_and_works_by_processor() {
