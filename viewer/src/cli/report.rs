@@ -83,7 +83,8 @@ pub struct Report {
     #[arg(long, help_heading = "Rows")]
     exclusive: bool,
     /// Add a column: how each row's inclusive cost is spread over ranks (else processes, else
-    /// threads), a character or number for each, or for each eighth of them
+    /// threads), a character or number for each, or for each eighth of them; and one over phases or
+    /// slices of time, if there are, for each or for each twelfth
     #[arg(long, help_heading = "Rows")]
     spread: bool,
     /// List the sets of frames that refinements can name (@mpi) and what they match here
