@@ -771,6 +771,17 @@ impl Structure {
         &self.in_loops[start..end]
     }
 
+    /// Which of so many frames are what some function left for by a tail call: all others need not
+    /// be looked for.
+    #[must_use]
+    pub fn tail_callees(&self, frames: usize) -> Vec<bool> {
+        let mut is_callee = vec![false; frames];
+        for call in &self.tail_calls {
+            is_callee[call.callee.index()] = true;
+        }
+        is_callee
+    }
+
     /// The functions that left by tail calls between two frames, the outermost first; empty if
     /// there are none.
     #[must_use]

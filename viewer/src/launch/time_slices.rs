@@ -186,7 +186,9 @@ impl TimeSlices {
             let first = begin_of(number) >> joined;
             let end = match next {
                 Some(next) => Some((begin_of(next).saturating_sub(1) >> joined) + 1),
-                None => Some(first + 1).filter(|&end| duration_ns <= ns(end).saturating_add(LATE_NS)),
+                None => {
+                    Some(first + 1).filter(|&end| duration_ns <= ns(end).saturating_add(LATE_NS))
+                }
             };
             match spans.last_mut() {
                 Some((_, before)) if before.is_none_or(|before| before > first) => *before = end,

@@ -90,7 +90,7 @@ impl Sort {
         for mut part in parts {
             keys.append(&mut part);
         }
-        #[expect(clippy::stable_sort_primitive, reason = "it finds the parts, and merges them")]
+        // This sort finds the parts, which are in order, and merges them.
         keys.sort();
         let mut sorted: Vec<T> = keys.iter().map(|&key| places[key as u32 as usize]).collect();
         let mut start = 0;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::dimension::{Dimension, dimensions};
 use super::number::{Form, counted};
-use super::row::{StripKind, RowStrips, Strip, StripOfMetric};
+use super::row::{RowStrips, Strip, StripKind, StripOfMetric};
 use super::statistics::{Moments, samples_per_signal};
 use super::strip::{CELLS, PHASE_CELLS, cells};
 use crate::profile::MetricRef;
@@ -358,10 +358,10 @@ mod tests {
     use crate::views::distribution::{Distribution, RowSubject};
     use crate::views::statistics::is_within_noise;
     use crate::views::strip::greatest;
-    use csprof_format::ids::EpochId;
-    use csprof_format::profile::Phase;
     use crate::views::top_down::TopDown;
     use crate::views::tree::{Direction, RowId, RowTree};
+    use csprof_format::ids::EpochId;
+    use csprof_format::profile::Phase;
 
     fn exchange() -> Profile {
         let bytes: &[u8] = include_bytes!("../../tests/fixtures/exchange.csprof");
@@ -457,7 +457,10 @@ mod tests {
                     assert_eq!(stage, "not rank = 1", "one rank is left of two");
                     continue;
                 };
-                assert_eq!(made.of_kind(StripKind::Phases).is_some(), !profile.info.phases.is_empty());
+                assert_eq!(
+                    made.of_kind(StripKind::Phases).is_some(),
+                    !profile.info.phases.is_empty()
+                );
                 let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
                 tree.set_strips(strips.clone());
                 hold(&refined, tree, RowSubject::Path);

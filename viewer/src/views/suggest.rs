@@ -25,8 +25,8 @@ use super::row::{Cost, Edges, Row, Weight};
 use super::summary::clustered;
 use super::top_down::TopDown;
 use super::tree::RowId;
-use crate::profile::comparison::Comparison;
 use crate::profile::FrameRef;
+use crate::profile::comparison::Comparison;
 use crate::refine::{
     Cancelled, FramePattern, FrameSet, Predicate, Preset, Refined, Stage, Watch, shown_of_sides,
 };
@@ -327,8 +327,7 @@ fn parted(
 
 /// Which of the rows that were found are understood.
 fn known(notes: &Notes, refined: &Refined, tree: &mut TopDown, found: &[RowId]) -> Vec<bool> {
-    let rows: HashSet<_> =
-        notes.understood().flat_map(|note| note.locate(refined, tree)).collect();
+    let rows: HashSet<_> = notes.understood().flat_map(|note| note.locate(refined, tree)).collect();
     found.iter().map(|row| rows.contains(row)).collect()
 }
 
@@ -365,8 +364,7 @@ fn costs(
             () => {
                 let weight = row.of(refined.metric);
                 let dear = if is_repeated[place] { None } else { dear.reason(row, weight) };
-                dear
-                    .or_else(|| (weight.exclusive >= least).then_some(Why::Own(weight.exclusive)))
+                dear.or_else(|| (weight.exclusive >= least).then_some(Why::Own(weight.exclusive)))
                     .or_else(|| many_callees(refined, tree, id, least))
             }
         };

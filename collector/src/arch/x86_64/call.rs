@@ -159,7 +159,9 @@ pub(crate) fn has_faulted(
 /// Whether code begins with an instruction for strings, or with more prefixes than are looked at.
 fn may_repeat(code: &[u8]) -> bool {
     let is_prefix = |byte: u8| {
-        matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..0x50 | 0x64..0x68 | 0xf0 | 0xf2 | 0xf3)
+        let is_of_segment = matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65);
+        let is_rex = byte & 0xf0 == 0x40;
+        is_of_segment || is_rex || matches!(byte, 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3)
     };
     let operation = code.iter().find(|&&byte| !is_prefix(byte));
     operation.is_none_or(|byte| matches!(byte, 0x6c..0x70 | 0xa4..0xa8 | 0xaa..0xb0))
@@ -194,7 +196,6 @@ mod tests {
     #[test]
     fn only_the_resume_flag_says_that_an_instruction_has_faulted() {
         // SAFETY: plain data.
-        #[expect(unsafe_code, reason = "a context is plain data")]
         let mut context: ucontext_t = unsafe { core::mem::zeroed() };
         // `mov eax, [rdi]`; `movdqu xmm0, [rdi]`, which has the prefix of those that repeat.
         let load = [0x8b, 0x07, 0xc3, 0, 0, 0];

@@ -14,7 +14,7 @@ use crate::views::contexts::Context;
 use crate::views::difference::Difference;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Cost, Edges, StripKind, Row, Strip, StripOfMetric, Weight};
+use crate::views::row::{Cost, Edges, Row, Strip, StripKind, StripOfMetric, Weight};
 use crate::views::summary::clustered;
 
 /// What the lines of a table stand for.
