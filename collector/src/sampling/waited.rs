@@ -26,9 +26,9 @@ use crate::sys::{self, Spent, Switches};
 const MASKED: [i64; 4] =
     [libc::SYS_ppoll, libc::SYS_pselect6, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
 
-/// The number of the system call in which the thread waited, or what stands for a page fault, if it
-/// is known to have. The sample stands for `sampled_ns`; `before` is what the thread had spent at the one before, and becomes
-/// what it has spent now.
+/// The number of the system call in which the thread waited, or what stands for a page fault, if
+/// it is known to have. The sample stands for `sampled_ns`; `before` is what the thread had spent
+/// at the one before, and becomes what it has spent now.
 pub(super) fn waited_in(
     context: &libc::ucontext_t,
     sampled_ns: u64,

@@ -171,9 +171,9 @@ impl TimeSlices {
         Some(Self { length_ns, begun })
     }
 
-    /// What they are called when the run has gone on for so long. Names do not overlap: a slice that
-    /// went on beyond its end, because whoever begins slices was held up or ended before the run, is
-    /// joined with all that it reaches into.
+    /// What they are called when the run has gone on for so long. Names do not overlap: a slice
+    /// that went on beyond its end, because whoever begins slices was held up or ended before the
+    /// run, is joined with all that it reaches into.
     pub(super) fn named(&self, duration_ns: u64) -> Vec<TimeSlice> {
         let last = self.begun.last().map_or(0, |&(number, _)| begin_of(number));
         let joined = joined(last);

@@ -7,9 +7,9 @@ use std::thread::{self, Builder};
 /// Threads at most: more of them wait for memory, and not for a processor.
 const MOST: usize = 4;
 
-/// What `work` makes of the parts of a list, in their order. It is given the place of a part's first
-/// item, and the part. There is a part for each processor, as long as it has `fewest` items, and one
-/// at least.
+/// What `work` makes of the parts of a list, in their order. It is given the place of a part's
+/// first item, and the part. There is a part for each processor, as long as it has `fewest` items,
+/// and one at least.
 pub(crate) fn in_parts<T: Sync, R: Send>(
     items: &[T],
     fewest: usize,

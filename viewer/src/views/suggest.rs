@@ -40,8 +40,8 @@ pub const MOST: usize = 10;
 /// Fewer samples are not enough to point at anything.
 const FEWEST: u64 = 10;
 
-/// Rows that are looked into at most, the costliest first: a recursion of 100 000 calls, and what is
-/// below it. Deeper ones have millions of rows.
+/// Rows that are looked into at most, the costliest first: a recursion of 100 000 calls, and what
+/// is below it. Deeper ones have millions of rows.
 const MOST_ROWS: usize = 1 << 17;
 
 /// Least cost of a frame below a row that is listed for being spread, in percent of what is shown:
