@@ -191,18 +191,18 @@ impl<D: Direction> RowTree<D> {
         self.strips = strips;
     }
 
-    /// Makes the strip of a row, if it has none and strips are wanted. O(members of the row).
+    /// Makes the strips of a row, if it has none and strips are wanted. O(members of the row).
     pub fn fill_strip(&mut self, refined: &Refined, id: RowId) {
         let (Some(strips), entry) = (&self.strips, &self.entries[id.index()]) else { return };
-        if entry.row.strip.is_some() || entry.members.is_empty() || id == RowId::ROOT {
+        if entry.row.strips.is_some() || entry.members.is_empty() || id == RowId::ROOT {
             return;
         }
         let mut until = Until::default();
         let members = self.members(id).iter();
         let addends = members.map(|&member| self.direction.addend(refined, member, &mut until));
         let outermost = addends.filter(|addend| addend.is_outermost);
-        let strip = strips.of_nodes(refined, outermost.map(|addend| addend.node));
-        self.entries[id.index()].row.strip = Some(strip);
+        let made = strips.of_nodes(refined, outermost.map(|addend| addend.node));
+        self.entries[id.index()].row.strips = Some(made);
     }
 
     /// What a row shows.

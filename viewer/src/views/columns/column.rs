@@ -15,7 +15,7 @@ use crate::views::contexts::Context;
 use crate::views::difference::Difference;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Cost, Edges, Row, Strip, StripOfMetric, Weight};
+use crate::views::row::{Cost, Edges, Row, Strip, StripKind, StripOfMetric, Weight};
 use crate::views::summary::clustered;
 
 /// What the lines of a table stand for.
@@ -303,7 +303,7 @@ pub struct Basis<'r> {
     pub clustered: Option<(u64, u64)>,
     /// Whether machines get all that is known of addresses.
     pub addresses: bool,
-    /// Whether pages and machines get how rows are spread over peers.
+    /// Whether pages and machines get how rows are spread over peers and phases.
     pub spread: bool,
     /// Which characters may be used.
     pub form: Form,
@@ -464,6 +464,7 @@ impl<'r> Basis<'r> {
             Id::Expected | Id::LossShare => self.is_scaled(),
             Id::Low | Id::High => self.has_several_runs(),
             _ if id.definition().unit == Unit::OverRanks => self.is_sum(),
+            Id::OverPhases => !self.refined.profile.info.phases.is_empty(),
             Id::Rate => self.moments().is_some(),
             // What was there before is on both sides.
             Id::Growth | Id::Noise | Id::EdgesOfBoth => self.moments().is_none(),
@@ -603,10 +604,21 @@ impl<'r> At<'r> {
         Some(Value::exact(amount as f64))
     }
 
-    /// How what the row has of it is spread over peers, where that was asked for.
+    /// How what the row has of it is spread, where that was asked for.
     pub(super) fn spread(&self) -> Option<(&'r Strip, &'r StripOfMetric)> {
-        let strip = self.row.strip.as_deref()?;
+        let is_over_phases = self.column.id == Id::OverPhases;
+        let kind = if is_over_phases { StripKind::Phases } else { StripKind::Peers };
+        let strip = self.row.strips.as_deref()?.of_kind(kind)?;
         Some((strip, strip.of(self.number())?))
+    }
+
+    /// The same as a cell.
+    pub(super) fn strip(&self) -> Cell<'r> {
+        self.spread().map_or(Cell::Nothing, |(_, of)| Cell::Strip {
+            of,
+            metric: self.metric(),
+            measure: self.basis.measure,
+        })
     }
 
     /// Whether edge counts of the sides compare.

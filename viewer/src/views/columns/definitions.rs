@@ -16,7 +16,7 @@ use crate::views::measure::Measure;
 use crate::views::number::Form;
 use crate::views::over_ranks::OfMetric;
 use crate::views::row::{Cost, Edges};
-use crate::views::strip::CELLS;
+use crate::views::strip::{CELLS, PHASE_CELLS};
 use crate::views::summary::are_all_of_time;
 use crate::views::verdict;
 
@@ -156,16 +156,18 @@ pub static DEFINITIONS: &[Definition] = &[
         id: Id::Spread,
         key: "spread",
         name: Some("spread"),
-        unit: Unit::Strip,
-        value: |at| match at.spread() {
-            Some((_, of)) => Cell::Strip { of, metric: at.metric(), measure: at.basis.measure },
-            None => Cell::Nothing,
-        },
-        order: Order::None,
         help: "Inclusive cost over ranks, or processes, or threads",
-        explain: explain::spread,
         width: CELLS,
-        ..COLUMN
+        ..STRIP
+    },
+    Definition {
+        id: Id::OverPhases,
+        key: "over_phases",
+        name: Some("over-phases"),
+        heading: |_| "over phases".into(),
+        help: "Inclusive cost over phases, or slices of time, as they began",
+        width: PHASE_CELLS,
+        ..STRIP
     },
     FUNCTION,
     Definition {
@@ -583,6 +585,10 @@ const FUNCTION: Definition = Definition {
 /// What shares have alike.
 const SHARE: Definition =
     Definition { unit: Unit::Share, zero: Zero::DotOnScreen, tone: Tone::Heat, ..COLUMN };
+
+/// What strips have alike.
+const STRIP: Definition =
+    Definition { unit: Unit::Strip, value: |at| at.strip(), explain: explain::spread, ..COLUMN };
 
 /// What costs of comparisons have alike.
 const SIDE: Definition = Definition { lines: Lines::OfBoth, unit: Unit::Compared, ..COLUMN };

@@ -465,7 +465,9 @@ pub(super) fn spread(at: &At<'_>, _: About) -> Explanation {
     let noun = match axis {
         Axis::Rank => "rank",
         Axis::Process => "process",
-        Axis::Thread | Axis::Epoch | Axis::Phase => "thread",
+        Axis::Thread => "thread",
+        Axis::Epoch => "epoch",
+        Axis::Phase => "phase",
     };
     let form = at.basis.form;
     let each = of.parts.iter().map(|&samples| amount(samples, at.metric(), form));

@@ -29,6 +29,8 @@ pub enum Id {
     Bar,
     /// How inclusive cost is spread over peers.
     Spread,
+    /// How it is spread over phases.
+    OverPhases,
     /// Name of the function.
     Function,
     /// Kind of frame.
@@ -174,6 +176,9 @@ pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
 /// On a page, from left to right; each other metric then has those of one metric.
 pub(super) const PAGE: [Id; 6] =
     [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls];
+
+/// How rows are spread, where that is asked for.
+pub(super) const SPREAD: [Id; 2] = [Id::Spread, Id::OverPhases];
 
 /// Over the ranks of a sum, for machines, behind those of any medium.
 pub(super) const OWN_OVER_RANKS: [Id; 4] =

@@ -135,10 +135,16 @@ impl Basis<'_> {
         }
         let of_each = |metric| of_metric(&lists::PAGE, metric);
         let looked_at = lists::PAGE.map(|id| Column::of(id, None));
-        let spread = self.spread.then_some(Column::of(Id::Spread, None));
+        let spread = self.of_spread().into_iter().map(|id| Column::of(id, None));
         let looked_at = looked_at.into_iter().chain(spread).chain(self.over_ranks(None));
         let of_each = |metric| of_each(metric).chain(self.over_ranks(Some(metric)));
         looked_at.chain(self.others().flat_map(of_each)).chain(self.of_derived(2)).collect()
+    }
+
+    /// The columns of how rows are spread, where that was asked for.
+    fn of_spread(&self) -> Vec<Id> {
+        let asked = lists::SPREAD.into_iter().filter(|_| self.spread);
+        asked.filter(|&id| self.has(id)).collect()
     }
 
     /// The columns that explain a row: what it is, what it costs, and how often it returned. A
@@ -177,7 +183,7 @@ impl Basis<'_> {
             return [columns.collect(), Vec::new(), derived];
         }
         let of_addresses = if self.addresses { &lists::OF_ADDRESSES[..] } else { &[] };
-        let spread = if self.spread { &[Id::Spread][..] } else { &[] };
+        let spread = &self.of_spread()[..];
         let [over_ranks, own_over_ranks] = match self.is_sum() {
             true => [&lists::OVER_RANKS[..], &lists::OWN_OVER_RANKS],
             false => [&[][..]; 2],

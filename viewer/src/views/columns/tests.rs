@@ -18,7 +18,7 @@ use crate::views::contexts::contexts;
 use crate::views::flat::flat;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Strip, StripOfMetric};
+use crate::views::row::{RowStrips, Strip, StripOfMetric};
 use crate::views::{Cost, Edges, Row, Sort};
 
 const BASE: &str = "main 2\n  solve 200 e=9 inline\n  dot 90 e=30 module:/lib/libblas.so\n";
@@ -53,8 +53,9 @@ fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
     let [mut one, both, _] = profiles.each_ref().map(|one| flat(one, Sort::by(Column::EXCLUSIVE)));
     one[0].frame = Some(FrameRef(1));
     let of_metric = StripOfMetric { parts: [1, 2].into(), is_noise: true };
-    let strip = Strip { of: (Axis::Rank, 2), process: None, of_metrics: [of_metric].into() };
-    one[0].strip = Some(strip.into());
+    let of_metrics: Box<[_]> = [of_metric].into();
+    let strip = |axis| Some(Strip { of: (axis, 2), process: None, of_metrics: of_metrics.clone() });
+    one[0].strips = Some(RowStrips([Axis::Rank, Axis::Phase].map(strip)).into());
     let (list, _) = contexts(&profiles[2], &Watch::none()).unwrap();
     let [one, both] = [&one, &both].map(|rows| rows.iter().map(AnyRow::from).collect());
     let rows: [Vec<_>; 3] = [one, both, list.iter().map(AnyRow::from).collect()];
