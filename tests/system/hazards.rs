@@ -26,7 +26,7 @@ checks! {
     thrown_far_and_near thrown_elsewhere uncaught thrown_where_it_must_not a_second_exception
     a_terminate_handler canceled panics
     // Jumps.
-    jumps_in_loops timer_jumps jumps_out_of_waits every_tail_call
+    jumps_in_loops timer_jumps jumps_out_of_waits thrown_out_of_waits every_tail_call
     // Signals.
     alternate_stack nested_signals interrupted_waits own_profiler own_profiling_signal
     blocked_signals inherited_signals saved_masks handlers_in_waits waits

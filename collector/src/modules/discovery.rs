@@ -85,6 +85,19 @@ pub fn function_before(name: &CStr) -> *mut c_void {
     function(name, Side::Before)
 }
 
+/// The runtime address of the function of this name in the module that has the code at `at`; null
+/// if it has none.
+pub fn function_beside(at: *mut c_void, name: &CStr) -> *mut c_void {
+    let at = at.addr() as u64;
+    let mut found = None;
+    each_loaded(|module| {
+        if module.code.iter().any(|code| code.contains(&at)) {
+            found = module.address_of(name);
+        }
+    });
+    core::ptr::with_exposed_provenance_mut(found.unwrap_or(0) as usize)
+}
+
 /// Of this library, in the order of loading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
