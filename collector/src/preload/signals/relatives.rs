@@ -1,8 +1,8 @@
 //! Functions that wait with a mask, and stand for others that have none.
 //!
 //! A library in front of the C library may have a function of either name, and nothing says that
-//! they are relatives there: its ppoll(2) may call poll(2), and its poll(2) do what the C library's
-//! ppoll(2) does not. So what stands for a function is of its own module, or there is nothing.
+//! they are relatives there: its ppoll(2) may call poll(2), and its poll(2) do what no ppoll(2)
+//! does. So the C library's functions stand for its own alone.
 
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -39,7 +39,7 @@ static ALL: [Relative; 10] = [
 pub(in crate::preload) fn find() {
     if samples_may_meet_waits() {
         for relative in &ALL {
-            let address = modules::function_beside(relative.of.address(), relative.name);
+            let address = modules::function_of_c_library(relative.of.address(), relative.name);
             // Relaxed: the address of code that was mapped before anyone could find it.
             relative.address.store(address, Ordering::Relaxed);
         }
