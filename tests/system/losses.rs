@@ -221,11 +221,13 @@ fn a_run_folder_stays_if_one_of_its_arenas_cannot_be_read() {
     let script = "mkfifo \"$CSPROF_RUN_DIR/77-1.arena\"";
     let recording = workshop.record_without_names(&[], &["sh", "-c", script]);
     let complained = recording.outcome.complained();
-    let missing = "warning: what process 77 has sampled is missing: its file 77-1.arena is no arena";
+    let missing =
+        "warning: what process 77 has sampled is missing: its file 77-1.arena is no arena";
     assert!(complained.contains(missing), "{complained}");
     let (_, kept) = complained.split_once("csprof salvage ").unwrap();
     let (kept, _) = kept.split_once(" -o FILE makes the profile again").unwrap();
-    let mut entries = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path().join("77-1.arena"));
+    let mut entries =
+        fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path().join("77-1.arena"));
     fs::remove_file(entries.find(|path| path.exists()).unwrap()).unwrap();
     let salvaged =
         workshop.csprof(&["salvage", kept, "--remove", "--no-symbols", "-o", "again.csprof"]);

@@ -163,6 +163,17 @@ static void wait_on(void) {
     printf("received %ld, blocked again %d\n", received, (int)again);
 }
 
+/* An alternate stack that is a part of the thread's own, further out than the waits. */
+static volatile sig_atomic_t seen;
+static void asks(int signal) { seen += is_blocked() + (signal != SIGALRM); }
+static void on_alternate(void) {
+    char room[65536];
+    sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
+    wait_for(asks, SA_ONSTACK);
+    sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
+    printf("on an alternate stack: blocked %d\n", (int)seen);
+}
+
 static volatile unsigned long sink;
 static void work(void) {
     for (unsigned long i = 0; i < 40000000; i++) sink = i;
@@ -186,6 +197,7 @@ int main(int number, char **words) {
     wait_for(raises, 0);
     say("raised in a handler");
     wait_on();
+    on_alternate();
     wait_for(starts, 0);
     leave(0);
     leave(1);

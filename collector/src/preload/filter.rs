@@ -41,7 +41,8 @@ pub(super) fn allowed_by(filter: usize) -> Allowed {
     let program = Program::at(filter as u64);
     let allows = |data: Data| {
         let Some(program) = &program else { return true };
-        let answer = run(|place| program.instruction(place), &data).unwrap_or(0) & libc::SECCOMP_RET_ACTION_FULL;
+        let answer = run(|place| program.instruction(place), &data).unwrap_or(0)
+            & libc::SECCOMP_RET_ACTION_FULL;
         answer == libc::SECCOMP_RET_ALLOW || answer == libc::SECCOMP_RET_LOG
     };
     // Where csprof makes its calls, roughly.

@@ -14,6 +14,9 @@
 use libc::ucontext_t;
 
 use crate::arch::{self, Call};
+use crate::sealed::sealed;
+use crate::sys;
+use crate::thread::handler_stack;
 use crate::thread::own_stack::is_on_own_stack;
 
 arch::thread_bytes! {
@@ -47,6 +50,19 @@ fn end_of(call: &Call) -> u64 {
 /// Whether a call at `place` is left by a thread that is, or goes on, at the stack pointer `sp`.
 fn is_left(place: u64, sp: u64) -> bool {
     place < sp && is_on_own_stack(place) == is_on_own_stack(sp)
+}
+
+/// Whether the program's alternate stack is at the stack pointer `sp`: it may be a part of the
+/// thread's own. Of a sealed process, which may not ask, this says yes.
+#[cold]
+fn is_on_alternate_stack(sp: u64) -> bool {
+    if sealed() {
+        return true;
+    }
+    sys::alternate_stack().is_ok_and(|setting| {
+        let stack = handler_stack::programs(&setting).unwrap_or(setting);
+        sp.wrapping_sub(stack.ss_sp.addr() as u64) < stack.ss_size as u64
+    })
 }
 
 /// The thread is about to go on at the stack pointer `sp`, without returning there.
@@ -91,7 +107,8 @@ impl Waits {
         let mut frames = Self::handlers().peekable();
         let is_known = frames.peek().is_some();
         // SAFETY: a frame on the thread's own stack.
-        let has_returned = is_known && !frames.any(|frame| arch::is_marked_frame(unsafe { &*frame }));
+        let has_returned =
+            is_known && !frames.any(|frame| arch::is_marked_frame(unsafe { &*frame }));
         if has_returned {
             Self::give_back();
         }
@@ -114,19 +131,28 @@ impl Waits {
     /// How many there are: not those that this one's caller is outside of.
     fn count() -> u8 {
         let here = 0_u64;
-        let sp = (&raw const here).addr() as u64;
-        // Elsewhere, it may be that of a handler which has interrupted one.
-        if is_on_own_stack(sp) {
-            Self::forget(|place| is_left(place, sp));
-        }
+        Self::forget_outside((&raw const here).addr() as u64);
         Numbers::get(Self::COUNT)
+    }
+
+    /// Forgets those that a thread is outside of which is at the stack pointer `sp`. Elsewhere than
+    /// on its own stack it may be in a handler that has interrupted one.
+    fn forget_outside(sp: u64) {
+        let outside = |place: u64| is_on_own_stack(sp) && is_left(place, sp);
+        if Self::first(outside).is_some() && !is_on_alternate_stack(sp) {
+            Self::forget(outside);
+        }
+    }
+
+    /// The number of the first one of which `is_left` says so.
+    fn first(is_left: impl Fn(u64) -> bool) -> Option<usize> {
+        let mut known = 0..usize::from(Numbers::get(Self::COUNT)).min(KNOWN);
+        known.find(|&number| is_left(Places::get(number).cast_unsigned()))
     }
 
     /// Forgets the first one of which `is_left` says so, and all that were made in it.
     fn forget(is_left: impl Fn(u64) -> bool) {
-        let count = Numbers::get(Self::COUNT);
-        let mut known = 0..usize::from(count).min(KNOWN);
-        if let Some(left) = known.find(|&number| is_left(Places::get(number).cast_unsigned())) {
+        if let Some(left) = Self::first(is_left) {
             Numbers::set(Self::COUNT, left as u8);
         }
         if Numbers::get(Self::TAKEN_OVER) > Numbers::get(Self::COUNT) {
@@ -136,9 +162,7 @@ impl Waits {
 
     /// This one is about to be made.
     pub(super) fn enter(call: &Call) {
-        if Numbers::get(Self::COUNT) != 0 {
-            Self::forget(|place| is_left(place, end_of(call)));
-        }
+        Self::forget_outside(end_of(call));
         let count = Numbers::get(Self::COUNT);
         if usize::from(count) < KNOWN {
             Places::set(count.into(), place_of(call).cast_signed());

@@ -146,9 +146,11 @@ mod tests {
             let run = read(folder.path(), &[]);
             assert!(run.slices.is_some());
             let [told] = &run.info.warnings[..] else { panic!("{:?}", run.info.warnings) };
-            told.strip_prefix("what was run is not known: run.json of the run folder cannot be read: ")
-                .unwrap_or_else(|| panic!("{told}"))
-                .to_owned()
+            told.strip_prefix(
+                "what was run is not known: run.json of the run folder cannot be read: ",
+            )
+            .unwrap_or_else(|| panic!("{told}"))
+            .to_owned()
         };
         assert_eq!(told(None), "No such file or directory (os error 2)");
         assert!(told(Some("{")).starts_with("EOF while parsing"));
