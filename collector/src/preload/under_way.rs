@@ -179,8 +179,10 @@ impl Waits {
     /// What is blocked of the signals of samples is so for the program, until this handler
     /// returns. Signal side.
     pub(super) fn take_over_in(context: &mut ucontext_t) {
-        arch::mark_frame(context);
-        Numbers::set(Self::TAKEN_OVER, Numbers::get(Self::COUNT));
+        if Numbers::get(Self::COUNT) != 0 {
+            arch::mark_frame(context);
+            Numbers::set(Self::TAKEN_OVER, Numbers::get(Self::COUNT));
+        }
     }
 
     /// The same, until the handler returns that has interrupted the innermost call.
