@@ -155,6 +155,11 @@ impl Waits {
         if let Some(left) = Self::first(is_left) {
             Numbers::set(Self::COUNT, left as u8);
         }
+        Self::give_back_what_returned();
+    }
+
+    /// Gives the mask back of a call that has returned, or was left, since it was taken over.
+    fn give_back_what_returned() {
         if Numbers::get(Self::TAKEN_OVER) > Numbers::get(Self::COUNT) {
             Self::give_back();
         }
@@ -163,6 +168,7 @@ impl Waits {
     /// This one is about to be made.
     pub(super) fn enter(call: &Call) {
         Self::forget_outside(end_of(call));
+        Self::give_back_what_returned();
         let count = Numbers::get(Self::COUNT);
         if usize::from(count) < KNOWN {
             Places::set(count.into(), place_of(call).cast_signed());
