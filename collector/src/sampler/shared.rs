@@ -32,6 +32,8 @@ pub struct Shared {
     /// Calls of functions with no signal blocked that are under way: more than one if a handler of
     /// the program came in between.
     users: AtomicU32,
+    /// The handover that the thread's code was called by, as the bits of its key; 0 for none.
+    handover: AtomicU64,
 }
 
 /// What a function with no signal blocked does with it, from its beginning to its end.
@@ -74,6 +76,7 @@ impl Shared {
             suspect: Suspect::none(),
             counters: [const { Counter::off() }; MAX_SOURCES],
             users: AtomicU32::new(0),
+            handover: AtomicU64::new(0),
         }
     }
 
@@ -94,6 +97,25 @@ impl Shared {
     #[inline]
     pub fn counter(&self, metric: usize) -> Option<&Counter> {
         self.counters.get(metric)
+    }
+
+    /// The bits of the key of the handover that the thread's code was called by; 0 for none. Either
+    /// side.
+    #[must_use]
+    #[inline]
+    pub fn handover(&self) -> u64 {
+        // Relaxed, here and below: one thread, and its handlers.
+        self.handover.load(Ordering::Relaxed)
+    }
+
+    /// What the thread's code was called by from now on, if it was by `before` until now; whether
+    /// it was. In the child of a fork it was not.
+    pub fn change_handover(&self, before: u64, now: u64) -> bool {
+        let is_same = self.handover() == before;
+        if is_same {
+            self.handover.store(now, Ordering::Relaxed);
+        }
+        is_same
     }
 
     /// Whether code that a handler of the program has interrupted may go on with it, or with the

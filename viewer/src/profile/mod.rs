@@ -33,7 +33,7 @@ mod shared;
 mod sides;
 mod spreads;
 mod times;
-mod waits;
+mod pseudo;
 
 pub use builder::NodesBuilder;
 pub use column::Column;
