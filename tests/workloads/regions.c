@@ -37,20 +37,27 @@ NOINLINE static void work(double milliseconds) {
 
 NOINLINE static void first(void) {
 #pragma omp parallel num_threads(3)
-    work(100);
+    {
+        work(100);
+        sink++;
+    }
     sink++;
 }
 
 NOINLINE static void second(void) {
 #pragma omp parallel num_threads(3)
-    work(50);
+    {
+        work(50);
+        sink++;
+    }
     sink++;
 }
 
 NOINLINE static long loop(long from) {
     long sum = 0;
-#pragma omp parallel for schedule(dynamic, 3) num_threads(3) reduction(+ : sum)
+#pragma omp parallel for schedule(dynamic, 3) num_threads(3)
     for (long i = from; i < from + 40; i += 2) {
+#pragma omp atomic
         sum += i;
         work(2);
     }
@@ -71,7 +78,10 @@ NOINLINE static long sections(void) {
 
 NOINLINE static void inner(void) {
 #pragma omp parallel num_threads(2)
-    work(60);
+    {
+        work(60);
+        sink++;
+    }
     sink++;
 }
 
@@ -86,7 +96,10 @@ NOINLINE static void outer(void) {
 
 NOINLINE static void short_one(void) {
 #pragma omp parallel num_threads(2)
-    work(0.1);
+    {
+        work(0.1);
+        sink++;
+    }
     sink++;
 }
 
@@ -96,7 +109,7 @@ static void *opener(void *nothing) {
 }
 
 NOINLINE static void of_child(void) {
-    for (int i = 0; i < 20; i++) short_one();
+    second();
 }
 
 int main(int count, char **arguments) {

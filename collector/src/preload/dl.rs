@@ -33,8 +33,8 @@ use core::ffi::{CStr, c_char, c_void};
 
 use super::real::{self, Real};
 use super::stub::{self, wrappers};
-use super::{mpi, regions};
 use super::view::Belief;
+use super::{mpi, regions};
 use crate::arch::{Call, Route};
 use crate::thread::registry;
 use crate::{modules, process};

@@ -18,7 +18,7 @@
 #![expect(unsafe_code, reason = "stubs in front of C functions, and addresses of them")]
 
 use alloc::vec::Vec;
-use core::ffi::{CStr, c_void};
+use core::ffi::CStr;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

@@ -61,16 +61,18 @@ impl Sampler {
 
     /// The node of a context that is about to hand work over to other threads: the code that
     /// `sample` begins at, of which no sample is counted, and none is armed. `None` if its callers
-    /// are not all found. Signal side.
-    pub fn context(&mut self, map: &LoadMap, sample: &Sample) -> Option<u32> {
+    /// are not all found. Also whether the armed slot is that code's own. Signal side.
+    pub fn context(&mut self, map: &LoadMap, sample: &Sample) -> Option<(u32, bool)> {
         let registers = &sample.registers;
         if is_trampoline_code(registers.ip) {
-            return self.returning((registers.ip, registers.sp()), sample.kind, sample.metric).ok();
+            let place = (registers.ip, registers.sp());
+            return Some((self.returning(place, sample.kind, sample.metric).ok()?, false));
         }
         self.effort_of_calls.earn_by_clock(cpu_time_ns);
-        let (node, Taken { partial, .. }, _) =
+        let (node, Taken { met, partial, .. }, _) =
             self.place(&interrupted(map, sample.stack), sample).ok()?;
-        partial.is_none().then_some(node)
+        let is_armed = met.armed && self.walked.frames().len() == 1;
+        partial.is_none().then_some((node, is_armed))
     }
 
     /// Whether the nodes of the cached path are those of the present epoch, phase and handover.
@@ -353,9 +355,8 @@ impl Sampler {
     /// on with it. The nodes of the cached path belong to the last one; activations that return
     /// before the next sample still count there.
     fn enter(&mut self, epoch: u32, phase: u32, handover: u64) -> Result<(), LossReason> {
-        let mut below = |parent, key| {
-            cct::child(&mut self.arena, parent, key).ok_or(LossReason::ArenaFull)
-        };
+        let mut below =
+            |parent, key| cct::child(&mut self.arena, parent, key).ok_or(LossReason::ArenaFull);
         let epoch_root = below(0, FrameKey::root(epoch, phase))?;
         let key = FrameKey::from_bits(handover).filter(|key| key.thread_and_node().is_some());
         let root = key.map_or(Ok(epoch_root), |key| below(epoch_root, key))?;

@@ -104,14 +104,21 @@ pub fn on_requests(address: u64, registers: Registers) {
 /// The key of a handover by the caller, whose registers these are, to other threads: `None` if the
 /// thread is not sampled, or its callers cannot be found.
 ///
-/// Async-signal-safe, as above.
+/// Async-signal-safe, as above. Where the same activation hands over again, nothing is walked.
+pub fn handover(registers: Registers) -> Option<FrameKey> {
+    let last = Shared::here()?.last_context(registers.ip, registers.sp());
+    last.map_or_else(|| found_handover(registers), FrameKey::from_bits)
+}
+
 #[cold]
 #[inline(never)]
-pub fn handover(registers: Registers) -> Option<FrameKey> {
+fn found_handover(registers: Registers) -> Option<FrameKey> {
     /// What is asked for, and the answer.
     struct Asked(Registers, Option<Reading>, Option<FrameKey>);
     extern "C" fn find(asked: &mut Asked) {
-        let (Asked(registers, Some(reading), key), thread) = (asked, thread::current()) else { return };
+        let (Asked(registers, Some(reading), key), thread) = (asked, thread::current()) else {
+            return;
+        };
         // SAFETY: this thread's state, as was found out before. All signals are blocked, and no
         // setup code uses it meanwhile (see above), so this is the only reference.
         let thread = unsafe { &mut *thread };
@@ -124,7 +131,11 @@ pub fn handover(registers: Registers) -> Option<FrameKey> {
         let mut node = None;
         arch::as_in_handler(|| node = thread.sampler.context(reading.map(), &sample));
         thread.sources.leave_out_since(before);
-        *key = node.and_then(|node| FrameKey::handover(thread.sampler.arena.index(), node));
+        let index = thread.sampler.arena.index();
+        *key = node.and_then(|(node, _)| FrameKey::handover(index, node));
+        if let (Some(key), Some((_, true))) = (*key, node) {
+            thread.sampler.shared().keep_context(registers.ip, registers.sp(), key.to_bits());
+        }
         in_handler.store(false, Ordering::Relaxed);
     }
     let counted = (!sealed()).then(|| SAMPLES_OF_CALLS.enter());

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::inherited::Inherited;
 use csprof_format::launch::{
-    EPOCH_PER_LOAD, GENERATED, LD_PRELOAD, MEMORY, NO_REGIONS, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE,
-    SampleSources, TIMES,
+    EPOCH_PER_LOAD, GENERATED, LD_PRELOAD, MEMORY, NO_REGIONS, NO_TRAMPOLINE, QUIET, RUN_DIR,
+    SOURCE, SampleSources, TIMES,
 };
 
 /// How the collector is to work.

@@ -27,13 +27,13 @@ mod outline;
 mod passage;
 pub mod program_key;
 mod projection;
+mod pseudo;
 pub mod reduce;
 mod role;
 mod shared;
 mod sides;
 mod spreads;
 mod times;
-mod pseudo;
 
 pub use builder::NodesBuilder;
 pub use column::Column;
