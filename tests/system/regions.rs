@@ -2,6 +2,7 @@
 //! the region.
 
 use csprof_tests::installed::are_installed;
+use csprof_tests::notes::skip;
 use csprof_tests::paths::{Rows, is_share};
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
@@ -91,8 +92,37 @@ fn a_forked_child_opens_regions_of_its_own() {
     let Some(workshop) = workshop("regions_fork") else { return };
     let recording = record(&workshop, &[], &["fork"]);
     assert_eq!(recording.outcome.said(), "child 0\n");
-    assert_eq!(recording.refined("in work and not through short_one").shown, 0);
     assert_eq!(recording.profile.processes.len(), 2);
+    let rows = recording.rows();
+    let of_child = ["main", "second", "[parallel region]", "second._omp_fn.0", "work"];
+    assert!(rows.at(&of_child).inclusive > 0, "{rows}");
+    assert_eq!(recording.refined("in work and not through {second, short_one}").shown, 0);
+}
+
+/// The runtime of clang's programs tells when regions begin.
+#[test]
+fn regions_of_llvms_runtime_are_below_the_function_that_opened_them() {
+    let test = "regions_llvm";
+    if !are_installed(test, &["clang"]) {
+        return;
+    }
+    let workshop = Workshop::new(test);
+    let library = workshop.run(&["clang", "-print-file-name=libomp.so"]).said();
+    if !library.contains('/') {
+        return skip(test, "libomp not installed");
+    }
+    workshop.compile("clang -O2 -fopenmp -pthread -o program @regions.c");
+    let recording = record(&workshop, &[], &["two"]);
+    assert_eq!(recording.outcome.said(), "583\n");
+    let rows = recording.rows();
+    let region = |opener| rows.at(&["main", opener, "[parallel region]"]).inclusive;
+    let (first, second) = (region("first"), region("second"));
+    assert!(is_share(first, first + second, 67), "{first} {second}\n{rows}");
+    assert_eq!(beyond(&recording, "main"), 0, "{rows}");
+    // A tool of the user's has right of way.
+    let named = ["env", "OMP_TOOL_LIBRARIES=none.so", "./program", "nested"];
+    let rows = workshop.record(&[], &named).rows();
+    assert!(rows.iter().all(|row| row.function != "[parallel region]"), "{rows}");
 }
 
 #[test]

@@ -108,10 +108,6 @@ static void *opener(void *nothing) {
     return nothing;
 }
 
-NOINLINE static void of_child(void) {
-    second();
-}
-
 int main(int count, char **arguments) {
     const char *what = count > 1 ? arguments[1] : "";
     if (!strcmp(what, "two")) {
@@ -135,7 +131,7 @@ int main(int count, char **arguments) {
         pthread_join(thread, NULL);
         pid_t child = fork();
         if (child == 0) {
-            of_child();
+            second();
             _exit(0);
         }
         int status = 0;
