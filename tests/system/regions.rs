@@ -20,7 +20,7 @@ fn workshop(test: &str) -> Option<Workshop> {
 /// Idle threads sleep, so nearly all samples are in `work`.
 fn record(workshop: &Workshop, options: &[&str], words: &[&str]) -> Recording {
     let passive = ["env", "OMP_WAIT_POLICY=passive", "OMP_DYNAMIC=false", "./program"];
-    workshop.record(options, &[&passive, words].concat())
+    workshop.record(options, &[&passive[..], words].concat())
 }
 
 /// Samples of `work`, but for those below a row of that name.

@@ -116,11 +116,9 @@ unsafe extern "C" fn parallel_begin(
         return;
     }
     // SAFETY: on the thread's own stack, above this frame.
-    let [frame_pointer, goes_on] = unsafe { enter.read() };
-    if goes_on == caller.addr() as u64 {
-        let behind = enter.addr() as u64 + size_of_val(&[frame_pointer, goes_on]) as u64;
-        let key = handover(Registers::calling(goes_on, behind, frame_pointer));
-        *region = key.map_or(0, |key| key.to_bits());
+    let registers = Registers::calling_with_frame(enter.addr() as u64, unsafe { enter.read() });
+    if registers.ip == caller.addr() as u64 {
+        *region = handover(registers).map_or(0, |key| key.to_bits());
     }
 }
 
