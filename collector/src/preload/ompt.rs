@@ -16,6 +16,7 @@ use crate::control;
 use crate::process;
 use crate::sampler::Shared;
 use crate::sampling::call::handover;
+use crate::trampoline::arming::real;
 
 /// `ompt_start_tool_result_t`.
 #[repr(C)]
@@ -116,8 +117,11 @@ unsafe extern "C" fn parallel_begin(
         return;
     }
     // SAFETY: on the thread's own stack, above this frame.
-    let registers = Registers::calling_with_frame(enter.addr() as u64, unsafe { enter.read() });
-    if registers.ip == caller.addr() as u64 {
+    let [frame_pointer, goes_on] = unsafe { enter.read() };
+    // A sample may just have armed it.
+    let words = [frame_pointer, real(goes_on)];
+    let registers = Registers::calling_with_frame(enter.addr() as u64, words);
+    if registers.ip == real(caller.addr() as u64) {
         *region = handover(registers).map_or(0, |key| key.to_bits());
     }
 }
