@@ -24,6 +24,8 @@ pub struct Config {
     pub sources: SampleSources,
     /// Whether return addresses may be replaced.
     pub trampoline: bool,
+    /// Whether what threads do in parallel regions is below the code that opened them.
+    pub regions: bool,
     /// Whether every load begins an epoch.
     pub epoch_per_load: bool,
     /// Whether paths lead through code generated at run time.
@@ -68,6 +70,7 @@ impl Config {
             run_dir,
             sources,
             trampoline: !flag(launch::NO_TRAMPOLINE),
+            regions: !flag(launch::NO_REGIONS),
             epoch_per_load: flag(launch::EPOCH_PER_LOAD),
             generated: flag(launch::GENERATED),
             quiet: flag(launch::QUIET),

@@ -55,9 +55,11 @@ pub enum Warning {
     AmountRefused,
     /// Calls of a library cannot be counted.
     CallsUnseen,
+    /// Regions cannot be seen to begin.
+    RegionsUnseen,
 }
 
-const _: () = assert!((Warning::CallsUnseen as u32) < u64::BITS);
+const _: () = assert!((Warning::RegionsUnseen as u32) < u64::BITS);
 
 /// Those that were said, one bit each.
 static WARNED: AtomicU64 = AtomicU64::new(0);

@@ -27,6 +27,12 @@ pub enum FrameKind {
     /// in the pseudo module of waits, whose offset is that number.
     #[cfg_attr(feature = "saved", serde(skip))]
     Wait = 5,
+    /// A handover: what is below it in the tree of a thread was called from a context of another
+    /// thread, whose number and node are the address. Directly below a root, and in live arenas
+    /// only: saved profiles have that context above a [`Call`](Self::Call) in the pseudo module of
+    /// handovers.
+    #[cfg_attr(feature = "saved", serde(skip))]
+    Handover = 6,
 }
 
 impl FrameKind {
@@ -40,6 +46,7 @@ impl FrameKind {
             3 => Self::Root,
             4 => Self::Partial,
             5 => Self::Wait,
+            6 => Self::Handover,
             _ => return None,
         })
     }
@@ -49,7 +56,12 @@ impl FrameKind {
     pub const fn lookup_bias(self) -> u64 {
         match self {
             Self::Call => 1,
-            Self::Leaf | Self::Interrupted | Self::Root | Self::Partial | Self::Wait => 0,
+            Self::Leaf
+            | Self::Interrupted
+            | Self::Root
+            | Self::Partial
+            | Self::Wait
+            | Self::Handover => 0,
         }
     }
 }
@@ -97,6 +109,27 @@ impl FrameKey {
     pub const fn epoch_and_phase(self) -> Option<(u32, u32)> {
         match self.kind() {
             FrameKind::Root => Some((self.address() as u32, (self.address() >> u32::BITS) as u32)),
+            _ => None,
+        }
+    }
+
+    /// The key of a handover from this node of the thread with this number in its process; `None`
+    /// if there is no room for the number.
+    #[must_use]
+    pub const fn handover(thread: u32, node: u32) -> Option<Self> {
+        if thread >> (ADDRESS_BITS - u32::BITS) != 0 {
+            return None;
+        }
+        Some(Self::new(FrameKind::Handover, (thread as u64) << u32::BITS | node as u64))
+    }
+
+    /// The thread and the node of a handover; `None` for any other frame.
+    #[must_use]
+    pub const fn thread_and_node(self) -> Option<(u32, u32)> {
+        match self.kind() {
+            FrameKind::Handover => {
+                Some(((self.address() >> u32::BITS) as u32, self.address() as u32))
+            }
             _ => None,
         }
     }
@@ -165,6 +198,10 @@ mod tests {
         assert_eq!(FrameKey::root(u32::MAX, 4096).epoch_and_phase(), Some((u32::MAX, 4096)));
         assert_eq!(FrameKey::root(7, 0), FrameKey::new(FrameKind::Root, 7));
         assert_eq!(key.epoch_and_phase(), None);
+        let handover = FrameKey::handover(0xff_ffff, u32::MAX).unwrap();
+        assert_eq!(handover.thread_and_node(), Some((0xff_ffff, u32::MAX)));
+        assert_eq!(FrameKey::from_bits(handover.to_bits()), Some(handover));
+        assert_eq!((FrameKey::handover(1 << 24, 1), key.thread_and_node()), (None, None));
     }
 
     #[test]

@@ -35,7 +35,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 12;
+pub const ARENA_VERSION: u32 = 13;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.

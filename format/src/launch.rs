@@ -28,6 +28,8 @@ pub const SHARES: &str = "shares";
 pub const SOURCE: &str = "CSPROF_SOURCE";
 /// `1` turns the return trampoline off.
 pub const NO_TRAMPOLINE: &str = "CSPROF_NO_TRAMPOLINE";
+/// `1` leaves what threads do in parallel regions below the starts of the threads.
+pub const NO_REGIONS: &str = "CSPROF_NO_REGIONS";
 /// `1` begins an epoch at every load, the rule of the ICS'05 paper (section 2.5.1).
 pub const EPOCH_PER_LOAD: &str = "CSPROF_EPOCH_PER_LOAD";
 /// `1` calls paths through code generated at run time.

@@ -521,6 +521,13 @@ pub const GENERATED_CODE: &str = "[generated code]";
 /// called the kernel, of kind `Leaf`, whose offset is the number of the system call.
 pub const WAITS: &str = "[waits]";
 
+/// Path of the pseudo module that holds handovers: frames of kind `Call` whose offset says how the
+/// code above had the code below run by another thread, the one whose tree this is.
+pub const HANDOVERS: &str = "[handover]";
+
+/// The offset in [`HANDOVERS`] of a parallel region: each thread of a team runs its code.
+pub const PARALLEL_REGION: u64 = 0;
+
 /// What the warning begins with that a profile has which was read while its run went on. The run's
 /// elapsed time ends at that moment.
 pub const GOES_ON: &str = "the run goes on";

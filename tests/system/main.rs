@@ -32,6 +32,8 @@ mod losses;
 mod memory;
 /// Phases that begin where functions are entered.
 mod phase_at;
+/// Parallel regions of OpenMP.
+mod regions;
 /// Phases by elapsed time.
 mod slices;
 /// Several sample sources in one run.

@@ -31,10 +31,10 @@
 
 use core::ffi::{CStr, c_char, c_void};
 
-use super::mpi;
 use super::real::{self, Real};
 use super::stub::{self, wrappers};
 use super::view::Belief;
+use super::{mpi, regions};
 use crate::arch::{Call, Route};
 use crate::thread::registry;
 use crate::{modules, process};
@@ -61,7 +61,8 @@ fn look_for_new_modules() {
         let is_known = modules::after_change();
         look_for_functions();
         registry::follow_phase_functions();
-        Belief::LoadUnseen.set(!(mpi::count() && is_known));
+        let is_done = [mpi::count(), regions::follow(), is_known];
+        Belief::LoadUnseen.set(is_done.contains(&false));
         real::set_errno(errno);
     }
 }
@@ -69,7 +70,8 @@ fn look_for_new_modules() {
 /// Has functions of libraries that come and go looked for where these are now. Who closes one does
 /// so, and who opens one, for another thread may have closed it just before.
 fn look_for_functions() {
-    real::look_again(real::OF_UNWINDER.iter().copied().chain(mpi::functions()));
+    let libraries = mpi::functions().chain(regions::functions());
+    real::look_again(real::OF_UNWINDER.iter().copied().chain(libraries));
 }
 
 /// Looks if a sample has met a module that is not in the load map.

@@ -46,9 +46,13 @@ pub struct Sampler {
     epoch: Option<u32>,
     /// The phase of `root`.
     phase: u32,
+    /// The handover of `root`, as the bits of its key; 0 for none.
+    handover: u64,
     /// Root node of the present epoch and phase; 0 before the first sample.
+    epoch_root: u32,
+    /// Node of the present handover below it, or the same.
     root: u32,
-    /// Roots of partial paths below it; 0 where there is none yet.
+    /// Roots of partial paths below the root of epoch and phase; 0 where there is none yet.
     partial_roots: [u32; PartialReason::COUNT],
     /// The cached path.
     path: Path,
@@ -122,6 +126,8 @@ impl Sampler {
             arena,
             epoch: None,
             phase: 0,
+            handover: 0,
+            epoch_root: 0,
             root: 0,
             partial_roots: [0; PartialReason::COUNT],
             path,

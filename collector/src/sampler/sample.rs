@@ -59,14 +59,30 @@ impl Sampler {
         result.ok()
     }
 
-    /// Whether the nodes of the cached path are those of the present epoch and phase.
+    /// The node of a context that is about to hand work over to other threads: the code that
+    /// `sample` begins at, of which no sample is counted, and none is armed. `None` if its callers
+    /// are not all found. Also whether the armed slot is that code's own. Signal side.
+    pub fn context(&mut self, map: &LoadMap, sample: &Sample) -> Option<(u32, bool)> {
+        let registers = &sample.registers;
+        if is_trampoline_code(registers.ip) {
+            let place = (registers.ip, registers.sp());
+            return Some((self.returning(place, sample.kind, sample.metric).ok()?, false));
+        }
+        self.effort_of_calls.earn_by_clock(cpu_time_ns);
+        let (node, Taken { met, partial, .. }, _) =
+            self.place(&interrupted(map, sample.stack), sample).ok()?;
+        let is_armed = met.armed && self.walked.frames().len() == 1;
+        partial.is_none().then_some((node, is_armed))
+    }
+
+    /// Whether the nodes of the cached path are those of the present epoch, phase and handover.
     fn knows_path(&self) -> bool {
         self.path_root == self.root
     }
 
     /// Adds a sample to the tree, and arms. Returns its node.
     fn add(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Result<u32, LossReason> {
-        let Sample { ref registers, kind, waited_in, stack: bounds, metric, weight, .. } = *sample;
+        let Sample { ref registers, kind, stack: bounds, metric, weight, .. } = *sample;
         if is_trampoline_code(registers.ip) {
             let place = (registers.ip, registers.sp());
             let node = self.returning(place, kind, metric)?;
@@ -76,28 +92,58 @@ impl Sampler {
             return Ok(node);
         }
         let map = map.ok_or(LossReason::NoThreadState)?;
+        let stack = interrupted(map, bounds);
+        let (node, taken, known) = self.place(&stack, sample)?;
+        let Taken { met, partial, left, .. } = taken;
+
+        // 2. Count.
+        let (arena, walked) = (&mut self.arena, &mut self.walked);
+        arena.note_time(node, weight);
+        cct::add_samples(arena, node, weight);
+        let depth = walked.frames().len();
+        let record = arena.record_mut();
+        record.frames_unwound += depth as u64;
+        record.max_depth = record.max_depth.max((depth + known - 1) as u32);
+        record.reused_paths += u64::from(known > 1);
+        if let Some(reason) = partial {
+            record.count_partial(metric, reason, weight);
+        }
+
+        // 3. Arm.
+        let suspected = self.shared().suspect.is_on(self.walked.frames());
+        let at_work = met.unwinder || met.jump || suspected;
+        let followable = met.own_stack && !met.signal && !met.foreign && !at_work;
+        if sample.arms && partial.is_none() && followable {
+            self.arm(&stack, met.armed, (known, left), registers.sp());
+        }
+        Ok(node)
+    }
+
+    /// Walks the stack, and finds or adds the nodes of its path. Returns the last one, what was
+    /// taken, and how many entries of the cached path are known to be on the stack.
+    fn place(&mut self, stack: &Interrupted<'_>, sample: &Sample) -> Result<Placed, LossReason> {
+        let (map, &Sample { waited_in, metric, .. }) = (stack.map(), sample);
         self.cache.prepare(map.generation);
         self.uses.prepare(map.generation);
         // A tree may be ahead of the map, never behind.
-        let phase = phases::present();
-        if self.epoch.is_none_or(|epoch| epoch < map.epoch) || self.phase != phase {
+        let (phase, handover) = (phases::present(), self.shared().handover());
+        let is_behind = self.epoch.is_none_or(|epoch| epoch < map.epoch);
+        if is_behind || (self.phase, self.handover) != (phase, handover) {
             let epoch = self.epoch.map_or(map.epoch, |epoch| epoch.max(map.epoch));
-            self.enter(epoch, phase)?;
+            self.enter(epoch, phase, handover)?;
         }
 
         // 1. Walk.
-        let generated = process::current().is_some_and(|process| process.config.generated);
-        let stack = Interrupted::new(map, bounds, generated);
-        let mut taken = self.take_path(sample, &stack);
+        let mut taken = self.take_path(sample, stack);
         if taken.met.next_epoch && self.epoch == Some(map.epoch) {
             let next = map.epoch.wrapping_add(1);
             foreign::await_epoch(next);
-            self.enter(next, phase)?;
-            taken = self.take_path(sample, &stack);
+            self.enter(next, phase, handover)?;
+            taken = self.take_path(sample, stack);
         }
-        let Taken { met, partial, armed_index, left } = taken;
+        let Taken { ref met, partial, armed_index, .. } = taken;
 
-        // 2. Count.
+        // 2. Nodes.
         let known = if met.armed && self.knows_path() { armed_index } else { 1 };
         let root = match partial {
             Some(reason) => self.partial_root(reason)?,
@@ -125,25 +171,7 @@ impl Sampler {
             let key = FrameKey::new(FrameKind::Wait, u64::from(number)).of_metric(metric);
             node = cct::child(arena, node, key).ok_or(LossReason::ArenaFull)?;
         }
-        arena.note_time(node, weight);
-        cct::add_samples(arena, node, weight);
-        let depth = walked.frames().len();
-        let record = arena.record_mut();
-        record.frames_unwound += depth as u64;
-        record.max_depth = record.max_depth.max((depth + known - 1) as u32);
-        record.reused_paths += u64::from(known > 1);
-        if let Some(reason) = partial {
-            record.count_partial(metric, reason, weight);
-        }
-
-        // 3. Arm.
-        let suspected = self.shared().suspect.is_on(self.walked.frames());
-        let at_work = met.unwinder || met.jump || suspected;
-        let followable = met.own_stack && !met.signal && !met.foreign && !at_work;
-        if sample.arms && partial.is_none() && followable {
-            self.arm(&stack, met.armed, (known, left), registers.sp());
-        }
-        Ok(node)
+        Ok((node, taken, known))
     }
 
     /// Walks the stack; the frames are then in `self.walked`.
@@ -323,12 +351,16 @@ impl Sampler {
         }
     }
 
-    /// Begins the tree of an epoch and phase, or goes on with it. The nodes of the cached path
-    /// belong to the last one; activations that return before the next sample still count there.
-    fn enter(&mut self, epoch: u32, phase: u32) -> Result<(), LossReason> {
-        let key = FrameKey::root(epoch, phase);
-        let root = cct::child(&mut self.arena, 0, key).ok_or(LossReason::ArenaFull)?;
-        self.root = root;
+    /// Begins the tree of an epoch and phase, and in it that of a handover if there is one, or goes
+    /// on with it. The nodes of the cached path belong to the last one; activations that return
+    /// before the next sample still count there.
+    fn enter(&mut self, epoch: u32, phase: u32, handover: u64) -> Result<(), LossReason> {
+        let mut below =
+            |parent, key| cct::child(&mut self.arena, parent, key).ok_or(LossReason::ArenaFull);
+        let epoch_root = below(0, FrameKey::root(epoch, phase))?;
+        let key = FrameKey::from_bits(handover).filter(|key| key.thread_and_node().is_some());
+        let root = key.map_or(Ok(epoch_root), |key| below(epoch_root, key))?;
+        (self.epoch_root, self.root, self.handover) = (epoch_root, root, handover);
         self.partial_roots = [0; PartialReason::COUNT];
         self.epoch = Some(epoch);
         self.phase = phase;
@@ -341,10 +373,19 @@ impl Sampler {
             return Ok(known);
         }
         let key = FrameKey::new(FrameKind::Partial, reason as u64);
-        let root = cct::child(&mut self.arena, self.root, key).ok_or(LossReason::ArenaFull)?;
+        let root =
+            cct::child(&mut self.arena, self.epoch_root, key).ok_or(LossReason::ArenaFull)?;
         self.partial_roots[reason as usize] = root;
         Ok(root)
     }
+}
+
+/// The node of a path, what was taken of it, and how many entries of the cached path are in it.
+type Placed = (u32, Taken, usize);
+
+fn interrupted(map: &LoadMap, bounds: StackBounds) -> Interrupted<'_> {
+    let generated = process::current().is_some_and(|process| process.config.generated);
+    Interrupted::new(map, bounds, generated)
 }
 
 fn cpu_time_ns() -> u64 {

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "what the calling thread shares with its handler")]
 
 use core::ops::Deref;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
 use csprof_format::launch::MAX_SOURCES;
 
@@ -32,6 +32,20 @@ pub struct Shared {
     /// Calls of functions with no signal blocked that are under way: more than one if a handler of
     /// the program came in between.
     users: AtomicU32,
+    /// The handover that the thread's code was called by, as the bits of its key; 0 for none.
+    handover: AtomicU64,
+    /// The context that handed over last.
+    context: LastContext,
+}
+
+/// The context that handed over last, as long as it is certain to be the same: the activation that
+/// did is the one with the armed slot, and none has been left since.
+#[derive(Debug)]
+struct LastContext {
+    /// The bits of the handover's key; 0 for none. Written last.
+    key: AtomicU64,
+    /// Where the activation goes on, its stack pointer there, its armed slot, and returns so far.
+    place: [AtomicU64; 4],
 }
 
 /// What a function with no signal blocked does with it, from its beginning to its end.
@@ -74,6 +88,11 @@ impl Shared {
             suspect: Suspect::none(),
             counters: [const { Counter::off() }; MAX_SOURCES],
             users: AtomicU32::new(0),
+            handover: AtomicU64::new(0),
+            context: LastContext {
+                key: AtomicU64::new(0),
+                place: [const { AtomicU64::new(0) }; 4],
+            },
         }
     }
 
@@ -94,6 +113,56 @@ impl Shared {
     #[inline]
     pub fn counter(&self, metric: usize) -> Option<&Counter> {
         self.counters.get(metric)
+    }
+
+    /// The bits of the key of the handover that the thread's code was called by; 0 for none. Either
+    /// side.
+    #[must_use]
+    #[inline]
+    pub fn handover(&self) -> u64 {
+        // Relaxed, here and below: one thread, and its handlers.
+        self.handover.load(Ordering::Relaxed)
+    }
+
+    /// What the thread's code was called by from now on, if it was by `before` until now; whether
+    /// it was. In the child of a fork it was not.
+    pub fn change_handover(&self, before: u64, now: u64) -> bool {
+        let is_same = self.handover() == before;
+        if is_same {
+            self.handover.store(now, Ordering::Relaxed);
+        }
+        is_same
+    }
+
+    /// The bits of the key of the handover by the activation that goes on at `ip` with the stack
+    /// pointer `sp`, if it is the one that handed over last. Not blocked, for the thread's own code.
+    #[must_use]
+    pub fn last_context(&self, ip: u64, sp: u64) -> Option<u64> {
+        let key = self.context.key.load(Ordering::Relaxed);
+        let place = [ip, sp, self.record.armed_slot(), self.left()];
+        let is_same =
+            self.context.place.iter().zip(place).all(|(of, is)| of.load(Ordering::Relaxed) == is);
+        (key != 0 && is_same && self.record.is_in_place(sp..self.stack.high)).then_some(key)
+    }
+
+    /// Keeps a context that handed over: its own slot is the one that is armed.
+    pub fn keep_context(&self, ip: u64, sp: u64, key: u64) {
+        self.context.key.store(0, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        for (of, is) in
+            self.context.place.iter().zip([ip, sp, self.record.armed_slot(), self.left()])
+        {
+            of.store(is, Ordering::Relaxed);
+        }
+        compiler_fence(Ordering::SeqCst);
+        self.context.key.store(key, Ordering::Relaxed);
+    }
+
+    /// Cached activations that were left so far.
+    fn left(&self) -> u64 {
+        // SAFETY: a word of the thread's arena, which is mapped as long as it is sampled.
+        let lost = unsafe { self.lost_returns.read_volatile() };
+        self.record.returns().wrapping_add(lost)
     }
 
     /// Whether code that a handler of the program has interrupted may go on with it, or with the

@@ -1,6 +1,9 @@
 //! Samples without a signal: a call that the program makes ends a period of a synchronous source,
 //! and the thread that makes it takes the sample, before the call is passed on or behind it.
 //!
+//! What is about to hand work over to other threads is not sampled, but has its context found in the
+//! same way.
+//!
 //! Called by wrappers, at any place where the program may call: in its handlers, on any stack, with
 //! locks held. So what is done here is what handlers may do. The first frame of the sample is the
 //! wrapper's caller, as it goes on when the call returns; csprof is in no path.
@@ -19,7 +22,7 @@
 
 use core::sync::atomic::Ordering;
 
-use csprof_format::address::FrameKind;
+use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::launch::SourceKind;
 use csprof_format::loss::LossReason;
 
@@ -34,6 +37,7 @@ use crate::sealed::{SAMPLES_OF_CALLS, sealed};
 use crate::sources::{metric_of, requests};
 use crate::sys::{self, Mask};
 use crate::thread::{self, handler_stack};
+use crate::unwind::validate::StackBounds;
 
 /// Counts a call for the source of this metric: `amount` in its unit, 1 where it counts calls.
 /// Samples it if a period ends with it. `registers` are those of the caller, behind the call.
@@ -95,6 +99,70 @@ pub fn on_requests(address: u64, registers: Registers) {
         sys::set_mask(mask);
     }
     drop(counted);
+}
+
+/// The key of a handover by the caller, whose registers these are, to other threads: `None` if the
+/// thread is not sampled, or its callers cannot be found.
+///
+/// Async-signal-safe, as above. Where the same activation hands over again, nothing is walked.
+pub fn handover(registers: Registers) -> Option<FrameKey> {
+    let last = Shared::here()?.last_context(registers.ip, registers.sp());
+    last.map_or_else(|| found_handover(registers), FrameKey::from_bits)
+}
+
+#[cold]
+#[inline(never)]
+fn found_handover(registers: Registers) -> Option<FrameKey> {
+    /// What is asked for, and the answer.
+    struct Asked(Registers, Option<Reading>, Option<FrameKey>);
+    extern "C" fn find(asked: &mut Asked) {
+        let (Asked(registers, Some(reading), key), thread) = (asked, thread::current()) else {
+            return;
+        };
+        // SAFETY: this thread's state, as was found out before. All signals are blocked, and no
+        // setup code uses it meanwhile (see above), so this is the only reference.
+        let thread = unsafe { &mut *thread };
+        let in_handler = &thread.sampler.shared().in_handler;
+        if thread.is_paused() || in_handler.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let sample = call_at(*registers, thread.stack.bounds);
+        let before = thread.sources.usage_before();
+        let mut node = None;
+        arch::as_in_handler(|| node = thread.sampler.context(reading.map(), &sample));
+        thread.sources.leave_out_since(before);
+        let index = thread.sampler.arena.index();
+        *key = node.and_then(|(node, _)| FrameKey::handover(index, node));
+        if let (Some(key), Some((_, true))) = (*key, node) {
+            thread.sampler.shared().keep_context(registers.ip, registers.sp(), key.to_bits());
+        }
+        in_handler.store(false, Ordering::Relaxed);
+    }
+    let counted = (!sealed()).then(|| SAMPLES_OF_CALLS.enter());
+    let mut asked = Asked(registers, None, None);
+    if !sealed() && is_of_this_thread(thread::current()) {
+        let mask = sys::set_mask(Mask::ALL);
+        asked.1 = Reading::begin();
+        handler_stack::call(find, &mut asked);
+        asked.1 = None;
+        sys::set_mask(mask);
+    }
+    drop(counted);
+    asked.2
+}
+
+/// A call at these registers that stands for nothing yet.
+fn call_at(registers: Registers, stack: StackBounds) -> Sample {
+    Sample {
+        registers,
+        kind: FrameKind::Call,
+        stack,
+        metric: 0,
+        weight: 0,
+        time_ns: None,
+        waited_in: None,
+        arms: false,
+    }
 }
 
 /// A sample that is due.
@@ -174,16 +242,8 @@ fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
         record.count_loss(LossReason::NotFollowed, due.weight);
         return;
     }
-    let sample = Sample {
-        registers: due.registers,
-        kind: FrameKind::Call,
-        stack: thread.stack.bounds,
-        metric: due.metric,
-        weight: due.weight,
-        time_ns: None,
-        waited_in: None,
-        arms: due.block.is_none(),
-    };
+    let (metric, weight, arms) = (due.metric, due.weight, due.block.is_none());
+    let sample = Sample { metric, weight, arms, ..call_at(due.registers, thread.stack.bounds) };
     let before = thread.sources.usage_before();
     let node = thread.sampler.sample(due.reading.as_ref().map(Reading::map), &sample);
     thread.sources.leave_out_since(before);

@@ -142,6 +142,14 @@ impl Record {
         self.armed_slot.load(Ordering::Relaxed)
     }
 
+    /// Returns that it has counted.
+    #[must_use]
+    #[inline]
+    pub fn returns(&self) -> u64 {
+        // SAFETY: a word of the thread's arena, which is mapped as long as the record is used.
+        unsafe { self.returns.read_volatile() }
+    }
+
     /// The armed activation; the sentinel if none is, null if nothing is cached.
     #[must_use]
     #[inline]

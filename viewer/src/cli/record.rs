@@ -244,6 +244,10 @@ pub struct Sampling {
     /// Do not replace return addresses: no edge counts, and deep stacks cost more
     #[arg(long)]
     no_trampoline: bool,
+    /// Show what threads do in parallel regions of OpenMP below the starts of the threads, not below
+    /// the code that opened the regions
+    #[arg(long)]
+    no_regions: bool,
     /// Most shared memory for the samples of each process, for instance 512M; without it, as much
     /// as there is. What finds no room is counted as lost (arena-full)
     #[arg(long, value_name = "SIZE", value_parser = memory_size)]
@@ -291,6 +295,7 @@ impl Sampling {
         Ok(Settings {
             sources,
             trampoline: !self.no_trampoline,
+            regions: !self.no_regions,
             epoch_per_load: self.epoch_per_load,
             generated: self.generated,
             memory: self.memory,
@@ -335,6 +340,7 @@ impl Record {
             (sampling.memory.is_some(), "--memory"),
             (sampling.epoch_per_load, "--epoch-per-load"),
             (sampling.generated, "--generated"),
+            (sampling.no_regions, "--no-regions"),
             (schedule.paused, "--paused"),
             (schedule.slice.is_some(), "--slice"),
             (!schedule.phase_at.is_empty(), "--phase-at"),

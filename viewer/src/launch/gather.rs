@@ -9,6 +9,7 @@
 //! [`LossReason::Unreadable`] and a warning says so; what a process was about to record when it
 //! was killed, as [`LossReason::CutShort`]. Nothing is left out silently.
 
+mod handovers;
 mod placed;
 mod times;
 
@@ -24,8 +25,8 @@ use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, Stri
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, Module, ModuleFile, Origin,
-    Phase, Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree, WAITS,
+    Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, HANDOVERS, Module, ModuleFile,
+    Origin, Phase, Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree, WAITS,
 };
 
 use self::placed::{
@@ -64,6 +65,16 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
     arenas.sort_by_key(|arena| (arena.header.start_ns, arena.header.pid));
     arenas.iter_mut().for_each(leaks::settle);
     let mut profile = Profile { run: run.info.clone(), ..Profile::default() };
+    for arena in &mut arenas {
+        let unknown = handovers::settle(arena);
+        if unknown > 0 {
+            profile.run.warnings.push(format!(
+                "process {}: {unknown} contexts that handed work to other threads are missing; that work \
+                 is below the starts of the threads",
+                arena.header.pid
+            ));
+        }
+    }
     let metrics = Metrics::of(run.sources, &arenas, &mut profile.run.warnings);
     metrics.enter(&mut profile);
     let mut gathering = Gathering {
@@ -478,7 +489,10 @@ impl Gathering {
         let (module, offset) = match kind {
             FrameKind::Root => (None, 0),
             FrameKind::Partial => (None, address),
-            FrameKind::Wait => return self.wait_frame(address),
+            FrameKind::Wait => return self.made_up_frame(FrameKind::Leaf, WAITS, address),
+            FrameKind::Handover => {
+                return self.made_up_frame(FrameKind::Call, HANDOVERS, address);
+            }
             FrameKind::Call | FrameKind::Leaf | FrameKind::Interrupted => {
                 let load_map = &self.profile.epochs[epoch.index()].load_map;
                 let lookup = address.wrapping_sub(kind.lookup_bias());
@@ -497,10 +511,10 @@ impl Gathering {
         self.intern(Frame { kind, module, offset })
     }
 
-    /// That of what a thread waited for, in the system call with this number.
-    fn wait_frame(&mut self, number: u64) -> FrameId {
-        let module = Some(self.module(WAITS.as_bytes(), &[], None));
-        self.intern(Frame { kind: FrameKind::Leaf, module, offset: number })
+    /// The frame of a pseudo module with this number: of waits, that of a system call.
+    fn made_up_frame(&mut self, kind: FrameKind, module: &str, number: u64) -> FrameId {
+        let module = Some(self.module(module.as_bytes(), &[], None));
+        self.intern(Frame { kind, module, offset: number })
     }
 
     /// Finds the names of what the nodes of a process have outside all load modules.

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::inherited::Inherited;
 use csprof_format::launch::{
-    EPOCH_PER_LOAD, GENERATED, LD_PRELOAD, MEMORY, NO_TRAMPOLINE, QUIET, RUN_DIR, SOURCE,
-    SampleSources, TIMES,
+    EPOCH_PER_LOAD, GENERATED, LD_PRELOAD, MEMORY, NO_REGIONS, NO_TRAMPOLINE, QUIET, RUN_DIR,
+    SOURCE, SampleSources, TIMES,
 };
 
 /// How the collector is to work.
@@ -22,6 +22,8 @@ pub struct Settings {
     pub sources: SampleSources,
     /// Whether returns are counted by the trampoline.
     pub trampoline: bool,
+    /// Whether work in parallel regions is below the code that opened them.
+    pub regions: bool,
     /// Whether every load of a module begins an epoch.
     pub epoch_per_load: bool,
     /// Whether paths lead through code generated at run time.
@@ -138,7 +140,7 @@ fn environment(
     arenas: &Path,
     settings: Settings,
     given: impl Fn(&str) -> Option<OsString>,
-) -> [(&'static str, Option<OsString>); 10] {
+) -> [(&'static str, Option<OsString>); 11] {
     let flag = |is_set: bool| is_set.then(|| OsString::from("1"));
     [
         (LD_PRELOAD, preload_list(collector, given(LD_PRELOAD))),
@@ -146,6 +148,7 @@ fn environment(
         (RUN_DIR, Some(arenas.into())),
         (SOURCE, Some(settings.sources.to_string().into())),
         (NO_TRAMPOLINE, flag(!settings.trampoline)),
+        (NO_REGIONS, flag(!settings.regions)),
         (EPOCH_PER_LOAD, flag(settings.epoch_per_load)),
         (GENERATED, flag(settings.generated)),
         (MEMORY, settings.memory.map(|bytes| bytes.to_string().into())),
@@ -225,6 +228,7 @@ mod tests {
         let settings = Settings {
             sources: SampleSources::DEFAULT,
             trampoline: true,
+            regions: true,
             epoch_per_load: false,
             generated: false,
             memory: None,
@@ -248,6 +252,7 @@ mod tests {
         let settings = Settings {
             sources: SampleSources::DEFAULT,
             trampoline: false,
+            regions: false,
             epoch_per_load: false,
             generated: true,
             memory: Some(1 << 20),
@@ -272,6 +277,7 @@ mod tests {
                 "CSPROF_RUN_DIR=/run",
                 "CSPROF_SOURCE=cputime:5000000",
                 "CSPROF_NO_TRAMPOLINE=1",
+                "CSPROF_NO_REGIONS=1",
                 "CSPROF_EPOCH_PER_LOAD unset",
                 "CSPROF_GENERATED=1",
                 "CSPROF_MEMORY=1048576",

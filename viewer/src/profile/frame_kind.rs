@@ -214,6 +214,19 @@ kinds! {
         activation: Activation::OfCaller,
         precedence: 5,
     }
+    /// Where the code above had the code below run by other threads.
+    Handover: {
+        word: "handover",
+        reported: "handover",
+        label: "handed to threads",
+        is_label_shown: false,
+        remark: "",
+        explanation: "not a function: the code above had other threads run the code below, so nothing is seen to return",
+        look: Look::Slanted,
+        nature: Nature::Doing,
+        activation: Activation::OfCaller,
+        precedence: 9,
+    }
 }
 
 const _: () = assert!(FrameKind::ALL.len() <= 1 << FrameKind::BITS);

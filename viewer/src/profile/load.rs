@@ -5,7 +5,8 @@
 //! the one that was called and returns; samples go to the last, which was executing. Roots of the
 //! saved trees become node 0. Functions that left by a tail call stand between the frame that
 //! called them and the one that they jumped to. Frames of csprof's own that only pass a call on are
-//! left out ([`passage`](super::passage)).
+//! left out ([`passage`](super::passage)), and below a handover those from which the thread was
+//! started: what comes then was called by the code above.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -23,10 +24,10 @@ use csprof_format::profile as saved;
 
 use super::intern::Interner;
 use super::model::{address, module_name, text};
-use super::passage::{Passages, is_behind};
+use super::passage::{Passages, Starts, is_behind};
 use super::shared::Shared;
 use super::spreads::SpreadsOfMachine;
-use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream, Times, waits};
+use super::{Frame, FrameKind, FrameRef, Function, NodesBuilder, Profile, Stream, Times, pseudo};
 
 /// Most calls of the collector's, one below the other, that are left out. Real paths have a few.
 const MAX_PASSED: u8 = 16;
@@ -54,12 +55,13 @@ impl Profile {
         let times = std::mem::take(&mut saved.times);
         let mut structure = std::mem::take(&mut saved.structure);
         let passages = Passages::of(&saved);
+        let starts = Starts::of(&saved, &machine, &passages);
         let spreads = SpreadsOfMachine::taken(&mut saved, &trees, &machine);
         let further = saved.further.iter_mut();
         let further = further.map(|metric| std::mem::take(&mut metric.samples).into_iter());
         let further = further.map(Iterator::peekable).collect();
         let expansion = Expansion::of(&mut saved, &structure);
-        let mut forest = Forest::new(machine, further, passages, &structure, expansion);
+        let mut forest = Forest::new(machine, further, (passages, starts), &structure, expansion);
         forest.spreads = spreads;
         forest.holders.resize(if times.is_empty() { 0 } else { forest.machine.len() }, 0);
         let mut streams = Vec::with_capacity(trees.len());
@@ -111,6 +113,7 @@ struct Forest<'a> {
     /// Samples of each further metric on machine nodes that are not added yet.
     further: Vec<Peekable<IntoIter<(u32, u64)>>>,
     passages: Passages,
+    starts: Starts,
     structure: &'a saved::Structure,
     interner: Interner,
     frames: FrameLists,
@@ -137,7 +140,7 @@ impl<'a> Forest<'a> {
     fn new(
         machine: saved::Nodes,
         further: Vec<Peekable<IntoIter<(u32, u64)>>>,
-        passages: Passages,
+        (passages, starts): (Passages, Starts),
         structure: &'a saved::Structure,
         expansion: Expansion,
     ) -> Self {
@@ -155,6 +158,7 @@ impl<'a> Forest<'a> {
             no_path: None,
             machine,
             passages,
+            starts,
             structure,
             interner: expansion.interner,
             frames: expansion.frames,
@@ -209,6 +213,10 @@ impl<'a> Forest<'a> {
         // In a sum, of all trees that have the path.
         let counts = self.spreads.as_ref().is_some_and(|spreads| spreads.counts(node));
         let is_passage = samples == 0 && !counts;
+        if is_passage && self.starts.has(node) {
+            self.machine.parent[node] = above;
+            return;
+        }
         if self.passages.may_be(frame) && passed < MAX_PASSED && is_passage {
             (self.machine.parent[node], self.passed[node]) = (above, passed + 1);
             self.parent_of_passed.insert(node, parent);
@@ -388,10 +396,8 @@ fn unnamed(saved: &saved::Profile, frame: &saved::Frame) -> (String, FrameKind) 
             let key = reason.map_or("unknown reason", PartialReason::key);
             (format!("[partial: {key}]"), FrameKind::Partial)
         }
-        SavedKind::Leaf if waits::is_wait(saved, frame) => {
-            (waits::name(frame.offset), FrameKind::Wait)
-        }
-        _ => (address(saved, frame), FrameKind::Unknown),
+        _ => pseudo::name_and_kind(saved, frame)
+            .unwrap_or_else(|| (address(saved, frame), FrameKind::Unknown)),
     }
 }
 

@@ -28,13 +28,13 @@ mod outline;
 mod passage;
 pub mod program_key;
 mod projection;
+mod pseudo;
 pub mod reduce;
 mod role;
 mod shared;
 mod sides;
 mod spreads;
 mod times;
-mod waits;
 
 pub use builder::NodesBuilder;
 pub use column::Column;

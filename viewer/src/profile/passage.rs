@@ -8,8 +8,10 @@
 //! preparing a thread) stays under its own name.
 
 use csprof_format::address::FrameKind as SavedKind;
-use csprof_format::ids::FrameId;
+use csprof_format::ids::{FrameId, StringId};
 use csprof_format::profile as saved;
+
+use super::pseudo::is_handover;
 
 /// Which machine frames are the collector's own, and which of them are callers; both empty if there
 /// are none.
@@ -49,6 +51,56 @@ impl Passages {
     }
 }
 
+/// Which machine nodes are, below a handover, what a thread was started from: those in the C library
+/// and the runtime's, up to the collector's that runs the code which was handed over, if there is
+/// one. Empty if there are none.
+#[derive(Default)]
+pub(super) struct Starts(Vec<bool>);
+
+impl Starts {
+    pub(super) fn of(saved: &saved::Profile, nodes: &saved::Nodes, passages: &Passages) -> Self {
+        let handovers: Vec<bool> =
+            saved.frames.iter().map(|frame| is_handover(saved, frame)).collect();
+        if !handovers.contains(&true) {
+            return Self::default();
+        }
+        let path = |id: StringId| saved.strings.get(id.index()).map_or("", |text| text);
+        let runtimes: Vec<bool> =
+            saved.modules.iter().map(|module| starts_threads(path(module.path))).collect();
+        let starts_thread: Vec<bool> = (0..saved.frames.len())
+            .map(FrameId::from_index)
+            .map(|frame| {
+                let module = saved.frames[frame.index()].module;
+                let is_runtime =
+                    module.is_some_and(|module| runtimes.get(module.index()) == Some(&true));
+                is_runtime || passages.may_be(frame)
+            })
+            .collect();
+        let mut starts = vec![false; nodes.len()];
+        // Parents come before their children.
+        for (node, frame) in nodes.frame.iter().enumerate() {
+            let parent = nodes.parent[node] as usize;
+            let above = nodes.frame[parent];
+            let goes_on = handovers[above.index()] || starts[parent] && !passages.may_be(above);
+            starts[node] = goes_on && starts_thread[frame.index()];
+        }
+        Self(starts)
+    }
+
+    pub(super) fn has(&self, node: usize) -> bool {
+        self.0.get(node).is_some_and(|starts| *starts)
+    }
+}
+
+/// Whether threads that are given work begin in a module of this path: the C library, and those of
+/// OpenMP, of which programs may bring one under a longer name (`libgomp-a34b3233.so.1.0.0`).
+fn starts_threads(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    ["libc.so", "libc-", "libpthread", "libgomp", "libomp", "libiomp5"]
+        .iter()
+        .any(|start| name.starts_with(start))
+}
+
 /// Whether a module is the collector, whose file name has a number for each version.
 pub(crate) fn is_collector(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -63,8 +115,10 @@ pub(crate) fn is_collector(path: &str) -> bool {
 pub(super) fn is_behind(wrapper: &str, real: &str) -> bool {
     let path =
         wrapper.strip_prefix("csprof_collector::").and_then(|path| path.strip_suffix("::stub"));
+    let is_of_region = path.is_some_and(|path| path.starts_with("preload::regions::"));
     let wrapper = path.and_then(|path| path.rsplit("::").next()).unwrap_or(wrapper);
-    !wrapper.is_empty() && real.contains(wrapper)
+    // What opens a region may leave by a tail call.
+    is_of_region || !wrapper.is_empty() && real.contains(wrapper)
 }
 
 #[cfg(test)]
@@ -80,6 +134,16 @@ mod tests {
     }
 
     #[test]
+    fn threads_begin_in_the_c_library_and_in_openmp() {
+        for path in
+            ["/lib/libc.so.6", "/a/libgomp-a34b3233.so.1.0.0", "libomp.so.5", "libpthread-2.31.so"]
+        {
+            assert!(starts_threads(path), "{path}");
+        }
+        assert!(!starts_threads("/lib/libcurl.so.4") && !starts_threads("/libgomp.so.1/program"));
+    }
+
+    #[test]
     fn the_c_librarys_names_for_what_a_wrapper_calls() {
         for (wrapper, real) in [
             ("dlopen", "__dlopen"),
@@ -87,6 +151,10 @@ mod tests {
             ("execve", "__GI___execve"),
             ("_Fork", "_Fork"),
             ("csprof_collector::preload::mpi::MPI_Send::stub", "MPI_Send"),
+            (
+                "csprof_collector::preload::regions::GOMP_parallel_loop_nonmonotonic_dynamic::stub",
+                "gomp_team_end",
+            ),
         ] {
             assert!(is_behind(wrapper, real), "{wrapper} {real}");
         }

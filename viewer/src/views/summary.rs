@@ -13,7 +13,7 @@ use csprof_format::launch::SourceKind;
 use csprof_format::launch::control::{PAUSED, RATE};
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
-    self as saved, GENERATED_CODE, Metric, Module, SymbolSource, ThreadShare, WAITS,
+    self as saved, GENERATED_CODE, HANDOVERS, Metric, Module, SymbolSource, ThreadShare, WAITS,
 };
 use nix::sys::signal::Signal;
 
@@ -389,6 +389,9 @@ pub fn symbols_of(profile: &Profile, module: &Module) -> String {
     let file = |id| profile.string(id);
     match &module.symbols {
         _ if profile.string(module.path) == WAITS => "what threads waited for; no code".to_owned(),
+        _ if profile.string(module.path) == HANDOVERS => {
+            "where threads handed work to others; no code".to_owned()
+        }
         SymbolSource::NotAsked => "no symbols: not asked for, or never sampled".to_owned(),
         SymbolSource::Dwarf(id) => {
             format!("functions, lines and inlined frames from {}", file(*id))

@@ -93,7 +93,7 @@ impl Parts {
 mod tests {
     use csprof_format::address::FrameKind;
     use csprof_format::ids::{ModuleId, StringId};
-    use csprof_format::profile::{Frame, GENERATED_CODE, Module, WAITS};
+    use csprof_format::profile::{Frame, GENERATED_CODE, HANDOVERS, Module, WAITS};
 
     use super::*;
 
@@ -176,6 +176,6 @@ mod tests {
             part.frames.push(Frame { kind: FrameKind::Leaf, module, offset: 1 });
             names_were_sought(&part)
         };
-        assert!(sought(WAITS) && sought(GENERATED_CODE) && !sought("/bin/xz"));
+        assert!([WAITS, HANDOVERS, GENERATED_CODE].map(sought) == [true; 3] && !sought("/bin/xz"));
     }
 }

@@ -105,6 +105,51 @@ fn addresses_outlive_a_comparison() {
     assert_eq!([module(1), module(4)], ["/opt/app", "/new/app"]);
 }
 
+/// What the thread was started from, and the collector's frame that runs what was handed over, are
+/// left out; the code of the region comes next, and the handover has no edges.
+#[test]
+fn work_that_was_handed_over_hangs_below_the_code_that_did() {
+    let mut profile = saved();
+    let mut module = |path: &str| {
+        profile.strings.push(path.into());
+        let path = StringId(u32::try_from(profile.strings.len() - 1).unwrap());
+        profile.modules.push(saved::Module { path, ..saved::Module::default() });
+        Some(ModuleId(u32::try_from(profile.modules.len() - 1).unwrap()))
+    };
+    let handovers = module(saved::HANDOVERS);
+    let [libc, libgomp] = ["/lib/libc.so.6", "/lib/libgomp.so.1"].map(&mut module);
+    let collector = module("/tmp/libcsprof_collector-1.so");
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let main = add_frame(&mut profile, 0x10, &[(0, 11)]);
+    let solve = add_frame(&mut profile, 0x20, &[(1, 21)]);
+    let mut in_module = |module, offset| {
+        let frame = add_other(&mut profile, SavedKind::Call, offset);
+        profile.frames[frame.index()].module = module;
+        frame
+    };
+    let region = in_module(handovers, saved::PARALLEL_REGION);
+    let (started, pool, run) = (in_module(libc, 1), in_module(libgomp, 2), in_module(collector, 3));
+    let barrier = in_module(libgomp, 4);
+    // The opener's own thread has no handover: there all is as it was.
+    let path = [root, main, solve, region, started, pool, run, solve, barrier];
+    for (node, frame) in (0_u32..).zip(path) {
+        profile.nodes.push(node.saturating_sub(1), frame, u64::from(node > 6), u64::from(node > 3));
+    }
+    profile.nodes.push(0, started, 2, 0);
+    add_tree(&mut profile, 0);
+    let loaded = Profile::from_saved(profile);
+    assert_eq!(
+        to_outline(&loaded),
+        "main
+  solve
+    \"[parallel region]\" (handover)
+      solve 1 e=1
+        libgomp.so.1+0x4 (unknown) 1 e=1
+libc.so.6+0x1 (unknown) 2
+"
+    );
+}
+
 #[test]
 fn an_address_in_inlined_code_becomes_a_chain() {
     let mut profile = saved();

@@ -114,6 +114,13 @@ impl Registers {
         Self { ip, general, known: Register::RSP.bit() | Register::RBP.bit() }
     }
 
+    /// The caller of a function whose frame pointer is `frame`, from the words there: the caller's
+    /// frame pointer, and where it goes on (psABI, figure 3.3).
+    #[must_use]
+    pub const fn calling_with_frame(frame: u64, [frame_pointer, goes_on]: [u64; 2]) -> Self {
+        Self::calling(goes_on, frame.wrapping_add(2 * size_of::<u64>() as u64), frame_pointer)
+    }
+
     /// An interrupted frame from the `gregs` of its `ucontext_t`. Word order as in `<ucontext.h>`.
     #[must_use]
     pub fn from_gregs(gregs: &[i64; 23]) -> Self {

@@ -1,0 +1,240 @@
+//! Parallel regions of OpenMP: what each thread of a team does in one was called by the code that
+//! opened it.
+//!
+//! Compilers put the code of a region into a function, which the one that opens the region passes to
+//! libgomp, or to what has its names. The stub in front finds the context of its caller and passes
+//! [`run`] instead, which calls the function. While a thread other than the opener is in it, its
+//! samples are below a [handover](crate::sampler::Shared::handover) from that context. The opener
+//! itself runs the function as well, below the frames that are there.
+//!
+//! As those of [MPI](super::mpi), these names are not exported, but written where the loader has the
+//! address of the real function. A process may have several such libraries, each with a pool of its
+//! own: then a word that the loader has not bound yet stays as it is, for nobody can tell whose
+//! function it would be.
+//!
+//! Left out: tasks, which any thread may run at any time, also behind the end of the function; and
+//! what is started without a function of the compiler's (`GOMP_parallel_start`).
+
+#![expect(unsafe_code, reason = "stubs in front of C functions, and addresses of them")]
+
+use alloc::vec::Vec;
+use core::ffi::CStr;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::real::Real;
+use super::stub::{self, ENGAGED};
+use super::view::sampled;
+use crate::arch::{self, Call, Route};
+use crate::control;
+use crate::messages::{self, Warning};
+use crate::process::{self, Process};
+use crate::sampler::Shared;
+use crate::sampling::call::handover;
+use crate::{modules, sys, trampoline};
+
+/// Where a call's room has what [`run`] is given, behind arguments that are passed on the stack.
+const REGION: usize = 8;
+
+/// What [`run`] is given. In the frame of the stub that the opener has called, so it lives until all
+/// threads of the team have left the function.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Region {
+    function: usize,
+    data: usize,
+    /// The bits of the handover's key.
+    handover: u64,
+    /// What the opener [shares](Shared) with its handlers.
+    opener: *const trampoline::Record,
+    /// Whose arena the context is in: no child's.
+    process: *const Process,
+}
+
+const _: () = assert!(REGION + size_of::<Region>() / size_of::<u64>() <= 16);
+
+/// Before a call that opens a region, with so many arguments behind the sixth. The first three are
+/// the function, its data, and how many threads there shall be, 0 if that is left open.
+extern "C" fn before<const STACK: usize>(call: &mut Call, real: &Real) -> Route {
+    let jump = Route { target: stub::target(real), calls: 0 };
+    let is_alone = call.arguments[2] as u32 == 1;
+    if is_alone || control::is_paused() || !sampled() {
+        return jump;
+    }
+    let process = process::current().map_or(core::ptr::null(), core::ptr::from_ref);
+    let Some(key) = handover(call.caller_registers()) else { return jump };
+    let [function, data, ..] = call.arguments;
+    let opener = trampoline::current();
+    let region = Region { function, data, handover: key.to_bits(), opener, process };
+    // SAFETY: the function takes so many, so its caller has passed them.
+    unsafe { call.pass_stack_arguments::<STACK>() };
+    let place = (&raw mut call.room[REGION]).cast::<Region>();
+    // SAFETY: as many words of the room, which nobody else uses.
+    unsafe { place.write(region) };
+    call.arguments[0] = (run as *const ()).expose_provenance();
+    call.arguments[1] = place.expose_provenance();
+    Route { calls: 1, ..jump }
+}
+
+/// Where the room of a call of [`run`] has the handover that ends with it.
+const ENTERED: usize = 8;
+
+extern "C" fn enter(call: &mut Call, _: &Real) -> Route {
+    // SAFETY: passed by `before`, whose frame is there until all have returned.
+    let region = unsafe { core::ptr::with_exposed_provenance::<Region>(call.arguments[0]).read() };
+    call.arguments[0] = region.data;
+    let is_its = process::current().is_some_and(|own| core::ptr::eq(own, region.process));
+    let is_worker = trampoline::current() != region.opener && is_its;
+    // A worker that has a handover already has been told of another region by somebody else.
+    let enters = is_worker
+        && Shared::here().is_some_and(|shared| shared.change_handover(0, region.handover));
+    call.room[ENTERED] = region.handover;
+    let target = core::ptr::with_exposed_provenance_mut(region.function);
+    Route { target, calls: usize::from(enters) }
+}
+
+extern "C" fn leave(call: &mut Call) {
+    if let Some(shared) = Shared::here() {
+        shared.change_handover(call.room[ENTERED], 0);
+    }
+}
+
+/// Stands for the function of a region, which is in what `run` is given.
+static IN_REGION: Real = Real::found_by(|_| null_mut(), c"");
+
+arch::stub! {
+    /// Runs the function of a region in a thread of its team.
+    {} call run = IN_REGION, ENGAGED, enter, leave
+}
+
+/// A function that opens a region: its name, where it is, and what stands in front of it.
+struct Function {
+    name: &'static CStr,
+    real: &'static Real,
+    stub: unsafe extern "C" fn(),
+}
+
+/// Functions by the number of their arguments behind the sixth.
+macro_rules! functions {
+    ($($stack:literal: $($name:ident)*;)*) => {
+        $($(
+            #[expect(non_snake_case, reason = "named like the C function")]
+            mod $name {
+                use crate::preload::real::Real;
+                use core::ffi::CStr;
+
+                pub(super) const NAME: &CStr = match CStr::from_bytes_with_nul(
+                    concat!(stringify!($name), "\0").as_bytes()
+                ) {
+                    Ok(name) => name,
+                    Err(_) => panic!("concat! ends each name with one 0"),
+                };
+                pub(super) static REAL: Real =
+                    Real::found_by(crate::modules::function_behind, NAME);
+                crate::arch::stub! {
+                    {} call stub = REAL, crate::preload::stub::ENGAGED,
+                    crate::preload::regions::before::<$stack>
+                }
+            }
+        )*)*
+
+        /// All of them.
+        static FUNCTIONS: &[Function] = &[$($(
+            Function { name: $name::NAME, real: &$name::REAL, stub: $name::stub },
+        )*)*];
+    };
+}
+
+functions! {
+    0: GOMP_parallel GOMP_parallel_sections;
+    1: GOMP_parallel_loop_runtime GOMP_parallel_loop_nonmonotonic_runtime
+        GOMP_parallel_loop_maybe_nonmonotonic_runtime;
+    2: GOMP_parallel_loop_static GOMP_parallel_loop_dynamic GOMP_parallel_loop_guided
+        GOMP_parallel_loop_nonmonotonic_dynamic GOMP_parallel_loop_nonmonotonic_guided;
+}
+
+/// All of them, where they are.
+pub(super) fn functions() -> impl Iterator<Item = &'static Real> {
+    FUNCTIONS.iter().map(|function| function.real)
+}
+
+/// How far modules were looked at: each once.
+struct Looked {
+    /// Modules, in the loader's order, in which a new one comes last.
+    modules: AtomicUsize,
+    /// Those of them that have the functions.
+    libraries: AtomicUsize,
+    /// Modules that had gone by then: the others have moved up.
+    unloads: AtomicU64,
+}
+
+// Relaxed wherever it is used: with the loader's lock.
+static LOOKED: Looked = Looked {
+    modules: AtomicUsize::new(0),
+    libraries: AtomicUsize::new(0),
+    unloads: AtomicU64::new(0),
+};
+
+/// Has regions known that are opened by modules which are loaded now, if this is asked for. `false`
+/// if it has to be done later. Setup side.
+pub(super) fn follow() -> bool {
+    if process::current().is_none_or(|process| !process.config.regions) {
+        return true;
+    }
+    let mut is_refused = false;
+    // A module that goes takes its addresses with it.
+    let is_done = modules::with_loader(|| is_refused = !replace_addresses());
+    if is_refused {
+        messages::warn_once(
+            Warning::RegionsUnseen,
+            "what threads do in parallel regions is not shown below these: the addresses that the \
+             loader has written for them cannot be changed",
+        );
+    }
+    is_done
+}
+
+/// Puts the addresses of stubs in the place of those of the library's; whether all could be written.
+fn replace_addresses() -> bool {
+    let unloads = modules::unloads();
+    let is_same = LOOKED.unloads.swap(unloads, Ordering::Relaxed) == unloads;
+    let known = if is_same { LOOKED.modules.load(Ordering::Relaxed) } else { 0 };
+    let mut libraries = if is_same { LOOKED.libraries.load(Ordering::Relaxed) } else { 0 };
+    let mut number = 0;
+    let mut imports: Vec<(u64, bool, &Function)> = Vec::new();
+    modules::each_loaded(|module| {
+        number += 1;
+        if number <= known {
+            return;
+        }
+        if module.address_of(c"GOMP_parallel").is_some() {
+            libraries += 1;
+            return;
+        }
+        module.each_import(|name, place| {
+            if name.starts_with(b"GOMP_parallel") {
+                let function = FUNCTIONS.iter().find(|function| function.name.to_bytes() == name);
+                // Not bound yet: it leads to where the module asks the loader.
+                let waits = sys::probe(place)
+                    .is_some_and(|at| module.code.iter().any(|code| code.contains(&at)));
+                imports.extend(function.map(|function| (place, waits, function)));
+            }
+        });
+    });
+    LOOKED.modules.store(number, Ordering::Relaxed);
+    LOOKED.libraries.store(libraries, Ordering::Relaxed);
+    let mut are_written = true;
+    for (place, waits, function) in imports {
+        let real = function.real.address().addr() as u64;
+        let leads_there =
+            || sys::probe(place).is_some_and(|at| at == real || waits && libraries == 1);
+        // A tool in front of the collector is what the program calls.
+        let is_first = || modules::function_before(function.name).is_null();
+        if real != 0 && place.is_multiple_of(8) && leads_there() && is_first() {
+            let stub = (function.stub as *const ()).expose_provenance() as u64;
+            // SAFETY: the loader's word for the address of this function, which the stub calls.
+            are_written &= unsafe { sys::write_constant(place, stub) };
+        }
+    }
+    are_written
+}

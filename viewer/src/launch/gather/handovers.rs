@@ -1,0 +1,314 @@
+//! Handovers: what a thread was given to do by another one gets the path of the code that gave it.
+//!
+//! In the arena, such a part of a thread's tree lies below a node that names a context, a node of
+//! another thread. Here the keys of that context's path come above it, in the thread's own tree: so
+//! whatever is known of trees holds for it, and each thread keeps its samples. The frames above are
+//! on the stack of the thread that hands over as long as the other one works for it, so what their
+//! addresses mean in its epoch, they mean in this one's.
+//!
+//! Also left out here: contexts in which nothing was sampled after all.
+
+use std::collections::HashMap;
+
+use csprof_format::address::{FrameKey, FrameKind};
+use csprof_format::profile::PARALLEL_REGION;
+
+use super::super::arena_read::{Arena, ArenaNode, ArenaThread};
+
+/// Handovers on a path, one in the other.
+const MOST_NESTED: usize = 64;
+
+/// What a made-up arena may cost besides what it is itself: steps along paths, and nodes.
+#[derive(Debug)]
+struct Budget {
+    steps: usize,
+    nodes: usize,
+}
+
+impl Budget {
+    fn of(threads: &[ArenaThread]) -> Self {
+        let nodes: usize = threads.iter().map(|thread| thread.nodes.len()).sum();
+        Self {
+            steps: nodes.saturating_mul(64).saturating_add(1 << 26),
+            nodes: nodes.saturating_mul(4).saturating_add(1 << 22),
+        }
+    }
+}
+
+/// Puts the paths of contexts above what was handed over from them, and leaves out contexts without
+/// samples. Returns how many handovers lead to no context: what is below them stays below the root.
+pub(super) fn settle(arena: &mut Arena) -> usize {
+    let threads = &arena.threads;
+    let by_index: HashMap<u32, &ArenaThread> =
+        threads.iter().map(|thread| (thread.record.index, thread)).collect();
+    let mut budget = Budget::of(threads);
+    let mut unknown = 0;
+    let settled: Vec<Option<Settled>> = threads
+        .iter()
+        .map(|thread| {
+            let settled = Settled::of(thread, &by_index, &mut budget)?;
+            unknown += settled.unknown;
+            Some(settled)
+        })
+        .collect();
+    for (thread, settled) in arena.threads.iter_mut().zip(settled) {
+        let Some(Settled { nodes, numbers, .. }) = settled else { continue };
+        thread.nodes = nodes;
+        for time in &mut thread.times {
+            time.node = numbers.get(time.node as usize).copied().unwrap_or(0);
+        }
+    }
+    unknown
+}
+
+/// The nodes of a thread, made anew.
+#[derive(Debug)]
+struct Settled {
+    nodes: Vec<ArenaNode>,
+    /// The number that each node has now; 0 for none.
+    numbers: Vec<u32>,
+    unknown: usize,
+}
+
+impl Settled {
+    /// `None` for a thread that stays as it is.
+    fn of(
+        thread: &ArenaThread,
+        threads: &HashMap<u32, &ArenaThread>,
+        budget: &mut Budget,
+    ) -> Option<Self> {
+        let is_used = is_used(thread);
+        let is_handover = |node: &ArenaNode| kind(node) == Some(FrameKind::Handover);
+        if is_used.iter().all(|used| *used) && !thread.nodes.iter().any(is_handover) {
+            return None;
+        }
+        let mut settled = Self {
+            nodes: thread.nodes.get(..1).unwrap_or_default().to_vec(),
+            numbers: vec![0; thread.nodes.len()],
+            unknown: 0,
+        };
+        let mut above: HashMap<(u32, FrameKey), u32> = HashMap::new();
+        for (number, node) in thread.nodes.iter().enumerate().skip(1) {
+            if !is_used[number] {
+                continue;
+            }
+            // A node that cannot be placed stays one.
+            let known = (node.parent as usize) < number;
+            let parent = if known { settled.numbers[node.parent as usize] } else { u32::MAX };
+            let Some(key) = node.key.filter(|key| key.kind() == FrameKind::Handover) else {
+                settled.numbers[number] = settled.push(ArenaNode { parent, ..*node });
+                continue;
+            };
+            let path = path(key, threads, &mut budget.steps);
+            let is_afforded = |path: &Vec<FrameKey>| path.len() <= budget.nodes;
+            match path.filter(is_afforded).filter(|_| known && node.parent != 0) {
+                Some(path) => {
+                    let before = settled.nodes.len();
+                    let below = path.into_iter().rev().fold(parent, |parent, key| {
+                        *above.entry((parent, key)).or_insert_with(|| {
+                            let key = Some(key);
+                            settled.push(ArenaNode { key, parent, samples: 0, edges: 0 })
+                        })
+                    });
+                    budget.nodes -= settled.nodes.len() - before;
+                    // Two contexts of one path are one.
+                    settled.add(below, node);
+                    settled.numbers[number] = below;
+                }
+                None if known => {
+                    settled.add(parent, node);
+                    settled.numbers[number] = parent;
+                    settled.unknown += 1;
+                }
+                None => settled.numbers[number] = settled.push(ArenaNode { parent, ..*node }),
+            }
+        }
+        Some(settled)
+    }
+
+    fn push(&mut self, node: ArenaNode) -> u32 {
+        self.nodes.push(node);
+        u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// Adds what a node counts, of a made-up arena, to the one in its place.
+    fn add(&mut self, place: u32, node: &ArenaNode) {
+        if let Some(at) = self.nodes.get_mut(place as usize) {
+            at.samples = at.samples.saturating_add(node.samples);
+            at.edges = at.edges.saturating_add(node.edges);
+        }
+    }
+}
+
+fn kind(node: &ArenaNode) -> Option<FrameKind> {
+    node.key.map(FrameKey::kind)
+}
+
+/// Of each node whether there is anything in it, or below it: not of a context that nothing was
+/// sampled in.
+fn is_used(thread: &ArenaThread) -> Vec<bool> {
+    let nodes = &thread.nodes;
+    let mut is_used = vec![false; nodes.len()];
+    for (number, node) in nodes.iter().enumerate().rev() {
+        is_used[number] |=
+            node.samples > 0 || node.edges > 0 || kind(node) != Some(FrameKind::Call);
+        let parent = node.parent as usize;
+        if is_used[number] && parent < number {
+            is_used[parent] = true;
+        }
+    }
+    is_used
+}
+
+/// The path of a handover, innermost first: the handover, and the keys of its context up to a root,
+/// with those of the handovers that it lies in. `None` if it leads to none.
+fn path(
+    handover: FrameKey,
+    threads: &HashMap<u32, &ArenaThread>,
+    steps: &mut usize,
+) -> Option<Vec<FrameKey>> {
+    let region = FrameKey::new(FrameKind::Handover, PARALLEL_REGION);
+    let (mut path, mut next) = (Vec::new(), Some(handover));
+    for _ in 0..MOST_NESTED {
+        let Some((thread, mut number)) = next.take().and_then(FrameKey::thread_and_node) else {
+            return Some(path);
+        };
+        path.push(region);
+        let nodes = &threads.get(&thread)?.nodes;
+        loop {
+            *steps = steps.checked_sub(1)?;
+            let node = nodes.get(number as usize)?;
+            let key = node.key?;
+            match key.kind() {
+                FrameKind::Root => break,
+                FrameKind::Handover => {
+                    next = Some(key);
+                    break;
+                }
+                _ if node.parent == 0 || node.parent >= number => return None,
+                _ => path.push(key),
+            }
+            number = node.parent;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use csprof_format::arena::{ThreadRecord, TimeRecord};
+
+    fn call(address: u64) -> FrameKey {
+        FrameKey::new(FrameKind::Call, address)
+    }
+
+    fn given_by(thread: u32, node: u32) -> FrameKey {
+        FrameKey::handover(thread, node).unwrap()
+    }
+
+    /// A thread of these nodes, from 1: key, parent, samples.
+    fn thread(index: u32, nodes: &[(FrameKey, u32, u64)]) -> ArenaThread {
+        let nodes = nodes.iter().map(|&(key, parent, samples)| ArenaNode {
+            key: Some(key),
+            parent,
+            samples,
+            edges: 0,
+        });
+        ArenaThread {
+            record: ThreadRecord { index, ..ThreadRecord::default() },
+            bytes: 0,
+            nodes: std::iter::once(ArenaNode::default()).chain(nodes).collect(),
+            times: Vec::new(),
+        }
+    }
+
+    fn settled(threads: Vec<ArenaThread>) -> (Arena, usize) {
+        let mut arena = Arena {
+            header: Default::default(),
+            log: Vec::new(),
+            threads,
+            blocks: Vec::new(),
+            entries: Vec::new(),
+            damage: Vec::new(),
+        };
+        let unknown = settle(&mut arena);
+        (arena, unknown)
+    }
+
+    /// The keys of each path with samples, outermost first, and how many.
+    fn paths(thread: &ArenaThread) -> Vec<(Vec<u64>, u64)> {
+        let sampled = thread.nodes.iter().enumerate().filter(|(_, node)| node.samples > 0);
+        let mut paths: Vec<_> = sampled
+            .map(|(number, node)| {
+                let (mut path, mut at) = (Vec::new(), number);
+                while at != 0 {
+                    let node = &thread.nodes[at];
+                    assert!((node.parent as usize) < at);
+                    path.push(node.key.unwrap().to_bits() & ((1 << 60) - 1));
+                    at = node.parent as usize;
+                }
+                path.reverse();
+                (path, node.samples)
+            })
+            .collect();
+        paths.sort();
+        paths
+    }
+
+    const ROOT: FrameKey = FrameKey::root(0, 0);
+    const REGION: u64 = FrameKey::new(FrameKind::Handover, PARALLEL_REGION).to_bits();
+
+    #[test]
+    fn work_that_was_given_is_below_who_gave_it_one_in_the_other() {
+        let main = thread(0, &[(ROOT, 0, 0), (call(1), 1, 3), (call(2), 2, 0), (call(9), 2, 0)]);
+        let mut worker = thread(
+            1,
+            &[
+                (ROOT, 0, 0),
+                (call(7), 1, 1),
+                (given_by(0, 3), 1, 0),
+                (call(7), 3, 0),
+                (call(5), 4, 4),
+            ],
+        );
+        worker.times.push(TimeRecord { time_ns: 1, node: 5, samples: 4 });
+        let nested = thread(2, &[(ROOT, 0, 0), (given_by(1, 4), 1, 0), (call(6), 2, 2)]);
+        let (arena, unknown) = settled(vec![main, worker, nested]);
+        let bits = |address| call(address).to_bits();
+        let root = ROOT.to_bits();
+        assert_eq!(unknown, 0);
+        assert_eq!(paths(&arena.threads[0]), [(vec![root, bits(1)], 3)]);
+        // The contexts have no samples of their own, so nothing is left of them here.
+        assert_eq!(arena.threads[0].nodes.len(), 3);
+        let given = vec![root, bits(1), bits(2), REGION, bits(7), bits(5)];
+        let mut expected = vec![(given, 4), (vec![root, bits(7)], 1)];
+        expected.sort();
+        assert_eq!(paths(&arena.threads[1]), expected);
+        let time = arena.threads[1].times[0];
+        assert_eq!(arena.threads[1].nodes[time.node as usize].samples, 4);
+        let given = vec![root, bits(1), bits(2), REGION, bits(7), REGION, bits(6)];
+        assert_eq!(paths(&arena.threads[2]), [(given, 2)]);
+    }
+
+    /// Of made-up arenas no sample is lost: what leads nowhere stays below the root.
+    #[test]
+    fn what_leads_nowhere_stays_below_the_root() {
+        let circle = thread(0, &[(ROOT, 0, 0), (given_by(0, 3), 1, 5), (call(1), 2, 1)]);
+        let lost = thread(1, &[(ROOT, 0, 0), (given_by(7, 1), 1, 0), (call(1), 2, 2)]);
+        let beyond = thread(2, &[(ROOT, 0, 0), (given_by(0, 99), 1, 0), (call(1), 2, 3)]);
+        let unread = {
+            let mut thread = thread(3, &[(ROOT, 0, 0), (given_by(3, 3), 1, 0), (call(1), 2, 4)]);
+            thread.nodes[3].key = None;
+            thread
+        };
+        let (arena, unknown) = settled(vec![circle, lost, beyond, unread]);
+        assert_eq!(unknown, 4);
+        let sum = |thread: &ArenaThread| thread.nodes.iter().map(|node| node.samples).sum::<u64>();
+        let sums: Vec<u64> = arena.threads.iter().map(sum).collect();
+        assert_eq!(sums, [6, 2, 3, 4]);
+        for thread in &arena.threads {
+            assert!(thread.nodes.iter().all(|node| kind(node) != Some(FrameKind::Handover)));
+        }
+    }
+}
