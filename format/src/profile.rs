@@ -521,6 +521,10 @@ pub const GENERATED_CODE: &str = "[generated code]";
 /// called the kernel, of kind `Leaf`, whose offset is the number of the system call.
 pub const WAITS: &str = "[waits]";
 
+/// The name of all phases that have samples and that neither the log of their process nor the run
+/// lists. When they began is not known: their epochs say when those of the load map did.
+pub const UNLISTED_PHASE: &str = "not listed";
+
 /// What the warning begins with that a profile has which was read while its run went on. The run's
 /// elapsed time ends at that moment.
 pub const GOES_ON: &str = "the run goes on";

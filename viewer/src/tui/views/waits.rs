@@ -156,9 +156,7 @@ impl WaitLists {
         }
         said.join(", ")
     }
-}
 
-impl WaitLists {
     /// What is shown of a wait.
     fn entry<'s>(&self, scene: &'s Scene, waits: &Waits, wait: &Wait) -> entries::PathEntry<'s> {
         let metric = scene.refined.source_of(wait.metric);
@@ -187,6 +185,8 @@ impl WaitLists {
                 let paths = counted(waits.within_noise as u64, "path", scene.form());
                 format!("none beyond sampling noise; {paths} may differ by that alone").into()
             }
+            // Why there are none is said below.
+            _ if !waits.missing.is_empty() => "".into(),
             List::Imbalances => "none".into(),
             List::Paths | List::Operations => "no waits".into(),
         }
@@ -216,7 +216,7 @@ impl View for WaitLists {
         let missing = self.waits.as_ref().map_or(&[][..], |waits| &waits.missing);
         let mut below: Vec<String> =
             missing.iter().map(|cause| format!("not here: {cause}")).collect();
-        if !below.is_empty() {
+        if !below.is_empty() && !self.entries().is_empty() {
             below.insert(0, String::new());
         }
         let list = entries::Entries {
@@ -245,7 +245,11 @@ impl View for WaitLists {
 
     fn explained(&self, scene: &Scene) -> Option<(String, Explanation)> {
         let waits = self.waits.as_ref()?;
-        let wait = self.entries().get(self.selected.0)?;
+        let missing = waits.missing.iter().map(|cause| ("not here".to_owned(), cause.clone()));
+        let Some(wait) = self.entries().get(self.selected.0) else {
+            let is_told = !waits.missing.is_empty();
+            return is_told.then(|| (self.list.title().to_owned(), missing.collect()));
+        };
         let metric = scene.refined.source_of(wait.metric);
         let samples = counted(wait.samples, "sample", scene.form());
         let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
@@ -278,7 +282,7 @@ impl View for WaitLists {
                 "who waited least, of calls that no rank leaves before all have come",
             ));
         }
-        texts.extend(waits.missing.iter().map(|cause| pair("not here", cause)));
+        texts.extend(missing);
         let name = &scene.refined.functions[wait.function.index()].name;
         Some((name.to_string(), texts))
     }
