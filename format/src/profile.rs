@@ -528,6 +528,10 @@ pub const HANDOVERS: &str = "[handover]";
 /// The offset in [`HANDOVERS`] of a parallel region: each thread of a team runs its code.
 pub const PARALLEL_REGION: u64 = 0;
 
+/// The name of all phases that have samples and that neither the log of their process nor the run
+/// lists. When they began is not known: their epochs say when those of the load map did.
+pub const UNLISTED_PHASE: &str = "not listed";
+
 /// What the warning begins with that a profile has which was read while its run went on. The run's
 /// elapsed time ends at that moment.
 pub const GOES_ON: &str = "the run goes on";

@@ -62,7 +62,8 @@ pub const LAUNCHERS: &[Launcher] = &[
         ranks: &["PMI_SIZE"],
         local_rank: &["MPI_LOCALRANKID", "PMI_LOCAL_RANK"],
         local_ranks: &["MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"],
-        cores: &[],
+        // Where Slurm starts them (srun --mpi=pmi2), which says nothing of those on the node.
+        cores: &["SLURM_CPUS_PER_TASK"],
         step: None,
     },
     // It has no variable for the number of ranks; Slurm's is right where Slurm starts its ranks.

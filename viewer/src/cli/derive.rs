@@ -94,7 +94,10 @@ fn told(wanted: &Wanted, unfit: &Unfit, profile: &Profile) -> String {
             };
             let name = printable(metric);
             let cause = match profile.comparison.is_some() {
-                true => format!("no metric `{name}` that is alike in all these profiles{near}"),
+                true => format!(
+                    "no metric `{name}` that all these profiles have, in one unit, and those of one \
+                     side with one period{near}"
+                ),
                 false => {
                     format!(
                         "no metric `{name}` in this profile{near}; it has {}",

@@ -49,15 +49,15 @@ is what the samples of all ranks and threads stand for: CPU time with `cputime`;
 threads with `realtime`, whether they run or wait. --workers gives the numbers where they are not \
 counted right. Where --limit leaves rows out, those that lose most are shown.
 
-JSON: {unit, refined, base, other, delta, noise, rows}; base and other are {file, command, source, period, \
-period_unit, lost, total, shown, out, samples: {total, shown, out}}; a row is {depth, function, \
-module, file, line, kind, base, other, delta, noise, change, significant}, with {inclusive, \
-exclusive} in base (with edges), other (with edges), delta and noise. Integers, in unit; means of \
-counts have decimals, as many as tell them apart. Edges are null where sides have different periods \
-or numbers of runs. With --derive also {derived: [{name, formula, unit}]}, and in rows {derived: \
-{NAME: {base, other, delta, excl_base, excl_other, excl_delta}}}. With several runs also {low, high, noise_by}, in base and other {runs, \
-deviation}, in rows low and high; with --scaling {scaling, workers, expected}, in rows expected and \
-loss_percent.
+JSON: {unit, refined, base, other, delta, noise, rows}; base and other are {file, command, source, \
+period, period_unit, lost, total, shown, out, samples: {total, shown, out}}; a row is {depth, \
+function, module, file, line, kind, base, other, delta, noise, change, significant}, with \
+{inclusive, exclusive} in base (with edges), other (with edges), delta and noise. Integers, in \
+unit; means of counts have decimals, as many as tell them apart. Edges are null where sides have \
+different periods or numbers of runs. With --derive also {derived: [{name, formula, unit}]}, and \
+in rows {derived: {NAME: {base, other, delta, excl_base, excl_other, excl_delta}}}. With several \
+runs also {low, high, noise_by}, in base and other {runs, deviation}, in rows low and high; with \
+--scaling {scaling, workers, expected}, in rows expected and loss_percent.
 
 --derive computes a formula of each side and subtracts; of several runs, of their means. It has no \
 noise, and the configuration file's formulas are shown, too.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 use csprof_format::ids::ModuleId;
-use csprof_format::profile::Mapping;
+use csprof_format::profile::{Mapping, UNLISTED_PHASE};
 
 use super::arena_read::Arena;
 use super::time_slices::TimeSlice;
@@ -79,7 +79,8 @@ impl LoadMaps<'_> {
         if number == 0 || self.phases.contains_key(&number) {
             return;
         }
-        let begin = PhaseBegin { name: b"not listed".into(), epoch: None, start_ns: 0 };
+        let name = UNLISTED_PHASE.as_bytes().into();
+        let begin = PhaseBegin { name, epoch: None, start_ns: 0 };
         self.phases.insert(number, begin);
         let warning =
             "samples are of a phase that nothing lists: they are in the phase \"not listed\"";

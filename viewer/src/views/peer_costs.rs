@@ -117,6 +117,15 @@ impl<'r> PeerCosts<'r> {
         Self { refined, known: Known::Each(Arc::new(Each::new(refined, numbers, of_stream))) }
     }
 
+    /// Whether it was known, as they were recorded, how all these nodes are spread; not of samples
+    /// without a path.
+    pub(super) fn were_known(&self, mut nodes: impl Iterator<Item = u32>) -> bool {
+        match &self.known {
+            Known::Each(_) => true,
+            Known::Summed { spreads, .. } => nodes.all(|node| spreads.place(node).is_some()),
+        }
+    }
+
     /// How many peers there are.
     #[must_use]
     pub fn count(&self) -> u32 {

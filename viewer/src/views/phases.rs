@@ -3,6 +3,8 @@
 //! A process may come back to a phase, and an epoch has all of it from its first beginning on, so a
 //! file does not say when a phase ended, nor for how long it went on.
 
+use csprof_format::profile::UNLISTED_PHASE;
+
 use crate::profile::{MetricRef, Profile};
 use crate::refine::phases;
 
@@ -11,7 +13,8 @@ use crate::refine::phases;
 pub struct PhaseCost {
     /// Its name; `None` for all that is in none.
     pub name: Option<String>,
-    /// When it first began in any process, in nanoseconds since the start of the run.
+    /// When it first began in any process, in nanoseconds since the start of the run; `u64::MAX` of
+    /// what is in none, and where that is not known.
     pub start_ns: u64,
     /// Samples of each metric, in their order.
     pub samples: Vec<u64>,
@@ -33,7 +36,8 @@ pub fn costs_of_phases(profile: &Profile) -> Vec<PhaseCost> {
         costs.iter().position(|cost| cost.name.as_deref() == name)
     };
     for phase in &info.phases {
-        if let Some(place) = place(&costs, Some(&phase.name))
+        if phase.name != UNLISTED_PHASE
+            && let Some(place) = place(&costs, Some(&phase.name))
             && let Some(epoch) = info.epochs.get(phase.epoch.index())
         {
             costs[place].start_ns = costs[place].start_ns.min(epoch.start_ns);
@@ -76,7 +80,7 @@ main 6 realtime:2
         assert_eq!(costs_of_phases(&profile), []);
         let info = &mut *profile.info;
         let phase = |epoch, name: &str| Phase { epoch: EpochId(epoch), name: name.to_owned() };
-        info.phases = vec![phase(1, "solve"), phase(2, "write"), phase(3, "solve")];
+        info.phases = vec![phase(1, "solve"), phase(2, UNLISTED_PHASE), phase(3, "solve")];
         for (epoch, start_ns) in info.epochs.iter_mut().zip([0, 20, 30, 40]) {
             epoch.start_ns = start_ns;
         }
@@ -88,7 +92,7 @@ main 6 realtime:2
             costs_of_phases(&profile),
             [
                 cost(Some("solve"), 20, [10, 3]),
-                cost(Some("write"), 30, [5, 0]),
+                cost(Some(UNLISTED_PHASE), u64::MAX, [5, 0]),
                 cost(None, u64::MAX, [2, 0]),
             ]
         );

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::over_ranks::OverRanks;
+use crate::profile::derived::Of;
 use crate::profile::{FrameKind, FrameRef, FunctionRef, MetricRef};
 use crate::refine::{Axis, Refined, WeightRef};
 
@@ -233,6 +234,16 @@ impl Cost {
         }
     }
 
+    /// The cost that a name in a formula is of, in a column about this one.
+    #[must_use]
+    pub const fn of_name(self, name: Of) -> Self {
+        match name {
+            Of::Column => self,
+            Of::Inclusive => Self::Inclusive,
+            Of::Exclusive => Self::Exclusive,
+        }
+    }
+
     /// The samples of a weight.
     #[must_use]
     pub const fn of(self, weight: &Weight) -> u64 {
@@ -248,7 +259,8 @@ impl Cost {
         row.sides().map(|weight| self.of(weight))
     }
 
-    /// The same, and then those of each run, where a side has several.
+    /// The same, then those of each run, where a side has several, and then those of each side of
+    /// the metrics that formulas need beside; a difference is made of what comes before these.
     pub fn of_runs(self, row: &Row) -> impl Iterator<Item = u64> {
         row.weights[1..].iter().map(move |weight| self.of(weight))
     }

@@ -179,7 +179,7 @@ pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], is_timed: b
     };
     let parts = sums.chunks(refined.accounts.len());
     let weights = parts.flat_map(|part| (0..part.len()).map(move |metric| weight(part, metric)));
-    if sums.len() == 1 {
+    if refined.profile.comparison.is_none() {
         return weights.collect();
     }
     refined.in_row(weights.collect()).into_iter().collect()

@@ -356,7 +356,7 @@ impl Waits {
             let key = (self.all.function(path), self.all.kind(path));
             let Some(wait) = of.wait(key, path, self.all.nodes(path)) else { continue };
             let Some(over) = &wait.over else {
-                self.has_unknown = true;
+                self.has_unknown |= costs.were_known(self.all.nodes(path));
                 continue;
             };
             let own = over.imbalance()[0];

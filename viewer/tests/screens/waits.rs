@@ -58,6 +58,18 @@ fn causes_are_wrapped() {
     assert!(full.contains("= says what is missing"), "{full}");
 }
 
+/// Where it is not known, nobody is said not to wait.
+#[test]
+fn an_empty_list_says_why() {
+    let profile = super::compare::compared();
+    for keys in ["I", "Id", "Idd"] {
+        let shown = screen(&profile, "80x24", keys);
+        assert!(shown.contains("two runs are compared") && !shown.contains("no waits"), "{shown}");
+        let explained = screen(&profile, "80x24", &format!("{keys}="));
+        assert!(explained.contains("two runs are compared"), "{explained}");
+    }
+}
+
 /// Three keys from the call tree to the path that makes others wait.
 #[test]
 fn the_way_to_the_late_path() {

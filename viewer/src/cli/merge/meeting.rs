@@ -350,7 +350,7 @@ impl Meeting {
             self.remove_own();
         }
         let (mut pause, begin) = (Pause::new(), Instant::now());
-        let mut watches: Vec<Watch> = (0..self.share.count).map(|_| Watch::new()).collect();
+        let mut watches: Vec<Option<Watch>> = (0..self.share.count).map(|_| None).collect();
         while self.folder.exists() {
             if !self.has_others(&mut watches, 3 * BEAT) {
                 self.remove_own();
@@ -365,15 +365,21 @@ impl Meeting {
     }
 
     /// Whether other shares of this session are there, and have been heard of within `silence`.
-    pub(super) fn has_others(&self, watches: &mut [Watch], silence: Duration) -> bool {
+    /// While share 0 is, no others look at one another, who may be many.
+    pub(super) fn has_others(&self, watches: &mut [Option<Watch>], silence: Duration) -> bool {
         let mut has_others = false;
-        for (number, watch) in (0..).zip(watches) {
+        for (number, watch) in (0..).zip(watches).filter(|(number, _)| *number != self.share.number)
+        {
             let path = self.path_of_share(number);
-            let is_of_session = |of: &Member| self.is_of_session(&of.session);
-            has_others |= number != self.share.number
-                && Member::read(&path).is_some_and(|other| is_of_session(&other))
-                && watch.look(&path, &self.me) != Life::Ended
-                && watch.silence() <= silence;
+            let is_of_session = |of: Member| self.is_of_session(&of.session);
+            if !Member::read(&path).is_some_and(is_of_session) {
+                continue;
+            }
+            let watch = watch.get_or_insert_with(Watch::new);
+            has_others |= watch.look(&path, &self.me) != Life::Ended && watch.silence() <= silence;
+            if has_others && number == 0 {
+                break;
+            }
         }
         has_others
     }

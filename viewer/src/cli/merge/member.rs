@@ -160,6 +160,13 @@ impl Watch {
         Self { modified: None, heard: Instant::now() }
     }
 
+    /// One that has heard nothing for so long.
+    #[cfg(test)]
+    pub(super) fn silent_for(silence: Duration) -> Self {
+        let heard = Instant::now().checked_sub(silence).unwrap_or_else(Instant::now);
+        Self { modified: None, heard }
+    }
+
     /// What the file at a path says, to `me`.
     pub(super) fn look(&mut self, path: &Path, me: &Member) -> Life {
         let Ok(mut file) = File::open(path) else { return Life::Silent };

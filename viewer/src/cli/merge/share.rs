@@ -186,6 +186,8 @@ mod tests {
         assert_eq!(readers(&slurm, 64), 1);
         let asked = [&slurm[..], &[("SLURM_CPUS_PER_TASK", "4")]].concat();
         assert_eq!([readers(&asked, 64), readers(&asked, 2)], [4, 2]);
+        let pmi2 = [&asked[..], &[("PMI_RANK", "2"), ("PMI_SIZE", "16")]].concat();
+        assert_eq!(readers(&pmi2, 64), 4);
         let open_mpi = [
             ("OMPI_COMM_WORLD_RANK", "2"),
             ("OMPI_COMM_WORLD_SIZE", "16"),

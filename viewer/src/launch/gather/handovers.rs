@@ -196,8 +196,9 @@ fn path(
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::arena_read::{arena_header, thread_record};
     use super::*;
-    use csprof_format::arena::{ThreadRecord, TimeRecord};
+    use csprof_format::arena::{ArenaHeader, ThreadRecord, TimeRecord};
 
     fn call(address: u64) -> FrameKey {
         FrameKey::new(FrameKind::Call, address)
@@ -216,7 +217,7 @@ mod tests {
             edges: 0,
         });
         ArenaThread {
-            record: ThreadRecord { index, ..ThreadRecord::default() },
+            record: ThreadRecord { index, ..thread_record(&[0; size_of::<ThreadRecord>()]) },
             bytes: 0,
             nodes: std::iter::once(ArenaNode::default()).chain(nodes).collect(),
             times: Vec::new(),
@@ -225,7 +226,7 @@ mod tests {
 
     fn settled(threads: Vec<ArenaThread>) -> (Arena, usize) {
         let mut arena = Arena {
-            header: Default::default(),
+            header: arena_header(&[0; size_of::<ArenaHeader>()]),
             log: Vec::new(),
             threads,
             blocks: Vec::new(),

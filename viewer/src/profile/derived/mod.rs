@@ -70,9 +70,7 @@ impl Wanted {
         let formula = (!is_removed).then(|| Formula::parse(formula)).transpose()?;
         Ok(Self { name: name.to_owned(), formula })
     }
-}
 
-impl Wanted {
     /// The names of its formula: metrics, and [`EDGES`].
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let steps = self.formula.iter().flat_map(|formula| &formula.steps);

@@ -119,7 +119,7 @@ fn phase(profile: &Profile, cost: PhaseCost) -> impl Serialize + use<> {
     let samples: Map<String, Value> =
         sources.zip(cost.samples.iter().map(|&samples| json!(samples))).collect();
     object! {
-        start_s: cost.name.is_some().then(|| seconds(cost.start_ns)),
+        start_s: (cost.start_ns < u64::MAX).then(|| seconds(cost.start_ns)),
         name: cost.name,
         samples: samples,
     }

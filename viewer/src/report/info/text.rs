@@ -272,6 +272,9 @@ fn phases(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()>
             false => format!(" ({})", others.join(", ")),
         };
         let what = match &cost.name {
+            Some(name) if cost.start_ns == u64::MAX => {
+                format!("{}, it is not known from when on", printable(name))
+            }
             Some(name) => {
                 let start = duration(cost.start_ns as f64, form);
                 format!("{}, from {start} on", printable(name))

@@ -54,7 +54,7 @@ pub(super) struct Entries<'l> {
     pub(super) selection: Selection,
     /// How many there are.
     pub(super) count: usize,
-    /// What is said where there are none.
+    /// What is said where there are none; nothing if it is empty.
     pub(super) if_none: &'l str,
     /// What is said below them, where lines are left.
     pub(super) below: &'l [String],
@@ -93,7 +93,7 @@ pub(super) fn draw<'e>(
         }
     }
     let room = cells.saturating_sub(2);
-    let if_none = Some(list.if_none).filter(|_| list.count == 0);
+    let if_none = Some(list.if_none).filter(|text| list.count == 0 && !text.is_empty());
     let texts = if_none.into_iter().chain(list.below.iter().map(String::as_str));
     let free = lines.start + LINES * list.count.saturating_sub(first)..lines.end;
     let texts = texts.flat_map(|text| wrap(text, room));

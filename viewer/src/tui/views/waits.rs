@@ -156,9 +156,7 @@ impl WaitLists {
         }
         said.join(", ")
     }
-}
 
-impl WaitLists {
     /// What is shown of a wait.
     fn entry<'s>(&self, scene: &'s Scene, waits: &Waits, wait: &Wait) -> entries::PathEntry<'s> {
         let metric = scene.refined.source_of(wait.metric);
@@ -181,12 +179,13 @@ impl WaitLists {
     fn if_none(&self, scene: &Scene) -> Cow<'static, str> {
         let Some(waits) = &self.waits else { return self.instead_of_rows() };
         match self.list {
-            // The cause is said below.
-            List::Imbalances if waits.uncompared.is_some() => "none".into(),
+            // Why there are none is said below.
+            List::Imbalances if waits.uncompared.is_some() => "".into(),
             List::Imbalances => {
                 let paths = counted(waits.within_noise as u64, "path", scene.form());
                 format!("none beyond sampling noise; {paths} may differ by that alone").into()
             }
+            _ if !waits.missing.is_empty() => "".into(),
             List::Paths | List::Operations => "no waits".into(),
         }
     }
@@ -215,7 +214,7 @@ impl View for WaitLists {
         let missing = self.waits.as_ref().map_or(&[][..], |waits| &waits.missing);
         let mut below: Vec<String> =
             missing.iter().map(|cause| format!("not here: {cause}")).collect();
-        if !below.is_empty() {
+        if !below.is_empty() && !self.entries().is_empty() {
             below.insert(0, String::new());
         }
         let list = entries::Entries {
@@ -244,7 +243,11 @@ impl View for WaitLists {
 
     fn explained(&self, scene: &Scene) -> Option<(String, Explanation)> {
         let waits = self.waits.as_ref()?;
-        let wait = self.entries().get(self.selected.0)?;
+        let missing = waits.missing.iter().map(|cause| ("not here".to_owned(), cause.clone()));
+        let Some(wait) = self.entries().get(self.selected.0) else {
+            let is_told = !waits.missing.is_empty();
+            return is_told.then(|| (self.list.title().to_owned(), missing.collect()));
+        };
         let metric = scene.refined.source_of(wait.metric);
         let samples = counted(wait.samples, "sample", scene.form());
         let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
@@ -277,7 +280,7 @@ impl View for WaitLists {
                 "who waited least, of calls that no rank leaves before all have come, by a metric of time",
             ));
         }
-        texts.extend(waits.missing.iter().map(|cause| pair("not here", cause)));
+        texts.extend(missing);
         let name = &scene.refined.functions[wait.function.index()].name;
         Some((name.to_string(), texts))
     }

@@ -164,7 +164,8 @@ impl<'r> Cell<'r> {
             Self::Derived { value: of, shown } => value(of, shown, form),
             Self::DerivedDelta { value: of, shown } => {
                 let sign = if of.low > 0.0 { "+" } else { "" };
-                format!("{sign}{}", value(of, shown, form))
+                // Of percentages, percentage points: of base they would be another number.
+                format!("{sign}{}", value(of, shown, form)).replace('%', " pp")
             }
             Self::Strip { of, .. } => strip::text(&of.parts, form),
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 use super::lists::Id;
 use crate::profile::comparison::{BASE, OTHER};
-use crate::profile::derived::{Derived, DerivedRef, Of, Operation, Shown, Term, Value, computed};
+use crate::profile::derived::{Derived, DerivedRef, Operation, Shown, Term, Value, computed};
 use crate::profile::{self, MetricRef};
 use crate::refine::Refined;
 use crate::views::contexts::Context;
@@ -143,17 +143,6 @@ pub struct Definition {
     pub width: usize,
     /// What color says on a screen.
     pub tone: Tone,
-}
-
-impl Of {
-    /// The cost that is meant, in a column about this one.
-    pub(super) const fn cost(self, of_column: Cost) -> Cost {
-        match self {
-            Self::Column => of_column,
-            Self::Inclusive => Cost::Inclusive,
-            Self::Exclusive => Cost::Exclusive,
-        }
-    }
 }
 
 /// What the numbers of a column are.
@@ -575,7 +564,7 @@ impl<'r> At<'r> {
                     Some(further) => &comparison.further.get(further)?[side],
                 };
                 let samples =
-                    of.cost(self.column.cost).of(self.row.of(refined.side_of(metric, side)));
+                    self.column.cost.of_name(of).of(self.row.of(refined.side_of(metric, side)));
                 Value::exact(Measure::Source.of(samples, measured) as f64)
             }
             Term::Edges => match self.row.sides()[side].edges {
@@ -599,7 +588,7 @@ impl<'r> At<'r> {
                 };
             }
         };
-        let samples = of.cost(cost).of(self.row.of(metric));
+        let samples = cost.of_name(of).of(self.row.of(metric));
         let amount = Measure::Source.of(samples, self.basis.refined.source_of(metric));
         Some(Value::exact(amount as f64))
     }

@@ -7,7 +7,7 @@ use csprof_format::profile::{Module, SymbolSource};
 
 use super::cell::Cell;
 use super::column::{About, At, Explanation, PercentOf};
-use super::lists::Id;
+use super::lists::{Id, OWN_OVER_RANKS};
 use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, Method, OTHER, Scale, ScalingKind};
 use crate::profile::derived::{Step, Term};
@@ -494,7 +494,10 @@ pub(super) fn over_ranks(at: &At<'_>, _: About) -> Explanation {
         return Vec::new();
     }
     let is_one = || matches!(RanksOfSum::find(refined), RanksOfSum::OneRank);
-    let none = "none: no rank that is shown has samples here";
+    let none = match OWN_OVER_RANKS.contains(&at.column.id) {
+        true => "none: no rank that is shown has samples of its own here",
+        false => "none: no rank that is shown has samples here",
+    };
     let said = match (at.column.value(at.basis, at.row), at.of_ranks()) {
         (Cell::Nothing, Some(of)) if of.sum == 0 => none.to_owned(),
         (Cell::Nothing, Some(_)) => "not known: of several paths, or of the exclusive cost of one \
@@ -569,7 +572,7 @@ fn told_term(at: &At<'_>, term: Term, cost: Cost) -> String {
             return format!("edges: {}", if edges.is_empty() { "none" } else { &edges });
         }
     };
-    let cost = of.cost(cost);
+    let cost = cost.of_name(of);
     let source = at.basis.refined.source_of(metric);
     let samples = cost.of(at.row.of(metric));
     format!(

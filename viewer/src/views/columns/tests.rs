@@ -291,6 +291,8 @@ fn columns_over_ranks_say_of_how_many_or_why_not() {
         (Keep::All, "rank = 7", "kernel_3", Id::RankMost, "one at most is shown"),
         (Keep::All, "", "report_40_0", Id::MostRank, "no rank that is shown has samples"),
         (Keep::Top, "", "report_40_0", Id::MostRank, "no rank that is shown has samples"),
+        (Keep::All, "", "main", Id::OwnMostRank, "no rank that is shown has samples of its own"),
+        (Keep::All, "", "kernel_3", Id::OwnMostRank, "7 of 12 ranks"),
         (Keep::Top, "hide step_0", "kernel_3", Id::RankMost, "stages took a part"),
         (Keep::Top, "through kernel_3", "main", Id::RankMost, "stages took a part"),
     ] {
