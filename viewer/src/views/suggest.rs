@@ -465,7 +465,9 @@ fn repeated(
 ) -> Vec<bool> {
     let mut below = vec![Vec::new(); found.len()];
     for (place, above) in above.iter().enumerate() {
-        above.into_iter().for_each(|&above| below[above].push(place));
+        if let Some(above) = *above {
+            below[above].push(place);
+        }
     }
     // Rows of each function on the path to the one that is visited.
     let mut on_path = vec![0_u32; refined.functions.len()];
