@@ -145,33 +145,38 @@ static void leave(int kind) {
     waitpid(child, NULL, 0);
 }
 
-/* Blocks in one handler, and asks in the next one, while one wait goes on. */
+/* One wait goes on while two handlers come, the second of which ends it. */
 static int ends[2];
-static volatile sig_atomic_t turn, again;
-static void blocks_and_asks(int signal) {
-    if (turn++ == 0) blocks(signal);
-    else again += is_blocked(), send(ends[1], "", 1, 0);
-}
-static void wait_on(void) {
+static volatile sig_atomic_t turn, seen;
+static void wait_on(void (*handler)(int), int flags) {
     char byte;
-    struct sigaction action = {.sa_handler = blocks_and_asks, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags | SA_RESTART};
+    turn = seen = 0;
     sigaction(SIGALRM, &action, NULL);
     socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
     setitimer(ITIMER_REAL, &(struct itimerval){{0, 20000}, {0, 20000}}, NULL);
     long received = recv(ends[0], &byte, 1, 0);
     setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
-    printf("received %ld, blocked again %d\n", received, (int)again);
+    printf("received %ld, seen blocked %d\n", received, (int)seen);
 }
-
-/* An alternate stack that is a part of the thread's own, further out than the waits. */
-static volatile sig_atomic_t seen;
-static void asks(int signal) { seen += is_blocked() + (signal != SIGALRM); }
+/* Blocks in the first, and asks in the second. */
+static void blocks_and_asks(int signal) {
+    if (turn++ == 0) blocks(signal);
+    else seen += is_blocked(), send(ends[1], "", 1, 0);
+}
+/* Asks in both, and jumps within itself. */
+static jmp_buf within;
+static void asks_and_jumps(int signal) {
+    seen += is_blocked() + (signal != SIGALRM);
+    if (_setjmp(within) == 0) _longjmp(within, 1);
+    if (turn++) send(ends[1], "", 1, 0);
+}
+/* On an alternate stack that is a part of the thread's own, further out than the wait. */
 static void on_alternate(void) {
     char room[65536];
     sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
-    wait_for(asks, SA_ONSTACK);
+    wait_on(asks_and_jumps, SA_ONSTACK);
     sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
-    printf("on an alternate stack: blocked %d\n", (int)seen);
 }
 
 static volatile unsigned long sink;
@@ -196,7 +201,7 @@ int main(int number, char **words) {
     say("all blocked in a handler");
     wait_for(raises, 0);
     say("raised in a handler");
-    wait_on();
+    wait_on(blocks_and_asks, 0);
     on_alternate();
     wait_for(starts, 0);
     leave(0);

@@ -1,4 +1,5 @@
-/* What stands for an MPI library: MPI_Barrier fails, and calls the program's handler of errors, which need not come back. */
+/* What stands for an MPI library: MPI_Barrier fails, and calls the program's handler of errors, which need not come
+ * back. */
 #include <time.h>
 
 void (*handler)(void);

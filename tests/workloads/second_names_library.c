@@ -23,6 +23,13 @@ BY(__sched_yield, int, sched_yield, (void), ())
 BY(gsignal, int, raise, (int number), (number))
 BY(ssignal, __sighandler_t, signal, (int number, __sighandler_t handler), (number, handler))
 BY(__sigaction, int, sigaction, (int number, const struct sigaction *new, struct sigaction *old), (number, new, old))
+int pauses;
+int pause(void) {
+    sigset_t now;
+    pauses++;
+    sigprocmask(SIG_BLOCK, 0, &now);
+    return sigsuspend(&now);
+}
 int ppoll(struct pollfd *files, nfds_t number, const struct timespec *limit, const sigset_t *mask) {
     return __poll(files, number, limit ? (int)(limit->tv_sec * 1000 + limit->tv_nsec / 1000000) : -1);
 }

@@ -1,4 +1,5 @@
-// A handler leaves each kind of wait by an exception. Then SIGPROF comes when it is sent, as it did before.
+// A handler leaves each kind of wait by an exception, and one by a jump that no function of the C library makes. Then
+// SIGPROF comes when it is sent, as it did before; after that jump, once the thread has waited again.
 #include <csignal>
 #include <cstdio>
 #include <poll.h>
@@ -9,6 +10,9 @@
 static volatile sig_atomic_t came;
 static void count(int) { came++; }
 static void leaves(int) { throw 1; }
+
+static void *back[5];
+static void jumps(int) { __builtin_longjmp(back, 1); }
 
 static void by_usleep() { usleep(3600000000u); }
 static void by_recv() {
@@ -42,6 +46,16 @@ int main() {
         kill(getpid(), SIGPROF);
         work();
     }
+    action.sa_handler = jumps;
+    sigaction(SIGALRM, &action, nullptr);
+    if (__builtin_setjmp(back) == 0) {
+        itimerval soon = {{0, 0}, {0, 20000}};
+        setitimer(ITIMER_REAL, &soon, nullptr);
+        by_usleep();
+    }
+    usleep(1000);
+    kill(getpid(), SIGPROF);
+    work();
     printf("left %d, came %d\n", left, (int)came);
     return 0;
 }

@@ -1,7 +1,7 @@
 //! What a filter of system calls (seccomp(2)) would say: its program is the kernel's old language
 //! for packets (bpf(4)), of which all instructions that a filter may have are carried out here
-//! (`seccomp_check_filter`, kernel/seccomp.c). Nothing of the process is touched. No memory is asked
-//! for, which a filter before this one may have forbidden.
+//! (`seccomp_check_filter`, kernel/seccomp.c). Nothing of the process is touched. No memory is
+//! asked for, which a filter before this one may have forbidden.
 
 use core::ffi::c_long;
 use core::mem::offset_of;
@@ -35,7 +35,8 @@ pub(super) struct Allowed {
     pub reads_filters: bool,
 }
 
-/// What the filter at this address allows. Of one that cannot be read the kernel has the last word.
+/// What the filter at this address allows. Of one whose beginning cannot be read the kernel has the
+/// last word.
 /// Setup side.
 pub(super) fn allowed_by(filter: usize) -> Allowed {
     let program = Program::at(filter as u64);

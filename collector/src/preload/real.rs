@@ -23,8 +23,8 @@ use crate::modules;
 
 /// Declares the real functions: one static each in `slots`, their list, and for those that Rust
 /// code calls a function with the signature of the manual page. Where an old C library lacks the
-/// function, the call answers with what stands after `else`: with `errno` only where the manual page
-/// says so.
+/// function, the call answers with what stands after `else`: with `errno` only where the manual
+/// page says so.
 macro_rules! real_functions {
     (
         called { $(fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty, else $missing:expr;)* }

@@ -4,8 +4,9 @@
 //! asked what is to be asked after it. What says so, says where the thread goes on ([`leave_to`]):
 //! calls further in are left. Not all do: `__builtin_longjmp` does not, nor unwinders that are
 //! linked into the program. So a call further in than the stack pointer is not under way any more,
-//! either. Places are compared within the thread's own stack, or outside of it: from one to the
-//! other nothing is left, for handlers and coroutines come back.
+//! either. Places are compared within the thread's own stack, or outside of it. From there to the
+//! thread's own stack a jump leaves all; but a handler on an alternate stack, which may be a part
+//! of the own one, comes back.
 //!
 //! In thread-local storage, as the [view](super::view). Either side.
 
@@ -14,25 +15,27 @@
 use libc::ucontext_t;
 
 use crate::arch::{self, Call};
+use crate::preload::view::Belief;
 use crate::sealed::sealed;
-use crate::sys;
+use crate::sources::{SIGNAL, loan};
+use crate::sys::{self, Mask};
 use crate::thread::handler_stack;
 use crate::thread::own_stack::is_on_own_stack;
 
 arch::thread_bytes! {
     /// Calls, of which the assembly of the stubs knows, and as many of them as the program has
     /// taken the mask of.
-    Numbers: [u8; 2] = "csprof_waits_under_way"
+    WaitCounts: [u8; 2] = "csprof_waits_under_way"
 }
 
 arch::thread_words! {
     /// Where the first ones are.
-    Places: [i64; 8] = "csprof_places_of_waits"
+    WaitPlaces: [i64; 8] = "csprof_places_of_waits"
 }
 
 arch::thread_word! {
     /// Where the outermost call of MPI is that is counted; 0: there is none.
-    Outermost: u64 = "csprof_outermost_mpi"
+    OutermostMpiCall: u64 = "csprof_outermost_mpi"
 }
 
 /// How many of the places are known.
@@ -67,8 +70,18 @@ fn is_on_alternate_stack(sp: u64) -> bool {
 
 /// The thread is about to go on at the stack pointer `sp`, without returning there.
 pub(super) fn leave_to(sp: u64) {
-    Waits::forget(|place| is_left(place, sp));
-    InMpi::forget(|place| is_left(place, sp));
+    let is_left = |place: u64| is_left(place, sp) || is_on_own_stack(sp) && !is_on_own_stack(place);
+    if Waits::first(is_left).is_some() && !is_on_alternate_stack(sp) {
+        Waits::forget(is_left);
+    }
+    InMpi::forget(is_left);
+}
+
+/// What csprof holds back of the signals of samples comes again.
+fn let_through() {
+    let bit_of = |belief: Belief, signal| if belief.get() { loan::bit(signal) } else { 0 };
+    let blocked = bit_of(Belief::SignalBlocked, SIGNAL) | bit_of(Belief::TrapBlocked, loan::TRAP);
+    sys::unblock(Mask(loan::signals().0 & !blocked));
 }
 
 /// Calls that are under way with a mask of csprof's, which blocks the profiling signal. There are
@@ -89,14 +102,14 @@ impl Waits {
     /// Whether there are any.
     #[inline]
     pub(super) fn any() -> bool {
-        Numbers::get(Self::COUNT) != 0 && Self::count() != 0
+        WaitCounts::get(Self::COUNT) != 0 && Self::count() != 0
     }
 
     /// Whether the mask that the innermost call was made with is in force, and not the program's.
     #[inline]
     pub(super) fn hold() -> bool {
         Self::any()
-            && (Numbers::get(Self::COUNT) != Numbers::get(Self::TAKEN_OVER)
+            && (WaitCounts::get(Self::COUNT) != WaitCounts::get(Self::TAKEN_OVER)
                 || Self::has_taker_returned())
     }
 
@@ -120,10 +133,13 @@ impl Waits {
     fn handlers() -> impl Iterator<Item = *mut ucontext_t> {
         let here = 0_u64;
         let sp = (&raw const here).addr() as u64;
-        let innermost = usize::from(Numbers::get(Self::COUNT)).checked_sub(1);
-        let place = innermost.filter(|&number| number < KNOWN).map_or(0, Places::get);
+        let innermost = usize::from(WaitCounts::get(Self::COUNT)).checked_sub(1);
+        let place = innermost.filter(|&number| number < KNOWN).map_or(0, WaitPlaces::get);
         let place = place.cast_unsigned();
-        let is_between = sp < place && is_on_own_stack(sp) && is_on_own_stack(place);
+        let is_between = sp < place
+            && is_on_own_stack(sp)
+            && is_on_own_stack(place)
+            && !is_on_alternate_stack(sp);
         // SAFETY: between the stack pointer and a call that is under way.
         unsafe { arch::handler_frames(if is_between { sp..place } else { 0..0 }) }
     }
@@ -132,35 +148,40 @@ impl Waits {
     fn count() -> u8 {
         let here = 0_u64;
         Self::forget_outside((&raw const here).addr() as u64);
-        Numbers::get(Self::COUNT)
+        WaitCounts::get(Self::COUNT)
     }
 
-    /// Forgets those that a thread is outside of which is at the stack pointer `sp`. Elsewhere than
-    /// on its own stack it may be in a handler that has interrupted one.
+    /// Forgets those that a thread is outside of which is at the stack pointer `sp`: nobody has let
+    /// through what they hold back. Elsewhere than on its own stack the thread may be in a handler
+    /// that has interrupted one.
     fn forget_outside(sp: u64) {
         let outside = |place: u64| is_on_own_stack(sp) && is_left(place, sp);
-        if Self::first(outside).is_some() && !is_on_alternate_stack(sp) {
-            Self::forget(outside);
+        if Self::first(outside).is_none() || is_on_alternate_stack(sp) {
+            return;
         }
+        if WaitCounts::get(Self::COUNT) != WaitCounts::get(Self::TAKEN_OVER) {
+            let_through();
+        }
+        Self::forget(outside);
     }
 
     /// The number of the first one of which `is_left` says so.
     fn first(is_left: impl Fn(u64) -> bool) -> Option<usize> {
-        let mut known = 0..usize::from(Numbers::get(Self::COUNT)).min(KNOWN);
-        known.find(|&number| is_left(Places::get(number).cast_unsigned()))
+        let mut known = 0..usize::from(WaitCounts::get(Self::COUNT)).min(KNOWN);
+        known.find(|&number| is_left(WaitPlaces::get(number).cast_unsigned()))
     }
 
     /// Forgets the first one of which `is_left` says so, and all that were made in it.
     fn forget(is_left: impl Fn(u64) -> bool) {
         if let Some(left) = Self::first(is_left) {
-            Numbers::set(Self::COUNT, left as u8);
+            WaitCounts::set(Self::COUNT, left as u8);
         }
         Self::give_back_what_returned();
     }
 
     /// Gives the mask back of a call that has returned, or was left, since it was taken over.
     fn give_back_what_returned() {
-        if Numbers::get(Self::TAKEN_OVER) > Numbers::get(Self::COUNT) {
+        if WaitCounts::get(Self::TAKEN_OVER) > WaitCounts::get(Self::COUNT) {
             Self::give_back();
         }
     }
@@ -169,42 +190,47 @@ impl Waits {
     pub(super) fn enter(call: &Call) {
         Self::forget_outside(end_of(call));
         Self::give_back_what_returned();
-        let count = Numbers::get(Self::COUNT);
-        if usize::from(count) < KNOWN {
-            Places::set(count.into(), place_of(call).cast_signed());
-        }
-        Numbers::set(Self::COUNT, count.saturating_add(1));
+        let count = WaitCounts::get(Self::COUNT);
+        let note_place = || {
+            if usize::from(count) < KNOWN {
+                WaitPlaces::set(count.into(), place_of(call).cast_signed());
+            }
+        };
+        note_place();
+        WaitCounts::set(Self::COUNT, count.saturating_add(1));
+        // A handler that came in between may have waited itself.
+        note_place();
     }
 
     /// It has returned.
     #[inline]
     pub(super) fn leave() {
-        Numbers::set(Self::COUNT, Numbers::get(Self::COUNT).saturating_sub(1));
+        WaitCounts::set(Self::COUNT, WaitCounts::get(Self::COUNT).saturating_sub(1));
     }
 
     /// What is blocked of the signals of samples is so for the program, until this handler
     /// returns. Signal side.
     pub(super) fn take_over_in(context: &mut ucontext_t) {
-        if Numbers::get(Self::COUNT) != 0 {
+        if WaitCounts::get(Self::COUNT) != 0 {
             arch::mark_frame(context);
-            Numbers::set(Self::TAKEN_OVER, Numbers::get(Self::COUNT));
+            WaitCounts::set(Self::TAKEN_OVER, WaitCounts::get(Self::COUNT));
         }
     }
 
-    /// The same, until the handler returns that has interrupted the innermost call.
+    /// The same, until the innermost handler returns.
     pub(super) fn take_over() {
         if let Some(frame) = Self::handlers().next() {
             // SAFETY: on the thread's own stack; the handler may have a reference, and looks at
             // what it has interrupted, which no segment of 32 bits is.
             arch::mark_frame(unsafe { &mut *frame });
         }
-        Numbers::set(Self::TAKEN_OVER, Numbers::get(Self::COUNT));
+        WaitCounts::set(Self::TAKEN_OVER, WaitCounts::get(Self::COUNT));
     }
 
     /// What will be blocked of them, after the handler, is so for csprof.
     #[inline]
     pub(super) fn give_back() {
-        Numbers::set(Self::TAKEN_OVER, 0);
+        WaitCounts::set(Self::TAKEN_OVER, 0);
     }
 }
 
@@ -216,24 +242,24 @@ impl InMpi {
     /// Whether a call is the outermost one, from here on.
     pub(super) fn enter(call: &Call) -> bool {
         Self::forget(|place| is_left(place, end_of(call)));
-        let is_outermost = Outermost::get() == 0;
+        let is_outermost = OutermostMpiCall::get() == 0;
         if is_outermost {
-            Outermost::set(place_of(call));
+            OutermostMpiCall::set(place_of(call));
         }
         is_outermost
     }
 
     /// It has returned.
     pub(super) fn leave(call: &Call) {
-        if Outermost::get() == place_of(call) {
-            Outermost::set(0);
+        if OutermostMpiCall::get() == place_of(call) {
+            OutermostMpiCall::set(0);
         }
     }
 
     fn forget(is_left: impl Fn(u64) -> bool) {
-        let place = Outermost::get();
+        let place = OutermostMpiCall::get();
         if place != 0 && is_left(place) {
-            Outermost::set(0);
+            OutermostMpiCall::set(0);
         }
     }
 }

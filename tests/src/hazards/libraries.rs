@@ -115,6 +115,7 @@ pub const ALL: &[Hazard] = &[
         "poll 0, calls 1\n\
          select 0, calls 1\n\
          ppoll 0\n\
+         pause -1, alarms 1, calls 1\n\
          locks 0 0 0\n\
          yield 0\n\
          sigaction 1 1\n\

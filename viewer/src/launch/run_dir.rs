@@ -267,6 +267,10 @@ impl RunDir {
             // One without a lock is of who could not lock it, and may be mapped by anybody.
             let is_used = header.flags & FLAG_LOCKED == 0 || is_used(&header, &file);
             let Some(name) = path.file_name().filter(|_| !is_used) else { continue };
+            // It could not be removed here.
+            if spill.join(name).exists() {
+                continue;
+            }
             // Not under its name until it is whole; and, as all of the run's users may write to the
             // other folder, not in there.
             let partial = folder.join("moving");

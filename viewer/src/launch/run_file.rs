@@ -75,22 +75,27 @@ pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
         .with_context(|| format!("{}: cannot be written", path.display()))
 }
 
-fn run_file(folder: &Path) -> Result<(RunFile, SampleSources)> {
-    let file: RunFile = serde_json::from_slice(&foreign_file::read(folder, FILE, MOST_BYTES)?)?;
+fn run_file(folder: &Path) -> Result<RunFile> {
+    Ok(serde_json::from_slice(&foreign_file::read(folder, FILE, MOST_BYTES)?)?)
+}
+
+/// The same, with the sources that it names.
+fn run_file_and_sources(folder: &Path) -> Result<(RunFile, SampleSources)> {
+    let file = run_file(folder)?;
     let sources = SampleSources::parse(&file.sources).context("it names unknown sources")?;
     Ok((file, sources))
 }
 
 /// Where in a job the run was.
 pub(super) fn place(folder: &Path) -> JobPlace {
-    run_file(folder).map(|(file, _)| file.place).unwrap_or_default()
+    run_file(folder).map(|file| file.place).unwrap_or_default()
 }
 
 /// What the file says; where it cannot be read, what the first process says about itself, and a
 /// warning.
 pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
     let slices = TimeSlices::read(folder);
-    let unread = match run_file(folder) {
+    let unread = match run_file_and_sources(folder) {
         Ok((RunFile { info, start_ns, pid, naming, .. }, sources)) => {
             return Run { info, sources, start_ns, pid, naming, slices };
         }
@@ -154,6 +159,18 @@ mod tests {
         };
         assert_eq!(told(None), "No such file or directory (os error 2)");
         assert!(told(Some("{")).starts_with("EOF while parsing"));
+        // Of another version: it says where in a job the run was.
+        let place = JobPlace { job: Some("4711".to_owned()), ..JobPlace::default() };
+        let file = RunFile {
+            info: RunInfo::default(),
+            sources: "unheard-of:1".to_owned(),
+            start_ns: 7,
+            pid: None,
+            naming: Naming::default(),
+            place: place.clone(),
+        };
+        assert_eq!(told(Some(&serde_json::to_string(&file).unwrap())), "it names unknown sources");
+        assert_eq!(super::place(folder.path()), place);
     }
 
     #[test]

@@ -65,7 +65,8 @@ pub(crate) fn is_marked_frame(context: &ucontext_t) -> bool {
     context.uc_mcontext.gregs[SEGMENTS] & ALL_MARKS == MARKED
 }
 
-/// The contexts in frames of handlers that lie in a part of a stack, the innermost one first.
+/// The contexts in frames of handlers that lie in a part of a stack, the innermost one first; and
+/// what is left of frames in places to which nothing was written since.
 ///
 /// # Safety
 /// The stack is the thread's, and the part is mapped.
@@ -76,18 +77,25 @@ pub(crate) unsafe fn handler_frames(part: Range<u64>) -> impl Iterator<Item = *m
     const CODE_SEGMENT: i64 = 0x33;
     /// The return address lies below.
     const ALIGNMENT: u64 = 16;
+    /// How far above the context the vector registers are, behind what else is in the frame: those
+    /// of a copy that the program has made are elsewhere.
+    const VECTORS: Range<u64> = 432..512;
     let last = part.end.saturating_sub(size_of::<ucontext_t>() as u64);
     let places = (part.start.next_multiple_of(ALIGNMENT)..last).step_by(ALIGNMENT as usize);
     places.filter_map(move |place| {
         let context = core::ptr::with_exposed_provenance_mut::<ucontext_t>(place as usize);
         // SAFETY: within the part, and plain data whatever it is.
         let flags = unsafe { (&raw const (*context).uc_flags).read_volatile() };
+        if flags & !1 != FLAGS {
+            return None;
+        }
         // SAFETY: as above.
-        let registers = unsafe { (&raw const (*context).uc_mcontext.gregs).read_volatile() };
-        let sp = registers[libc::REG_RSP as usize].cast_unsigned();
-        let is_frame = flags & !1 == FLAGS
-            && registers[SEGMENTS] & 0xffff == CODE_SEGMENT
-            && (place..part.end).contains(&sp);
+        let saved = unsafe { (&raw const (*context).uc_mcontext).read_volatile() };
+        let sp = saved.gregs[libc::REG_RSP as usize].cast_unsigned();
+        let vectors = saved.fpregs.addr() as u64;
+        let is_frame = saved.gregs[SEGMENTS] & 0xffff == CODE_SEGMENT
+            && (place..part.end).contains(&sp)
+            && VECTORS.contains(&vectors.wrapping_sub(place));
         is_frame.then_some(context)
     })
 }

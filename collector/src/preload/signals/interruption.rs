@@ -61,6 +61,14 @@ pub(in crate::preload) extern "C" fn after_wait(_: &mut Call) {
     Waits::leave();
 }
 
+/// After a wait by a [relative](super::relatives) or, without one, a held one: of that the stub
+/// itself takes the count back.
+pub(in crate::preload) extern "C" fn after_either(call: &mut Call) {
+    if call.room[0] == 0 {
+        Waits::leave();
+    }
+}
+
 /// In a handler that has interrupted a held call: the kernel is given the mask that the program
 /// knows of, until the handler returns; or for good, if it leaves the call.
 pub(super) fn open_held() {

@@ -7,7 +7,6 @@
 use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use super::interruption::samples_may_meet_waits;
 use crate::modules;
 use crate::preload::real::{Real, slots};
 
@@ -22,7 +21,9 @@ const fn relative(of: &'static Real, name: &'static CStr) -> Relative {
     Relative { of, name, address: AtomicPtr::new(core::ptr::null_mut()) }
 }
 
-static ALL: [Relative; 10] = [
+const COUNT: usize = 10;
+
+static ALL: [Relative; COUNT] = [
     relative(&slots::poll, c"ppoll"),
     relative(&slots::__poll, c"ppoll"),
     relative(&slots::__poll_chk, c"ppoll"),
@@ -35,14 +36,21 @@ static ALL: [Relative; 10] = [
     relative(&slots::__sigpause, c"sigsuspend"),
 ];
 
-/// Looks where they are, if they may be needed. Setup side.
+/// Looks where they are. Setup side.
 pub(in crate::preload) fn find() {
-    if samples_may_meet_waits() {
-        for relative in &ALL {
-            let address = modules::function_of_c_library(relative.of.address(), relative.name);
-            // Relaxed: the address of code that was mapped before anyone could find it.
-            relative.address.store(address, Ordering::Relaxed);
+    let places = ALL.each_ref().map(|relative| relative.of.address().addr() as u64);
+    let mut found = [(false, None::<u64>); COUNT];
+    modules::each_of_c_library(|module| {
+        for ((relative, place), (is_its, address)) in ALL.iter().zip(places).zip(&mut found) {
+            *is_its |= module.code.iter().any(|code| code.contains(&place));
+            *address = address.or_else(|| module.address_of(relative.name));
         }
+    });
+    for (relative, (is_its, address)) in ALL.iter().zip(found) {
+        let address = address.filter(|_| is_its).unwrap_or(0);
+        let address = core::ptr::with_exposed_provenance_mut(address as usize);
+        // Relaxed: the address of code that was mapped before anyone could find it.
+        relative.address.store(address, Ordering::Relaxed);
     }
 }
 

@@ -4,8 +4,9 @@
 //! are *added* to it: a thread that waits burns no CPU, and without this a sample by elapsed time
 //! would end the wait with `EINTR`, and one by SIGTRAP come before the signal that ends the wait
 //! and have the thread's own mask set again before that signal's handler runs. The timer counts on;
-//! the sample arrives, with its full weight, when the wait is over. pause is [sigsuspend](relatives) with
-//! the thread's own mask, and sigpause with that or one of its own.
+//! the sample arrives, with its full weight, when the wait is over. pause is
+//! [sigsuspend](super::relatives) with the thread's own mask, and sigpause with that or one of its
+//! own.
 //!
 //! sigwait, sigwaitinfo, sigtimedwait and signalfd take signals away. The profiling signal is
 //! *removed* from what they wait for. A program that waits for SIGTRAP [has it back](super::trap).
@@ -19,14 +20,14 @@ use core::ffi::{c_int, c_void};
 
 use libc::sigset_t;
 
-use super::interruption::{after_wait, own_mask, thread_mask};
+use super::interruption::{after_either, after_wait, hold_met, own_mask, thread_mask};
 use super::relatives::relative_of;
 use super::words::{first_word, mask_of};
 use super::{BIT, kept, trap};
 use crate::arch::{self, Call, Route};
 use crate::messages::{self, Warning};
 use crate::preload::real::{self, Real, slots};
-use crate::preload::stub::{self, ENGAGED, waits};
+use crate::preload::stub::{self, ENGAGED, UNBLOCKS, waits};
 use crate::preload::under_way::Waits;
 use crate::preload::view::sampled;
 use crate::sources::loan::{TRAP, bit};
@@ -136,14 +137,17 @@ extern "C" fn with_either(call: &mut Call, real: &Real) -> Route {
     }
 }
 
-/// Waits by sigsuspend with this mask and the signal.
+/// Waits by sigsuspend with this mask and the signal; without a relative the signal is held back,
+/// as in [`hold`](super::hold).
 fn suspend(call: &mut Call, real: &Real, mask: Option<u64>) -> Route {
-    let mask = mask.filter(|_| sampled());
-    let Some((word, sigsuspend)) = mask.zip(relative_of(real)) else { return as_it_is(real) };
-    match blocking(call, word) {
-        Some(word) => with_mask::<0>(call, mask_of(word), sigsuspend),
-        None => as_it_is(real),
-    }
+    let Some(mask) = mask.filter(|_| sampled()) else { return as_it_is(real) };
+    let Some(sigsuspend) = relative_of(real) else { return hold_met(call, stub::target(real)) };
+    let Some(word) = blocking(call, mask) else { return as_it_is(real) };
+    // The C library's reads one word.
+    call.room[0] = 0;
+    call.room[1] = word;
+    call.arguments[0] = (&raw const call.room[1]).expose_provenance();
+    Route { target: sigsuspend, calls: 1 }
 }
 
 waits! {
@@ -160,13 +164,13 @@ waits! {
     /// epoll_pwait2(2).
     call epoll_pwait2: with_signal::<4>, after_wait;
     /// pause(2).
-    call pause: own_with_signal, after_wait;
+    hold pause: own_with_signal, UNBLOCKS, after_either;
     /// sigpause(3) of 4.2BSD, which takes a mask.
-    call sigpause: with_old_mask, after_wait;
+    hold sigpause: with_old_mask, UNBLOCKS, after_either;
     /// sigpause(3) of System V, which takes a signal.
-    call __xpg_sigpause: own_without, after_wait;
+    hold __xpg_sigpause: own_without, UNBLOCKS, after_either;
     /// Either sigpause(3), as a second argument says.
-    call __sigpause: with_either, after_wait;
+    hold __sigpause: with_either, UNBLOCKS, after_either;
     /// sigwait(3).
     call sigwait: without_signal;
 }

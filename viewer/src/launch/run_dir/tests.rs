@@ -256,7 +256,8 @@ fn what_may_not_be_moved_to_the_disk_keeps_nothing_else_from_it() {
     for folder in folders.into_iter().chain([&*spill.arenas]) {
         fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
     }
-    // In whatever order they are listed, one that stays comes before one that goes.
+    // Listed in the order in which they were made, or the other way round, one that stays comes
+    // before one that goes.
     for (pid, owner) in [(1, other), (2, own), (3, own), (4, other)] {
         let path = run_dir.arenas.join(format!("{pid}-1.arena"));
         fs::write(&path, &ArenaBytes::new(4_194_310, 1, 2).locked().bytes).unwrap();
