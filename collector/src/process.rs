@@ -160,6 +160,12 @@ fn switch_metrics(sources: SampleSources) -> u32 {
 const _: () = assert!(MAX_SOURCES <= u32::BITS as usize);
 
 impl Process {
+    /// Whether there are samples of context switches.
+    #[must_use]
+    pub const fn samples_any_switches(&self) -> bool {
+        self.switch_metrics != 0
+    }
+
     /// Whether the samples of this metric are context switches. Either side.
     #[must_use]
     #[inline]

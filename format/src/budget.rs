@@ -165,11 +165,15 @@ impl Budget {
 
     /// Charges what a valid profile becomes when it is loaded: a function for each name in each
     /// module, a name made up for each address without one, and for each node as many as there are
-    /// functions inlined at its address.
+    /// functions inlined at its address, of [`source_node`] bytes each.
     ///
     /// # Errors
     /// The element at which the limit is passed, and what all together take.
-    pub(crate) fn expansion(&mut self, profile: &Profile) -> Result<(), Violation> {
+    pub(crate) fn expansion(
+        &mut self,
+        profile: &Profile,
+        source_node: u64,
+    ) -> Result<(), Violation> {
         let length = |id: crate::ids::StringId| {
             profile.strings.get(id.index()).map_or(0, |text| text.len() as u64)
         };
@@ -223,16 +227,20 @@ impl Budget {
             true => [SUMMED_NODE, SUMMED_SOURCE_NODE],
             false => [0; 2],
         };
-        let node = source_node(profile) + summed_source;
+        let node = source_node + summed_source;
         // With the loops that a view may show, each of which is a node then.
         let mut nodes_of: Vec<u64> = (0..profile.frames.len()).map(rows).collect();
         for entry in &structure.in_loops {
             nodes_of[entry.frame.index()] += 1;
         }
         let nodes = &profile.nodes;
+        let is_tail_callee = structure.tail_callees(profile.frames.len());
         for (element, (frame, &parent)) in nodes.frame.iter().zip(&nodes.parent).enumerate() {
-            let left = structure.tail_calls_between(nodes.frame[parent as usize], *frame);
-            let count = nodes_of[frame.index()] + left.len() as u64;
+            let left = match is_tail_callee[frame.index()] {
+                true => structure.tail_calls_between(nodes.frame[parent as usize], *frame).len(),
+                false => 0,
+            };
+            let count = nodes_of[frame.index()] + left as u64;
             let bytes = count.saturating_mul(node).saturating_add(summed);
             charge(bytes, BlockKind::Nodes, element, "functions at its address", count);
         }
@@ -251,8 +259,8 @@ impl Budget {
     }
 }
 
-/// Bytes that a source-level node of the profile takes.
-fn source_node(profile: &Profile) -> u64 {
+/// Bytes that a source-level node of the profile takes. O(nodes); relies on nothing.
+pub(crate) fn source_node(profile: &Profile) -> u64 {
     let sum = |counts: &[u64]| counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
     let most = sum(&profile.nodes.samples).max(sum(&profile.nodes.edges));
     let count = if most < u32::MAX.into() { NARROW } else { WIDE };

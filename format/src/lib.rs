@@ -95,6 +95,8 @@ pub mod source_file;
 #[cfg(feature = "saved")]
 pub mod spread;
 #[cfg(feature = "saved")]
+mod structure;
+#[cfg(feature = "saved")]
 pub mod sum;
 #[cfg(feature = "saved")]
 pub mod times;

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::address::FrameKind;
 use crate::ahead::Ahead;
+use crate::budget::source_node;
 use crate::error::{Error, ErrorKind};
 use crate::ids::{StringId, ThreadId};
 use crate::kind::BlockKind;
@@ -215,7 +216,8 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     if structure_lost || lost_symbols || is_wrong {
         profile.structure = Structure::default();
     }
-    let checked = validate(&profile).and_then(|()| budget.expansion(&profile));
+    let checked =
+        validate(&profile).and_then(|()| budget.expansion(&profile, source_node(&profile)));
     checked.map_err(|violation| Error::new(ErrorKind::Invalid(violation)))?;
     let lost_structure =
         had_structure && damage.is_some() && profile.structure == Structure::default();

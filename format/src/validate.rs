@@ -2,11 +2,11 @@
 //!
 //! Run before a profile is written and after one is read, so that everything behind the reader
 //! may index tables by ids and add up columns without asking. Linear in the size of the profile;
-//! nothing is allocated and nothing recurses, but that the times of a tree's samples are put in
-//! order of their nodes, and the ranks of a sum in that of their numbers.
+//! nothing recurses, and nothing is allocated but a byte for each frame, the times of a tree's
+//! samples in order of their nodes, and the ranks of a sum in that of their numbers.
 
 use crate::address::FrameKind;
-use crate::ids::{ModuleId, StringId, ThreadId};
+use crate::ids::{FrameId, ModuleId, StringId, ThreadId};
 use crate::kind::BlockKind;
 use crate::profile::{
     Frame, FurtherMetric, MAX_METRICS, MAX_PHASE, MAX_STAGE, MAX_STAGES, MAX_TAIL_CALLS, Profile,
@@ -20,6 +20,17 @@ pub use crate::violation::{Fault, Violation};
 ///
 /// The first one that does not hold.
 pub fn validate(profile: &Profile) -> Result<(), Violation> {
+    all(profile, nodes)
+}
+
+/// The same of a profile whose nodes a reader has put together. Each was placed a number of levels
+/// above the one before, below the root of the tree that it is in, or was refused: if the trees
+/// are sound, so are parents.
+pub(crate) fn validate_read(profile: &Profile) -> Result<(), Violation> {
+    all(profile, frames_of_nodes)
+}
+
+fn all(profile: &Profile, nodes: fn(&Profile) -> Result<(), Violation>) -> Result<(), Violation> {
     definitions(profile)?;
     counters(profile)?;
     symbols(profile)?;
@@ -288,6 +299,27 @@ pub(crate) fn nodes(profile: &Profile) -> Result<(), Violation> {
                 continue;
             };
             return Err(broken(check.table, check.element, fault));
+        }
+    }
+    Ok(())
+}
+
+/// Nodes have known frames, and those of roots where trees begin and nowhere else.
+fn frames_of_nodes(profile: &Profile) -> Result<(), Violation> {
+    // Small enough to stay in a cache, as frames are not.
+    let is_root = |frame: &Frame| frame.kind == FrameKind::Root;
+    let is_root: Vec<bool> = profile.frames.iter().map(is_root).collect();
+    let is_inner = |frame: &FrameId| is_root.get(frame.index()) == Some(&false);
+    for tree in &profile.trees {
+        let first = tree.first_node as usize;
+        let end = first.saturating_add(tree.node_count as usize);
+        let frames = profile.nodes.frame.get(first..end).unwrap_or_default();
+        let is_sound = frames.split_first().is_some_and(|(root, inner)| {
+            is_root.get(root.index()) == Some(&true) && inner.iter().all(is_inner)
+        });
+        if !is_sound {
+            // It says what is wrong, and where.
+            return nodes(profile);
         }
     }
     Ok(())

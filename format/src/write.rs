@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::address::FrameKind;
 use crate::block::{self, NewBlock, TARGET_DECODED};
-use crate::budget::Budget;
+use crate::budget::{Budget, source_node};
 use crate::codec;
 use crate::error::{Action, Error, ErrorKind};
 use crate::header::FileHeader;
@@ -49,7 +49,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let several = !profile.further.is_empty();
     let mut budget = Budget::largest();
     let fits = |violation| Error::new(ErrorKind::Invalid(violation));
-    budget.expansion(profile).map_err(fits)?;
+    budget.expansion(profile, source_node(profile)).map_err(fits)?;
     let run = run_id as u32;
     let bytes = Vec::new();
     let mut blocks = Blocks { out, bytes, written: 0, number: 0, run, several, budget };

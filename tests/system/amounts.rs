@@ -192,6 +192,19 @@ fn time_in_calls_of_mpi() {
     }
 }
 
+/// A call that a handler of errors has left holds no other back.
+#[test]
+fn time_in_calls_of_mpi_after_one_was_left() {
+    let workshop = Workshop::new("amounts_mpi_left");
+    workshop.compile("cc -O2 -fexceptions -shared -fPIC -o libmpi.so @mpi_left_library.c");
+    workshop.compile("c++ -O2 -g -o program @mpi_left.cpp libmpi.so -Wl,-rpath,$ORIGIN");
+    let recording = workshop.record(&["-e", "mpi@10us"], &["./program"]);
+    assert_eq!(recording.outcome.said(), "left 3\n");
+    // Thirty calls of three milliseconds at least.
+    let found_ns = rows_of(&recording, "mpi").inclusive_of("waits()");
+    assert!(found_ns >= 30 * 2_990_000, "{found_ns}");
+}
+
 /// What the arguments of all ranks' calls name, and no byte more.
 #[test]
 fn bytes_of_calls_of_mpi() {

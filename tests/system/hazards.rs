@@ -26,7 +26,7 @@ checks! {
     thrown_far_and_near thrown_elsewhere uncaught thrown_where_it_must_not a_second_exception
     a_terminate_handler canceled panics
     // Jumps.
-    jumps_in_loops timer_jumps jumps_out_of_waits every_tail_call
+    jumps_in_loops timer_jumps jumps_out_of_waits thrown_out_of_waits every_tail_call
     // Signals.
     alternate_stack nested_signals interrupted_waits own_profiler own_profiling_signal
     blocked_signals inherited_signals saved_masks handlers_in_waits waits
@@ -41,7 +41,7 @@ checks! {
     generated_code returns_otherwise instrumented reads_its_stack
     // Processes.
     forks fork_chain fork_in_thread children exec_among_threads exec_in_a_thread ignored_beside_exec huge_environment endings raw_forks
-    identities
+    identities unusual
     // Threads.
     thread_storm threads_alive real_time raw_exits raw_threads
     // Libraries.

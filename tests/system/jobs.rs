@@ -24,14 +24,31 @@ const MPIRUN: [&str; 5] = ["mpirun", "--allow-run-as-root", "--oversubscribe", "
 /// How jobs end, with what becomes of rank 1.
 const ENDS: [&str; 5] = ["plain", "abort", "crash", "kill", "exit"];
 
+/// A library of MPI, with a launcher that starts four ranks.
+struct Mpi {
+    compiler: &'static str,
+    run: &'static [&'static str],
+    ends: &'static [&'static str],
+}
+
+const OPEN_MPI: Mpi = Mpi { compiler: "mpicc", run: &MPIRUN, ends: &ENDS };
+
+/// Whose launcher, Hydra, kills all ranks at once when one ends badly. By the names that Debian
+/// gives it beside Open MPI.
+const MPICH: Mpi = Mpi {
+    compiler: "mpicc.mpich",
+    run: &["mpirun.mpich", "-np", "4"],
+    ends: &["plain", "abort", "crash", "kill"],
+};
+
 /// How long a csprof that took over from a killed one may need.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A workshop with ranks that work and end.
-fn ranks(test: &str) -> Option<Workshop> {
-    installed::are_installed(test, &["mpicc", "mpirun"]).then(|| {
+fn ranks(test: &str, mpi: &Mpi) -> Option<Workshop> {
+    installed::are_installed(test, &[mpi.compiler, mpi.run[0]]).then(|| {
         let workshop = Workshop::new(test);
-        workshop.compile("mpicc -O2 -g -o program @mpi_ends.c");
+        workshop.compile(&format!("{} -O2 -g -o program @mpi_ends.c", mpi.compiler));
         workshop
     })
 }
@@ -63,12 +80,21 @@ fn ranks_of(profile: &Profile) -> Vec<u32> {
 
 #[test]
 fn csprof_behind_the_launcher_has_all_ranks_whichever_way_the_job_ends() {
-    let Some(workshop) = ranks("jobs_inside") else { return };
-    for how in ENDS {
+    behind_the_launcher("jobs_inside", &OPEN_MPI);
+}
+
+#[test]
+fn csprof_behind_the_launcher_of_mpich_has_all_ranks() {
+    behind_the_launcher("jobs_inside_mpich", &MPICH);
+}
+
+fn behind_the_launcher(test: &str, mpi: &Mpi) {
+    let Some(workshop) = ranks(test, mpi) else { return };
+    for &how in mpi.ends {
         let (folder, all) = (format!("{how}/"), format!("{how}.csprof"));
         let csprof = csprof().to_str().unwrap();
         let record = [csprof, "record", "-o", &folder, "./program", how];
-        let outcome = workshop.run(&[&MPIRUN[..], &record].concat());
+        let outcome = workshop.run(&[mpi.run, &record].concat());
         assert_eq!(outcome.status.success(), how == "plain", "{how}: {}", outcome.complained());
         let files = profiles(&workshop, how, 4);
         let names: Vec<String> = files
@@ -94,9 +120,18 @@ fn csprof_behind_the_launcher_has_all_ranks_whichever_way_the_job_ends() {
 
 #[test]
 fn csprof_around_the_launcher_has_one_file_with_all_ranks() {
-    let Some(workshop) = ranks("jobs_outside") else { return };
-    for how in ENDS {
-        let recording = workshop.record(&[], &[&MPIRUN[..], &["./program", how]].concat());
+    around_the_launcher("jobs_outside", &OPEN_MPI);
+}
+
+#[test]
+fn csprof_around_the_launcher_of_mpich_has_all_ranks() {
+    around_the_launcher("jobs_outside_mpich", &MPICH);
+}
+
+fn around_the_launcher(test: &str, mpi: &Mpi) {
+    let Some(workshop) = ranks(test, mpi) else { return };
+    for &how in mpi.ends {
+        let recording = workshop.record(&[], &[mpi.run, &["./program", how]].concat());
         let complained = recording.outcome.complained();
         assert_eq!(ranks_of(&recording.profile), [0, 1, 2, 3], "{how}: {complained}");
         assert!(!complained.contains("missing"), "{how}: {complained}");
@@ -106,7 +141,7 @@ fn csprof_around_the_launcher_has_one_file_with_all_ranks() {
 /// A second node, which is this machine behind an `ssh` that hands no environment on.
 #[test]
 fn ranks_on_other_nodes_are_named_with_what_to_do() {
-    let Some(workshop) = ranks("jobs_nodes") else { return };
+    let Some(workshop) = ranks("jobs_nodes", &OPEN_MPI) else { return };
     let agent = "#!/bin/sh\nshift\nexec env -i PATH=\"$PATH\" HOME=\"$HOME\" sh -c \"$*\"\n";
     fs::write(workshop.path("agent"), agent).unwrap();
     fs::set_permissions(workshop.path("agent"), fs::Permissions::from_mode(0o755)).unwrap();
@@ -300,18 +335,30 @@ fn a_keeper_waits_for_who_is_about_to_be_sampled() {
 /// A part that was saved early is not taken for the whole.
 #[test]
 fn what_goes_on_stays_until_all_of_it_is_saved() {
-    let workshop = Workshop::new("jobs_goes_on");
-    if !finds_keepers("jobs_goes_on") {
+    let of_work = |recording: &Recording| recording.rows().inclusive_of("work");
+    saves_all_of_what_goes_on("jobs_goes_on", "cputime", of_work);
+}
+
+/// Samples of calls are no signals.
+#[test]
+fn what_goes_on_and_counts_calls_stays_until_all_of_it_is_saved() {
+    let all = |recording: &Recording| recording.profile.nodes.total_samples();
+    saves_all_of_what_goes_on("jobs_goes_on_calls", "alloc-calls@1", all);
+}
+
+fn saves_all_of_what_goes_on(test: &str, source: &str, samples: fn(&Recording) -> u64) {
+    let workshop = Workshop::new(test);
+    if !finds_keepers(test) {
         return;
     }
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");
-    let job = own_job("jobs_goes_on");
+    let job = own_job(test);
     let script = format!(
         "{}; ./program return; kill -KILL $PPID; \
          for i in $(seq 1200); do [ -e go ] && break; sleep 0.05; done; ./program return",
         to_keeper("KILL")
     );
-    let record = ["record", "-o", "prof/", "--", "sh", "-c", &script];
+    let record = ["record", "-e", source, "-o", "prof/", "--", "sh", "-c", &script];
     let mut command = rank_command(&workshop, &job, "1", &record);
     let mut csprof = deadline::start(&mut command);
     assert_eq!(csprof.wait().unwrap().code(), None);
@@ -329,7 +376,7 @@ fn what_goes_on_stays_until_all_of_it_is_saved() {
     }
     let samples: Vec<u64> = profiles(&workshop, "found", 2)
         .into_iter()
-        .map(|file| Recording::new(early.clone(), file).rows().inclusive_of("work"))
+        .map(|file| samples(&Recording::new(early.clone(), file)))
         .collect();
     assert!(samples.iter().max() > samples.iter().min(), "{samples:?}");
 }

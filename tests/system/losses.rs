@@ -1,5 +1,8 @@
 //! What is late, seldom or never sampled: it is counted, and its cause is said.
 
+use std::fs;
+use std::path::Path;
+
 use csprof_tests::binary::csprof;
 use csprof_tests::notes::{note, skip};
 use csprof_tests::recording::Recording;
@@ -209,4 +212,28 @@ fn shared_memory_that_is_filled_while_the_program_runs() {
             assert!(lost > 0, "{}", recording.info["losses"]);
         }
     }
+}
+
+/// What cannot be read may be had later: with other rights, or by another version.
+#[test]
+fn a_run_folder_stays_if_one_of_its_arenas_cannot_be_read() {
+    let workshop = Workshop::new("losses_unread");
+    let script = "mkfifo \"$CSPROF_RUN_DIR/77-1.arena\"";
+    let recording = workshop.record_without_names(&[], &["sh", "-c", script]);
+    let complained = recording.outcome.complained();
+    let missing =
+        "warning: what process 77 has sampled is missing: its file 77-1.arena is no arena";
+    assert!(complained.contains(missing), "{complained}");
+    let (_, kept) = complained.split_once("csprof salvage ").unwrap();
+    let (kept, _) = kept.split_once(" -o FILE makes the profile again").unwrap();
+    let mut entries =
+        fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path().join("77-1.arena"));
+    fs::remove_file(entries.find(|path| path.exists()).unwrap()).unwrap();
+    let salvaged =
+        workshop.csprof(&["salvage", kept, "--remove", "--no-symbols", "-o", "again.csprof"]);
+    let complained = salvaged.complained();
+    assert!(salvaged.status.success() && !complained.contains("is missing"), "{complained}");
+    let again = Recording::new(salvaged, workshop.path("again.csprof"));
+    assert_eq!(again.samples().recorded, recording.samples().recorded);
+    assert!(!Path::new(kept).exists(), "{complained}");
 }

@@ -60,6 +60,17 @@ fn slices_are_of_all_processes_and_come_one_after_the_other() {
         assert_eq!((split.shown, split.base), (whole, whole), "{split}");
         let spread = recording.output(&["report", "--view", "distribution", "--over", "phase"]);
         assert!(spread.contains("s..0."), "{spread}");
+        // As a column of the report.
+        let report = recording.output(&["report", "--spread", "--format", "json"]);
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        let names = report["over_phases"].as_array().unwrap();
+        let is_slice = |name: &serde_json::Value| {
+            let known = found.iter().map(|(slice, ..)| format!("phase {slice}"));
+            known.into_iter().any(|slice| *name == slice)
+        };
+        assert!(names.len() > 1 && names.iter().all(is_slice), "{names:?}");
+        let cells = report["rows"][0]["over_phases"].as_array().unwrap();
+        assert_eq!(cells.len(), names.len().min(12));
     }
 }
 

@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -144,6 +145,35 @@ static void leave(int kind) {
     waitpid(child, NULL, 0);
 }
 
+/* Blocks in one handler, and asks in the next one, while one wait goes on. */
+static int ends[2];
+static volatile sig_atomic_t turn, again;
+static void blocks_and_asks(int signal) {
+    if (turn++ == 0) blocks(signal);
+    else again += is_blocked(), send(ends[1], "", 1, 0);
+}
+static void wait_on(void) {
+    char byte;
+    struct sigaction action = {.sa_handler = blocks_and_asks, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 20000}, {0, 20000}}, NULL);
+    long received = recv(ends[0], &byte, 1, 0);
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+    printf("received %ld, blocked again %d\n", received, (int)again);
+}
+
+/* An alternate stack that is a part of the thread's own, further out than the waits. */
+static volatile sig_atomic_t seen;
+static void asks(int signal) { seen += is_blocked() + (signal != SIGALRM); }
+static void on_alternate(void) {
+    char room[65536];
+    sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
+    wait_for(asks, SA_ONSTACK);
+    sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
+    printf("on an alternate stack: blocked %d\n", (int)seen);
+}
+
 static volatile unsigned long sink;
 static void work(void) {
     for (unsigned long i = 0; i < 40000000; i++) sink = i;
@@ -166,6 +196,8 @@ int main(int number, char **words) {
     say("all blocked in a handler");
     wait_for(raises, 0);
     say("raised in a handler");
+    wait_on();
+    on_alternate();
     wait_for(starts, 0);
     leave(0);
     leave(1);

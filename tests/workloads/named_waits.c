@@ -1,6 +1,7 @@
 /* Waits a twentieth of a second in each way that has a function of its own here, and computes as long. What a
  * function waits for, its name says. With the argument `page` also for a page of its memory, which another
- * thread fills in after a while (userfaultfd(2)); says so where it cannot. */
+ * thread fills in after a while (userfaultfd(2)); says so where it cannot. With `copies` it does nothing but copy
+ * memory by an instruction that repeats, between sleeps, for a third of a second. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
@@ -119,8 +120,19 @@ NOINLINE void computes(void) {
         for (unsigned i = 0; i < 100000; i++) sink += i;
 }
 
+NOINLINE void copies(void) {
+    static char from[1 << 20], to[1 << 20];
+    const char *source = from;
+    char *target = to;
+    unsigned long count = sizeof from;
+    __asm__ volatile("rep movsb" : "+S"(source), "+D"(target), "+c"(count) : : "memory");
+}
+
 int main(int argc, char **argv) {
-    (void)argv;
+    if (argc > 1 && argv[1][0] == 'c') {
+        for (int i = 0; i < 200; i++) usleep(1500), copies();
+        return 0;
+    }
     sem_t begun;
     pthread_t giver;
     sem_init(&begun, 0, 0);

@@ -1,4 +1,6 @@
 /* Calls functions by their first names, in front of which a library stands (second_names_library.c). */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,8 +26,11 @@ int main(void) {
     struct timeval time = {0, 1000};
     struct sigaction action = {.sa_handler = count, .sa_flags = SA_ONSTACK}, before;
     burn();
-    printf("poll %d\n", poll(NULL, 0, 1));
-    printf("select %d\n", select(0, NULL, NULL, NULL, &time));
+    printf("poll %d", poll(NULL, 0, 1));
+    printf(", calls %d\n", *(int *)dlsym(RTLD_DEFAULT, "polls"));
+    printf("select %d", select(0, NULL, NULL, NULL, &time));
+    printf(", calls %d\n", *(int *)dlsym(RTLD_DEFAULT, "selects"));
+    printf("ppoll %d\n", ppoll(NULL, 0, &(struct timespec){0, 1000000}, NULL));
     printf("locks %d %d", pthread_mutex_lock(&mutex), pthread_rwlock_rdlock(&lock));
     pthread_rwlock_unlock(&lock);
     printf(" %d\n", pthread_rwlock_wrlock(&lock));

@@ -11,12 +11,14 @@
 //! - the kernel's entry: [`handlers!`], [`prepare_handlers`]; what handlers may reach,
 //!   [`as_in_handler`];
 //! - what a handler is given: [`registers`], [`pc`], [`sp`]; to move its frame, [`frame_end`],
-//!   [`frame_moved`], [`RED_ZONE`], [`FRAME_ALIGNMENT`];
+//!   [`frame_moved`], [`RED_ZONE`], [`FRAME_ALIGNMENT`]; to find and know it again,
+//!   [`handler_frames`], [`mark_frame`], [`is_marked_frame`];
 //! - the way back from a handler: [`signal_return`], [`SA_RESTORER`];
 //! - system calls: [`system_call`]; one that was interrupted, [`repeated_call`],
 //!   [`fail_repeated_call`], [`SYSTEM_CALL`]; those that others do not have, [`RESTARTED_CALLS`],
 //!   [`ENDED_CALLS`], [`FORK_CALLS`]; in which of them a thread waited, [`waits_in`],
-//!   [`held_wait`], [`has_returned`], [`returned_call`], [`was_broken_off`];
+//!   [`held_wait`], [`has_returned`], [`returned_call`], [`was_broken_off`]; or in a fault,
+//!   [`has_faulted`];
 //! - thread-local storage: [`thread_word!`], [`thread_words!`], [`thread_bytes!`],
 //!   [`thread_pointer`], [`jump_target`];
 //! - the return trampoline: [`trampoline!`], [`InterruptedReturn`], [`trampoline_start`],
@@ -45,14 +47,15 @@ use x86_64 as here;
 pub use here::unwind;
 
 pub(crate) use here::call::{
-    ENDED_CALLS, FORK_CALLS, RESTARTED_CALLS, SYSTEM_CALL, fail_repeated_call, has_returned,
-    held_wait, repeated_call, returned_call, system_call, waits_in, was_broken_off,
+    ENDED_CALLS, FORK_CALLS, RESTARTED_CALLS, SYSTEM_CALL, fail_repeated_call, has_faulted,
+    has_returned, held_wait, repeated_call, returned_call, system_call, waits_in, was_broken_off,
 };
 #[cfg(panic = "abort")]
 pub(crate) use here::code::dead_end;
 pub(crate) use here::code::{LONGEST_STUB, SET_SPLIT_STACK_END, fault, hide_symbols, is_plt_jump};
 pub(crate) use here::context::{
-    FRAME_ALIGNMENT, RED_ZONE, frame_end, frame_moved, pc, registers, sp,
+    FRAME_ALIGNMENT, RED_ZONE, frame_end, frame_moved, handler_frames, is_marked_frame, mark_frame,
+    pc, registers, sp,
 };
 pub(crate) use here::entry::{as_in_handler, handlers, prepare_handlers};
 pub(crate) use here::processor::{

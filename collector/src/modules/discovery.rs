@@ -85,6 +85,21 @@ pub fn function_before(name: &CStr) -> *mut c_void {
     function(name, Side::Before)
 }
 
+/// The runtime address of the C library's function of this name, if the code at `at` is in the C
+/// library; else null.
+pub fn function_of_c_library(at: *mut c_void, name: &CStr) -> *mut c_void {
+    let at = at.addr() as u64;
+    let mut found = None;
+    each_loaded(|module| {
+        // No other library has this one; before glibc 2.34 that of threads is a part of it.
+        let is_c_library = || module.address_of(c"__errno_location").is_some();
+        if module.code.iter().any(|code| code.contains(&at)) && is_c_library() {
+            found = module.address_of(name);
+        }
+    });
+    core::ptr::with_exposed_provenance_mut(found.unwrap_or(0) as usize)
+}
+
 /// Of this library, in the order of loading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {

@@ -59,7 +59,7 @@ use crate::{allocator, generated, phases, process};
 
 use code::Codes;
 pub use code::{Code, Stretch};
-pub use discovery::{each_loaded, function_before, function_behind};
+pub use discovery::{each_loaded, function_before, function_behind, function_of_c_library};
 pub use elf::{Identity, LoaderModule};
 pub use load_map::LoadMap;
 pub use reading::{Reading, outwait_readers};
@@ -268,8 +268,8 @@ pub fn unloads() -> u64 {
     discovery::counts().unloads()
 }
 
-/// Calls `work`, which may ask the loader, while no module comes or goes; `false` if somebody else
-/// has the loader's lock for too long.
+/// Calls `work`, which may ask the loader, while no module comes or goes; `false` if that was not
+/// done, for somebody else has the loader's lock for too long, or the loader cannot be asked.
 pub fn with_loader(work: impl FnOnce()) -> bool {
     let mask = sys::set_mask(Mask::ALL);
     let held = loader_lock::take(|| false);

@@ -26,9 +26,9 @@ waits! {
     /// sigsuspend(2).
     call __sigsuspend: wait::with_signal::<0>, after_wait;
     /// poll(2).
-    call __poll: poll::before_poll, after_wait;
+    hold __poll: poll::before_poll, UNBLOCKS, poll::after;
     /// select(2).
-    call __select: poll::before_select, poll::after_select;
+    hold __select: poll::before_select, UNBLOCKS, poll::after_select;
 }
 
 wrappers! {

@@ -27,6 +27,7 @@
 use core::ffi::{c_int, c_void};
 
 use super::real::{self, Real, slots};
+use super::signals::interruption;
 use super::stub::{self, wrappers};
 use crate::arch::Call;
 use crate::modules::rules;
@@ -137,7 +138,9 @@ extern "C" fn prepare_landing(call: &mut Call, real: &Real) -> *mut c_void {
         let get_cfa = unsafe { core::mem::transmute::<*mut c_void, GetCfa>(get_cfa) };
         // SAFETY: the context that a personality routine was given. The canonical frame address of
         // an unwinder's context is the stack pointer at the call in the frame.
-        thread::unarmed::left_to(unsafe { get_cfa(context) } as u64);
+        let target = unsafe { get_cfa(context) } as u64;
+        thread::unarmed::left_to(target);
+        interruption::leave_to(target);
     }
     let target = address_of(real);
     real::set_errno(errno);

@@ -1,9 +1,8 @@
 //! What a filter of system calls (seccomp(2)) would say: its program is the kernel's old language
 //! for packets (bpf(4)), of which all instructions that a filter may have are carried out here
-//! (`seccomp_check_filter`, kernel/seccomp.c). Nothing of the process is touched.
+//! (`seccomp_check_filter`, kernel/seccomp.c). Nothing of the process is touched. No memory is asked
+//! for, which a filter before this one may have forbidden.
 
-use alloc::vec;
-use alloc::vec::Vec;
 use core::ffi::c_long;
 use core::mem::offset_of;
 
@@ -39,10 +38,11 @@ pub(super) struct Allowed {
 /// What the filter at this address allows. Of one that cannot be read the kernel has the last word.
 /// Setup side.
 pub(super) fn allowed_by(filter: usize) -> Allowed {
-    let program = read(filter as u64);
+    let program = Program::at(filter as u64);
     let allows = |data: Data| {
         let Some(program) = &program else { return true };
-        let answer = run(program, &data).unwrap_or(0) & libc::SECCOMP_RET_ACTION_FULL;
+        let answer = run(|place| program.instruction(place), &data).unwrap_or(0)
+            & libc::SECCOMP_RET_ACTION_FULL;
         answer == libc::SECCOMP_RET_ALLOW || answer == libc::SECCOMP_RET_LOG
     };
     // Where csprof makes its calls, roughly.
@@ -52,25 +52,39 @@ pub(super) fn allowed_by(filter: usize) -> Allowed {
     Allowed {
         returns,
         unblocks: returns && allows(asked(libc::SYS_rt_sigprocmask, here, unblock)),
-        reads_filters: [libc::SYS_process_vm_readv, libc::SYS_rt_sigaction, libc::SYS_nanosleep]
-            .into_iter()
-            .all(|number| allows(asked(number, here, [0; 4]))),
+        reads_filters: READING.iter().all(|&number| allows(asked(number, here, [0; 4]))),
     }
 }
 
-/// The program of a filter.
-fn read(filter: u64) -> Option<Vec<sock_filter>> {
-    let count = sys::probe(filter + offset_of!(sock_fprog, len) as u64)? & 0xffff;
-    let start = sys::probe(filter + offset_of!(sock_fprog, filter) as u64)?;
-    let mut bytes = vec![0; count as usize * size_of::<sock_filter>()];
-    let word = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_ne_bytes);
-    let half = |bytes: &[u8]| bytes.try_into().map_or(0, u16::from_ne_bytes);
-    let one = |bytes: &[u8]| match *bytes {
-        [_, _, jt, jf, ..] => sock_filter { code: half(&bytes[..2]), jt, jf, k: word(&bytes[4..]) },
-        _ => sock_filter { code: 0, jt: 0, jf: 0, k: 0 },
-    };
-    sys::probe_into(start, &mut bytes)
-        .then(|| bytes.chunks_exact(size_of::<sock_filter>()).map(one).collect())
+/// The calls by which a filter is read, and what it asks for is done.
+const READING: [c_long; 4] =
+    [libc::SYS_getpid, libc::SYS_process_vm_readv, libc::SYS_rt_sigaction, libc::SYS_nanosleep];
+
+/// The program of a filter, where the process has it.
+struct Program {
+    start: u64,
+    count: usize,
+}
+
+impl Program {
+    /// That of the filter at this address, if it can be read.
+    fn at(filter: u64) -> Option<Self> {
+        let count = sys::probe(filter + offset_of!(sock_fprog, len) as u64)? & 0xffff;
+        let start = sys::probe(filter + offset_of!(sock_fprog, filter) as u64)?;
+        let program = Self { start, count: count as usize };
+        program.instruction(0).map(|_| program)
+    }
+
+    fn instruction(&self, place: usize) -> Option<sock_filter> {
+        if place >= self.count {
+            return None;
+        }
+        let address = self.start.checked_add((place * size_of::<sock_filter>()) as u64)?;
+        let [code, high, jt, jf, k @ ..]: [u8; size_of::<sock_filter>()] =
+            sys::probe_bytes(address)?;
+        let code = u16::from_ne_bytes([code, high]);
+        Some(sock_filter { code, jt, jf, k: u32::from_ne_bytes(k) })
+    }
 }
 
 /// A call made at this address, with four arguments.
@@ -85,11 +99,11 @@ fn asked(number: c_long, address: u64, arguments: [u64; 4]) -> Data {
 }
 
 /// What the program answers; `None` if it is none that the kernel would take.
-fn run(program: &[sock_filter], data: &Data) -> Option<u32> {
+fn run(instruction: impl Fn(usize) -> Option<sock_filter>, data: &Data) -> Option<u32> {
     let (mut a, mut x, mut memory, mut at) = (0_u32, 0_u32, [0_u32; WORDS], 0_usize);
     // Jumps go forward only, so this ends.
     loop {
-        let sock_filter { code, jt, jf, k } = *program.get(at)?;
+        let sock_filter { code, jt, jf, k } = instruction(at)?;
         let (code, place) = (u32::from(code), k as usize);
         let operand = if code & 8 == BPF_X { x } else { k };
         at += 1;
@@ -189,7 +203,7 @@ mod tests {
         let no_return = without(libc::SYS_rt_sigreturn);
         assert_eq!(no_return, Allowed { returns: false, unblocks: false, ..all });
         assert_eq!(without(libc::SYS_rt_sigprocmask), Allowed { unblocks: false, ..all });
-        for number in [libc::SYS_process_vm_readv, libc::SYS_rt_sigaction, libc::SYS_nanosleep] {
+        for number in READING {
             assert_eq!(without(number), Allowed { reads_filters: false, ..all });
         }
         // Its first argument, as nothing else has it.
@@ -204,7 +218,7 @@ mod tests {
     #[test]
     fn each_instruction_does_what_it_does_in_the_kernel() {
         let data = asked(5, 7 << 32, [0; 4]);
-        let answer = |program: &[sock_filter]| run(program, &data);
+        let answer = |program: &[sock_filter]| run(|place| program.get(place).copied(), &data);
         let returns = step(BPF_RET | BPF_A, 0);
         assert_eq!(answer(&[step(LOAD, 12), returns]), Some(7));
         assert_eq!(answer(&[step(BPF_LD | BPF_W | BPF_LEN, 0), returns]), Some(64));

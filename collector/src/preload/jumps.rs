@@ -15,26 +15,19 @@
 use core::ffi::c_void;
 
 use super::real::{self, Real};
-use super::signals::saved_mask;
+use super::signals::{interruption, saved_mask};
 use super::stub::{self, wrappers};
-use super::view::{Waits, sampled};
 use crate::arch::{self, Call};
-use crate::sources::loan;
-use crate::{sys, thread};
+use crate::thread;
 
 /// Counts what the jump leaves. Returns where to jump.
 extern "C" fn prepare(call: &mut Call, real: &Real) -> *mut c_void {
     let errno = real::errno();
     let buffer = core::ptr::with_exposed_provenance::<u64>(call.arguments[0]);
     // SAFETY: the program's own argument, which the real function is about to read.
-    thread::unarmed::left_to(unsafe { arch::jump_target(buffer) });
-    if sampled() {
-        // Out of a handler that interrupted a wait: the wait's mask would stay.
-        if Waits::hold() {
-            sys::unblock(loan::signals());
-        }
-        Waits::leave_all();
-    }
+    let target = unsafe { arch::jump_target(buffer) };
+    thread::unarmed::left_to(target);
+    interruption::leave_to(target);
     // SAFETY: as above.
     unsafe { saved_mask::jump(buffer.cast()) };
     real::set_errno(errno);

@@ -72,6 +72,7 @@ mod signals;
 mod streams;
 mod stub;
 mod threads;
+mod under_way;
 mod view;
 mod words;
 
@@ -116,6 +117,7 @@ extern "C" fn construct(
     }
     stub::engage();
     alloc::begin();
+    signals::relatives::find();
     io::watch();
     streams::count();
     mpi::count();

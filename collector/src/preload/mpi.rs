@@ -19,7 +19,8 @@ use csprof_format::launch::SourceKind;
 use super::counted;
 use super::real::Real;
 use super::stub;
-use super::view::{Belief, sampled};
+use super::under_way::InMpi;
+use super::view::sampled;
 use crate::arch::{Call, Route};
 use crate::messages::{self, Warning};
 use crate::modules;
@@ -38,10 +39,9 @@ extern "C" fn before<const STACK: usize, const SHAPE: bytes::Shape>(
     real: &Real,
 ) -> Route {
     let target = stub::target(real);
-    if !MPI_COUNTS.load(Ordering::Relaxed) || !sampled() || Belief::InMpi.get() {
+    if !MPI_COUNTS.load(Ordering::Relaxed) || !sampled() || !InMpi::enter(call) {
         return Route { target, calls: 0 };
     }
-    Belief::InMpi.set(true);
     // SAFETY: the function takes so many, so its caller has passed them.
     unsafe { call.pass_stack_arguments::<STACK>() };
     call.room[BYTES] = match metric_of(SourceKind::MpiBytes) {
@@ -53,7 +53,7 @@ extern "C" fn before<const STACK: usize, const SHAPE: bytes::Shape>(
 }
 
 extern "C" fn after(call: &mut Call) {
-    Belief::InMpi.set(false);
+    InMpi::leave(call);
     let counts = counted::end(call, SourceKind::Mpi);
     // What failed has moved nothing.
     if counts && call.result as i32 == MPI_SUCCESS {

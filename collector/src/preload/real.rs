@@ -23,7 +23,8 @@ use crate::modules;
 
 /// Declares the real functions: one static each in `slots`, their list, and for those that Rust
 /// code calls a function with the signature of the manual page. Where an old C library lacks the
-/// function, the call answers with the value after `else` and `errno` = `ENOSYS`.
+/// function, the call answers with what stands after `else`: with `errno` only where the manual page
+/// says so.
 macro_rules! real_functions {
     (
         called { $(fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty, else $missing:expr;)* }
@@ -67,7 +68,6 @@ macro_rules! real_functions {
             pub(super) unsafe fn $name($($arg: $type),*) -> $result {
                 let address = slots::$name.address();
                 if address.is_null() {
-                    set_errno(libc::ENOSYS);
                     return $missing;
                 }
                 type Function = unsafe extern "C" fn($($type),*) -> $result;
@@ -119,6 +119,18 @@ pub(super) fn look_again<'a>(functions: impl Iterator<Item = &'a Real>) {
     }
 }
 
+/// Says that there is no such call.
+fn no_call() -> c_int {
+    set_errno(libc::ENOSYS);
+    -1
+}
+
+/// The same, of a function that returns a handler.
+fn no_handler() -> Handler {
+    set_errno(libc::ENOSYS);
+    libc::SIG_ERR
+}
+
 /// A signal's handler as signal(2) takes and returns it.
 pub(super) type Handler = libc::sighandler_t;
 /// What a C function of type `void` returns.
@@ -129,41 +141,41 @@ pub(super) type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 real_functions! {
     called {
-        fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int, else -1;
-        fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int, else -1;
-        fn signal(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
-        fn bsd_signal(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
-        fn ssignal(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
-        fn sysv_signal(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
-        fn __sysv_signal(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
-        fn sigset(signal: c_int, handler: Handler) -> Handler, else libc::SIG_ERR;
-        fn sigignore(signal: c_int) -> c_int, else -1;
-        fn siginterrupt(signal: c_int, flag: c_int) -> c_int, else -1;
-        fn raise(signal: c_int) -> c_int, else -1;
-        fn gsignal(signal: c_int) -> c_int, else -1;
-        fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else -1;
+        fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int, else no_call();
+        fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int, else no_call();
+        fn signal(signal: c_int, handler: Handler) -> Handler, else no_handler();
+        fn bsd_signal(signal: c_int, handler: Handler) -> Handler, else no_handler();
+        fn ssignal(signal: c_int, handler: Handler) -> Handler, else no_handler();
+        fn sysv_signal(signal: c_int, handler: Handler) -> Handler, else no_handler();
+        fn __sysv_signal(signal: c_int, handler: Handler) -> Handler, else no_handler();
+        fn sigset(signal: c_int, handler: Handler) -> Handler, else no_handler();
+        fn sigignore(signal: c_int) -> c_int, else no_call();
+        fn siginterrupt(signal: c_int, flag: c_int) -> c_int, else no_call();
+        fn raise(signal: c_int) -> c_int, else no_call();
+        fn gsignal(signal: c_int) -> c_int, else no_call();
+        fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else no_call();
         fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else libc::ENOSYS;
         fn pthread_attr_setsigmask_np(attributes: *mut pthread_attr_t, mask: *const sigset_t) -> c_int, else libc::ENOSYS;
         fn pthread_attr_getsigmask_np(attributes: *const pthread_attr_t, mask: *mut sigset_t) -> c_int, else libc::ENOSYS;
-        fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int, else -1;
-        fn sighold(signal: c_int) -> c_int, else -1;
-        fn sigrelse(signal: c_int) -> c_int, else -1;
-        fn signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int, else -1;
-        fn setitimer(which: c_uint, new: *const itimerval, old: *mut itimerval) -> c_int, else -1;
+        fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int, else no_call();
+        fn sighold(signal: c_int) -> c_int, else no_call();
+        fn sigrelse(signal: c_int) -> c_int, else no_call();
+        fn signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int, else no_call();
+        fn setitimer(which: c_uint, new: *const itimerval, old: *mut itimerval) -> c_int, else no_call();
         fn __monstartup(low: c_ulong, high: c_ulong) -> Nothing, else NOTHING;
         fn monstartup(low: c_ulong, high: c_ulong) -> Nothing, else NOTHING;
         fn moncontrol(mode: c_int) -> Nothing, else NOTHING;
-        fn profil(buffer: *mut c_ushort, size: usize, offset: usize, scale: c_uint) -> c_int, else -1;
-        fn sprofil(regions: *mut c_void, count: c_int, period: *mut timeval, flags: c_uint) -> c_int, else -1;
-        fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int, else -1;
-        fn execv(path: *const c_char, argv: Strings) -> c_int, else -1;
-        fn execvp(file: *const c_char, argv: Strings) -> c_int, else -1;
-        fn execvpe(file: *const c_char, argv: Strings, envp: Strings) -> c_int, else -1;
-        fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int, else -1;
-        fn execveat(fd: c_int, path: *const c_char, argv: Strings, envp: Strings, flags: c_int) -> c_int, else -1;
-        fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int, else -1;
+        fn profil(buffer: *mut c_ushort, size: usize, offset: usize, scale: c_uint) -> c_int, else no_call();
+        fn sprofil(regions: *mut c_void, count: c_int, period: *mut timeval, flags: c_uint) -> c_int, else no_call();
+        fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int, else no_call();
+        fn execv(path: *const c_char, argv: Strings) -> c_int, else no_call();
+        fn execvp(file: *const c_char, argv: Strings) -> c_int, else no_call();
+        fn execvpe(file: *const c_char, argv: Strings, envp: Strings) -> c_int, else no_call();
+        fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int, else no_call();
+        fn execveat(fd: c_int, path: *const c_char, argv: Strings, envp: Strings, flags: c_int) -> c_int, else no_call();
+        fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int, else no_call();
         fn closefrom(low: c_int) -> Nothing, else NOTHING;
-        fn _Fork() -> pid_t, else -1;
+        fn _Fork() -> pid_t, else no_call();
         fn malloc_usable_size(block: *mut c_void) -> usize, else 0;
         fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int, else libc::ENOSYS;
         fn pthread_mutex_trylock(mutex: *mut c_void) -> c_int, else libc::ENOSYS;
@@ -204,5 +216,33 @@ real_functions! {
     of_unwinder {
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,
         _Unwind_ForcedUnwind, _Unwind_Backtrace, _Unwind_SetIP, _Unwind_GetCFA,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(dead_code, reason = "lists of functions that nobody asks for here")]
+
+    use super::*;
+
+    real_functions! {
+        called {
+            fn csprof_none(signal: c_int) -> c_int, else no_call();
+            fn pthread_csprof_none(signal: c_int) -> c_int, else libc::ENOSYS;
+        }
+        jumped_to {}
+        of_unwinder {}
+    }
+
+    /// Of pthread_create(3), which asks for a mask in attributes, no program expects another errno.
+    #[test]
+    fn who_returns_error_numbers_leaves_errno_as_it_is() {
+        set_errno(libc::EXDEV);
+        // SAFETY: there are no such functions.
+        assert_eq!(unsafe { pthread_csprof_none(1) }, libc::ENOSYS);
+        assert_eq!(errno(), libc::EXDEV);
+        // SAFETY: as above.
+        assert_eq!(unsafe { csprof_none(1) }, -1);
+        assert_eq!(errno(), libc::ENOSYS);
     }
 }

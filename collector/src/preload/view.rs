@@ -13,13 +13,7 @@ use super::stub;
 use crate::{arch, process};
 
 arch::thread_bytes! {
-    Beliefs: [u8; 6] = "csprof_view"
-}
-
-arch::thread_bytes! {
-    /// Calls, of which the assembly of the stubs knows, and as many of them as the program has
-    /// taken the mask of.
-    UnderWay: [u8; 2] = "csprof_waits_under_way"
+    Beliefs: [u8; 5] = "csprof_view"
 }
 
 arch::thread_word! {
@@ -40,71 +34,8 @@ pub(super) enum Belief {
     Vforked = 2,
     /// The thread has blocked SIGTRAP, it thinks, while samples come by it.
     TrapBlocked = 3,
-    /// The thread is in a call of MPI that is counted.
-    InMpi = 4,
     /// The child of the thread's last vfork has told the kernel what the thread thinks.
-    ChildSettled = 5,
-}
-
-/// Calls of the thread that are under way with a mask of csprof's, which blocks the profiling
-/// signal. There are several if a handler has interrupted one and makes another. One that was left
-/// by a jump has left its mask behind; an exception, its count as well.
-///
-/// What a handler of the program's finds blocked is the mask of the innermost: it *holds*, until
-/// the handler blocks the signal itself. In the program's handler for that very signal none does,
-/// for it came when it was open.
-#[derive(Debug)]
-pub(super) struct Waits;
-
-impl Waits {
-    const COUNT: usize = 0;
-    /// Calls that were under way when the program took the mask over. More than there are: they
-    /// have returned.
-    const TAKEN_OVER: usize = 1;
-
-    /// Whether there are any.
-    #[inline]
-    pub(super) fn any() -> bool {
-        UnderWay::get(Self::COUNT) != 0
-    }
-
-    /// Whether the mask that the innermost call was made with is in force, and not the program's.
-    #[inline]
-    pub(super) fn hold() -> bool {
-        let count = UnderWay::get(Self::COUNT);
-        count != 0 && count != UnderWay::get(Self::TAKEN_OVER)
-    }
-
-    #[inline]
-    pub(super) fn enter() {
-        let count = UnderWay::get(Self::COUNT);
-        if UnderWay::get(Self::TAKEN_OVER) > count {
-            Self::give_back();
-        }
-        UnderWay::set(Self::COUNT, count.saturating_add(1));
-    }
-
-    #[inline]
-    pub(super) fn leave() {
-        UnderWay::set(Self::COUNT, UnderWay::get(Self::COUNT).saturating_sub(1));
-    }
-
-    pub(super) fn leave_all() {
-        UnderWay::set(Self::COUNT, 0);
-        Self::give_back();
-    }
-
-    /// What is blocked of the signals of samples is so for the program. Signal side.
-    #[inline]
-    pub(super) fn take_over() {
-        UnderWay::set(Self::TAKEN_OVER, UnderWay::get(Self::COUNT));
-    }
-
-    /// What will be blocked of them, after the handler, is so for csprof.
-    #[inline]
-    pub(super) fn give_back() {
-        UnderWay::set(Self::TAKEN_OVER, 0);
-    }
+    ChildSettled = 4,
 }
 
 /// Whether this process is sampled, as `process::active()` says, but without a system call except

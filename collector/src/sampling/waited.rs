@@ -1,18 +1,19 @@
-//! The system call in which an interrupted thread waited.
+//! The system call, or the page fault, in which an interrupted thread waited.
 //!
-//! There are three ways to be interrupted in a wait, and each leaves other registers behind:
+//! There are four ways to be interrupted in a wait, and each leaves other registers behind:
 //! - the kernel has broken the call off, which it does where a thread waits and nowhere else: it
 //!   will be made [again](super::restart), or has failed with `EINTR`;
 //! - a wrapper has held the sample back until the call was over, and lets it through;
-//! - the call waited with a mask that held the sample back, and has just returned.
+//! - the call waited with a mask that held the sample back, and has just returned;
+//! - an instruction has [faulted](arch::has_faulted): its page has come, or is still to come.
 //!
-//! The last two may have found what they wait for, or copied it all the time. They are waits where
+//! The last three may have found what they wait for, or worked all the time. They are waits where
 //! the thread has waited since the sample before, and has run for less than half of the time that
 //! this one stands for.
 //!
 //! A sample of a context switch comes where the thread next returns from the kernel, so in the call
-//! in which it was switched, if it was in one. It waited there if it has given the processor away
-//! of its own accord, and never otherwise, since the sample before.
+//! in which it was switched, if it was in one, or else in the page fault. It waited there if it has
+//! given the processor away of its own accord, and never otherwise, since the sample before.
 
 use csprof_format::address::WAITS_FOR_PAGE;
 
@@ -25,9 +26,9 @@ use crate::sys::{self, Spent, Switches};
 const MASKED: [i64; 4] =
     [libc::SYS_ppoll, libc::SYS_pselect6, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
 
-/// The number of the system call in which the thread waited, if it is known to have. The sample
-/// stands for `sampled_ns`; `before` is what the thread had spent at the one before, and becomes
-/// what it has spent now.
+/// The number of the system call in which the thread waited, or what stands for a page fault, if
+/// it is known to have. The sample stands for `sampled_ns`; `before` is what the thread had spent
+/// at the one before, and becomes what it has spent now.
 pub(super) fn waited_in(
     context: &libc::ucontext_t,
     sampled_ns: u64,
@@ -42,6 +43,9 @@ pub(super) fn waited_in(
     }
     if let Some(number) = call_to_be_made_again(context) {
         return u32::try_from(number).ok();
+    }
+    if has_mostly_waited && is_in_page_fault(context) {
+        return Some(WAITS_FOR_PAGE);
     }
     let number = arch::returned_call(context, sys::probe_bytes)?;
     let is_masked = MASKED.contains(&i64::from(number));
@@ -68,5 +72,15 @@ pub(super) fn switched_in(context: &libc::ucontext_t, before: &mut Switches) -> 
     if arch::has_returned(context) {
         return arch::returned_call(context, sys::probe_bytes);
     }
-    (now.major_faults != before.major_faults).then_some(WAITS_FOR_PAGE)
+    let is_for_page = now.major_faults != before.major_faults || is_in_page_fault(context);
+    is_for_page.then_some(WAITS_FOR_PAGE)
+}
+
+/// Whether the thread is known to be in a page fault; not if its code is not in memory, which
+/// would be waited for here.
+fn is_in_page_fault(context: &libc::ucontext_t) -> bool {
+    arch::has_faulted(context, |pc| {
+        sys::is_resident(pc).filter(|&is_there| is_there)?;
+        sys::probe_bytes(pc)
+    })
 }

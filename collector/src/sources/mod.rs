@@ -437,7 +437,11 @@ fn warn_of_refusal(refused: SampleSource, is_replaced: bool, error: i32) {
 fn warn_of_missing(refused: SampleSource, PerfError(error): PerfError) {
     let why = match error.0 {
         libc::EINTR => "it may come by SIGTRAP alone, which is not to be had here",
-        libc::EPERM | libc::ENOMEM => "the kernel refused it, or memory for it; see `ulimit -l`",
+        libc::EPERM => {
+            "the kernel refused it, or to lock memory for it; see `ulimit -l` and \
+             kernel.perf_event_mlock_kb"
+        }
+        libc::ENOMEM => "there is no memory for it; see memory.max of the cgroup",
         libc::EMFILE => "no file number is free; see `ulimit -n`",
         _ => "the kernel refused it",
     };

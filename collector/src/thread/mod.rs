@@ -69,7 +69,7 @@ pub struct Thread {
     paused_mask: Option<Mask>,
     /// What it had spent at its last sample of a source that counts waits.
     pub at_last_wait: Spent,
-    /// How it had been switched at its last sample of context switches.
+    /// How it had been switched at its last sample of context switches, if there are any.
     pub at_last_switch: Switches,
 }
 
@@ -149,7 +149,10 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
         handlers: handler_stack::top(),
         paused_mask: None,
         at_last_wait: Spent::default(),
-        at_last_switch: sys::switches(),
+        at_last_switch: match process.samples_any_switches() {
+            true => sys::switches(),
+            false => Switches::default(),
+        },
     }));
     set_current(thread);
     // SAFETY: just made, and the signal is blocked.

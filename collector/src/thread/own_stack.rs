@@ -9,6 +9,7 @@ use core::ops::Range;
 use libc::pthread_attr_t;
 
 use crate::arch::{PAGE_SIZE, thread_pointer};
+use crate::sampler::Shared;
 use crate::sys;
 use crate::unwind::validate::StackBounds;
 
@@ -87,6 +88,13 @@ impl OwnStack {
     pub fn of_main() -> Self {
         Self { bounds: main_stack() }
     }
+}
+
+/// Whether an address is on the calling thread's own stack; of a thread that is not sampled it is
+/// not known, and this says no. Either side.
+#[must_use]
+pub fn is_on_own_stack(address: u64) -> bool {
+    Shared::here().is_some_and(|shared| shared.stack.contains_word(address))
 }
 
 /// The part of the thread's own stack that is certainly mapped: from this call's frame up. None of

@@ -15,6 +15,8 @@ pub struct Launcher {
     pub local_rank: &'static [&'static str],
     /// The number of the job's ranks on this node.
     pub local_ranks: &'static [&'static str],
+    /// The number of processor cores of each process, where that was asked for.
+    pub cores: &'static [&'static str],
     /// Set where a process is one of a job, by launchers that give their [`SCRIPT`] a rank, too.
     pub step: Option<&'static str>,
 }
@@ -33,6 +35,7 @@ pub const LAUNCHERS: &[Launcher] = &[
         ranks: &["OMPI_COMM_WORLD_SIZE"],
         local_rank: &["OMPI_COMM_WORLD_LOCAL_RANK"],
         local_ranks: &["OMPI_COMM_WORLD_LOCAL_SIZE"],
+        cores: &[],
         step: None,
     },
     Launcher {
@@ -41,6 +44,7 @@ pub const LAUNCHERS: &[Launcher] = &[
         ranks: &["MV2_COMM_WORLD_SIZE"],
         local_rank: &["MV2_COMM_WORLD_LOCAL_RANK"],
         local_ranks: &["MV2_COMM_WORLD_LOCAL_SIZE"],
+        cores: &[],
         step: None,
     },
     Launcher {
@@ -49,6 +53,7 @@ pub const LAUNCHERS: &[Launcher] = &[
         ranks: &["JSM_NAMESPACE_SIZE"],
         local_rank: &["JSM_NAMESPACE_LOCAL_RANK"],
         local_ranks: &["JSM_NAMESPACE_LOCAL_SIZE"],
+        cores: &[],
         step: None,
     },
     Launcher {
@@ -57,6 +62,7 @@ pub const LAUNCHERS: &[Launcher] = &[
         ranks: &["PMI_SIZE"],
         local_rank: &["MPI_LOCALRANKID", "PMI_LOCAL_RANK"],
         local_ranks: &["MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"],
+        cores: &[],
         step: None,
     },
     // It has no variable for the number of ranks; Slurm's is right where Slurm starts its ranks.
@@ -66,6 +72,7 @@ pub const LAUNCHERS: &[Launcher] = &[
         ranks: &["SLURM_STEP_NUM_TASKS"],
         local_rank: &[],
         local_ranks: &[],
+        cores: &["SLURM_CPUS_PER_TASK"],
         step: None,
     },
     Launcher {
@@ -74,6 +81,7 @@ pub const LAUNCHERS: &[Launcher] = &[
         ranks: &[],
         local_rank: &["PALS_LOCAL_RANKID"],
         local_ranks: &[],
+        cores: &[],
         step: None,
     },
     Launcher {
@@ -82,6 +90,7 @@ pub const LAUNCHERS: &[Launcher] = &[
         ranks: &[],
         local_rank: &[],
         local_ranks: &[],
+        cores: &[],
         step: None,
     },
     Launcher {
@@ -90,6 +99,7 @@ pub const LAUNCHERS: &[Launcher] = &[
         ranks: &["FLUX_JOB_SIZE"],
         local_rank: &["FLUX_TASK_LOCAL_ID"],
         local_ranks: &[],
+        cores: &[],
         step: None,
     },
     Launcher {
@@ -98,6 +108,7 @@ pub const LAUNCHERS: &[Launcher] = &[
         ranks: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"],
         local_rank: &["SLURM_LOCALID"],
         local_ranks: &[],
+        cores: &["SLURM_CPUS_PER_TASK"],
         step: Some("SLURM_STEP_ID"),
     },
 ];
@@ -127,6 +138,8 @@ pub struct Place {
     pub ranks: Option<u32>,
     /// Of these, those on this node.
     pub local_ranks: Option<u32>,
+    /// Processor cores of each rank, where that was asked for.
+    pub cores: Option<u32>,
 }
 
 impl Place {
@@ -149,7 +162,8 @@ impl Place {
             let ranks = first(launcher.ranks).filter(|&ranks| ranks > rank);
             let local_ranks = first(launcher.local_ranks)
                 .filter(|&local| local > 0 && ranks.is_none_or(|ranks| local <= ranks));
-            Some(Self { launcher, rank, ranks, local_ranks })
+            let cores = first(launcher.cores).filter(|&cores| cores > 0);
+            Some(Self { launcher, rank, ranks, local_ranks, cores })
         };
         let places = || LAUNCHERS.iter().filter_map(place);
         places().find(|place| place.ranks > Some(1)).or_else(|| places().next())

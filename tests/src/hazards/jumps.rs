@@ -25,6 +25,13 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("timer_jumps", &["cc -O2 -o program @timer_jumps.c"])
         .variants(&["", "-O0", "-D_FORTIFY_SOURCE=2 -fcf-protection", "clang"])
         .says("left 400\n"),
+    Hazard::new(
+        "thrown_out_of_waits",
+        &["c++ -O2 -fnon-call-exceptions -o program @thrown_out_of_waits.cpp"],
+    )
+    .variants(&["", "clang", "-O0"])
+    .by_two()
+    .says("left 3, came 3\n"),
     Hazard::new("jumps_out_of_waits", &["cc -O2 -o program @jumps_out_of_waits.c"])
         .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
         .by_two()

@@ -112,8 +112,9 @@ pub const ALL: &[Hazard] = &[
     .options(&["-e", "yields@1"])
     .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:./second.so exec ./program"])
     .says(
-        "poll 0\n\
-         select 0\n\
+        "poll 0, calls 1\n\
+         select 0, calls 1\n\
+         ppoll 0\n\
          locks 0 0 0\n\
          yield 0\n\
          sigaction 1 1\n\

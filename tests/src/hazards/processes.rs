@@ -54,6 +54,25 @@ pub const ALL: &[Hazard] = &[
         .says("fork and exec: 20\nvfork and exec: 20\nposix_spawn: 20\nsystem: 1\n")
         .complains("too many: Argument list too long\n")
         .also(nothing_is_damaged),
+    Hazard::new("unusual", &["cc -O2 -pthread -o program @unusual.c"])
+        .command(&[
+            "sh",
+            "-c",
+            "for way in exec_in_handler from_memory spawned closed in_order canceled growing \
+             touched; do ./program $way; done",
+        ])
+        .by_two()
+        .says(
+            "executed: 1 blocked, file 3\n\
+             executed: 0 blocked, file 3\n\
+             executed: 0 blocked, file 3\n\
+             closed: file 3\n\
+             in order: 0:0 0:4 1:1 1:5 2:2 2:6 3:3 3:7\n\
+             canceled: gone 7, cleaned 7\n\
+             growing: 150 deep\n\
+             touched: 300, 1\n",
+        )
+        .also(nothing_is_damaged),
     Hazard::new("raw_forks", &["cc -O2 -pthread -o program @raw_forks.c"])
         .says("children said 79\n")
         .by_two()

@@ -245,6 +245,8 @@ pub const ALL: &[Hazard] = &[
              blocked in a handler: blocked 0, came 1\n\
              all blocked in a handler: blocked 0, came 1\n\
              raised in a handler: blocked 0, came 1\n\
+             received 1, blocked again 0\n\
+             on an alternate stack: blocked 0\n\
              0 0 0 0 0 0\n\
              0 0 0 0 0 0\n\
              left: blocked 1\n\

@@ -96,10 +96,13 @@ impl Attach {
             let _ = print::message(format_args!("sampling goes on: {error:#}"));
         }
         is_saving.store(true, Ordering::Relaxed);
-        save_snapshot(&run, &output, !self.no_symbols)?;
-        let _ = control.note_saved();
-        if !goes_on {
-            run.remove_if_left();
+        let unread = save_snapshot(&run, &output, !self.no_symbols)?;
+        // What is not saved may be salvaged when it can be read.
+        if unread == 0 {
+            let _ = control.note_saved();
+        }
+        if !goes_on && let Some(stays) = run.remove_if_left(unread) {
+            let _ = print::message(stays);
         }
         Ok(exit_code::DONE)
     }

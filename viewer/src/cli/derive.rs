@@ -31,14 +31,31 @@ impl Derive {
         !self.derive.is_empty()
     }
 
+    /// The metrics that formulas name, of those that are known, each once: of the configuration
+    /// file only those of formulas all of whose names are known.
+    pub(super) fn sources(&self, is_known: impl Fn(&str) -> bool) -> Vec<&str> {
+        let mut sources = Vec::new();
+        let is_fit = |wanted: &&Wanted| wanted.names().all(|name| name == EDGES || is_known(name));
+        for name in
+            self.configured.iter().filter(is_fit).chain(&self.derive).flat_map(Wanted::names)
+        {
+            if is_known(name) && !sources.contains(&name) {
+                sources.push(name);
+            }
+        }
+        sources
+    }
+
     /// The profile with the derived metrics that are ready, those of the configuration file that
-    /// fit it, and those that were asked for.
+    /// fit it, and those that were asked for. A comparison has none that nobody has named.
     ///
     /// # Errors
     ///
     /// [`WrongUsage`] if one of the last does not fit.
     pub(super) fn begun(&self, mut profile: Profile) -> Result<Profile> {
-        profile.derive_ready();
+        if profile.comparison.is_none() {
+            profile.derive_ready();
+        }
         for wanted in &self.configured {
             // The file is for other profiles, too.
             let _ = profile.derive(wanted);
@@ -69,19 +86,24 @@ fn told(wanted: &Wanted, unfit: &Unfit, profile: &Profile) -> String {
         }
         Unfit::NoMetric(metric, at) => {
             let formula = wanted.formula.as_ref().map_or("", |formula| &formula.text);
-            let names = || profile.metrics().map(|(_, metric)| metric.source.as_str());
+            let names = || profile.metrics_of_formulas().map(|(_, of)| of.source.as_str());
             let near = meant(metric, names().chain([EDGES]));
             let hint = match metric.contains('-') {
                 true => "; a minus between two metrics has spaces around it",
                 false => "",
             };
-            format!(
-                "no metric `{}` in this profile{near}; it has {}{hint}\n  {}\n  {}^",
-                printable(metric),
-                profile.sources(),
-                printable(formula),
-                " ".repeat(*at),
-            )
+            let name = printable(metric);
+            let cause = match profile.comparison.is_some() {
+                true => format!("no metric `{name}` that is alike in all these profiles{near}"),
+                false => {
+                    format!(
+                        "no metric `{name}` in this profile{near}; it has {}",
+                        profile.sources()
+                    )
+                }
+            };
+            let (formula, before) = (printable(formula), " ".repeat(*at));
+            format!("{cause}{hint}\n  {formula}\n  {before}^")
         }
         Unfit::IsMetric => "this is what a metric is called; choose another name".to_owned(),
         Unfit::TooMany => format!("a profile has {MOST} derived metrics at most"),
@@ -122,6 +144,24 @@ mod tests {
         assert_eq!(derived(&file).unwrap(), format!("{cpu}; a=cputime"));
         let both = [&file[..], &["--derive", "a=2*realtime", "--derive", "cpu ="]].concat();
         assert_eq!(derived(&both).unwrap(), "a=2*realtime");
+    }
+
+    /// Of the file only formulas all of whose metrics are there: a comparison gets no more than it
+    /// shows.
+    #[test]
+    fn sources_are_those_that_are_known() {
+        let words = [
+            "csprof",
+            "--configured-derived",
+            "ipc = realtime / cycles",
+            "--configured-derived",
+            "each = cputime / edges",
+            "--derive",
+            "x = cputime + alloc",
+        ];
+        let line = Line::try_parse_from(words).unwrap();
+        let is_known = |name: &str| ["cputime", "realtime"].contains(&name);
+        assert_eq!(line.derive.sources(is_known), ["cputime"]);
     }
 
     #[test]

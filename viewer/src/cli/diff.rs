@@ -9,6 +9,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::appearance::Appearance;
+use super::derive::Derive;
 use super::exit_code::{self, WrongUsage};
 use super::named_view::NamedView;
 use super::open::{Compare, RunsOptions, applied, joined, parsed};
@@ -53,9 +54,13 @@ period_unit, lost, total, shown, out, samples: {total, shown, out}}; a row is {d
 module, file, line, kind, base, other, delta, noise, change, significant}, with {inclusive, \
 exclusive} in base (with edges), other (with edges), delta and noise. Integers, in unit; means of \
 counts have decimals, as many as tell them apart. Edges are null where sides have different periods \
-or numbers of runs. With several runs also {low, high, noise_by}, in base and other {runs, \
+or numbers of runs. With --derive also {derived: [{name, formula, unit}]}, and in rows {derived: \
+{NAME: {base, other, delta, excl_base, excl_other, excl_delta}}}. With several runs also {low, high, noise_by}, in base and other {runs, \
 deviation}, in rows low and high; with --scaling {scaling, workers, expected}, in rows expected and \
 loss_percent.
+
+--derive computes a formula of each side and subtracts; of several runs, of their means. It has no \
+noise, and the configuration file's formulas are shown, too.
 
 Exit codes: 0 compared, 1 failed or --fail-above, 2 wrong usage.
 
@@ -65,6 +70,7 @@ Examples:
   csprof diff a1.csprof a2.csprof a3.csprof --with b1.csprof b2.csprof b3.csprof
   csprof diff --scaling strong --view flat 4.csprof 16.csprof
   csprof diff before.csprof after.csprof --normalize --match 'parse_(.*)=read_$1'
+  csprof diff before.csprof after.csprof --derive 'ipc = instructions / cycles'
   csprof diff before.csprof after.csprof --format html > diff.html
   csprof diff before.csprof after.csprof --summary > summary.md
   csprof diff before.csprof after.csprof --fail-above 5% --format json > diff.json";
@@ -79,6 +85,8 @@ pub struct Diff {
     files: Vec<PathBuf>,
     #[command(flatten, next_help_heading = "Selection")]
     runs: RunsOptions,
+    #[command(flatten, next_help_heading = "Rows")]
+    derive: Derive,
     /// What the rows are
     #[arg(long, help_heading = "Rows", value_parser = NamedView::of_comparison(), default_value = "top-down")]
     view: NamedView,
@@ -206,7 +214,8 @@ impl Diff {
         let (renames, RunsOptions { scaling, workers, .. }) =
             (&self.renames[..], self.runs.clone());
         let usual = Compare::usual(self.salvage, self.saved);
-        let compare = Compare { metric, renames, scaling, workers, ..usual };
+        let derive = Some(&self.derive);
+        let compare = Compare { metric, renames, scaling, workers, derive, ..usual };
         let mut profile = compare.open(files)?;
         let scale = self.scale(&profile)?;
         if let Some(comparison) = &mut profile.comparison {

@@ -71,8 +71,9 @@ impl KeepRun {
             }
             true
         };
-        if has_ended && is_saved && unread == 0 {
-            run_dir.remove();
+        if has_ended && is_saved {
+            // Nobody listens.
+            let _ = run_dir.remove_saved(unread);
         }
         Ok(exit_code::DONE)
     }

@@ -10,6 +10,7 @@ use csprof_format::error::Error;
 use csprof_format::profile as saved;
 use csprof_format::{read, salvage, whole_file};
 
+use super::derive::Derive;
 use super::exit_code::WrongUsage;
 use super::live::{self, LiveRun};
 use super::progress::Progress;
@@ -390,13 +391,24 @@ pub(super) struct Compare<'c> {
     /// The ranks or threads of each side, where they are given.
     pub(super) workers: Option<[u32; 2]>,
     pub(super) saved: SavedStages,
+    /// Formulas that are computed of both sides.
+    pub(super) derive: Option<&'c Derive>,
 }
 
 impl Compare<'_> {
     /// Amounts of the first metric that both sides have.
     pub(super) fn usual(salvage: bool, saved: SavedStages) -> Self {
         let (metric, scale) = (None, Scale::Amount);
-        Self { salvage, metric, renames: &[], scale, scaling: None, workers: None, saved }
+        Self {
+            salvage,
+            metric,
+            renames: &[],
+            scale,
+            scaling: None,
+            workers: None,
+            saved,
+            derive: None,
+        }
     }
 
     /// The files of each side as one profile that compares them.
@@ -404,7 +416,8 @@ impl Compare<'_> {
     /// # Errors
     ///
     /// When a file cannot be read, or they measure different things; [`WrongUsage`] when no side
-    /// has the metric, or the numbers of ranks or threads do not fit.
+    /// has the metric, a formula names one that is not alike in all, or the numbers of ranks or
+    /// threads do not fit.
     pub(super) fn open(self, files: [&[PathBuf]; 2]) -> Result<Profile> {
         let mut stages = CommonStages::default();
         let mut open = |file: &PathBuf| {
@@ -424,12 +437,17 @@ impl Compare<'_> {
         // Those of one metric each are compared if they measure the same, whichever is named.
         let several = profiles().any(|profile| profile.metrics().count() > 1);
         let source = self.metric.filter(|_| several);
-        let mut profile = Profile::compared_runs(sides, source, self.renames)?;
+        let is_known = |name: &str| profiles().all(|profile| profile.metric_of(name).is_some());
+        let beside = self.derive.map_or_else(Vec::new, |derive| derive.sources(is_known));
+        let mut profile = Profile::compared_beside(sides, source, &beside, self.renames)?;
         if let Some(comparison) = &mut profile.comparison {
             comparison.scale = self.scale;
             comparison.scaling = scaling;
         }
-        Ok(profile)
+        match self.derive {
+            Some(derive) => derive.begun(profile),
+            None => Ok(profile),
+        }
     }
 
     /// The scaling of runs whose ranks or threads are counted, where they are not given.

@@ -472,7 +472,7 @@ pub(super) fn save(
                 false => symbolize,
             };
             recording.signals.saved_early(&advice);
-            recording.run_dir.remove();
+            recording.remove_folder();
             // The launcher hears of the end when csprof has ended, and the other ranks go on.
             if is_rank && !recording.status.success() {
                 let profile = Profile::from_saved(recording.profile);
@@ -496,7 +496,7 @@ pub(super) fn save(
                 let path_shown = path.display();
                 let advice = format!("csprof symbolize --sources {path_shown} adds source later");
                 recording.signals.saved_early(&advice);
-                recording.run_dir.remove();
+                recording.remove_folder();
                 early = Some((path, ("source files", "--sources ")));
             }
             // Who told it to end before it began to save waits for names, and for this.
@@ -524,7 +524,7 @@ pub(super) fn save(
     }
     match saved_at_least_without(profile, |profile| output.save_whole(profile)) {
         Ok((path, is_kept)) => {
-            recording.run_dir.remove();
+            recording.remove_folder();
             files.iter().for_each(DiskFiles::remember);
             kept.retain(|_| is_kept);
             Ok((path, Profile::from_saved(recording.profile), kept))

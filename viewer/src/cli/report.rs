@@ -75,15 +75,16 @@ pub struct Report {
     percent: Whole,
     #[command(flatten, next_help_heading = "Rows")]
     rows: RowChoice,
-    /// With --view distribution: over these peers [default: ranks, else processes, threads, epochs,
-    /// time]
+    /// With --view distribution: over these peers [default: ranks, else processes, threads, phases,
+    /// epochs, time]
     #[arg(long, help_heading = "Rows", value_parser = over(), value_name = "PEERS")]
     over: Option<String>,
     /// With --view distribution: exclusive cost
     #[arg(long, help_heading = "Rows")]
     exclusive: bool,
     /// Add a column: how each row's inclusive cost is spread over ranks (else processes, else
-    /// threads), a character or number for each, or for each eighth of them
+    /// threads), a character or number for each, or for each eighth of them; and one over phases or
+    /// slices of time, if there are, for each or for each twelfth
     #[arg(long, help_heading = "Rows")]
     spread: bool,
     /// List the sets of frames that refinements can name (@mpi) and what they match here

@@ -152,11 +152,8 @@ impl Salvage {
             }
             None => save(salvaged, output, !self.no_symbols)?,
         }
-        if may_remove && unread > 0 {
-            let files = if unread == 1 { "file" } else { "files" };
-            tell(&[format!("{shown}: stays, for {unread} {files} of it cannot be read")]);
-        } else if may_remove {
-            run_dir.remove();
+        if may_remove {
+            tell(&run_dir.remove_saved(unread).into_iter().collect::<Vec<_>>());
         } else if self.remove {
             tell(&[format!("{shown}: stays, for its run goes on, or may go on in a container")]);
         }

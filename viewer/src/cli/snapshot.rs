@@ -8,17 +8,20 @@ use crate::launch::running::{Running, Snapshot};
 use crate::profile::Profile;
 use crate::symbols::files::DiskFiles;
 
-/// Saves what a run has sampled up to here, with names if `with_symbols`, and says so.
+/// Saves what a run has sampled up to here, with names if `with_symbols`, and says so. Returns how
+/// many files of it could not be read.
 ///
 /// # Errors
 ///
 /// When the run has ended, has no process yet, or the profile cannot be saved.
-pub(super) fn save_snapshot(run: &Running, output: &Output, with_symbols: bool) -> Result<()> {
+pub(super) fn save_snapshot(run: &Running, output: &Output, with_symbols: bool) -> Result<usize> {
     let snapshot = run.read()?;
     if snapshot.profile.processes.is_empty() {
         bail!("{run}: no process of it is sampled yet");
     }
-    save(snapshot, output, with_symbols)
+    let unread = snapshot.unread;
+    save(snapshot, output, with_symbols)?;
+    Ok(unread)
 }
 
 /// Saves what was gathered, with names if `with_symbols`, and says so.

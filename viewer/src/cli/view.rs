@@ -136,10 +136,6 @@ impl View {
         if self.live && self.derive.is_asked() {
             return Err(WrongUsage("--derive is for saved profiles, not for --live".to_owned()));
         }
-        if self.is_compared() && self.derive.is_asked() {
-            let cause = "--derive is for one profile: a comparison is of one metric";
-            return Err(WrongUsage(cause.into()));
-        }
         let asked = [(self.normalize, "--normalize"), (self.runs.scaling.is_some(), "--scaling")];
         match asked.iter().find(|(is_asked, _)| *is_asked && !self.is_compared()) {
             Some((_, option)) => Err(WrongUsage(format!("{option} compares two files"))),
@@ -351,7 +347,8 @@ impl View {
         let usual = Compare::usual(self.files.salvage, self.saved);
         let files = &self.files.files[..];
         let sides = if with.is_empty() { files.split_at(1).into() } else { [files, with] };
-        Compare { metric, scale, scaling, workers, ..usual }.open(sides)
+        let derive = Some(&self.derive);
+        Compare { metric, scale, scaling, workers, derive, ..usual }.open(sides)
     }
 }
 

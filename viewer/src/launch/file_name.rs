@@ -297,6 +297,7 @@ mod tests {
             rank,
             ranks,
             local_ranks: None,
+            cores: None,
         });
         Facts { place, host: "node7".to_owned(), pid: 815, variable: &variable }
     }

@@ -73,6 +73,21 @@ impl LoadMaps<'_> {
         });
     }
 
+    /// Makes sure that a phase which a tree names exists, if it is one: 0 is none. All that neither
+    /// the log nor the slices of the run list have one name.
+    pub(super) fn ensure_phase(&mut self, number: u32) {
+        if number == 0 || self.phases.contains_key(&number) {
+            return;
+        }
+        let begin = PhaseBegin { name: b"not listed".into(), epoch: None, start_ns: 0 };
+        self.phases.insert(number, begin);
+        let warning =
+            "samples are of a phase that nothing lists: they are in the phase \"not listed\"";
+        if !self.warnings.iter().any(|other| other == warning) {
+            self.warnings.push(warning.to_owned());
+        }
+    }
+
     /// Enters the phases that began when functions were entered: each is named after its function
     /// and the number of the entry.
     pub(super) fn begin_by_functions(&mut self, arena: &Arena) {

@@ -10,6 +10,7 @@
 //! control      what the run is told while it goes on
 //! plan         when it is sampled, as asked before its start   time_slices  phases by time
 //! signals      csprof outlives the program, whatever ends it     children   which child has ended
+//! early_save   saves what there is so far when the run is told to terminate, and goes on
 //! arena_read   arena → values          load_map   log → what was where, by epoch
 //! gather       all arenas → profile    metrics    which samples are of which source
 //! generated    names of code that processes generated while they ran
@@ -25,7 +26,7 @@
 //!
 //! Invariants: the program sees its own arguments, signals and standard streams and nothing else
 //! of csprof but its environment; what was sampled is gathered however the program ended; if the
-//! profile cannot be saved, the run folder stays, and [`salvage`] can try again.
+//! profile cannot be saved, or not all be read, the run folder stays, and [`salvage`] can try again.
 
 mod alive;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub mod check;
 mod children;
 pub mod collector_file;
 pub mod control;
+mod early_save;
 pub mod file_name;
 mod foreign_file;
 pub mod gather;
@@ -83,6 +85,7 @@ use csprof_format::profile::{Exit, Profile, RunInfo};
 use self::alive::running_processes;
 use self::arena_read::Arena;
 use self::control::{Begins, Control};
+use self::early_save::EarlySaves;
 use self::gather::Run;
 use self::generated::copies::Copies;
 use self::generated::files::RunFiles;
@@ -94,6 +97,7 @@ use self::run_dir::{ReadArenas, RunDir};
 use self::signals::{SignalGuard, Toggle};
 use self::spawn::{Program, Settings};
 use self::time_slices::{Slicer, TimeSlices};
+use crate::print;
 
 /// What a run gave.
 #[derive(Debug)]
@@ -104,6 +108,8 @@ pub struct Recording {
     pub status: ExitStatus,
     /// The arenas, until the profile is saved.
     pub run_dir: RunDir,
+    /// Files of them that could not be read.
+    pub unread: usize,
     /// What is known about the run besides its arenas.
     pub run: Run,
     /// Keeps csprof alive until the profile is saved.
@@ -185,13 +191,9 @@ pub fn record(
         let signals = &signals;
         scope.spawn(move || {
             let wait = |most| ended.recv_timeout(most) == Err(RecvTimeoutError::Timeout);
-            let mut saved = None;
+            let mut early = EarlySaves::default();
             while wait(carried.next(ROOM_INTERVAL)) {
-                let told = signals.outlived();
-                if told.is_some() && told != saved {
-                    saved = told;
-                    outlived(run_dir.path());
-                }
+                early.begin(signals.outlived(), || scope.spawn(|| outlived(run_dir.path())));
                 carried.step();
                 run_dir.make_room();
                 if settings.naming.node {
@@ -203,7 +205,7 @@ pub fn record(
     });
     let status = status.context("cannot wait for the program")?;
 
-    let (mut arenas, warnings, still_running) =
+    let (ReadArenas { mut arenas, warnings, unread }, still_running) =
         settled_arenas(&run_dir, child.id(), &signals, patience, &mut carried);
     run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
     run.info.cpu_ns = machine::children_cpu_ns().saturating_sub(cpu_before_ns);
@@ -219,7 +221,7 @@ pub fn record(
     }
     if let Some(unprofiled) = &unprofiled {
         run.info.warnings.push(unprofiled.to_string());
-    } else if arenas.is_empty() {
+    } else if arenas.is_empty() && unread == 0 {
         run.info.warnings.push(
             "no process of the run loaded the collector: the program may have cleared its \
              environment, or have started one that is statically linked, set-user-id or has file \
@@ -233,7 +235,7 @@ pub fn record(
     run.slices = TimeSlices::read(run_dir.path());
     let profile = gather_files(&run, arenas, &run_dir);
     let copies = run_dir.copies(&profile);
-    Ok(Recording { profile, status, run_dir, run, signals, copies, keeper })
+    Ok(Recording { profile, status, run_dir, unread, run, signals, copies, keeper })
 }
 
 /// Whether the kernel counts the events that are asked for.
@@ -286,6 +288,13 @@ pub fn prepare(command: &[OsString], settings: Settings) -> Result<Infallible> {
 }
 
 impl Recording {
+    /// Removes the run folder, of which the profile is saved; or says that it stays, and why.
+    pub fn remove_folder(&mut self) {
+        if let Some(stays) = self.run_dir.remove_saved(self.unread) {
+            let _ = print::message(stays);
+        }
+    }
+
     /// Leaves the run folder for [`salvage`], with all that is known about the run.
     ///
     /// # Errors
@@ -317,14 +326,14 @@ const ROOM_INTERVAL: Duration = Duration::from_millis(100);
 const GRACE: Duration = Duration::from_millis(300);
 
 /// Reads the arenas once all processes of the run have ended, or after `patience`, or when the user
-/// interrupts. Returns them, warnings, and who still runs.
+/// interrupts. Returns them and who still runs.
 fn settled_arenas(
     run_dir: &RunDir,
     program: u32,
     signals: &SignalGuard,
     patience: Option<Duration>,
     carried: &mut Carried<'_>,
-) -> (Vec<Arena>, Vec<String>, Vec<u32>) {
+) -> (ReadArenas, Vec<u32>) {
     let start = Instant::now();
     if patience.is_some() {
         signals.begin_waiting();
@@ -340,8 +349,7 @@ fn settled_arenas(
         };
         if running.is_empty() || !waits {
             signals.end_waiting();
-            let ReadArenas { arenas, warnings, .. } = run_dir.read_arenas();
-            return (arenas, warnings, running);
+            return (run_dir.read_arenas(), running);
         }
         // Often at first, for those that are just ending; then seldom, for daemons.
         thread::sleep(

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use csprof_format::error::{Error, ErrorKind};
+use csprof_format::ids::ThreadId;
 use csprof_format::launch::SourceKind;
 use csprof_format::profile::Profile;
 use csprof_format::whole_file::Temporary;
@@ -82,8 +83,8 @@ impl Output {
         flags.chain(["--".into(), self.path.clone().into()]).collect()
     }
 
-    /// The file, among those that this names, which has all of this profile: the same run, and not
-    /// fewer signals. A snapshot of a run that went on has fewer.
+    /// The file, among those that this names, which has all of this profile. A snapshot of a run
+    /// that went on has fewer samples.
     #[must_use]
     pub fn has(&self, profile: &Profile) -> Option<PathBuf> {
         let further = (1..).map(|number| numbered(&self.path, number));
@@ -91,13 +92,7 @@ impl Output {
         let most = if self.numbered { usize::MAX } else { 1 };
         // Who opens a pipe may wait for ever.
         let mut names = names.take(most).take_while(|path| path.is_file());
-        let has_all = |saved: Profile| {
-            // As many are one moment, unless blocks were freed since: then leaks are fewer.
-            saved.run.id() == profile.run.id()
-                && (signals(&saved) > signals(profile)
-                    || signals(&saved) == signals(profile) && !has_more_leaks(&saved, profile))
-        };
-        names.find(|path| read::open(path).is_ok_and(has_all))
+        names.find(|path| read::open(path).is_ok_and(|saved| has_all(&saved, profile)))
     }
 
     /// A name in a folder, which is made, or the next name if a file has that.
@@ -149,7 +144,8 @@ impl Output {
     pub fn save_whole(&self, profile: &Profile) -> Result<PathBuf, Error> {
         self.save_over(profile, |path| {
             read::open(path).is_ok_and(|part| {
-                part.run.id() == profile.run.id() && signals(&part) <= signals(profile)
+                let ([before, _], [now, _]) = (samples(&part), samples(profile));
+                part.run.id() == profile.run.id() && before <= now
             })
         })
     }
@@ -183,19 +179,29 @@ impl Output {
     }
 }
 
-/// Signals, and calls that were sampled, in all threads: they only grow, as samples do not, for a
-/// block that is freed is no leak any more.
-fn signals(profile: &Profile) -> u64 {
-    profile.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.signals))
+/// Samples that were delivered in all threads: those of other sources than `leak`, which only grow
+/// while a run goes on, and those of `leak`, of which those are gone whose blocks were freed.
+fn samples(profile: &Profile) -> [u64; 2] {
+    let mut all = [0_u64; 2];
+    for (metric, place) in profile.metrics().zip(0..) {
+        let sum = &mut all[usize::from(metric.source == SourceKind::Leak.name())];
+        let threads = (0..profile.threads.len()).map(ThreadId::from_index);
+        let delivered = threads.map(|thread| profile.share(thread, place).delivered);
+        *sum = delivered.fold(*sum, u64::saturating_add);
+    }
+    all
 }
 
-/// Whether the first of two parts of a run with leaks has more samples.
-fn has_more_leaks(one: &Profile, other: &Profile) -> bool {
-    let delivered = |of: &Profile| {
-        of.threads.iter().fold(0, |sum: u64, thread| sum.saturating_add(thread.delivered))
-    };
-    let has_leaks = one.metrics().any(|metric| metric.source == SourceKind::Leak.name());
-    has_leaks && delivered(one) > delivered(other)
+/// Whether a saved profile has all of another one of the same run.
+fn has_all(saved: &Profile, profile: &Profile) -> bool {
+    let ([others, leaks], now) = (samples(saved), samples(profile));
+    let has_leaks = profile.metrics().any(|metric| metric.source == SourceKind::Leak.name());
+    saved.run.id() == profile.run.id()
+        && match has_leaks {
+            // As many leaks of another moment are other leaks, perhaps.
+            true => [others, leaks] == now && saved.run.duration_ns == profile.run.duration_ns,
+            false => others >= now[0],
+        }
 }
 
 /// `prog.csprof`, then `prog.1.csprof`, `prog.2.csprof`, …
@@ -207,7 +213,7 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 mod tests {
     use std::fs;
 
-    use csprof_format::profile::Thread;
+    use csprof_format::profile::{FurtherMetric, Metric, Thread, ThreadShare};
 
     use super::*;
 
@@ -288,9 +294,9 @@ mod tests {
         assert_eq!(output.has(&named("three")), None);
         // What was saved of it while it went on is a part.
         let mut whole = named("two");
-        whole.threads.push(Thread { signals: 7, ..Thread::default() });
+        whole.threads.push(Thread { delivered: 7, ..Thread::default() });
         assert_eq!(output.has(&whole), None);
-        whole.threads[0].signals = 0;
+        whole.threads[0].delivered = 0;
         assert_eq!(output.has(&whole), Some(saved[1].clone()));
         // Of a name that was asked for, there is one.
         let asked = Output { numbered: false, ..output };
@@ -301,14 +307,9 @@ mod tests {
     #[test]
     fn the_whole_of_a_run_takes_the_place_of_its_part_and_of_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
-        let of = |host: &str, signals: u64| {
-            let mut profile = small_profile();
+        let of = |host: &str, calls: u64| {
+            let mut profile = of_calls("alloc", calls);
             profile.run.host = host.to_owned();
-            // Of leaks: the more calls, the fewer are left.
-            let (delivered, losses) = (100 - signals, vec![100 - signals]);
-            let thread = Thread { signals, delivered, losses, ..Thread::default() };
-            profile.processes.push(csprof_format::profile::Process::default());
-            profile.threads.push(thread);
             profile
         };
         for numbered in [false, true] {
@@ -316,7 +317,7 @@ mod tests {
             let output = Output::decided(path.clone(), numbered, false);
             assert_eq!(output.save(&of("one", 3)).unwrap(), path);
             assert_eq!(output.save_whole(&of("one", 5)).unwrap(), path);
-            let saved = |path: &Path| signals(&read::open(path).unwrap());
+            let saved = |path: &Path| samples(&read::open(path).unwrap())[0];
             assert_eq!(saved(&path), 5);
             // Another run, less of this one, and who does not ask for it.
             for (saving, profile) in [
@@ -332,21 +333,59 @@ mod tests {
         }
     }
 
+    /// Samples of calls are no signals, so there is none in these profiles.
     #[test]
-    fn a_part_with_blocks_that_were_freed_since_is_not_the_whole() {
+    fn a_part_of_a_run_that_counts_calls_is_not_the_whole() {
+        for source in ["alloc", "alloc-calls", "io-read", "lock", "mpi", "mpi-bytes"] {
+            let folder = tempfile::tempdir().unwrap();
+            let output = Output::decided(folder.path().join("run.csprof"), false, false);
+            let path = output.save(&of_calls(source, 5)).unwrap();
+            assert_eq!(output.has(&of_calls(source, 6)), None, "{source}");
+            assert_eq!(output.has(&of_calls(source, 5)), Some(path), "{source}");
+        }
+    }
+
+    /// Blocks are freed, and others are not: fewer leaks, more, or as many others.
+    #[test]
+    fn leaks_of_another_moment_are_not_those_of_this_one() {
         let folder = tempfile::tempdir().unwrap();
         let output = Output::decided(folder.path().join("run.csprof"), false, false);
-        let of = |source: &str, delivered: u64| {
-            let mut profile = small_profile();
-            profile.metric.source = source.to_owned();
-            profile.processes.push(csprof_format::profile::Process::default());
-            let losses = vec![delivered];
-            profile.threads.push(Thread { signals: 9, delivered, losses, ..Thread::default() });
+        let path = output.save(&of_calls("leak", 5)).unwrap();
+        for leaks in [3, 7] {
+            assert_eq!(output.has(&of_calls("leak", leaks)), None);
+        }
+        assert_eq!(output.has(&of_calls("leak", 5)), Some(path.clone()));
+        let mut later = of_calls("leak", 5);
+        later.run.duration_ns += 1;
+        assert_eq!(output.has(&later), None);
+        // What is saved later takes the place of more leaks; of others it has no fewer.
+        let with_time = |others: u64, leaks: u64| {
+            let mut profile = of_calls("leak", leaks);
+            let further = FurtherMetric {
+                metric: Metric { source: "cputime".into(), ..profile.metric.clone() },
+                threads: vec![ThreadShare { delivered: others, ..ThreadShare::default() }],
+                samples: Vec::new(),
+            };
+            profile.further.push(further);
+            profile.threads[0].delivered += others;
+            profile.threads[0].losses[0] += others;
             profile
         };
-        output.save(&of("leak", 5)).unwrap();
-        assert_eq!(output.has(&of("leak", 3)), None);
-        assert!(output.has(&of("leak", 5)).is_some());
+        assert_eq!(output.save_whole(&with_time(8, 3)).unwrap(), path);
+        assert_eq!(samples(&read::open(&path).unwrap()), [8, 3]);
+        assert_eq!(output.has(&with_time(7, 4)), None);
+        assert!(output.save_whole(&with_time(7, 4)).is_err());
+        assert!(output.has(&with_time(8, 3)).is_some());
+    }
+
+    /// A run of one source of calls, with so many samples.
+    fn of_calls(source: &str, delivered: u64) -> Profile {
+        let mut profile = small_profile();
+        profile.metric.source = source.to_owned();
+        profile.processes.push(csprof_format::profile::Process::default());
+        let losses = vec![delivered];
+        profile.threads.push(Thread { delivered, losses, ..Thread::default() });
+        profile
     }
 
     fn small_profile() -> Profile {

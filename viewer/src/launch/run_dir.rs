@@ -270,26 +270,17 @@ impl RunDir {
             // Not under its name until it is whole; and, as all of the run's users may write to the
             // other folder, not in there.
             let partial = folder.join("moving");
-            let mut own = File::options();
-            let moved = own
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&partial)
+            let moved = create_like(&file, &partial)
                 .and_then(|mut copy| {
                     file.rewind()?;
-                    io::copy(&mut file, &mut copy)?;
-                    // Whose it is says whose copies of modules count.
-                    let owner = file.metadata()?.uid();
-                    match copy.metadata()?.uid() == owner {
-                        true => Ok(()),
-                        false => fchown(&copy, Some(owner), None),
-                    }
+                    io::copy(&mut file, &mut copy)
                 })
-                .and_then(|()| fs::rename(&partial, spill.join(name)));
-            if moved.is_err() || fs::remove_file(&path).is_err() {
-                let _ = fs::remove_file(&partial);
+                .and_then(|_| fs::rename(&partial, spill.join(name)))
+                .and_then(|()| fs::remove_file(&path));
+            let Err(error) = moved else { continue };
+            let _ = fs::remove_file(&partial);
+            // What csprof has no right to move stays; no other could be moved to a full disk.
+            if error.kind() != io::ErrorKind::PermissionDenied {
                 return;
             }
         }
@@ -332,6 +323,22 @@ impl RunDir {
         }
     }
 
+    /// Removes the folder, of which a profile is saved, if it was read but for so many files. If
+    /// there are some, it stays, and this returns what is to be said.
+    pub fn remove_saved(&mut self, unread: usize) -> Option<String> {
+        if unread == 0 {
+            self.remove();
+            return None;
+        }
+        self.keep();
+        let (files, them) = if unread == 1 { ("file", "it") } else { ("files", "them") };
+        let path = self.path.display();
+        Some(format!(
+            "{path}: stays, for {unread} {files} of it cannot be read; once {them} can be, csprof \
+             salvage {path} -o FILE makes the profile again"
+        ))
+    }
+
     /// Reads all arenas. Files that are none, or cannot be read, give a warning each.
     #[must_use]
     pub fn read_arenas(&self) -> ReadArenas {
@@ -341,15 +348,25 @@ impl RunDir {
             let arena = self
                 .open_arena(&path)
                 .and_then(|(mut file, backed)| arena_read::read(&mut file, backed));
-            let name = path.file_name().unwrap_or_default().display();
-            match arena {
-                Ok(arena) => arenas.push(arena),
-                Err(NoArena::Empty) => empty += 1,
-                Err(NoArena::Foreign(why)) => warnings.push(format!("{name}: is no arena: {why}")),
-                Err(NoArena::Io(error)) => {
-                    warnings.push(format!("{name}: cannot be read: {error}"))
+            let why = match arena {
+                Ok(arena) => {
+                    arenas.push(arena);
+                    continue;
                 }
-            }
+                Err(NoArena::Empty) => {
+                    empty += 1;
+                    continue;
+                }
+                Err(NoArena::Foreign(why)) => format!("is no arena: {why}"),
+                Err(NoArena::Io(error)) => format!("cannot be read: {error}"),
+            };
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            warnings.push(match name.split_once('-') {
+                Some((pid, _)) => {
+                    format!("what process {pid} has sampled is missing: its file {name} {why}")
+                }
+                None => format!("{name}: {why}"),
+            });
         }
         let unread = warnings.len();
         if empty > 0 {
@@ -458,6 +475,17 @@ fn arena_paths_in(folder: &Path) -> (Vec<PathBuf>, Vec<String>) {
             (Vec::new(), vec![warning])
         }
     }
+}
+
+/// Makes an empty file of the same owner, which says whose copies of modules count.
+fn create_like(file: &File, path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    let copy = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let owner = file.metadata()?.uid();
+    if copy.metadata()?.uid() != owner {
+        fchown(&copy, Some(owner), None)?;
+    }
+    Ok(copy)
 }
 
 /// The header of an arena that has one, and the file.

@@ -75,32 +75,38 @@ pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
         .with_context(|| format!("{}: cannot be written", path.display()))
 }
 
-fn run_file(folder: &Path) -> Option<RunFile> {
-    serde_json::from_slice(&foreign_file::read(folder, FILE, MOST_BYTES).ok()?).ok()
+fn run_file(folder: &Path) -> Result<(RunFile, SampleSources)> {
+    let file: RunFile = serde_json::from_slice(&foreign_file::read(folder, FILE, MOST_BYTES)?)?;
+    let sources = SampleSources::parse(&file.sources).context("it names unknown sources")?;
+    Ok((file, sources))
 }
 
 /// Where in a job the run was.
 pub(super) fn place(folder: &Path) -> JobPlace {
-    run_file(folder).map(|file| file.place).unwrap_or_default()
+    run_file(folder).map(|(file, _)| file.place).unwrap_or_default()
 }
 
-/// What the file says; where there is none, what the first process says about itself.
+/// What the file says; where it cannot be read, what the first process says about itself, and a
+/// warning.
 pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
-    if let Some(file) = run_file(folder)
-        && let Some(sources) = SampleSources::parse(&file.sources)
-    {
-        let RunFile { info, start_ns, pid, naming, .. } = file;
-        let slices = TimeSlices::read(folder);
-        return Run { info, sources, start_ns, pid, naming, slices };
-    }
+    let slices = TimeSlices::read(folder);
+    let unread = match run_file(folder) {
+        Ok((RunFile { info, start_ns, pid, naming, .. }, sources)) => {
+            return Run { info, sources, start_ns, pid, naming, slices };
+        }
+        Err(unread) => unread,
+    };
     let mut run = Run {
         info: RunInfo::default(),
         sources: SampleSources::DEFAULT,
         start_ns: 0,
         pid: None,
         naming: Naming::default(),
-        slices: None,
+        slices,
     };
+    run.info.warnings.push(format!(
+        "what was run is not known: {FILE} of the run folder cannot be read: {unread}"
+    ));
     if let Some(first) = arenas.iter().min_by_key(|arena| arena.header.start_ns) {
         run.info.start_unix_ns = first.header.start_unix_ns;
         run.start_ns = first.header.start_ns;
@@ -127,6 +133,27 @@ mod tests {
         assert_eq!(first.info.command, [b"xz"]);
         assert_eq!(read(folder.path(), &[]).info.command.len(), 0);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn without_it_slices_are_found_and_a_warning_says_what_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("slices"), "1000000000\n1 7\n").unwrap();
+        let told = |text: Option<&str>| {
+            if let Some(text) = text {
+                fs::write(folder.path().join(FILE), text).unwrap();
+            }
+            let run = read(folder.path(), &[]);
+            assert!(run.slices.is_some());
+            let [told] = &run.info.warnings[..] else { panic!("{:?}", run.info.warnings) };
+            told.strip_prefix(
+                "what was run is not known: run.json of the run folder cannot be read: ",
+            )
+            .unwrap_or_else(|| panic!("{told}"))
+            .to_owned()
+        };
+        assert_eq!(told(None), "No such file or directory (os error 2)");
+        assert!(told(Some("{")).starts_with("EOF while parsing"));
     }
 
     #[test]

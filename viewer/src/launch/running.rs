@@ -239,13 +239,11 @@ impl Running {
         Control::open(&run_dir)
     }
 
-    /// Removes its folder if all its processes have ended, and no csprof is to save it.
-    pub fn remove_if_left(&self) {
-        if let Ok(mut run_dir) = RunDir::open(&self.folder)
-            && !run_dir.is_in_use()
-        {
-            run_dir.remove();
-        }
+    /// Removes its folder if all its processes have ended, and no csprof is to save it. If so many
+    /// files of it could not be read it stays, and this returns what is to be said.
+    pub fn remove_if_left(&self, unread: usize) -> Option<String> {
+        let mut run_dir = RunDir::open(&self.folder).ok().filter(|run_dir| !run_dir.is_in_use())?;
+        run_dir.remove_saved(unread)
     }
 
     /// What it has sampled up to here. Its processes notice nothing.

@@ -11,7 +11,8 @@
 //! those that neither a terminal nor a batch system sends: they are taken, and that is all.
 //!
 //! Ctrl-Z stops both by itself. If the program stops alone (it handles SIGTSTP, or stops itself),
-//! csprof stops too, so that the shell notices.
+//! csprof stops too, so that the shell notices; where no shell looks, it goes on waiting, for who
+//! has stopped the program (`kill -STOP`, a batch system) continues the program alone.
 
 use std::fs::File;
 use std::io;
@@ -286,13 +287,19 @@ fn in_foreground() -> bool {
     File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(&tty) == Ok(getpgrp()))
 }
 
+/// Whether csprof is what a shell has started as a job, and waits for: it leads the foreground
+/// group.
+fn is_job() -> bool {
+    getpgrp() == Pid::this() && in_foreground()
+}
+
 /// Stops csprof because the program has stopped. Who continues csprof, a shell with `fg`,
 /// continues its whole process group and so the program, too.
 fn stop_with(pid: Pid) {
     // Take the report, so that the same stop is not reported again.
     let _ = waitid(Id::Pid(pid), WaitPidFlag::WSTOPPED | WaitPidFlag::WNOHANG);
     // After Ctrl-Z csprof was stopped, too, and gets here when both have been continued.
-    if process::is_stopped(pid.as_raw().cast_unsigned()) {
+    if process::is_stopped(pid.as_raw().cast_unsigned()) && is_job() {
         // SIGTSTP and not SIGSTOP: where no shell could continue csprof (its process group is
         // orphaned), the kernel drops it, and csprof goes on waiting.
         let _ = signal::raise(Signal::SIGTSTP);
@@ -326,6 +333,10 @@ mod tests {
         assert_eq!(status_of("kill -KILL $$").signal(), Some(9));
         // A real-time signal, which has no name in nix.
         assert_eq!(status_of("kill -40 $$").signal(), Some(40));
+
+        // Somebody stops it and has it go on.
+        let continued = "(sleep 0.1; kill -CONT $$) & kill -STOP $$; exit 6";
+        assert_eq!(status_of(continued).code(), Some(6));
 
         // Sent to its group, or to csprof: the program alone decides what it is worth.
         for signal in ["ALRM", "PROF", "29", "34", "64"] {

@@ -249,6 +249,40 @@ fn an_epoch_of_a_phase_has_the_mappings_of_its_nodes() {
     assert!(trees(&profile).ends_with("Leaf two.so+0x20 3 0\n"), "{}", trees(&profile));
 }
 
+/// What is sampled in a phase that nothing lists, as where the log was full, is kept.
+#[test]
+fn a_phase_that_is_not_listed_has_its_samples() {
+    let phase = LogRecord::Phase { number: 1, name: "solve".into() };
+    let bytes = ArenaBytes::new(7, 500, 9500)
+        .log(&[epoch(0), load(0, "prog", 0x1000, 0x2000), phase])
+        .thread(&ThreadRow {
+            delivered: 12,
+            recorded: 12,
+            nodes: &[
+                (FrameKey::root(0, 1), 0, 0, 0),
+                (leaf(0x1500), 1, 3, 0),
+                (FrameKey::root(0, 2), 0, 0, 0),
+                (leaf(0x1500), 3, 4, 0),
+                (FrameKey::root(0, 7), 0, 0, 0),
+                (leaf(0x1500), 5, 5, 0),
+            ],
+            ..ThreadRow::default()
+        });
+    let profile = gathered(vec![arena(&bytes)]);
+    let phases: Vec<_> = profile
+        .trees
+        .iter()
+        .map(|tree| {
+            let nodes = tree.first_node as usize..(tree.first_node + tree.node_count) as usize;
+            (profile.phase_of(tree.epoch), profile.nodes.samples[nodes].iter().sum::<u64>())
+        })
+        .collect();
+    assert_eq!(phases, [(Some("solve"), 3), (Some("not listed"), 4), (Some("not listed"), 5)]);
+    assert_eq!(profile.threads[0].losses.iter().sum::<u64>(), 0);
+    let warnings = profile.run.warnings.join("\n");
+    assert_eq!(warnings.matches("of a phase that nothing lists").count(), 1, "{warnings}");
+}
+
 #[test]
 fn of_modules_at_one_address_the_later_is_believed() {
     let bytes = ArenaBytes::new(7, 500, 900)

@@ -171,25 +171,34 @@ impl TimeSlices {
         Some(Self { length_ns, begun })
     }
 
-    /// What they are called when the run has gone on for so long.
+    /// What they are called when the run has gone on for so long. Names do not overlap: a slice
+    /// that went on beyond its end, because whoever begins slices was held up or ended before the
+    /// run, is joined with all that it reaches into.
     pub(super) fn named(&self, duration_ns: u64) -> Vec<TimeSlice> {
         let last = self.begun.last().map_or(0, |&(number, _)| begin_of(number));
         let joined = joined(last);
-        let ns = |lengths: u64| lengths.saturating_mul(self.length_ns);
+        let ns = |cell: u64| cell.saturating_mul(1 << joined).saturating_mul(self.length_ns);
         let next = self.begun.iter().skip(1).map(|&(number, _)| Some(number)).chain([None]);
-        let named = self.begun.iter().zip(next).map(|(&(number, start_ns), next)| {
-            let begin = begin_of(number);
-            let end = ((begin >> joined) + 1) << joined;
-            // Whoever begins slices may have been held up, or have ended before the run.
-            let overrun = match next {
-                Some(next) => (begin_of(next) > end).then(|| Some(ns(begin_of(next)))),
-                None => (duration_ns > ns(end).saturating_add(LATE_NS)).then_some(None),
+        // Cells, as long as the longest slices, which each slice is in; those of joined ones meet.
+        let mut spans: Vec<(u64, Option<u64>)> = Vec::new();
+        let mut span_of = Vec::with_capacity(self.begun.len());
+        for (&(number, _), next) in self.begun.iter().zip(next) {
+            let first = begin_of(number) >> joined;
+            let end = match next {
+                Some(next) => Some((begin_of(next).saturating_sub(1) >> joined) + 1),
+                None => {
+                    Some(first + 1).filter(|&end| duration_ns <= ns(end).saturating_add(LATE_NS))
+                }
             };
-            let (from_ns, to_ns) = match overrun {
-                Some(to_ns) => (ns(begin), to_ns),
-                None => (ns(begin >> joined << joined), Some(ns(end))),
-            };
-            TimeSlice { number, name: name(from_ns, to_ns), start_ns }
+            match spans.last_mut() {
+                Some((_, before)) if before.is_none_or(|before| before > first) => *before = end,
+                _ => spans.push((first, end)),
+            }
+            span_of.push(spans.len() - 1);
+        }
+        let named = self.begun.iter().zip(span_of).map(|(&(number, start_ns), span)| {
+            let (first, end) = spans[span];
+            TimeSlice { number, name: name(ns(first), end.map(ns)), start_ns }
         });
         named.collect()
     }
@@ -209,6 +218,8 @@ fn name(from_ns: u64, to_ns: Option<u64>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::control::Begins;
     use super::*;
 
@@ -263,6 +274,43 @@ mod tests {
         let names = names(&format!("1000000000\n{lines}"), (MOST + 3) * 1_000_000_000);
         assert_eq!(names[..4], ["0s..2s", "0s..2s", "2s..4s", "2s..4s"]);
         assert_eq!(names[names.len() - 3..], ["254s..256s", "256s..258s", "258s..260s"]);
+    }
+
+    #[test]
+    fn a_slice_that_went_on_for_too_long_is_joined_with_what_it_reaches_into() {
+        let second = 1_000_000_000;
+        // Slices of 2 s from the 256th second on; none began between seconds 5 and 9.
+        let numbers = (1..=6).chain(10..=MOST + 2);
+        let lines: String = numbers.map(|number| format!("{number} {number}\n")).collect();
+        let names = names(&format!("{second}\n{lines}"), 260 * second);
+        assert_eq!(names[2..8], ["2s..4s", "2s..4s", "4s..10s", "4s..10s", "4s..10s", "10s..12s"]);
+    }
+
+    #[test]
+    fn names_do_not_overlap_whatever_has_held_slices_up() {
+        proptest!(|(mut numbers in prop::collection::vec(1..3000_u32, 1..400), late in 0..9_u64)| {
+            numbers.sort_unstable();
+            numbers.dedup();
+            let begun: Vec<_> = numbers.iter().map(|&number| (number, number.into())).collect();
+            let last = begin_of(numbers[numbers.len() - 1]);
+            let slices = TimeSlices { length_ns: 1_000_000_000, begun };
+            let named = slices.named((last + late) * 1_000_000_000);
+            let mut spans: Vec<(u64, u64)> = Vec::new();
+            for (slice, place) in named.iter().zip(1..) {
+                let (from, to) = slice.name.split_once("..").unwrap();
+                let seconds = |text: &str| text.strip_suffix('s').map(|text| text.parse().unwrap());
+                let span = (seconds(from).unwrap(), seconds(to).unwrap_or(u64::MAX));
+                // Samples of the slice are within its name: from its beginning to the next.
+                let begins = begin_of(slice.number);
+                let ends = numbers.get(place).map_or(begins + 1, |&next| begin_of(next));
+                prop_assert!(span.0 <= begins && ends <= span.1, "{}: {begins}..{ends}", slice.name);
+                if spans.last() != Some(&span) {
+                    prop_assert!(spans.last().is_none_or(|before| before.1 <= span.0));
+                    spans.push(span);
+                }
+            }
+            prop_assert!(spans.len() as u64 <= MOST);
+        });
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Nodes that are being added.
 
+use std::iter::once;
+
 use super::column::Column;
 use super::counts::{Counts, CountsBuilder};
 use super::model::{FrameRef, Nodes};
@@ -27,6 +29,14 @@ impl NodesBuilder {
             Self { further: vec![CountsBuilder::default(); further], ..Self::default() };
         nodes.push(0, FrameRef::ROOT, 0, 0);
         nodes
+    }
+
+    /// Makes room for so many nodes.
+    pub(super) fn reserve(&mut self, nodes: usize) {
+        self.parent.reserve(nodes);
+        self.frame.reserve(nodes);
+        self.edges.reserve(nodes);
+        once(&mut self.samples).chain(&mut self.further).for_each(|column| column.reserve(nodes));
     }
 
     /// Number of nodes.

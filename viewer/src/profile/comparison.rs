@@ -114,6 +114,20 @@ impl Profile {
         source: Option<&str>,
         renames: &[Rename],
     ) -> Result<Self, Unmergeable> {
+        Self::compared_beside(sides, source, &[], renames)
+    }
+
+    /// The same, which beside has what formulas need: the metrics of these sources, where all runs
+    /// have them, those of a side with one period.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn compared_beside(
+        sides: [Vec<(String, Self)>; 2],
+        source: Option<&str>,
+        beside: &[&str],
+        renames: &[Rename],
+    ) -> Result<Self, Unmergeable> {
         let metrics = {
             let [Some(base), Some(other)] = sides.each_ref().map(|runs| runs.first()) else {
                 return Err(Unmergeable(NO_RUN.to_owned()));
@@ -123,6 +137,7 @@ impl Profile {
         for (runs, metric) in sides.iter().zip(metrics) {
             are_repetitions(runs, metric)?;
         }
+        let further = further_of(&sides, metrics, beside);
         let of_base = sides[BASE].len();
         let mut merger = Merger::new(Agreement::Nothing);
         let mut described = [Vec::new(), Vec::new()];
@@ -138,7 +153,9 @@ impl Profile {
             let measured = described[side].first().map(|first: &Side| &first.metric);
             let own = run.metrics().find(|(_, of)| measured == Some(of));
             let own = own.map_or(metric, |(own, _)| own);
-            let mut run = run.projected(own);
+            let own_beside: Vec<MetricRef> =
+                further.iter().filter_map(|of| run.metric_of(&of[side].source)).collect();
+            let mut run = run.projected_beside(own, &own_beside);
             let so_far = merger.so_far();
             let first = First {
                 process: ProcessId::from_index(so_far.processes.len()),
@@ -156,6 +173,7 @@ impl Profile {
         else {
             return Err(Unmergeable(NO_RUN.to_owned()));
         };
+        let columns = further.len();
         let mut union = Union {
             modules: HashMap::new(),
             renames,
@@ -172,13 +190,14 @@ impl Profile {
                     first_other,
                     scale: Scale::default(),
                     scaling: None,
+                    further,
                     moments: None,
                 })),
                 derived: Shared::default(),
             },
             interner: Interner::new(),
             others: HashMap::new(),
-            nodes: NodesBuilder::new(0),
+            nodes: NodesBuilder::new(columns),
         };
         union.align_modules(first_other);
         let mut ends = vec![1];
@@ -198,8 +217,9 @@ impl Profile {
             profile.info.run.trampoline = false;
         }
         let nodes = &profile.nodes;
-        let total =
-            |bounds: &[usize]| (bounds[0]..bounds[1]).map(|node| nodes.samples.at(node)).sum();
+        let total = |bounds: &[usize]| {
+            (bounds[0]..bounds[1]).map(|node| nodes.of_metric(node, MetricRef::FIRST)).sum()
+        };
         let mut totals = ends.windows(2).map(total).collect::<Vec<u64>>().into_iter();
         for side in profile.comparison.iter_mut().flat_map(|comparison| &mut comparison.sides) {
             // Counts of a made-up file may have been left out.
@@ -280,6 +300,25 @@ fn metrics_of(
             ),
         })
     })
+}
+
+/// The metrics of these sources beside those that are compared, of each side, where all its runs
+/// have them with one unit and period.
+fn further_of(
+    sides: &[Vec<(String, Profile)>; 2],
+    compared: [MetricRef; 2],
+    sources: &[&str],
+) -> Vec<[Metric; 2]> {
+    let of_side = |side: usize, source: &str| {
+        let mut runs = sides[side].iter().map(|(_, run)| run);
+        let first = runs.next()?;
+        let number = first.metric_of(source).filter(|number| *number != compared[side])?;
+        let metric = first.metrics().nth(number.index())?.1;
+        runs.all(|run| run.metrics().any(|(_, of)| of == metric)).then(|| metric.clone())
+    };
+    let of_both = |source: &&str| Some([of_side(BASE, source)?, of_side(OTHER, source)?]);
+    let of_both = sources.iter().filter_map(of_both);
+    of_both.filter(|[base, other]| base.unit == other.unit).collect()
 }
 
 /// A run of which this is the first process, as a side.
@@ -388,6 +427,9 @@ impl Union<'_> {
         nodes.parent.extend(part.nodes.parent.iter().skip(1).copied().map(node));
         nodes.frame.extend(part.nodes.frame.iter().skip(1).map(|frame| frames[frame.index()]));
         nodes.samples.extend(part.nodes.samples.iter().skip(1));
+        for (further, of_part) in nodes.further.iter_mut().zip(&part.nodes.further) {
+            further.extend(of_part.iter().skip(1));
+        }
         nodes.edges.extend(part.nodes.edges.iter().skip(1));
         self.profile.streams.extend(part.streams.into_iter().map(|stream| Stream {
             process: ProcessId(stream.process.0 + first.process.0),

@@ -178,6 +178,14 @@ impl Default for Values {
 }
 
 impl CountsBuilder {
+    /// Makes room for so many counts.
+    pub(super) fn reserve(&mut self, counts: usize) {
+        match &mut self.values {
+            Values::Narrow(values) => values.reserve(counts),
+            Values::Wide(values) => values.reserve(counts),
+        }
+    }
+
     /// Appends a count, or what of it there is room for.
     pub fn push(&mut self, count: u64) {
         let count = self.add(count);

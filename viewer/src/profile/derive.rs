@@ -21,11 +21,14 @@ impl Profile {
             }
             return Ok(());
         };
-        if self.metric_of(&wanted.name).is_some() || wanted.name == EDGES {
+        let mut metrics = self.metrics_of_formulas();
+        if wanted.name == EDGES || metrics.any(|(_, of)| of.source == wanted.name) {
             return Err(Unfit::IsMetric);
         }
-        let term = |name: &Name| match self.metric_of(&name.name) {
-            Some(metric) => Ok(Term::Metric(metric, name.of)),
+        drop(metrics);
+        let named = |name: &str| self.metrics_of_formulas().find(|(_, of)| of.source == name);
+        let term = |name: &Name| match named(&name.name) {
+            Some((metric, _)) => Ok(Term::Metric(metric, name.of)),
             None if name.name == EDGES && !name.is_quoted && name.of == Of::Column => {
                 Ok(Term::Edges)
             }
@@ -59,12 +62,7 @@ impl Profile {
     pub fn derive_ready(&mut self) {
         for (name, formula) in READY {
             let Ok(wanted) = Wanted::new(name, formula) else { continue };
-            let steps = wanted.formula.iter().flat_map(|formula| &formula.steps);
-            let mut terms = steps.filter_map(|step| match step {
-                Step::Term(name) => Some(&*name.name),
-                _ => None,
-            });
-            if !terms.any(|source| self.took_turns(source)) {
+            if !wanted.names().any(|source| self.took_turns(source)) {
                 // One that does not fit is of other profiles.
                 let _ = self.derive(&wanted);
             }
@@ -111,7 +109,8 @@ impl Dimension {
 
     /// That of what steps make; `None` where unlike things are added.
     fn of(steps: &[Step<Term>], profile: &Profile) -> Option<Self> {
-        let metrics: Vec<Self> = profile.metrics().map(|(_, of)| Self::of_metric(of)).collect();
+        let metrics: Vec<Self> =
+            profile.metrics_of_formulas().map(|(_, of)| Self::of_metric(of)).collect();
         let mut stack: Vec<Self> = Vec::new();
         for step in steps {
             let dimension = match step {

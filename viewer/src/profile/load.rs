@@ -13,6 +13,7 @@ use std::hint::black_box;
 use std::iter::Peekable;
 use std::ops::Range;
 use std::sync::Arc;
+use std::thread;
 use std::vec::IntoIter;
 
 use csprof_format::address::FrameKind as SavedKind;
@@ -33,6 +34,9 @@ const MAX_PASSED: u8 = 16;
 
 /// Nodes whose frames are fetched together, because each may be anywhere in memory.
 const TOGETHER: usize = 32;
+
+/// Nodes from which on a thread is worth what it costs.
+const MANY_NODES: usize = 1 << 19;
 
 /// Most left-out calls that are put back for work of the collector's own, besides one for each
 /// machine node. In a made-up file, each child of a chain of calls would have the whole chain put
@@ -76,7 +80,12 @@ impl Profile {
                 nodes: first..node_count(&forest.nodes),
             });
         }
-        let Forest { nodes, interner, holders, spreads, .. } = forest;
+        let Forest { nodes, interner, holders, spreads, machine, .. } = forest;
+        // The kernel takes long to take much memory back, for which nobody is to wait. Without a
+        // thread, it is taken back here.
+        if machine.len() >= MANY_NODES {
+            let _taken_back = thread::Builder::new().spawn(move || drop(machine));
+        }
         let holder = |node: u32| holders.get(node as usize).copied().unwrap_or(0);
         let times = Times::loaded(&saved, &times, holder);
         // Tail calls are nodes now, and the table of functions that they name is empty.
@@ -110,6 +119,7 @@ struct Forest<'a> {
     frames: FrameLists,
     /// The frame of each function that left by a tail call.
     left: HashMap<FunctionId, FrameRef>,
+    is_tail_callee: Vec<bool>,
     nodes: NodesBuilder,
     /// The node that has the samples of each machine node; empty if it is not needed.
     holders: Vec<u32>,
@@ -134,8 +144,11 @@ impl<'a> Forest<'a> {
         structure: &'a saved::Structure,
         expansion: Expansion,
     ) -> Self {
-        let nodes = NodesBuilder::new(further.len());
+        // Each machine node becomes one node or more.
+        let mut nodes = NodesBuilder::new(further.len());
+        nodes.reserve(machine.len());
         Self {
+            is_tail_callee: structure.tail_callees(expansion.frames.machine_frames()),
             further,
             holders: Vec::new(),
             spreads: None,
@@ -212,9 +225,11 @@ impl<'a> Forest<'a> {
         if passed > 0 {
             above = self.work_behind(parent, frame, above);
         }
-        let left = self.structure.tail_calls_between(self.machine.frame[parent], frame);
-        for function in left {
-            above = self.nodes.push(above, self.left[function], 0, 0);
+        if self.is_tail_callee[frame.index()] {
+            let caller = self.machine.frame[parent];
+            for function in self.structure.tail_calls_between(caller, frame) {
+                above = self.nodes.push(above, self.left[function], 0, 0);
+            }
         }
         for &frame in self.frames.of(frame) {
             above = self.nodes.push(above, frame, 0, edges);
@@ -291,6 +306,10 @@ struct FrameLists {
 }
 
 impl FrameLists {
+    fn machine_frames(&self) -> usize {
+        self.first.len().saturating_sub(1)
+    }
+
     fn of(&self, frame: FrameId) -> &[FrameRef] {
         let index = frame.index();
         &self.frames[self.first[index] as usize..self.first[index + 1] as usize]

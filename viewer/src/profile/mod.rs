@@ -17,6 +17,7 @@ mod derive;
 pub mod derived;
 mod deviation;
 mod frame_kind;
+mod in_parts;
 mod intern;
 mod load;
 pub mod merge;
@@ -40,6 +41,7 @@ pub use column::Column;
 pub(crate) use column::Home;
 pub use counts::{Count, Counts, MOST};
 pub use frame_kind::{Activation, FrameKind, KindDefinition, Look, Nature};
+pub(crate) use in_parts::in_parts;
 pub use metric::MetricRef;
 pub use model::{
     Frame, FrameRef, Function, FunctionKey, FunctionRef, LOOP, Nodes, Profile, Stream, add_up,

@@ -64,6 +64,14 @@ impl Profile {
         (0..).map(MetricRef).zip(self.info.metrics())
     }
 
+    /// The metrics that formulas may name: all; of a comparison, as BASE has them, the one that is
+    /// compared, and those that it has beside.
+    pub fn metrics_of_formulas(&self) -> impl Iterator<Item = (MetricRef, &saved::Metric)> {
+        let further = self.comparison.iter().flat_map(|comparison| &comparison.further);
+        let metrics = self.info.metrics().chain(further.map(|[base, _]| base));
+        (0..).map(MetricRef).zip(metrics)
+    }
+
     /// The metric of a sample source.
     ///
     /// # Errors
@@ -279,7 +287,18 @@ impl Frame {
     /// room for 2^28 functions, whose names would not fit into memory.
     #[inline]
     pub(crate) fn row_key(&self) -> u32 {
-        self.function.0 << FrameKind::BITS | self.kind as u32
+        Self::row_key_of(self.function, self.kind)
+    }
+
+    /// The [key](Self::row_key) of frames of this function and kind.
+    #[inline]
+    pub(crate) fn row_key_of(function: FunctionRef, kind: FrameKind) -> u32 {
+        function.0 << FrameKind::BITS | kind as u32
+    }
+
+    /// One past the greatest [key](Self::row_key) of frames of so many functions.
+    pub(crate) fn row_keys(functions: usize) -> usize {
+        functions << FrameKind::BITS
     }
 
     /// The function and the kind of a [key](Self::row_key).
@@ -385,6 +404,7 @@ mod tests {
             for kind in FrameKind::ALL {
                 let key = Frame::made_up(function, kind).row_key();
                 assert_eq!(Frame::of_row_key(key), (function, kind));
+                assert!((key as usize) < Frame::row_keys(function.index() + 1));
             }
         }
     }

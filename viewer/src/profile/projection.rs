@@ -4,6 +4,7 @@ use csprof_format::ids::ThreadId;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{FROM_OUTSIDE, Thread, ThreadShare};
 
+use super::counts::Counts;
 use super::{MetricRef, Profile, Spreads};
 
 impl Profile {
@@ -48,7 +49,17 @@ impl Profile {
     /// # Panics
     /// If there is no such metric.
     #[must_use]
-    pub fn projected(mut self, metric: MetricRef) -> Self {
+    pub fn projected(self, metric: MetricRef) -> Self {
+        self.projected_beside(metric, &[])
+    }
+
+    /// The same, whose nodes beside have the samples of further metrics, in this order; the profile
+    /// lists them as none of its own.
+    ///
+    /// # Panics
+    /// If one of them is not there.
+    #[must_use]
+    pub(super) fn projected_beside(mut self, metric: MetricRef, beside: &[MetricRef]) -> Self {
         let (info, nodes) = (&mut self.info, &mut self.nodes);
         if info.further.is_empty() {
             return self;
@@ -57,8 +68,15 @@ impl Profile {
             let share = info.share(thread, metric.index());
             narrow(&mut info.threads[thread.index()], share);
         }
-        nodes.samples = (0..nodes.len()).map(|node| nodes.of_metric(node, metric)).collect();
-        nodes.further.clear();
+        let samples = |metric| {
+            let nodes = &*nodes;
+            (0..nodes.len()).map(move |node| nodes.of_metric(node, metric))
+        };
+        let further: Vec<Counts> = beside.iter().map(|&metric| samples(metric).collect()).collect();
+        let all = samples(metric).enumerate().map(|(node, own)| {
+            further.iter().fold(own, |sum, of: &Counts| sum.saturating_add(of.at(node)))
+        });
+        (nodes.samples, nodes.further) = (all.collect(), further);
         if let Some(further) = metric.index().checked_sub(1) {
             info.metric = info.further[further].metric.clone();
         }

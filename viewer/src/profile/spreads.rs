@@ -112,8 +112,8 @@ impl SpreadsOfMachine {
         Some(Self { of_machine, counts, spreads })
     }
 
-    /// Whether the path of a node has samples or edges of its own, of whichever rank: so that the
-    /// same is made of it in all trees.
+    /// Whether the path of a node has samples of its own, of whichever rank: so that the same is
+    /// made of it in all trees.
     pub(super) fn counts(&self, machine: usize) -> bool {
         self.counts.get(machine).is_some_and(|counts| *counts)
     }

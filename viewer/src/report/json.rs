@@ -17,7 +17,10 @@
 //! ranks, processes or threads in their order, of each of eight cells at most the one with most;
 //! `null` where there are no peers, or none has any of it. Who they are stands before the rows:
 //! `"spread": {"over", "process", "others", "peers"}`; `process` is theirs where they are threads,
-//! that with most of them, and `others` how many other processes have several.
+//! that with most of them, and `others` how many other processes have several. Where there are
+//! phases or slices of time, `over_phases` follows: inclusive cost of each in the order in which
+//! they began, of each of twelve cells at most the one with most; before the rows, it is the list
+//! of their names.
 //!
 //! Of a profile of several metrics, all this is about one of them, and there are further keys:
 //! `"metrics": [{"name", "unit", "period", "base", "shown", "out"}]` before the rows, and in each
@@ -41,9 +44,10 @@ use super::for_machines::ForMachines;
 use super::{Options, several};
 use crate::profile::derived::Derived;
 use crate::refine::Refined;
+use crate::views::StripKind;
 use crate::views::columns::{AnyRow, Basis, Column, Plain};
 use crate::views::number::hex;
-use crate::views::strips::Strips;
+use crate::views::strips::{Strips, StripsOver};
 
 /// Everything before the rows.
 #[derive(Serialize)]
@@ -65,6 +69,8 @@ pub(super) struct Heading<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     spread: Option<SpreadOver>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    over_phases: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     metrics: Vec<JsonMetric<'r>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     derived: Vec<JsonDerived<'r>>,
@@ -79,10 +85,22 @@ impl Heading<'_> {
 
 /// One of the derived metrics.
 #[derive(Serialize)]
-struct JsonDerived<'r> {
+pub(super) struct JsonDerived<'r> {
     name: &'r str,
     formula: &'r str,
     unit: &'r str,
+}
+
+impl<'r> JsonDerived<'r> {
+    /// All those of a profile.
+    pub(super) fn of(refined: &'r Refined) -> Vec<Self> {
+        let of = |Derived { name, formula, shown, .. }: &'r Derived| Self {
+            name,
+            formula,
+            unit: shown.unit(),
+        };
+        refined.profile.derived.iter().map(of).collect()
+    }
 }
 
 /// Over whom the column `spread` is.
@@ -95,7 +113,7 @@ struct SpreadOver {
 }
 
 impl SpreadOver {
-    fn of(strips: &Strips) -> Self {
+    fn of(strips: &StripsOver) -> Self {
         let process = strips.process().map(str::to_owned);
         let others = strips.others();
         Self { over: strips.noun(), process, others, peers: strips.peers() }
@@ -262,6 +280,8 @@ pub(super) fn heading<'r>(
             out: measure.of(base - shown, metric),
         }
     };
+    let strips = options.spread.then(|| Strips::of(refined)).flatten();
+    let over = |kind| strips.as_ref().and_then(|strips| strips.of_kind(kind));
     Heading {
         metric: measure.name(looked_at),
         unit: measure.unit(looked_at),
@@ -272,19 +292,10 @@ pub(super) fn heading<'r>(
         out: of(refined.out),
         imbalance: imbalance.map(|(imbalance, _)| imbalance),
         peers: imbalance.map(|(_, peers)| peers),
-        spread: options
-            .spread
-            .then(|| Strips::of(refined))
-            .flatten()
-            .map(|strips| SpreadOver::of(&strips)),
+        spread: over(StripKind::Peers).map(SpreadOver::of),
+        over_phases: over(StripKind::Phases)
+            .map_or_else(Vec::new, |phases| phases.labels().map(str::to_owned).collect()),
         metrics: several(refined).into_iter().map(account).collect(),
-        derived: { &refined.profile.derived }
-            .into_iter()
-            .map(|Derived { name, formula, shown, .. }| JsonDerived {
-                name,
-                formula,
-                unit: shown.unit(),
-            })
-            .collect(),
+        derived: JsonDerived::of(refined),
     }
 }

@@ -19,7 +19,7 @@ use crate::views::number::{Form, account, amount, count, counted, duration, perc
 use crate::views::printable::{command_line, printable};
 use crate::views::strips::Strips;
 use crate::views::summary::{Summary, are_all_of_time, why_clustered, why_no_samples};
-use crate::views::{Arrangement, Cost, Row, Sort};
+use crate::views::{Arrangement, Cost, Row, Sort, StripKind};
 
 /// Names longer than this lose their arguments and templates.
 const LONG_NAME: usize = 80;
@@ -50,12 +50,17 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
     let report = Text { refined, options, basis, form, limits, listing, others };
     report.table(out)?;
     if options.spread {
-        let line = match Strips::of(refined) {
+        let strips = Strips::of(refined);
+        let over = |kind| strips.as_ref().and_then(|strips| strips.of_kind(kind));
+        let line = match over(StripKind::Peers) {
             Some(strips) => format!("spread: over {} in their order", strips.whose(form)),
             None if refined.profile.info.is_sum() => format!("spread: {}", why_no_peers(refined)),
             None => "spread: no two ranks, processes or threads do the same work".to_owned(),
         };
         writeln!(out, "{line}")?;
+        if let Some(phases) = over(StripKind::Phases) {
+            writeln!(out, "over phases: {} as they began", phases.whose(form))?;
+        }
     }
     report.footing(out)
 }

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What stands before is as in the other reports. `table` is `operation`, `path` or `imbalance`;
-//! the path of an operation is its function alone. `max`, `min` and `imbalance` are numbers, or
+//! the path of an operation is its function alone. `inclusive` is what the wait costs, of a metric
+//! of calls without that of longer paths. `max`, `min` and `imbalance` are numbers, or
 //! `[low, high]` between bounds, in units of the row's metric unless samples are counted. `without`
 //! is how many peers have nothing. `last` is who came last to a call that waits for all, of
 //! `last_among` that waited as little. What is not known is `null`.

@@ -244,7 +244,7 @@ mod tests {
                         let (kept, mapped) =
                             (Mapped::new(&kept).unwrap(), Mapped::new(&cut).unwrap());
                         cut.set_len(0).unwrap();
-                        assert!(mapped.iter().rev().all(|&byte| byte == 0));
+                        assert!(mapped.iter().rev().step_by(512).all(|&byte| byte == 0));
                         assert!(mapped.is_damaged() && !kept.is_damaged());
                         assert!(kept.iter().all(|&byte| byte == b'x'));
                     }

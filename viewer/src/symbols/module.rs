@@ -161,8 +161,13 @@ pub(super) fn resolve(
     };
     let source = opened.source(located);
     let symbols = Symbols::new(wanted.path, &opened, &mut warnings);
-    let sections = match opened.sections() {
-        Ok(sections) => sections.filter(|_| detail != Detail::Names),
+    let sections = match detail {
+        // They may have to be decompressed.
+        Detail::Names => Ok(None),
+        Detail::All(_) | Detail::Lines => opened.sections(),
+    };
+    let sections = match sections {
+        Ok(sections) => sections,
         Err(reason) => {
             warnings.push(format!("{}: {reason}", wanted.path));
             None

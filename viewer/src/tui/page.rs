@@ -314,7 +314,7 @@ fn draw_line(
 }
 
 /// Breaks text into lines of at most `cells` cells, between words where possible.
-fn wrap(text: &str, cells: usize) -> Vec<String> {
+pub(in crate::tui) fn wrap(text: &str, cells: usize) -> Vec<String> {
     let text = paintable(text);
     let mut lines = vec![String::new()];
     let mut used = 0;

@@ -326,7 +326,7 @@ pub trait View: Debug {
     /// A view over another one is shown, in which this row was selected.
     fn entered_row(&mut self, _row: Option<(RowSubject, String)>, _shown: &Refined) {}
 
-    /// Whether the column of how rows are spread over peers is shown.
+    /// Whether a column of how rows are spread is shown.
     fn show_spread(&mut self, _is_shown: bool, _shown: &Refined) {}
 
     /// What it lacks to show anything.

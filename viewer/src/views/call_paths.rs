@@ -34,14 +34,14 @@ impl CallPaths {
     pub(super) fn of(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
         let root = refined.frames[refined.frame[0].index()];
         let mut paths = vec![Last { above: ROOT, function: root.function, kind: root.kind }];
-        let mut numbers: FxHashMap<(u32, FunctionRef, FrameKind), u32> = FxHashMap::default();
+        let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         let mut of_node = vec![ROOT; refined.node_count()];
         let mut nodes = Vec::new();
         depth_first(refined, watch, |node| {
             let frame = refined.frames[refined.frame[node].index()];
             let (above, function, kind) =
                 (of_node[refined.parent[node] as usize], frame.function, frame.kind);
-            let number = *numbers.entry((above, function, kind)).or_insert_with(|| {
+            let number = *numbers.entry((above, frame.row_key())).or_insert_with(|| {
                 paths.push(Last { above, function, kind });
                 (paths.len() - 1) as u32
             });

@@ -167,7 +167,7 @@ impl Callers {
         Self::with_strips(refined, None, watch)
     }
 
-    /// The same, and how rows are spread over peers.
+    /// The same, and how rows are spread.
     ///
     /// # Errors
     /// The watch ended it.
@@ -179,7 +179,7 @@ impl Callers {
         let mut rows = by_function(refined, watch)?;
         if let Some(strips) = &strips {
             let mut made = strips.of_functions(refined, watch)?;
-            rows.iter_mut().for_each(|row| row.strip = made[row.function.index()].take());
+            rows.iter_mut().for_each(|row| row.strips = made[row.function.index()].take());
         }
         let mut root = Row::of_everything(refined);
         root.has_children = !rows.is_empty();

@@ -60,14 +60,18 @@ pub struct Cluster {
     pub difference: Option<PathDifference>,
 }
 
-/// The call path on which a cluster differs most from the first one.
+/// The call path on which a cluster differs most from the first one, or all paths together by which
+/// peers are not compared one by one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathDifference {
-    /// Its rows, outermost first, without weights.
+    /// Its rows, outermost first, without weights; none of all other paths.
     pub rows: Vec<Row>,
     /// Mean samples of the peers of this cluster that end there, and of those of the first one.
     pub means: [f64; 2],
 }
+
+/// What differs where it is none of the costliest paths.
+const OTHER_PATHS: &str = "[all other paths]";
 
 /// Why a sum has none.
 pub const NOT_OF_SUMS: &str =
@@ -106,8 +110,10 @@ impl Clusters {
         let count = counted(cluster.peers.len() as u64, self.noun, form);
         let like = &self.labels[cluster.like as usize];
         let Some(difference) = &cluster.difference else { return format!("{count} like {like}") };
-        let name =
-            difference.rows.last().map_or("", |row| &*refined.functions[row.function.index()].name);
+        let name = difference
+            .rows
+            .last()
+            .map_or(OTHER_PATHS, |row| &*refined.functions[row.function.index()].name);
         let [own, first] = difference.means;
         let word = if own > first { "more" } else { "less" };
         let amount = |mean: f64| Measure::Source.real(mean, refined.looked_at(), form);
@@ -228,8 +234,9 @@ impl Work {
             let [own, first] = means(*column);
             if own > first { 2.0 * (own - first) } else { first - own }
         };
-        let column = (0..self.paths.len()).max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
-        Some(PathDifference { rows: self.all.rows(self.paths[column]), means: means(column) })
+        let column = (0..=self.paths.len()).max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
+        let rows = self.paths.get(column).map_or_else(Vec::new, |&path| self.all.rows(path));
+        Some(PathDifference { rows, means: means(column) })
     }
 }
 
@@ -283,6 +290,26 @@ mod tests {
         for keep in [Keep::Top, Keep::None] {
             assert_eq!(clusters(&of(keep)).1, None, "{keep:?}");
         }
+    }
+
+    /// Two ranks have more of many small paths, of which none is compared by itself.
+    #[test]
+    fn clusters_may_differ_in_all_other_paths() {
+        let rank = |rank: u32| {
+            let common = (0..PATHS).map(|path| format!("  kernel_{path} 900\n"));
+            let small = if rank < 2 { 100 } else { 1 };
+            let small = (0..200).map(|path| format!("  small_{path} {small}\n"));
+            let paths: String = common.chain(small).collect();
+            format!("# rank={rank} thread={rank} epoch=0\nmain\n{paths}")
+        };
+        let profile = from_outline(&(0..8).map(rank).collect::<String>()).unwrap();
+        let (refined, found) = clusters(&profile);
+        let found = found.unwrap();
+        assert_eq!(found.list[1].peers, [0, 1]);
+        let difference = found.list[1].difference.as_ref().unwrap();
+        assert_eq!((difference.rows.len(), difference.means), (0, [20_000.0, 200.0]));
+        let said = found.said(&refined, &found.list[1], Form::Ascii);
+        assert!(said.contains("more [all other paths] ("), "{said}");
     }
 
     #[test]

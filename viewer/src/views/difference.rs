@@ -64,7 +64,11 @@ impl<'c> Difference<'c> {
         let mut samples = samples.into_iter();
         let sides = [samples.next().unwrap_or(0), samples.next().unwrap_or(0)];
         let noise = match comparison.has_several_runs() {
-            true => comparison.noise_of(sides, &samples.collect::<Vec<_>>()),
+            true => {
+                // What a row has behind them is of other metrics.
+                let runs = comparison.sides.iter().map(|side| side.runs.len()).sum();
+                comparison.noise_of(sides, &samples.take(runs).collect::<Vec<_>>())
+            }
             false => comparison.noise_of(sides, &[]),
         };
         Self { comparison, samples: sides, noise }

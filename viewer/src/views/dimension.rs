@@ -127,10 +127,9 @@ impl Dimension {
     }
 }
 
-/// The dimensions that have two peers or more: ranks, or else processes; threads; epochs; phases;
-/// slices of time. Of the
-/// processes that have threads or epochs to compare, `weight` says whose these are: the
-/// greatest, of equal ones the first. O(nodes).
+/// The dimensions that have two peers or more: ranks, or else processes; threads; phases; epochs;
+/// slices of time. Of the processes that have threads or epochs to compare, `weight` says whose
+/// these are: the greatest, of equal ones the first. O(nodes).
 #[must_use]
 pub fn dimensions(refined: &Refined, weight: impl Fn(ProcessId) -> u64) -> Vec<Dimension> {
     if refined.profile.comparison.is_some() {
@@ -141,8 +140,9 @@ pub fn dimensions(refined: &Refined, weight: impl Fn(ProcessId) -> u64) -> Vec<D
     let found = [
         of_processes(refined, &peers, &stages),
         of_threads(refined, &peers, &stages, &weight),
-        of_epochs(refined, &stages, &weight),
+        // Of a process with phases, each epoch is a part of one, whose name says more.
         of_phases(refined),
+        of_epochs(refined, &stages, &weight),
         of_time(refined),
     ];
     found.into_iter().flatten().filter(|dimension| dimension.peers.len() > 1).collect()

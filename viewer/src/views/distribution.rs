@@ -12,6 +12,7 @@ use csprof_format::ids::ProcessId;
 
 use super::dimension::{Dimension, dimensions};
 use super::path::Path;
+use super::peers::keeps_all_ranks;
 use super::row::Cost;
 use super::slices::{Membership, Slices, in_slices};
 use super::statistics::{Statistics, samples_per_signal};
@@ -31,7 +32,11 @@ const NO_PEERS_OF_SUM: &str = "there is nothing to compare: of the ranks of this
 /// Why there is no dimension in a forest.
 #[must_use]
 pub fn why_no_peers(refined: &Refined) -> &'static str {
-    if refined.profile.info.is_sum() { NO_PEERS_OF_SUM } else { NO_PEERS }
+    let profile = &refined.profile;
+    match profile.info.is_sum() && !keeps_all_ranks(profile) {
+        true => NO_PEERS_OF_SUM,
+        false => NO_PEERS,
+    }
 }
 
 /// What the distribution is of.

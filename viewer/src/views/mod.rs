@@ -61,7 +61,7 @@ pub(crate) mod laws;
 #[cfg(test)]
 mod tests;
 
-pub use row::{Cost, Edges, Row, Weight, Weights};
+pub use row::{Cost, Edges, Row, StripKind, Weight, Weights};
 pub use sort::Sort;
 pub use sums::Addend;
 pub use view::{Arrangement, View, ViewDefinition};

@@ -4,6 +4,8 @@
 //! after any stage. Else a [sum](crate::profile::Spreads) says it of each path that was recorded;
 //! where stages took a part of a path, it is not known.
 
+use std::sync::Arc;
+
 use csprof_format::profile::RankSums;
 
 use super::over_ranks::{OverRanks, Sums};
@@ -21,14 +23,14 @@ pub struct PeerCosts<'r> {
 #[derive(Debug)]
 enum Known<'r> {
     /// What each of them has.
-    Each(Each),
+    Each(Arc<Each>),
     /// What a sum says of each path; whether stages were applied to it.
     Summed { spreads: &'r Spreads, is_refined: bool },
 }
 
 /// Peers of which each has nodes of its own.
 #[derive(Debug)]
-struct Each {
+pub(super) struct Each {
     /// What each is called by number.
     numbers: Vec<u32>,
     /// One past the last node of each stream.
@@ -49,10 +51,22 @@ impl Each {
     }
 }
 
-impl<'r> PeerCosts<'r> {
-    /// What a sum knows of its ranks in a forest; `None` of other profiles.
-    #[must_use]
-    pub fn of_sum(refined: &'r Refined) -> Option<Self> {
+/// What a sum knows of its ranks in a forest, beside that. Found once, in O(streams + ranks × log
+/// ranks), for all rows that are made of the forest.
+#[derive(Clone, Debug)]
+pub(super) enum RanksOfSum {
+    /// Nothing: it is no sum, or paths are put together anew of which it is said.
+    Nothing,
+    /// One rank, if any, is shown: it is spread over nobody.
+    OneRank,
+    /// What each has.
+    Each(Arc<Each>),
+    /// How paths are spread.
+    Summed,
+}
+
+impl RanksOfSum {
+    pub(super) fn find(refined: &Refined) -> Self {
         if let Some(of_process) = ranks_of_sum(refined) {
             let mut numbers: Vec<u32> = of_process.iter().copied().flatten().collect();
             numbers.sort_unstable();
@@ -62,15 +76,33 @@ impl<'r> PeerCosts<'r> {
                 of_process.get(stream.process.index()).copied().flatten().and_then(place)
             });
             let of_stream = of_stream.collect();
-            // A rank alone is spread over nobody.
-            return (numbers.len() > 1).then(|| Self {
-                refined,
-                known: Known::Each(Each::new(refined, numbers, of_stream)),
-            });
+            return match numbers.len() > 1 {
+                true => Self::Each(Arc::new(Each::new(refined, numbers, of_stream))),
+                false => Self::OneRank,
+            };
         }
-        let spreads = refined.spreads()?;
-        let is_refined = !refined.outcomes.is_empty();
-        Some(Self { refined, known: Known::Summed { spreads, is_refined } })
+        if refined.spreads().is_some() { Self::Summed } else { Self::Nothing }
+    }
+
+    /// What the ranks have in the forest that this was found of.
+    pub(super) fn costs<'r>(&self, refined: &'r Refined) -> Option<PeerCosts<'r>> {
+        let known = match self {
+            Self::Nothing | Self::OneRank => return None,
+            Self::Each(each) => Known::Each(Arc::clone(each)),
+            Self::Summed => Known::Summed {
+                spreads: refined.spreads()?,
+                is_refined: !refined.outcomes.is_empty(),
+            },
+        };
+        Some(PeerCosts { refined, known })
+    }
+}
+
+impl<'r> PeerCosts<'r> {
+    /// What a sum knows of its ranks in a forest; `None` of other profiles.
+    #[must_use]
+    pub fn of_sum(refined: &'r Refined) -> Option<Self> {
+        RanksOfSum::find(refined).costs(refined)
     }
 
     /// What each of some peers has, who are called by these numbers, ascending. `place` has the
@@ -82,7 +114,7 @@ impl<'r> PeerCosts<'r> {
         place: impl Fn(usize) -> Option<u32>,
     ) -> Self {
         let of_stream = (0..refined.streams.len()).map(place).collect();
-        Self { refined, known: Known::Each(Each::new(refined, numbers, of_stream)) }
+        Self { refined, known: Known::Each(Arc::new(Each::new(refined, numbers, of_stream))) }
     }
 
     /// How many peers there are.
@@ -133,6 +165,11 @@ impl<'r> PeerCosts<'r> {
         self.of_placed(&self.placed(nodes)?)
     }
 
+    /// The same of their exclusive costs; these nodes may be below each other.
+    pub(super) fn own_of_nodes(&self, nodes: impl Iterator<Item = u32>) -> Option<OverRanks> {
+        self.own_of_placed(&self.placed(nodes)?)
+    }
+
     /// Nodes in the order of their places, each with its own.
     fn placed(&self, nodes: impl Iterator<Item = u32>) -> Option<Vec<(u32, u32)>> {
         let mut placed: Vec<(u32, u32)> = Vec::new();
@@ -166,23 +203,32 @@ impl<'r> PeerCosts<'r> {
         }
     }
 
-    /// Exclusive costs of nodes that are in the order of their places.
+    /// Exclusive costs of nodes that are in the order of their places. Of the nodes that one
+    /// recorded frame became, as inlined functions, all have one place, and only the innermost has
+    /// exclusive costs.
     fn own_of_placed(&self, placed: &[(u32, u32)]) -> Option<OverRanks> {
         let own = |node: u32, metric| self.refined.own_of_metric(node as usize, metric).1;
         match &self.known {
             Known::Each(each) => Some(self.of_each_peer(each, placed, own)),
             Known::Summed { spreads, .. } => {
-                // The places of longer paths, of each place.
                 let children = self.refined.children();
+                let mut innermost: Vec<(u32, u32)> = Vec::new();
+                // The places of longer paths, of each place.
                 let mut longer: Vec<(u32, u32)> = Vec::new();
                 for &(place, node) in placed {
+                    let before = longer.len();
                     for &child in children.of(node) {
                         longer.push((place, spreads.place(child)?));
+                    }
+                    if longer[before..].contains(&(place, place)) {
+                        longer.truncate(before);
+                    } else if self.refined.is_shown(node as usize) {
+                        innermost.push((place, node));
                     }
                 }
                 longer.sort_unstable();
                 longer.dedup();
-                self.of_paths(spreads, placed, |sums, of, (place, metric)| {
+                self.of_paths(spreads, &innermost, |sums, of, (place, metric)| {
                     let first = longer.partition_point(|of| of.0 < place);
                     let those = longer[first..].iter().take_while(|of| of.0 == place);
                     let those = those.map(|&(_, longer)| spreads.at(longer)[metric.index()]);

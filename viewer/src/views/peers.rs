@@ -161,7 +161,7 @@ impl Kept {
 }
 
 /// Whether each rank that a sum is of is kept apart.
-fn keeps_all_ranks(profile: &Profile) -> bool {
+pub(super) fn keeps_all_ranks(profile: &Profile) -> bool {
     let has_ranks = profile.info.processes.iter().any(|process| process.rank.is_some());
     has_ranks && profile.info.merely_summed_ranks().is_empty()
 }

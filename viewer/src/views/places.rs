@@ -40,7 +40,7 @@ pub fn places(
     let of_parts: Vec<_> = parts.iter().map(of_part).collect();
     let count = tree.count();
     watch.begin(0, 1, 1, refined.node_count());
-    let metrics: Vec<MetricRef> = refined.profile.metrics().map(|(metric, _)| metric).collect();
+    let metrics: Vec<MetricRef> = refined.metrics().collect();
     let sums = walk(refined, watch, || Sums {
         refined,
         parts: &parts,

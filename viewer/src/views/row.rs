@@ -46,8 +46,8 @@ pub struct Row {
     pub has_children: bool,
     /// What it has in each column of the forest.
     pub weights: Weights,
-    /// How its inclusive cost is spread over peers, where that was asked for.
-    pub strip: Option<Arc<Strip>>,
+    /// How its inclusive cost is spread, where that was asked for.
+    pub strips: Option<Arc<RowStrips>>,
     /// How it is spread over the ranks of a sum, where that is known.
     pub over_ranks: Option<Arc<OverRanks>>,
 }
@@ -82,7 +82,33 @@ impl Weight {
     };
 }
 
-/// How the inclusive cost of a row is spread over peers, of each metric.
+/// Over what a strip shows the cost of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StripKind {
+    /// Ranks, or else processes, or else threads.
+    Peers,
+    /// Phases, or slices of time, in the order in which they began.
+    Phases,
+}
+
+impl StripKind {
+    /// All there are.
+    pub const ALL: [Self; 2] = [Self::Peers, Self::Phases];
+}
+
+/// The strips of a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowStrips(pub [Option<Strip>; 2]);
+
+impl RowStrips {
+    /// The strip over these, if the profile has them.
+    #[must_use]
+    pub fn of_kind(&self, kind: StripKind) -> Option<&Strip> {
+        self.0[kind as usize].as_ref()
+    }
+}
+
+/// How the inclusive cost of a row is spread over peers, or over phases, of each metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strip {
     /// What the peers are, and how many.
@@ -158,7 +184,7 @@ impl Row {
             frame: None,
             has_children: false,
             weights: Weights::default(),
-            strip: None,
+            strips: None,
             over_ranks: None,
         }
     }

@@ -13,9 +13,9 @@ use regex::{Regex, RegexBuilder};
 
 use super::row::{Row, Weight};
 use super::top_down::TopDown;
-use super::tree::{RowId, pair, pairs};
+use super::tree::RowId;
 use crate::profile::comparison::{BASE, OTHER};
-use crate::profile::{FrameKind, FunctionRef};
+use crate::profile::{Frame, FrameKind, FunctionRef};
 use crate::refine::{Cancelled, Refined, Watch, WeightColumn};
 
 /// Text to look for in function names. Case matters only if the text has upper case. In a
@@ -140,7 +140,7 @@ impl Search {
         let is_known = refined.shown_by_column.is_none() || outermost <= 1;
         let cost = is_known.then(|| {
             let weight = |inclusive| Weight { inclusive, ..Weight::NONE };
-            let weights = weights.into_iter().map(weight).collect();
+            let weights = refined.in_row(weights).into_iter().map(weight).collect();
             Row { weights, ..Row::empty(FunctionRef::ROOT, FrameKind::Root) }
         });
         Ok(Self { functions, hits, rows: found, cost })
@@ -237,8 +237,7 @@ impl<'s> LeadingRows<'s> {
         let columns = refined.weight_columns();
         let weights = vec![0; columns.len()];
         let sides = refined.profile.comparison.as_ref().map_or_else(Vec::new, |comparison| {
-            let nodes = [1, 2].map(|side: usize| columns[side].nodes.clone());
-            nodes.into_iter().zip(comparison.weights()).collect()
+            refined.parts().into_iter().zip(comparison.weights()).collect()
         });
         let (hits, found, outermost) = (BinaryHeap::new(), 0, 0);
         let one_sided = None;
@@ -260,7 +259,7 @@ impl<'s> LeadingRows<'s> {
         const STRETCH: usize = 1 << 12;
         let children = self.refined.children();
         // One more than the number of the group of each function and kind; 0 between rows.
-        let mut group_of = vec![0u32; pairs(self.refined)];
+        let mut group_of = vec![0u32; Frame::row_keys(self.refined.functions.len())];
         // The nodes of the rows of a level, and the rows: their nodes, and whether they match or
         // are below one that does.
         let mut nodes = vec![0u32];
@@ -278,19 +277,20 @@ impl<'s> LeadingRows<'s> {
                 let mut groups = Vec::new();
                 for &node in below.filter(|node| self.leads[**node as usize]) {
                     let frame = self.refined.frames[self.refined.frame[node as usize].index()];
-                    let pair = pair(frame.function, frame.kind);
-                    if group_of[pair] == 0 {
-                        groups.push((pair, frame.function));
+                    let group = &mut group_of[frame.row_key() as usize];
+                    if *group == 0 {
+                        groups.push(frame.row_key());
                         // Fewer than nodes, which are numbered in 32 bits.
-                        group_of[pair] = groups.len() as u32;
+                        *group = groups.len() as u32;
                     }
-                    found.push((group_of[pair], node));
+                    found.push((*group, node));
                 }
                 // Stable: the nodes of a row stay in their order.
                 found.sort_by_key(|(group, _)| *group);
                 for of_row in found.chunk_by(|one, other| one.0 == other.0) {
-                    let (pair, function) = groups[of_row[0].0 as usize - 1];
-                    group_of[pair] = 0;
+                    let key = groups[of_row[0].0 as usize - 1];
+                    group_of[key as usize] = 0;
+                    let (function, _) = Frame::of_row_key(key);
                     let start = next_nodes.len();
                     next_nodes.extend(of_row.iter().map(|(_, node)| *node));
                     let range = start..next_nodes.len();

@@ -110,6 +110,7 @@ fn compared(then: &Then, samples: Option<u64>, refined: &Refined, stages: &str) 
         first_other: ProcessId::from_index(0),
         scale: Scale::Amount,
         scaling: None,
+        further: Vec::new(),
         moments: None,
     };
     Since::Compared(Box::new(comparison), [then.samples, samples])

@@ -6,7 +6,7 @@ use core::mem;
 
 use super::columns::{Basis, Column, Id, Rank};
 use super::row::{Cost, Row};
-use crate::profile::Profile;
+use crate::profile::{Profile, in_parts};
 use crate::refine::Refined;
 
 /// An order of rows. The default is the greatest inclusive cost first.
@@ -42,7 +42,7 @@ impl Sort {
         self.order(refined, |place| &rows[place], &mut places);
         let taken = |row: &mut Row| Row {
             weights: mem::take(&mut row.weights),
-            strip: row.strip.take(),
+            strips: row.strips.take(),
             over_ranks: row.over_ranks.take(),
             ..*row
         };
@@ -51,34 +51,47 @@ impl Sort {
 
     /// Puts in order whatever rows are known by. As comparing them does, but quicker where the key
     /// is near to a number of 32 bits: rows are large, and names are far away.
-    pub(super) fn order<'r, T: Copy>(
+    pub(super) fn order<'r, T: Copy + Sync>(
         self,
         refined: &Refined,
-        row: impl Fn(T) -> &'r Row,
+        row: impl Fn(T) -> &'r Row + Sync,
         places: &mut [T],
     ) {
         let is_many = places.len() >= MANY;
-        let basis = Basis::new(refined);
         let is_name = matches!(self.key.id, Id::Function | Id::FunctionOfBoth);
-        let mut is_rounded = false;
-        let keys = places.iter().zip(0..).map(|(&place, index)| {
-            let row = row(place);
-            let rank = self.key.value(&basis, row).rank();
-            is_rounded |= rank.is_rounded();
-            let key = match rank {
-                Rank::Name(_) if is_many && is_name => !refined.name_place(row.function)?,
-                rank => rank.near()?,
-            };
-            let key = if self.reversed { key } else { !key };
-            // A group has a name that was made up later, and no place among the others.
-            let name = if is_many { refined.name_place(row.function)? } else { 0 };
-            Some(joined([key, !tie(refined, row)?, name, index]))
-        });
-        let Some(mut keys) = keys.collect::<Option<Vec<_>>>() else {
+        let keys_of = |first: usize, places: &[T]| {
+            let basis = Basis::new(refined);
+            let mut is_rounded = false;
+            let keys = places.iter().zip(first as u32..).map(|(&place, index)| {
+                let row = row(place);
+                let rank = self.key.value(&basis, row).rank();
+                is_rounded |= rank.is_rounded();
+                let key = match rank {
+                    Rank::Name(_) if is_many && is_name => !refined.name_place(row.function)?,
+                    rank => rank.near()?,
+                };
+                let key = if self.reversed { key } else { !key };
+                // A group has a name that was made up later, and no place among the others.
+                let name = if is_many { refined.name_place(row.function)? } else { 0 };
+                Some(joined([key, !tie(refined, row)?, name, index]))
+            });
+            let mut keys = keys.collect::<Option<Vec<_>>>()?;
+            keys.sort_unstable();
+            Some((keys, is_rounded))
+        };
+        let parts = in_parts(places, SHARED, keys_of);
+        let Some(parts) = parts.into_iter().collect::<Option<Vec<_>>>() else {
             places.sort_unstable_by(|&a, &b| self.compare_among(refined, row(a), row(b), is_many));
             return;
         };
-        keys.sort_unstable();
+        let is_rounded = parts.iter().any(|(_, is_rounded)| *is_rounded);
+        let mut parts = parts.into_iter().map(|(keys, _)| keys);
+        let mut keys = parts.next().unwrap_or_default();
+        for mut part in parts {
+            keys.append(&mut part);
+        }
+        // This sort finds the parts, which are in order, and merges them.
+        keys.sort();
         let mut sorted: Vec<T> = keys.iter().map(|&key| places[key as u32 as usize]).collect();
         let mut start = 0;
         for near in keys.chunk_by(|a, b| a >> 96 == b >> 96) {
@@ -167,6 +180,9 @@ fn joined(numbers: [u32; 4]) -> u128 {
 
 /// Rows from which on the order of all names is worth finding out.
 const MANY: usize = 2_000;
+
+/// Rows from which on a thread is worth what it costs.
+const SHARED: usize = if cfg!(test) { 1_000 } else { 1 << 15 };
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,9 @@ use super::number::{Form, counted};
 /// Cells of the column `spread`.
 pub const CELLS: usize = 8;
 
+/// Cells of the column `over-phases`: of a clock's face.
+pub const PHASE_CELLS: usize = 12;
+
 /// Heights above 0.
 const HEIGHTS: u64 = 8;
 

@@ -1,5 +1,5 @@
 //! Makes the strips of rows: how inclusive cost is spread over ranks, or else processes, or else
-//! the threads of the process with most of them.
+//! the threads of the process with most of them; and how over phases, or slices of time.
 //!
 //! The strip of a row of the call tree or of callers takes time in proportion to the row's nodes.
 //! The strips of all functions take one pass over all nodes.
@@ -10,15 +10,20 @@ use std::sync::Arc;
 
 use super::dimension::{Dimension, dimensions};
 use super::number::{Form, counted};
-use super::row::{Strip, StripOfMetric};
+use super::row::{RowStrips, Strip, StripKind, StripOfMetric};
 use super::statistics::{Moments, samples_per_signal};
-use super::strip::{CELLS, cells};
+use super::strip::{CELLS, PHASE_CELLS, cells};
 use crate::profile::MetricRef;
 use crate::refine::{Axis, Cancelled, Refined, Watch, depth_first};
 
-/// Makes strips of the rows of one forest.
+/// Makes the strips of the rows of one forest.
 #[derive(Debug)]
-pub struct Strips {
+pub struct Strips([Option<StripsOver>; 2]);
+
+/// Makes those over peers, or over phases.
+#[derive(Debug)]
+pub struct StripsOver {
+    cells: usize,
     dimension: Dimension,
     axis: Axis,
     /// The cell of each peer.
@@ -39,11 +44,14 @@ pub type SharedStrips = Arc<Strips>;
 #[derive(Clone, Copy, Default)]
 struct Sums {
     moments: Moments,
-    cells: [u64; CELLS],
+    cells: [u64; MOST_CELLS],
 }
 
+/// The longest strips.
+const MOST_CELLS: usize = if CELLS > PHASE_CELLS { CELLS } else { PHASE_CELLS };
+
 impl Strips {
-    /// The strips of a forest; `None` if there are no peers. O(nodes).
+    /// The strips of a forest; `None` if there are neither peers nor phases. O(nodes).
     #[must_use]
     pub fn of(refined: &Refined) -> Option<SharedStrips> {
         let threads = &refined.profile.info.threads;
@@ -53,11 +61,72 @@ impl Strips {
             let end = threads.partition_point(|thread| thread.process <= process);
             (end - first) as u64
         };
-        let mut dimensions = dimensions(refined, threads_of).into_iter();
-        let dimension = dimensions.find(Dimension::has_imbalance)?;
+        let mut peers = None;
+        let mut phases = None;
+        for dimension in dimensions(refined, threads_of) {
+            if dimension.has_imbalance() {
+                peers = peers.or(Some((CELLS, dimension)));
+            } else if dimension.axis == Some(Axis::Phase) {
+                phases = Some((PHASE_CELLS, dimension));
+            }
+        }
+        let made = [peers, phases].map(|found| {
+            found.and_then(|(cells, dimension)| StripsOver::new(refined, cells, dimension))
+        });
+        made.iter().any(Option::is_some).then(|| Arc::new(Self(made)))
+    }
+
+    /// What makes the strips over these, if there are two or more of them.
+    #[must_use]
+    pub fn of_kind(&self, kind: StripKind) -> Option<&StripsOver> {
+        self.0[kind as usize].as_ref()
+    }
+
+    /// The strips of a row that has these nodes, each with its inclusive samples. O(nodes of the
+    /// row × log streams), mostly without the logarithm.
+    pub(super) fn of_nodes(
+        &self,
+        refined: &Refined,
+        nodes: impl Iterator<Item = u32>,
+    ) -> Arc<RowStrips> {
+        let mut of_row = self.0.each_ref().map(|over| over.as_ref().map(OfRow::new));
+        for node in nodes {
+            of_row.iter_mut().flatten().for_each(|of| of.add(refined, node));
+        }
+        Arc::new(RowStrips(of_row.map(|of| of.map(OfRow::finish))))
+    }
+
+    /// The strips of all functions that have samples, by their numbers. O(nodes) and, for each
+    /// function, 200 bytes or so for each metric.
+    ///
+    /// # Errors
+    /// The watch asked for the end.
+    pub fn of_functions(
+        &self,
+        refined: &Refined,
+        watch: &Watch<'_>,
+    ) -> Result<Vec<Option<Arc<RowStrips>>>, Cancelled> {
+        let mut of_functions = Vec::new();
+        for kind in StripKind::ALL {
+            let Some(makes) = self.of_kind(kind) else { continue };
+            let strips = makes.of_functions(refined, watch)?;
+            of_functions.resize_with(strips.len(), || None);
+            for (all, strip) in of_functions.iter_mut().zip(strips) {
+                if strip.is_some() {
+                    all.get_or_insert_with(RowStrips::default).0[kind as usize] = strip;
+                }
+            }
+        }
+        Ok(of_functions.into_iter().map(|strips| strips.map(Arc::new)).collect())
+    }
+}
+
+impl StripsOver {
+    fn new(refined: &Refined, most_cells: usize, dimension: Dimension) -> Option<Self> {
         let metrics: Vec<MetricRef> = refined.profile.metrics().map(|(metric, _)| metric).collect();
-        let cells = (0u8..).zip(cells(dimension.peers.len(), CELLS));
-        Some(Arc::new(Self {
+        let cells = (0u8..).zip(cells(dimension.peers.len(), most_cells));
+        Some(Self {
+            cells: most_cells.min(dimension.peers.len()),
             cell_of: cells.flat_map(|(cell, peers)| peers.map(move |_| cell)).collect(),
             process: dimension.process.as_ref().map(|process| Arc::from(&*process.text)),
             axis: dimension.axis?,
@@ -65,10 +134,10 @@ impl Strips {
             per_signal: metrics.iter().map(|&metric| samples_per_signal(refined, metric)).collect(),
             metrics,
             ends: refined.streams.iter().map(|stream| stream.nodes.end).collect(),
-        }))
+        })
     }
 
-    /// What the peers are: `rank`, `process` or `thread`.
+    /// What the peers are: `rank`, `process` or `thread`; or `phase`.
     #[must_use]
     pub const fn noun(&self) -> &'static str {
         self.dimension.noun()
@@ -106,6 +175,11 @@ impl Strips {
         self.dimension.peers.len()
     }
 
+    /// What each of them is called, for machines.
+    pub fn labels(&self) -> impl Iterator<Item = &str> {
+        self.dimension.peers.iter().map(|peer| &*peer.label.raw)
+    }
+
     /// Adds the samples of a peer.
     fn add(&self, sums: &mut Sums, peer: usize, samples: u64) {
         sums.moments.add(samples);
@@ -114,69 +188,21 @@ impl Strips {
     }
 
     /// The strip of a row: one sum for each metric. Peers that were not added have nothing.
-    fn strip(&self, sums: &[Sums]) -> Arc<Strip> {
-        let cells = CELLS.min(self.peers());
+    fn strip(&self, sums: &[Sums]) -> Strip {
         let of_metric = |(sums, &per_signal): (&Sums, &f64)| StripOfMetric {
-            parts: sums.cells[..cells].into(),
+            parts: sums.cells[..self.cells].into(),
             is_noise: sums.moments.is_within_noise(self.peers(), per_signal),
         };
         let of_metrics = sums.iter().zip(&self.per_signal).map(of_metric).collect();
-        Arc::new(Strip { of: (self.axis, self.peers()), process: self.process.clone(), of_metrics })
+        Strip { of: (self.axis, self.peers()), process: self.process.clone(), of_metrics }
     }
 
-    /// The strip of a row that has these nodes, each with its inclusive samples. O(nodes of the row
-    /// × log streams), mostly without the logarithm.
-    pub(super) fn of_nodes(
-        &self,
-        refined: &Refined,
-        nodes: impl Iterator<Item = u32>,
-    ) -> Arc<Strip> {
-        // Only peers with samples, so that a row of few nodes needs no room for thousands of
-        // others.
-        let mut of_peers: BTreeMap<usize, Box<[u64]>> = BTreeMap::new();
-        let mut of_last: Option<(usize, Box<[u64]>)> = None;
-        let mut stream = 0;
-        for node in nodes {
-            // Nodes come mostly in order.
-            let start = |stream: usize| stream.checked_sub(1).map_or(0, |before| self.ends[before]);
-            let is_in = |stream: usize| {
-                self.ends.get(stream).is_some_and(|&end| (start(stream)..end).contains(&node))
-            };
-            if !is_in(stream) {
-                stream = self.ends.partition_point(|&end| end <= node);
-            }
-            let Some(peer) = self.dimension.of_stream(stream) else { continue };
-            // Usually it is the same peer as for the node before.
-            if of_last.as_ref().is_none_or(|(last, _)| *last != peer) {
-                let none = || vec![0; self.metrics.len()].into();
-                let sums = of_peers.remove(&peer).unwrap_or_else(none);
-                of_peers.extend(of_last.replace((peer, sums)));
-            }
-            let sums = of_last.iter_mut().flat_map(|(_, sums)| sums.iter_mut());
-            for (sum, &metric) in sums.zip(&self.metrics) {
-                *sum += refined.of_metric(node as usize, metric).0;
-            }
-        }
-        of_peers.extend(of_last);
-        let mut sums = vec![Sums::default(); self.metrics.len()];
-        for (peer, of_peer) in of_peers {
-            for (sums, &samples) in sums.iter_mut().zip(&of_peer).filter(|(_, of)| **of > 0) {
-                self.add(sums, peer, samples);
-            }
-        }
-        self.strip(&sums)
-    }
-
-    /// The strips of all functions that have samples, by their numbers. O(nodes) and, for each
-    /// function, 150 bytes or so for each metric.
-    ///
-    /// # Errors
-    /// The watch asked for the end.
-    pub fn of_functions(
+    /// As [`Strips::of_functions`].
+    fn of_functions(
         &self,
         refined: &Refined,
         watch: &Watch<'_>,
-    ) -> Result<Vec<Option<Arc<Strip>>>, Cancelled> {
+    ) -> Result<Vec<Option<Strip>>, Cancelled> {
         let metrics = self.metrics.len();
         let mut functions = Functions {
             strips: self,
@@ -245,9 +271,56 @@ impl Strips {
     }
 }
 
+/// Sums of a row, while node after node is added.
+struct OfRow<'s> {
+    strips: &'s StripsOver,
+    /// Only peers with samples, so that a row of few nodes needs no room for thousands of others.
+    of_peers: BTreeMap<usize, Box<[u64]>>,
+    /// The peer of the node before; usually it is that of the next one, too.
+    of_last: Option<(usize, Box<[u64]>)>,
+    /// The stream of the node before.
+    stream: usize,
+}
+
+impl<'s> OfRow<'s> {
+    fn new(strips: &'s StripsOver) -> Self {
+        Self { strips, of_peers: BTreeMap::new(), of_last: None, stream: 0 }
+    }
+
+    fn add(&mut self, refined: &Refined, node: u32) {
+        let StripsOver { ends, metrics, dimension, .. } = self.strips;
+        // Nodes come mostly in order.
+        let start = self.stream.checked_sub(1).map_or(0, |before| ends[before]);
+        if !ends.get(self.stream).is_some_and(|&end| (start..end).contains(&node)) {
+            self.stream = ends.partition_point(|&end| end <= node);
+        }
+        let Some(peer) = dimension.of_stream(self.stream) else { return };
+        if self.of_last.as_ref().is_none_or(|(last, _)| *last != peer) {
+            let none = || vec![0; metrics.len()].into();
+            let sums = self.of_peers.remove(&peer).unwrap_or_else(none);
+            self.of_peers.extend(self.of_last.replace((peer, sums)));
+        }
+        let sums = self.of_last.iter_mut().flat_map(|(_, sums)| sums.iter_mut());
+        for (sum, &metric) in sums.zip(metrics) {
+            *sum += refined.of_metric(node as usize, metric).0;
+        }
+    }
+
+    fn finish(mut self) -> Strip {
+        self.of_peers.extend(self.of_last);
+        let mut sums = vec![Sums::default(); self.strips.metrics.len()];
+        for (peer, of_peer) in self.of_peers {
+            for (sums, &samples) in sums.iter_mut().zip(&of_peer).filter(|(_, of)| **of > 0) {
+                self.strips.add(sums, peer, samples);
+            }
+        }
+        self.strips.strip(&sums)
+    }
+}
+
 /// Sums of all functions, while peer after peer is gone over.
 struct Functions<'s> {
-    strips: &'s Strips,
+    strips: &'s StripsOver,
     sums: Vec<Sums>,
     /// Samples of the current peer.
     of_peer: Vec<u64>,
@@ -287,6 +360,8 @@ mod tests {
     use crate::views::strip::greatest;
     use crate::views::top_down::TopDown;
     use crate::views::tree::{Direction, RowId, RowTree};
+    use csprof_format::ids::EpochId;
+    use csprof_format::profile::Phase;
 
     fn exchange() -> Profile {
         let bytes: &[u8] = include_bytes!("../../tests/fixtures/exchange.csprof");
@@ -314,6 +389,26 @@ mod tests {
         profile
     }
 
+    /// Two ranks, each with as many slices as a strip has no room for, and one more thing in none.
+    fn phased() -> Profile {
+        let mut text = String::new();
+        for rank in 0..2 {
+            for epoch in 0..16 {
+                text.push_str(&format!("# rank={rank} thread={} epoch={epoch}\n", rank + 1));
+                text.push_str(&format!("main {}\n  solve {}\n", rank + 1, epoch * epoch * rank));
+            }
+        }
+        let mut profile = from_outline(&text).unwrap();
+        let epochs = profile.info.epochs.len() as u32;
+        let slice = |epoch: u32| profile.info.epochs[epoch as usize].number;
+        let named = (0..epochs).filter(|&epoch| slice(epoch) < 15);
+        let phases: Vec<_> = named
+            .map(|epoch| Phase { epoch: EpochId(epoch), name: format!("{}s", slice(epoch)) })
+            .collect();
+        profile.info.phases = phases;
+        profile
+    }
+
     /// Each strip has what the distribution of its row has, of every metric.
     fn hold<D: Direction>(
         refined: &Refined,
@@ -332,32 +427,40 @@ mod tests {
             tree.fill_strip(refined, row);
             let path = tree.path(refined, row);
             let of = Distribution::new(refined, &subject(path), &Watch::none()).unwrap().unwrap();
-            let strip = tree.row(row).strip.clone().unwrap();
-            assert_eq!(Some(strip.of.0), of.over[0].dimension.axis);
-            for (metric, _) in refined.profile.metrics() {
-                let parts = of.over[0].parts(metric, Cost::Inclusive);
-                let Some(found) = strip.of(metric) else {
-                    assert_eq!(parts.iter().sum::<u64>(), 0);
-                    continue;
-                };
-                assert_eq!(*found.parts, *greatest(&parts, CELLS), "{metric:?}");
-                assert_eq!(found.is_noise, is_within_noise(&parts, 1.0));
+            let strips = tree.row(row).strips.clone().unwrap();
+            for strip in strips.0.iter().flatten() {
+                let axis = Some(strip.of.0);
+                let of = of.over.iter().find(|of| of.dimension.axis == axis).unwrap();
+                let cells = if axis == Some(Axis::Phase) { PHASE_CELLS } else { CELLS };
+                for (metric, _) in refined.profile.metrics() {
+                    let parts = of.parts(metric, Cost::Inclusive);
+                    let Some(found) = strip.of(metric) else {
+                        assert_eq!(parts.iter().sum::<u64>(), 0);
+                        continue;
+                    };
+                    assert_eq!(*found.parts, *greatest(&parts, cells), "{metric:?}");
+                    assert_eq!(found.is_noise, is_within_noise(&parts, 1.0));
+                }
+                seen += 1;
             }
-            seen += 1;
         }
         assert!(seen > 0);
     }
 
     #[test]
     fn strips_are_the_distributions_of_their_rows() {
-        for profile in [exchange(), many()] {
+        for profile in [exchange(), many(), phased()] {
             for stage in ["", "hide main", "callers of *s*", "split rank", "not rank = 1"] {
                 let refined = apply(&profile, &parse(stage).unwrap()).unwrap();
                 let strips = Strips::of(&refined);
-                if strips.is_none() {
+                let Some(made) = &strips else {
                     assert_eq!(stage, "not rank = 1", "one rank is left of two");
                     continue;
-                }
+                };
+                assert_eq!(
+                    made.of_kind(StripKind::Phases).is_some(),
+                    !profile.info.phases.is_empty()
+                );
                 let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
                 tree.set_strips(strips.clone());
                 hold(&refined, tree, RowSubject::Path);
@@ -389,7 +492,7 @@ other 9
         for row in tree.children(&refined, RowId::ROOT).to_vec() {
             tree.fill_strip(&refined, row);
             let row = tree.row(row);
-            let strip = row.strip.as_ref().unwrap();
+            let strip = row.strips.as_ref().unwrap().of_kind(StripKind::Peers).unwrap();
             assert!(strip.process.is_some() && strip.of.0 == crate::refine::Axis::Thread);
             let is_of_peers = *refined.functions[row.function.index()].name == *"start";
             assert_eq!(strip.of(refined.metric).is_some(), is_of_peers);

@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Rows of less than [`LEAST`] percent are not looked into, so after the index of children each
-//! node is visited once at most, and memory is that of the rows.
+//! node is visited once at most, and time and memory are those of the rows, however deep they are.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 
 use super::difference::Difference;
 use super::flat::by_function;
@@ -25,8 +25,8 @@ use super::row::{Cost, Edges, Row, Weight};
 use super::summary::clustered;
 use super::top_down::TopDown;
 use super::tree::RowId;
+use crate::profile::FrameRef;
 use crate::profile::comparison::Comparison;
-use crate::profile::{FrameRef, FunctionRef};
 use crate::refine::{
     Cancelled, FramePattern, FrameSet, Predicate, Preset, Refined, Stage, Watch, shown_of_sides,
 };
@@ -40,8 +40,9 @@ pub const MOST: usize = 10;
 /// Fewer samples are not enough to point at anything.
 const FEWEST: u64 = 10;
 
-/// Rows that are looked into at most, the costliest first: deep recursion has millions of them.
-const MOST_ROWS: usize = 20_000;
+/// Rows that are looked into at most, the costliest first: a recursion of 100 000 calls, and what
+/// is below it. Deeper ones have millions of rows.
+const MOST_ROWS: usize = 1 << 17;
 
 /// Least cost of a frame below a row that is listed for being spread, in percent of what is shown:
 /// what is less is what makes the cost spread.
@@ -326,7 +327,7 @@ fn parted(
 
 /// Which of the rows that were found are understood.
 fn known(notes: &Notes, refined: &Refined, tree: &mut TopDown, found: &[RowId]) -> Vec<bool> {
-    let rows: Vec<_> = notes.understood().flat_map(|note| note.locate(refined, tree)).collect();
+    let rows: HashSet<_> = notes.understood().flat_map(|note| note.locate(refined, tree)).collect();
     found.iter().map(|row| rows.contains(row)).collect()
 }
 
@@ -342,6 +343,7 @@ fn costs(
     let mut is_within = vec![false; found.len()];
     let locks = refined.frames_of(&FramePattern::Preset(Preset::Lock)).ok();
     let dear = Dear::new(refined, watch)?;
+    let is_repeated = repeated(refined, tree, found, &above);
     let mut is_below_lock = vec![false; found.len()];
     let mut has_many = vec![false; found.len()];
     let large = least.max(refined.shown.saturating_mul(LEAST_OF_SPREAD).div_ceil(100));
@@ -361,8 +363,8 @@ fn costs(
             () if is_lock => Some(Why::Lock),
             () => {
                 let weight = row.of(refined.metric);
-                dear.reason(refined, tree, id)
-                    .or_else(|| (weight.exclusive >= least).then_some(Why::Own(weight.exclusive)))
+                let dear = if is_repeated[place] { None } else { dear.reason(row, weight) };
+                dear.or_else(|| (weight.exclusive >= least).then_some(Why::Own(weight.exclusive)))
                     .or_else(|| many_callees(refined, tree, id, least))
             }
         };
@@ -427,10 +429,9 @@ impl Dear {
     }
 
     /// Whether an activation costs more here than in the function's other paths. Of bounds, those
-    /// count that are against it.
-    fn reason(&self, refined: &Refined, tree: &TopDown, id: RowId) -> Option<Why> {
-        let row = tree.row(id);
-        let weight = row.of(refined.metric);
+    /// count that are against it. `row` has none of its own function above it, whose activations
+    /// would be the outermost.
+    fn reason(&self, row: &Row, weight: &Weight) -> Option<Why> {
         let whole = &self.all[row.function.index()];
         let (Edges::Range { low, high }, Edges::Range { low: least, high: most }) =
             (weight.outer_edges, whole.outer_edges)
@@ -448,24 +449,40 @@ impl Dear {
             u128::from(others).saturating_mul(high.into()),
         );
         let is_dear = is_known && is_long && here >= TIMES.saturating_mul(there);
-        // What its own function calls is not among the outermost activations.
-        (is_dear && !is_below(tree, id, row.function)).then_some(Why::Dear {
+        is_dear.then_some(Why::Dear {
             here: (samples, [low, high]),
             elsewhere: (others, [least, most]),
         })
     }
 }
 
-/// Whether a row above is of this function.
-fn is_below(tree: &TopDown, id: RowId, function: FunctionRef) -> bool {
-    let mut at = id;
-    while let Some(parent) = tree.parent(at) {
-        if tree.row(parent).function == function {
-            return true;
-        }
-        at = parent;
+/// Which rows have a row of their own function above them, found in one walk over all of them.
+fn repeated(
+    refined: &Refined,
+    tree: &TopDown,
+    found: &[RowId],
+    above: &[Option<usize>],
+) -> Vec<bool> {
+    let mut below = vec![Vec::new(); found.len()];
+    for (place, above) in above.iter().enumerate() {
+        above.into_iter().for_each(|&above| below[above].push(place));
     }
-    false
+    // Rows of each function on the path to the one that is visited.
+    let mut on_path = vec![0_u32; refined.functions.len()];
+    let mut is_repeated = vec![false; found.len()];
+    let mut steps: Vec<_> = (0..found.len().min(1)).map(|root| (root, true)).collect();
+    while let Some((place, enters)) = steps.pop() {
+        let on_path = &mut on_path[tree.row(found[place]).function.index()];
+        if enters {
+            is_repeated[place] = *on_path > 0;
+            *on_path += 1;
+            steps.push((place, false));
+            steps.extend(below[place].iter().map(|&place| (place, true)));
+        } else {
+            *on_path -= 1;
+        }
+    }
+    is_repeated
 }
 
 /// Where two profiles differ by more than noise: the innermost rows that do, and what is above them
@@ -535,3 +552,6 @@ fn listed(
     let list = list.into_iter().map(|(_, entry)| entry).collect();
     Suggestions { list, more, is_cut, understood: 0 }
 }
+
+#[cfg(test)]
+mod tests;

@@ -178,5 +178,9 @@ pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], is_timed: b
         }
     };
     let parts = sums.chunks(refined.accounts.len());
-    parts.flat_map(|part| (0..part.len()).map(move |metric| weight(part, metric))).collect()
+    let weights = parts.flat_map(|part| (0..part.len()).map(move |metric| weight(part, metric)));
+    if sums.len() == 1 {
+        return weights.collect();
+    }
+    refined.in_row(weights.collect()).into_iter().collect()
 }

@@ -262,7 +262,7 @@ fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, 
             kind: kind.unwrap_or(FrameKind::Inline),
             has_children: entry.kinds & CALLED != 0,
             weights: weights(refined, &sums, refined.knows_outermost()),
-            strip: None,
+            strips: None,
             over_ranks: None,
         }
     };

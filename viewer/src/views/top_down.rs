@@ -1,10 +1,15 @@
 //! The top-down view: calling contexts from the root, callees below callers.
 
+use std::thread;
+
 use super::row::Row;
 use super::sums::Addend;
 use super::tree::{Direction, Opened, RowTree, Until};
 use crate::profile::FrameRef;
 use crate::refine::{Cancelled, Refined, Watch};
+
+/// Nodes from which on a thread is worth what it costs.
+const MANY_NODES: usize = 1 << 19;
 
 /// Rows lead to callees; a row is a set of nodes.
 #[derive(Clone, Debug)]
@@ -19,9 +24,15 @@ impl TopDown {
     /// # Errors
     /// The watch ended it.
     pub fn new(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
-        let index = refined.index_children(watch)?;
-        // Rows that are opened later are not to wait for it.
-        refined.find_edges();
+        let index = thread::scope(|scope| {
+            let is_large = refined.node_count() >= MANY_NODES;
+            let beside = is_large.then_some(|| refined.find_edges());
+            let _edges = beside.map(|find| thread::Builder::new().spawn_scoped(scope, find));
+            let index = refined.index_children(watch);
+            // Rows that are opened later are not to wait for it.
+            refined.find_edges();
+            index
+        })?;
         let mut row = Row::of_everything(refined);
         row.has_children = !index.of(0).is_empty();
         Ok(Self::with_root(Downward, refined, row, vec![0]))

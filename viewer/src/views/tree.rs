@@ -13,12 +13,12 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use super::peer_costs::PeerCosts;
+use super::peer_costs::RanksOfSum;
 use super::row::Row;
 use super::sort::Sort;
 use super::strips::SharedStrips;
 use super::sums::{Addend, Samples, Sums, weights};
-use crate::profile::{Count, FrameKind, FrameRef, FunctionRef, MetricRef};
+use crate::profile::{Count, Frame, FrameRef, MetricRef};
 use crate::refine::{CostsOf, Refined, WeightColumn, in_width};
 
 /// A row of one [`RowTree`].
@@ -118,26 +118,15 @@ pub struct RowTree<D: Direction> {
     /// Sections of the root's children that are ordered apart: the length of each, and whether its
     /// order is reversed. The children after them are one more section.
     sections: Vec<(usize, bool)>,
-    /// For each (function, kind), one more than its position among the children being made;
+    /// For each [key of a row](Frame::row_key), one more than its position among the children being made;
     /// 0 outside of `open`. A table by number instead of a map: grouping is one load per member.
     position: Vec<u32>,
     /// The weight columns of rows.
     columns: Vec<WeightColumn>,
+    /// What is known of the ranks of a sum.
+    ranks: RanksOfSum,
     /// Makes the strips of rows, where they are wanted.
     strips: Option<SharedStrips>,
-}
-
-/// Kinds of frames.
-const KINDS: usize = FrameKind::ALL.len();
-
-/// The number of a pair of function and kind, by which nodes are grouped.
-pub(super) fn pair(function: FunctionRef, kind: FrameKind) -> usize {
-    function.0 as usize * KINDS + kind as usize
-}
-
-/// How many pairs there are.
-pub(super) fn pairs(refined: &Refined) -> usize {
-    refined.functions.len() * KINDS
 }
 
 impl<D: Direction> RowTree<D> {
@@ -156,7 +145,7 @@ impl<D: Direction> RowTree<D> {
             children: None,
             sorted: None,
         };
-        let position = vec![0; pairs(refined)];
+        let position = vec![0; Frame::row_keys(refined.functions.len())];
         let entries = vec![root];
         let made = members.len();
         Self {
@@ -171,6 +160,7 @@ impl<D: Direction> RowTree<D> {
             sections: Vec::new(),
             position,
             columns: refined.weight_columns(),
+            ranks: RanksOfSum::find(refined),
             strips: None,
         }
     }
@@ -201,18 +191,18 @@ impl<D: Direction> RowTree<D> {
         self.strips = strips;
     }
 
-    /// Makes the strip of a row, if it has none and strips are wanted. O(members of the row).
+    /// Makes the strips of a row, if it has none and strips are wanted. O(members of the row).
     pub fn fill_strip(&mut self, refined: &Refined, id: RowId) {
         let (Some(strips), entry) = (&self.strips, &self.entries[id.index()]) else { return };
-        if entry.row.strip.is_some() || entry.members.is_empty() || id == RowId::ROOT {
+        if entry.row.strips.is_some() || entry.members.is_empty() || id == RowId::ROOT {
             return;
         }
         let mut until = Until::default();
         let members = self.members(id).iter();
         let addends = members.map(|&member| self.direction.addend(refined, member, &mut until));
         let outermost = addends.filter(|addend| addend.is_outermost);
-        let strip = strips.of_nodes(refined, outermost.map(|addend| addend.node));
-        self.entries[id.index()].row.strip = Some(strip);
+        let made = strips.of_nodes(refined, outermost.map(|addend| addend.node));
+        self.entries[id.index()].row.strips = Some(made);
     }
 
     /// What a row shows.
@@ -361,7 +351,7 @@ impl<D: Direction> RowTree<D> {
         for &member in &found {
             let number_of_frame = self.direction.frame(refined, member);
             let frame = refined.frames[number_of_frame.index()];
-            let position = &mut self.position[pair(frame.function, frame.kind)];
+            let position = &mut self.position[frame.row_key() as usize];
             if *position == 0 {
                 self.entries.push(Entry {
                     row: Row {
@@ -389,7 +379,7 @@ impl<D: Direction> RowTree<D> {
         // Second pass: members move to where their row keeps them.
         let mut start = number(self.members.len());
         for entry in &mut self.entries[first..] {
-            self.position[pair(entry.row.function, entry.row.kind)] = 0;
+            self.position[Frame::row_key_of(entry.row.function, entry.row.kind) as usize] = 0;
             let end = start + entry.members.end;
             entry.members = start..start;
             start = end;
@@ -424,13 +414,13 @@ impl<D: Direction> RowTree<D> {
         members: &[D::Member],
         group_of: &[u32],
     ) {
-        let Self { direction, entries, columns, .. } = self;
+        let Self { direction, entries, columns, ranks, .. } = self;
         let edges = costs.edges(refined);
         let samples: Vec<_> = Samples::of_metrics(costs).collect();
         let rows = &mut entries[first..];
         let mut until = vec![Until::default(); rows.len()];
         let mut sums = vec![Sums::default(); rows.len() * columns.len()];
-        let over_ranks = PeerCosts::of_sum(refined);
+        let over_ranks = ranks.costs(refined);
         // The outermost nodes of each row, and all.
         let mut nodes_of_rows =
             vec![[Vec::new(), Vec::new()]; if over_ranks.is_some() { rows.len() } else { 0 }];

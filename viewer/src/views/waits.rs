@@ -1,14 +1,16 @@
 //! Who waits, and for whom: time in calls of MPI by operation and path, and the paths on which
 //! ranks differ most.
 //!
-//! A *wait* is an outermost call of MPI. Without MPI it is what a thread was found waiting for
-//! (`[waits: futex]`), and a path that has samples of `lock`. No sample counts in two waits of one
-//! metric. How a wait is spread over ranks says who waited for whom: in a call that no rank leaves
-//! before all have come to it, who waited least came last.
+//! A *wait* is an outermost call of MPI. Where no clock has seen these, it is a path with samples
+//! of `mpi` of its own, which is that of who calls. Without MPI it is what a thread was found
+//! waiting for (`[waits: futex]`), and a path with samples of `lock` of its own. No sample counts in
+//! two waits of one metric. How a wait is spread over ranks says who waited for whom: in a call that
+//! no rank leaves before all have come to it, who waited least came last.
 //!
 //! The cause is elsewhere: on a path outside of all waits on which one rank has more than others,
 //! and makes all of them wait. What that costs is its imbalance, (most - mean) × ranks. A path
-//! is listed where its imbalance arises: one of which a longer path has nine tenths is not.
+//! is listed where its imbalance arises: one of which a longer path has nine tenths is not, nor one
+//! that differs by what waits below it differ by.
 
 mod operations;
 
@@ -27,7 +29,7 @@ use super::distribution::why_no_peers;
 use super::number::{Form, counted};
 use super::over_ranks::OfMetric;
 use super::path::Path;
-use super::peer_costs::PeerCosts;
+use super::peer_costs::{PeerCosts, RanksOfSum};
 use super::row::Row;
 use super::statistics::{noise_bounds, samples_per_signal};
 use crate::profile::{FrameKind, FunctionRef, MetricRef};
@@ -35,6 +37,11 @@ use crate::refine::{Axis, Cancelled, Refined, Watch};
 
 /// What a longer path has of the imbalance of one that is not listed then, in percent.
 const ELSEWHERE: u128 = 90;
+
+/// Why less is known of a sum, and what helps.
+const NOT_SPREAD: &str =
+    "how costs are spread over ranks is not known: not all ranks are kept apart";
+const KEEP_ALL: &str = "merge --keep-ranks all keeps what each rank has";
 
 /// Waits, and what makes ranks wait.
 #[derive(Clone, Debug)]
@@ -52,6 +59,10 @@ pub struct Waits {
     pub within_noise: usize,
     /// What is not to be seen in this profile, and how it would be: sentences.
     pub missing: Vec<String>,
+    /// Why no paths are compared, of what is missing.
+    pub uncompared: Option<String>,
+    /// Whether it is not known of some path how it is spread.
+    has_unknown: bool,
     all: CallPaths,
 }
 
@@ -90,7 +101,7 @@ pub struct Wait {
     pub kind: FrameKind,
     /// The metric that it is of.
     pub metric: MetricRef,
-    /// Inclusive samples.
+    /// Samples: inclusive ones, but of a wait that a metric of calls has counted.
     pub samples: u64,
     /// How they are spread, where that is known.
     pub over: Option<OfMetric>,
@@ -135,21 +146,24 @@ impl Waits {
             imbalances: Vec::new(),
             within_noise: 0,
             missing: Vec::new(),
+            uncompared: None,
+            has_unknown: false,
             all,
         };
         if refined.profile.comparison.is_some() {
             let cause = "two runs are compared, and do not wait for each other; csprof report \
                          --view waits of each run has its waits";
-            waits.missing.push(cause.to_owned());
+            waits.compares_none(cause);
             return Ok(waits);
         }
         if refined.is_inverted() {
             let cause = "paths lead from what is called to its callers, by a stage: waits are told \
                          of paths from the root";
-            waits.missing.push(cause.to_owned());
+            waits.compares_none(cause);
             return Ok(waits);
         }
-        let (costs, over) = match PeerCosts::of_sum(refined) {
+        let ranks = RanksOfSum::find(refined);
+        let (costs, over) = match ranks.costs(refined) {
             Some(costs) => {
                 let over = PeersOfWaits {
                     noun: "rank",
@@ -164,7 +178,15 @@ impl Waits {
         };
         waits.over = over;
         if waits.over.is_none() {
-            waits.missing.push(why_no_peers(refined).to_owned());
+            // Of a sum whose paths are spread over ranks while they are as recorded.
+            let had_spreads = refined.profile.spreads.ranks() > 0;
+            let is_anew = had_spreads && matches!(ranks, RanksOfSum::Nothing);
+            match is_anew {
+                true => waits.compares_none(&format!(
+                    "{NOT_SPREAD}, and stages put paths together anew; {KEEP_ALL}"
+                )),
+                false => waits.compares_none(why_no_peers(refined)),
+            }
         }
         waits.find(refined, costs.as_ref(), watch)?;
         Ok(waits)
@@ -196,46 +218,39 @@ impl Waits {
         let (mpi, realtime, lock) = (source("mpi"), source("realtime"), source("lock"));
         let is_call: Vec<bool> =
             refined.functions.iter().map(|function| is_mpi(&function.name)).collect();
-        let has_mpi = self.all.numbers().any(|path| is_call[self.all.function(path).index()]);
+        let (of_mpi, calls) = self.within(|path| is_call[self.all.function(path).index()]);
+        let has_mpi = !calls.is_empty();
+        let is_shown = |metric: &MetricRef| refined.account_of(*metric).1 > 0;
         // Samples of `mpi` are of whoever calls: the name of the call is not on their paths.
-        let kinds: &[(Kind, Option<MetricRef>)] = match (realtime, mpi) {
+        let kinds: &[(Kind, Option<MetricRef>)] = match (realtime, mpi.filter(is_shown)) {
             (Some(_), _) if has_mpi => &[(Kind::Mpi, realtime)],
-            (_, Some(_)) => &[(Kind::Counted, mpi)],
-            _ if has_mpi => &[(Kind::Mpi, Some(refined.metric))],
+            (_, Some(mpi)) => &[(Kind::Counted, Some(mpi))],
+            _ if has_mpi => &[(Kind::Mpi, sampled(refined))],
             _ => &[(Kind::Kernel, realtime), (Kind::Counted, lock)],
         };
-        let are_ranks = self.over.as_ref().is_some_and(|over| over.noun != "thread");
-        let mut is_outside = vec![true; self.all.numbers().count() + 1];
+        let are_ranks = self.are_ranks();
+        let mut is_outside: Vec<bool> = of_mpi.iter().map(|within| !within).collect();
         for &(kind, metric) in kinds {
             let Some(metric) = metric else { continue };
             watch.step(refined.node_count())?;
-            let is_wait = |path: u32| match kind {
-                Kind::Mpi => is_call[self.all.function(path).index()],
-                Kind::Kernel => self.all.kind(path) == FrameKind::Wait,
+            let is_counted = kind == Kind::Counted;
+            let (within, rows) = match kind {
+                Kind::Mpi => (Vec::new(), calls.clone()),
+                Kind::Kernel => self.within(|path| self.all.kind(path) == FrameKind::Wait),
                 Kind::Counted => {
                     let own = |node: u32| refined.of_metric(node as usize, metric).1;
-                    self.all.nodes(path).any(|node| own(node) > 0)
+                    let has_own = |path: &u32| self.all.nodes(*path).any(|node| own(node) > 0);
+                    (Vec::new(), self.all.numbers().filter(has_own).collect())
                 }
             };
-            // In order: what is above a path comes before it.
-            let mut is_within = vec![false; is_outside.len()];
-            let mut outermost = Vec::new();
-            for path in self.all.numbers() {
-                let above = is_within[self.all.above(path) as usize];
-                is_within[path as usize] = above || is_wait(path);
-                if is_within[path as usize] && !above {
-                    outermost.push(path);
-                }
-            }
-            if kind != Kind::Counted {
-                let both = is_outside.iter_mut().zip(&is_within);
-                both.for_each(|(outside, within)| *outside &= !within);
-            }
-            let work = costs.and_then(|costs| self.work(refined, costs, &outermost, metric));
+            is_outside.iter_mut().zip(&within).for_each(|(outside, within)| *outside &= !within);
+            // What a path with counted calls has below it is not all waiting.
+            let work = costs.filter(|_| !is_counted);
+            let work = work.and_then(|costs| self.work(refined, costs, &rows, metric));
             let work = work.as_deref();
-            let of = Found { refined, costs, metric, work, are_ranks };
+            let of = Found { refined, costs, metric, is_counted, work, are_ranks };
             let mut by_function: BTreeMap<(FunctionRef, FrameKind), Vec<u32>> = BTreeMap::new();
-            for &path in &outermost {
+            for &path in &rows {
                 let key = (self.all.function(path), self.all.kind(path));
                 by_function.entry(key).or_default().extend(self.all.nodes(path));
                 self.paths.extend(of.wait(key, path, self.all.nodes(path)));
@@ -252,8 +267,33 @@ impl Waits {
         Ok(())
     }
 
-    /// What each peer has outside of waits, by its place: in CPU time, or else by the metric of the
-    /// waits, where that counts more.
+    /// Of each path whether it is one of these or below one; and those that are below no other.
+    fn within(&self, is_one: impl Fn(u32) -> bool) -> (Vec<bool>, Vec<u32>) {
+        // In order: what is above a path comes before it.
+        let mut is_within = vec![false; self.all.numbers().count() + 1];
+        let mut outermost = Vec::new();
+        for path in self.all.numbers() {
+            let above = is_within[self.all.above(path) as usize];
+            is_within[path as usize] = above || is_one(path);
+            if is_within[path as usize] && !above {
+                outermost.push(path);
+            }
+        }
+        (is_within, outermost)
+    }
+
+    /// Whether the peers are such as wait for each other in calls that wait for all.
+    fn are_ranks(&self) -> bool {
+        self.over.as_ref().is_some_and(|over| over.noun != "thread")
+    }
+
+    fn compares_none(&mut self, cause: &str) {
+        self.missing.push(cause.to_owned());
+        self.uncompared.get_or_insert_with(|| cause.to_owned());
+    }
+
+    /// What each peer has outside of waits, by its place: in CPU time, or else by the
+    /// [metric of work](work_metric).
     fn work(
         &self,
         refined: &Refined,
@@ -294,19 +334,41 @@ impl Waits {
             return Ok(());
         };
         let per_signal = samples_per_signal(refined, metric);
-        let of = Found { refined, costs: Some(costs), metric, work: None, are_ranks: false };
-        // The greatest imbalance of a path that is longer by one function.
-        let mut below = vec![0_u64; is_outside.len()];
-        for path in self.all.numbers().rev().filter(|&path| is_outside[path as usize]) {
+        let of = Found {
+            refined,
+            costs: Some(costs),
+            metric,
+            is_counted: false,
+            work: None,
+            are_ranks: false,
+        };
+        // The greatest imbalance of a path that is longer by one function; and the sum of those of
+        // all waits.
+        let mut below = vec![(0_u64, 0_u64); is_outside.len()];
+        for path in self.all.numbers().rev() {
             watch.step(0)?;
+            let above = self.all.above(path) as usize;
+            if !is_outside[above] {
+                continue;
+            }
+            let (longer, of_waits) = below[path as usize];
+            below[above].1 = below[above].1.saturating_add(of_waits);
             let key = (self.all.function(path), self.all.kind(path));
             let Some(wait) = of.wait(key, path, self.all.nodes(path)) else { continue };
-            let Some(over) = &wait.over else { continue };
+            let Some(over) = &wait.over else {
+                self.has_unknown = true;
+                continue;
+            };
             let own = over.imbalance()[0];
-            let above = &mut below[self.all.above(path) as usize];
-            *above = (*above).max(own);
-            let elsewhere = u128::from(below[path as usize]) * 100;
-            if own == 0 || elsewhere >= u128::from(own) * ELSEWHERE {
+            if !is_outside[path as usize] {
+                below[above].1 = below[above].1.saturating_add(own);
+                continue;
+            }
+            below[above].0 = below[above].0.max(own);
+            let [longer, apart, whole] = [longer, own.abs_diff(of_waits), own].map(u128::from);
+            let is_elsewhere = longer * 100 >= whole * ELSEWHERE;
+            let is_of_waits = apart * 100 <= whole * (100 - ELSEWHERE);
+            if own == 0 || is_elsewhere || is_of_waits {
                 continue;
             }
             let [_, high] = noise_bounds(over.ranks as usize, over.mean(), per_signal);
@@ -329,40 +391,70 @@ impl Waits {
         has_mpi: bool,
         [mpi, realtime, lock]: [Option<MetricRef>; 3],
     ) {
-        let missing = &mut self.missing;
-        if has_mpi && mpi.or(realtime).is_none() {
-            let source = &refined.looked_at().source;
-            missing.push(format!(
+        let mut add = |cause: &str| self.missing.push(cause.to_owned());
+        let counts_mpi = mpi.is_some_and(|mpi| refined.account_of(mpi).1 > 0);
+        if let (true, None, Some(metric)) = (has_mpi, mpi.or(realtime), sampled(refined)) {
+            let source = &refined.source_of(metric).source;
+            add(&format!(
                 "this is {source} in calls of MPI: what a rank waits asleep is not in it; record -e mpi \
                  or -e realtime has that"
             ));
         }
-        if !has_mpi && mpi.is_none() {
-            missing.push("no path that is shown has a call of MPI".to_owned());
+        if counts_mpi && !(has_mpi && realtime.is_some()) {
+            let call = match realtime {
+                None => "which call it was, and who came last, was not recorded: -e realtime",
+                Some(_) => "no path that is shown has the call itself",
+            };
+            add(&format!("mpi is counted on the path of who calls; {call}"));
+        } else if !has_mpi {
+            add("no path that is shown has a call of MPI");
             if realtime.is_none() {
-                let cause = "what threads wait for in the kernel was not recorded: -e realtime";
-                missing.push(cause.to_owned());
+                add("what threads wait for in the kernel was not recorded: -e realtime");
             }
             if lock.is_none() {
-                missing.push("what threads wait for locks was not recorded: -e lock".to_owned());
+                add("what threads wait for locks was not recorded: -e lock");
             }
         }
         if work_metric(refined, refined.metric).is_none() {
-            let cause = "what is done outside of waits was not recorded: -e cputime or -e realtime";
-            missing.push(cause.to_owned());
+            self.compares_none(
+                "what is done outside of waits was not recorded: -e cputime or -e realtime",
+            );
         }
-        let all = self.operations.iter().chain(&self.paths);
-        let is_unknown = |wait: &Wait| {
+        let mut missing = Vec::new();
+        let all = || self.operations.iter().chain(&self.paths);
+        let is_time = |wait: &Wait| refined.source_of(wait.metric).is_time();
+        let of_all = |wait: &&Wait| {
             let name = &refined.functions[wait.function.index()].name;
-            let is_apart = || wait.over.is_some_and(|over| is_apart(refined, wait.metric, &over));
-            wait.last.is_none() && is_for_all(name) && is_apart()
+            self.are_ranks()
+                && is_for_all(name)
+                && wait.over.is_some_and(|over| is_apart(refined, wait.metric, &over))
         };
         let is_of_sum = self.over.as_ref().is_some_and(|over| !over.is_of_each);
-        if is_of_sum && all.into_iter().any(is_unknown) {
-            let cause = "of some calls that wait for all it is not known who came last: the sum has \
-                         not what each rank has; merge --keep-ranks all keeps that";
-            missing.push(cause.to_owned());
+        let is_unknown = |wait: &Wait| wait.last.is_none() && is_time(wait);
+        if let Some(wait) = all().filter(of_all).find(|wait| !is_time(wait)) {
+            let source = &refined.source_of(wait.metric).source;
+            let mut metrics = refined.profile.metrics();
+            let time = match metrics.find(|(_, metric)| metric.is_cpu_time()) {
+                Some((_, metric)) => format!("--metric {}", metric.source),
+                None => "record -e cputime or -e realtime".to_owned(),
+            };
+            missing.push(format!(
+                "by {source} it is not known who came last to calls that wait for all, for it is no \
+                 time: {time} tells that"
+            ));
+        } else if is_of_sum && all().filter(of_all).any(is_unknown) {
+            missing.push(format!(
+                "of some calls that wait for all it is not known who came last: the sum has not \
+                 what each rank has; {KEEP_ALL}"
+            ));
         }
+        let is_refined = !refined.outcomes.is_empty();
+        if is_of_sum && is_refined && (self.has_unknown || all().any(|wait| wait.over.is_none())) {
+            missing.push(format!(
+                "of some paths {NOT_SPREAD}, and stages took a part of them; {KEEP_ALL}"
+            ));
+        }
+        self.missing.extend(missing);
     }
 }
 
@@ -378,8 +470,15 @@ fn is_apart(refined: &Refined, metric: MetricRef, over: &OfMetric) -> bool {
     (over.least[1] as f64) < low
 }
 
+/// The metric by which calls of MPI are told where none is made for that: the one that is looked
+/// at, or, where that lies on callers, the one that says what is done.
+fn sampled(refined: &Refined) -> Option<MetricRef> {
+    let is_of_calls = refined.looked_at().is_of_calls();
+    if is_of_calls { work_metric(refined, refined.metric) } else { Some(refined.metric) }
+}
+
 /// The metric that says what is done outside of waits: this one, if it counts time wherever it is
-/// spent, else another one that does, else an event.
+/// spent, else another one that does. Only where none does, an event: this one, or else another.
 fn work_metric(refined: &Refined, metric: MetricRef) -> Option<MetricRef> {
     let others = || refined.profile.metrics().map(|(other, _)| other);
     let all = || std::iter::once(metric).chain(others());
@@ -424,14 +523,22 @@ struct Found<'f> {
     refined: &'f Refined,
     costs: Option<&'f PeerCosts<'f>>,
     metric: MetricRef,
+    /// Whether it counts calls, so that only samples of a path's own are of the wait.
+    is_counted: bool,
     /// What each peer does outside of waits, where that is known.
     work: Option<&'f [u64]>,
-    /// Whether the peers are such as wait for each other in calls that wait for all: threads of a
-    /// rank do not, for one of them makes the calls.
+    /// Whether the peers are such as wait for each other in calls that wait for all. Which threads
+    /// of a rank take part in a call nothing tells.
     are_ranks: bool,
 }
 
 impl Found<'_> {
+    /// Samples of a wait that has this node.
+    fn samples(&self, node: u32) -> u64 {
+        let (inclusive, own) = self.refined.of_metric(node as usize, self.metric);
+        if self.is_counted { own } else { inclusive }
+    }
+
     /// The wait of a function, or of a path that ends in it, at these nodes; `None` if it has no
     /// sample of the metric.
     fn wait(
@@ -440,12 +547,14 @@ impl Found<'_> {
         path: u32,
         nodes: impl Iterator<Item = u32> + Clone,
     ) -> Option<Wait> {
-        let of_node = |node: u32| self.refined.of_metric(node as usize, self.metric).0;
-        let samples: u64 = nodes.clone().map(of_node).sum();
+        let samples: u64 = nodes.clone().map(|node| self.samples(node)).sum();
         if samples == 0 {
             return None;
         }
-        let over = self.costs.and_then(|costs| costs.of_nodes(nodes.clone()));
+        let over = self.costs.and_then(|costs| match self.is_counted {
+            true => costs.own_of_nodes(nodes.clone()),
+            false => costs.of_nodes(nodes.clone()),
+        });
         let over = over.and_then(|over| over.of(self.metric).copied());
         // Who sent least has not waited least.
         let is_time = self.refined.source_of(self.metric).is_time();
@@ -475,7 +584,7 @@ impl Found<'_> {
         let mut waited = vec![0_u64; costs.count() as usize];
         for node in nodes {
             if let Some(sum) = costs.place(node).and_then(|place| waited.get_mut(place)) {
-                *sum += self.refined.of_metric(node as usize, self.metric).0;
+                *sum += self.samples(node);
             }
         }
         let least = waited.iter().copied().min()?;
@@ -494,7 +603,7 @@ impl Found<'_> {
     fn kept_without(&self, nodes: impl Iterator<Item = u32>) -> Option<u32> {
         let processes = &self.refined.profile.info.processes;
         let mut kept: BTreeSet<u32> = processes.iter().filter_map(|process| process.rank).collect();
-        for node in nodes.filter(|&node| self.refined.of_metric(node as usize, self.metric).0 > 0) {
+        for node in nodes.filter(|&node| self.samples(node) > 0) {
             let after = |stream: &crate::profile::Stream| stream.nodes.end <= node;
             let stream = self.refined.streams.partition_point(after);
             let process = self.refined.streams.get(stream)?.process;

@@ -28,6 +28,29 @@ pub(super) fn waiting() -> Profile {
     profile
 }
 
+/// Formulas of a comparison have columns of both sides and of the difference, and `=` explains them;
+/// what they need beside is no metric to look at.
+#[test]
+fn formulas_of_a_comparison() {
+    let side = |name: &str| vec![(name.to_owned(), waiting())];
+    let sides = [side("old"), side("new")];
+    let mut profile = Profile::compared_beside(sides, None, &["realtime"], &[]).unwrap();
+    profile.derive(&Wanted::parse("work = cputime / realtime as percent").unwrap()).unwrap();
+    let mut viewer = Viewer::new(&profile, "160x20");
+    let shown = viewer.screen();
+    for heading in ["base work", "other work", "Δ work"] {
+        assert!(shown.contains(heading), "{shown}");
+    }
+    let explained = viewer.press("=").screen();
+    assert!(explained.contains("cputime / realtime as percent"), "{explained}");
+    assert!(explained.contains("other minus base"), "{explained}");
+    let metric = viewer.press("qm").screen();
+    assert!(metric.contains("Δ work"), "nothing else to look at: {metric}");
+    viewer.press(":repro<enter>");
+    let command = format!("{:?}", viewer.effects);
+    assert!(command.contains("--derive 'work = cputime / realtime as percent'"), "{command}");
+}
+
 /// The names on the screen, and where the cursor is.
 fn names(viewer: &Viewer) -> (Vec<String>, String) {
     let model = &viewer.model;

@@ -32,6 +32,32 @@ fn lists_one_after_the_other() {
     assert!(refused.contains("an operation may be on several paths"), "{refused}");
 }
 
+/// Nothing else that is missing is the reason for an empty list.
+#[test]
+fn why_no_path_is_compared() {
+    let rank = |rank: u32| format!("# rank={rank} thread={rank} epoch=0\nmain\n  MPI_Barrier 40\n");
+    let mut even = from_outline(&(0..4).map(rank).collect::<String>()).unwrap();
+    let shown = screen(&even, "120x14", "Id");
+    assert!(shown.contains("none beyond sampling noise"), "{shown}");
+    even.info.metric.source = "mpi".to_owned();
+    let shown = screen(&even, "120x14", "Id");
+    assert!(shown.contains("what is done outside of waits was not recorded"), "{shown}");
+}
+
+/// What is not in the profile is said in full, however narrow the screen.
+#[test]
+fn causes_are_wrapped() {
+    let cause = "not here: this is cputime in calls of MPI: what a rank waits asleep is not in it; \
+                 record -e mpi or -e realtime has that";
+    for keys in ["I", "Id", "Idd"] {
+        let screen = screen(&ranks(), "80x24", keys);
+        let words: Vec<&str> = screen.split_whitespace().collect();
+        assert!(words.join(" ").contains(cause), "{keys}:\n{screen}");
+    }
+    let full = screen(&ranks(), "80x14", "I");
+    assert!(full.contains("= says what is missing"), "{full}");
+}
+
 /// Three keys from the call tree to the path that makes others wait.
 #[test]
 fn the_way_to_the_late_path() {

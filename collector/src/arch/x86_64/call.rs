@@ -131,6 +131,42 @@ fn number_before(code: &[u8]) -> Option<u32> {
     before.windows(5).rev().find_map(number)
 }
 
+/// EFLAGS.RF.
+const RESUME: i64 = 1 << 16;
+
+/// Most bytes of an instruction that repeats, from its first prefix to its operation: one of each
+/// group of prefixes, REX, and the operation.
+const REPEATED: usize = 6;
+
+/// Whether an instruction of the thread has faulted, of which it is on its way back, or has been
+/// called to the handler while it waited for what it needs. `code` reads the bytes at the
+/// interrupted address.
+///
+/// The processor sets the resume flag in what it saves for a fault, and clears it after each
+/// instruction. It also sets it where it is interrupted between two rounds of a string instruction
+/// that repeats (Intel SDM, volume 3, 19.3.1.1 "Instruction-Breakpoint Exception Condition"), so
+/// of these it is not known.
+pub(crate) fn has_faulted(
+    context: &ucontext_t,
+    code: impl FnOnce(u64) -> Option<[u8; REPEATED]>,
+) -> bool {
+    let registers = &context.uc_mcontext.gregs;
+    registers[libc::REG_EFL as usize] & RESUME != 0
+        && code(registers[libc::REG_RIP as usize].cast_unsigned())
+            .is_some_and(|code| !may_repeat(&code))
+}
+
+/// Whether code begins with an instruction for strings, or with more prefixes than are looked at.
+fn may_repeat(code: &[u8]) -> bool {
+    let is_prefix = |byte: u8| {
+        let is_of_segment = matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65);
+        let is_rex = byte & 0xf0 == 0x40;
+        is_of_segment || is_rex || matches!(byte, 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3)
+    };
+    let operation = code.iter().find(|&&byte| !is_prefix(byte));
+    operation.is_none_or(|byte| matches!(byte, 0x6c..0x70 | 0xa4..0xa8 | 0xaa..0xb0))
+}
+
 /// Calls of the kernel that new architectures do not have, whose C library makes others in their
 /// place: those that a handler ends unless it was set with SA_RESTART.
 pub(crate) const RESTARTED_CALLS: [i64; 1] = [libc::SYS_open];
@@ -155,6 +191,25 @@ mod tests {
         assert_eq!(number_before(&apart), Some(281));
         assert_eq!(number_before(&[0xb8, 0x0f, 1, 0, 9, 0x0f, 0x05]), None);
         assert_eq!(number_before(&direct[..10]), None);
+    }
+
+    #[test]
+    fn only_the_resume_flag_says_that_an_instruction_has_faulted() {
+        // SAFETY: plain data.
+        let mut context: ucontext_t = unsafe { core::mem::zeroed() };
+        // `mov eax, [rdi]`; `movdqu xmm0, [rdi]`, which has the prefix of those that repeat.
+        let load = [0x8b, 0x07, 0xc3, 0, 0, 0];
+        let moves = [0xf3, 0x0f, 0x6f, 0x07, 0xc3, 0];
+        assert!(!has_faulted(&context, |_| Some(load)));
+        context.uc_mcontext.gregs[libc::REG_EFL as usize] = RESUME | 0x246;
+        assert!(has_faulted(&context, |_| Some(load)));
+        assert!(has_faulted(&context, |_| Some(moves)));
+        assert!(!has_faulted(&context, |_| None));
+        // `rep movsb`, `rep stosq`, `rep movsb es:[edi], fs:[esi]` with an operand size.
+        for code in [[0xf3, 0xa4, 0, 0, 0, 0], [0xf3, 0x48, 0xab, 0, 0, 0]] {
+            assert!(!has_faulted(&context, |_| Some(code)), "{code:x?}");
+        }
+        assert!(!has_faulted(&context, |_| Some([0x66, 0x64, 0x67, 0xf3, 0x48, 0xa4])));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What the kernel hands to a handler: the interrupted registers, and the frame that they are saved
 //! in (include/uapi/asm/sigcontext.h, `get_sigframe` in arch/x86/kernel/signal.c).
 
+use core::ops::Range;
+
 use libc::ucontext_t;
 
 use super::unwind::registers::Registers;
@@ -44,6 +46,50 @@ pub(crate) unsafe fn frame_end(context: &ucontext_t) -> u64 {
 pub(crate) fn frame_moved(context: &mut ucontext_t, down: u64) {
     let registers = &mut context.uc_mcontext.fpregs;
     *registers = registers.wrapping_byte_sub(down as usize);
+}
+
+/// Where a frame has the segments of a program of 32 bits: the kernel writes zeros there at each
+/// signal, and reads nothing there when the handler returns (arch/x86/kernel/signal_64.c).
+const SEGMENTS: usize = libc::REG_CSGSFS as usize;
+const MARKED: i64 = 0xc5f0_5a3c_0000;
+const ALL_MARKS: i64 = 0xffff_ffff_0000;
+
+/// Marks a frame, until its handler returns.
+pub(crate) fn mark_frame(context: &mut ucontext_t) {
+    let word = &mut context.uc_mcontext.gregs[SEGMENTS];
+    *word = *word & !ALL_MARKS | MARKED;
+}
+
+/// Whether it was [marked](mark_frame).
+pub(crate) fn is_marked_frame(context: &ucontext_t) -> bool {
+    context.uc_mcontext.gregs[SEGMENTS] & ALL_MARKS == MARKED
+}
+
+/// The contexts in frames of handlers that lie in a part of a stack, the innermost one first.
+///
+/// # Safety
+/// The stack is the thread's, and the part is mapped.
+pub(crate) unsafe fn handler_frames(part: Range<u64>) -> impl Iterator<Item = *mut ucontext_t> {
+    /// Of a program of 64 bits: what `uc_flags` has, but for one bit, and the segment of its code
+    /// (asm/ucontext.h, asm/segment.h).
+    const FLAGS: u64 = 6;
+    const CODE_SEGMENT: i64 = 0x33;
+    /// The return address lies below.
+    const ALIGNMENT: u64 = 16;
+    let last = part.end.saturating_sub(size_of::<ucontext_t>() as u64);
+    let places = (part.start.next_multiple_of(ALIGNMENT)..last).step_by(ALIGNMENT as usize);
+    places.filter_map(move |place| {
+        let context = core::ptr::with_exposed_provenance_mut::<ucontext_t>(place as usize);
+        // SAFETY: within the part, and plain data whatever it is.
+        let flags = unsafe { (&raw const (*context).uc_flags).read_volatile() };
+        // SAFETY: as above.
+        let registers = unsafe { (&raw const (*context).uc_mcontext.gregs).read_volatile() };
+        let sp = registers[libc::REG_RSP as usize].cast_unsigned();
+        let is_frame = flags & !1 == FLAGS
+            && registers[SEGMENTS] & 0xffff == CODE_SEGMENT
+            && (place..part.end).contains(&sp);
+        is_frame.then_some(context)
+    })
 }
 
 /// Bytes of the saved vector registers, with what marks their end (`struct _fpx_sw_bytes`).

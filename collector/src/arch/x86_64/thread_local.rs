@@ -152,6 +152,7 @@ macro_rules! thread_words {
                 }
             }
 
+            #[allow(dead_code, reason = "not all of them are counted down")]
             #[inline]
             $visibility fn subtract(index: usize, amount: i64) {
                 debug_assert!(index < $length);

@@ -12,7 +12,8 @@ use super::{BIT, SIGNAL, kept, trap};
 
 use crate::preload::real::{self, Handler};
 use crate::preload::stub;
-use crate::preload::view::{Waits, sampled};
+use crate::preload::under_way::Waits;
+use crate::preload::view::sampled;
 use crate::process;
 use crate::sampling::entry::{on_handled, on_profile, on_trap};
 use crate::sampling::pass_on::{Chosen, handler_of, set_chooser};
@@ -176,7 +177,7 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
         let interrupted = unsafe { (&raw const context.uc_sigmask).cast::<u64>().read() };
         Some(interrupted | asked | itself)
     };
-    Waits::take_over();
+    Waits::take_over_in(context);
     Some(Chosen {
         handler: core::ptr::with_exposed_provenance_mut(handler),
         mask,

@@ -12,7 +12,8 @@ use super::words::first_word;
 use super::{BIT, kept};
 use crate::arch::{Call, Route};
 use crate::preload::real;
-use crate::preload::view::{Waits, sampled};
+use crate::preload::under_way::{self, Waits};
+use crate::preload::view::sampled;
 use crate::process;
 use crate::sources::loan;
 use crate::sys::{self, Mask};
@@ -61,10 +62,19 @@ pub(in crate::preload) extern "C" fn after_wait(_: &mut Call) {
 }
 
 /// In a handler that has interrupted a held call: the kernel is given the mask that the program
-/// knows of, until the handler returns.
+/// knows of, until the handler returns; or for good, if it leaves the call.
 pub(super) fn open_held() {
     if Waits::hold() {
         sys::unblock(Mask(kept() & !believed()));
+    }
+}
+
+/// The thread is about to go on at the stack pointer `sp`, without returning there: by a jump, or
+/// in a handler of exceptions. What the calls that it leaves hold back comes again.
+pub(in crate::preload) fn leave_to(sp: u64) {
+    if sampled() {
+        open_held();
+        under_way::leave_to(sp);
     }
 }
 
@@ -75,21 +85,21 @@ pub(super) fn hold_met(call: &mut Call, target: *mut c_void) -> Route {
 
 /// Has `target` called with these signals held back, as far as they are not anyway.
 pub(super) fn holding(call: &mut Call, target: *mut c_void, signals: u64) -> Route {
-    let held = block(signals);
+    let held = block(call, signals);
     call.room[0] = held;
     Route { target, calls: usize::from(held != 0) }
 }
 
 /// Blocks signals for the time of a call; returns those that are to be let through afterwards.
-fn block(signals: u64) -> u64 {
+fn block(call: &Call, signals: u64) -> u64 {
     if signals == 0 || !sampled() {
         return 0;
     }
     let hold = Waits::hold();
     // Before they are blocked: a handler may come in between, and leave by a jump.
-    Waits::enter();
+    Waits::enter(call);
     let before = sys::block(Mask(signals));
-    // A call that was left by an exception has not let them through.
+    // A call that was left unseen has not let them through.
     let others = if hold { 0 } else { before.0 };
     let held = signals & !others;
     if held == 0 {

@@ -8,7 +8,8 @@ use libc::sigset_t;
 
 use super::words::{first_word, mask_of};
 use super::{BIT, SIGNAL, kept};
-use crate::preload::view::{Belief, BlockedSince, Waits, sampled};
+use crate::preload::under_way::Waits;
+use crate::preload::view::{Belief, BlockedSince, sampled};
 use crate::preload::{real, stub};
 use crate::sealed::sealed;
 use crate::sources::loan::{TRAP, bit};

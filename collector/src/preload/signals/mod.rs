@@ -10,6 +10,7 @@
 //! - [`saved_mask`]: masks that are kept for later;
 //! - [`wait`]: waiting with a mask, and waiting for signals;
 //! - [`poll`]: waiting for files;
+//! - [`relatives`]: functions that wait with a mask, and stand for others;
 //! - [`hold`]: waiting for time, semaphores, messages and sockets;
 //! - [`transfers`]: reads and writes that move a part of what was asked for;
 //! - [`inherit`]: programs that are executed;
@@ -29,6 +30,7 @@ pub(super) mod interruption;
 pub(super) mod mask;
 mod others;
 pub(super) mod poll;
+pub(super) mod relatives;
 pub(super) mod saved_mask;
 pub(super) mod transfers;
 pub(super) mod trap;

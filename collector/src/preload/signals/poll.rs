@@ -5,25 +5,28 @@
 //! CPU timers signal at the kernel's tick, which does not meet that moment; SIGTRAP waits for the
 //! end of the system call. `task-clock` without SIGTRAP does meet it, in one wait of fifty at 5000
 //! samples per second, and `realtime` meets every wait that is longer than its period. There each
-//! of these functions is its relative that waits with a mask: the thread's own, with the profiling
-//! signal. The sample comes right after the wait, and stands for all of it.
+//! of these functions is its [relative](super::relatives) that waits with a mask: the thread's own,
+//! with the profiling signal. The sample comes right after the wait, and stands for all of it.
 
 #![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
 use libc::{timespec, timeval};
 
-use super::interruption::{after_wait, own_mask};
+use super::interruption::{hold_met, own_mask};
+use super::relatives::relative_of;
 use crate::arch::{Call, Route};
-use crate::preload::real::{Real, slots};
-use crate::preload::stub::{self, waits};
-use crate::preload::view::Waits;
+use crate::preload::real::Real;
+use crate::preload::stub::{self, UNBLOCKS, waits};
+use crate::preload::under_way::Waits;
 use crate::sys::{self, Clock};
 
 /// What a call is given in place of its own arguments.
 #[repr(C)]
 struct Room {
+    /// What the stub is to unblock.
+    held: u64,
     /// The kernel reads one word of a mask.
     mask: u64,
     time: timespec,
@@ -39,15 +42,28 @@ fn filled(call: &mut Call, mask: u64, time: timespec) -> &mut Room {
     let room = call.room.as_mut_ptr().cast::<Room>();
     // SAFETY: large enough, see above, and aligned as words are.
     unsafe {
-        room.write(Room { mask, time, began_ns: 0, timeout: core::ptr::null_mut() });
+        room.write(Room { held: 0, mask, time, began_ns: 0, timeout: core::ptr::null_mut() });
         &mut *room
     }
 }
 
-/// How to call `real`, with a mask.
-fn through(real: &Real) -> Route {
-    Waits::enter();
-    Route { target: stub::target(real), calls: 1 }
+/// How to call a relative, with a mask.
+fn through(call: &Call, relative: *mut c_void) -> Route {
+    Waits::enter(call);
+    Route { target: relative, calls: 1 }
+}
+
+/// Without a relative the signal is held back, as in [`hold`](super::hold).
+fn without_relative(call: &mut Call, real: &Real) -> Route {
+    filled(call, 0, timespec { tv_sec: 0, tv_nsec: 0 });
+    hold_met(call, stub::target(real))
+}
+
+/// After a call of either kind; of what was held the stub itself takes the count back.
+pub(in crate::preload) extern "C" fn after(call: &mut Call) {
+    if call.room[0] == 0 {
+        Waits::leave();
+    }
 }
 
 /// Goes on as if there were no wrapper.
@@ -71,6 +87,7 @@ fn poll_with_mask(call: &mut Call, real: &Real, bytes: usize) -> Route {
         return as_it_is(real);
     }
     let Some(mask) = own_mask() else { return as_it_is(real) };
+    let Some(ppoll) = relative_of(real) else { return without_relative(call, real) };
     let timeout_ms = i64::from(timeout_ms as c_int);
     let limit = timeout_ms.max(0);
     let time = timespec { tv_sec: limit / 1000, tv_nsec: limit % 1000 * 1_000_000 };
@@ -79,7 +96,7 @@ fn poll_with_mask(call: &mut Call, real: &Real, bytes: usize) -> Route {
     let mask = (&raw const room.mask).expose_provenance();
     call.arguments[2] = time;
     call.arguments[3] = mask;
-    through(&slots::ppoll)
+    through(call, ppoll)
 }
 
 /// Makes it a call of pselect.
@@ -95,6 +112,7 @@ pub(in crate::preload) extern "C" fn before_select(call: &mut Call, real: &Real)
         return as_it_is(real);
     }
     let Some(mask) = own_mask() else { return as_it_is(real) };
+    let Some(pselect) = relative_of(real) else { return without_relative(call, real) };
     let time = timespec { tv_sec, tv_nsec: microseconds % 1_000_000 * 1000 };
     let room = filled(call, mask, time);
     room.began_ns = sys::now_ns(Clock::Monotonic);
@@ -105,12 +123,12 @@ pub(in crate::preload) extern "C" fn before_select(call: &mut Call, real: &Real)
         call.arguments[4] = time;
     }
     call.arguments[5] = mask;
-    through(&slots::pselect)
+    through(call, pselect)
 }
 
 /// Tells the program how much of its time is left, as select(2) does on Linux and pselect does not.
 pub(in crate::preload) extern "C" fn after_select(call: &mut Call) {
-    after_wait(call);
+    after(call);
     // SAFETY: filled before the call.
     let room = unsafe { &*call.room.as_ptr().cast::<Room>() };
     // SAFETY: null or the program's.
@@ -124,18 +142,19 @@ pub(in crate::preload) extern "C" fn after_select(call: &mut Call) {
 /// Makes it a call of epoll_pwait: the mask alone makes the difference.
 extern "C" fn before_epoll(call: &mut Call, real: &Real) -> Route {
     let Some(mask) = own_mask() else { return as_it_is(real) };
-    call.room[0] = mask;
-    call.arguments[4] = call.room.as_ptr().expose_provenance();
-    through(&slots::epoll_pwait)
+    let Some(epoll_pwait) = relative_of(real) else { return without_relative(call, real) };
+    let room = filled(call, mask, timespec { tv_sec: 0, tv_nsec: 0 });
+    call.arguments[4] = (&raw const room.mask).expose_provenance();
+    through(call, epoll_pwait)
 }
 
 waits! {
     /// poll(2).
-    call poll: before_poll, after_wait;
+    hold poll: before_poll, UNBLOCKS, after;
     /// poll(2) as programs built with `_FORTIFY_SOURCE` call it.
-    call __poll_chk: before_checked_poll, after_wait;
+    hold __poll_chk: before_checked_poll, UNBLOCKS, after;
     /// select(2).
-    call select: before_select, after_select;
+    hold select: before_select, UNBLOCKS, after_select;
     /// epoll_wait(2).
-    call epoll_wait: before_epoll, after_wait;
+    hold epoll_wait: before_epoll, UNBLOCKS, after;
 }

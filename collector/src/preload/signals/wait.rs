@@ -4,8 +4,8 @@
 //! are *added* to it: a thread that waits burns no CPU, and without this a sample by elapsed time
 //! would end the wait with `EINTR`, and one by SIGTRAP come before the signal that ends the wait
 //! and have the thread's own mask set again before that signal's handler runs. The timer counts on;
-//! the sample arrives, with its full weight, when the wait is over. pause is sigsuspend with the
-//! thread's own mask, and sigpause with that or one of its own.
+//! the sample arrives, with its full weight, when the wait is over. pause is [sigsuspend](relatives) with
+//! the thread's own mask, and sigpause with that or one of its own.
 //!
 //! sigwait, sigwaitinfo, sigtimedwait and signalfd take signals away. The profiling signal is
 //! *removed* from what they wait for. A program that waits for SIGTRAP [has it back](super::trap).
@@ -15,31 +15,33 @@
 
 #![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 
 use libc::sigset_t;
 
 use super::interruption::{after_wait, own_mask, thread_mask};
+use super::relatives::relative_of;
 use super::words::{first_word, mask_of};
 use super::{BIT, kept, trap};
 use crate::arch::{self, Call, Route};
 use crate::messages::{self, Warning};
 use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{self, ENGAGED, waits};
-use crate::preload::view::{Waits, sampled};
+use crate::preload::under_way::Waits;
+use crate::preload::view::sampled;
 use crate::sources::loan::{TRAP, bit};
 
 const _: () = assert!(size_of::<sigset_t>() <= size_of::<arch::Room>());
 
-/// Calls `real` with this mask as argument number `AT`.
-fn with_mask<const AT: usize>(call: &mut Call, mask: sigset_t, real: &Real) -> Route {
+/// Calls `target` with this mask as argument number `AT`.
+fn with_mask<const AT: usize>(call: &mut Call, mask: sigset_t, target: *mut c_void) -> Route {
     let room = call.room.as_mut_ptr().cast::<sigset_t>();
     // SAFETY: large enough, see above, and aligned as words are.
     unsafe { room.write(mask) };
     if let Some(argument) = call.arguments.get_mut(AT) {
         *argument = room.expose_provenance();
     }
-    Route { target: stub::target(real), calls: 1 }
+    Route { target, calls: 1 }
 }
 
 /// Goes on as if there were no wrapper.
@@ -51,15 +53,15 @@ fn as_it_is(real: &Real) -> Route {
 fn with_changed<const AT: usize>(
     call: &mut Call,
     real: &Real,
-    change: fn(u64) -> Option<u64>,
+    change: fn(&Call, u64) -> Option<u64>,
 ) -> Route {
     let mask = core::ptr::with_exposed_provenance::<sigset_t>(call.arguments[AT]);
     if mask.is_null() || !sampled() {
         return as_it_is(real);
     }
     // SAFETY: not null, so the program points to a mask.
-    match change(unsafe { first_word(mask) }) {
-        Some(word) => with_mask::<AT>(call, mask_of(word), real),
+    match change(call, unsafe { first_word(mask) }) {
+        Some(word) => with_mask::<AT>(call, mask_of(word), stub::target(real)),
         None => as_it_is(real),
     }
 }
@@ -71,22 +73,22 @@ pub(in crate::preload) extern "C" fn with_signal<const AT: usize>(
     if call.arguments[AT] == 0
         && let Some(own) = own_mask()
     {
-        Waits::enter();
-        return with_mask::<AT>(call, mask_of(own), real);
+        Waits::enter(call);
+        return with_mask::<AT>(call, mask_of(own), stub::target(real));
     }
     with_changed::<AT>(call, real, blocking)
 }
 
 extern "C" fn without_signal(call: &mut Call, real: &Real) -> Route {
-    with_changed::<0>(call, real, |word| Some(awaited(word)))
+    with_changed::<0>(call, real, |_, word| Some(awaited(word)))
 }
 
 /// What is blocked meanwhile. None if that is what the program blocks.
-fn blocking(word: u64) -> Option<u64> {
+fn blocking(call: &Call, word: u64) -> Option<u64> {
     if word & kept() == kept() {
         return None;
     }
-    Waits::enter();
+    Waits::enter(call);
     Some(word | kept())
 }
 
@@ -136,8 +138,10 @@ extern "C" fn with_either(call: &mut Call, real: &Real) -> Route {
 
 /// Waits by sigsuspend with this mask and the signal.
 fn suspend(call: &mut Call, real: &Real, mask: Option<u64>) -> Route {
-    match mask.filter(|_| sampled()).and_then(blocking) {
-        Some(word) => with_mask::<0>(call, mask_of(word), &slots::sigsuspend),
+    let mask = mask.filter(|_| sampled());
+    let Some((word, sigsuspend)) = mask.zip(relative_of(real)) else { return as_it_is(real) };
+    match blocking(call, word) {
+        Some(word) => with_mask::<0>(call, mask_of(word), sigsuspend),
         None => as_it_is(real),
     }
 }

@@ -100,7 +100,7 @@ impl Meeting {
         let mut folder = output.file_name().unwrap_or_default().to_owned();
         folder.push(".parts");
         let folder = output.with_file_name(folder);
-        let mut me = Member::here(task)?;
+        let mut me = Member::here(share.count, task)?;
         if share.number == 0 {
             me.session.clone_from(&me.nonce);
         }
@@ -168,30 +168,43 @@ impl Meeting {
     fn follow(&mut self) -> Result<()> {
         let leader = self.path_of_share(0);
         let (mut pause, mut watch) = (Pause::new(), Watch::new());
+        // The merge that began without this share: nothing that is said here is for that one.
+        let mut not_ours = String::new();
         loop {
             match Member::read(&leader) {
-                Some(found) if found.session != self.me.session => {
-                    self.me.session = found.session;
-                    self.file.write(&self.me)?;
-                }
-                Some(_) => {
+                Some(found) if found.shares != self.share.count || found.session == not_ours => {}
+                Some(found) => {
+                    if found.session != self.me.session {
+                        self.name(found.session)?;
+                    }
                     let go = fs::read(self.path("go")).ok();
                     let nonces: Option<Vec<String>> =
                         go.and_then(|go| serde_json::from_slice(&go).ok());
-                    if nonces.is_some_and(|nonces| nonces.contains(&self.me.nonce)) {
-                        return Ok(());
+                    match nonces {
+                        Some(nonces) if nonces.contains(&self.me.nonce) => return Ok(()),
+                        Some(_) => {
+                            not_ours.clone_from(&self.me.session);
+                            self.name(String::new())?;
+                        }
+                        // One that is left there from an earlier merge neither lives nor ends this.
+                        None if watch.look(&leader, &self.me) == Life::Lives => self.check()?,
+                        None => {}
                     }
                 }
                 // What it says while it is there may have been said to others.
                 None => self.check()?,
             }
-            // One that is left there from an earlier merge neither lives nor ends this one.
-            watch.look(&leader, &self.me);
             if watch.silence() > self.timeout {
                 return Err(self.not_begun(0));
             }
             pause.wait(&self.folder);
         }
+    }
+
+    /// Tells which merge this share takes part in; in none, if that has no name.
+    fn name(&mut self, session: String) -> Result<()> {
+        self.me.session = session;
+        Ok(self.file.write(&self.me)?)
     }
 
     fn not_begun(&self, number: u32) -> Error {
@@ -210,6 +223,9 @@ impl Meeting {
     ///
     /// What that one says.
     pub(super) fn check(&self) -> Result<()> {
+        if self.me.session.is_empty() {
+            return Ok(());
+        }
         let failed = self.path("failed");
         let Ok(text) = fs::read(&failed) else { return Ok(()) };
         let Ok(Failure { share, host, text }) = serde_json::from_slice(&text) else {
@@ -298,9 +314,7 @@ impl Meeting {
     /// Share 0: tells the others that the output is saved, and ends the meeting.
     pub(super) fn done(mut self) {
         if !self.share.is_whole() {
-            // If that fails, they will say that it has ended without a word.
-            let _ = fs::rename(self.path_of_share(0), self.path("done"));
-            self.is_there = false;
+            self.say("done", &());
         }
         self.leave(self.timeout);
     }
@@ -310,36 +324,63 @@ impl Meeting {
         if !error.is::<FailedElsewhere>() && !self.me.session.is_empty() {
             let text: String = format!("{error:#}").chars().take(MOST_TEXT).collect();
             let host = self.me.host.clone();
-            let failure = Failure { share: self.share.number, host, text };
-            // Where nothing can be written, they are told that it failed.
-            let _ = self.file.write(&failure);
-            let _ = fs::rename(self.path_of_share(self.share.number), self.path("failed"));
-            self.is_there = false;
+            self.say("failed", &Failure { share: self.share.number, host, text });
         }
         self.leave(FAREWELL);
         error
     }
 
-    /// Leaves; the last one removes the folder. Waits for that at most so long.
+    /// Says the last word to the others. On a full disk that takes the room of this share's own
+    /// file, whose name others may then have: if that fails, too, they will say that it has ended
+    /// without a word.
+    fn say(&mut self, name: &str, content: &impl Serialize) {
+        if self.write(name, content).is_err() {
+            // Where nothing can be written, they are told that it failed, or is done.
+            let _ = self.file.write(content);
+            let _ = fs::rename(self.path_of_share(self.share.number), self.path(name));
+            self.is_there = false;
+        }
+    }
+
+    /// Leaves; the last one removes the folder. Waits for that at most so long. Share 0 stays until
+    /// the others have left: while its file is there, no other merge into the output begins, which
+    /// would remove what they have yet to read.
     fn leave(&mut self, patience: Duration) {
-        if std::mem::take(&mut self.is_there) {
-            let _ = fs::remove_file(self.path_of_share(self.share.number));
+        if self.share.number != 0 {
+            self.remove_own();
         }
         let (mut pause, begin) = (Pause::new(), Instant::now());
+        let mut watches: Vec<Watch> = (0..self.share.count).map(|_| Watch::new()).collect();
         while self.folder.exists() {
-            let is_there = |number: u32| {
-                let path = self.path_of_share(number);
-                let other = Member::read(&path);
-                other.is_some_and(|other| other.session == self.me.session)
-                    && Watch::new().look(&path, &self.me) != Life::Ended
-            };
-            if !(0..self.share.count).any(is_there) {
+            if !self.has_others(&mut watches, 3 * BEAT) {
+                self.remove_own();
                 return self.remove_all();
             }
             if begin.elapsed() > patience {
-                return;
+                break;
             }
             pause.wait(&self.folder);
+        }
+        self.remove_own();
+    }
+
+    /// Whether other shares of this session are there, and have been heard of within `silence`.
+    pub(super) fn has_others(&self, watches: &mut [Watch], silence: Duration) -> bool {
+        let mut has_others = false;
+        for (number, watch) in (0..).zip(watches) {
+            let path = self.path_of_share(number);
+            let is_of_session = |of: &Member| self.is_of_session(&of.session);
+            has_others |= number != self.share.number
+                && Member::read(&path).is_some_and(|other| is_of_session(&other))
+                && watch.look(&path, &self.me) != Life::Ended
+                && watch.silence() <= silence;
+        }
+        has_others
+    }
+
+    fn remove_own(&mut self) {
+        if std::mem::take(&mut self.is_there) {
+            let _ = fs::remove_file(self.path_of_share(self.share.number));
         }
     }
 
@@ -354,7 +395,9 @@ impl Meeting {
             }
             if name.starts_with(SHARE) {
                 shares.push(entry.path());
-            } else if name.starts_with('.') || self.is_of_session(&name) {
+            } else if self.is_of_session(&name)
+                || name.starts_with('.') && !self.me.session.is_empty()
+            {
                 let _ = fs::remove_file(entry.path());
             }
         }

@@ -37,13 +37,15 @@ pub(super) struct Member {
     pub(super) host: String,
     /// Process id.
     pub(super) pid: u32,
+    /// How many shares the merge has.
+    pub(super) shares: u32,
     /// What is merged, and how: the same in all shares of one merge.
     pub(super) task: String,
 }
 
 impl Member {
-    /// This process.
-    pub(super) fn here(task: String) -> io::Result<Self> {
+    /// This process, in a merge of so many shares.
+    pub(super) fn here(shares: u32, task: String) -> io::Result<Self> {
         let mut random = [0; 8];
         File::open("/dev/urandom")?.read_exact(&mut random)?;
         let host = nix::sys::utsname::uname().map_or_else(
@@ -57,6 +59,7 @@ impl Member {
             boot: boot.trim().to_owned(),
             host,
             pid: std::process::id(),
+            shares,
             task,
         })
     }
@@ -192,25 +195,33 @@ impl Watch {
 
 /// Removes those of these files whose processes have ended. All are watched at one time.
 pub(super) fn remove_left(paths: Vec<PathBuf>, me: &Member) {
+    remove_silent(paths, me, 3 * BEAT);
+}
+
+/// The same; of a process on another machine, those that are silent for so long.
+fn remove_silent(paths: Vec<PathBuf>, me: &Member, patience: Duration) {
     let begin = Instant::now();
-    let mut watched: Vec<(PathBuf, Watch)> =
-        paths.into_iter().map(|path| (path, Watch::new())).collect();
+    // What somebody else removes meanwhile is gone. A file that then has its name is another one's,
+    // of which nothing was heard because it has just begun.
+    let open = |path: PathBuf| Some((opened(&path).ok()??, path, Watch::new()));
+    let mut watched: Vec<(File, PathBuf, Watch)> = paths.into_iter().filter_map(open).collect();
     loop {
-        watched.retain_mut(|(path, watch)| match watch.look(path, me) {
+        watched.retain_mut(|(file, path, watch)| match watch.look(path, me) {
+            _ if !is_at(file, path) => false,
             Life::Lives => false,
             Life::Ended => {
-                let _ = remove_if_left(path, me);
+                let _ = remove_unless(file, path, me, || beats(file, path, me));
                 false
             }
             Life::Silent => true,
         });
-        if watched.is_empty() || begin.elapsed() >= 3 * BEAT {
+        if watched.is_empty() || begin.elapsed() >= patience {
             break;
         }
         thread::sleep(BEAT / 20);
     }
-    for (path, _) in watched {
-        let _ = remove_unless(&path, me, || false);
+    for (file, path, _) in watched {
+        let _ = remove_unless(&file, &path, me, || false);
     }
 }
 
@@ -220,21 +231,37 @@ pub(super) fn remove_left(paths: Vec<PathBuf>, me: &Member) {
 ///
 /// Those of the file system.
 pub(super) fn remove_if_left(path: &Path, me: &Member) -> io::Result<Option<Member>> {
-    remove_unless(path, me, || beats(path, me))
+    match opened(path)? {
+        Some(file) => remove_unless(&file, path, me, || beats(&file, path, me)),
+        None => Ok(None),
+    }
 }
 
-/// The same; of a process on another machine this says whether it lives.
+/// A file that may be locked; `None` where there is none.
+fn opened(path: &Path) -> io::Result<Option<File>> {
+    match File::options().read(true).write(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+/// Whether the file at a path is this one.
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |about: fs::Metadata| (about.dev(), about.ino());
+    let [own, there] = [file.metadata(), fs::metadata(path)].map(|about| about.map(id).ok());
+    own.is_some() && own == there
+}
+
+/// Removes this file, which was found at a path; of a process on another machine `beats` says
+/// whether it lives.
 fn remove_unless(
+    file: &File,
     path: &Path,
     me: &Member,
     beats: impl FnOnce() -> bool,
 ) -> io::Result<Option<Member>> {
-    let file = match File::options().read(true).write(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
     let member = Member::read(path);
-    let lives = match lock_for_good(&file) {
+    let lives = match lock_for_good(file) {
         Err(TryLockError::WouldBlock) => true,
         Ok(()) if member.as_ref().is_some_and(|member| me.is_neighbor(member)) => false,
         _ => beats(),
@@ -244,8 +271,7 @@ fn remove_unless(
         return Ok(Some(member.unwrap_or_else(unknown)));
     }
     // While it is locked here, nobody else removes it and puts another in its place.
-    let id = |about: fs::Metadata| (about.dev(), about.ino());
-    if fs::metadata(path).map(id).ok() == file.metadata().map(id).ok() {
+    if is_at(file, path) {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -254,23 +280,30 @@ fn remove_unless(
     Ok(None)
 }
 
-/// Locks a file that nobody has locked for good: who looks whether its owner lives has it for a
-/// moment, and there may be many who do.
+/// Locks a file that nobody has locked for good, alone: of two that remove it, one goes first. Who
+/// looks whether its owner lives has it for a moment, and there may be many who do.
 fn lock_for_good(file: &File) -> Result<(), TryLockError> {
-    for _ in 0..40 {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
-            done => return done,
+    let begin = Instant::now();
+    loop {
+        for _ in 0..40 {
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+                done => return done,
+            }
+        }
+        // An owner lets nobody look.
+        file.try_lock_shared()?;
+        file.unlock().map_err(TryLockError::Error)?;
+        if begin.elapsed() >= 3 * BEAT {
+            return Err(TryLockError::WouldBlock);
         }
     }
-    // An owner lets nobody look.
-    file.try_lock_shared()
 }
 
-/// Whether a file is touched.
-fn beats(path: &Path, me: &Member) -> bool {
+/// Whether a file is touched while it is at a path.
+fn beats(file: &File, path: &Path, me: &Member) -> bool {
     let mut watch = Watch::new();
-    while watch.silence() < 3 * BEAT {
+    while watch.silence() < 3 * BEAT && is_at(file, path) {
         if watch.look(path, me) == Life::Lives {
             return true;
         }
@@ -284,7 +317,7 @@ mod tests {
     use super::*;
 
     fn member() -> Member {
-        Member::here("3 files".to_owned()).unwrap()
+        Member::here(2, "3 files".to_owned()).unwrap()
     }
 
     #[test]
@@ -320,6 +353,53 @@ mod tests {
         assert_eq!([(); 2].map(|()| watch.look(&path, &me)), [Life::Silent; 2]);
         own.file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         assert_eq!([(); 2].map(|()| watch.look(&path, &me)), [Life::Lives, Life::Silent]);
+    }
+
+    /// What somebody else has removed is not waited for, and who comes in its place lives: nothing
+    /// was heard of it because it has just begun.
+    #[test]
+    fn a_file_that_takes_the_place_of_another_one_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("share.1");
+        let me = member();
+        let write = |to: &Path| {
+            let elsewhere = Member { boot: "another".to_owned(), ..me.clone() };
+            fs::write(to, to_vec(&elsewhere).unwrap()).unwrap();
+        };
+        let begin = Instant::now();
+        remove_left(vec![path.clone()], &me);
+        write(&path);
+        let patience = Duration::from_millis(300);
+        thread::scope(|scope| {
+            scope.spawn(|| remove_silent(vec![path.clone()], &me, patience));
+            thread::sleep(patience / 3);
+            let next = folder.path().join("next");
+            write(&next);
+            fs::rename(&next, &path).unwrap();
+        });
+        assert!(path.exists());
+        assert!(begin.elapsed() < 3 * BEAT, "{:?}", begin.elapsed());
+        remove_silent(vec![path.clone()], &me, Duration::ZERO);
+        assert!(!path.exists());
+    }
+
+    /// Two that would remove a file are not inside at one time, however long others look.
+    #[test]
+    fn who_removes_has_the_lock_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("share.1");
+        fs::write(&path, "").unwrap();
+        let [looker, remover, other] = [(); 3].map(|()| opened(&path).unwrap().unwrap());
+        looker.lock_shared().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(300));
+                looker.unlock().unwrap();
+            });
+            lock_for_good(&remover).unwrap();
+        });
+        assert!(matches!(other.try_lock_shared(), Err(TryLockError::WouldBlock)));
+        assert!(matches!(lock_for_good(&other), Err(TryLockError::WouldBlock)));
     }
 
     #[test]

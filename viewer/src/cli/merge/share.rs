@@ -19,13 +19,44 @@ pub(super) struct Share {
     /// From 0, as ranks are counted.
     pub(super) number: u32,
     pub(super) count: u32,
-    /// Shares on this node, as far as that is known.
-    pub(super) neighbors: u32,
+    /// The processor cores for it.
+    pub(super) cores: Cores,
+}
+
+/// The processor cores that a share has, of those that its process may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cores {
+    /// All of them: nothing is known of other shares on this node.
+    All,
+    /// An even part of them: so many shares are on this node.
+    Among(u32),
+    /// So many.
+    Own(u32),
+}
+
+impl Cores {
+    /// Those of a process that a launcher started. Where it says neither how many are on this node,
+    /// nor how many cores each has, there may be one for each core, as there is by default.
+    fn of(place: Place) -> Self {
+        match place.local_ranks {
+            Some(shares) => Self::Among(shares),
+            None => Self::Own(place.cores.unwrap_or(1)),
+        }
+    }
+
+    /// How many, where the process may use `usable` ones.
+    fn count(self, usable: usize) -> usize {
+        match self {
+            Self::All => usable,
+            Self::Among(shares) => usable / shares.max(1) as usize,
+            Self::Own(cores) => usable.min(cores as usize),
+        }
+    }
 }
 
 impl Share {
     /// All of it.
-    pub(super) const WHOLE: Self = Self { number: 0, count: 1, neighbors: 1 };
+    pub(super) const WHOLE: Self = Self { number: 0, count: 1, cores: Cores::All };
 
     /// The share that was asked for, or else the one that the launcher of this process gave it.
     ///
@@ -34,14 +65,18 @@ impl Share {
     /// [`WrongUsage`] if a launcher gave it a rank and does not say how many there are.
     pub(super) fn here(asked: Option<Self>, place: Option<Place>) -> Result<Self, WrongUsage> {
         match (asked, place) {
+            (Some(share), Some(place)) if !share.is_whole() => {
+                Ok(Self { cores: Cores::of(place), ..share })
+            }
             (Some(share), _) => Ok(share),
             (None, Some(Place { launcher, ranks: None, .. })) => Err(WrongUsage(format!(
                 "{} does not say how many processes it started: --share ${}/N says which of N shares \
                  each does, and --share 0/1 that this one merges alone",
                 launcher.name, launcher.rank
             ))),
-            (None, Some(Place { rank, ranks: Some(count), local_ranks, .. })) => {
-                Ok(Self { number: rank, count, neighbors: local_ranks.unwrap_or(1) })
+            (None, Some(Place { ranks: Some(1), .. })) => Ok(Self::WHOLE),
+            (None, Some(place @ Place { rank, ranks: Some(count), .. })) => {
+                Ok(Self { number: rank, count, cores: Cores::of(place) })
             }
             (None, None) => Ok(Self::WHOLE),
         }
@@ -72,8 +107,9 @@ impl Share {
 
     /// Threads that read profiles in this process.
     pub(super) fn readers(self) -> usize {
-        let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        (cores / self.neighbors.max(1) as usize).clamp(1, MOST_READERS)
+        // By the mask of the process (sched_getaffinity(2)) and the limits of its cgroup.
+        let usable = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.cores.count(usable).clamp(1, MOST_READERS)
     }
 }
 
@@ -90,7 +126,9 @@ impl FromStr for Share {
         let numbers = text.split_once('/');
         let numbers = numbers.and_then(|(of, all)| Some((of.parse().ok()?, all.parse().ok()?)));
         match numbers {
-            Some((number, count)) if number < count => Ok(Self { number, count, neighbors: 1 }),
+            Some((number, count)) if number < count => {
+                Ok(Self { number, count, cores: Cores::All })
+            }
             Some((_, count @ 1..)) => {
                 Err(format!("shares of {count} are 0/{count} to {}/{count}", count - 1))
             }
@@ -107,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_share_is_a_number_below_their_count() {
-        assert_eq!("3/4".parse(), Ok(Share { number: 3, count: 4, neighbors: 1 }));
+        assert_eq!("3/4".parse(), Ok(Share { number: 3, count: 4, cores: Cores::All }));
         assert_eq!("4/4".parse::<Share>(), Err("shares of 4 are 0/4 to 3/4".to_owned()));
         for wrong in ["", "1", "-1/4", "1/0", "a/b", "1/2/3"] {
             assert!(wrong.parse::<Share>().unwrap_err().starts_with("a share is I/N"), "{wrong}");
@@ -116,9 +154,14 @@ mod tests {
 
     #[test]
     fn the_launcher_says_which_share_unless_it_is_asked_for() {
-        let mut place =
-            Place { launcher: &LAUNCHERS[0], rank: 2, ranks: Some(8), local_ranks: Some(4) };
-        let expected = Share { number: 2, count: 8, neighbors: 4 };
+        let mut place = Place {
+            launcher: &LAUNCHERS[0],
+            rank: 2,
+            ranks: Some(8),
+            local_ranks: Some(4),
+            cores: None,
+        };
+        let expected = Share { number: 2, count: 8, cores: Cores::Among(4) };
         assert_eq!(Share::here(None, Some(place)).unwrap(), expected);
         let asked = "0/1".parse().unwrap();
         assert_eq!(Share::here(Some(asked), Some(place)).unwrap(), Share::WHOLE);
@@ -129,11 +172,35 @@ mod tests {
         assert_eq!(Share::here(Some(asked), Some(place)).unwrap(), Share::WHOLE);
     }
 
+    /// Slurm does not say how many tasks are on a node: eight readers of each would be too many.
+    #[test]
+    fn a_task_reads_with_the_cores_that_it_has() {
+        let readers = |variables: &[(&str, &'static str)], usable: usize| {
+            let of = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| value.as_bytes())
+            };
+            Share::here(None, Place::of(of)).unwrap().cores.count(usable)
+        };
+        let slurm = [("SLURM_PROCID", "2"), ("SLURM_STEP_NUM_TASKS", "16")];
+        assert_eq!(readers(&slurm, 64), 1);
+        let asked = [&slurm[..], &[("SLURM_CPUS_PER_TASK", "4")]].concat();
+        assert_eq!([readers(&asked, 64), readers(&asked, 2)], [4, 2]);
+        let open_mpi = [
+            ("OMPI_COMM_WORLD_RANK", "2"),
+            ("OMPI_COMM_WORLD_SIZE", "16"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "8"),
+        ];
+        assert_eq!(readers(&open_mpi, 64), 8);
+        let alone = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1")];
+        assert_eq!([readers(&alone, 64), readers(&[], 64)], [64, 64]);
+    }
+
     /// Each result is added once, and what share 0 has in the end is of all.
     #[test]
     fn results_go_to_share_0_in_a_tree() {
         for count in 1..40 {
-            let share = |number| Share { number, count, neighbors: 1 };
+            let share = |number| Share { number, count, cores: Cores::All };
             let mut added = vec![0; count as usize];
             for number in 0..count {
                 for child in share(number).children() {

@@ -4,11 +4,14 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
+use std::time::Instant;
 
 use clap::Parser;
 use csprof_format::{read, write};
 use proptest::prelude::*;
 
+use super::member::Watch;
+use super::share::Cores;
 use super::*;
 use crate::profile::reduce::tests::job::Job;
 
@@ -41,7 +44,7 @@ fn recorded(folder: &Path, job: &Job) {
 fn in_shares(merge: &Merge, count: u32) -> Vec<Option<String>> {
     thread::scope(|scope| {
         let run = |number| {
-            let share = Share { number, count, neighbors: count };
+            let share = Share { number, count, cores: Cores::Among(count) };
             scope.spawn(move || merge.run_share(share).err().map(|error| format!("{error:#}")))
         };
         // Share 0 is not the first that comes.
@@ -137,7 +140,8 @@ fn shares_that_merge_other_files_are_told() {
     recorded(folder.path(), &job());
     let usual = merge(folder.path(), "job.csprof", &[]);
     let other = merge(folder.path(), "job.csprof", &["--keep-ranks", "all"]);
-    let share = |number| Share { number, count: 2, neighbors: 1 };
+    let share = |number| Share { number, count: 2, cores: Cores::All };
+    let begin = Instant::now();
     let errors = thread::scope(|scope| {
         let first = scope.spawn(|| usual.run_share(share(0)).unwrap_err().to_string());
         [other.run_share(share(1)).unwrap_err().to_string(), first.join().unwrap()]
@@ -145,6 +149,8 @@ fn shares_that_merge_other_files_are_told() {
     for error in &errors {
         assert!(error.contains("is to merge other files than share 0, or otherwise"), "{errors:?}");
     }
+    // At once: share 0 is there until the other has seen it.
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
     assert_eq!(names(folder.path()), ["ranks"]);
 }
 
@@ -153,7 +159,7 @@ fn a_share_that_does_not_begin_is_named_and_a_second_one_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     recorded(folder.path(), &job());
     let hasty = merge(folder.path(), "job.csprof", &["--timeout", "200ms"]);
-    let share = |number| Share { number, count: 3, neighbors: 1 };
+    let share = |number| Share { number, count: 3, cores: Cores::All };
     let told = |number| hasty.run_share(share(number)).unwrap_err().to_string();
     assert!(
         told(0).starts_with("share 1 of 3 has not begun within 200ms; start all, from 0/3 to 2/3")
@@ -191,4 +197,92 @@ fn what_an_earlier_merge_left_is_removed_and_nothing_else() {
     fs::remove_file(parts.join("thesis.txt")).unwrap();
     assert_eq!(in_shares(&merge, 3), vec![None; 3]);
     assert_eq!(names(folder.path()), ["job.csprof", "ranks"]);
+}
+
+/// A meeting of share `number` of `count`.
+fn join(output: &Path, number: u32, count: u32) -> Result<Meeting> {
+    let share = Share { number, count, cores: Cores::All };
+    Meeting::join(
+        output,
+        share,
+        "task".to_owned(),
+        Duration::from_millis(if count == 2 { 5000 } else { 50 }),
+    )
+}
+
+/// Two shares of one merge, which have met.
+fn met(output: &Path) -> [Meeting; 2] {
+    thread::scope(|scope| {
+        let first = scope.spawn(|| join(output, 0, 2).unwrap());
+        let second = join(output, 1, 2).unwrap();
+        [first.join().unwrap(), second]
+    })
+}
+
+/// One of other numbers, or one that comes too late, neither takes part in a merge nor ends it.
+#[test]
+fn a_share_of_another_merge_does_not_end_this_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("job.csprof");
+    let [first, second] = met(&output);
+    let error = join(&output, 2, 4).unwrap_err().to_string();
+    assert!(error.starts_with("share 0 of 4 has not begun"), "{error}");
+    for meeting in [&first, &second] {
+        meeting.check().unwrap();
+    }
+    drop(second);
+    let share = Share { number: 1, count: 2, cores: Cores::All };
+    let late = Meeting::join(&output, share, "task".to_owned(), Duration::from_millis(50));
+    let error = late.unwrap_err().to_string();
+    assert!(error.starts_with("share 0 of 2 has not begun"), "{error}");
+    first.check().unwrap();
+    drop(first);
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+/// While others have yet to read that it is done, no other merge begins, which would remove that.
+#[test]
+fn the_output_is_locked_until_all_shares_have_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("job.csprof");
+    let [first, second] = met(&output);
+    thread::scope(|scope| {
+        let done = scope.spawn(|| first.done());
+        let is_told = || {
+            names(&folder.path().join("job.csprof.parts"))
+                .iter()
+                .any(|name| name.ends_with(".done"))
+        };
+        while !is_told() {
+            thread::yield_now();
+        }
+        let error = join(&output, 0, 1).unwrap_err().to_string();
+        assert!(error.contains("merges into this file already"), "{error}");
+        second.wait_for_end().unwrap();
+        done.join().unwrap();
+    });
+    assert_eq!(names(folder.path()), [""; 0]);
+    drop(join(&output, 0, 1).unwrap());
+}
+
+/// Of a share on another machine, whose locks are not seen here, only its beat says that it is
+/// there.
+#[test]
+fn nobody_waits_for_a_share_that_is_silent() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("job.csprof");
+    let [first, second] = met(&output);
+    let path = folder.path().join("job.csprof.parts/share.1");
+    let text = fs::read_to_string(&path).unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    assert!(text.contains(boot.trim()));
+    fs::write(&path, text.replace(boot.trim(), "another")).unwrap();
+    let silence = Duration::from_millis(20);
+    let mut watches = [Watch::new(), Watch::new()];
+    assert!(first.has_others(&mut watches, silence));
+    thread::sleep(2 * silence);
+    assert!(!first.has_others(&mut watches, silence));
+    fs::File::open(&path).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
+    assert!(first.has_others(&mut watches, silence));
+    drop((first, second));
 }

@@ -22,9 +22,7 @@ pub(super) fn placed_nodes(thread: &ArenaThread, load_maps: &mut LoadMaps<'_>) -
     let mut by_epoch: BTreeMap<EpochAndPhase, Vec<u32>> = BTreeMap::new();
     for (number, node) in thread.nodes.iter().enumerate().skip(1) {
         let epoch = match node.key {
-            Some(key) if node.parent == 0 => key
-                .epoch_and_phase()
-                .filter(|&(_, phase)| phase == 0 || load_maps.phases.contains_key(&phase)),
+            Some(key) if node.parent == 0 => key.epoch_and_phase(),
             Some(key) if key.kind() != FrameKind::Root && (node.parent as usize) < number => {
                 epoch_of[node.parent as usize]
             }
@@ -35,8 +33,9 @@ pub(super) fn placed_nodes(thread: &ArenaThread, load_maps: &mut LoadMaps<'_>) -
             by_epoch.entry(epoch).or_default().push(number as u32);
         }
     }
-    for &(epoch, _) in by_epoch.keys() {
+    for &(epoch, phase) in by_epoch.keys() {
         load_maps.ensure(epoch);
+        load_maps.ensure_phase(phase);
     }
     PlacedNodes { by_epoch }
 }

@@ -208,6 +208,36 @@ impl Events {
     }
 }
 
+/// Why the kernel has refused the events of threads: which limit was met.
+pub(super) fn why_refused(error: &io::Error) -> String {
+    let cause = match error.raw_os_error() {
+        Some(libc::EMFILE) => "csprof may not open as many files (ulimit -Hn)",
+        Some(libc::ENFILE) => "the machine may not open as many files (sysctl fs.file-max)",
+        Some(libc::ENOMEM) => {
+            "the machine, or the cgroup of csprof (memory.max), has no memory for their events"
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            "csprof has no right to have them sampled: they, or kernel.perf_event_paranoid, have \
+             changed"
+        }
+        _ => return format!("the kernel refuses their events: {error}"),
+    };
+    cause.to_owned()
+}
+
+/// Why the kernel gives no memory for a ring.
+fn why_no_ring(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            "no more may be locked (sysctl kernel.perf_event_mlock_kb, ulimit -l)".to_owned()
+        }
+        Some(libc::ENOMEM) => {
+            "the machine, or the cgroup of csprof (memory.max), has no more".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
 /// The rings of all processors that are in use, as large as the user may lock memory for: all of
 /// one size, so that none is left without.
 fn rings(unwind: Unwind) -> io::Result<Vec<Processor>> {
@@ -230,10 +260,11 @@ fn rings(unwind: Unwind) -> io::Result<Vec<Processor>> {
             Some(NoRing::NoMemory(_)) if room > SMALLEST => room /= 2,
             Some(NoRing::NoMemory(error)) => {
                 return Err(io::Error::other(format!(
-                    "the kernel has no {} KiB of locked memory for the records of each of {} \
-                     processors (ulimit -l): {error}",
+                    "the kernel gives no {} KiB of memory for the records of each of {} \
+                     processors: {}",
                     room >> 10,
-                    processors.len()
+                    processors.len(),
+                    why_no_ring(&error)
                 )));
             }
         }

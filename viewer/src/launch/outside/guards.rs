@@ -6,13 +6,15 @@
 //! counted since its last sample ends with the other. They are no longer the same where the one
 //! that begins others has an event that is not inherited: its guard, which counts nothing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 
 use nix::libc;
 
+use super::events::why_refused;
 use super::records::{Record, Stamped};
+use crate::launch::count;
 use crate::launch::perf_event::{Attributes, flag};
 
 /// The guards of all threads that begin others.
@@ -27,8 +29,8 @@ pub(super) struct Guards {
     opened: HashMap<u32, Vec<OwnedFd>>,
     /// Threads that have begun others since guards were last opened, and have none.
     wanted: HashSet<u32>,
-    /// Threads that could not be given one.
-    pub(super) refused: HashSet<u32>,
+    /// Threads that could not be given one, and the kernel's errors.
+    refused: HashMap<u32, io::Error>,
 }
 
 impl Guards {
@@ -43,7 +45,7 @@ impl Guards {
                 attributes.push(Attributes { unit, config, flags, ..Attributes::default() });
             }
         }
-        let (opened, wanted, refused) = <(HashMap<_, _>, HashSet<_>, HashSet<_>)>::default();
+        let (opened, wanted, refused) = <(HashMap<_, _>, HashSet<_>, HashMap<_, _>)>::default();
         Self { attributes, most_files, opened, wanted, refused }
     }
 
@@ -95,11 +97,25 @@ impl Guards {
     /// Gives guards to those that were noted and have not ended.
     pub(super) fn open_wanted(&mut self) {
         for thread in std::mem::take(&mut self.wanted) {
-            let opened = self.open(thread);
-            if opened.is_err_and(|error| error.raw_os_error() != Some(libc::ESRCH)) {
-                self.refused.insert(thread);
+            if let Err(error) = self.open(thread)
+                && error.raw_os_error() != Some(libc::ESRCH)
+            {
+                self.refused.insert(thread, error);
             }
         }
+    }
+
+    /// Why there are threads that have none, and how many, one sentence for each cause.
+    pub(super) fn told(&self) -> Vec<String> {
+        let mut threads_by_cause: BTreeMap<String, usize> = BTreeMap::new();
+        for error in self.refused.values() {
+            *threads_by_cause.entry(why_refused(error)).or_default() += 1;
+        }
+        let told = |(cause, threads): (String, usize)| {
+            let threads = count(threads, "thread that begins others", "threads that begin others");
+            format!("samples may be missing of {threads}: {cause}")
+        };
+        threads_by_cause.into_iter().map(told).collect()
     }
 }
 
@@ -123,6 +139,21 @@ mod tests {
         // Another thread has the id of one that had a guard.
         guards.note(&begun(1, 2));
         assert!(guards.opened.is_empty());
+    }
+
+    #[test]
+    fn who_has_no_guard_is_told_with_the_limit_that_was_met() {
+        let mut guards = Guards::of(&[], RawFd::MAX);
+        for (thread, error) in [(1, libc::EMFILE), (2, libc::EMFILE), (3, libc::ENOMEM)] {
+            guards.refused.insert(thread, io::Error::from_raw_os_error(error));
+        }
+        let expected = [
+            "samples may be missing of 2 threads that begin others: csprof may not open as many \
+             files (ulimit -Hn)",
+            "samples may be missing of 1 thread that begins others: the machine, or the cgroup of \
+             csprof (memory.max), has no memory for their events",
+        ];
+        assert_eq!(guards.told(), expected);
     }
 
     #[test]

@@ -50,7 +50,7 @@ use csprof_format::launch::{Detail, SampleSource, SampleSources, Trigger};
 use csprof_format::profile::{FROM_OUTSIDE, Profile};
 use nix::libc;
 
-use self::events::{Events, event_of, is_cpu_time};
+use self::events::{Events, event_of, is_cpu_time, why_refused};
 pub use self::events::{MOST_STACK_BYTES, Unwind};
 use self::memory::Memory;
 use self::names::ProcessFiles;
@@ -212,7 +212,7 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
             events.guards.open_wanted();
         }
     }
-    let unguarded = events.guards.refused.len();
+    let unguarded = events.guards.told();
     // From here on it is told to end something else.
     told_to_end.store(false, Ordering::Relaxed);
     let cpu_time = asked.sources.iter().position(|source| is_cpu_time(&source));
@@ -231,12 +231,7 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
         );
     }
     run.info.warnings.extend(told);
-    if unguarded > 0 {
-        run.info.warnings.push(format!(
-            "samples may be missing of {}: csprof may not open as many files (ulimit -Hn)",
-            count(unguarded, "thread that begins others", "threads that begin others")
-        ));
-    }
+    run.info.warnings.extend(unguarded);
     if session.throttled > 0 {
         run.info.warnings.push(format!(
             "the kernel has held events up {} times, which came faster than \
@@ -370,14 +365,13 @@ fn begin(
         ));
     }
     if let Some(error) = refusal {
-        let why = match error.raw_os_error() {
-            Some(libc::EMFILE) => {
-                "csprof may not open as many files (ulimit -Hn): each thread takes one for each \
-                 processor and source, one more for each processor, and one or two more"
-                    .to_owned()
-            }
-            _ => format!("the kernel refuses their events: {error}"),
-        };
+        let mut why = why_refused(&error);
+        if error.raw_os_error() == Some(libc::EMFILE) {
+            why.push_str(
+                ": each thread takes one for each processor and source, one more for each \
+                 processor, and one or two more",
+            );
+        }
         if begun.sampled.is_empty() {
             bail!("no thread of process {} can be sampled: {why}", process.pid);
         }

@@ -151,10 +151,24 @@ fn links_and_pipes_among_the_arenas_are_not_opened() {
         [
             "1 process left no samples: they ended at once, or shared memory was refused (a full \
              /dev/shm, or a limit)",
-            "1-1.arena: cannot be read: Too many levels of symbolic links (os error 40)",
-            "2-2.arena: is no arena: it is not a regular file",
+            "what process 1 has sampled is missing: its file 1-1.arena cannot be read: Too many \
+             levels of symbolic links (os error 40)",
+            "what process 2 has sampled is missing: its file 2-2.arena is no arena: it is not a \
+             regular file",
         ]
     );
+}
+
+#[test]
+fn a_folder_of_which_a_file_could_not_be_read_is_not_removed() {
+    let mut run_dir = RunDir::create().unwrap();
+    let told = run_dir.remove_saved(1).unwrap();
+    assert!(told.contains("stays, for 1 file of it cannot be read; once it can be, "), "{told}");
+    let path = run_dir.path().to_path_buf();
+    drop(run_dir);
+    assert!(path.is_dir());
+    assert_eq!(RunDir::open(&path).unwrap().remove_saved(0), None);
+    assert!(!path.exists());
 }
 
 #[test]
@@ -224,6 +238,47 @@ fn arenas_of_processes_that_have_ended_are_moved_to_the_disk() {
     assert!(!RunDir::open(&run_dir.path).unwrap().is_empty());
     drop(run_dir);
     assert!(!spill.path.exists());
+}
+
+#[test]
+fn what_may_not_be_moved_to_the_disk_keeps_nothing_else_from_it() {
+    // Only root can make files of others, and give up the right to.
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let (own, other) = (65533, 65534);
+    let disk = tempfile::tempdir().unwrap();
+    let Ok(memory) = tempfile::tempdir_in("/dev/shm") else { return };
+    let mut run_dir = RunDir::create_in(memory.path(), "csprof", false).unwrap();
+    let spill = RunDir::create_in(disk.path(), "csprof-spill", false).unwrap();
+    run_dir.spill = Some((spill.path.clone(), spill.arenas.clone()));
+    let folders = [disk.path(), memory.path(), &run_dir.path, &run_dir.arenas, &spill.path];
+    for folder in folders.into_iter().chain([&*spill.arenas]) {
+        fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
+    }
+    // In whatever order they are listed, one that stays comes before one that goes.
+    for (pid, owner) in [(1, other), (2, own), (3, own), (4, other)] {
+        let path = run_dir.arenas.join(format!("{pid}-1.arena"));
+        fs::write(&path, &ArenaBytes::new(4_194_310, 1, 2).locked().bytes).unwrap();
+        std::os::unix::fs::chown(&path, Some(owner), None).unwrap();
+    }
+    (run_dir.leave, run_dir.free) = (u64::MAX, u64::MAX);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // Of this thread alone.
+            nix::unistd::setfsuid(Uid::from_raw(own));
+            run_dir.make_room();
+        });
+    });
+    let names = |folder: &Path| {
+        let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+        let mut names: Vec<String> = arena_paths_in(folder).0.into_iter().map(name).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&run_dir.arenas), ["1-1.arena", "4-1.arena"]);
+    assert_eq!(names(&spill.arenas), ["2-1.arena", "3-1.arena"]);
+    assert!(!spill.path.join("moving").exists());
 }
 
 #[test]

@@ -72,6 +72,17 @@ impl Wanted {
     }
 }
 
+impl Wanted {
+    /// The names of its formula: metrics, and [`EDGES`].
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let steps = self.formula.iter().flat_map(|formula| &formula.steps);
+        steps.filter_map(|step| match step {
+            Step::Term(name) => Some(&*name.name),
+            _ => None,
+        })
+    }
+}
+
 /// One of the derived metrics of a profile.
 #[derive(
     Clone,

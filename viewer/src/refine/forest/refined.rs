@@ -117,11 +117,13 @@ impl Refined {
     #[must_use]
     pub fn base(profile: &Profile) -> Self {
         let costs = Costs::loaded(&profile.nodes);
-        let account = |(metric, _)| {
+        let account = |metric| {
             let base = if profile.nodes.is_empty() { 0 } else { costs.of_metric(0, metric).0 };
             Account { base, outcomes: Vec::new() }
         };
-        let accounts: Vec<Account> = profile.metrics().map(account).collect();
+        // Of a comparison also those that the profile does not list.
+        let metrics = (0..).map(MetricRef).take(1 + profile.nodes.further.len());
+        let accounts: Vec<Account> = metrics.map(account).collect();
         let total = accounts[0].base;
         Self {
             profile: profile.clone(),
@@ -195,6 +197,12 @@ impl Refined {
         self.out = self.base - self.shown;
         self.outcomes.clone_from(&account.outcomes);
         self
+    }
+
+    /// All metrics of the nodes: those of the profile; of a comparison also those that it has beside
+    /// for formulas.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = MetricRef> + use<> {
+        (0..).map(MetricRef).take(self.accounts.len())
     }
 
     /// The metric that is looked at: its source, unit and period.

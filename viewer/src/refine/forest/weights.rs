@@ -4,6 +4,9 @@
 //! First come the columns of the whole forest, one for each metric. A comparison then has one for
 //! each *part* (BASE and OTHER), and, where a side has several runs, one for each run. One metric
 //! of the whole forest is looked at ([`Refined::metric`]).
+//!
+//! A comparison is of one metric. Others, which it has for formulas, come last in a row, and only
+//! of its two sides ([`Refined::in_row`]).
 
 use std::ops::Range;
 
@@ -91,14 +94,39 @@ impl Refined {
             .is_some_and(|comparison| comparison.has_several_runs());
         let runs = if has_runs { self.runs() } else { Vec::new() };
         let of_part = |nodes: Range<u32>| {
-            let column = move |(metric, _)| WeightColumn { metric, nodes: nodes.clone() };
-            self.profile.metrics().map(column)
+            self.metrics().map(move |metric| WeightColumn { metric, nodes: nodes.clone() })
         };
         let runs = runs.into_iter().map(|(_, nodes)| nodes);
         whole.into_iter().chain(parts).chain(runs).flat_map(of_part).collect()
     }
 
-    /// Samples shown in each column of weights; O(nodes) where there are several parts.
+    /// What all columns have, in their order, as a row has it: of a comparison all columns of the
+    /// metric that is compared, and then those of the two sides of each further one.
+    pub(crate) fn in_row<T: Copy>(&self, of_columns: Vec<T>) -> Vec<T> {
+        let metrics = self.accounts.len();
+        if self.profile.comparison.is_none() || metrics == 1 {
+            return of_columns;
+        }
+        let compared = of_columns.iter().step_by(metrics);
+        let sides = of_columns[metrics..].chunks(metrics).take(WeightRef::SIDES.len());
+        let sides: Vec<&[T]> = sides.collect();
+        let further = (1..metrics).flat_map(|metric| sides.iter().map(move |side| &side[metric]));
+        compared.chain(further).copied().collect()
+    }
+
+    /// The column of a side of a comparison, of one of its metrics.
+    pub(crate) fn side_of(&self, metric: MetricRef, side: usize) -> WeightRef {
+        let runs = match &self.profile.comparison {
+            Some(of) if of.has_several_runs() => of.sides.iter().map(|side| side.runs.len()).sum(),
+            _ => 0,
+        };
+        match metric.index().checked_sub(1) {
+            None => WeightRef::SIDES[side],
+            Some(further) => WeightRef(1 + 2 + runs + 2 * further + side),
+        }
+    }
+
+    /// Samples shown in each column of weights of a row; O(nodes) where there are several parts.
     pub(crate) fn shown_by_column(&self) -> Vec<u64> {
         if let Some(known) = &self.shown_by_column {
             return known.to_vec();
@@ -110,7 +138,7 @@ impl Refined {
             let nodes = nodes.start..nodes.end.min(node_number(self.node_count()));
             nodes.map(|node| self.of_metric(node as usize, metric).1).sum()
         };
-        self.weight_columns().into_iter().map(shown).collect()
+        self.in_row(self.weight_columns().into_iter().map(shown).collect())
     }
 }
 
@@ -128,7 +156,11 @@ pub fn shown_of_sides(refined: &Refined) -> [u64; 2] {
 #[must_use]
 pub fn shown_of_runs(refined: &Refined) -> Vec<u64> {
     match &refined.profile.comparison {
-        Some(_) => refined.shown_by_column().split_off(1),
+        Some(_) => {
+            let mut shown = refined.shown_by_column().split_off(1);
+            shown.truncate(refined.side_of(MetricRef(1), 0).index() - 1);
+            shown
+        }
         None => vec![refined.shown, 0],
     }
 }

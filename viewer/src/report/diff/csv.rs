@@ -18,7 +18,7 @@ use crate::views::number::Form;
 /// Those of `out`.
 pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::Result<()> {
     let basis = Basis::new(refined);
-    let [mut columns, ..] = basis.for_machines(options.view.cost());
+    let mut columns = basis.for_machines(options.view.cost()).concat();
     columns.retain(|column| column.definition().unit != Unit::Edges);
     let mut written = CsvRows::begin(&basis, &columns, out)?;
     let rows = ForMachines::new(refined, options);

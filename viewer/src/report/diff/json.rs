@@ -5,6 +5,9 @@
 //! With several runs of a side also {"low", "high", "noise_by"}, in SIDE {"runs", "deviation"}, and
 //! in ROW {"low", "high"}: {"inclusive", "exclusive"}. With scaling {"scaling", "workers",
 //! "expected"}, and in ROW {"expected", "loss_percent"}: {"inclusive", "exclusive"}.
+//! Where formulas are computed, {"derived": [{"name", "formula", "unit"}]}, and in ROW {"derived":
+//! {NAME: {"base", "other", "delta", "excl_base", "excl_other", "excl_delta"}}}, null or [low, high]
+//! where a value is not known or lies between bounds.
 //! SIDE = {"file", "command", "source", "period", "period_unit", "lost",
 //!         "total", "shown", "out", "samples": {"total", "shown", "out"}}
 //! ROW  = {"depth", "function", "module", "file", "line", "kind", "base": COST, "other": COST,
@@ -33,7 +36,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::super::for_machines::ForMachines;
-use super::super::json::{JsonRow, JsonRows, JsonValue};
+use super::super::json::{JsonDerived, JsonRow, JsonRows, JsonValue};
 use super::{Options, comparison, shown_of_runs_of, total};
 use crate::profile::comparison::{BASE, Method, OTHER};
 use crate::refine::Refined;
@@ -62,6 +65,8 @@ struct Heading<'r> {
     workers: Option<[u32; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<JsonValue<'r>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    derived: Vec<JsonDerived<'r>>,
     #[serde(skip_serializing_if = "is_none")]
     not_looked_into: usize,
 }
@@ -165,6 +170,7 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
         scaling: comparison.scaling.map(|scaling| scaling.kind.name()),
         workers: comparison.scaling.map(|scaling| scaling.workers),
         expected: comparison.scaling.map(|_| natural(shown.plain_expected())),
+        derived: JsonDerived::of(refined),
         not_looked_into: rows.not_looked_into(),
     };
     let mut written = JsonRows::begin(&heading, out)?;

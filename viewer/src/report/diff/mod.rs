@@ -12,6 +12,8 @@ pub mod summary;
 pub mod text;
 
 #[cfg(test)]
+mod derived_tests;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use super::{Model, Over};
 use crate::tui::caption;
 use crate::tui::columns::{Columns, WantedColumns, basis};
 use crate::tui::scene::SMALLEST;
-use crate::views::columns::{Basis, Choice, Column, Id};
+use crate::views::columns::{Basis, Choice, Column, Unit};
 
 /// Lines above the rows of most views: title, stages, headings.
 const TOP: usize = 3;
@@ -41,10 +41,10 @@ impl Model {
         self.own_choices().map_or_else(|| self.basis().choices(), Cow::into_owned)
     }
 
-    /// Whether the column of how rows are spread over peers is shown.
+    /// Whether a column of how rows are spread is shown.
     #[must_use]
     pub fn shows_spread(&self) -> bool {
-        let is_it = |choice: &Choice| choice.id == Id::Spread && choice.is_shown;
+        let is_it = |choice: &Choice| choice.id.definition().unit == Unit::Strip && choice.is_shown;
         self.own_choices().is_some_and(|choices| choices.iter().any(is_it))
     }
 

@@ -138,9 +138,7 @@ pub(super) fn words(model: &Model, form: Option<ExportForm>) -> Result<Vec<Strin
     if comparison.is_none() && model.percent_of == PercentOf::View && model.refined.out > 0 {
         add("--percent", Some("shown"));
     }
-    if comparison.is_none() {
-        derived(&model.profile).iter().for_each(|wanted| add("--derive", Some(wanted)));
-    }
+    derived(&model.profile).iter().for_each(|wanted| add("--derive", Some(wanted)));
     if !model.sheet().has_rows || model.sheet().is_picture {
         return Ok(words);
     }
@@ -162,7 +160,9 @@ pub(super) fn words(model: &Model, form: Option<ExportForm>) -> Result<Vec<Strin
 fn derived(profile: &Profile) -> Vec<String> {
     let mut usual = profile.clone();
     usual.derived.clear();
-    usual.derive_ready();
+    if profile.comparison.is_none() {
+        usual.derive_ready();
+    }
     let added = profile.derived.iter().filter(|of| !usual.derived.contains(of));
     added.map(|of| format!("{} = {}", of.name, of.formula)).collect()
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::super::canvas::Canvas;
 use super::super::name::{cut, cut_start, paintable};
+use super::super::page::wrap;
 use super::super::scene::Scene;
 use crate::profile::short_name;
 
@@ -47,24 +48,34 @@ pub(super) struct PathEntry<'e> {
     pub(super) path: Vec<&'e str>,
 }
 
-/// Paints the entries that are seen, and the heading on the line above them. Where there are none,
-/// it is told why.
+/// A list of entries.
+pub(super) struct Entries<'l> {
+    pub(super) title: &'l str,
+    pub(super) selection: Selection,
+    /// How many there are.
+    pub(super) count: usize,
+    /// What is said where there are none.
+    pub(super) if_none: &'l str,
+    /// What is said below them, where lines are left.
+    pub(super) below: &'l [String],
+}
+
+/// Paints the entries that are seen, which `entry` makes by their places, and the heading on the
+/// line above them.
 pub(super) fn draw<'e>(
     canvas: &mut Canvas<'_>,
     scene: &Scene,
     lines: Range<usize>,
-    (title, selection): (&str, Selection),
-    entries: impl Iterator<Item = PathEntry<'e>>,
-    if_none: &str,
+    list: &Entries<'_>,
+    entry: impl Fn(usize) -> Option<PathEntry<'e>>,
 ) {
     let theme = scene.theme;
-    let (cells, top) = (canvas.width(), lines.start);
+    let cells = canvas.width();
     let ellipsis = theme.glyphs.ellipsis;
-    canvas.titled_rule(top - 1, title);
-    let first = selection.first_shown(lines.len());
-    let mut is_empty = first == 0;
-    for ((place, entry), y) in entries.enumerate().skip(first).zip(lines.clone().step_by(LINES)) {
-        is_empty = false;
+    canvas.titled_rule(lines.start - 1, list.title);
+    let first = list.selection.first_shown(lines.len());
+    for (place, y) in (first..list.count).zip(lines.clone().step_by(LINES)) {
+        let Some(entry) = entry(place) else { break };
         let [part, share] = &entry.cost;
         canvas.text_right(PART + 1, y, part, PART, theme.strong());
         canvas.text_right(PART + SHARE + 1, y, share, SHARE, theme.text());
@@ -72,7 +83,7 @@ pub(super) fn draw<'e>(
         let room = cells.saturating_sub(start + 1);
         let text = theme.plain(&paintable(&entry.text)).into_owned();
         canvas.text(start, y, &cut(&text, room, ellipsis), room, theme.text());
-        if place == selection.0 {
+        if place == list.selection.0 {
             canvas.style(0, y, cells, theme.selected());
         }
         if y + 1 < lines.end {
@@ -81,8 +92,13 @@ pub(super) fn draw<'e>(
             canvas.text(3, y + 1, &path, room, theme.faint());
         }
     }
-    if is_empty {
-        canvas.text(1, top, &theme.plain(if_none), cells.saturating_sub(2), theme.faint());
+    let room = cells.saturating_sub(2);
+    let if_none = Some(list.if_none).filter(|_| list.count == 0);
+    let texts = if_none.into_iter().chain(list.below.iter().map(String::as_str));
+    let free = lines.start + LINES * list.count.saturating_sub(first)..lines.end;
+    let texts = texts.flat_map(|text| wrap(text, room));
+    for (y, text) in free.zip(texts) {
+        canvas.text(1, y, &theme.plain(&text), room, theme.faint());
     }
 }
 
@@ -98,4 +114,39 @@ fn path(names: &[&str], cells: usize, ellipsis: &str) -> String {
         text.push_str(&cut(&short_name(name), cells, ellipsis));
     }
     cut_start(&paintable(&text), cells, ellipsis).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::Rect;
+
+    use super::super::super::theme::Theme;
+    use super::*;
+    use crate::profile::from_outline;
+    use crate::refine::Refined;
+
+    #[test]
+    fn entries_that_are_not_seen_are_not_made() {
+        let refined = Refined::base(&from_outline("main 1\n").unwrap());
+        let scene = Scene::new(refined, Theme::new(false, false), (80, 24));
+        let area = Rect::new(0, 0, 80, 24);
+        let mut buffer = Buffer::empty(area);
+        let made = RefCell::new(Vec::new());
+        let list = Entries {
+            title: "t",
+            selection: Selection(500),
+            count: 1000,
+            if_none: "none",
+            below: &[],
+        };
+        draw(&mut Canvas::new(&mut buffer, area, scene.theme), &scene, 3..13, &list, |place| {
+            made.borrow_mut().push(place);
+            let cost = [place.to_string(), String::new()];
+            Some(PathEntry { cost, text: String::new(), path: vec!["main"] })
+        });
+        assert_eq!(made.into_inner(), (496..=500).collect::<Vec<_>>());
+    }
 }

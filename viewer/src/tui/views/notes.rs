@@ -167,10 +167,16 @@ impl View for List {
     }
 
     fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
-        let notes = self.notes.list.iter().enumerate();
-        let entries = notes.map(|(place, note)| self.entry(place, note, scene));
-        let if_none = "no bookmarks or notes yet; in the tree, A sets a bookmark, \" takes a note";
-        entries::draw(canvas, scene, lines, (ENTRY.title, self.selected), entries, if_none);
+        let notes = &self.notes.list;
+        let list = entries::Entries {
+            title: ENTRY.title,
+            selection: self.selected,
+            count: notes.len(),
+            if_none: "no bookmarks or notes yet; in the tree, A sets a bookmark, \" takes a note",
+            below: &[],
+        };
+        let entry = |place: usize| Some(self.entry(place, notes.get(place)?, scene));
+        entries::draw(canvas, scene, lines, &list, entry);
     }
 
     fn told(&self, scene: &Scene) -> Option<Notice> {

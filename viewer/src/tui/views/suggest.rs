@@ -86,7 +86,7 @@ impl View for Suggest {
         let form = scene.form();
         let functions = &scene.refined.functions;
         let cells = canvas.width();
-        let entry = |entry: &'_ Suggestion| entries::PathEntry {
+        let of = |entry: &Suggestion| entries::PathEntry {
             cost: match scene.comparison() {
                 Some(comparison) => [entry.difference(comparison).delta(form), String::new()],
                 None => [
@@ -109,8 +109,14 @@ impl View for Suggest {
             }
             None => self.instead_of_rows(),
         };
-        let entries = self.list().iter().map(entry);
-        entries::draw(canvas, scene, lines, (ENTRY.title, self.selected), entries, &if_none);
+        let list = entries::Entries {
+            title: ENTRY.title,
+            selection: self.selected,
+            count: self.list().len(),
+            if_none: &if_none,
+            below: &[],
+        };
+        entries::draw(canvas, scene, lines, &list, |place| self.list().get(place).map(of));
     }
 
     fn scroll(&mut self, lines: isize) {

@@ -1,7 +1,9 @@
 //! Who waits and for whom, over another view: waits by path and by operation, and the paths on
 //! which ranks differ most, with the way to each.
 
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::super::canvas::Canvas;
 use super::super::made::{Made, Wanted};
@@ -9,6 +11,7 @@ use super::super::message::{Action, Message, Notice};
 use super::super::mode::{
     ALWAYS, Binding, COMMANDS, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
 };
+use super::super::name::width;
 use super::super::scene::Scene;
 use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use super::entries::{self, Selection};
@@ -110,7 +113,7 @@ impl List {
 #[derive(Clone, Debug, Default)]
 struct WaitLists {
     /// The lists, once they are made.
-    waits: Option<Waits>,
+    waits: Option<Arc<Waits>>,
     list: List,
     /// The metric by which paths outside of waits are compared.
     metric: MetricRef,
@@ -155,6 +158,40 @@ impl WaitLists {
     }
 }
 
+impl WaitLists {
+    /// What is shown of a wait.
+    fn entry<'s>(&self, scene: &'s Scene, waits: &Waits, wait: &Wait) -> entries::PathEntry<'s> {
+        let metric = scene.refined.source_of(wait.metric);
+        let samples = match (self.list, &wait.over) {
+            (List::Imbalances, Some(over)) => over.imbalance()[0],
+            _ => wait.samples,
+        };
+        let (base, _) = scene.refined.account_of(wait.metric);
+        let share = format!("{}%", percent(samples, base));
+        let functions = &scene.refined.functions;
+        let rows = waits.rows(wait);
+        entries::PathEntry {
+            cost: [amount(samples, metric, scene.form()), share],
+            text: self.said(scene, waits, wait),
+            path: rows.iter().map(|row| &*functions[row.function.index()].name).collect(),
+        }
+    }
+
+    /// What is said where the list is empty.
+    fn if_none(&self, scene: &Scene) -> Cow<'static, str> {
+        let Some(waits) = &self.waits else { return self.instead_of_rows() };
+        match self.list {
+            // The cause is said below.
+            List::Imbalances if waits.uncompared.is_some() => "none".into(),
+            List::Imbalances => {
+                let paths = counted(waits.within_noise as u64, "path", scene.form());
+                format!("none beyond sampling noise; {paths} may differ by that alone").into()
+            }
+            List::Paths | List::Operations => "no waits".into(),
+        }
+    }
+}
+
 /// A number, or the two that it is between.
 fn between([low, high]: [u64; 2], text: impl Fn(u64) -> String) -> String {
     if low == high { text(low) } else { format!("{}..{}", text(low), text(high)) }
@@ -170,46 +207,27 @@ impl View for WaitLists {
     }
 
     fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
-        let form = scene.form();
-        let Some(waits) = &self.waits else {
-            let none = std::iter::empty();
-            let title = (self.list.title(), self.selected);
-            return entries::draw(canvas, scene, lines, title, none, &self.instead_of_rows());
-        };
-        let title = match &waits.over {
+        let over = self.waits.as_ref().and_then(|waits| waits.over.as_ref());
+        let title = match over {
             Some(over) => format!("{}, over {}", self.list.title(), over.whose),
             None => self.list.title().to_owned(),
         };
-        let functions = &scene.refined.functions;
-        let entry = |wait: &'_ Wait| {
-            let metric = scene.refined.source_of(wait.metric);
-            let samples = match (self.list, &wait.over) {
-                (List::Imbalances, Some(over)) => over.imbalance()[0],
-                _ => wait.samples,
-            };
-            let (base, _) = scene.refined.account_of(wait.metric);
-            entries::PathEntry {
-                cost: [amount(samples, metric, form), format!("{}%", percent(samples, base))],
-                text: self.said(scene, waits, wait),
-                path: waits
-                    .rows(wait)
-                    .iter()
-                    .map(|row| &*functions[row.function.index()].name)
-                    .collect(),
-            }
+        let missing = self.waits.as_ref().map_or(&[][..], |waits| &waits.missing);
+        let mut below: Vec<String> =
+            missing.iter().map(|cause| format!("not here: {cause}")).collect();
+        if !below.is_empty() {
+            below.insert(0, String::new());
+        }
+        let list = entries::Entries {
+            title: &title,
+            selection: self.selected,
+            count: self.entries().len(),
+            if_none: &self.if_none(scene),
+            below: &below,
         };
-        let if_none = match (self.list, waits.missing.first()) {
-            (List::Imbalances, cause)
-                if waits.over.is_some() && (cause.is_none() || waits.within_noise > 0) =>
-            {
-                let paths = counted(waits.within_noise as u64, "path", form);
-                format!("none beyond sampling noise; {paths} may differ by that alone")
-            }
-            (_, Some(cause)) => cause.clone(),
-            (_, None) => "no waits".to_owned(),
-        };
-        let entries = self.entries().iter().map(entry);
-        entries::draw(canvas, scene, lines, (&title, self.selected), entries, &if_none);
+        entries::draw(canvas, scene, lines, &list, |place| {
+            Some(self.entry(scene, self.waits.as_ref()?, self.entries().get(place)?))
+        });
     }
 
     fn scroll(&mut self, lines: isize) {
@@ -238,6 +256,7 @@ impl View for WaitLists {
                 amount(wait.samples, metric, scene.form())
             ),
         )];
+        texts.push(pair("spread", &self.said(scene, waits, wait)));
         match (&wait.over, &waits.over) {
             (Some(_), Some(over)) => {
                 texts.push(pair("over", &over.whose));
@@ -255,7 +274,7 @@ impl View for WaitLists {
         if self.list != List::Imbalances {
             texts.push(pair(
                 "last",
-                "who waited least, of calls that no rank leaves before all have come",
+                "who waited least, of calls that no rank leaves before all have come, by a metric of time",
             ));
         }
         texts.extend(waits.missing.iter().map(|cause| pair("not here", cause)));
@@ -263,10 +282,13 @@ impl View for WaitLists {
         Some((name.to_string(), texts))
     }
 
-    /// What is not in the profile.
-    fn told(&self, _scene: &Scene) -> Option<Notice> {
+    /// That something is not in the profile, where the list may leave no line to say what.
+    fn told(&self, scene: &Scene) -> Option<Notice> {
         let cause = self.waits.as_ref()?.missing.first()?;
-        Some(Notice::Said(cause.clone()))
+        let fits = width(cause) + 2 <= usize::from(scene.size.0);
+        let said =
+            if fits { cause.as_str() } else { "not all is here; = says what is missing, and why" };
+        Some(Notice::Said(said.to_owned()))
     }
 
     fn entered(&mut self, _function: Option<FunctionKey>, _path: Option<Path>, _shown: &Refined) {
@@ -275,7 +297,7 @@ impl View for WaitLists {
 
     fn wanted(&self) -> Option<Wanted> {
         let make = |refined: &Refined, watch: &Watch<'_>| {
-            Ok(Made::default().with(Waits::of(refined, watch)?))
+            Ok(Made::default().with(Arc::new(Waits::of(refined, watch)?)))
         };
         let metric = self.metric.index().to_string();
         self.waits.is_none().then(|| Wanted::new("waits", metric, make))

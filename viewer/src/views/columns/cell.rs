@@ -82,6 +82,13 @@ pub enum Cell<'r> {
         /// How it is shown.
         shown: Shown,
     },
+    /// What a formula makes of OTHER minus what it makes of BASE.
+    DerivedDelta {
+        /// The value, or its bounds.
+        value: Value,
+        /// How it is shown.
+        shown: Shown,
+    },
     /// How samples of a metric are spread over peers, in this measure.
     Strip {
         /// The samples of each cell.
@@ -155,6 +162,10 @@ impl<'r> Cell<'r> {
             Self::LossShare(difference) => difference.share_of_other_text(),
             Self::End(difference, end) => difference.ends(form)[end].clone(),
             Self::Derived { value: of, shown } => value(of, shown, form),
+            Self::DerivedDelta { value: of, shown } => {
+                let sign = if of.low > 0.0 { "+" } else { "" };
+                format!("{sign}{}", value(of, shown, form))
+            }
             Self::Strip { of, .. } => strip::text(&of.parts, form),
         }
     }
@@ -200,8 +211,11 @@ impl<'r> Cell<'r> {
             Self::End(difference, end) => {
                 Plain::of_difference(&difference, difference.plain_interval()[end])
             }
-            Self::Derived { value, .. } if value.is_exact() => Plain::Real(value.low),
-            Self::Derived { value: Value { low, high }, .. } => Plain::Between(low, high),
+            Self::Derived { value, .. } | Self::DerivedDelta { value, .. } if value.is_exact() => {
+                Plain::Real(value.low)
+            }
+            Self::Derived { value: Value { low, high }, .. }
+            | Self::DerivedDelta { value: Value { low, high }, .. } => Plain::Between(low, high),
             Self::Strip { of, metric, measure } => {
                 Plain::Naturals(&of.parts, measure.of(1, metric))
             }
@@ -239,7 +253,9 @@ impl<'r> Cell<'r> {
             | Self::Rate(difference)
             | Self::LossShare(difference)
             | Self::End(difference, _) => Rank::Amount(difference.size()),
-            Self::Derived { value, .. } => Rank::Real(Real(value.high)),
+            Self::Derived { value, .. } | Self::DerivedDelta { value, .. } => {
+                Rank::Real(Real(value.high))
+            }
             Self::Expected(difference) => Rank::Number(difference.samples()[BASE]),
             Self::Noise(difference) => Rank::Amount(difference.plain_noise()),
             Self::Growth(difference) => match difference.samples() {

@@ -7,14 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
 use super::lists::Id;
-use crate::profile::derived::{Derived, DerivedRef, Of, Term, Value, computed};
+use crate::profile::comparison::{BASE, OTHER};
+use crate::profile::derived::{Derived, DerivedRef, Of, Operation, Shown, Term, Value, computed};
 use crate::profile::{self, MetricRef};
 use crate::refine::Refined;
 use crate::views::contexts::Context;
 use crate::views::difference::Difference;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Cost, Edges, Row, Strip, StripOfMetric, Weight};
+use crate::views::row::{Cost, Edges, Row, Strip, StripKind, StripOfMetric, Weight};
 use crate::views::summary::clustered;
 
 /// What the lines of a table stand for.
@@ -142,6 +143,17 @@ pub struct Definition {
     pub width: usize,
     /// What color says on a screen.
     pub tone: Tone,
+}
+
+impl Of {
+    /// The cost that is meant, in a column about this one.
+    pub(super) const fn cost(self, of_column: Cost) -> Cost {
+        match self {
+            Self::Column => of_column,
+            Self::Inclusive => Cost::Inclusive,
+            Self::Exclusive => Cost::Exclusive,
+        }
+    }
 }
 
 /// What the numbers of a column are.
@@ -291,7 +303,7 @@ pub struct Basis<'r> {
     pub clustered: Option<(u64, u64)>,
     /// Whether machines get all that is known of addresses.
     pub addresses: bool,
-    /// Whether pages and machines get how rows are spread over peers.
+    /// Whether pages and machines get how rows are spread over peers and phases.
     pub spread: bool,
     /// Which characters may be used.
     pub form: Form,
@@ -452,6 +464,7 @@ impl<'r> Basis<'r> {
             Id::Expected | Id::LossShare => self.is_scaled(),
             Id::Low | Id::High => self.has_several_runs(),
             _ if id.definition().unit == Unit::OverRanks => self.is_sum(),
+            Id::OverPhases => !self.refined.profile.info.phases.is_empty(),
             Id::Rate => self.moments().is_some(),
             // What was there before is on both sides.
             Id::Growth | Id::Noise | Id::EdgesOfBoth => self.moments().is_none(),
@@ -528,6 +541,51 @@ impl<'r> At<'r> {
         value.map_or(Cell::Nothing, |value| Cell::Derived { value, shown: derived.shown })
     }
 
+    /// What the formula makes of the cost of one side that the column is about.
+    pub(super) fn computed_of_side(&self, side: usize) -> Cell<'r> {
+        self.shown(self.value_of_side(side))
+            .map_or(Cell::Nothing, |(value, shown)| Cell::Derived { value, shown })
+    }
+
+    /// The same of OTHER minus that of BASE.
+    pub(super) fn computed_delta(&self) -> Cell<'r> {
+        let sides = self.value_of_side(OTHER).zip(self.value_of_side(BASE));
+        let delta = sides.and_then(|(other, base)| other.less(base));
+        self.shown(delta)
+            .map_or(Cell::Nothing, |(value, shown)| Cell::DerivedDelta { value, shown })
+    }
+
+    fn shown(&self, value: Option<Value>) -> Option<(Value, Shown)> {
+        Some((value?, self.derived()?.shown))
+    }
+
+    fn value_of_side(&self, side: usize) -> Option<Value> {
+        computed(&self.derived()?.steps, |term| self.term_of_side(*term, side))
+    }
+
+    /// What one side has of a term of a formula: of several runs their mean, as other amounts are.
+    fn term_of_side(&self, term: Term, side: usize) -> Option<Value> {
+        let refined = self.basis.refined;
+        let comparison = refined.profile.comparison.as_deref()?;
+        let runs = Value::exact(comparison.sides[side].runs.len() as f64);
+        let of_all_runs = match term {
+            Term::Metric(metric, of) => {
+                let measured = match metric.index().checked_sub(1) {
+                    None => &comparison.sides[side].metric,
+                    Some(further) => &comparison.further.get(further)?[side],
+                };
+                let samples =
+                    of.cost(self.column.cost).of(self.row.of(refined.side_of(metric, side)));
+                Value::exact(Measure::Source.of(samples, measured) as f64)
+            }
+            Term::Edges => match self.row.sides()[side].edges {
+                Edges::None => return None,
+                Edges::Range { low, high } => Value { low: low as f64, high: high as f64 },
+            },
+        };
+        of_all_runs.with(Operation::Divide, runs)
+    }
+
     /// What the row has of a term of a formula about this cost.
     pub(super) fn term(&self, term: Term, cost: Cost) -> Option<Value> {
         let (metric, of) = match term {
@@ -541,20 +599,26 @@ impl<'r> At<'r> {
                 };
             }
         };
-        let cost = match of {
-            Of::Column => cost,
-            Of::Inclusive => Cost::Inclusive,
-            Of::Exclusive => Cost::Exclusive,
-        };
-        let samples = cost.of(self.row.of(metric));
+        let samples = of.cost(cost).of(self.row.of(metric));
         let amount = Measure::Source.of(samples, self.basis.refined.source_of(metric));
         Some(Value::exact(amount as f64))
     }
 
-    /// How what the row has of it is spread over peers, where that was asked for.
+    /// How what the row has of it is spread, where that was asked for.
     pub(super) fn spread(&self) -> Option<(&'r Strip, &'r StripOfMetric)> {
-        let strip = self.row.strip.as_deref()?;
+        let is_over_phases = self.column.id == Id::OverPhases;
+        let kind = if is_over_phases { StripKind::Phases } else { StripKind::Peers };
+        let strip = self.row.strips.as_deref()?.of_kind(kind)?;
         Some((strip, strip.of(self.number())?))
+    }
+
+    /// The same as a cell.
+    pub(super) fn strip(&self) -> Cell<'r> {
+        self.spread().map_or(Cell::Nothing, |(_, of)| Cell::Strip {
+            of,
+            metric: self.metric(),
+            measure: self.basis.measure,
+        })
     }
 
     /// Whether edge counts of the sides compare.

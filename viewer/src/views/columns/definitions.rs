@@ -16,7 +16,7 @@ use crate::views::measure::Measure;
 use crate::views::number::Form;
 use crate::views::over_ranks::OfMetric;
 use crate::views::row::{Cost, Edges};
-use crate::views::strip::CELLS;
+use crate::views::strip::{CELLS, PHASE_CELLS};
 use crate::views::summary::are_all_of_time;
 use crate::views::verdict;
 
@@ -156,16 +156,18 @@ pub static DEFINITIONS: &[Definition] = &[
         id: Id::Spread,
         key: "spread",
         name: Some("spread"),
-        unit: Unit::Strip,
-        value: |at| match at.spread() {
-            Some((_, of)) => Cell::Strip { of, metric: at.metric(), measure: at.basis.measure },
-            None => Cell::Nothing,
-        },
-        order: Order::None,
         help: "Inclusive cost over ranks, or processes, or threads",
-        explain: explain::spread,
         width: CELLS,
-        ..COLUMN
+        ..STRIP
+    },
+    Definition {
+        id: Id::OverPhases,
+        key: "over_phases",
+        name: Some("over-phases"),
+        heading: |_| "over phases".into(),
+        help: "Inclusive cost over phases, or slices of time, as they began",
+        width: PHASE_CELLS,
+        ..STRIP
     },
     FUNCTION,
     Definition {
@@ -516,6 +518,39 @@ pub static DEFINITIONS: &[Definition] = &[
     over_ranks::own_most(OVER_RANKS),
     over_ranks::own_most_rank(OVER_RANKS),
     over_ranks::own_imbalance(OVER_RANKS),
+    Definition {
+        id: Id::BaseDerived,
+        key: "base",
+        name: Some("base-derived"),
+        heading: |of| of.of_derived_side("base"),
+        value: |at| at.computed_of_side(BASE),
+        help: "A derived metric, of BASE",
+        explain: explain::derived_of_sides,
+        ..DERIVED_OF_SIDE
+    },
+    Definition {
+        id: Id::OtherDerived,
+        key: "other",
+        name: Some("other-derived"),
+        heading: |of| of.of_derived_side("other"),
+        value: |at| at.computed_of_side(OTHER),
+        help: "A derived metric, of OTHER",
+        repeats: Some(Id::BaseDerived),
+        ..DERIVED_OF_SIDE
+    },
+    Definition {
+        id: Id::DerivedDelta,
+        key: "delta",
+        name: Some("derived-delta"),
+        heading: |of| match of.basis.form {
+            Form::Unicode => of.of_derived_side("Δ"),
+            Form::Ascii => of.of_derived_side("delta"),
+        },
+        value: |at| at.computed_delta(),
+        help: "A derived metric, of OTHER - that of BASE",
+        repeats: Some(Id::BaseDerived),
+        ..DERIVED_OF_SIDE
+    },
 ];
 
 /// What most columns have alike.
@@ -551,6 +586,10 @@ const FUNCTION: Definition = Definition {
 const SHARE: Definition =
     Definition { unit: Unit::Share, zero: Zero::DotOnScreen, tone: Tone::Heat, ..COLUMN };
 
+/// What strips have alike.
+const STRIP: Definition =
+    Definition { unit: Unit::Strip, value: |at| at.strip(), explain: explain::spread, ..COLUMN };
+
 /// What costs of comparisons have alike.
 const SIDE: Definition = Definition { lines: Lines::OfBoth, unit: Unit::Compared, ..COLUMN };
 
@@ -580,6 +619,10 @@ const DERIVED: Definition = Definition {
     ..COLUMN
 };
 
+/// What derived metrics of comparisons have alike.
+const DERIVED_OF_SIDE: Definition =
+    Definition { lines: Lines::OfBoth, unit: Unit::Derived, ..COLUMN };
+
 /// What edge counts of one side have alike.
 const EDGES_OF_SIDE: Definition = Definition {
     key: "edges",
@@ -595,7 +638,7 @@ const _: () = {
         assert!(DEFINITIONS[number].id as usize == number);
         number += 1;
     }
-    assert!(DEFINITIONS.len() == Id::OwnRankImbalance as usize + 1);
+    assert!(DEFINITIONS.len() == Id::DerivedDelta as usize + 1);
 };
 
 fn text(text: Option<&str>) -> Cell<'_> {

@@ -10,11 +10,12 @@ use super::column::{About, At, Explanation, PercentOf};
 use super::lists::Id;
 use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, Method, OTHER, Scale, ScalingKind};
-use crate::profile::derived::{Of, Step, Term};
+use crate::profile::derived::{Step, Term};
 use crate::refine::Axis;
 use crate::views::difference::{self, Change};
 use crate::views::measure::Measure;
 use crate::views::number::{amount, amount_per, count, counted, hex, percent};
+use crate::views::peer_costs::RanksOfSum;
 use crate::views::printable::printable;
 use crate::views::row::{Cost, Edges};
 use crate::views::summary::are_all_of_time;
@@ -464,7 +465,9 @@ pub(super) fn spread(at: &At<'_>, _: About) -> Explanation {
     let noun = match axis {
         Axis::Rank => "rank",
         Axis::Process => "process",
-        Axis::Thread | Axis::Epoch | Axis::Phase => "thread",
+        Axis::Thread => "thread",
+        Axis::Epoch => "epoch",
+        Axis::Phase => "phase",
     };
     let form = at.basis.form;
     let each = of.parts.iter().map(|&samples| amount(samples, at.metric(), form));
@@ -486,21 +489,26 @@ pub(super) fn spread(at: &At<'_>, _: About) -> Explanation {
 
 /// What the number over ranks is, or why there is none.
 pub(super) fn over_ranks(at: &At<'_>, _: About) -> Explanation {
-    let form = at.basis.form;
-    let ranks = match at.basis.refined.profile.spreads.ranks() {
-        0 => return Vec::new(),
-        ranks => counted(ranks.into(), "rank", form),
-    };
-    let cell = at.column.value(at.basis, at.row);
-    let said = match (cell, at.of_ranks()) {
-        (Cell::Nothing, None) => "not known: not all ranks are kept apart, and the sum says it of \
-                                  whole paths as they were recorded; stages took a part of this \
-                                  one, or put it together anew"
-            .to_owned(),
+    let (refined, form) = (at.basis.refined, at.basis.form);
+    if refined.profile.spreads.ranks() == 0 {
+        return Vec::new();
+    }
+    let is_one = || matches!(RanksOfSum::find(refined), RanksOfSum::OneRank);
+    let none = "none: no rank that is shown has samples here";
+    let said = match (at.column.value(at.basis, at.row), at.of_ranks()) {
+        (Cell::Nothing, Some(of)) if of.sum == 0 => none.to_owned(),
         (Cell::Nothing, Some(_)) => "not known: of several paths, or of the exclusive cost of one \
                                      that goes on, the sum has bounds"
             .to_owned(),
-        (cell, _) => format!("{} of {ranks}", cell.text(form)),
+        (cell, Some(of)) => {
+            format!("{} of {}", cell.text(form), counted(of.ranks.into(), "rank", form))
+        }
+        (_, None) if is_one() => "none: of all ranks one at most is shown".to_owned(),
+        (_, None) if at.weight().inclusive == 0 => none.to_owned(),
+        (_, None) => "not known: not all ranks are kept apart, and the sum says it of whole paths \
+                      as they were recorded; stages took a part of this one, or put it together \
+                      anew"
+            .to_owned(),
     };
     vec![pair(&heading(at), said)]
 }
@@ -533,6 +541,24 @@ pub(super) fn derived(at: &At<'_>, _: About) -> Explanation {
     texts
 }
 
+/// The formula, what it makes of each side, and by how much that differs.
+pub(super) fn derived_of_sides(at: &At<'_>, _: About) -> Explanation {
+    let Some(derived) = at.derived() else { return Vec::new() };
+    let form = at.basis.form;
+    let text = |name: &str, cell: Cell<'_>| match cell {
+        Cell::Nothing => format!("{name}: not known"),
+        cell => format!("{name}: {}", cell.text(form)),
+    };
+    let texts = [
+        printable(&derived.formula).into_owned(),
+        text("base", at.computed_of_side(BASE)),
+        text("other", at.computed_of_side(OTHER)),
+        text("other minus base, without its noise", at.computed_delta()),
+    ];
+    let names = [&*printable(&derived.name), "", "", ""];
+    names.into_iter().zip(texts).map(|(name, text)| pair(name, text)).collect()
+}
+
 /// What the row has of a term of a formula.
 fn told_term(at: &At<'_>, term: Term, cost: Cost) -> String {
     let form = at.basis.form;
@@ -543,11 +569,7 @@ fn told_term(at: &At<'_>, term: Term, cost: Cost) -> String {
             return format!("edges: {}", if edges.is_empty() { "none" } else { &edges });
         }
     };
-    let cost = match of {
-        Of::Column => cost,
-        Of::Inclusive => Cost::Inclusive,
-        Of::Exclusive => Cost::Exclusive,
-    };
+    let cost = of.cost(cost);
     let source = at.basis.refined.source_of(metric);
     let samples = cost.of(at.row.of(metric));
     format!(

@@ -46,6 +46,13 @@ impl<'r> Heading<'r> {
         }
     }
 
+    /// What a derived metric of one side, or the difference, is called.
+    pub(super) fn of_derived_side(&self, side: &'static str) -> Cow<'r, str> {
+        let is_on_page = self.basis.medium == Medium::Page;
+        let cost = if is_on_page { self.column.cost } else { Cost::Inclusive };
+        format!("{side} {}", self.of_derived(cost)).into()
+    }
+
     /// What the cost of one side is called.
     pub(super) fn of_side(&self, side: &'static str) -> Cow<'static, str> {
         let is_exclusive = self.column.cost == Cost::Exclusive;

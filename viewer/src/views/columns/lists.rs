@@ -29,6 +29,8 @@ pub enum Id {
     Bar,
     /// How inclusive cost is spread over peers.
     Spread,
+    /// How it is spread over phases.
+    OverPhases,
     /// Name of the function.
     Function,
     /// Kind of frame.
@@ -121,6 +123,12 @@ pub enum Id {
     OwnMostRank,
     /// By how much they differ.
     OwnRankImbalance,
+    /// What a formula makes of BASE.
+    BaseDerived,
+    /// What it makes of OTHER.
+    OtherDerived,
+    /// What it makes of OTHER minus that.
+    DerivedDelta,
 }
 
 /// Which metrics have a column on a screen.
@@ -169,6 +177,9 @@ pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
 pub(super) const PAGE: [Id; 6] =
     [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls];
 
+/// How rows are spread, where that is asked for.
+pub(super) const SPREAD: [Id; 2] = [Id::Spread, Id::OverPhases];
+
 /// Over the ranks of a sum, for machines, behind those of any medium.
 pub(super) const OWN_OVER_RANKS: [Id; 4] =
     [Id::OwnRankMean, Id::OwnRankMost, Id::OwnMostRank, Id::OwnRankImbalance];
@@ -179,6 +190,9 @@ pub(super) const OVER_RANKS: [Id; 6] =
 
 /// Of each derived metric, in any medium.
 pub(super) const DERIVED: [Id; 2] = [Id::Derived, Id::DerivedExclusive];
+
+/// The same of a comparison.
+pub(super) const COMPARED_DERIVED: [Id; 3] = [Id::BaseDerived, Id::OtherDerived, Id::DerivedDelta];
 
 /// For machines, in their order; of several metrics, each has those of one metric.
 pub(super) const MACHINE: [Id; 9] = [
@@ -205,12 +219,15 @@ pub(super) const SCALED: [Id; 7] =
     [Id::Base, Id::Expected, Id::Other, Id::Delta, Id::LossShare, Id::Noise, Id::EdgesOfBoth];
 
 /// The same on a screen, in the order of what matters most.
-pub(super) const SCALED_SCREEN: [Id; 8] = [
+pub(super) const SCALED_SCREEN: [Id; 11] = [
     Id::Expected,
     Id::Other,
     Id::Delta,
     Id::LossShare,
     Id::Bar,
+    Id::OtherDerived,
+    Id::DerivedDelta,
+    Id::BaseDerived,
     Id::Noise,
     Id::Base,
     Id::EdgesOfBoth,
@@ -220,8 +237,18 @@ pub(super) const SCALED_SCREEN: [Id; 8] = [
 pub(super) const MOMENTS_SCREEN: [Id; 4] = [Id::Rate, Id::Other, Id::Bar, Id::Delta];
 
 /// Of a comparison on a screen, in the order of what matters most.
-pub(super) const COMPARED_SCREEN: [Id; 7] =
-    [Id::Base, Id::Other, Id::Delta, Id::Growth, Id::Bar, Id::Noise, Id::EdgesOfBoth];
+pub(super) const COMPARED_SCREEN: [Id; 10] = [
+    Id::Base,
+    Id::Other,
+    Id::Delta,
+    Id::Growth,
+    Id::Bar,
+    Id::OtherDerived,
+    Id::DerivedDelta,
+    Id::BaseDerived,
+    Id::Noise,
+    Id::EdgesOfBoth,
+];
 
 /// Of a comparison, for machines, and about which cost, if not about that of the view.
 pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 25] = [

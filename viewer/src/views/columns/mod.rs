@@ -128,18 +128,23 @@ impl Basis<'_> {
     /// The columns on a page, from left to right. A comparison is about `cost`.
     #[must_use]
     pub fn on_page(&self, cost: Cost) -> Vec<Column> {
-        if self.is_scaled() {
-            return lists::SCALED.map(|id| Column::comparing(id, cost)).to_vec();
-        }
         if self.is_compared() {
-            return lists::COMPARED.map(|id| Column::comparing(id, cost)).to_vec();
+            let ids = if self.is_scaled() { &lists::SCALED[..] } else { &lists::COMPARED };
+            let columns = ids.iter().map(|&id| Column::comparing(id, cost));
+            return columns.chain(self.of_derived_sides(cost)).collect();
         }
         let of_each = |metric| of_metric(&lists::PAGE, metric);
         let looked_at = lists::PAGE.map(|id| Column::of(id, None));
-        let spread = self.spread.then_some(Column::of(Id::Spread, None));
+        let spread = self.of_spread().into_iter().map(|id| Column::of(id, None));
         let looked_at = looked_at.into_iter().chain(spread).chain(self.over_ranks(None));
         let of_each = |metric| of_each(metric).chain(self.over_ranks(Some(metric)));
         looked_at.chain(self.others().flat_map(of_each)).chain(self.of_derived(2)).collect()
+    }
+
+    /// The columns of how rows are spread, where that was asked for.
+    fn of_spread(&self) -> Vec<Id> {
+        let asked = lists::SPREAD.into_iter().filter(|_| self.spread);
+        asked.filter(|&id| self.has(id)).collect()
     }
 
     /// The columns that explain a row: what it is, what it costs, and how often it returned. A
@@ -170,10 +175,15 @@ impl Basis<'_> {
             let columns = lists::COMPARED_MACHINE.iter().filter(|(id, _)| self.has(*id));
             let columns = columns
                 .map(|&(id, of)| Column { cost: of.unwrap_or(cost), ..Column::of(id, None) });
-            return [columns.collect(), Vec::new(), Vec::new()];
+            let derived = [Cost::Inclusive, Cost::Exclusive];
+            let derived = derived.into_iter().map(|cost| self.of_derived_sides(cost));
+            let mut derived: Vec<Column> = derived.flatten().collect();
+            // Stable: those of each derived metric stand together.
+            derived.sort_by_key(|column| column.derived);
+            return [columns.collect(), Vec::new(), derived];
         }
         let of_addresses = if self.addresses { &lists::OF_ADDRESSES[..] } else { &[] };
-        let spread = if self.spread { &[Id::Spread][..] } else { &[] };
+        let spread = &self.of_spread()[..];
         let [over_ranks, own_over_ranks] = match self.is_sum() {
             true => [&lists::OVER_RANKS[..], &lists::OWN_OVER_RANKS],
             false => [&[][..]; 2],
@@ -221,6 +231,14 @@ impl Basis<'_> {
         each.flat_map(move |derived| ids.iter().map(move |&id| Column::derived(id, derived)))
     }
 
+    /// The columns of each derived metric in a comparison.
+    fn of_derived_sides(&self, cost: Cost) -> impl Iterator<Item = Column> + use<> {
+        let each = (0..).map(DerivedRef).take(self.refined.profile.derived.len());
+        each.flat_map(move |derived| {
+            lists::COMPARED_DERIVED.map(|id| Column { derived, ..Column::comparing(id, cost) })
+        })
+    }
+
     /// What a column is of: each derived metric, if it is of these.
     fn each_derived(&self, id: Id) -> Vec<DerivedRef> {
         match id.definition().unit {
@@ -250,7 +268,9 @@ impl Column {
     /// A column of a comparison, about this cost if it compares costs.
     #[must_use]
     pub fn comparing(id: Id, cost: Cost) -> Self {
-        let is_of_cost = id.definition().unit == Unit::Compared;
+        let Definition { unit, lines, .. } = *id.definition();
+        let is_of_cost =
+            unit == Unit::Compared || (unit == Unit::Derived && lines == Lines::OfBoth);
         Self { cost: if is_of_cost { cost } else { Cost::default() }, ..Self::of(id, None) }
     }
 
@@ -360,7 +380,13 @@ impl Column {
             (None, Unit::Compared) => (Some(definition.key), self.cost.name()),
             (None, Unit::Derived) => {
                 let derived = basis.refined.profile.derived.get(self.derived.index());
-                (derived.map(|derived| &*derived.name), definition.key)
+                let key = match (self.cost, self.id) {
+                    (Cost::Exclusive, Id::BaseDerived) => "excl_base",
+                    (Cost::Exclusive, Id::OtherDerived) => "excl_other",
+                    (Cost::Exclusive, Id::DerivedDelta) => "excl_delta",
+                    _ => definition.key,
+                };
+                (derived.map(|derived| &*derived.name), key)
             }
             (None, _) => (definition.group, definition.key),
         }

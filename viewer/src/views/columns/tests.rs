@@ -10,14 +10,16 @@ use super::{
 };
 use crate::profile::comparison::{Scaling, ScalingKind};
 use crate::profile::derived::{DerivedRef, Wanted};
+use crate::profile::reduce::tests::job::Job;
+use crate::profile::reduce::{Keep, Reduction};
 use crate::profile::{self, FrameRef, MetricRef, Profile, Spreads, from_outline};
-use crate::refine::{Axis, Refined, Watch};
+use crate::refine::{Axis, Refined, Watch, apply, parse};
 use crate::views::contexts::contexts;
 use crate::views::flat::flat;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Strip, StripOfMetric};
-use crate::views::{Cost, Edges, Sort};
+use crate::views::row::{RowStrips, Strip, StripOfMetric};
+use crate::views::{Cost, Edges, Row, Sort};
 
 const BASE: &str = "main 2\n  solve 200 e=9 inline\n  dot 90 e=30 module:/lib/libblas.so\n";
 const RANKS: &str = "\
@@ -46,12 +48,14 @@ fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
     // Some columns are of runs on more threads alone.
     both.comparison.as_mut().unwrap().scaling =
         Some(Scaling { kind: ScalingKind::Weak, workers: [1, 2] });
+    both.derive(&Wanted::parse("twice = 2 * cputime").unwrap()).unwrap();
     let profiles = [&one, &both, &ranks].map(Refined::base);
     let [mut one, both, _] = profiles.each_ref().map(|one| flat(one, Sort::by(Column::EXCLUSIVE)));
     one[0].frame = Some(FrameRef(1));
     let of_metric = StripOfMetric { parts: [1, 2].into(), is_noise: true };
-    let strip = Strip { of: (Axis::Rank, 2), process: None, of_metrics: [of_metric].into() };
-    one[0].strip = Some(strip.into());
+    let of_metrics: Box<[_]> = [of_metric].into();
+    let strip = |axis| Some(Strip { of: (axis, 2), process: None, of_metrics: of_metrics.clone() });
+    one[0].strips = Some(RowStrips([Axis::Rank, Axis::Phase].map(strip)).into());
     let (list, _) = contexts(&profiles[2], &Watch::none()).unwrap();
     let [one, both] = [&one, &both].map(|rows| rows.iter().map(AnyRow::from).collect());
     let rows: [Vec<_>; 3] = [one, both, list.iter().map(AnyRow::from).collect()];
@@ -256,4 +260,41 @@ fn why_the_source_is_not_known() {
         module.symbols = SymbolSource::Dwarf(StringId(0));
     }
     assert_eq!(why(&profile), "not known");
+}
+
+/// Over how many ranks a number is, or why there is none.
+#[test]
+fn columns_over_ranks_say_of_how_many_or_why_not() {
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let summed = |keep: Keep| {
+        let mut reduction = Reduction::new(keep);
+        for rank in 0..job.ranks {
+            reduction.add(&rank.to_string(), &job.rank(rank, job.busiest())).unwrap();
+        }
+        let mut launcher = job.rank(40, job.busiest() + 9);
+        launcher.processes[0].rank = None;
+        reduction.add("launcher", &launcher).unwrap();
+        Profile::from_saved(reduction.finish())
+    };
+    let said = |keep: Keep, stages: &str, function: &str, id: Id| {
+        let refined = apply(&summed(keep), &parse(stages).unwrap()).unwrap();
+        let rows = flat(&refined, Sort::default());
+        let is_it = |row: &&Row| *refined.functions[row.function.index()].name == *function;
+        let row = rows.iter().find(is_it).unwrap();
+        let column = Column::comparing(id, Cost::Inclusive);
+        let texts = column.explain(&Basis::new(&refined), row, About::default());
+        texts.into_iter().map(|(_, text)| text).collect::<String>()
+    };
+    for (keep, stages, function, id, expected) in [
+        (Keep::Top, "", "kernel_3", Id::MostRank, "7 of 12 ranks"),
+        (Keep::All, "rank in 3, 7", "kernel_3", Id::MostRank, "7 of 2 ranks"),
+        (Keep::All, "rank = 7", "kernel_3", Id::RankMost, "one at most is shown"),
+        (Keep::All, "", "report_40_0", Id::MostRank, "no rank that is shown has samples"),
+        (Keep::Top, "", "report_40_0", Id::MostRank, "no rank that is shown has samples"),
+        (Keep::Top, "hide step_0", "kernel_3", Id::RankMost, "stages took a part"),
+        (Keep::Top, "through kernel_3", "main", Id::RankMost, "stages took a part"),
+    ] {
+        let said = said(keep, stages, function, id);
+        assert!(said.contains(expected), "{keep:?} {stages} {function}: {said}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Rows of sums, against jobs of which each rank's cost is known.
 
+use csprof_format::ids::FunctionId;
+
 use super::*;
 use crate::profile::Profile;
 use crate::profile::reduce::tests::job::Job;
@@ -197,6 +199,58 @@ fn exclusive_costs_are_spread_too() {
         assert_eq!(inclusive, exclusive, "{keep:?}");
         let (_, none) = own("step_0");
         assert_eq!((none.sum, none.most, none.imbalance()), (0, [0; 2], [0; 2]), "{keep:?}");
+    }
+}
+
+/// Replaces the rows of the frame of a function by rows of these functions, outermost first.
+fn inline(rank: &mut csprof_format::profile::Profile, of: &str, names: &[&str]) {
+    let function = |name: &&str| {
+        let is_it = |function: &csprof_format::profile::Function| {
+            *rank.strings[function.name.index()] == **name
+        };
+        FunctionId::from_index(rank.functions.iter().position(is_it).unwrap())
+    };
+    let [of, rows] = [vec![of], names.to_vec()].map(|of| of.iter().map(function).collect());
+    let (of, rows): (Vec<FunctionId>, Vec<FunctionId>) = (of, rows);
+    let sites = &mut rank.sites;
+    let row = sites.function.iter().position(|function| *function == of[0]).unwrap();
+    sites.first.iter_mut().filter(|first| **first > row as u32).for_each(|first| {
+        *first += rows.len() as u32 - 1;
+    });
+    sites.file.extend(rows[1..].iter().map(|_| None));
+    sites.line.extend(rows[1..].iter().map(|_| 0));
+    sites.function.splice(row..=row, rows);
+}
+
+/// A function that is inlined into itself, or into one that is inlined into it, has the exclusive
+/// cost of its innermost frame, and the one between has none of it.
+#[test]
+fn exclusive_costs_of_inlined_recursion_are_known() {
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    for keep in [Keep::All, Keep::Top, Keep::None] {
+        let mut reduction = Reduction::new(keep);
+        for number in 0..job.ranks {
+            let mut rank = job.rank(number, job.busiest());
+            inline(&mut rank, "kernel_3", &["kernel_3", "kernel_4", "kernel_3"]);
+            inline(&mut rank, "kernel_5", &["kernel_5", "kernel_5"]);
+            reduction.add(&number.to_string(), &rank).unwrap();
+        }
+        let profile = Profile::from_saved(reduction.finish());
+        for stages in ["", "not through MPI_*"] {
+            let refined = apply(&profile, &parse(stages).unwrap()).unwrap();
+            let rows = flat(&refined, Sort::default());
+            for path in [3, 4, 5] {
+                let is_it = |row: &&crate::views::Row| {
+                    *refined.functions[row.function.index()].name == *format!("kernel_{path}")
+                };
+                let row = rows.iter().find(is_it).unwrap();
+                let own = row.over_ranks.as_ref().unwrap().own_of(MetricRef::FIRST).unwrap();
+                let of_ranks = (0..job.ranks).map(|rank| job.kernel(rank, path));
+                let (sum, most) = (of_ranks.clone().sum(), of_ranks.max().unwrap());
+                assert_eq!((own.sum, own.most), (sum, [most; 2]), "{keep:?} {stages} {path}");
+                assert_eq!(row.of(MetricRef::FIRST).exclusive, sum, "{keep:?} {stages} {path}");
+            }
+        }
     }
 }
 

@@ -1,9 +1,12 @@
 //! Which functions are calls of MPI, by the names that its standard gives them, and which of these
 //! wait for every rank.
 
+use crate::profile::ShownName;
+
 /// What a call of MPI is called in the standard, in small letters and without `MPI_`: `allreduce`
 /// for `PMPI_Allreduce` of C and for `mpi_allreduce_` of Fortran. `None` of other functions.
 fn operation(name: &str) -> Option<String> {
+    let name = ShownName::of(name).first;
     let of_c = name.strip_prefix('P').unwrap_or(name).strip_prefix("MPI_");
     if let Some(rest) = of_c.filter(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())) {
         return Some(rest.to_ascii_lowercase());
@@ -51,6 +54,10 @@ mod tests {
         for (name, mpi, all) in [
             ("MPI_Barrier", true, true),
             ("PMPI_Allreduce", true, true),
+            ("MPI_Barrier [also PMPI_Barrier]", true, true),
+            ("PMPI_Barrier [also MPI_Barrier] [clone PMPI_Barrier.cold]", true, true),
+            ("MPI_Bcast [also MPI_Barrier]", true, false),
+            ("copy [also MPI_Barrier]", false, false),
             ("mpi_allreduce_", true, true),
             ("pmpi_reduce_scatter_block__", true, true),
             ("mpi_barrier_f08_", true, true),

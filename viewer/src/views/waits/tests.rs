@@ -24,6 +24,23 @@ fn summed(job: &Job, keep: Keep) -> Profile {
     Profile::from_saved(reduction.finish())
 }
 
+/// Four ranks, each with these lines, of which rank 2 is late.
+fn four_ranks(lines: impl Fn(u64, u64) -> String) -> Profile {
+    let rank = |rank: u32| {
+        let (own, wait) = if rank == 2 { (160, 2) } else { (100, 62) };
+        format!("# rank={rank} thread={rank} epoch=0\n{}", lines(own, wait))
+    };
+    from_outline(&(0..4).map(rank).collect::<String>()).unwrap()
+}
+
+fn listed(waits: &Waits, of: &[Wait], refined: &Refined) -> Vec<(String, u64)> {
+    of.iter().map(|wait| (names(waits, wait, refined), wait.samples)).collect()
+}
+
+fn is_told(waits: &Waits, text: &str) -> bool {
+    waits.missing.iter().any(|cause| cause.contains(text))
+}
+
 fn names(waits: &Waits, wait: &Wait, refined: &Refined) -> String {
     let rows = waits.rows(wait);
     let names = rows.iter().map(|row| &*refined.functions[row.function.index()].name);
@@ -66,6 +83,25 @@ fn the_late_rank_of_a_job_is_named() {
     }
 }
 
+/// Where stages left less than a sum says, that is told.
+#[test]
+fn what_stages_made_unknown_is_told() {
+    let told = |keep: Keep, stages: &str| waits(&summed(&job(), keep), stages).1.missing.join("\n");
+    for keep in [Keep::Top, Keep::None] {
+        let part = told(keep, "through kernel_3");
+        assert!(part.contains("stages took a part of them"), "{part}");
+        let anew = told(keep, "hide step_0");
+        assert!(anew.contains("put paths together anew"), "{anew}");
+        assert!(!told(keep, "").contains("stages"), "{keep:?}");
+    }
+    for stages in ["through kernel_3", "hide step_0"] {
+        let all = told(Keep::All, stages);
+        assert!(!all.contains("not known"), "{all}");
+    }
+    let alone = told(Keep::All, "rank = 7");
+    assert!(alone.contains("one rank") && !alone.contains("not all are kept"), "{alone}");
+}
+
 /// Ranks that were recorded together, by two metrics; a stage takes paths out.
 #[test]
 fn who_waits_by_the_clock_and_works_by_processor() {
@@ -83,9 +119,7 @@ fn who_waits_by_the_clock_and_works_by_processor() {
     let (refined, found) = waits(&profile, "");
     let over = found.over.as_ref().unwrap();
     assert_eq!((&*over.whose, over.label(2)), ("4 ranks", "rank 5".to_owned()));
-    let listed = |of: &[Wait]| -> Vec<(String, u64)> {
-        of.iter().map(|wait| (names(&found, wait, &refined), wait.samples)).collect()
-    };
+    let listed = |of: &[Wait]| listed(&found, of, &refined);
     let [all, cast] = [(3 * 62 + 2 + 4 * 5), 4 * 13];
     assert_eq!(
         listed(&found.operations),
@@ -104,6 +138,101 @@ fn who_waits_by_the_clock_and_works_by_processor() {
     let (_, turned) = waits(&profile, "callers of solve");
     assert!(turned.missing[0].contains("to its callers"), "{:?}", turned.missing);
     assert!(turned.paths.is_empty() && turned.imbalances.is_empty());
+}
+
+/// MPI is initialized in `main`, which is above all that waits.
+#[test]
+fn what_mpi_has_counted_is_of_each_caller_and_computing_is_not_waiting() {
+    let profile = four_ranks(|own, wait| {
+        format!(
+            "main 4 mpi:4\n  solve {own}\n  exchange {wait} mpi:{wait}\n    MPI_Allreduce {wait}\n  \
+             sweep\n    inner 30 mpi:30\n    inner 7\n"
+        )
+    });
+    let (refined, found) = waits(&profile, "");
+    let expected = [
+        ("main > exchange".to_owned(), 188),
+        ("main > sweep > inner".to_owned(), 120),
+        ("main".to_owned(), 16),
+    ];
+    assert_eq!(listed(&found, &found.paths, &refined), expected);
+    let of_functions = expected
+        .map(|(path, samples)| (path.rsplit(" > ").next().unwrap_or_default().to_owned(), samples));
+    assert_eq!(listed(&found, &found.operations, &refined), of_functions);
+    let [exchange, inner, main] = [0, 1, 2].map(|place: usize| found.paths[place].over.unwrap());
+    assert_eq!((exchange.least, exchange.least_rank, exchange.sum), ([2; 2], Some(2), 188));
+    assert_eq!(([inner.most, main.most], main.without), ([[30; 2], [4; 2]], Some(0)));
+    // By CPU time, of which MPI uses some while it waits.
+    assert_eq!(listed(&found, &found.imbalances, &refined), [("main > solve".to_owned(), 460)]);
+    assert!(is_told(&found, "-e realtime") && !is_told(&found, "-e cputime"), "{found:?}");
+}
+
+/// A call from a binding for Fortran is one of a function that waits for all.
+#[test]
+fn who_works_most_is_not_told_by_what_callers_have_below_them() {
+    let profile =
+        four_ranks(|own, wait| format!("main\n  solve {own}\n  mpi_barrier_ {wait} mpi:{wait}\n"));
+    let (_, found) = waits(&profile, "");
+    let last = LastPeer { number: 2, among: 1, works_most: None };
+    assert_eq!(found.paths[0].last, Some(last));
+}
+
+/// That a profile has `mpi` hides no other waits where no sample of it is shown.
+#[test]
+fn without_calls_of_mpi_that_are_shown_threads_wait_in_the_kernel_and_for_locks() {
+    let thread = |thread: u32| {
+        format!(
+            "# rank=0 thread={thread} epoch=0\nwork\n  init 5 mpi:5\n  step 20\n    \
+             \"[waits: futex]\" 30 realtime:30 wait\n  guarded 70 lock:70\n"
+        )
+    };
+    let mut profile = from_outline(&(1..=4).map(thread).collect::<String>()).unwrap();
+    profile.info.processes[0].rank = None;
+    let (refined, found) = waits(&profile, "");
+    assert_eq!(listed(&found, &found.paths, &refined), [("work > init".to_owned(), 20)]);
+    assert!(is_told(&found, "no path that is shown has the call itself"), "{:?}", found.missing);
+    let (refined, found) = waits(&profile, "not through init");
+    let expected =
+        [("work > guarded".to_owned(), 280), ("work > step > [waits: futex]".to_owned(), 120)];
+    assert_eq!(listed(&found, &found.paths, &refined), expected);
+    assert_eq!(found.missing, ["no path that is shown has a call of MPI"]);
+}
+
+/// Who has least of an event need not have waited least, whichever ranks are kept apart.
+#[test]
+fn who_came_last_is_told_by_time_alone() {
+    let job = job();
+    for keep in [Keep::All, Keep::None] {
+        let mut reduction = Reduction::new(keep);
+        for rank in 0..job.ranks {
+            let mut part = job.rank(rank, job.busiest());
+            (part.metric.source, part.metric.unit) = ("cycles".to_owned(), "cycles".to_owned());
+            reduction.add(&rank.to_string(), &part).unwrap();
+        }
+        let (_, found) = waits(&Profile::from_saved(reduction.finish()), "");
+        assert_eq!(found.paths[0].last, None);
+        let cause = "by cycles it is not known who came last";
+        assert!(is_told(&found, cause) && is_told(&found, "record -e cputime"), "{found:?}");
+        assert!(!is_told(&found, "--keep-ranks"), "{:?}", found.missing);
+    }
+}
+
+/// A metric whose samples lie on callers has none in calls of MPI.
+#[test]
+fn waits_are_told_by_time_where_calls_are_looked_at() {
+    let profile = four_ranks(|own, wait| {
+        format!(
+            "main\n  solve {own}\n  exchange 8 mpi-bytes:8\n    MPI_Allreduce {wait}\n    poll 9\n"
+        )
+    });
+    let bytes = profile.metric_of("mpi-bytes").unwrap();
+    let refined = apply(&profile, &parse("").unwrap()).unwrap().looking_at(bytes);
+    let found = unwatched(|watch| Waits::of(&refined, watch));
+    let expected = ("main > exchange > MPI_Allreduce".to_owned(), 188);
+    assert_eq!(listed(&found, &found.paths, &refined), [expected]);
+    assert!(is_told(&found, "this is cputime in calls of MPI"), "{:?}", found.missing);
+    // What waits below it differ by is no difference of `exchange`.
+    assert_eq!(listed(&found, &found.imbalances, &refined), [("main > solve".to_owned(), 460)]);
 }
 
 /// Threads without MPI wait in the kernel and for locks, each by its metric.

@@ -1,7 +1,7 @@
 //! Rows from the top, those below one row at a time, as long as the answer is not known already.
 
 use super::measure::{Measure, measure};
-use crate::profile::{Count, FrameKind, FrameRef};
+use crate::profile::{Count, Frame, FrameKind, FrameRef};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
 use crate::refine::forest::costs::{CostsOf, SampleColumns, in_width};
@@ -174,9 +174,6 @@ struct Sibling {
     end: usize,
 }
 
-/// Kinds of frames.
-const KINDS: usize = FrameKind::ALL.len();
-
 /// Nodes that are compared with one another sooner than looked up.
 const FEW: usize = 8;
 
@@ -184,11 +181,11 @@ impl<'r, C: Count> Siblings<'r, C> {
     /// Numbers the functions and kinds that frames have, so that what is used often is close
     /// together.
     fn new(refined: &'r Refined, samples: &'r SampleColumns<C>, own: &'r [C]) -> Self {
-        let mut numbers = vec![u32::MAX; refined.functions.len() * KINDS];
+        let mut numbers = vec![u32::MAX; Frame::row_keys(refined.functions.len())];
         let mut next = 0;
         let mut pairs = Vec::with_capacity(refined.frames.len());
         for frame in refined.frames.iter() {
-            let number = &mut numbers[frame.function.index() * KINDS + frame.kind as usize];
+            let number = &mut numbers[frame.row_key() as usize];
             if *number == u32::MAX {
                 *number = next;
                 next += 1;

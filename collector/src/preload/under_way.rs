@@ -1,0 +1,239 @@
+//! Calls of the thread that are under way, each known by where its [`Call`] is on the stack.
+//!
+//! A call need not return: an exception, longjmp(3) or a cancellation may leave it, and nobody is
+//! asked what is to be asked after it. What says so, says where the thread goes on ([`leave_to`]):
+//! calls further in are left. Not all do: `__builtin_longjmp` does not, nor unwinders that are
+//! linked into the program. So a call further in than the stack pointer is not under way any more,
+//! either. Places are compared within the thread's own stack, or outside of it: from one to the
+//! other nothing is left, for handlers and coroutines come back.
+//!
+//! In thread-local storage, as the [view](super::view). Either side.
+
+#![expect(unsafe_code, reason = "frames of handlers on the stack")]
+
+use libc::ucontext_t;
+
+use crate::arch::{self, Call};
+use crate::sealed::sealed;
+use crate::sys;
+use crate::thread::handler_stack;
+use crate::thread::own_stack::is_on_own_stack;
+
+arch::thread_bytes! {
+    /// Calls, of which the assembly of the stubs knows, and as many of them as the program has
+    /// taken the mask of.
+    Numbers: [u8; 2] = "csprof_waits_under_way"
+}
+
+arch::thread_words! {
+    /// Where the first ones are.
+    Places: [i64; 8] = "csprof_places_of_waits"
+}
+
+arch::thread_word! {
+    /// Where the outermost call of MPI is that is counted; 0: there is none.
+    Outermost: u64 = "csprof_outermost_mpi"
+}
+
+/// How many of the places are known.
+const KNOWN: usize = 8;
+
+fn place_of(call: &Call) -> u64 {
+    (&raw const *call).addr() as u64
+}
+
+/// The stack pointer with which the caller goes on behind it.
+fn end_of(call: &Call) -> u64 {
+    place_of(call) + size_of::<Call>() as u64
+}
+
+/// Whether a call at `place` is left by a thread that is, or goes on, at the stack pointer `sp`.
+fn is_left(place: u64, sp: u64) -> bool {
+    place < sp && is_on_own_stack(place) == is_on_own_stack(sp)
+}
+
+/// Whether the program's alternate stack is at the stack pointer `sp`: it may be a part of the
+/// thread's own. Of a sealed process, which may not ask, this says yes.
+#[cold]
+fn is_on_alternate_stack(sp: u64) -> bool {
+    if sealed() {
+        return true;
+    }
+    sys::alternate_stack().is_ok_and(|setting| {
+        let stack = handler_stack::programs(&setting).unwrap_or(setting);
+        sp.wrapping_sub(stack.ss_sp.addr() as u64) < stack.ss_size as u64
+    })
+}
+
+/// The thread is about to go on at the stack pointer `sp`, without returning there.
+pub(super) fn leave_to(sp: u64) {
+    Waits::forget(|place| is_left(place, sp));
+    InMpi::forget(|place| is_left(place, sp));
+}
+
+/// Calls that are under way with a mask of csprof's, which blocks the profiling signal. There are
+/// several if a handler has interrupted one and makes another.
+///
+/// What a handler of the program's finds blocked is the mask of the innermost: it *holds*, until
+/// the handler blocks the signal itself. In the program's handler for that very signal none does,
+/// for it came when it was open.
+#[derive(Debug)]
+pub(super) struct Waits;
+
+impl Waits {
+    const COUNT: usize = 0;
+    /// Calls that were under way when the program took the mask over. More than there are: they
+    /// have returned.
+    const TAKEN_OVER: usize = 1;
+
+    /// Whether there are any.
+    #[inline]
+    pub(super) fn any() -> bool {
+        Numbers::get(Self::COUNT) != 0 && Self::count() != 0
+    }
+
+    /// Whether the mask that the innermost call was made with is in force, and not the program's.
+    #[inline]
+    pub(super) fn hold() -> bool {
+        Self::any()
+            && (Numbers::get(Self::COUNT) != Numbers::get(Self::TAKEN_OVER)
+                || Self::has_taker_returned())
+    }
+
+    /// Whether the handler has returned in which the program took the mask over, and the call goes
+    /// on: its frame was marked, and this is another one's.
+    #[cold]
+    fn has_taker_returned() -> bool {
+        let mut frames = Self::handlers().peekable();
+        let is_known = frames.peek().is_some();
+        // SAFETY: a frame on the thread's own stack.
+        let has_returned =
+            is_known && !frames.any(|frame| arch::is_marked_frame(unsafe { &*frame }));
+        if has_returned {
+            Self::give_back();
+        }
+        has_returned
+    }
+
+    /// The frames of the handlers that have interrupted the innermost call, as far as they are on
+    /// the thread's own stack.
+    fn handlers() -> impl Iterator<Item = *mut ucontext_t> {
+        let here = 0_u64;
+        let sp = (&raw const here).addr() as u64;
+        let innermost = usize::from(Numbers::get(Self::COUNT)).checked_sub(1);
+        let place = innermost.filter(|&number| number < KNOWN).map_or(0, Places::get);
+        let place = place.cast_unsigned();
+        let is_between = sp < place && is_on_own_stack(sp) && is_on_own_stack(place);
+        // SAFETY: between the stack pointer and a call that is under way.
+        unsafe { arch::handler_frames(if is_between { sp..place } else { 0..0 }) }
+    }
+
+    /// How many there are: not those that this one's caller is outside of.
+    fn count() -> u8 {
+        let here = 0_u64;
+        Self::forget_outside((&raw const here).addr() as u64);
+        Numbers::get(Self::COUNT)
+    }
+
+    /// Forgets those that a thread is outside of which is at the stack pointer `sp`. Elsewhere than
+    /// on its own stack it may be in a handler that has interrupted one.
+    fn forget_outside(sp: u64) {
+        let outside = |place: u64| is_on_own_stack(sp) && is_left(place, sp);
+        if Self::first(outside).is_some() && !is_on_alternate_stack(sp) {
+            Self::forget(outside);
+        }
+    }
+
+    /// The number of the first one of which `is_left` says so.
+    fn first(is_left: impl Fn(u64) -> bool) -> Option<usize> {
+        let mut known = 0..usize::from(Numbers::get(Self::COUNT)).min(KNOWN);
+        known.find(|&number| is_left(Places::get(number).cast_unsigned()))
+    }
+
+    /// Forgets the first one of which `is_left` says so, and all that were made in it.
+    fn forget(is_left: impl Fn(u64) -> bool) {
+        if let Some(left) = Self::first(is_left) {
+            Numbers::set(Self::COUNT, left as u8);
+        }
+        Self::give_back_what_returned();
+    }
+
+    /// Gives the mask back of a call that has returned, or was left, since it was taken over.
+    fn give_back_what_returned() {
+        if Numbers::get(Self::TAKEN_OVER) > Numbers::get(Self::COUNT) {
+            Self::give_back();
+        }
+    }
+
+    /// This one is about to be made.
+    pub(super) fn enter(call: &Call) {
+        Self::forget_outside(end_of(call));
+        Self::give_back_what_returned();
+        let count = Numbers::get(Self::COUNT);
+        if usize::from(count) < KNOWN {
+            Places::set(count.into(), place_of(call).cast_signed());
+        }
+        Numbers::set(Self::COUNT, count.saturating_add(1));
+    }
+
+    /// It has returned.
+    #[inline]
+    pub(super) fn leave() {
+        Numbers::set(Self::COUNT, Numbers::get(Self::COUNT).saturating_sub(1));
+    }
+
+    /// What is blocked of the signals of samples is so for the program, until this handler
+    /// returns. Signal side.
+    pub(super) fn take_over_in(context: &mut ucontext_t) {
+        if Numbers::get(Self::COUNT) != 0 {
+            arch::mark_frame(context);
+            Numbers::set(Self::TAKEN_OVER, Numbers::get(Self::COUNT));
+        }
+    }
+
+    /// The same, until the handler returns that has interrupted the innermost call.
+    pub(super) fn take_over() {
+        if let Some(frame) = Self::handlers().next() {
+            // SAFETY: on the thread's own stack; the handler may have a reference, and looks at
+            // what it has interrupted, which no segment of 32 bits is.
+            arch::mark_frame(unsafe { &mut *frame });
+        }
+        Numbers::set(Self::TAKEN_OVER, Numbers::get(Self::COUNT));
+    }
+
+    /// What will be blocked of them, after the handler, is so for csprof.
+    #[inline]
+    pub(super) fn give_back() {
+        Numbers::set(Self::TAKEN_OVER, 0);
+    }
+}
+
+/// The outermost call of MPI that is counted: those that are made in it are its own.
+#[derive(Debug)]
+pub(super) struct InMpi;
+
+impl InMpi {
+    /// Whether a call is the outermost one, from here on.
+    pub(super) fn enter(call: &Call) -> bool {
+        Self::forget(|place| is_left(place, end_of(call)));
+        let is_outermost = Outermost::get() == 0;
+        if is_outermost {
+            Outermost::set(place_of(call));
+        }
+        is_outermost
+    }
+
+    /// It has returned.
+    pub(super) fn leave(call: &Call) {
+        if Outermost::get() == place_of(call) {
+            Outermost::set(0);
+        }
+    }
+
+    fn forget(is_left: impl Fn(u64) -> bool) {
+        let place = Outermost::get();
+        if place != 0 && is_left(place) {
+            Outermost::set(0);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// A handler leaves each kind of wait by an exception. Then SIGPROF comes when it is sent, as it did before.
+#include <csignal>
+#include <cstdio>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t came;
+static void count(int) { came++; }
+static void leaves(int) { throw 1; }
+
+static void by_usleep() { usleep(3600000000u); }
+static void by_recv() {
+    int sockets[2];
+    char byte;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0) recv(sockets[0], &byte, 1, 0);
+}
+static void by_poll() { poll(nullptr, 0, 3600000); }
+
+static volatile unsigned long sink;
+static void work() {
+    for (unsigned long i = 0; i < 20000000; i++) sink = i;
+}
+
+int main() {
+    void (*const waits[])() = {by_usleep, by_recv, by_poll};
+    struct sigaction action = {};
+    action.sa_handler = leaves;
+    action.sa_flags = SA_NODEFER;
+    sigaction(SIGALRM, &action, nullptr);
+    signal(SIGPROF, count);
+    int left = 0;
+    for (auto wait : waits) {
+        itimerval soon = {{0, 0}, {0, 20000}};
+        setitimer(ITIMER_REAL, &soon, nullptr);
+        try {
+            wait();
+        } catch (int) {
+            left++;
+        }
+        kill(getpid(), SIGPROF);
+        work();
+    }
+    printf("left %d, came %d\n", left, (int)came);
+    return 0;
+}
