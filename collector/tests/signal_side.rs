@@ -20,13 +20,15 @@ use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationT
 
 /// Where the kernel enters, what takes a sample of a call, and what the handlers call through
 /// pointers.
-const ENTRIES: [&str; 16] = [
+const ENTRIES: [&str; 18] = [
     "csprof_collector::sampling::entry::on_profile",
     "csprof_collector::sampling::entry::on_trap",
     "csprof_collector::sampling::entry::on_handled",
     "csprof_collector::sampling::call::sample",
     "csprof_collector::sampling::call::take",
     "csprof_collector::sampling::call::on_requests",
+    "csprof_collector::sampling::call::found_handover",
+    "csprof_collector::sampling::call::found_handover::find",
     "csprof_collector::preload::alloc::after_malloc",
     "csprof_collector::preload::alloc::resized",
     "csprof_collector::sampler::blocks::given_back",
@@ -52,7 +54,7 @@ const BY_POINTER: [(&str, &str); 12] = [
     ("<csprof_collector::sampler::interrupted::", "in_place, glibc's _dl_find_object"),
     // Or a table of branches, of which an address is kept on the stack.
     ("csprof_collector::unwind::", "Lookup, in_place, glibc's _dl_find_object"),
-    ("csprof_collector::arch::x86_64::stubs::call_on_stack", "call::take"),
+    ("csprof_collector::arch::x86_64::stubs::call_on_stack", "call::take, found_handover::find"),
     ("csprof_collector::arch::x86_64::unwind::", "a table of branches"),
     // By the kind of a source.
     ("csprof_collector::sources::signal_info::may_be_own", "a table of branches"),

@@ -44,6 +44,11 @@ fn what_a_team_does_is_below_the_function_that_opened_the_region() {
     assert!(is_share(first, first + second, 67), "{first} {second}\n{rows}");
     assert!(below(&rows, "loop", "loop._omp_fn.0") > 0, "{rows}");
     assert_eq!(beyond(&recording, "main"), 0, "{rows}");
+    // What is called in it is followed: of each worker, and of the opener, one activation returned.
+    let returns = |path: &[&str]| rows.at(path).edges;
+    let of_workers = ["main", "first", "[parallel region]", "first._omp_fn.0", "work"];
+    let of_opener = ["main", "first", "GOMP_parallel", "first._omp_fn.0", "work"];
+    assert!(returns(&of_workers) > Some(0) && returns(&of_opener) > Some(0), "{rows}");
     // The region is no call: nothing is seen to return.
     let region = rows.at(&["main", "first", "[parallel region]"]);
     assert_eq!((region.kind.as_str(), region.edges, region.exclusive), ("handover", None, 0));
@@ -56,6 +61,22 @@ fn what_a_team_does_is_below_the_function_that_opened_the_region() {
     let threads = recording.info["processes"][0]["threads"].as_array().unwrap();
     let samples = |thread: &serde_json::Value| thread["samples"].as_u64().unwrap();
     assert!(threads.len() == 3 && threads.iter().all(|of| samples(of) > 20), "{threads:?}");
+}
+
+/// An activation that opens one region after the other has its context found once, and another one
+/// of the same function has another.
+#[test]
+fn many_regions_of_one_activation_have_its_context() {
+    let Some(workshop) = workshop("regions_loops") else { return };
+    let recording = record(&workshop, &[], &["loops"]);
+    let rows = recording.rows();
+    let of = |caller| {
+        let path = ["main", caller, "many", "[parallel region]", "many._omp_fn.0", "work"];
+        rows.at(&path).inclusive
+    };
+    let (a, b) = (of("from_a"), of("from_b"));
+    assert!(is_share(a, a + b, 67), "{a} {b}\n{rows}");
+    assert_eq!(beyond(&recording, "{from_a, from_b}"), 0, "{rows}");
 }
 
 #[test]
@@ -120,7 +141,7 @@ fn regions_of_llvms_runtime_are_below_the_function_that_opened_them() {
     assert!(is_share(first, first + second, 67), "{first} {second}\n{rows}");
     assert_eq!(beyond(&recording, "main"), 0, "{rows}");
     // A tool of the user's has right of way.
-    let named = ["env", "OMP_TOOL_LIBRARIES=none.so", "./program", "nested"];
+    let named = ["env", "OMP_TOOL_LIBRARIES=none.so", "./program", "two"];
     let rows = workshop.record(&[], &named).rows();
     assert!(rows.iter().all(|row| row.function != "[parallel region]"), "{rows}");
 }

@@ -2,6 +2,7 @@
  * milliseconds of its own CPU time, in `work`, which nothing but a region calls.
  *
  * two      `first` opens one, `second` another, half as long; then a loop and sections
+ * loops    `from_a` has `many` open 40 regions in one activation, `from_b` 20
  * nested   `outer` opens one in which each thread opens another, in `inner`
  * openers  two threads open 500 regions each
  * fork     the child of a process that has opened a region opens its own
@@ -76,6 +77,27 @@ NOINLINE static long sections(void) {
     return a + b;
 }
 
+NOINLINE static void many(int regions) {
+    for (int i = 0; i < regions; i++) {
+#pragma omp parallel num_threads(2)
+        {
+            work(2);
+            sink++;
+        }
+        for (unsigned long j = 0; j < 20000; j++) sink += j;
+    }
+}
+
+NOINLINE static void from_a(void) {
+    many(40);
+    sink++;
+}
+
+NOINLINE static void from_b(void) {
+    many(20);
+    sink++;
+}
+
 NOINLINE static void inner(void) {
 #pragma omp parallel num_threads(2)
     {
@@ -116,6 +138,9 @@ int main(int count, char **arguments) {
         long sum = loop(10);
         sum += sections();
         printf("%ld\n", sum);
+    } else if (!strcmp(what, "loops")) {
+        from_a();
+        from_b();
     } else if (!strcmp(what, "nested")) {
         omp_set_max_active_levels(2);
         outer();

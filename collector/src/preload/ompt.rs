@@ -8,11 +8,12 @@
 #![expect(unsafe_code, reason = "callbacks of a C library")]
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::sync::atomic::AtomicU64;
 
 use super::view::sampled;
 use crate::arch::unwind::registers::Registers;
 use crate::c_library;
-use crate::control;
+use crate::modules;
 use crate::process;
 use crate::sampler::Shared;
 use crate::sampling::call::handover;
@@ -23,7 +24,8 @@ use crate::trampoline::arming::real;
 pub(crate) struct Tool {
     initialize: extern "C" fn(Lookup, c_int, *mut Data) -> c_int,
     finalize: extern "C" fn(*mut Data),
-    data: Data,
+    /// The runtime is given its address.
+    data: AtomicU64,
 }
 
 /// `ompt_data_t`: a word for the tool. The runtime begins it with 0.
@@ -51,7 +53,7 @@ const BEGIN: c_int = 1;
 /// `ompt_task_initial`, in the flags of a task.
 const INITIAL: c_int = 1;
 
-static TOOL: Tool = Tool { initialize, finalize, data: 0 };
+static TOOL: Tool = Tool { initialize, finalize, data: AtomicU64::new(0) };
 
 /// Whether the user names tools, of which one may take the place.
 fn others_are_named() -> bool {
@@ -62,6 +64,13 @@ fn others_are_named() -> bool {
         let string = unsafe { CStr::from_ptr(string) }.to_bytes();
         string.strip_prefix(b"OMP_TOOL_LIBRARIES=").is_some_and(|value| !value.is_empty())
     })
+}
+
+/// Whether the program has ThreadSanitizer, of which LLVM's OpenMP has a tool, which it loads if there
+/// is no other: without that, the program would report races that there are none.
+fn thread_sanitizer_is_there() -> bool {
+    let name = c"__tsan_init";
+    !modules::function_before(name).is_null() || !modules::function_behind(name).is_null()
 }
 
 /// `ompt_start_tool` (OpenMP 5.0, 4.2.2).
@@ -77,7 +86,11 @@ pub(crate) extern "C" fn ompt_start_tool(version: c_uint, runtime: *const c_char
         }
     }
     let is_asked = process::current().is_some_and(|process| process.config.regions);
-    if is_asked && sampled() && !others_are_named() { &raw const TOOL } else { core::ptr::null() }
+    if is_asked && sampled() && !others_are_named() && !thread_sanitizer_is_there() {
+        &raw const TOOL
+    } else {
+        core::ptr::null()
+    }
 }
 
 extern "C" fn initialize(lookup: Lookup, _: c_int, _: *mut Data) -> c_int {
@@ -94,6 +107,10 @@ extern "C" fn initialize(lookup: Lookup, _: c_int, _: *mut Data) -> c_int {
 
 extern "C" fn finalize(_: *mut Data) {}
 
+/// Most bytes of the runtime's frames between the function that is called for a region and this
+/// file's.
+const FRAMES: usize = 1 << 16;
+
 /// A thread opens a region: finds its context. The frame of the runtime's function says where the
 /// program goes on, if it has a frame pointer, which is seen by the address that it returns to.
 unsafe extern "C" fn parallel_begin(
@@ -104,7 +121,7 @@ unsafe extern "C" fn parallel_begin(
     _: c_int,
     caller: *const c_void,
 ) {
-    if threads == 1 || control::is_paused() || !sampled() {
+    if threads == 1 || !sampled() {
         return;
     }
     // SAFETY: the runtime passes live structures.
@@ -126,10 +143,6 @@ unsafe extern "C" fn parallel_begin(
     }
 }
 
-/// Most bytes of the runtime's frames between the function that is called for a region and this
-/// file's.
-const FRAMES: usize = 1 << 16;
-
 /// A thread begins or ends its part of a region. The first is the opener.
 unsafe extern "C" fn implicit_task(
     scope: c_int,
@@ -147,7 +160,9 @@ unsafe extern "C" fn implicit_task(
     unsafe {
         if scope != BEGIN {
             shared.change_handover(*task, 0);
-        } else if !region.is_null() && shared.change_handover(0, *region) {
+        } else if !region.is_null() {
+            // Whatever it was before, of which the end was not told.
+            shared.change_handover(shared.handover(), *region);
             *task = *region;
         }
     }

@@ -26,7 +26,6 @@ use super::real::Real;
 use super::stub::{self, ENGAGED};
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
-use crate::control;
 use crate::messages::{self, Warning};
 use crate::process::{self, Process};
 use crate::sampler::Shared;
@@ -58,7 +57,7 @@ const _: () = assert!(REGION + size_of::<Region>() / size_of::<u64>() <= 16);
 extern "C" fn before<const STACK: usize>(call: &mut Call, real: &Real) -> Route {
     let jump = Route { target: stub::target(real), calls: 0 };
     let is_alone = call.arguments[2] as u32 == 1;
-    if is_alone || control::is_paused() || !sampled() {
+    if is_alone || !sampled() {
         return jump;
     }
     let process = process::current().map_or(core::ptr::null(), core::ptr::from_ref);
@@ -103,7 +102,9 @@ extern "C" fn leave(call: &mut Call) {
 static IN_REGION: Real = Real::found_by(|_| null_mut(), c"");
 
 arch::stub! {
-    /// Runs the function of a region in a thread of its team.
+    /// Runs the function of a region in a thread of its team. What calls it, and what it calls, may
+    /// be followed.
+    #[unsafe(link_section = "csprof_waits")]
     {} call run = IN_REGION, ENGAGED, enter, leave
 }
 
@@ -132,6 +133,7 @@ macro_rules! functions {
                 pub(super) static REAL: Real =
                     Real::found_by(crate::modules::function_behind, NAME);
                 crate::arch::stub! {
+                    #[unsafe(link_section = "csprof_waits")]
                     {} call stub = REAL, crate::preload::stub::ENGAGED,
                     crate::preload::regions::before::<$stack>
                 }
@@ -215,19 +217,19 @@ fn replace_addresses() -> bool {
             if name.starts_with(b"GOMP_parallel") {
                 let function = FUNCTIONS.iter().find(|function| function.name.to_bytes() == name);
                 // Not bound yet: it leads to where the module asks the loader.
-                let waits = sys::probe(place)
+                let is_unbound = sys::probe(place)
                     .is_some_and(|at| module.code.iter().any(|code| code.contains(&at)));
-                imports.extend(function.map(|function| (place, waits, function)));
+                imports.extend(function.map(|function| (place, is_unbound, function)));
             }
         });
     });
     LOOKED.modules.store(number, Ordering::Relaxed);
     LOOKED.libraries.store(libraries, Ordering::Relaxed);
     let mut are_written = true;
-    for (place, waits, function) in imports {
+    for (place, is_unbound, function) in imports {
         let real = function.real.address().addr() as u64;
         let leads_there =
-            || sys::probe(place).is_some_and(|at| at == real || waits && libraries == 1);
+            || sys::probe(place).is_some_and(|at| at == real || is_unbound && libraries == 1);
         // A tool in front of the collector is what the program calls.
         let is_first = || modules::function_before(function.name).is_null();
         if real != 0 && place.is_multiple_of(8) && leads_there() && is_first() {

@@ -128,6 +128,12 @@ impl Effort {
         self.least = LEAST_FRAMES;
     }
 
+    /// Whether more was spent than there was. Signal side.
+    #[must_use]
+    pub(super) const fn is_in_debt(&self) -> bool {
+        self.left_ns < 0
+    }
+
     /// Pays for a frame, the `walked`th, which took as long as so many that are found by remembered
     /// recipes; `false` if the walk is to end with it. `now_ns` is the thread's CPU time, asked in
     /// long walks only. Signal side.
@@ -228,6 +234,18 @@ mod tests {
     }
 
     /// A frame that takes much longer than there is time for is paid back.
+    #[test]
+    fn who_has_spent_too_much_is_in_debt_until_time_has_passed() {
+        let mut effort = Effort { left_ns: 0, ..Effort::FULL };
+        effort.earn_by_clock(|| 1000);
+        effort.spend(100, 1, no_clock);
+        assert!(effort.is_in_debt());
+        effort.earn_by_clock(|| 2000);
+        assert!(effort.is_in_debt());
+        effort.earn_by_clock(|| 1_000_000);
+        assert!(!effort.is_in_debt());
+    }
+
     #[test]
     fn debts_are_paid() {
         let mut effort = Effort { left_ns: 0, ..Effort::FULL };

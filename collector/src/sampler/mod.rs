@@ -64,6 +64,10 @@ pub struct Sampler {
     effort: Effort,
     /// The same for samples of calls: neither kind is to be cut short because of the other.
     effort_of_calls: Effort,
+    /// The same for contexts that hand over, of which there may be more than of either.
+    effort_of_contexts: Effort,
+    /// Nodes that were added for these.
+    context_nodes: u32,
     /// Whether return addresses may be replaced.
     arms: bool,
     /// The record of the trampoline, and what else is used with no signal blocked.
@@ -87,7 +91,7 @@ pub struct Sample {
     pub stack: StackBounds,
     /// Number of the source's metric.
     pub metric: usize,
-    /// Periods.
+    /// Periods; 0 for a context, of which no sample is counted.
     pub weight: u64,
     /// The thread's time that it stands for, in nanoseconds: the walk may take a share of it.
     /// `None` for a sample of a call.
@@ -135,6 +139,8 @@ impl Sampler {
             walked,
             effort: Effort::of_new_thread(),
             effort_of_calls: Effort::of_new_thread(),
+            effort_of_contexts: Effort::of_new_thread(),
+            context_nodes: 0,
             arms,
             shared,
             cache,

@@ -68,11 +68,19 @@ impl Sampler {
             let place = (registers.ip, registers.sp());
             return Some((self.returning(place, sample.kind, sample.metric).ok()?, false));
         }
-        self.effort_of_calls.earn_by_clock(cpu_time_ns);
-        let (node, Taken { met, partial, .. }, _) =
-            self.place(&interrupted(map, sample.stack), sample).ok()?;
-        let is_armed = met.armed && self.walked.frames().len() == 1;
-        partial.is_none().then_some((node, is_armed))
+        self.effort_of_contexts.earn_by_clock(cpu_time_ns);
+        if self.effort_of_contexts.is_in_debt() || self.context_nodes >= MOST_CONTEXT_NODES {
+            return None;
+        }
+        let taken = self.take_present(&interrupted(map, sample.stack), sample).ok()?;
+        if taken.partial.is_some() {
+            return None;
+        }
+        let before = self.arena.record_mut().node_count;
+        let (node, _) = self.add_nodes(sample, &taken).ok()?;
+        let added = self.arena.record_mut().node_count.saturating_sub(before);
+        self.context_nodes = self.context_nodes.saturating_add(added);
+        Some((node, taken.met.armed && self.walked.frames().len() == 1))
     }
 
     /// Whether the nodes of the cached path are those of the present epoch, phase and handover.
@@ -93,7 +101,8 @@ impl Sampler {
         }
         let map = map.ok_or(LossReason::NoThreadState)?;
         let stack = interrupted(map, bounds);
-        let (node, taken, known) = self.place(&stack, sample)?;
+        let taken = self.take_present(&stack, sample)?;
+        let (node, known) = self.add_nodes(sample, &taken)?;
         let Taken { met, partial, left, .. } = taken;
 
         // 2. Count.
@@ -119,10 +128,13 @@ impl Sampler {
         Ok(node)
     }
 
-    /// Walks the stack, and finds or adds the nodes of its path. Returns the last one, what was
-    /// taken, and how many entries of the cached path are known to be on the stack.
-    fn place(&mut self, stack: &Interrupted<'_>, sample: &Sample) -> Result<Placed, LossReason> {
-        let (map, &Sample { waited_in, metric, .. }) = (stack.map(), sample);
+    /// Walks the stack, in the tree of the present epoch, phase and handover.
+    fn take_present(
+        &mut self,
+        stack: &Interrupted<'_>,
+        sample: &Sample,
+    ) -> Result<Taken, LossReason> {
+        let map = stack.map();
         self.cache.prepare(map.generation);
         self.uses.prepare(map.generation);
         // A tree may be ahead of the map, never behind.
@@ -141,9 +153,14 @@ impl Sampler {
             self.enter(next, phase, handover)?;
             taken = self.take_path(sample, stack);
         }
-        let Taken { ref met, partial, armed_index, .. } = taken;
+        Ok(taken)
+    }
 
-        // 2. Nodes.
+    /// Finds or adds the nodes of the path that was taken. Returns the last one, and how many entries
+    /// of the cached path are known to be on the stack.
+    fn add_nodes(&mut self, sample: &Sample, taken: &Taken) -> Result<(u32, usize), LossReason> {
+        let &Sample { waited_in, metric, .. } = sample;
+        let &Taken { ref met, partial, armed_index, .. } = taken;
         let known = if met.armed && self.knows_path() { armed_index } else { 1 };
         let root = match partial {
             Some(reason) => self.partial_root(reason)?,
@@ -171,13 +188,13 @@ impl Sampler {
             let key = FrameKey::new(FrameKind::Wait, u64::from(number)).of_metric(metric);
             node = cct::child(arena, node, key).ok_or(LossReason::ArenaFull)?;
         }
-        Ok((node, taken, known))
+        Ok((node, known))
     }
 
     /// Walks the stack; the frames are then in `self.walked`.
     fn take_path(
         &mut self,
-        &Sample { ref registers, kind, time_ns, .. }: &Sample,
+        &Sample { ref registers, kind, time_ns, weight, .. }: &Sample,
         stack: &Interrupted<'_>,
     ) -> Taken {
         let bounds = stack.bounds();
@@ -188,8 +205,11 @@ impl Sampler {
         let knows_path = self.knows_path();
         let mut met = Met { own_stack: stack.is_own(registers.sp()), ..Met::default() };
         let (walked, uses) = (&mut self.walked, &mut self.uses);
-        let is_of_time = time_ns.is_some();
-        let effort = if is_of_time { &mut self.effort } else { &mut self.effort_of_calls };
+        let effort = match time_ns {
+            Some(_) => &mut self.effort,
+            None if weight == 0 => &mut self.effort_of_contexts,
+            None => &mut self.effort_of_calls,
+        };
         walked.truncate(0);
         // Whether the frame visited last returns to the next one through a slot.
         let mut returned_to = false;
@@ -380,8 +400,9 @@ impl Sampler {
     }
 }
 
-/// The node of a path, what was taken of it, and how many entries of the cached path are in it.
-type Placed = (u32, Taken, usize);
+/// Nodes that a thread adds for contexts at most (3.5 MB): their number grows with the program's
+/// paths, and not with the samples.
+const MOST_CONTEXT_NODES: u32 = 1 << 16;
 
 fn interrupted(map: &LoadMap, bounds: StackBounds) -> Interrupted<'_> {
     let generated = process::current().is_some_and(|process| process.config.generated);

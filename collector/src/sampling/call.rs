@@ -119,6 +119,10 @@ fn found_handover(registers: Registers) -> Option<FrameKey> {
         let (Asked(registers, Some(reading), key), thread) = (asked, thread::current()) else {
             return;
         };
+        if thread.is_null() {
+            // In the child of a fork by a handler, which is not sampled.
+            return;
+        }
         // SAFETY: this thread's state, as was found out before. All signals are blocked, and no
         // setup code uses it meanwhile (see above), so this is the only reference.
         let thread = unsafe { &mut *thread };

@@ -486,7 +486,7 @@ impl Fields<'_> {
     }
 }
 
-pub(super) fn arena_header(bytes: &[u8]) -> ArenaHeader {
+fn arena_header(bytes: &[u8]) -> ArenaHeader {
     let mut fields = Fields(bytes);
     ArenaHeader {
         magic: fields.array(),
@@ -537,7 +537,7 @@ fn extent_header(bytes: &[u8]) -> ExtentHeader {
     }
 }
 
-pub(super) fn thread_record(bytes: &[u8]) -> ThreadRecord {
+fn thread_record(bytes: &[u8]) -> ThreadRecord {
     let mut fields = Fields(bytes);
     ThreadRecord {
         tid: fields.u32(),

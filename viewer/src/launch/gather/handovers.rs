@@ -196,45 +196,26 @@ fn path(
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::arena_read::{arena_header, thread_record};
-    use super::*;
-    use csprof_format::arena::{ArenaHeader, ThreadRecord, TimeRecord};
+    use std::io::Cursor;
 
-    fn call(address: u64) -> FrameKey {
-        FrameKey::new(FrameKind::Call, address)
-    }
+    use super::super::super::arena_bytes::{ArenaBytes, NodeRow, ThreadRow, call, epoch};
+    use super::super::super::arena_read::read;
+    use super::*;
 
     fn given_by(thread: u32, node: u32) -> FrameKey {
         FrameKey::handover(thread, node).unwrap()
     }
 
-    /// A thread of these nodes, from 1: key, parent, samples.
-    fn thread(index: u32, nodes: &[(FrameKey, u32, u64)]) -> ArenaThread {
-        let nodes = nodes.iter().map(|&(key, parent, samples)| ArenaNode {
-            key: Some(key),
-            parent,
-            samples,
-            edges: 0,
-        });
-        ArenaThread {
-            record: ThreadRecord { index, ..thread_record(&[0; size_of::<ThreadRecord>()]) },
-            bytes: 0,
-            nodes: std::iter::once(ArenaNode::default()).chain(nodes).collect(),
-            times: Vec::new(),
-        }
-    }
-
-    fn settled(threads: Vec<ArenaThread>) -> (Arena, usize) {
-        let mut arena = Arena {
-            header: arena_header(&[0; size_of::<ArenaHeader>()]),
-            log: Vec::new(),
-            threads,
-            blocks: Vec::new(),
-            entries: Vec::new(),
-            damage: Vec::new(),
-        };
-        let unknown = settle(&mut arena);
-        (arena, unknown)
+    /// An arena with threads of these nodes, from 1: key, parent, samples.
+    fn arena(threads: &[&[(FrameKey, u32, u64)]]) -> Arena {
+        let bytes =
+            threads.iter().fold(ArenaBytes::new(7, 500, 9500).log(&[epoch(0)]), |bytes, nodes| {
+                let row = |&(key, parent, samples): &_| (key, parent, samples, 0);
+                let nodes: Vec<NodeRow> = nodes.iter().map(row).collect();
+                bytes.thread(&ThreadRow { tid: 7, nodes: &nodes, ..ThreadRow::default() })
+            });
+        let bytes = bytes.times(1, 0, &[(600, 5, 4)]).bytes;
+        read(&mut Cursor::new(&bytes), bytes.len() as u64).unwrap()
     }
 
     /// The keys of each path with samples, outermost first, and how many.
@@ -262,9 +243,8 @@ mod tests {
 
     #[test]
     fn work_that_was_given_is_below_who_gave_it_one_in_the_other() {
-        let main = thread(0, &[(ROOT, 0, 0), (call(1), 1, 3), (call(2), 2, 0), (call(9), 2, 0)]);
-        let mut worker = thread(
-            1,
+        let mut arena = arena(&[
+            &[(ROOT, 0, 0), (call(1), 1, 3), (call(2), 2, 0), (call(9), 2, 0)],
             &[
                 (ROOT, 0, 0),
                 (call(7), 1, 1),
@@ -272,10 +252,9 @@ mod tests {
                 (call(7), 3, 0),
                 (call(5), 4, 4),
             ],
-        );
-        worker.times.push(TimeRecord { time_ns: 1, node: 5, samples: 4 });
-        let nested = thread(2, &[(ROOT, 0, 0), (given_by(1, 4), 1, 0), (call(6), 2, 2)]);
-        let (arena, unknown) = settled(vec![main, worker, nested]);
+            &[(ROOT, 0, 0), (given_by(1, 4), 1, 0), (call(6), 2, 2)],
+        ]);
+        let unknown = settle(&mut arena);
         let bits = |address| call(address).to_bits();
         let root = ROOT.to_bits();
         assert_eq!(unknown, 0);
@@ -295,15 +274,15 @@ mod tests {
     /// Of made-up arenas no sample is lost: what leads nowhere stays below the root.
     #[test]
     fn what_leads_nowhere_stays_below_the_root() {
-        let circle = thread(0, &[(ROOT, 0, 0), (given_by(0, 3), 1, 5), (call(1), 2, 1)]);
-        let lost = thread(1, &[(ROOT, 0, 0), (given_by(7, 1), 1, 0), (call(1), 2, 2)]);
-        let beyond = thread(2, &[(ROOT, 0, 0), (given_by(0, 99), 1, 0), (call(1), 2, 3)]);
-        let unread = {
-            let mut thread = thread(3, &[(ROOT, 0, 0), (given_by(3, 3), 1, 0), (call(1), 2, 4)]);
-            thread.nodes[3].key = None;
-            thread
-        };
-        let (arena, unknown) = settled(vec![circle, lost, beyond, unread]);
+        let mut arena = arena(&[
+            // A circle, a thread and a node that are none, and a context that could not be read.
+            &[(ROOT, 0, 0), (given_by(0, 3), 1, 5), (call(1), 2, 1)],
+            &[(ROOT, 0, 0), (given_by(7, 1), 1, 0), (call(1), 2, 2)],
+            &[(ROOT, 0, 0), (given_by(0, 99), 1, 0), (call(1), 2, 3)],
+            &[(ROOT, 0, 0), (given_by(3, 3), 1, 0), (call(1), 2, 4)],
+        ]);
+        arena.threads[3].nodes[3].key = None;
+        let unknown = settle(&mut arena);
         assert_eq!(unknown, 4);
         let sum = |thread: &ArenaThread| thread.nodes.iter().map(|node| node.samples).sum::<u64>();
         let sums: Vec<u64> = arena.threads.iter().map(sum).collect();
