@@ -214,13 +214,12 @@ fn remove_silent(paths: Vec<PathBuf>, me: &Member, patience: Duration) {
     let mut watched: Vec<(File, PathBuf, Watch)> = paths.into_iter().filter_map(open).collect();
     loop {
         watched.retain_mut(|(file, path, watch)| match watch.look(path, me) {
-            _ if !is_at(file, path) => false,
             Life::Lives => false,
             Life::Ended => {
-                let _ = remove_unless(file, path, me, || beats(file, path, me));
+                let _ = remove_if_left(path, me);
                 false
             }
-            Life::Silent => true,
+            Life::Silent => is_at(file, path),
         });
         if watched.is_empty() || begin.elapsed() >= patience {
             break;
