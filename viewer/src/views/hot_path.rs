@@ -57,16 +57,17 @@ pub fn hot_path<D: Direction>(
             part if part.signum() * whole.signum() < 0 => 0,
             part => part.unsigned_abs(),
         };
-        let order = super::Sort::default();
-        let hottest = tree.opened_children(at).iter().copied().min_by(|&a, &b| {
-            let by_name = || order.compare(refined, tree.row(a), tree.row(b));
-            part_of(b).cmp(&part_of(a)).then_with(by_name)
-        });
-        let Some(child) = hottest else { break };
-        let (part, share) = (part_of(child), u128::from(share));
+        let children = tree.opened_children(at);
+        let part = children.iter().map(|&row| part_of(row)).max().unwrap_or(0);
+        let share = u128::from(share);
         if part == 0 || part.saturating_mul(100) < whole.unsigned_abs().saturating_mul(share) {
             break;
         }
+        // Few can have so much; of a hundred thousand equal ones, names would be far away.
+        let order = super::Sort::default();
+        let hottest = children.iter().copied().filter(|&row| part_of(row) == part);
+        let hottest = hottest.min_by(|&a, &b| order.compare(refined, tree.row(a), tree.row(b)));
+        let Some(child) = hottest else { break };
         path.push(child);
         at = child;
     }

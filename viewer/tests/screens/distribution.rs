@@ -1,5 +1,9 @@
 //! The distribution of a row over peers, and the column of it.
 
+use csprof::views::columns::Id;
+use csprof_format::ids::EpochId;
+use csprof_format::profile::Phase;
+
 use super::*;
 
 /// A solver of so many ranks, started by a launcher; one rank is slow.
@@ -124,8 +128,7 @@ fn a_column_of_strips() {
     viewer.press("|G<space><esc>");
     let shown = |viewer: &Viewer| viewer.screen().contains("spread");
     if !shown(&viewer) {
-        viewer.model.named_columns =
-            vec![csprof::views::columns::Id::Inclusive, csprof::views::columns::Id::Spread];
+        viewer.model.named_columns = vec![Id::Inclusive, Id::Spread];
         viewer.model.choices = None;
         viewer.press("j");
     }
@@ -134,6 +137,26 @@ fn a_column_of_strips() {
     insta::assert_snapshot!("flat_column", viewer.press("3").screen());
     viewer.press("1f").press("not<space>rank<space>=<space>2<enter>");
     insta::assert_snapshot!("refined_column", viewer.press("j").screen());
+}
+
+/// Heights follow the phases in the order in which they began; the tree and the list have them.
+#[test]
+fn a_column_over_phases() {
+    let epoch =
+        |(number, own): (usize, u32)| format!("# thread=1 epoch={number}\nmain 1\n  solve {own}\n");
+    let text: String = [0, 8, 4].into_iter().enumerate().map(epoch).collect();
+    let mut profile = from_outline(&text).unwrap();
+    let names = ["start", "solve", "end"].into_iter().zip(0..);
+    let phase = |(name, epoch)| Phase { epoch: EpochId(epoch), name: String::from(name) };
+    profile.info.phases = names.map(phase).collect();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    assert!(!viewer.screen().contains("over phases"));
+    viewer.model.named_columns = vec![Id::Inclusive, Id::OverPhases];
+    for keys in ["j", "3j"] {
+        let screen = viewer.press(keys).screen();
+        let line = screen.lines().find(|line| line.contains(" solve ")).unwrap();
+        assert!(screen.contains("over phases") && line.contains("·█▄"), "{screen}");
+    }
 }
 
 #[test]
@@ -171,8 +194,7 @@ fn the_column_leaves_the_order_of_the_flat_view() {
     let before = order(&viewer);
     assert!(before.0 > before.1, "{}", viewer.screen());
     viewer.press("2");
-    viewer.model.named_columns =
-        vec![csprof::views::columns::Id::Inclusive, csprof::views::columns::Id::Spread];
+    viewer.model.named_columns = vec![Id::Inclusive, Id::Spread];
     viewer.model.choices = None;
     viewer.press("j3");
     let after = order(&viewer);
