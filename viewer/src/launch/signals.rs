@@ -25,7 +25,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::signal::{self, Signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::{Pid, getpgrp, tcgetpgrp};
+use nix::unistd::{Pid, getpgid, getpgrp, tcgetpgrp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -287,10 +287,10 @@ fn in_foreground() -> bool {
     File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(&tty) == Ok(getpgrp()))
 }
 
-/// Whether csprof is what a shell has started as a job, and waits for: it leads the foreground
-/// group.
+/// Whether csprof is in a job for which a shell waits that has started csprof itself: such a shell
+/// is in another process group. A script, which is in the same one, would wait for ever.
 fn is_job() -> bool {
-    getpgrp() == Pid::this() && in_foreground()
+    getpgid(Some(Pid::parent())).is_ok_and(|group| group != getpgrp()) && in_foreground()
 }
 
 /// Stops csprof because the program has stopped. Who continues csprof, a shell with `fg`,
@@ -335,7 +335,8 @@ mod tests {
         assert_eq!(status_of("kill -40 $$").signal(), Some(40));
 
         // Somebody stops it and has it go on.
-        let continued = "(sleep 0.1; kill -CONT $$) & kill -STOP $$; exit 6";
+        let continued = "(until grep -q '^State:.T' /proc/$$/status; do sleep 0.01; done; \
+                         kill -CONT $$) & kill -STOP $$; exit 6";
         assert_eq!(status_of(continued).code(), Some(6));
 
         // Sent to its group, or to csprof: the program alone decides what it is worth.
