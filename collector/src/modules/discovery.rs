@@ -30,6 +30,11 @@ impl Counts {
     /// Before the first look.
     pub(super) const NONE: Self = Self { adds: 0, subs: 0 };
 
+    /// How many modules have come so far.
+    pub(super) fn loads(self) -> u64 {
+        self.adds
+    }
+
     /// How many modules have gone so far.
     pub(super) fn unloads(self) -> u64 {
         self.subs

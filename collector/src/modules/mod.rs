@@ -245,22 +245,37 @@ fn look() -> bool {
 /// `false` if a fork has the tables, perhaps this thread's, or somebody else that lock for too
 /// long. `None` where the loader cannot be asked.
 fn alone_in_loader(work: impl FnOnce() -> bool) -> Option<bool> {
-    // Before the loader's lock is taken, which a handler of the program must not leave behind.
     let mask = sys::set_mask(Mask::ALL);
-    let looker = LOOKERS.enter();
-    let is_done = match loader_lock::take(|| FORK_UNDER_WAY.load(Ordering::SeqCst)) {
-        None => Some(false),
-        Some(_held) => discovery::in_loader(|| match LOOKING.lock_within(0) {
-            Some(_looking) => work(),
-            None => false,
-        }),
-    };
-    drop(looker);
-    if is_done == Some(true) {
+    let result = look_in_loader(|| match LOOKING.lock_within(0) {
+        Some(_looking) => work(),
+        None => false,
+    });
+    if result == Some(Some(true)) {
         free_replaced();
     }
     sys::set_mask(mask);
-    is_done
+    result.map(|is_done| is_done.unwrap_or(false))
+}
+
+/// Calls `work` with the loader's lock, which no fork leaves to its child: inside, `None` if one is
+/// under way, perhaps this thread's, or somebody else has that lock for too long. `None` where the
+/// loader cannot be asked.
+fn look_in_loader<T>(work: impl FnOnce() -> T) -> Option<Option<T>> {
+    // Before the loader's lock is taken, which a handler of the program must not leave behind.
+    let mask = sys::set_mask(Mask::ALL);
+    let looker = LOOKERS.enter();
+    let result = match loader_lock::take(|| FORK_UNDER_WAY.load(Ordering::SeqCst)) {
+        None => Some(None),
+        Some(_held) => discovery::in_loader(work).map(Some),
+    };
+    drop(looker);
+    sys::set_mask(mask);
+    result
+}
+
+/// How many modules the loader has loaded so far. To be asked [with the loader](with_loader).
+pub fn loads() -> u64 {
+    discovery::counts().loads()
 }
 
 /// How many modules the loader has unloaded so far. To be asked [with the loader](with_loader).
@@ -269,14 +284,10 @@ pub fn unloads() -> u64 {
 }
 
 /// Calls `work`, which may ask the loader, while no module comes or goes; `false` if that was not
-/// done, for somebody else has the loader's lock for too long, or the loader cannot be asked.
+/// done: a fork is under way, somebody else has the loader's lock for too long, or the loader cannot
+/// be asked.
 pub fn with_loader(work: impl FnOnce()) -> bool {
-    let mask = sys::set_mask(Mask::ALL);
-    let held = loader_lock::take(|| false);
-    let is_done = held.is_some() && discovery::in_loader(work).is_some();
-    drop(held);
-    sys::set_mask(mask);
-    is_done
+    look_in_loader(work).flatten().is_some()
 }
 
 /// Frees the maps that no handler can be reading any more. A moment without any reader after a map

@@ -166,7 +166,8 @@ struct Looked {
     modules: AtomicUsize,
     /// Those of them that have the functions.
     libraries: AtomicUsize,
-    /// Modules that had gone by then: the others have moved up.
+    /// Modules that had come and gone by then: after one has gone, the others have moved up.
+    loads: AtomicU64,
     unloads: AtomicU64,
 }
 
@@ -174,6 +175,7 @@ struct Looked {
 static LOOKED: Looked = Looked {
     modules: AtomicUsize::new(0),
     libraries: AtomicUsize::new(0),
+    loads: AtomicU64::new(0),
     unloads: AtomicU64::new(0),
 };
 
@@ -200,6 +202,10 @@ pub(super) fn follow() -> bool {
 fn replace_addresses() -> bool {
     let unloads = modules::unloads();
     let is_same = LOOKED.unloads.swap(unloads, Ordering::Relaxed) == unloads;
+    let loads = modules::loads();
+    if LOOKED.loads.swap(loads, Ordering::Relaxed) == loads && is_same {
+        return true;
+    }
     let known = if is_same { LOOKED.modules.load(Ordering::Relaxed) } else { 0 };
     let mut libraries = if is_same { LOOKED.libraries.load(Ordering::Relaxed) } else { 0 };
     let mut number = 0;

@@ -128,7 +128,9 @@ impl Sampler {
         Ok(node)
     }
 
-    /// Walks the stack, in the tree of the present epoch, phase and handover.
+    /// Walks the stack, in the tree of the present epoch, phase and handover. Inlined, for what it
+    /// returns would take room on the handler stack twice.
+    #[inline(always)]
     fn take_present(
         &mut self,
         stack: &Interrupted<'_>,
@@ -157,7 +159,9 @@ impl Sampler {
     }
 
     /// Finds or adds the nodes of the path that was taken. Returns the last one, and how many entries
-    /// of the cached path are known to be on the stack.
+    /// of the cached path are known to be on the stack. Apart, for what it takes is not needed while
+    /// the stack is walked.
+    #[inline(never)]
     fn add_nodes(&mut self, sample: &Sample, taken: &Taken) -> Result<(u32, usize), LossReason> {
         let &Sample { waited_in, metric, .. } = sample;
         let &Taken { ref met, partial, armed_index, .. } = taken;

@@ -12,7 +12,6 @@ use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 
 use nix::libc;
 
-use super::events::why_refused;
 use super::records::{Record, Stamped};
 use crate::launch::count;
 use crate::launch::perf_event::{Attributes, flag};
@@ -117,6 +116,23 @@ impl Guards {
         };
         threads_by_cause.into_iter().map(told).collect()
     }
+}
+
+/// Why the kernel has refused the events of threads: which limit was met.
+pub(super) fn why_refused(error: &io::Error) -> String {
+    let cause = match error.raw_os_error() {
+        Some(libc::EMFILE) => "csprof may not open as many files (ulimit -Hn)",
+        Some(libc::ENFILE) => "the machine may not open as many files (sysctl fs.file-max)",
+        Some(libc::ENOMEM) => {
+            "the machine, or the cgroup of csprof (memory.max), has no memory for their events"
+        }
+        Some(libc::EACCES | libc::EPERM) => {
+            "csprof has no right to have them sampled: they, or kernel.perf_event_paranoid, have \
+             changed"
+        }
+        _ => return format!("the kernel refuses their events: {error}"),
+    };
+    cause.to_owned()
 }
 
 #[cfg(test)]
