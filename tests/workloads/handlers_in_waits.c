@@ -68,6 +68,12 @@ static void fills(int signal) {
     sigprocmask(SIG_SETMASK, &all, &before);
     if (!is_blocked() || sigismember(&before, SIGPROF)) printf("wrong in the handler of %d\n", signal);
 }
+static void restores(int signal) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    if (signal == SIGUSR1) sigprocmask(SIG_SETMASK, &before, NULL);
+}
 static void raises(int signal) {
     came = 0;
     raise(SIGPROF);
@@ -99,9 +105,10 @@ static void starts(int signal) {
     fflush(stdout);
 }
 
-/* Waits in SIGPROF's handler while that signal comes again. */
+/* Waits in SIGPROF's handler, after another handler in it, while that signal comes again. */
 static void waits(int signal) {
     if (++depth > deepest) deepest = depth;
+    raise(SIGUSR1);
     if (came++ % 4 == 3) poll(NULL, 0, 3);
     else rest(3000);
     open_there += !is_blocked() || signal != SIGPROF;
@@ -189,6 +196,7 @@ int main(int number, char **words) {
     if (readlink("/proc/self/exe", path, sizeof path - 1) < 0) return 1;
     (void)words;
     work();
+    signal(SIGUSR1, restores);
     signal(SIGPROF, waits);
     send_often(0);
     send_often(1);
