@@ -128,11 +128,23 @@ impl Waits {
         has_returned
     }
 
+    /// Whether code at the stack pointer `sp` is in the innermost call itself, and in no handler
+    /// that has interrupted it. What is not known is none.
+    pub(super) fn are_innermost_at(sp: u64) -> bool {
+        Self::handlers_around(sp).is_some_and(|mut frames| frames.next().is_none())
+    }
+
     /// The frames of the handlers that have interrupted the innermost call, as far as they are on
     /// the thread's own stack.
     fn handlers() -> impl Iterator<Item = *mut ucontext_t> {
+        Self::handlers_around(0).into_iter().flatten()
+    }
+
+    /// Those of them that are around code at the stack pointer `sp`, or around this; `None` if they
+    /// may be elsewhere.
+    fn handlers_around(sp: u64) -> Option<impl Iterator<Item = *mut ucontext_t>> {
         let here = 0_u64;
-        let sp = (&raw const here).addr() as u64;
+        let sp = sp.max((&raw const here).addr() as u64);
         let innermost = usize::from(WaitCounts::get(Self::COUNT)).checked_sub(1);
         let place = innermost.filter(|&number| number < KNOWN).map_or(0, WaitPlaces::get);
         let place = place.cast_unsigned();
@@ -141,7 +153,7 @@ impl Waits {
             && is_on_own_stack(place)
             && !is_on_alternate_stack(sp);
         // SAFETY: between the stack pointer and a call that is under way.
-        unsafe { arch::handler_frames(if is_between { sp..place } else { 0..0 }) }
+        is_between.then(|| unsafe { arch::handler_frames(sp..place) })
     }
 
     /// How many there are: not those that this one's caller is outside of.

@@ -81,7 +81,10 @@ pub(super) fn open_held() {
 /// in a handler of exceptions. What the calls that it leaves hold back comes again.
 pub(in crate::preload) fn leave_to(sp: u64) {
     if sampled() {
-        open_held();
+        // Else a library's function goes on to wait.
+        if !Waits::are_innermost_at(sp) {
+            open_held();
+        }
         under_way::leave_to(sp);
     }
 }
