@@ -115,7 +115,12 @@ extern "C" fn own_with_signal(call: &mut Call, real: &Real) -> Route {
 /// For sigpause with a mask as 4.2BSD had it, where one is an `int`.
 extern "C" fn with_old_mask(call: &mut Call, real: &Real) -> Route {
     let word = u64::from(call.arguments[0] as u32);
-    suspend(call, real, Some(word))
+    let route = suspend(call, real, Some(word));
+    if route.calls != 0 {
+        // Without a relative this is the mask still, which would open what is held back.
+        call.arguments[0] |= call.room[0] as usize;
+    }
+    route
 }
 
 /// For sigpause with a signal that the thread's own mask is to be without.
