@@ -198,9 +198,14 @@ impl Waits {
         }
     }
 
+    /// Forgets those that are left, as this one is about to be made: what they hold back comes.
+    pub(super) fn forget_left(call: &Call) {
+        Self::forget_outside(end_of(call));
+    }
+
     /// This one is about to be made.
     pub(super) fn enter(call: &Call) {
-        Self::forget_outside(end_of(call));
+        Self::forget_left(call);
         Self::give_back_what_returned();
         let count = WaitCounts::get(Self::COUNT);
         let note_place = || {

@@ -40,15 +40,18 @@ pub(in crate::preload) fn samples_meet_waits() -> bool {
 
 /// The mask that keeps samples out of a wait, where they could come in: the thread's own, with the
 /// profiling signal. None where that is blocked already.
-pub(super) fn own_mask() -> Option<u64> {
+pub(super) fn own_mask(call: &Call) -> Option<u64> {
     if !sampled() || !samples_meet_waits() {
         return None;
     }
-    thread_mask().filter(|mask| mask & BIT == 0).map(|mask| mask | BIT)
+    thread_mask(call).filter(|mask| mask & BIT == 0).map(|mask| mask | BIT)
 }
 
-/// The mask of the thread, as the kernel has it.
-pub(super) fn thread_mask() -> Option<u64> {
+/// The mask of the thread that makes this call, as the kernel has it.
+pub(super) fn thread_mask(call: &Call) -> Option<u64> {
+    if sampled() {
+        Waits::forget_left(call);
+    }
     let mut now = core::mem::MaybeUninit::<sigset_t>::uninit();
     // SAFETY: a live local; nothing is changed.
     let asked = unsafe { real::sigprocmask(libc::SIG_BLOCK, core::ptr::null(), now.as_mut_ptr()) };

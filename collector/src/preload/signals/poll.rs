@@ -79,7 +79,7 @@ fn poll_with_mask(call: &mut Call, real: &Real, bytes: usize) -> Route {
     if bytes / size_of::<libc::pollfd>() < count {
         return as_it_is(real);
     }
-    let Some(mask) = own_mask() else { return as_it_is(real) };
+    let Some(mask) = own_mask(call) else { return as_it_is(real) };
     let Some(ppoll) = relative_of(real) else { return without_relative(call, real) };
     let timeout_ms = i64::from(timeout_ms as c_int);
     let limit = timeout_ms.max(0);
@@ -104,7 +104,7 @@ pub(in crate::preload) extern "C" fn before_select(call: &mut Call, real: &Real)
     if seconds < 0 || microseconds < 0 {
         return as_it_is(real);
     }
-    let Some(mask) = own_mask() else { return as_it_is(real) };
+    let Some(mask) = own_mask(call) else { return as_it_is(real) };
     let Some(pselect) = relative_of(real) else { return without_relative(call, real) };
     let time = timespec { tv_sec, tv_nsec: microseconds % 1_000_000 * 1000 };
     let room = filled(call, mask, time);
@@ -134,7 +134,7 @@ pub(in crate::preload) extern "C" fn after_select(call: &mut Call) {
 
 /// Makes it a call of epoll_pwait: the mask alone makes the difference.
 extern "C" fn before_epoll(call: &mut Call, real: &Real) -> Route {
-    let Some(mask) = own_mask() else { return as_it_is(real) };
+    let Some(mask) = own_mask(call) else { return as_it_is(real) };
     let Some(epoll_pwait) = relative_of(real) else { return without_relative(call, real) };
     let room = filled(call, mask, timespec { tv_sec: 0, tv_nsec: 0 });
     call.arguments[4] = (&raw const room.mask).expose_provenance();

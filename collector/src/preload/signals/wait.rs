@@ -72,7 +72,7 @@ pub(in crate::preload) extern "C" fn with_signal<const AT: usize>(
     real: &Real,
 ) -> Route {
     if call.arguments[AT] == 0
-        && let Some(own) = own_mask()
+        && let Some(own) = own_mask(call)
     {
         Waits::enter(call);
         return with_mask::<AT>(call, mask_of(own), stub::target(real));
@@ -109,7 +109,8 @@ fn awaited(word: u64) -> u64 {
 
 /// For pause: the thread's own mask with the signal, and sigsuspend to wait with it.
 extern "C" fn own_with_signal(call: &mut Call, real: &Real) -> Route {
-    suspend(call, real, thread_mask())
+    let mask = thread_mask(call);
+    suspend(call, real, mask)
 }
 
 /// For sigpause with a mask as 4.2BSD had it, where one is an `int`.
@@ -131,7 +132,8 @@ extern "C" fn own_without(call: &mut Call, real: &Real) -> Route {
     if signal.is_some_and(|signal| bit(signal) & kept() != 0) {
         return as_it_is(real);
     }
-    suspend(call, real, signal.and_then(|signal| Some(thread_mask()? & !bit(signal))))
+    let mask = signal.and_then(|signal| Some(thread_mask(call)? & !bit(signal)));
+    suspend(call, real, mask)
 }
 
 extern "C" fn with_either(call: &mut Call, real: &Real) -> Route {
