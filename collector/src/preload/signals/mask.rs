@@ -35,7 +35,7 @@ fn believed_with(mask: impl FnOnce() -> u64) -> u64 {
     let of = |belief: Belief, signal| if belief.get() { bit(signal) } else { 0 };
     let believed = of(Belief::SignalBlocked, SIGNAL) | of(Belief::TrapBlocked, TRAP);
     let since = BlockedSince::get();
-    if believed == 0 || since == 0 || Waits::any() || !sampled() {
+    if believed == 0 || since == 0 || !sampled() || Waits::any() {
         return believed;
     }
     let mask = mask();
