@@ -14,6 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* linux/signal.h: while a handler runs there, it is no alternate stack. */
+#define AUTODISARM (1 << 31)
+
 extern char **environ;
 static volatile sig_atomic_t came, deepest, depth, open_there;
 
@@ -179,9 +182,9 @@ static void asks_and_jumps(int signal) {
     if (turn++) send(ends[1], "", 1, 0);
 }
 /* On an alternate stack that is a part of the thread's own, further out than the wait. */
-static void on_alternate(void) {
+static void on_alternate(int flags) {
     char room[65536];
-    sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
+    sigaltstack(&(stack_t){.ss_sp = room, .ss_flags = flags, .ss_size = sizeof room}, NULL);
     wait_on(asks_and_jumps, SA_ONSTACK);
     sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
 }
@@ -210,10 +213,11 @@ int main(int number, char **words) {
     wait_for(raises, 0);
     say("raised in a handler");
     wait_on(blocks_and_asks, 0);
-    on_alternate();
+    on_alternate(0);
     wait_for(starts, 0);
     leave(0);
     leave(1);
+    on_alternate(AUTODISARM);
     signal(SIGPROF, count);
     say("at last");
     work();

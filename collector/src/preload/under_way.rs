@@ -64,7 +64,8 @@ fn is_on_alternate_stack(sp: u64) -> bool {
     }
     sys::alternate_stack().is_ok_and(|setting| {
         let stack = handler_stack::programs(&setting).unwrap_or(setting);
-        sp.wrapping_sub(stack.ss_sp.addr() as u64) < stack.ss_size as u64
+        let is_disarmed = stack.ss_size == 0 && handler_stack::is_in_disarmed(sp);
+        is_disarmed || sp.wrapping_sub(stack.ss_sp.addr() as u64) < stack.ss_size as u64
     })
 }
 
