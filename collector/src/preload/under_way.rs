@@ -4,9 +4,9 @@
 //! asked what is to be asked after it. What says so, says where the thread goes on ([`leave_to`]):
 //! calls further in are left. Not all do: `__builtin_longjmp` does not, nor unwinders that are
 //! linked into the program. So a call further in than the stack pointer is not under way any more,
-//! either. Places are compared within the thread's own stack, or outside of it. From there to the
-//! thread's own stack a jump leaves all; but a handler on an alternate stack, which may be a part
-//! of the own one, comes back.
+//! either. Places are compared within the thread's own stack, or outside of it. A jump to the
+//! thread's own stack leaves all calls on others; but a handler on an alternate stack, which may be
+//! a part of the own one, comes back.
 //!
 //! In thread-local storage, as the [view](super::view). Either side.
 
@@ -71,11 +71,11 @@ fn is_on_alternate_stack(sp: u64) -> bool {
 
 /// The thread is about to go on at the stack pointer `sp`, without returning there.
 pub(super) fn leave_to(sp: u64) {
-    let is_left = |place: u64| is_left(place, sp) || is_on_own_stack(sp) && !is_on_own_stack(place);
-    if Waits::first(is_left).is_some() && !is_on_alternate_stack(sp) {
-        Waits::forget(is_left);
+    let by_jump = |place: u64| is_left(place, sp) || is_on_own_stack(sp) && !is_on_own_stack(place);
+    if Waits::first(by_jump).is_some() && !is_on_alternate_stack(sp) {
+        Waits::forget(by_jump);
     }
-    InMpi::forget(is_left);
+    InMpi::forget(by_jump);
 }
 
 /// What csprof holds back of the signals of samples comes again.

@@ -66,7 +66,7 @@ pub(in crate::preload) extern "C" fn after_wait(_: &mut Call) {
 
 /// After a wait by a [relative](super::relatives) or, without one, a held one: of that the stub
 /// itself takes the count back.
-pub(in crate::preload) extern "C" fn after_either(call: &mut Call) {
+pub(in crate::preload) extern "C" fn after_relative_or_held(call: &mut Call) {
     if call.room[0] == 0 {
         Waits::leave();
     }

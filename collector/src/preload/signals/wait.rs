@@ -20,7 +20,7 @@ use core::ffi::{c_int, c_void};
 
 use libc::sigset_t;
 
-use super::interruption::{after_either, after_wait, hold_met, own_mask, thread_mask};
+use super::interruption::{after_relative_or_held, after_wait, hold_met, own_mask, thread_mask};
 use super::relatives::relative_of;
 use super::words::{first_word, mask_of};
 use super::{BIT, kept, trap};
@@ -171,13 +171,13 @@ waits! {
     /// epoll_pwait2(2).
     call epoll_pwait2: with_signal::<4>, after_wait;
     /// pause(2).
-    hold pause: own_with_signal, UNBLOCKS, after_either;
+    hold pause: own_with_signal, UNBLOCKS, after_relative_or_held;
     /// sigpause(3) of 4.2BSD, which takes a mask.
-    hold sigpause: with_old_mask, UNBLOCKS, after_either;
+    hold sigpause: with_old_mask, UNBLOCKS, after_relative_or_held;
     /// sigpause(3) of System V, which takes a signal.
-    hold __xpg_sigpause: own_without, UNBLOCKS, after_either;
+    hold __xpg_sigpause: own_without, UNBLOCKS, after_relative_or_held;
     /// Either sigpause(3), as a second argument says.
-    hold __sigpause: with_either, UNBLOCKS, after_either;
+    hold __sigpause: with_either, UNBLOCKS, after_relative_or_held;
     /// sigwait(3).
     call sigwait: without_signal;
 }
