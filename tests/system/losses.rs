@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use csprof_format::arena::ARENA_MAGIC;
 use csprof_tests::binary::csprof;
 use csprof_tests::notes::{note, skip};
 use csprof_tests::recording::Recording;
@@ -218,12 +219,18 @@ fn shared_memory_that_is_filled_while_the_program_runs() {
 #[test]
 fn a_run_folder_stays_if_one_of_its_arenas_cannot_be_read() {
     let workshop = Workshop::new("losses_unread");
-    let script = "mkfifo \"$CSPROF_RUN_DIR/77-1.arena\"";
-    let recording = workshop.record_without_names(&[], &["sh", "-c", script]);
+    let magic = ARENA_MAGIC.map(|byte| format!("\\{byte:03o}")).concat();
+    // A page of version 1; and a file that will never be read.
+    let script = format!(
+        "cd \"$CSPROF_RUN_DIR\"; mkfifo 78-1.arena
+         {{ printf '{magic}\\001'; head -c 8192 /dev/zero; }} > 77-1.arena"
+    );
+    let recording = workshop.record_without_names(&[], &["sh", "-c", &script]);
     let complained = recording.outcome.complained();
-    let missing =
-        "warning: what process 77 has sampled is missing: its file 77-1.arena is no arena";
+    let missing = "warning: what process 77 has sampled is missing: its file 77-1.arena cannot be \
+                   read: it has arena version 1";
     assert!(complained.contains(missing), "{complained}");
+    assert!(complained.contains(": stays, for 1 file of it"), "{complained}");
     let (_, kept) = complained.split_once("csprof salvage ").unwrap();
     let (kept, _) = kept.split_once(" -o FILE makes the profile again").unwrap();
     let mut entries =
@@ -232,7 +239,7 @@ fn a_run_folder_stays_if_one_of_its_arenas_cannot_be_read() {
     let salvaged =
         workshop.csprof(&["salvage", kept, "--remove", "--no-symbols", "-o", "again.csprof"]);
     let complained = salvaged.complained();
-    assert!(salvaged.status.success() && !complained.contains("is missing"), "{complained}");
+    assert!(salvaged.status.success() && !complained.contains("process 77"), "{complained}");
     let again = Recording::new(salvaged, workshop.path("again.csprof"));
     assert_eq!(again.samples().recorded, recording.samples().recorded);
     assert!(!Path::new(kept).exists(), "{complained}");

@@ -52,6 +52,19 @@ fn no_wait_ends_early_by_a_sample_of_elapsed_time() {
     }
 }
 
+/// What a library in front of the C library does with its mask lets no sample into its wait.
+#[test]
+fn no_wait_of_a_librarys_own_ends_early_by_a_sample_of_elapsed_time() {
+    let workshop = Workshop::new("own_poll");
+    workshop.compile("cc -O2 -shared -fPIC -DLIBRARY -o library.so @own_poll.c");
+    workshop.compile("cc -O2 -o program @own_poll.c library.so -Wl,-rpath,$ORIGIN");
+    let recording = workshop.record(&["-e", "realtime@1000"], &["./program"]);
+    assert_eq!(recording.outcome.said(), "interrupted 0, blocked 0, came 1\n");
+    // 150 waits of 4 ms each.
+    let rows = recording.rows();
+    assert!(rows.inclusive_of("main") >= 150, "{rows}");
+}
+
 /// What is read and written in parts is read and written whole; and it is seen where that takes
 /// its time.
 #[test]

@@ -14,6 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* linux/signal.h: while a handler runs there, it is no alternate stack. */
+#define AUTODISARM (1 << 31)
+
 extern char **environ;
 static volatile sig_atomic_t came, deepest, depth, open_there;
 
@@ -68,6 +71,12 @@ static void fills(int signal) {
     sigprocmask(SIG_SETMASK, &all, &before);
     if (!is_blocked() || sigismember(&before, SIGPROF)) printf("wrong in the handler of %d\n", signal);
 }
+static void restores(int signal) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    if (signal == SIGUSR1) sigprocmask(SIG_SETMASK, &before, NULL);
+}
 static void raises(int signal) {
     came = 0;
     raise(SIGPROF);
@@ -99,9 +108,10 @@ static void starts(int signal) {
     fflush(stdout);
 }
 
-/* Waits in SIGPROF's handler while that signal comes again. */
+/* Waits in SIGPROF's handler, after another handler in it, while that signal comes again. */
 static void waits(int signal) {
     if (++depth > deepest) deepest = depth;
+    raise(SIGUSR1);
     if (came++ % 4 == 3) poll(NULL, 0, 3);
     else rest(3000);
     open_there += !is_blocked() || signal != SIGPROF;
@@ -172,9 +182,9 @@ static void asks_and_jumps(int signal) {
     if (turn++) send(ends[1], "", 1, 0);
 }
 /* On an alternate stack that is a part of the thread's own, further out than the wait. */
-static void on_alternate(void) {
+static void on_alternate(int flags) {
     char room[65536];
-    sigaltstack(&(stack_t){.ss_sp = room, .ss_size = sizeof room}, NULL);
+    sigaltstack(&(stack_t){.ss_sp = room, .ss_flags = flags, .ss_size = sizeof room}, NULL);
     wait_on(asks_and_jumps, SA_ONSTACK);
     sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL);
 }
@@ -189,6 +199,7 @@ int main(int number, char **words) {
     if (readlink("/proc/self/exe", path, sizeof path - 1) < 0) return 1;
     (void)words;
     work();
+    signal(SIGUSR1, restores);
     signal(SIGPROF, waits);
     send_often(0);
     send_often(1);
@@ -202,10 +213,11 @@ int main(int number, char **words) {
     wait_for(raises, 0);
     say("raised in a handler");
     wait_on(blocks_and_asks, 0);
-    on_alternate();
+    on_alternate(0);
     wait_for(starts, 0);
     leave(0);
     leave(1);
+    on_alternate(AUTODISARM);
     signal(SIGPROF, count);
     say("at last");
     work();

@@ -53,7 +53,7 @@ int main() {
         setitimer(ITIMER_REAL, &soon, nullptr);
         by_usleep();
     }
-    usleep(1000);
+    poll(nullptr, 0, 1);
     kill(getpid(), SIGPROF);
     work();
     printf("left %d, came %d\n", left, (int)came);

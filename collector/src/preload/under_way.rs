@@ -4,9 +4,9 @@
 //! asked what is to be asked after it. What says so, says where the thread goes on ([`leave_to`]):
 //! calls further in are left. Not all do: `__builtin_longjmp` does not, nor unwinders that are
 //! linked into the program. So a call further in than the stack pointer is not under way any more,
-//! either. Places are compared within the thread's own stack, or outside of it. From there to the
-//! thread's own stack a jump leaves all; but a handler on an alternate stack, which may be a part
-//! of the own one, comes back.
+//! either. Places are compared within the thread's own stack, or outside of it. A jump to the
+//! thread's own stack leaves all calls on others; but a handler on an alternate stack, which may be
+//! a part of the own one, comes back.
 //!
 //! In thread-local storage, as the [view](super::view). Either side.
 
@@ -64,17 +64,18 @@ fn is_on_alternate_stack(sp: u64) -> bool {
     }
     sys::alternate_stack().is_ok_and(|setting| {
         let stack = handler_stack::programs(&setting).unwrap_or(setting);
-        sp.wrapping_sub(stack.ss_sp.addr() as u64) < stack.ss_size as u64
+        let is_disarmed = stack.ss_size == 0 && handler_stack::is_in_disarmed(sp);
+        is_disarmed || sp.wrapping_sub(stack.ss_sp.addr() as u64) < stack.ss_size as u64
     })
 }
 
 /// The thread is about to go on at the stack pointer `sp`, without returning there.
 pub(super) fn leave_to(sp: u64) {
-    let is_left = |place: u64| is_left(place, sp) || is_on_own_stack(sp) && !is_on_own_stack(place);
-    if Waits::first(is_left).is_some() && !is_on_alternate_stack(sp) {
-        Waits::forget(is_left);
+    let by_jump = |place: u64| is_left(place, sp) || is_on_own_stack(sp) && !is_on_own_stack(place);
+    if Waits::first(by_jump).is_some() && !is_on_alternate_stack(sp) {
+        Waits::forget(by_jump);
     }
-    InMpi::forget(is_left);
+    InMpi::forget(by_jump);
 }
 
 /// What csprof holds back of the signals of samples comes again.
@@ -128,11 +129,23 @@ impl Waits {
         has_returned
     }
 
+    /// Whether code at the stack pointer `sp` is in the innermost call itself, and in no handler
+    /// that has interrupted it. What is not known is none.
+    pub(super) fn are_innermost_at(sp: u64) -> bool {
+        Self::handlers_around(sp).is_some_and(|mut frames| frames.next().is_none())
+    }
+
     /// The frames of the handlers that have interrupted the innermost call, as far as they are on
     /// the thread's own stack.
     fn handlers() -> impl Iterator<Item = *mut ucontext_t> {
+        Self::handlers_around(0).into_iter().flatten()
+    }
+
+    /// Those of them that are around code at the stack pointer `sp`, or around this; `None` if they
+    /// may be elsewhere.
+    fn handlers_around(sp: u64) -> Option<impl Iterator<Item = *mut ucontext_t>> {
         let here = 0_u64;
-        let sp = (&raw const here).addr() as u64;
+        let sp = sp.max((&raw const here).addr() as u64);
         let innermost = usize::from(WaitCounts::get(Self::COUNT)).checked_sub(1);
         let place = innermost.filter(|&number| number < KNOWN).map_or(0, WaitPlaces::get);
         let place = place.cast_unsigned();
@@ -141,7 +154,7 @@ impl Waits {
             && is_on_own_stack(place)
             && !is_on_alternate_stack(sp);
         // SAFETY: between the stack pointer and a call that is under way.
-        unsafe { arch::handler_frames(if is_between { sp..place } else { 0..0 }) }
+        is_between.then(|| unsafe { arch::handler_frames(sp..place) })
     }
 
     /// How many there are: not those that this one's caller is outside of.
@@ -186,9 +199,14 @@ impl Waits {
         }
     }
 
+    /// Forgets those that are left, as this one is about to be made: what they hold back comes.
+    pub(super) fn forget_left(call: &Call) {
+        Self::forget_outside(end_of(call));
+    }
+
     /// This one is about to be made.
     pub(super) fn enter(call: &Call) {
-        Self::forget_outside(end_of(call));
+        Self::forget_left(call);
         Self::give_back_what_returned();
         let count = WaitCounts::get(Self::COUNT);
         let note_place = || {

@@ -186,9 +186,6 @@ pub(super) struct KernelFrame {
     pub(super) on_alternate_stack: bool,
 }
 
-/// Of `stack_t`: the alternate stack is off while a handler runs on it.
-const SS_AUTODISARM: i32 = 1 << 31;
-
 impl KernelFrame {
     /// How to call `handler`, with the kernel's frame where the kernel would have put it.
     ///
@@ -218,7 +215,7 @@ impl KernelFrame {
             return onward;
         }
         let low = own.ss_sp.addr() as u64;
-        let disarms = own.ss_flags & SS_AUTODISARM != 0;
+        let disarms = own.ss_flags & handler_stack::SS_AUTODISARM != 0;
         let stands_on_it = !disarms && sp > low && sp - low <= own.ss_size as u64;
         let enters = on_alternate_stack && own.ss_size != 0 && !stands_on_it;
         let limit = if enters { low + own.ss_size as u64 } else { sp - arch::RED_ZONE };

@@ -45,6 +45,9 @@ pub const SIZE: usize = 64 << 10;
 /// (`tests/workloads/handler_stack.h`).
 pub const NEEDED: usize = 8 << 10;
 
+/// Of an alternate stack that is none while a handler runs there (linux/signal.h).
+pub const SS_AUTODISARM: i32 = 1 << 31;
+
 /// Alternate stacks of the program's that are remembered; the oldest is forgotten for the next.
 const REMEMBERED: usize = 64;
 /// Kernel frames begin above the table and what a handler needs.
@@ -115,6 +118,20 @@ pub fn programs(setting: &stack_t) -> Option<stack_t> {
     // SAFETY: in the table of a handler stack, which is mapped as long as its thread has it.
     known
         .then(|| unsafe { (&raw const (*table(base)).stacks).cast::<stack_t>().add(number).read() })
+}
+
+/// Whether `address` lies in one of the program's alternate stacks that are none while a handler
+/// runs there. It may have taken them back since. Either side.
+#[must_use]
+pub fn is_in_disarmed(address: u64) -> bool {
+    let Some(base) = top().checked_sub(SIZE as u64) else { return false };
+    (0..REMEMBERED).any(|number| {
+        // SAFETY: as in `programs`.
+        let known =
+            unsafe { (&raw const (*table(base)).stacks).cast::<stack_t>().add(number).read() };
+        known.ss_flags & SS_AUTODISARM != 0
+            && address.wrapping_sub(known.ss_sp.addr() as u64) < known.ss_size as u64
+    })
 }
 
 fn table(base: u64) -> *mut Table {

@@ -253,6 +253,7 @@ pub const ALL: &[Hazard] = &[
              opened: blocked 0\n\
              left: blocked 1\n\
              opened: blocked 0\n\
+             received 1, seen blocked 0\n\
              at last: blocked 0, came 1\n",
         ),
     Hazard::new("thread_ends", &["cc -O2 -pthread -o program @thread_ends.c"])

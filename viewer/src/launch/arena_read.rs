@@ -71,8 +71,10 @@ pub struct ArenaNode {
 pub enum NoArena {
     /// The process has made the file but not its first page.
     Empty,
-    /// The file is something else, or was written by another version of csprof.
+    /// The file is something else.
     Foreign(String),
+    /// It was written by another version of csprof, which can read it.
+    OtherVersion(String),
     /// The file cannot be read.
     Io(io::Error),
 }
@@ -127,7 +129,7 @@ pub fn read_header(file: &mut impl ArenaFile) -> Result<ArenaHeader, NoArena> {
         });
     }
     if header.version != ARENA_VERSION {
-        return Err(NoArena::Foreign(format!(
+        return Err(NoArena::OtherVersion(format!(
             "it has arena version {}, and this csprof reads version {ARENA_VERSION}",
             header.version
         )));

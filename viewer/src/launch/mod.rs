@@ -206,7 +206,7 @@ pub fn record(
     });
     let status = status.context("cannot wait for the program")?;
 
-    let (ReadArenas { mut arenas, warnings, unread }, still_running) =
+    let (ReadArenas { mut arenas, warnings, unread, foreign }, still_running) =
         settled_arenas(&run_dir, child.id(), &signals, patience, &mut carried);
     run.info.duration_ns = machine::monotonic_ns().saturating_sub(run.start_ns);
     run.info.cpu_ns = machine::children_cpu_ns().saturating_sub(cpu_before_ns);
@@ -222,7 +222,7 @@ pub fn record(
     }
     if let Some(unprofiled) = &unprofiled {
         run.info.warnings.push(unprofiled.to_string());
-    } else if arenas.is_empty() && unread == 0 {
+    } else if arenas.is_empty() && unread + foreign == 0 {
         run.info.warnings.push(
             "no process of the run loaded the collector: the program may have cleared its \
              environment, or have started one that is statically linked, set-user-id or has file \

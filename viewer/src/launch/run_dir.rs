@@ -37,6 +37,7 @@ use csprof_format::arena::{ARENA_SUFFIX, ArenaHeader, FLAG_LOCKED, LEFT_NO_SAMPL
 use csprof_format::file_identity::{MOST_COPIED, copy_name};
 use csprof_format::launch::SHARES;
 use csprof_format::profile::Profile;
+use nix::libc;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::statvfs;
 use nix::unistd::{Uid, mkdtemp};
@@ -90,8 +91,11 @@ pub struct ReadArenas {
     pub arenas: Vec<Arena>,
     /// What is worth telling of the rest.
     pub warnings: Vec<String>,
-    /// Files and folders that have something and could not be read.
+    /// Files and folders that have something which could not be read, and may be later: with other
+    /// rights, or by another version.
     pub unread: usize,
+    /// Files that are no arenas, and never will be.
+    pub foreign: usize,
 }
 
 /// How many bytes of the file system at `place` a run leaves to others, and how many are free now.
@@ -347,7 +351,7 @@ impl RunDir {
     #[must_use]
     pub fn read_arenas(&self) -> ReadArenas {
         let (paths, mut warnings) = self.arena_paths();
-        let (mut arenas, mut empty) = (Vec::new(), 0);
+        let (mut arenas, mut empty, mut foreign) = (Vec::new(), 0, 0);
         for path in paths {
             let arena = self
                 .open_arena(&path)
@@ -361,7 +365,11 @@ impl RunDir {
                     empty += 1;
                     continue;
                 }
-                Err(NoArena::Foreign(why)) => format!("is no arena: {why}"),
+                Err(NoArena::Foreign(why)) => {
+                    foreign += 1;
+                    format!("is no arena: {why}")
+                }
+                Err(NoArena::OtherVersion(why)) => format!("cannot be read: {why}"),
                 Err(NoArena::Io(error)) => format!("cannot be read: {error}"),
             };
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -372,12 +380,12 @@ impl RunDir {
                 None => format!("{name}: {why}"),
             });
         }
-        let unread = warnings.len();
+        let unread = warnings.len() - foreign;
         if empty > 0 {
             let processes = if empty == 1 { "process" } else { "processes" };
             warnings.push(format!("{empty} {processes} {LEFT_NO_SAMPLES}"));
         }
-        ReadArenas { arenas, warnings, unread }
+        ReadArenas { arenas, warnings, unread, foreign }
     }
 
     /// Opens the copies that processes have left of the modules of this profile, by their names, as
@@ -535,9 +543,13 @@ pub fn kept_text(run_dir: &Path) -> String {
 /// Opens a file that the profiled program's user made, without following links or waiting for the
 /// other end of a pipe. Returns it with the number of bytes that have storage behind them.
 fn open_arena(path: &Path) -> Result<(File, u64), NoArena> {
-    let file = foreign_file::open_to_read(path).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidInput => NoArena::Foreign(error.to_string()),
-        _ => NoArena::Io(error),
+    let file = foreign_file::open_to_read(path).map_err(|error| {
+        let is_link = error.raw_os_error() == Some(libc::ELOOP);
+        if is_link || error.kind() == io::ErrorKind::InvalidInput {
+            NoArena::Foreign(error.to_string())
+        } else {
+            NoArena::Io(error)
+        }
     })?;
     let metadata = file.metadata()?;
     // st_blocks counts 512 bytes each, whatever the block size of the file system is (stat(2)).

@@ -256,7 +256,7 @@ impl Running {
             bail!("{}: the run has ended", self.folder.display())
         };
         let life = Life::of(&run_dir);
-        let ReadArenas { arenas, warnings, unread } = run_dir.read_arenas();
+        let ReadArenas { arenas, warnings, unread, .. } = run_dir.read_arenas();
         let run = self.run_of(&run_dir, life, &arenas, warnings);
         Ok(Snapshot { unread, ..Snapshot::of(&run, arenas, &run_dir) })
     }

@@ -23,7 +23,7 @@ pub fn salvage(path: &Path) -> Result<Snapshot> {
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let run_dir = RunDir::open(path)?;
     let Life { processes: running, is_recorded, now_ns } = Life::of(&run_dir);
-    let ReadArenas { arenas, warnings, unread } = run_dir.read_arenas();
+    let ReadArenas { arenas, warnings, unread, .. } = run_dir.read_arenas();
     let mut run = run_file::read(path, &arenas);
     run.info.warnings.extend(warnings);
     if running == 0 {

@@ -527,7 +527,7 @@ fn what_is_no_arena_is_told_apart() {
     let verdict = |bytes: &[u8]| match read_bytes(bytes) {
         Ok(_) => "an arena".into(),
         Err(NoArena::Empty) => "empty".into(),
-        Err(NoArena::Foreign(why)) => why,
+        Err(NoArena::Foreign(why) | NoArena::OtherVersion(why)) => why,
         Err(NoArena::Io(error)) => error.to_string(),
     };
     assert_eq!(verdict(&[]), "empty");

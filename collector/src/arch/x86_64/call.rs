@@ -77,6 +77,10 @@ pub(crate) const fn waits_in(function: &str) -> u32 {
         b"accept" => libc::SYS_accept,
         b"accept4" => libc::SYS_accept4,
         b"sigwaitinfo" | b"sigtimedwait" => libc::SYS_rt_sigtimedwait,
+        b"poll" | b"__poll" | b"__poll_chk" => libc::SYS_poll,
+        b"select" | b"__select" => libc::SYS_select,
+        b"epoll_wait" => libc::SYS_epoll_wait,
+        b"pause" | b"sigpause" | b"__xpg_sigpause" | b"__sigpause" => libc::SYS_rt_sigsuspend,
         _ => return NONE,
     };
     number as u32
@@ -215,6 +219,8 @@ mod tests {
     #[test]
     fn what_waits_alone_has_a_number() {
         assert_eq!(waits_in("usleep"), 230);
+        // As it is where a library has it.
+        assert_eq!(waits_in("__poll_chk"), 7);
         assert_eq!(waits_in("write"), NONE);
     }
 }

@@ -94,7 +94,7 @@ pub(crate) unsafe fn handler_frames(part: Range<u64>) -> impl Iterator<Item = *m
         let sp = saved.gregs[libc::REG_RSP as usize].cast_unsigned();
         let vectors = saved.fpregs.addr() as u64;
         let is_frame = saved.gregs[SEGMENTS] & 0xffff == CODE_SEGMENT
-            && (place..part.end).contains(&sp)
+            && (place..=part.end).contains(&sp)
             && VECTORS.contains(&vectors.wrapping_sub(place));
         is_frame.then_some(context)
     })

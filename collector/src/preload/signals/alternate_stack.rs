@@ -13,10 +13,8 @@ use libc::stack_t;
 
 use crate::preload::real;
 use crate::sys;
-use crate::thread::handler_stack::{self, NONE};
+use crate::thread::handler_stack::{self, NONE, SS_AUTODISARM};
 
-/// Of `stack_t`: the alternate stack is off while a handler runs on it.
-const SS_AUTODISARM: c_int = 1 << 31;
 /// The smallest alternate stack that the kernel takes: `MINSIGSTKSZ` of its headers. It asks for
 /// more only where a program has asked for AMX.
 const SMALLEST: usize = 2048;

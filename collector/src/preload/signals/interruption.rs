@@ -40,15 +40,18 @@ pub(in crate::preload) fn samples_meet_waits() -> bool {
 
 /// The mask that keeps samples out of a wait, where they could come in: the thread's own, with the
 /// profiling signal. None where that is blocked already.
-pub(super) fn own_mask() -> Option<u64> {
+pub(super) fn own_mask(call: &Call) -> Option<u64> {
     if !sampled() || !samples_meet_waits() {
         return None;
     }
-    thread_mask().filter(|mask| mask & BIT == 0).map(|mask| mask | BIT)
+    thread_mask(call).filter(|mask| mask & BIT == 0).map(|mask| mask | BIT)
 }
 
-/// The mask of the thread, as the kernel has it.
-pub(super) fn thread_mask() -> Option<u64> {
+/// The mask of the thread that makes this call, as the kernel has it.
+pub(super) fn thread_mask(call: &Call) -> Option<u64> {
+    if sampled() {
+        Waits::forget_left(call);
+    }
     let mut now = core::mem::MaybeUninit::<sigset_t>::uninit();
     // SAFETY: a live local; nothing is changed.
     let asked = unsafe { real::sigprocmask(libc::SIG_BLOCK, core::ptr::null(), now.as_mut_ptr()) };
@@ -63,7 +66,7 @@ pub(in crate::preload) extern "C" fn after_wait(_: &mut Call) {
 
 /// After a wait by a [relative](super::relatives) or, without one, a held one: of that the stub
 /// itself takes the count back.
-pub(in crate::preload) extern "C" fn after_either(call: &mut Call) {
+pub(in crate::preload) extern "C" fn after_relative_or_held(call: &mut Call) {
     if call.room[0] == 0 {
         Waits::leave();
     }
@@ -81,7 +84,10 @@ pub(super) fn open_held() {
 /// in a handler of exceptions. What the calls that it leaves hold back comes again.
 pub(in crate::preload) fn leave_to(sp: u64) {
     if sampled() {
-        open_held();
+        // Else a library's function goes on to wait.
+        if !Waits::are_innermost_at(sp) {
+            open_held();
+        }
         under_way::leave_to(sp);
     }
 }

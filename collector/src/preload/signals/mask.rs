@@ -35,7 +35,7 @@ fn believed_with(mask: impl FnOnce() -> u64) -> u64 {
     let of = |belief: Belief, signal| if belief.get() { bit(signal) } else { 0 };
     let believed = of(Belief::SignalBlocked, SIGNAL) | of(Belief::TrapBlocked, TRAP);
     let since = BlockedSince::get();
-    if believed == 0 || since == 0 || Waits::any() || !sampled() {
+    if believed == 0 || since == 0 || !sampled() || Waits::any() {
         return believed;
     }
     let mask = mask();
@@ -100,11 +100,34 @@ pub(in crate::preload) fn really_blocked() -> u64 {
 /// not blocked for the program. Asks the kernel only if there are any. In a handler that has
 /// interrupted a held call they are left to the kernel, which forgets them when the handler
 /// returns.
-fn not_for_kernel(named: u64, before: u64) -> u64 {
-    match named {
-        0 => 0,
-        _ if Waits::hold() => named & before,
+fn not_for_kernel(named: u64, before: u64, held: Held) -> u64 {
+    match (named, held) {
+        (0, _) => 0,
+        (_, Held::InHandler) => named & before,
         _ => named & !really_blocked(),
+    }
+}
+
+/// Whether the mask of a held call is in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    No,
+    /// In a handler that has interrupted the call.
+    InHandler,
+    /// In the call itself, which a library in front of the C library has: it goes on to wait.
+    InCall,
+}
+
+impl Held {
+    fn now() -> Self {
+        let here = 0_u64;
+        if !Waits::hold() {
+            Self::No
+        } else if Waits::are_innermost_at((&raw const here).addr() as u64) {
+            Self::InCall
+        } else {
+            Self::InHandler
+        }
     }
 }
 
@@ -126,7 +149,7 @@ unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut 
         return unsafe { change_for_good(set_mask, how, new, old) };
     }
     settle();
-    let holds = Waits::hold();
+    let held = Held::now();
     let before = believed();
     let mut after = before;
     let mut passed = new;
@@ -137,11 +160,21 @@ unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut 
         let named = word & kept();
         after = match how {
             libc::SIG_UNBLOCK => before & !named,
-            libc::SIG_BLOCK => before | not_for_kernel(named, before),
-            _ => not_for_kernel(named, before),
+            libc::SIG_BLOCK => before | not_for_kernel(named, before, held),
+            _ => not_for_kernel(named, before, held),
         };
-        if how != libc::SIG_UNBLOCK && named & after != 0 {
-            filtered = mask_of(word & !(named & after));
+        // What is blocked of them in the call stays so, for what waits in it.
+        let stays = match (held, how) {
+            (Held::InCall, libc::SIG_SETMASK) => sys::block(Mask(0)).0 & kept(),
+            _ => 0,
+        };
+        let hidden = match (held, how) {
+            (Held::InCall, _) => named,
+            (_, libc::SIG_UNBLOCK) => 0,
+            _ => named & after,
+        };
+        if hidden != 0 || stays != 0 {
+            filtered = mask_of(word & !hidden | stays);
             passed = &raw const filtered;
         }
     }
@@ -162,10 +195,12 @@ unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut 
             let mask = sys::block(Mask(0)).0 & !kept();
             BlockedSince::set(if before == 0 { mask } else { since & mask });
         }
-        note_holder(how, word, after);
+        if held != Held::InCall {
+            note_holder(how, word, after);
+        }
     }
-    if !old.is_null() && (before != 0 || holds) {
-        let held = if holds { kept() } else { 0 };
+    if !old.is_null() && (before != 0 || held != Held::No) {
+        let held = if held == Held::No { 0 } else { kept() };
         // SAFETY: the call succeeded, so it wrote the first word of `old`.
         unsafe { old.cast::<u64>().write_unaligned(first_word(old) & !held | before) };
     }

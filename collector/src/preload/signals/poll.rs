@@ -14,7 +14,7 @@ use core::ffi::{c_int, c_void};
 
 use libc::{timespec, timeval};
 
-use super::interruption::{after_either, hold_met, own_mask};
+use super::interruption::{after_relative_or_held, hold_met, own_mask};
 use super::relatives::relative_of;
 use crate::arch::{Call, Route};
 use crate::preload::real::Real;
@@ -79,7 +79,7 @@ fn poll_with_mask(call: &mut Call, real: &Real, bytes: usize) -> Route {
     if bytes / size_of::<libc::pollfd>() < count {
         return as_it_is(real);
     }
-    let Some(mask) = own_mask() else { return as_it_is(real) };
+    let Some(mask) = own_mask(call) else { return as_it_is(real) };
     let Some(ppoll) = relative_of(real) else { return without_relative(call, real) };
     let timeout_ms = i64::from(timeout_ms as c_int);
     let limit = timeout_ms.max(0);
@@ -104,7 +104,7 @@ pub(in crate::preload) extern "C" fn before_select(call: &mut Call, real: &Real)
     if seconds < 0 || microseconds < 0 {
         return as_it_is(real);
     }
-    let Some(mask) = own_mask() else { return as_it_is(real) };
+    let Some(mask) = own_mask(call) else { return as_it_is(real) };
     let Some(pselect) = relative_of(real) else { return without_relative(call, real) };
     let time = timespec { tv_sec, tv_nsec: microseconds % 1_000_000 * 1000 };
     let room = filled(call, mask, time);
@@ -121,7 +121,7 @@ pub(in crate::preload) extern "C" fn before_select(call: &mut Call, real: &Real)
 
 /// Tells the program how much of its time is left, as select(2) does on Linux and pselect does not.
 pub(in crate::preload) extern "C" fn after_select(call: &mut Call) {
-    after_either(call);
+    after_relative_or_held(call);
     // SAFETY: filled before the call.
     let room = unsafe { &*call.room.as_ptr().cast::<Room>() };
     // SAFETY: null or the program's.
@@ -134,7 +134,7 @@ pub(in crate::preload) extern "C" fn after_select(call: &mut Call) {
 
 /// Makes it a call of epoll_pwait: the mask alone makes the difference.
 extern "C" fn before_epoll(call: &mut Call, real: &Real) -> Route {
-    let Some(mask) = own_mask() else { return as_it_is(real) };
+    let Some(mask) = own_mask(call) else { return as_it_is(real) };
     let Some(epoll_pwait) = relative_of(real) else { return without_relative(call, real) };
     let room = filled(call, mask, timespec { tv_sec: 0, tv_nsec: 0 });
     call.arguments[4] = (&raw const room.mask).expose_provenance();
@@ -143,11 +143,11 @@ extern "C" fn before_epoll(call: &mut Call, real: &Real) -> Route {
 
 waits! {
     /// poll(2).
-    hold poll: before_poll, UNBLOCKS, after_either;
+    hold poll: before_poll, UNBLOCKS, after_relative_or_held;
     /// poll(2) as programs built with `_FORTIFY_SOURCE` call it.
-    hold __poll_chk: before_checked_poll, UNBLOCKS, after_either;
+    hold __poll_chk: before_checked_poll, UNBLOCKS, after_relative_or_held;
     /// select(2).
     hold select: before_select, UNBLOCKS, after_select;
     /// epoll_wait(2).
-    hold epoll_wait: before_epoll, UNBLOCKS, after_either;
+    hold epoll_wait: before_epoll, UNBLOCKS, after_relative_or_held;
 }

@@ -20,7 +20,7 @@ use core::ffi::{c_int, c_void};
 
 use libc::sigset_t;
 
-use super::interruption::{after_either, after_wait, hold_met, own_mask, thread_mask};
+use super::interruption::{after_relative_or_held, after_wait, hold_met, own_mask, thread_mask};
 use super::relatives::relative_of;
 use super::words::{first_word, mask_of};
 use super::{BIT, kept, trap};
@@ -72,7 +72,7 @@ pub(in crate::preload) extern "C" fn with_signal<const AT: usize>(
     real: &Real,
 ) -> Route {
     if call.arguments[AT] == 0
-        && let Some(own) = own_mask()
+        && let Some(own) = own_mask(call)
     {
         Waits::enter(call);
         return with_mask::<AT>(call, mask_of(own), stub::target(real));
@@ -109,13 +109,19 @@ fn awaited(word: u64) -> u64 {
 
 /// For pause: the thread's own mask with the signal, and sigsuspend to wait with it.
 extern "C" fn own_with_signal(call: &mut Call, real: &Real) -> Route {
-    suspend(call, real, thread_mask())
+    let mask = thread_mask(call);
+    suspend(call, real, mask)
 }
 
 /// For sigpause with a mask as 4.2BSD had it, where one is an `int`.
 extern "C" fn with_old_mask(call: &mut Call, real: &Real) -> Route {
     let word = u64::from(call.arguments[0] as u32);
-    suspend(call, real, Some(word))
+    let route = suspend(call, real, Some(word));
+    if route.calls != 0 {
+        // Without a relative this is the mask still, which would open what is held back.
+        call.arguments[0] |= call.room[0] as usize;
+    }
+    route
 }
 
 /// For sigpause with a signal that the thread's own mask is to be without.
@@ -126,7 +132,8 @@ extern "C" fn own_without(call: &mut Call, real: &Real) -> Route {
     if signal.is_some_and(|signal| bit(signal) & kept() != 0) {
         return as_it_is(real);
     }
-    suspend(call, real, signal.and_then(|signal| Some(thread_mask()? & !bit(signal))))
+    let mask = signal.and_then(|signal| Some(thread_mask(call)? & !bit(signal)));
+    suspend(call, real, mask)
 }
 
 extern "C" fn with_either(call: &mut Call, real: &Real) -> Route {
@@ -164,13 +171,13 @@ waits! {
     /// epoll_pwait2(2).
     call epoll_pwait2: with_signal::<4>, after_wait;
     /// pause(2).
-    hold pause: own_with_signal, UNBLOCKS, after_either;
+    hold pause: own_with_signal, UNBLOCKS, after_relative_or_held;
     /// sigpause(3) of 4.2BSD, which takes a mask.
-    hold sigpause: with_old_mask, UNBLOCKS, after_either;
+    hold sigpause: with_old_mask, UNBLOCKS, after_relative_or_held;
     /// sigpause(3) of System V, which takes a signal.
-    hold __xpg_sigpause: own_without, UNBLOCKS, after_either;
+    hold __xpg_sigpause: own_without, UNBLOCKS, after_relative_or_held;
     /// Either sigpause(3), as a second argument says.
-    hold __sigpause: with_either, UNBLOCKS, after_either;
+    hold __sigpause: with_either, UNBLOCKS, after_relative_or_held;
     /// sigwait(3).
     call sigwait: without_signal;
 }

@@ -105,7 +105,7 @@ impl Guards {
     }
 
     /// Why there are threads that have none, and how many, one sentence for each cause.
-    pub(super) fn told(&self) -> Vec<String> {
+    pub(super) fn warnings(&self) -> Vec<String> {
         let mut threads_by_cause: BTreeMap<String, usize> = BTreeMap::new();
         for error in self.refused.values() {
             *threads_by_cause.entry(why_refused(error)).or_default() += 1;
@@ -169,7 +169,7 @@ mod tests {
             "samples may be missing of 1 thread that begins others: the machine, or the cgroup of \
              csprof (memory.max), has no memory for their events",
         ];
-        assert_eq!(guards.told(), expected);
+        assert_eq!(guards.warnings(), expected);
     }
 
     #[test]

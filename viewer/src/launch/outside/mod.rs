@@ -213,7 +213,7 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
             events.guards.open_wanted();
         }
     }
-    let unguarded = events.guards.told();
+    let unguarded = events.guards.warnings();
     // From here on it is told to end something else.
     told_to_end.store(false, Ordering::Relaxed);
     let cpu_time = asked.sources.iter().position(|source| is_cpu_time(&source));
