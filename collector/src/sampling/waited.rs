@@ -9,7 +9,8 @@
 //!
 //! The last three may have found what they wait for, or worked all the time. They are waits where
 //! the thread has waited since the sample before, and has run for less than half of the time that
-//! this one stands for.
+//! this one stands for. A fault is none where the kernel has counted minor ones since, and no major
+//! one: it may be one of those, which only work.
 //!
 //! A sample of a context switch comes where the thread next returns from the kernel, so in the call
 //! in which it was switched, if it was in one, or else in the page fault. It waited there if it has
@@ -44,7 +45,9 @@ pub(super) fn waited_in(
     if let Some(number) = call_to_be_made_again(context) {
         return u32::try_from(number).ok();
     }
-    if has_mostly_waited && is_in_page_fault(context) {
+    let is_minor =
+        now.major_faults == before.major_faults && now.minor_faults != before.minor_faults;
+    if has_mostly_waited && !is_minor && is_in_page_fault(context) {
         return Some(WAITS_FOR_PAGE);
     }
     let number = arch::returned_call(context, sys::probe_bytes)?;
