@@ -21,6 +21,7 @@ use csprof_format::address::WAITS_FOR_PAGE;
 use super::restart::call_to_be_made_again;
 use crate::arch;
 use crate::modules::rules;
+use crate::phases::functions;
 use crate::sys::{self, Spent, Switches};
 
 /// The calls that wait with a mask, and do nothing else.
@@ -79,11 +80,15 @@ pub(super) fn switched_in(context: &libc::ucontext_t, before: &mut Switches) -> 
     is_for_page.then_some(WAITS_FOR_PAGE)
 }
 
-/// Whether the thread is known to be in a page fault; not if its code is not in memory, which
-/// would be waited for here.
+/// Whether the thread is known to be in a page fault.
 fn is_in_page_fault(context: &libc::ucontext_t) -> bool {
-    arch::has_faulted(context, |pc| {
-        sys::is_resident(pc).filter(|&is_there| is_there)?;
-        sys::probe_bytes(pc)
-    })
+    // A breakpoint is a fault, too.
+    !functions::are_entered_at(arch::pc(context)) && arch::has_faulted(context, bytes_of_page)
+}
+
+/// The bytes at `address`, if they lie on one page: a second one need not be in memory, and the
+/// program may never use it.
+fn bytes_of_page<const N: usize>(address: u64) -> Option<[u8; N]> {
+    let is_one = address as usize % arch::PAGE_SIZE + N <= arch::PAGE_SIZE;
+    is_one.then(|| sys::probe_bytes(address)).flatten()
 }
