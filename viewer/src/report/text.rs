@@ -61,6 +61,8 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
         if let Some(phases) = over(StripKind::Phases) {
             writeln!(out, "over phases: {} as they began", phases.whose(form))?;
         }
+        } else if !refined.profile.info.phases.is_empty() {
+            writeln!(out, "over phases: no two have samples")?;
     }
     report.footing(out)
 }
