@@ -58,6 +58,17 @@ fn an_instruction_that_repeats_after_a_wait_is_no_page_fault() {
     assert!(rows.iter().all(|row| row.kind != "wait"), "{rows}");
 }
 
+/// Short sleeps are over before a sample comes, which then meets what is at work.
+#[test]
+fn a_fault_after_a_wait_that_only_works_is_no_wait() {
+    let workshop = Workshop::new("touched_pages");
+    workshop.compile("cc -O2 -g -pthread -o program @named_waits.c");
+    let recording = workshop.record(&["-e", "realtime@2000"], &["./program", "touches"]);
+    let rows = below(&recording, "touches");
+    assert!(rows.inclusive_of("touches") > 0, "{}", recording.rows());
+    assert!(rows.iter().all(|row| row.kind != "wait"), "{rows}");
+}
+
 #[test]
 fn what_computes_and_what_is_sampled_by_cpu_time_waits_for_nothing() {
     let workshop = Workshop::new("no_named_waits");

@@ -1,7 +1,8 @@
 /* Waits a twentieth of a second in each way that has a function of its own here, and computes as long. What a
  * function waits for, its name says. With the argument `page` also for a page of its memory, which another
  * thread fills in after a while (userfaultfd(2)); says so where it cannot. With `copies` it does nothing but copy
- * memory by an instruction that repeats, between sleeps, for a third of a second. */
+ * memory by an instruction that repeats, between sleeps, for a third of a second; with `touches` it is the first to
+ * use fresh pages instead, after sleeps that are shorter. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
@@ -128,7 +129,19 @@ NOINLINE void copies(void) {
     __asm__ volatile("rep movsb" : "+S"(source), "+D"(target), "+c"(count) : : "memory");
 }
 
+enum { FRESH = 200 * PAGE };
+
+NOINLINE void touches(volatile char *fresh) {
+    for (int at = 0; at < FRESH; at += PAGE) fresh[at] = 1;
+}
+
 int main(int argc, char **argv) {
+    if (argc > 1 && argv[1][0] == 't') {
+        char *fresh = mmap(NULL, FRESH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (fresh == MAP_FAILED) return 1;
+        for (int i = 0; i < 600; i++) usleep(100), touches(fresh), madvise(fresh, FRESH, MADV_DONTNEED);
+        return 0;
+    }
     if (argc > 1 && argv[1][0] == 'c') {
         for (int i = 0; i < 200; i++) usleep(1500), copies();
         return 0;

@@ -52,6 +52,12 @@ pub fn place(function: usize) -> &'static AtomicU64 {
     ADDRESSES.get(function).unwrap_or(&NOWHERE)
 }
 
+/// Whether one that is looked for lies at this address. Signal side.
+#[must_use]
+pub fn are_entered_at(address: u64) -> bool {
+    ADDRESSES.iter().any(|place| place.load(Ordering::Relaxed) == address)
+}
+
 /// Makes the table, if it is needed. The process has no other thread. Setup side.
 pub fn begin() {
     let Some(process) = process::current().filter(|process| count(process) > 0) else { return };

@@ -9,7 +9,8 @@
 //!
 //! The last three may have found what they wait for, or worked all the time. They are waits where
 //! the thread has waited since the sample before, and has run for less than half of the time that
-//! this one stands for.
+//! this one stands for. A fault is none where the kernel has counted minor ones since, and no major
+//! one: it may be one of those, which only work.
 //!
 //! A sample of a context switch comes where the thread next returns from the kernel, so in the call
 //! in which it was switched, if it was in one, or else in the page fault. It waited there if it has
@@ -20,6 +21,7 @@ use csprof_format::address::WAITS_FOR_PAGE;
 use super::restart::call_to_be_made_again;
 use crate::arch;
 use crate::modules::rules;
+use crate::phases::functions;
 use crate::sys::{self, Spent, Switches};
 
 /// The calls that wait with a mask, and do nothing else.
@@ -44,7 +46,9 @@ pub(super) fn waited_in(
     if let Some(number) = call_to_be_made_again(context) {
         return u32::try_from(number).ok();
     }
-    if has_mostly_waited && is_in_page_fault(context) {
+    let is_minor =
+        now.major_faults == before.major_faults && now.minor_faults != before.minor_faults;
+    if has_mostly_waited && !is_minor && is_in_page_fault(context) {
         return Some(WAITS_FOR_PAGE);
     }
     let number = arch::returned_call(context, sys::probe_bytes)?;
@@ -76,11 +80,15 @@ pub(super) fn switched_in(context: &libc::ucontext_t, before: &mut Switches) -> 
     is_for_page.then_some(WAITS_FOR_PAGE)
 }
 
-/// Whether the thread is known to be in a page fault; not if its code is not in memory, which
-/// would be waited for here.
+/// Whether the thread is known to be in a page fault.
 fn is_in_page_fault(context: &libc::ucontext_t) -> bool {
-    arch::has_faulted(context, |pc| {
-        sys::is_resident(pc).filter(|&is_there| is_there)?;
-        sys::probe_bytes(pc)
-    })
+    // A breakpoint is a fault, too.
+    !functions::are_entered_at(arch::pc(context)) && arch::has_faulted(context, bytes_of_page)
+}
+
+/// The bytes at `address`, if they lie on one page: a second one need not be in memory, and the
+/// program may never use it.
+fn bytes_of_page<const N: usize>(address: u64) -> Option<[u8; N]> {
+    let is_one = address as usize % arch::PAGE_SIZE + N <= arch::PAGE_SIZE;
+    is_one.then(|| sys::probe_bytes(address)).flatten()
 }

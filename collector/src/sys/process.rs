@@ -111,6 +111,11 @@ pub struct Spent {
     pub waits: u64,
     /// CPU time in nanoseconds, of whole microseconds.
     pub cpu_ns: u64,
+    /// Page faults that needed neither a disk nor anybody's answer. One that a signal has broken
+    /// off is in neither count.
+    pub minor_faults: u64,
+    /// Page faults that did.
+    pub major_faults: u64,
 }
 
 /// How often the calling thread gave the processor away so far: getrusage(2), RUSAGE_THREAD.
@@ -164,12 +169,12 @@ pub fn usage() -> Usage {
 #[must_use]
 #[inline(never)]
 pub fn spent() -> Spent {
-    // `ru_utime` and `ru_stime` in seconds and microseconds, and `ru_nvcsw`.
+    // `ru_utime` and `ru_stime` in seconds and microseconds, `ru_minflt`, `ru_majflt`, `ru_nvcsw`.
     let words = resources();
     let seconds = words[0].wrapping_add(words[2]);
     let microseconds = words[1].wrapping_add(words[3]);
     let cpu_ns = seconds.wrapping_mul(1_000_000_000).wrapping_add(microseconds.wrapping_mul(1000));
-    Spent { waits: words[16], cpu_ns }
+    Spent { waits: words[16], cpu_ns, minor_faults: words[8], major_faults: words[9] }
 }
 
 /// See [`Switches`]. Either side.

@@ -178,20 +178,29 @@ impl TimeSlices {
         let last = self.begun.last().map_or(0, |&(number, _)| begin_of(number));
         let joined = joined(last);
         let ns = |cell: u64| cell.saturating_mul(1 << joined).saturating_mul(self.length_ns);
-        let next = self.begun.iter().skip(1).map(|&(number, _)| Some(number)).chain([None]);
+        let next = self.begun.iter().skip(1).map(Some).chain([None]);
+        let run_start_ns = self.begun.first().map_or(0, |&(_, start_ns)| start_ns);
+        let late_ns = LATE_NS.min(self.length_ns / 2);
         // Cells, as long as the longest slices, which each slice is in; those of joined ones meet.
         let mut spans: Vec<(u64, Option<u64>)> = Vec::new();
         let mut span_of = Vec::with_capacity(self.begun.len());
         for (&(number, _), next) in self.begun.iter().zip(next) {
             let first = begin_of(number) >> joined;
             let end = match next {
-                Some(next) => Some((begin_of(next).saturating_sub(1) >> joined) + 1),
+                Some(&(next, start_ns)) => {
+                    let due = (begin_of(next).saturating_sub(1) >> joined) + 1;
+                    // It may have begun in the middle of what its number stands for.
+                    let went_on_ns = start_ns.saturating_sub(run_start_ns).saturating_sub(late_ns);
+                    Some(due.max(went_on_ns.div_ceil(ns(1))))
+                }
                 None => {
                     Some(first + 1).filter(|&end| duration_ns <= ns(end).saturating_add(LATE_NS))
                 }
             };
             match spans.last_mut() {
-                Some((_, before)) if before.is_none_or(|before| before > first) => *before = end,
+                Some((_, before)) if before.is_none_or(|before| before > first) => {
+                    *before = before.zip(end).map(|(before, end)| before.max(end));
+                }
                 _ => spans.push((first, end)),
             }
             span_of.push(spans.len() - 1);
@@ -204,7 +213,8 @@ impl TimeSlices {
     }
 }
 
-/// How late the next slice may begin on a busy machine without a word.
+/// How late the next slice may begin on a busy machine without a word; of short slices, half of
+/// their length.
 const LATE_NS: u64 = 500_000_000;
 
 /// `3s..4s`, `0s..0.25s`, `3s..`: as `during` has it.
@@ -258,7 +268,11 @@ mod tests {
         assert_eq!(names(text, 3 * second), ["0s..1s", "1s..2s", "2s..3s"]);
         // The last one went on for longer than it was to.
         assert_eq!(names(text, 9 * second), ["0s..1s", "1s..2s", "2s.."]);
-        // So did one in between.
+        // So did one in between, to the middle of what the next one's number stands for, or by less
+        // than half a slice.
+        let late = |ms: u64| format!("1000000000\n1 0\n5 {ms}000000");
+        assert_eq!(names(&late(4900), 5 * second), ["0s..5s", "0s..5s"]);
+        assert_eq!(names(&late(4500), 5 * second), ["0s..4s", "4s..5s"]);
         assert_eq!(names("250000000\n1 0\n4 780000000", second), ["0s..0.75s", "0.75s..1s"]);
         assert_eq!(names("10000000\n1 0\nx", 1), ["0s..0.01s"]);
         // Lines that were cut off, for there was no room: the next ones count.
@@ -288,10 +302,22 @@ mod tests {
 
     #[test]
     fn names_do_not_overlap_whatever_has_held_slices_up() {
-        proptest!(|(mut numbers in prop::collection::vec(1..3000_u32, 1..400), late in 0..9_u64)| {
+        let number = 1..3000_u32;
+        proptest!(|(
+            mut numbers in prop::collection::vec(number, 1..400),
+            late in 0..9_u64,
+            parts in prop::collection::vec(0..100_u64, 400),
+        )| {
             numbers.sort_unstable();
             numbers.dedup();
-            let begun: Vec<_> = numbers.iter().map(|&number| (number, number.into())).collect();
+            // Each begins somewhere in what its number stands for, the first one with the run.
+            let begun = |(&number, part): (&u32, &u64)| {
+                let (from, to) = (begin_of(number), begin_of(number + 1));
+                let is_first = number == numbers[0];
+                let ms = if is_first { 0 } else { from * 1000 + (to - from) * 10 * part };
+                (number, ms * 1_000_000)
+            };
+            let begun: Vec<_> = numbers.iter().zip(&parts).map(begun).collect();
             let last = begin_of(numbers[numbers.len() - 1]);
             let slices = TimeSlices { length_ns: 1_000_000_000, begun };
             let named = slices.named((last + late) * 1_000_000_000);
@@ -303,6 +329,8 @@ mod tests {
                 // Samples of the slice are within its name: from its beginning to the next.
                 let begins = begin_of(slice.number);
                 let ends = numbers.get(place).map_or(begins + 1, |&next| begin_of(next));
+                let next_ns = slices.begun.get(place).map_or(0, |&(_, start_ns)| start_ns);
+                prop_assert!(next_ns <= span.1.saturating_mul(1_000_000_000) + 500_000_000);
                 prop_assert!(span.0 <= begins && ends <= span.1, "{}: {begins}..{ends}", slice.name);
                 if spans.last() != Some(&span) {
                     prop_assert!(spans.last().is_none_or(|before| before.1 <= span.0));

@@ -3,6 +3,7 @@
 //! Numbers stand on the left and names on the right, so that long names and deep paths push
 //! nothing out of line. What is left out is said where it is missing.
 
+use std::borrow::Borrow;
 use std::io::{self, Write};
 
 use csprof_format::profile::Metric;
@@ -60,6 +61,8 @@ pub fn write(refined: &Refined, options: &Options, out: &mut impl Write) -> io::
         writeln!(out, "{line}")?;
         if let Some(phases) = over(StripKind::Phases) {
             writeln!(out, "over phases: {} as they began", phases.whose(form))?;
+        } else if !refined.profile.info.phases.is_empty() {
+            writeln!(out, "over phases: no two have samples")?;
         }
     }
     report.footing(out)
@@ -191,13 +194,14 @@ pub(super) fn name_of(refined: &Refined, row: &Row, most: usize) -> String {
 }
 
 /// The innermost names of a path, given outermost first, each of a few dozen characters.
-pub(super) fn path_of(refined: &Refined, rows: &[Row], form: Form) -> String {
+pub(super) fn path_of(refined: &Refined, rows: &[impl Borrow<Row>], form: Form) -> String {
     const LONG_NAME: usize = 48;
     const NAMES: usize = 6;
     let first = rows.len().saturating_sub(NAMES);
-    let name = |row| cut(&name_of(refined, row, LONG_NAME), LONG_NAME, form);
+    let name = |row: &Row| cut(&name_of(refined, row, LONG_NAME), LONG_NAME, form);
     let left_out = (first > 0).then(|| dots(form).to_owned());
-    let names: Vec<String> = left_out.into_iter().chain(rows[first..].iter().map(name)).collect();
+    let last = rows[first..].iter().map(|row| name(row.borrow()));
+    let names: Vec<String> = left_out.into_iter().chain(last).collect();
     names.join(" > ")
 }
 

@@ -121,6 +121,17 @@ impl Dimension {
         self.of_stream.get(stream).copied().flatten().map(|peer| peer as usize)
     }
 
+    /// The same, but for what is in no phase: that may have been at any time.
+    #[must_use]
+    pub fn without_no_phase(mut self) -> Self {
+        self.peers.retain(|peer| peer.stage != NO_PHASE);
+        let peers = self.peers.len();
+        let is_kept = |place: &u32| (*place as usize) < peers;
+        // It is the last one, so the places of others stay.
+        self.of_stream.iter_mut().for_each(|place| *place = place.filter(is_kept));
+        self
+    }
+
     fn new(axis: Axis, peers: Vec<Peer>, of_stream: Vec<Option<u32>>) -> Self {
         let axis = Some(axis);
         Self { axis, process: None, others: 0, peers, of_stream, slices: None }
@@ -233,6 +244,9 @@ fn of_epochs(
     Some(Dimension { process: Some(process_label(refined, process)), others, ..dimension })
 }
 
+/// The stage that leaves what is in no phase.
+const NO_PHASE: &str = "not phase = *";
+
 /// Those that have samples, of all processes, in the order of their first beginnings; and what is
 /// in no phase.
 fn of_phases(refined: &Refined) -> Option<Dimension> {
@@ -250,7 +264,7 @@ fn of_phases(refined: &Refined) -> Option<Dimension> {
             let named = Predicate::Named { axis: Axis::Phase, glob: literally(name) };
             Peer { label: Label::new("phase", name), stage: named.to_string() }
         }
-        None => Peer { label: Label::new("no phase", ""), stage: "not phase = *".to_owned() },
+        None => Peer { label: Label::new("no phase", ""), stage: NO_PHASE.to_owned() },
     };
     let places: HashMap<Option<&str>, u32> = names.iter().copied().zip(0..).collect();
     let of_stream = |stream: &Stream| places.get(&info.phase_of(stream.epoch)).copied();

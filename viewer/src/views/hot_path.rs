@@ -63,7 +63,8 @@ pub fn hot_path<D: Direction>(
         if part == 0 || part.saturating_mul(100) < whole.unsigned_abs().saturating_mul(share) {
             break;
         }
-        // Few can have so much; of a hundred thousand equal ones, names would be far away.
+        // Few can have so much, if a share was asked for; of a hundred thousand equal ones, names
+        // would be far away.
         let order = super::Sort::default();
         let hottest = children.iter().copied().filter(|&row| part_of(row) == part);
         let hottest = hottest.min_by(|&a, &b| order.compare(refined, tree.row(a), tree.row(b)));

@@ -13,7 +13,8 @@
 //! node is visited once at most, and time and memory are those of the rows, however deep they are.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::sync::Arc;
 
 use super::difference::Difference;
 use super::flat::by_function;
@@ -102,8 +103,8 @@ impl Why {
 pub struct Suggestion {
     /// Where it is in the tree.
     pub path: Path,
-    /// Its rows, outermost first.
-    pub rows: Vec<Row>,
+    /// Its rows, outermost first. Entries share those that are above several.
+    pub rows: Vec<Arc<Row>>,
     /// Why it is listed.
     pub why: Why,
     /// Samples that it has and no other entry; of a comparison, of BASE and of OTHER.
@@ -143,7 +144,8 @@ impl Suggestion {
     /// are no functions.
     #[must_use]
     pub fn stage(&self, refined: &Refined) -> Option<String> {
-        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.kind.is_of_program()).collect();
+        let rows: Vec<&Row> =
+            self.rows.iter().map(|row| &**row).filter(|row| row.kind.is_of_program()).collect();
         let chain = chain(refined, &rows).ok()?;
         Some(Stage::Where(Predicate::Through(chain)).to_string())
     }
@@ -534,14 +536,15 @@ fn listed(
     order.sort_unstable_by_key(|&(rank, place)| (Reverse(rank), place));
     let more = order.len().saturating_sub(most);
     order.iter().skip(most).for_each(|&(_, place)| claims[place] = None);
+    let mut shared: HashMap<RowId, Arc<Row>> = HashMap::new();
     let entry = |(place, claim): (usize, Option<Claim>)| {
         let Claim { why, part } = claim?;
         let id = found[place];
-        let mut rows = vec![tree.row(id).clone()];
-        let mut at = id;
-        while let Some(parent) = tree.parent(at).filter(|&parent| parent != RowId::ROOT) {
-            rows.push(tree.row(parent).clone());
-            at = parent;
+        let mut rows = Vec::new();
+        let mut next = Some(id);
+        while let Some(at) = next.filter(|&at| at != RowId::ROOT) {
+            rows.push(shared.entry(at).or_insert_with(|| Arc::new(tree.row(at).clone())).clone());
+            next = tree.parent(at);
         }
         rows.reverse();
         let path = tree.path(refined, id);

@@ -28,10 +28,10 @@ impl TopDown {
             let is_large = refined.node_count() >= MANY_NODES;
             let beside = is_large.then_some(|| refined.find_edges());
             let _edges = beside.map(|find| thread::Builder::new().spawn_scoped(scope, find));
-            let index = refined.index_children(watch);
+            let index = refined.index_children(watch)?;
             // Rows that are opened later are not to wait for it.
             refined.find_edges();
-            index
+            Ok::<_, Cancelled>(index)
         })?;
         let mut row = Row::of_everything(refined);
         row.has_children = !index.of(0).is_empty();

@@ -144,7 +144,8 @@ fn a_column_of_strips() {
 fn a_column_over_phases() {
     let epoch =
         |(number, own): (usize, u32)| format!("# thread=1 epoch={number}\nmain 1\n  solve {own}\n");
-    let text: String = [0, 8, 4].into_iter().enumerate().map(epoch).collect();
+    // The last one is in no phase, and has more than those that are.
+    let text: String = [0, 8, 4, 9].into_iter().enumerate().map(epoch).collect();
     let mut profile = from_outline(&text).unwrap();
     let names = ["start", "solve", "end"].into_iter().zip(0..);
     let phase = |(name, epoch)| Phase { epoch: EpochId(epoch), name: String::from(name) };

@@ -149,7 +149,8 @@ const REPEATED: usize = 6;
 /// The processor sets the resume flag in what it saves for a fault, and clears it after each
 /// instruction. It also sets it where it is interrupted between two rounds of a string instruction
 /// that repeats (Intel SDM, volume 3, 19.3.1.1 "Instruction-Breakpoint Exception Condition"), so
-/// of these it is not known.
+/// of these it is not known. Nor is it of those that lock the bus: where they may not, as across
+/// two cache lines, the kernel makes the thread sleep in that fault, for no page.
 pub(crate) fn has_faulted(
     context: &ucontext_t,
     code: impl FnOnce(u64) -> Option<[u8; REPEATED]>,
@@ -157,18 +158,26 @@ pub(crate) fn has_faulted(
     let registers = &context.uc_mcontext.gregs;
     registers[libc::REG_EFL as usize] & RESUME != 0
         && code(registers[libc::REG_RIP as usize].cast_unsigned())
-            .is_some_and(|code| !may_repeat(&code))
+            .is_some_and(|code| !may_repeat_or_lock(&code))
 }
 
-/// Whether code begins with an instruction for strings, or with more prefixes than are looked at.
-fn may_repeat(code: &[u8]) -> bool {
+/// Whether code begins with an instruction for strings, one that may lock the bus, or more prefixes
+/// than are looked at.
+fn may_repeat_or_lock(code: &[u8]) -> bool {
+    /// `lock`.
+    const LOCK: u8 = 0xf0;
     let is_prefix = |byte: u8| {
         let is_of_segment = matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65);
         let is_rex = byte & 0xf0 == 0x40;
-        is_of_segment || is_rex || matches!(byte, 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3)
+        is_of_segment || is_rex || matches!(byte, 0x66 | 0x67 | LOCK | 0xf2 | 0xf3)
     };
-    let operation = code.iter().find(|&&byte| !is_prefix(byte));
-    operation.is_none_or(|byte| matches!(byte, 0x6c..0x70 | 0xa4..0xa8 | 0xaa..0xb0))
+    let prefixes = code.iter().take_while(|&&byte| is_prefix(byte));
+    let locks = prefixes.clone().any(|&byte| byte == LOCK);
+    let operation = code.get(prefixes.count());
+    // `xchg` locks without the prefix.
+    locks
+        || operation
+            .is_none_or(|byte| matches!(byte, 0x6c..0x70 | 0x86 | 0x87 | 0xa4..0xa8 | 0xaa..0xb0))
 }
 
 /// Calls of the kernel that new architectures do not have, whose C library makes others in their
@@ -214,6 +223,14 @@ mod tests {
             assert!(!has_faulted(&context, |_| Some(code)), "{code:x?}");
         }
         assert!(!has_faulted(&context, |_| Some([0x66, 0x64, 0x67, 0xf3, 0x48, 0xa4])));
+        // `lock add [rdi], eax`, the same of fs, `xchg [rdi], rax`.
+        for code in [
+            [0xf0, 0x01, 0x07, 0, 0, 0],
+            [0x64, 0xf0, 0x01, 0x07, 0, 0],
+            [0x48, 0x87, 0x07, 0, 0, 0],
+        ] {
+            assert!(!has_faulted(&context, |_| Some(code)), "{code:x?}");
+        }
     }
 
     #[test]
