@@ -80,7 +80,8 @@ impl Settled {
     ) -> Option<Self> {
         let is_used = is_used(thread);
         let is_handover = |node: &ArenaNode| kind(node) == Some(FrameKind::Handover);
-        if is_used.iter().all(|used| *used) && !thread.nodes.iter().any(is_handover) {
+        let has_handovers = thread.nodes.iter().any(is_handover);
+        if is_used.iter().all(|used| *used) && !has_handovers {
             return None;
         }
         let mut settled = Self {
@@ -88,7 +89,8 @@ impl Settled {
             numbers: vec![0; thread.nodes.len()],
             unknown: 0,
         };
-        let mut above: HashMap<(u32, FrameKey), u32> = HashMap::new();
+        // Two paths of the same keys are one, and a path may be there without a handover.
+        let mut placed: HashMap<(u32, FrameKey), u32> = HashMap::new();
         for (number, node) in thread.nodes.iter().enumerate().skip(1) {
             if !is_used[number] {
                 continue;
@@ -97,7 +99,16 @@ impl Settled {
             let known = (node.parent as usize) < number;
             let parent = if known { settled.numbers[node.parent as usize] } else { u32::MAX };
             let Some(key) = node.key.filter(|key| key.kind() == FrameKind::Handover) else {
-                settled.numbers[number] = settled.push(ArenaNode { parent, ..*node });
+                let at = node.key.filter(|_| has_handovers && known).map(|key| (parent, key));
+                let there = at.and_then(|at| placed.get(&at).copied());
+                settled.numbers[number] = match there {
+                    Some(there) => {
+                        settled.add(there, node);
+                        there
+                    }
+                    None => settled.push(ArenaNode { parent, ..*node }),
+                };
+                placed.extend(at.map(|at| (at, settled.numbers[number])));
                 continue;
             };
             let path = path(key, threads, budget);
@@ -105,13 +116,12 @@ impl Settled {
                 Some(path) => {
                     let before = settled.nodes.len();
                     let below = path.into_iter().rev().fold(parent, |parent, key| {
-                        *above.entry((parent, key)).or_insert_with(|| {
+                        *placed.entry((parent, key)).or_insert_with(|| {
                             let key = Some(key);
                             settled.push(ArenaNode { key, parent, samples: 0, edges: 0 })
                         })
                     });
                     budget.nodes -= settled.nodes.len() - before;
-                    // Two contexts of one path are one.
                     settled.add(below, node);
                     settled.numbers[number] = below;
                 }
@@ -174,6 +184,10 @@ fn path(
         let Some((thread, mut number)) = next.take().and_then(FrameKey::thread_and_node) else {
             return Some(path);
         };
+        if number == 0 && !path.is_empty() {
+            // There was no room for that context: the one in it begins at the start of its thread.
+            return Some(path);
+        }
         path.push(region);
         let nodes = &threads.get(&thread)?.nodes;
         loop {
@@ -281,6 +295,48 @@ mod tests {
         assert_eq!(arena.threads[1].nodes[time.node as usize].samples, 4);
         let given = vec![root, bits(1), bits(2), REGION, bits(7), REGION, bits(6)];
         assert_eq!(paths(&arena.threads[2]), [(given, 2)]);
+    }
+
+    /// Also below it, and where the thread's own tree has begun in the same way.
+    #[test]
+    fn two_contexts_of_one_path_are_one() {
+        let mut arena = arena(&[
+            // The same path in two phases, of which the second has nothing else.
+            &[(ROOT, 0, 0), (call(1), 1, 1), (FrameKey::root(0, 1), 0, 0), (call(1), 3, 0)],
+            &[
+                (ROOT, 0, 0),
+                (given_by(0, 2), 1, 0),
+                (call(5), 2, 0),
+                (call(6), 3, 4),
+                (given_by(0, 4), 1, 0),
+                (call(5), 5, 0),
+                (call(6), 6, 2),
+                (call(1), 1, 0),
+                (call(8), 8, 7),
+            ],
+        ]);
+        assert_eq!(settle_alone(&mut arena), 0);
+        let bits = |address| call(address).to_bits();
+        let (root, worker) = (ROOT.to_bits(), &arena.threads[1]);
+        let given = vec![root, bits(1), REGION, bits(5), bits(6)];
+        let mut expected = vec![(given, 6), (vec![root, bits(1), bits(8)], 7)];
+        expected.sort();
+        assert_eq!(paths(worker), expected);
+        // Besides the one that is never used.
+        assert_eq!(worker.nodes.len(), 1 + 6);
+    }
+
+    #[test]
+    fn what_lies_in_a_context_without_room_begins_at_its_thread() {
+        let mut arena = arena(&[
+            &[(ROOT, 0, 0), (call(1), 1, 1)],
+            &[(ROOT, 0, 0), (given_by(0, 0), 1, 0), (call(7), 2, 3)],
+            &[(ROOT, 0, 0), (given_by(1, 3), 1, 0), (call(6), 2, 2)],
+        ]);
+        assert_eq!(settle_alone(&mut arena), 1);
+        let (root, bits) = (ROOT.to_bits(), |address| call(address).to_bits());
+        assert_eq!(paths(&arena.threads[1]), [(vec![root, bits(7)], 3)]);
+        assert_eq!(paths(&arena.threads[2]), [(vec![root, bits(7), REGION, bits(6)], 2)]);
     }
 
     /// Of a circle, each round of which has many nodes; all arenas together have one budget.
