@@ -233,7 +233,6 @@ mod tests {
         assert!((0..1000).all(|_| sample(&mut effort, affordable) == affordable));
     }
 
-    /// A frame that takes much longer than there is time for is paid back.
     #[test]
     fn who_has_spent_too_much_is_in_debt_until_time_has_passed() {
         let mut effort = Effort { left_ns: 0, ..Effort::FULL };
@@ -246,6 +245,7 @@ mod tests {
         assert!(!effort.is_in_debt());
     }
 
+    /// A frame that takes much longer than there is time for is paid back.
     #[test]
     fn debts_are_paid() {
         let mut effort = Effort { left_ns: 0, ..Effort::FULL };

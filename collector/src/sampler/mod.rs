@@ -66,7 +66,7 @@ pub struct Sampler {
     effort_of_calls: Effort,
     /// The same for contexts that hand over, of which there may be more than of either.
     effort_of_contexts: Effort,
-    /// Nodes that were added for these.
+    /// Nodes that were added for these since the last epoch and phase began.
     context_nodes: u32,
     /// Whether return addresses may be replaced.
     arms: bool,

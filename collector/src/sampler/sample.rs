@@ -61,25 +61,41 @@ impl Sampler {
 
     /// The node of a context that is about to hand work over to other threads: the code that
     /// `sample` begins at, of which no sample is counted, and none is armed. `None` if its callers
-    /// are not all found. Also whether the armed slot is that code's own. Signal side.
+    /// are not all found, and node 0 if no more nodes may be added for contexts. Also whether the
+    /// armed slot is that code's own. Signal side.
     pub fn context(&mut self, map: &LoadMap, sample: &Sample) -> Option<(u32, bool)> {
+        let before = self.arena.record_mut().node_count;
+        let context = self.context_node(map, sample);
+        let added = self.arena.record_mut().node_count.saturating_sub(before);
+        self.context_nodes = self.context_nodes.saturating_add(added);
+        context
+    }
+
+    fn context_node(&mut self, map: &LoadMap, sample: &Sample) -> Option<(u32, bool)> {
+        /// That of no context.
+        const NONE: Option<(u32, bool)> = Some((0, false));
+        let is_same_tree =
+            self.epoch.is_some_and(|epoch| epoch >= map.epoch) && self.phase == phases::present();
+        if is_same_tree && self.context_nodes >= MOST_CONTEXT_NODES {
+            return NONE;
+        }
         let registers = &sample.registers;
         if is_trampoline_code(registers.ip) {
             let place = (registers.ip, registers.sp());
             return Some((self.returning(place, sample.kind, sample.metric).ok()?, false));
         }
         self.effort_of_contexts.earn_by_clock(cpu_time_ns);
-        if self.effort_of_contexts.is_in_debt() || self.context_nodes >= MOST_CONTEXT_NODES {
+        if self.effort_of_contexts.is_in_debt() {
             return None;
         }
         let taken = self.take_present(&interrupted(map, sample.stack), sample).ok()?;
         if taken.partial.is_some() {
             return None;
         }
-        let before = self.arena.record_mut().node_count;
+        if self.context_nodes >= MOST_CONTEXT_NODES {
+            return NONE;
+        }
         let (node, _) = self.add_nodes(sample, &taken).ok()?;
-        let added = self.arena.record_mut().node_count.saturating_sub(before);
-        self.context_nodes = self.context_nodes.saturating_add(added);
         Some((node, taken.met.armed && self.walked.frames().len() == 1))
     }
 
@@ -379,9 +395,14 @@ impl Sampler {
     /// on with it. The nodes of the cached path belong to the last one; activations that return
     /// before the next sample still count there.
     fn enter(&mut self, epoch: u32, phase: u32, handover: u64) -> Result<(), LossReason> {
+        let before = self.arena.record_mut().node_count;
         let mut below =
             |parent, key| cct::child(&mut self.arena, parent, key).ok_or(LossReason::ArenaFull);
         let epoch_root = below(0, FrameKey::root(epoch, phase))?;
+        if epoch_root >= before {
+            // A new tree, in which there is none of the contexts.
+            self.context_nodes = 0;
+        }
         let key = FrameKey::from_bits(handover).filter(|key| key.thread_and_node().is_some());
         let root = key.map_or(Ok(epoch_root), |key| below(epoch_root, key))?;
         (self.epoch_root, self.root, self.handover) = (epoch_root, root, handover);
@@ -404,8 +425,8 @@ impl Sampler {
     }
 }
 
-/// Nodes that a thread adds for contexts at most (3.5 MB): their number grows with the program's
-/// paths, and not with the samples.
+/// Nodes that a thread adds for contexts at most (2.6 MB) in an epoch and phase: their number grows
+/// with the program's paths, and not with the samples.
 const MOST_CONTEXT_NODES: u32 = 1 << 16;
 
 fn interrupted(map: &LoadMap, bounds: StackBounds) -> Interrupted<'_> {

@@ -65,12 +65,13 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
     arenas.sort_by_key(|arena| (arena.header.start_ns, arena.header.pid));
     arenas.iter_mut().for_each(leaks::settle);
     let mut profile = Profile { run: run.info.clone(), ..Profile::default() };
+    let mut budget = handovers::Budget::new(&arenas);
     for arena in &mut arenas {
-        let unknown = handovers::settle(arena);
+        let unknown = handovers::settle(arena, &mut budget);
         if unknown > 0 {
             profile.run.warnings.push(format!(
-                "process {}: {unknown} contexts that handed work to other threads are missing; that work \
-                 is below the starts of the threads",
+                "process {}: {unknown} contexts that handed work to other threads are missing, or cannot \
+                 be followed; that work is below the starts of the threads",
                 arena.header.pid
             ));
         }

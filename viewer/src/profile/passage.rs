@@ -93,12 +93,18 @@ impl Starts {
 }
 
 /// Whether threads that are given work begin in a module of this path: the C library, and those of
-/// OpenMP, of which programs may bring one under a longer name (`libgomp-a34b3233.so.1.0.0`).
+/// OpenMP, of which programs may bring one under a longer name (`libgomp-a34b3233.so.1.0.0`). Not
+/// in one whose name only begins so (`libompl.so`, `libc-client.so`).
 fn starts_threads(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    ["libc.so", "libc-", "libpthread", "libgomp", "libomp", "libiomp5"]
-        .iter()
-        .any(|start| name.starts_with(start))
+    let is_followed_by = |library: &str, is_end: fn(char) -> bool| {
+        name.strip_prefix(library).is_some_and(|rest| rest.starts_with(is_end))
+    };
+    name.starts_with("libc.so")
+        || is_followed_by("libc-", |next| next.is_ascii_digit())
+        || ["libpthread", "libgomp", "libomp", "libiomp5"].iter().any(|library| {
+            is_followed_by(library, |next| next == '.' || next == '-' || next.is_ascii_digit())
+        })
 }
 
 /// Whether a module is the collector, whose file name has a number for each version.
@@ -136,11 +142,19 @@ mod tests {
     #[test]
     fn threads_begin_in_the_c_library_and_in_openmp() {
         for path in
-            ["/lib/libc.so.6", "/a/libgomp-a34b3233.so.1.0.0", "libomp.so.5", "libpthread-2.31.so"]
+            ["/lib/libc.so.6", "/a/libgomp-a34b3233.so.1.0.0", "libomp.so.5", "libc-2.31.so"]
         {
             assert!(starts_threads(path), "{path}");
         }
-        assert!(!starts_threads("/lib/libcurl.so.4") && !starts_threads("/libgomp.so.1/program"));
+        for path in [
+            "/lib/libcurl.so.4",
+            "/libgomp.so.1/program",
+            "libompl.so",
+            "libompitrace.so",
+            "libc-client.so",
+        ] {
+            assert!(!starts_threads(path), "{path}");
+        }
     }
 
     #[test]
