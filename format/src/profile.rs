@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::FrameKind;
 use crate::file_identity::FileIdentity;
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
-use crate::launch::{SourceKind, Trigger};
+use crate::launch::{SourceKind, Trigger, Unit};
 pub use crate::source_file::{SourceDoubt, SourceFile, Stretch};
 pub use crate::spread::{RankSums, Spread};
 pub use crate::times::SampleTime;
@@ -336,7 +336,9 @@ impl Metric {
     /// no clock samples them.
     #[must_use]
     pub fn is_of_calls(&self) -> bool {
-        self.kind().is_some_and(|kind| kind.properties().trigger == Trigger::Call)
+        // What the program counts has the name that it gave it.
+        self.unit == Unit::Units.name()
+            || self.kind().is_some_and(|kind| kind.properties().trigger == Trigger::Call)
     }
 
     /// Whether it counts time in which threads wait.

@@ -47,9 +47,9 @@ pub struct Recording {
     unnamed: Cell<bool>,
 }
 
-/// Nodes of a tree of which all rows are added up for every recording. Those of a recursion
+/// So many nodes a recording may have whose rows are all added up. Those of a recursion
 /// 100 000 deep take seconds to write and to read, and add up as others do.
-const MOST_ROWS_ADDED_UP: usize = 20_000;
+const MOST_NODES_ADDED_UP: usize = 20_000;
 
 /// Where samples are, by `csprof info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +193,7 @@ impl Recording {
         // Rows are of the first metric.
         let threads = (0..self.profile.threads.len()).map(ThreadId::from_index);
         let first = threads.map(|thread| u128::from(self.profile.share(thread, 0).recorded)).sum();
-        let shown = if self.profile.nodes.len() > MOST_ROWS_ADDED_UP {
+        let shown = if self.profile.nodes.len() > MOST_NODES_ADDED_UP {
             let totals = self.output(&["report", "--format", "json", "--threshold", "100"]);
             let totals: Value = serde_json::from_str(&totals).unwrap();
             ["base", "shown", "out"].map(|key| u128::from(totals[key].as_u64().unwrap()))

@@ -72,7 +72,7 @@ pub use self::lang::syntax::{Axis, Chain, Field, FramePattern, Grain, Link, Name
 pub(crate) use self::pattern::glob::Glob;
 pub(crate) use self::pattern::names::{NameGlob, NameTable};
 pub(crate) use self::pattern::nearest::{meant, nearest};
-pub(crate) use self::select::contexts::phases;
+pub(crate) use self::select::contexts::{phase_start_ns, phases};
 pub(crate) use self::select::matching::NodeSet;
 pub use self::select::matching::{FrameSet, Matching};
 pub use self::watch::{Cancelled, Watch, unwatched};

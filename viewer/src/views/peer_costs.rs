@@ -117,8 +117,8 @@ impl<'r> PeerCosts<'r> {
         Self { refined, known: Known::Each(Arc::new(Each::new(refined, numbers, of_stream))) }
     }
 
-    /// Whether it was known, as they were recorded, how all these nodes are spread; not of samples
-    /// without a path.
+    /// Whether it was known, as they were recorded, how all these nodes are spread; false of
+    /// samples without a path.
     pub(super) fn were_known(&self, mut nodes: impl Iterator<Item = u32>) -> bool {
         match &self.known {
             Known::Each(_) => true,

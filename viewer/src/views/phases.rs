@@ -3,10 +3,8 @@
 //! A process may come back to a phase, and an epoch has all of it from its first beginning on, so a
 //! file does not say when a phase ended, nor for how long it went on.
 
-use csprof_format::profile::UNLISTED_PHASE;
-
 use crate::profile::{MetricRef, Profile};
-use crate::refine::phases;
+use crate::refine::{phase_start_ns, phases};
 
 /// A phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,11 +34,10 @@ pub fn costs_of_phases(profile: &Profile) -> Vec<PhaseCost> {
         costs.iter().position(|cost| cost.name.as_deref() == name)
     };
     for phase in &info.phases {
-        if phase.name != UNLISTED_PHASE
-            && let Some(place) = place(&costs, Some(&phase.name))
-            && let Some(epoch) = info.epochs.get(phase.epoch.index())
+        if let Some(place) = place(&costs, Some(&phase.name))
+            && let Some(start_ns) = phase_start_ns(info, phase)
         {
-            costs[place].start_ns = costs[place].start_ns.min(epoch.start_ns);
+            costs[place].start_ns = costs[place].start_ns.min(start_ns);
         }
     }
     for stream in profile.streams.iter() {
@@ -58,7 +55,7 @@ pub fn costs_of_phases(profile: &Profile) -> Vec<PhaseCost> {
 #[cfg(test)]
 mod tests {
     use csprof_format::ids::EpochId;
-    use csprof_format::profile::Phase;
+    use csprof_format::profile::{Phase, UNLISTED_PHASE};
 
     use super::*;
     use crate::profile::from_outline;
@@ -80,7 +77,7 @@ main 6 realtime:2
         assert_eq!(costs_of_phases(&profile), []);
         let info = &mut *profile.info;
         let phase = |epoch, name: &str| Phase { epoch: EpochId(epoch), name: name.to_owned() };
-        info.phases = vec![phase(1, "solve"), phase(2, UNLISTED_PHASE), phase(3, "solve")];
+        info.phases = vec![phase(1, UNLISTED_PHASE), phase(2, "solve"), phase(3, "solve")];
         for (epoch, start_ns) in info.epochs.iter_mut().zip([0, 20, 30, 40]) {
             epoch.start_ns = start_ns;
         }
@@ -91,8 +88,8 @@ main 6 realtime:2
         assert_eq!(
             costs_of_phases(&profile),
             [
-                cost(Some("solve"), 20, [10, 3]),
-                cost(Some(UNLISTED_PHASE), u64::MAX, [5, 0]),
+                cost(Some("solve"), 30, [9, 2]),
+                cost(Some(UNLISTED_PHASE), u64::MAX, [6, 1]),
                 cost(None, u64::MAX, [2, 0]),
             ]
         );

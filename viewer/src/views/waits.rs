@@ -10,8 +10,9 @@
 //! The cause is elsewhere: on a path outside of all waits on which one rank has more than others,
 //! and makes all of them wait. What that costs is its imbalance, (most - mean) × ranks. A path
 //! is listed where its imbalance arises: one of which a longer path has nine tenths is not, nor one
-//! that differs by what waits below it differ by.
+//! that is even outside of the waits below it.
 
+mod below;
 mod operations;
 
 #[cfg(test)]
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use csprof_format::profile::Metric;
 
+use self::below::WaitsBelow;
 use self::operations::{is_for_all, is_mpi};
 use super::call_paths::CallPaths;
 use super::dimension::{Dimension, dimensions};
@@ -59,8 +61,8 @@ pub struct Waits {
     pub within_noise: usize,
     /// What is not to be seen in this profile, and how it would be: sentences.
     pub missing: Vec<String>,
-    /// Why no paths are compared, of what is missing.
-    pub uncompared: Option<String>,
+    /// Whether paths are compared; why not is among what is missing.
+    pub compares_paths: bool,
     /// Whether it is not known of some path how it is spread.
     has_unknown: bool,
     all: CallPaths,
@@ -146,20 +148,20 @@ impl Waits {
             imbalances: Vec::new(),
             within_noise: 0,
             missing: Vec::new(),
-            uncompared: None,
+            compares_paths: true,
             has_unknown: false,
             all,
         };
         if refined.profile.comparison.is_some() {
             let cause = "two runs are compared, and do not wait for each other; csprof report \
                          --view waits of each run has its waits";
-            waits.compares_none(cause);
+            waits.cannot_compare(cause);
             return Ok(waits);
         }
         if refined.is_inverted() {
             let cause = "paths lead from what is called to its callers, by a stage: waits are told \
                          of paths from the root";
-            waits.compares_none(cause);
+            waits.cannot_compare(cause);
             return Ok(waits);
         }
         let ranks = RanksOfSum::find(refined);
@@ -182,10 +184,10 @@ impl Waits {
             let had_spreads = refined.profile.spreads.ranks() > 0;
             let is_anew = had_spreads && matches!(ranks, RanksOfSum::Nothing);
             match is_anew {
-                true => waits.compares_none(&format!(
+                true => waits.cannot_compare(&format!(
                     "{NOT_SPREAD}, and stages put paths together anew; {KEEP_ALL}"
                 )),
-                false => waits.compares_none(why_no_peers(refined)),
+                false => waits.cannot_compare(why_no_peers(refined)),
             }
         }
         waits.find(refined, costs.as_ref(), watch)?;
@@ -287,9 +289,9 @@ impl Waits {
         self.over.as_ref().is_some_and(|over| over.noun != "thread")
     }
 
-    fn compares_none(&mut self, cause: &str) {
+    fn cannot_compare(&mut self, cause: &str) {
         self.missing.push(cause.to_owned());
-        self.uncompared.get_or_insert_with(|| cause.to_owned());
+        self.compares_paths = false;
     }
 
     /// What each peer has outside of waits, by its place: in CPU time, or else by the
@@ -342,17 +344,17 @@ impl Waits {
             work: None,
             are_ranks: false,
         };
-        // The greatest imbalance of a path that is longer by one function; and the sum of those of
-        // all waits.
-        let mut below = vec![(0_u64, 0_u64); is_outside.len()];
+        // The greatest imbalance of a path that is longer by one function.
+        let mut longer = vec![0_u64; is_outside.len()];
+        let mut below = WaitsBelow::new(&of, costs, is_outside.len());
         for path in self.all.numbers().rev() {
             watch.step(0)?;
             let above = self.all.above(path) as usize;
             if !is_outside[above] {
                 continue;
             }
-            let (longer, of_waits) = below[path as usize];
-            below[above].1 = below[above].1.saturating_add(of_waits);
+            let is_wait = !is_outside[path as usize];
+            below.pass_up(self.all.nodes(path), is_wait, path as usize, above);
             let key = (self.all.function(path), self.all.kind(path));
             let Some(wait) = of.wait(key, path, self.all.nodes(path)) else { continue };
             let Some(over) = &wait.over else {
@@ -360,15 +362,15 @@ impl Waits {
                 continue;
             };
             let own = over.imbalance()[0];
-            if !is_outside[path as usize] {
-                below[above].1 = below[above].1.saturating_add(own);
+            if is_wait {
+                below.add(own, above);
                 continue;
             }
-            below[above].0 = below[above].0.max(own);
-            let [longer, apart, whole] = [longer, own.abs_diff(of_waits), own].map(u128::from);
-            let is_elsewhere = longer * 100 >= whole * ELSEWHERE;
-            let is_of_waits = apart * 100 <= whole * (100 - ELSEWHERE);
-            if own == 0 || is_elsewhere || is_of_waits {
+            if own == 0 || below.have(own, self.all.nodes(path), path as usize, per_signal) {
+                continue;
+            }
+            longer[above] = longer[above].max(own);
+            if u128::from(longer[path as usize]) * 100 >= u128::from(own) * ELSEWHERE {
                 continue;
             }
             let [_, high] = noise_bounds(over.ranks as usize, over.mean(), per_signal);
@@ -393,11 +395,16 @@ impl Waits {
     ) {
         let mut add = |cause: &str| self.missing.push(cause.to_owned());
         let counts_mpi = mpi.is_some_and(|mpi| refined.account_of(mpi).1 > 0);
-        if let (true, None, Some(metric)) = (has_mpi, mpi.or(realtime), sampled(refined)) {
+        if has_mpi
+            && realtime.is_none()
+            && !counts_mpi
+            && let Some(metric) = sampled(refined)
+        {
             let source = &refined.source_of(metric).source;
+            let events = if mpi.is_none() { "-e mpi or -e realtime" } else { "-e realtime" };
             add(&format!(
-                "this is {source} in calls of MPI: what a rank waits asleep is not in it; record -e mpi \
-                 or -e realtime has that"
+                "this is {source} in calls of MPI: what a rank waits asleep is not in it; record \
+                 {events} has that"
             ));
         }
         if counts_mpi && !(has_mpi && realtime.is_some()) {
@@ -416,7 +423,7 @@ impl Waits {
             }
         }
         if work_metric(refined, refined.metric).is_none() {
-            self.compares_none(
+            self.cannot_compare(
                 "what is done outside of waits was not recorded: -e cputime or -e realtime",
             );
         }

@@ -42,6 +42,7 @@ fn why_no_path_is_compared() {
     even.info.metric.source = "mpi".to_owned();
     let shown = screen(&even, "120x14", "Id");
     assert!(shown.contains("what is done outside of waits was not recorded"), "{shown}");
+    assert!(!shown.contains("none beyond"), "{shown}");
 }
 
 /// What is not in the profile is said in full, however narrow the screen.

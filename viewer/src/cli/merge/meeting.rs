@@ -407,7 +407,7 @@ impl Meeting {
                 let _ = fs::remove_file(entry.path());
             }
         }
-        member::remove_left(shares, &self.me);
+        member::remove_left(&shares, &self.me);
         let _ = fs::remove_dir(&self.folder);
     }
 

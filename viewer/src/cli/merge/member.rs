@@ -200,18 +200,27 @@ impl Watch {
     }
 }
 
-/// Removes those of these files whose processes have ended. All are watched at one time.
-pub(super) fn remove_left(paths: Vec<PathBuf>, me: &Member) {
-    remove_silent(paths, me, 3 * BEAT);
+/// How many files are watched at one time. All are open then, of which a process may have 1024.
+const WATCHED: usize = 256;
+
+/// Removes those of these files whose processes have ended.
+pub(super) fn remove_left(paths: &[PathBuf], me: &Member) {
+    for paths in paths.chunks(WATCHED) {
+        remove_silent(watched(paths), me, 3 * BEAT);
+    }
 }
 
-/// The same; of a process on another machine, those that are silent for so long.
-fn remove_silent(paths: Vec<PathBuf>, me: &Member, patience: Duration) {
+/// Those of these files that there are. What somebody else removes meanwhile is gone. A file that
+/// then has its name is another one's, of which nothing was heard because it has just begun.
+fn watched(paths: &[PathBuf]) -> Vec<(File, PathBuf, Watch)> {
+    let open = |path: &PathBuf| Some((opened(path).ok()??, path.clone(), Watch::new()));
+    paths.iter().filter_map(open).collect()
+}
+
+/// Removes those of these files whose processes have ended; of a process on another machine, those
+/// that are silent for so long.
+fn remove_silent(mut watched: Vec<(File, PathBuf, Watch)>, me: &Member, patience: Duration) {
     let begin = Instant::now();
-    // What somebody else removes meanwhile is gone. A file that then has its name is another one's,
-    // of which nothing was heard because it has just begun.
-    let open = |path: PathBuf| Some((opened(&path).ok()??, path, Watch::new()));
-    let mut watched: Vec<(File, PathBuf, Watch)> = paths.into_iter().filter_map(open).collect();
     loop {
         watched.retain_mut(|(file, path, watch)| match watch.look(path, me) {
             Life::Lives => false,
@@ -320,6 +329,8 @@ fn beats(file: &File, path: &Path, me: &Member) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::*;
 
     fn member() -> Member {
@@ -373,11 +384,12 @@ mod tests {
             fs::write(to, to_vec(&elsewhere).unwrap()).unwrap();
         };
         let begin = Instant::now();
-        remove_left(vec![path.clone()], &me);
+        remove_left(slice::from_ref(&path), &me);
         write(&path);
         let patience = Duration::from_millis(300);
+        let found = watched(slice::from_ref(&path));
         thread::scope(|scope| {
-            scope.spawn(|| remove_silent(vec![path.clone()], &me, patience));
+            scope.spawn(|| remove_silent(found, &me, patience));
             thread::sleep(patience / 3);
             let next = folder.path().join("next");
             write(&next);
@@ -385,7 +397,7 @@ mod tests {
         });
         assert!(path.exists());
         assert!(begin.elapsed() < 3 * BEAT, "{:?}", begin.elapsed());
-        remove_silent(vec![path.clone()], &me, Duration::ZERO);
+        remove_silent(watched(slice::from_ref(&path)), &me, Duration::ZERO);
         assert!(!path.exists());
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use csprof_format::profile as saved;
+use csprof_format::profile::{self as saved, UNLISTED_PHASE};
 
 use crate::profile::{Stream, program};
 use crate::refine::forest::bits::Bits;
@@ -179,13 +179,19 @@ impl<'r> Contexts<'r> {
     }
 }
 
-/// The names of all phases, each once, in the order in which they first began.
+/// The names of all phases, each once, in the order in which they first began; last those of which
+/// that is not known.
 pub(crate) fn phases(info: &saved::Profile) -> Vec<&str> {
     let mut seen = HashSet::new();
-    let epoch = |phase: &saved::Phase| info.epochs.get(phase.epoch.index());
-    let start_ns = |phase| epoch(phase).map(|epoch| epoch.start_ns);
+    let start_ns = |phase| phase_start_ns(info, phase).unwrap_or(u64::MAX);
     let mut phases: Vec<_> = info.phases.iter().map(|phase| (start_ns(phase), phase)).collect();
     phases.sort_by_key(|(start_ns, _)| *start_ns);
     let names = phases.into_iter().map(|(_, phase)| &*phase.name);
     names.filter(|name| seen.insert(*name)).collect()
+}
+
+/// When a phase began, if that is known.
+pub(crate) fn phase_start_ns(info: &saved::Profile, phase: &saved::Phase) -> Option<u64> {
+    let is_known = phase.name != UNLISTED_PHASE;
+    info.epochs.get(phase.epoch.index()).filter(|_| is_known).map(|epoch| epoch.start_ns)
 }

@@ -180,7 +180,7 @@ impl WaitLists {
         let Some(waits) = &self.waits else { return self.instead_of_rows() };
         match self.list {
             // Why there are none is said below.
-            List::Imbalances if waits.uncompared.is_some() => "".into(),
+            List::Imbalances if !waits.compares_paths => "".into(),
             List::Imbalances => {
                 let paths = counted(waits.within_noise as u64, "path", scene.form());
                 format!("none beyond sampling noise; {paths} may differ by that alone").into()
@@ -214,14 +214,15 @@ impl View for WaitLists {
         let missing = self.waits.as_ref().map_or(&[][..], |waits| &waits.missing);
         let mut below: Vec<String> =
             missing.iter().map(|cause| format!("not here: {cause}")).collect();
-        if !below.is_empty() && !self.entries().is_empty() {
+        let if_none = self.if_none(scene);
+        if !below.is_empty() && !(self.entries().is_empty() && if_none.is_empty()) {
             below.insert(0, String::new());
         }
         let list = entries::Entries {
             title: &title,
             selection: self.selected,
             count: self.entries().len(),
-            if_none: &self.if_none(scene),
+            if_none: &if_none,
             below: &below,
         };
         entries::draw(canvas, scene, lines, &list, |place| {

@@ -288,3 +288,49 @@ fn what_cannot_be_compared_is_told() {
     let (_, compared) = waits(&compared, "");
     assert!(compared.missing[0].contains("two runs are compared"), "{:?}", compared.missing);
 }
+
+/// Ranks that wait awake in different calls: what these have together is not what `exchange` has.
+#[test]
+fn what_several_waits_differ_by_is_no_difference_of_their_caller() {
+    let rank = |rank: usize| {
+        let [send, receive, own] = [[60, 0, 0], [0, 40, 0], [0, 0, 0], [0, 0, 900]][rank];
+        format!(
+            "# rank={rank} thread={rank} epoch=0\nmain\n  exchange\n    MPI_Send {send}\n    \
+             MPI_Recv {receive}\n  both {own}\n    MPI_Wait {wait}\n",
+            wait = 900 - own
+        )
+    };
+    let profile = from_outline(&(0..4).map(rank).collect::<String>()).unwrap();
+    let (refined, found) = waits(&profile, "");
+    assert_eq!(found.paths.len(), 3, "{:?}", found.paths);
+    // One computes in `both` for as long as others wait there, so the path itself is even.
+    assert!(found.imbalances.is_empty(), "{:?}", listed(&found, &found.imbalances, &refined));
+    let (refined, found) = waits(&profile, "not through MPI_*");
+    assert_eq!(listed(&found, &found.imbalances, &refined), [("main > both".to_owned(), 900)]);
+}
+
+/// That a profile has `mpi` does not make up for a clock where no sample of it is shown.
+#[test]
+fn what_is_not_in_the_time_of_calls_is_told_where_no_counted_one_is_shown() {
+    let profile = four_ranks(|own, wait| {
+        format!("main\n  solve {own}\n  MPI_Allreduce {wait}\n  exchange 8 mpi:8\n")
+    });
+    let (refined, found) = waits(&profile, "through MPI_Allreduce");
+    assert_eq!(names(&found, &found.paths[0], &refined), "main > MPI_Allreduce");
+    let cause = "what a rank waits asleep is not in it; record -e realtime has that";
+    assert!(is_told(&found, cause), "{:?}", found.missing);
+}
+
+/// What the program counts lies on callers, too, by whatever name.
+#[test]
+fn waits_are_told_by_time_where_resources_are_looked_at() {
+    let mut profile = four_ranks(|own, wait| {
+        format!("main\n  solve {own}\n  exchange 8 rows:8\n    MPI_Allreduce {wait}\n")
+    });
+    let rows = profile.metric_of("rows").unwrap();
+    profile.info.further[0].metric.unit = "units".to_owned();
+    let refined = apply(&profile, &parse("").unwrap()).unwrap().looking_at(rows);
+    let found = unwatched(|watch| Waits::of(&refined, watch));
+    assert_eq!(found.paths[0].samples, 188);
+    assert!(is_told(&found, "this is cputime in calls of MPI"), "{:?}", found.missing);
+}
