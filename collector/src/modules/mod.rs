@@ -284,8 +284,8 @@ pub fn unloads() -> u64 {
 }
 
 /// Calls `work`, which may ask the loader, while no module comes or goes; `false` if that was not
-/// done: a fork is under way, somebody else has the loader's lock for too long, or the loader cannot
-/// be asked.
+/// done: a fork is under way, somebody else has the loader's lock for too long, or the loader
+/// cannot be asked.
 pub fn with_loader(work: impl FnOnce()) -> bool {
     look_in_loader(work).flatten().is_some()
 }

@@ -1,5 +1,5 @@
-//! Parallel regions of LLVM's OpenMP and others that have the interface for tools (OMPT, OpenMP 5.0,
-//! chapter 4): as those of [libgomp](super::regions), but the runtime says when they begin.
+//! Parallel regions of LLVM's OpenMP and others that have the interface for tools (OMPT, OpenMP
+//! 5.0, chapter 4): as those of [libgomp](super::regions), but the runtime says when they begin.
 //!
 //! The runtime asks for a tool by the name `ompt_start_tool`. That of the program, which stands
 //! before the collector, is the one that it calls; a tool behind the collector is asked first, and
@@ -66,8 +66,8 @@ fn others_are_named() -> bool {
     })
 }
 
-/// Whether the program has ThreadSanitizer, of which LLVM's OpenMP has a tool, which it loads if there
-/// is no other: without that, the program would report races that there are none.
+/// Whether the program has ThreadSanitizer, of which LLVM's OpenMP has a tool, which it loads if
+/// there is no other: without that, the program would report races that there are none.
 fn thread_sanitizer_is_there() -> bool {
     let name = c"__tsan_init";
     !modules::function_before(name).is_null() || !modules::function_behind(name).is_null()

@@ -1,15 +1,15 @@
 //! Parallel regions of OpenMP: what each thread of a team does in one was called by the code that
 //! opened it.
 //!
-//! Compilers put the code of a region into a function, which the one that opens the region passes to
-//! libgomp, or to what has its names. The stub in front finds the context of its caller and passes
-//! [`run`] instead, which calls the function. While a thread other than the opener is in it, its
-//! samples are below a [handover](crate::sampler::Shared::handover) from that context. The opener
-//! itself runs the function as well, below the frames that are there.
+//! Compilers put the code of a region into a function, which the one that opens the region passes
+//! to libgomp, or to what has its names. The stub in front finds the context of its caller and
+//! passes [`run`] instead, which calls the function. While a thread other than the opener is in it,
+//! its samples are below a [handover](crate::sampler::Shared::handover) from that context. The
+//! opener itself runs the function as well, below the frames that are there.
 //!
-//! As those of [MPI](super::mpi), these names are not exported, but written where the loader has the
-//! address of the real function. A process may have several such libraries, each with a pool of its
-//! own: then a word that the loader has not bound yet stays as it is, for nobody can tell whose
+//! As those of [MPI](super::mpi), these names are not exported, but written where the loader has
+//! the address of the real function. A process may have several such libraries, each with a pool of
+//! its own: then a word that the loader has not bound yet stays as it is, for nobody can tell whose
 //! function it would be.
 //!
 //! Left out: tasks, which any thread may run at any time, also behind the end of the function; and
@@ -35,8 +35,8 @@ use crate::{modules, sys, trampoline};
 /// Where a call's room has what [`run`] is given, behind arguments that are passed on the stack.
 const REGION: usize = 8;
 
-/// What [`run`] is given. In the frame of the stub that the opener has called, so it lives until all
-/// threads of the team have left the function.
+/// What [`run`] is given. In the frame of the stub that the opener has called, so it lives until
+/// all threads of the team have left the function.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Region {
@@ -198,7 +198,8 @@ pub(super) fn follow() -> bool {
     is_done
 }
 
-/// Puts the addresses of stubs in the place of those of the library's; whether all could be written.
+/// Puts the addresses of stubs in the place of those of the library's; whether all could be
+/// written.
 fn replace_addresses() -> bool {
     let unloads = modules::unloads();
     let is_same = LOOKED.unloads.swap(unloads, Ordering::Relaxed) == unloads;

@@ -174,9 +174,9 @@ impl Sampler {
         Ok(taken)
     }
 
-    /// Finds or adds the nodes of the path that was taken. Returns the last one, and how many entries
-    /// of the cached path are known to be on the stack. Apart, for what it takes is not needed while
-    /// the stack is walked.
+    /// Finds or adds the nodes of the path that was taken. Returns the last one, and how many
+    /// entries of the cached path are known to be on the stack. Apart, for what it takes is not
+    /// needed while the stack is walked.
     #[inline(never)]
     fn add_nodes(&mut self, sample: &Sample, taken: &Taken) -> Result<(u32, usize), LossReason> {
         let &Sample { waited_in, metric, .. } = sample;

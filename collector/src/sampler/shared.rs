@@ -135,7 +135,8 @@ impl Shared {
     }
 
     /// The bits of the key of the handover by the activation that goes on at `ip` with the stack
-    /// pointer `sp`, if it is the one that handed over last. Not blocked, for the thread's own code.
+    /// pointer `sp`, if it is the one that handed over last. Not blocked, for the thread's own
+    /// code.
     #[must_use]
     pub fn last_context(&self, ip: u64, sp: u64) -> Option<u64> {
         let key = self.context.key.load(Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! Samples without a signal: a call that the program makes ends a period of a synchronous source,
 //! and the thread that makes it takes the sample, before the call is passed on or behind it.
 //!
-//! What is about to hand work over to other threads is not sampled, but has its context found in the
-//! same way.
+//! What is about to hand work over to other threads is not sampled, but has its context found in
+//! the same way.
 //!
 //! Called by wrappers, at any place where the program may call: in its handlers, on any stack, with
 //! locks held. So what is done here is what handlers may do. The first frame of the sample is the

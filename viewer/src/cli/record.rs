@@ -244,8 +244,8 @@ pub struct Sampling {
     /// Do not replace return addresses: no edge counts, and deep stacks cost more
     #[arg(long)]
     no_trampoline: bool,
-    /// Show what threads do in parallel regions of OpenMP below the starts of the threads, not below
-    /// the code that opened the regions
+    /// Show what threads do in parallel regions of OpenMP below the starts of the threads, not
+    /// below the code that opened the regions
     #[arg(long)]
     no_regions: bool,
     /// Most shared memory for the samples of each process, for instance 512M; without it, as much

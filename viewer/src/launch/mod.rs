@@ -26,8 +26,8 @@
 //!
 //! Invariants: the program sees its own arguments, signals and standard streams and nothing else
 //! of csprof but its environment; what was sampled is gathered however the program ended; if the
-//! profile cannot be saved, or not all arenas can be read, the run folder stays, and [`salvage`] can
-//! try again.
+//! profile cannot be saved, or not all arenas can be read, the run folder stays, and [`salvage`]
+//! can try again.
 
 mod alive;
 #[cfg(test)]

@@ -51,9 +51,9 @@ impl Passages {
     }
 }
 
-/// Which machine nodes are, below a handover, what a thread was started from: those in the C library
-/// and the runtime's, up to the collector's that runs the code which was handed over, if there is
-/// one. Empty if there are none.
+/// Which machine nodes are, below a handover, what a thread was started from: those in the C
+/// library and the runtime's, up to the collector's that runs the code which was handed over, if
+/// there is one. Empty if there are none.
 #[derive(Default)]
 pub(super) struct Starts(Vec<bool>);
 

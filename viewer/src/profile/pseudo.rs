@@ -1,5 +1,5 @@
-//! Frames that are no code, in pseudo modules: what threads waited for ([`WAITS`]), by the number of a
-//! system call, and where they handed work to other threads ([`HANDOVERS`]).
+//! Frames that are no code, in pseudo modules: what threads waited for ([`WAITS`]), by the number
+//! of a system call, and where they handed work to other threads ([`HANDOVERS`]).
 
 use csprof_format::address::WAITS_FOR_PAGE;
 use csprof_format::ids::ModuleId;

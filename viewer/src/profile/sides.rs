@@ -21,8 +21,8 @@ pub struct Comparison {
     pub scale: Scale,
     /// What is expected of OTHER, if it ran on another number of ranks or threads.
     pub scaling: Option<Scaling>,
-    /// What else was measured on both sides, for formulas: of BASE and of OTHER, in the order of the
-    /// further columns of the nodes. No view has rows or columns for it.
+    /// What else was measured on both sides, for formulas: of BASE and of OTHER, in the order of
+    /// the further columns of the nodes. No view has rows or columns for it.
     pub further: Vec<[Metric; 2]>,
     /// Nanoseconds between the sides, where they are one run at two moments: all that BASE has is
     /// in OTHER, too.

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! {…, "over", "peers", "within_noise", "missing": [TEXT], "rows": [
-//!     {"table", "path": [NAME], "metric", "inclusive", "mean", "max", "max_peer", "min", "min_peer",
-//!      "imbalance", "without", "last", "last_among", "last_works_most"}]}
+//!     {"table", "path": [NAME], "metric", "inclusive", "mean", "max", "max_peer", "min",
+//! "min_peer",      "imbalance", "without", "last", "last_among", "last_works_most"}]}
 //! ```
 //!
 //! What stands before is as in the other reports. `table` is `operation`, `path` or `imbalance`;

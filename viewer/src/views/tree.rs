@@ -118,8 +118,9 @@ pub struct RowTree<D: Direction> {
     /// Sections of the root's children that are ordered apart: the length of each, and whether its
     /// order is reversed. The children after them are one more section.
     sections: Vec<(usize, bool)>,
-    /// For each [key of a row](Frame::row_key), one more than its position among the children being made;
-    /// 0 outside of `open`. A table by number instead of a map: grouping is one load per member.
+    /// For each [key of a row](Frame::row_key), one more than its position among the children being
+    /// made; 0 outside of `open`. A table by number instead of a map: grouping is one load per
+    /// member.
     position: Vec<u32>,
     /// The weight columns of rows.
     columns: Vec<WeightColumn>,

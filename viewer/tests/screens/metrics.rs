@@ -28,8 +28,8 @@ pub(super) fn waiting() -> Profile {
     profile
 }
 
-/// Formulas of a comparison have columns of both sides and of the difference, and `=` explains them;
-/// what they need beside is no metric to look at.
+/// Formulas of a comparison have columns of both sides and of the difference, and `=` explains
+/// them; what they need beside is no metric to look at.
 #[test]
 fn formulas_of_a_comparison() {
     let side = |name: &str| vec![(name.to_owned(), waiting())];

@@ -119,8 +119,9 @@ static IS_INTER: Real = asked(c"PMPI_Comm_test_inter");
 static SIZE: Real = asked(c"PMPI_Comm_size");
 static REMOTE_SIZE: Real = asked(c"PMPI_Comm_remote_size");
 /// Open MPI alone has it: its handles are addresses, and its special ranks are others than those of
-/// MPICH and what is made of that. It is data, which [`look_again`](crate::preload::real::look_again)
-/// does not know from what has gone: it is looked for anew after each dlclose(3).
+/// MPICH and what is made of that. It is data, which
+/// [`look_again`](crate::preload::real::look_again) does not know from what has gone: it is looked
+/// for anew after each dlclose(3).
 static NULL_TYPE_OF_OPEN_MPI: Real = asked(c"ompi_mpi_datatype_null");
 /// `MPI_DATATYPE_NULL` of MPICH.
 const NULL_TYPE_OF_MPICH: usize = 0x0c00_0000;

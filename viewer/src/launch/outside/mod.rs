@@ -51,8 +51,8 @@ use csprof_format::profile::{FROM_OUTSIDE, Profile};
 use nix::libc;
 
 use self::events::{Events, event_of, is_cpu_time};
-use self::guards::why_refused;
 pub use self::events::{MOST_STACK_BYTES, Unwind};
+use self::guards::why_refused;
 use self::memory::Memory;
 use self::names::ProcessFiles;
 use self::process::Process;

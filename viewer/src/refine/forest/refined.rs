@@ -199,8 +199,8 @@ impl Refined {
         self
     }
 
-    /// All metrics of the nodes: those of the profile; of a comparison also those that it has beside
-    /// for formulas.
+    /// All metrics of the nodes: those of the profile; of a comparison also those that it has
+    /// beside for formulas.
     pub(crate) fn metrics(&self) -> impl Iterator<Item = MetricRef> + use<> {
         (0..).map(MetricRef).take(self.accounts.len())
     }

@@ -6,8 +6,8 @@
 //! in ROW {"low", "high"}: {"inclusive", "exclusive"}. With scaling {"scaling", "workers",
 //! "expected"}, and in ROW {"expected", "loss_percent"}: {"inclusive", "exclusive"}.
 //! Where formulas are computed, {"derived": [{"name", "formula", "unit"}]}, and in ROW {"derived":
-//! {NAME: {"base", "other", "delta", "excl_base", "excl_other", "excl_delta"}}}, null or [low, high]
-//! where a value is not known or lies between bounds.
+//! {NAME: {"base", "other", "delta", "excl_base", "excl_other", "excl_delta"}}}, null or [low,
+//! high] where a value is not known or lies between bounds.
 //! SIDE = {"file", "command", "source", "period", "period_unit", "lost",
 //!         "total", "shown", "out", "samples": {"total", "shown", "out"}}
 //! ROW  = {"depth", "function", "module", "file", "line", "kind", "base": COST, "other": COST,

@@ -215,7 +215,7 @@ impl View for WaitLists {
         let mut below: Vec<String> =
             missing.iter().map(|cause| format!("not here: {cause}")).collect();
         let if_none = self.if_none(scene);
-        if !below.is_empty() && !(self.entries().is_empty() && if_none.is_empty()) {
+        if !(below.is_empty() || self.entries().is_empty() && if_none.is_empty()) {
             below.insert(0, String::new());
         }
         let list = entries::Entries {
