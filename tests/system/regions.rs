@@ -113,7 +113,8 @@ fn a_forked_child_opens_regions_of_its_own() {
     let Some(workshop) = workshop("regions_fork") else { return };
     let recording = record(&workshop, &[], &["fork"]);
     assert_eq!(recording.outcome.said(), "child 0\n");
-    assert_eq!(recording.profile.processes.len(), 2);
+    // env(1), the program that this becomes, and the child.
+    assert_eq!(recording.profile.processes.len(), 3);
     let rows = recording.rows();
     let of_child = ["main", "second", "[parallel region]", "second._omp_fn.0", "work"];
     assert!(rows.at(&of_child).inclusive > 0, "{rows}");

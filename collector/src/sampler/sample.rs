@@ -88,7 +88,8 @@ impl Sampler {
         if self.effort_of_contexts.is_in_debt() {
             return None;
         }
-        let taken = self.take_present(&interrupted(map, sample.stack), sample).ok()?;
+        let mut taken = Taken::default();
+        self.take_present(&interrupted(map, sample.stack), sample, &mut taken).ok()?;
         if taken.partial.is_some() {
             return None;
         }
@@ -117,9 +118,10 @@ impl Sampler {
         }
         let map = map.ok_or(LossReason::NoThreadState)?;
         let stack = interrupted(map, bounds);
-        let taken = self.take_present(&stack, sample)?;
+        let mut taken = Taken::default();
+        self.take_present(&stack, sample, &mut taken)?;
         let (node, known) = self.add_nodes(sample, &taken)?;
-        let Taken { met, partial, left, .. } = taken;
+        let &Taken { ref met, partial, left, .. } = &taken;
 
         // 2. Count.
         let (arena, walked) = (&mut self.arena, &mut self.walked);
@@ -144,14 +146,14 @@ impl Sampler {
         Ok(node)
     }
 
-    /// Walks the stack, in the tree of the present epoch, phase and handover. Inlined, for what it
-    /// returns would take room on the handler stack twice.
-    #[inline(always)]
+    /// Walks the stack, in the tree of the present epoch, phase and handover. Told where to
+    /// write, for the handler stack has no room for that twice.
     fn take_present(
         &mut self,
         stack: &Interrupted<'_>,
         sample: &Sample,
-    ) -> Result<Taken, LossReason> {
+        taken: &mut Taken,
+    ) -> Result<(), LossReason> {
         let map = stack.map();
         self.cache.prepare(map.generation);
         self.uses.prepare(map.generation);
@@ -164,20 +166,18 @@ impl Sampler {
         }
 
         // 1. Walk.
-        let mut taken = self.take_path(sample, stack);
+        self.take_path(sample, stack, taken);
         if taken.met.next_epoch && self.epoch == Some(map.epoch) {
             let next = map.epoch.wrapping_add(1);
             foreign::await_epoch(next);
-            self.enter(next, phase, handover)?;
-            taken = self.take_path(sample, stack);
+            self.enter(next, self.phase, self.handover)?;
+            self.take_path(sample, stack, taken);
         }
-        Ok(taken)
+        Ok(())
     }
 
     /// Finds or adds the nodes of the path that was taken. Returns the last one, and how many
-    /// entries of the cached path are known to be on the stack. Apart, for what it takes is not
-    /// needed while the stack is walked.
-    #[inline(never)]
+    /// entries of the cached path are known to be on the stack.
     fn add_nodes(&mut self, sample: &Sample, taken: &Taken) -> Result<(u32, usize), LossReason> {
         let &Sample { waited_in, metric, .. } = sample;
         let &Taken { ref met, partial, armed_index, .. } = taken;
@@ -216,14 +216,18 @@ impl Sampler {
         &mut self,
         &Sample { ref registers, kind, time_ns, weight, .. }: &Sample,
         stack: &Interrupted<'_>,
-    ) -> Taken {
+        taken: &mut Taken,
+    ) {
         let bounds = stack.bounds();
         let record = &self.shared().record;
         let armed_index = self.path.follow(record);
         let in_place = armed_index > 0 && record.is_in_place(registers.sp()..bounds.high);
         let armed_slot = if in_place { record.armed_slot() } else { 0 };
         let knows_path = self.knows_path();
-        let mut met = Met { own_stack: stack.is_own(registers.sp()), ..Met::default() };
+        *taken = Taken { armed_index, ..Taken::default() };
+        taken.left = if armed_slot == 0 { armed_index } else { 0 };
+        let met = &mut taken.met;
+        met.own_stack = stack.is_own(registers.sp());
         let (walked, uses) = (&mut self.walked, &mut self.uses);
         let effort = match time_ns {
             Some(_) => &mut self.effort,
@@ -247,7 +251,7 @@ impl Sampler {
                 walked.leave_alone();
             }
             returned_to = matches!(frame.exit, Exit::Return { .. });
-            let (slot, real, arming) = judge(frame, registers, bounds, uses, &mut met);
+            let (slot, real, arming) = judge(frame, registers, bounds, uses, met);
             if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
                 met.full = true;
                 return Flow::Stop;
@@ -282,14 +286,12 @@ impl Sampler {
             walked.truncate(CUT_DEPTH);
         }
         met.next_epoch = stack.is_of_next_epoch();
-        let partial = match end {
+        taken.partial = match end {
             _ if met.trampoline.is_some() => None,
             _ if met.full => Some(PartialReason::TooDeep),
             End::Partial(reason) => Some(reason),
             End::Complete | End::Stopped => None,
         };
-        let left = if armed_slot == 0 { armed_index } else { 0 };
-        Taken { met, partial, armed_index, left }
     }
 
     /// The node of the context to which the trampoline is about to return, as code that is running
@@ -462,6 +464,7 @@ struct Met {
 }
 
 /// What step 1 leaves, besides the frames.
+#[derive(Default)]
 struct Taken {
     met: Met,
     partial: Option<PartialReason>,

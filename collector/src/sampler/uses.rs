@@ -24,11 +24,15 @@ struct Use {
     is_used: bool,
 }
 
+impl Use {
+    /// No answer: code is not at address 0.
+    const NONE: Self = Self { pc: 0, distance: 0, is_used: false };
+}
+
 impl Uses {
     /// No answers.
     pub(super) const fn new() -> Self {
-        // Code is not at address 0.
-        Self { places: [Use { pc: 0, distance: 0, is_used: false }; PLACES], generation: 0 }
+        Self { places: [Use::NONE; PLACES], generation: 0 }
     }
 
     /// Must be called before a walk with the generation of the load map: an address may mean other
@@ -36,8 +40,16 @@ impl Uses {
     #[inline]
     pub(super) fn prepare(&mut self, generation: u32) {
         if self.generation != generation {
-            *self = Self { generation, ..Self::new() };
+            self.forget(generation);
         }
+    }
+
+    /// In place, and apart: a new value would stand on the handler stack first.
+    #[cold]
+    #[inline(never)]
+    fn forget(&mut self, generation: u32) {
+        self.places.fill(Use::NONE);
+        self.generation = generation;
     }
 
     /// What `find` says of the code at `pc` and the word `distance` bytes above the stack pointer,

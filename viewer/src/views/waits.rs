@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use csprof_format::profile::Metric;
 
-use self::below::WaitsBelow;
+use self::below::{ELSEWHERE, WaitsBelow};
 use self::operations::{is_for_all, is_mpi};
 use super::call_paths::CallPaths;
 use super::dimension::{Dimension, dimensions};
@@ -36,9 +36,6 @@ use super::row::Row;
 use super::statistics::{noise_bounds, samples_per_signal};
 use crate::profile::{FrameKind, FunctionRef, MetricRef};
 use crate::refine::{Axis, Cancelled, Refined, Watch};
-
-/// What a longer path has of the imbalance of one that is not listed then, in percent.
-const ELSEWHERE: u128 = 90;
 
 /// Why less is known of a sum, and what helps.
 const NOT_SPREAD: &str =
@@ -346,7 +343,7 @@ impl Waits {
         };
         // The greatest imbalance of a path that is longer by one function.
         let mut longer = vec![0_u64; is_outside.len()];
-        let mut below = WaitsBelow::new(&of, costs, is_outside.len());
+        let mut below = WaitsBelow::new(refined, metric, costs, is_outside.len());
         for path in self.all.numbers().rev() {
             watch.step(0)?;
             let above = self.all.above(path) as usize;

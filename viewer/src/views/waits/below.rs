@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 
 use super::super::peer_costs::PeerCosts;
 use super::super::statistics::noise_bounds;
-use super::{ELSEWHERE, Found};
+use crate::profile::MetricRef;
+use crate::refine::Refined;
+
+/// What a longer path has of the imbalance of one that is not listed then, in percent.
+pub(super) const ELSEWHERE: u128 = 90;
 
 /// What paths have in waits below them.
 pub(super) struct WaitsBelow<'w> {
-    of: &'w Found<'w>,
+    refined: &'w Refined,
+    metric: MetricRef,
     costs: &'w PeerCosts<'w>,
     /// Samples in waits of each node and of those below it, where each peer has nodes of its own.
     of_nodes: Vec<u64>,
@@ -18,9 +23,14 @@ pub(super) struct WaitsBelow<'w> {
 
 impl<'w> WaitsBelow<'w> {
     /// Of so many paths, which are then passed up, those that are longer first.
-    pub(super) fn new(of: &'w Found<'w>, costs: &'w PeerCosts<'w>, paths: usize) -> Self {
-        let nodes = if costs.is_of_each() { of.refined.node_count() } else { 0 };
-        Self { of, costs, of_nodes: vec![0; nodes], of_paths: vec![(0, 0); paths] }
+    pub(super) fn new(
+        refined: &'w Refined,
+        metric: MetricRef,
+        costs: &'w PeerCosts<'w>,
+        paths: usize,
+    ) -> Self {
+        let nodes = if costs.is_of_each() { refined.node_count() } else { 0 };
+        Self { refined, metric, costs, of_nodes: vec![0; nodes], of_paths: vec![(0, 0); paths] }
     }
 
     /// What a path has in waits is also what the path above it has. These are its nodes.
@@ -39,10 +49,10 @@ impl<'w> WaitsBelow<'w> {
         }
         for node in nodes {
             if is_wait {
-                self.of_nodes[node as usize] = self.of.samples(node);
+                self.of_nodes[node as usize] = self.samples(node);
             }
             let waited = self.of_nodes[node as usize];
-            self.of_nodes[self.of.refined.parent[node as usize] as usize] += waited;
+            self.of_nodes[self.refined.parent[node as usize] as usize] += waited;
         }
     }
 
@@ -80,12 +90,17 @@ impl<'w> WaitsBelow<'w> {
         }
     }
 
+    /// Inclusive samples.
+    fn samples(&self, node: u32) -> u64 {
+        self.refined.of_metric(node as usize, self.metric).0
+    }
+
     /// The most that a peer has at these nodes outside of waits, and what all have.
     fn outside(&self, nodes: impl Iterator<Item = u32>) -> (u64, u64) {
         let mut of_peers: BTreeMap<usize, u64> = BTreeMap::new();
         for node in nodes {
             if let Some(place) = self.costs.place(node) {
-                let samples = self.of.samples(node).saturating_sub(self.of_nodes[node as usize]);
+                let samples = self.samples(node).saturating_sub(self.of_nodes[node as usize]);
                 *of_peers.entry(place).or_default() += samples;
             }
         }
