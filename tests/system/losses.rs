@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use csprof_format::arena::ARENA_MAGIC;
 use csprof_tests::binary::csprof;
@@ -236,6 +237,9 @@ fn a_run_folder_stays_if_one_of_its_arenas_cannot_be_read() {
     let mut entries =
         fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path().join("77-1.arena"));
     fs::remove_file(entries.find(|path| path.exists()).unwrap()).unwrap();
+    // Too old to be in use.
+    let long_ago = SystemTime::now() - Duration::from_secs(7200);
+    fs::File::open(kept).unwrap().set_modified(long_ago).unwrap();
     let salvaged =
         workshop.csprof(&["salvage", kept, "--remove", "--no-symbols", "-o", "again.csprof"]);
     let complained = salvaged.complained();

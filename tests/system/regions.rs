@@ -57,8 +57,9 @@ fn what_a_team_does_is_below_the_function_that_opened_the_region() {
     assert!(is_share(opener.inclusive, opener.inclusive + first, 33), "{rows}");
     let all = rows.at(&["main", "first"]).inclusive;
     assert!(all >= opener.inclusive + first && all < opener.inclusive + first + 10, "{rows}");
-    // Threads keep their samples.
-    let threads = recording.info["processes"][0]["threads"].as_array().unwrap();
+    // Threads keep their samples: of the program, which env(1) has become.
+    let processes = recording.info["processes"].as_array().unwrap();
+    let threads = processes.last().unwrap()["threads"].as_array().unwrap();
     let samples = |thread: &serde_json::Value| thread["samples"].as_u64().unwrap();
     assert!(threads.len() == 3 && threads.iter().all(|of| samples(of) > 20), "{threads:?}");
 }

@@ -73,7 +73,7 @@ pub enum NoArena {
     Empty,
     /// The file is something else.
     Foreign(String),
-    /// It was written by another version of csprof, which can read it.
+    /// It was written by another version of csprof, which can read it, or may have been.
     OtherVersion(String),
     /// The file cannot be read.
     Io(io::Error),
@@ -125,7 +125,7 @@ pub fn read_header(file: &mut impl ArenaFile) -> Result<ArenaHeader, NoArena> {
         return Err(if header.magic == [0; 8] {
             NoArena::Empty
         } else {
-            NoArena::Foreign("it does not begin like an arena".into())
+            NoArena::OtherVersion("it does not begin like an arena".into())
         });
     }
     if header.version != ARENA_VERSION {

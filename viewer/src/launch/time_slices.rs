@@ -330,7 +330,8 @@ mod tests {
                 let begins = begin_of(slice.number);
                 let ends = numbers.get(place).map_or(begins + 1, |&next| begin_of(next));
                 let next_ns = slices.begun.get(place).map_or(0, |&(_, start_ns)| start_ns);
-                prop_assert!(next_ns <= span.1.saturating_mul(1_000_000_000) + 500_000_000);
+                let most_ns = span.1.saturating_mul(1_000_000_000).saturating_add(500_000_000);
+                prop_assert!(next_ns <= most_ns);
                 prop_assert!(span.0 <= begins && ends <= span.1, "{}: {begins}..{ends}", slice.name);
                 if spans.last() != Some(&span) {
                     prop_assert!(spans.last().is_none_or(|before| before.1 <= span.0));
