@@ -18,8 +18,8 @@ Examples:
 
 /// Print csprof.h, by which a C or C++ program counts resources and names its phases
 ///
-/// `csprof_count(\"rows\", n)` counts n rows, which `record -e resource:rows` samples by call path;
-/// `csprof_phase(\"assemble\")` begins a phase, to which `phase = assemble` refines. Without csprof
+/// `csprof_count("rows", n)` counts n rows, which `record -e resource:rows` samples by call path;
+/// `csprof_phase("assemble")` begins a phase, to which `phase = assemble` refines. Without csprof
 /// both do nothing. Rust programs have the same in the crate csprof-api.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(after_help = EXAMPLES)]

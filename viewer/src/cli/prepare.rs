@@ -13,9 +13,9 @@ use crate::launch::{self, running};
 const EXAMPLES: &str = "\
 The program runs as it would alone, with the collector in it and nothing sampled, until `csprof \
 attach` or `csprof control PID resume` asks for that. No process of csprof stays. Each process \
-leaves a file of 20 KB in shared memory. The `csprof attach` that sees the program's end removes \
-them, or else the next `prepare`, `attach`, `control` or `top` that is run an hour later, if an \
-attach has saved all; `csprof salvage` saves what none has.
+leaves a file of 20 KB in shared memory. The `csprof attach` that sees the program's end, and can \
+read them all, removes them, or else the next `prepare`, `attach`, `control` or `top` that is run \
+an hour later, if an attach has saved all; `csprof salvage` saves what none has.
 
 Examples:
   csprof prepare -- ./server --port 80 &

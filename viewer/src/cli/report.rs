@@ -82,9 +82,9 @@ pub struct Report {
     /// With --view distribution: exclusive cost
     #[arg(long, help_heading = "Rows")]
     exclusive: bool,
-    /// Add a column: how each row's inclusive cost is spread over ranks (else processes, else
-    /// threads), a character or number for each, or for each eighth of them; and one over phases or
-    /// slices of time, if there are, for each or for each twelfth
+    /// Add columns: how each row's inclusive cost is spread over ranks (else processes, else
+    /// threads), with a character or number for each, or for each eighth of them; and over phases
+    /// or slices of time, if there are any, for each or for each twelfth
     #[arg(long, help_heading = "Rows")]
     spread: bool,
     /// List the sets of frames that refinements can name (@mpi) and what they match here

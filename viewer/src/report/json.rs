@@ -20,8 +20,8 @@
 //! that with most of them, and `others` how many other processes have several. Where there are
 //! phases or slices of time, `over_phases` follows: inclusive cost of each in the order in which
 //! they began, of each of twelve cells at most the one with most; what is in none is left out.
-//! Before the rows, it is the list of their names. Where fewer than two have samples, it is `null`,
-//! and there is no list.
+//! Before the rows, it is the list of what they are called, `phase NAME`. Where fewer than two have
+//! samples, it is `null`, and there is no list.
 //!
 //! Of a profile of several metrics, all this is about one of them, and there are further keys:
 //! `"metrics": [{"name", "unit", "period", "base", "shown", "out"}]` before the rows, and in each
