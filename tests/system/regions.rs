@@ -156,3 +156,20 @@ fn regions_stay_below_the_starts_of_threads_if_that_is_asked_for() {
     assert!(rows.iter().all(|row| row.function != "[parallel region]"), "{rows}");
     assert!(beyond(&recording, "main") > 0, "{rows}");
 }
+
+/// Its calls are not bound before, and lead nowhere when csprof first looks at them.
+#[test]
+fn a_library_of_openmp_that_comes_late_has_regions_of_modules_that_were_there() {
+    let test = "regions_late";
+    if !are_installed(test, &["gcc"]) {
+        return;
+    }
+    let workshop = Workshop::new(test);
+    workshop.compile("gcc -O2 -fopenmp -fPIC -c -o regions.o @regions.c");
+    workshop.compile("gcc -shared -Wl,-z,lazy -o libregions.so regions.o");
+    workshop.compile("gcc -o program libregions.so -Wl,-rpath,$ORIGIN -Wl,--allow-shlib-undefined");
+    let recording = record(&workshop, &[], &["late"]);
+    let rows = recording.rows();
+    assert!(below(&rows, "second", "second._omp_fn.0") > 0, "{rows}");
+    assert_eq!(beyond(&recording, "main"), 0, "{rows}");
+}

@@ -6,8 +6,10 @@
  * nested   `outer` opens one in which each thread opens another, in `inner`
  * openers  two threads open 500 regions each
  * fork     the child of a process that has opened a region opens its own
+ * late     opens one when libgomp was loaded by dlopen(3), for a program that is not linked with it
  * empty N  N regions without work; prints the nanoseconds that each took */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -167,6 +169,10 @@ int main(int count, char **arguments) {
         int status = 0;
         waitpid(child, &status, 0);
         printf("child %d\n", WEXITSTATUS(status));
+    } else if (!strcmp(what, "late")) {
+        void *library = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_GLOBAL);
+        if (!library || !dlsym(library, "omp_get_thread_num")) return 1;
+        second();
     } else if (!strcmp(what, "empty") && count > 2) {
         long regions = atol(arguments[2]), begin = now_ns(CLOCK_MONOTONIC);
         for (long i = 0; i < regions; i++) {

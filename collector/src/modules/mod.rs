@@ -46,7 +46,7 @@ pub mod runtimes;
 pub mod split_stack;
 
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 use csprof_format::launch::ModuleKey;
@@ -54,7 +54,7 @@ use csprof_format::launch::ModuleKey;
 use crate::messages::{self, Warning};
 use crate::occupancy::Occupancy;
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::sys::{self, Mask};
+use crate::sys::{self, Clock, Mask};
 use crate::{allocator, generated, phases, process};
 
 use code::Codes;
@@ -125,8 +125,11 @@ pub fn asks_kernel_for_stacks() -> bool {
 static LOOKING: SetupLock<()> = SetupLock::new(());
 /// Threads that look, or are about to.
 static LOOKERS: Occupancy = Occupancy::new();
-/// Whether a fork is under way: who would look turns back before it asks for the loader's lock.
-static FORK_UNDER_WAY: AtomicBool = AtomicBool::new(false);
+/// The thread that has a fork under way, or 0: who would look turns back before it asks for the
+/// loader's lock.
+static FORKER: AtomicU32 = AtomicU32::new(0);
+/// How long [`with_loader`] waits for the fork of another thread.
+const LONGEST_FORK_NS: u64 = 100_000_000;
 
 /// The tables, held over a fork.
 pub struct HeldTables {
@@ -139,7 +142,7 @@ pub struct HeldTables {
 pub fn hold() -> HeldTables {
     let looking = LOOKING.lock();
     // Sequentially consistent, as are counts of occupants: who enters sees it, or is waited for.
-    FORK_UNDER_WAY.store(true, Ordering::SeqCst);
+    FORKER.store(sys::tid(), Ordering::SeqCst);
     LOOKERS.outwait();
     HeldTables { _known: KNOWN.lock(), _looking: looking }
 }
@@ -153,7 +156,7 @@ impl HeldTables {
 
 impl Drop for HeldTables {
     fn drop(&mut self) {
-        FORK_UNDER_WAY.store(false, Ordering::SeqCst);
+        FORKER.store(0, Ordering::SeqCst);
     }
 }
 
@@ -245,15 +248,15 @@ fn look() -> bool {
 /// `false` if a fork has the tables, perhaps this thread's, or somebody else that lock for too
 /// long. `None` where the loader cannot be asked.
 fn alone_in_loader(work: impl FnOnce() -> bool) -> Option<bool> {
-    let mask = sys::set_mask(Mask::ALL);
     let result = look_in_loader(|| match LOOKING.lock_within(0) {
         Some(_looking) => work(),
         None => false,
     });
     if result == Some(Some(true)) {
+        let mask = sys::set_mask(Mask::ALL);
         free_replaced();
+        sys::set_mask(mask);
     }
-    sys::set_mask(mask);
     result.map(|is_done| is_done.unwrap_or(false))
 }
 
@@ -264,7 +267,7 @@ fn look_in_loader<T>(work: impl FnOnce() -> T) -> Option<Option<T>> {
     // Before the loader's lock is taken, which a handler of the program must not leave behind.
     let mask = sys::set_mask(Mask::ALL);
     let looker = LOOKERS.enter();
-    let result = match loader_lock::take(|| FORK_UNDER_WAY.load(Ordering::SeqCst)) {
+    let result = match loader_lock::take(|| FORKER.load(Ordering::SeqCst) != 0) {
         None => Some(None),
         Some(_held) => discovery::in_loader(work).map(Some),
     };
@@ -284,10 +287,26 @@ pub fn unloads() -> u64 {
 }
 
 /// Calls `work`, which may ask the loader, while no module comes or goes; `false` if that was not
-/// done: a fork is under way, somebody else has the loader's lock for too long, or the loader
-/// cannot be asked.
+/// done: a fork is under way, perhaps this thread's, or somebody else has the loader's lock for too
+/// long, or the loader cannot be asked.
 pub fn with_loader(work: impl FnOnce()) -> bool {
+    outwait_fork();
     look_in_loader(work).flatten().is_some()
+}
+
+/// Waits a little for the fork of another thread, which may wait for this one.
+fn outwait_fork() {
+    let is_others = || {
+        let forker = FORKER.load(Ordering::SeqCst);
+        forker != 0 && forker != sys::tid()
+    };
+    if !is_others() {
+        return;
+    }
+    let end = sys::now_ns(Clock::Monotonic).saturating_add(LONGEST_FORK_NS);
+    while is_others() && sys::now_ns(Clock::Monotonic) < end {
+        sys::sleep_ns(1_000_000);
+    }
 }
 
 /// Frees the maps that no handler can be reading any more. A moment without any reader after a map
@@ -518,6 +537,24 @@ mod tests {
         assert!(!std::thread::scope(|scope| scope.spawn(look).join().unwrap()));
         drop(held);
         assert!(look());
+    }
+
+    #[test]
+    fn who_asks_the_loader_waits_for_the_fork_of_another_thread_alone() {
+        let _alone = LOOKS.lock();
+        start();
+        let beside_fork = || {
+            let held = hold();
+            std::thread::scope(|scope| {
+                let asks = scope.spawn(|| with_loader(|| ()));
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                assert!(!with_loader(|| ()), "in a handler of its own fork");
+                drop(held);
+                asks.join().unwrap()
+            })
+        };
+        // It gives up after 100 ms, which pass where others have the processors.
+        assert!((0..5).any(|_| beside_fork()));
     }
 
     /// A child of fork has none of the threads that were reading, nor what their handlers were to

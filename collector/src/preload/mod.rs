@@ -30,8 +30,8 @@
 //! | [`calls`] | `sched_yield` | calls are counted, and sampled without a signal |
 //! | `io` | `read` `__read_chk` `pread` `pread64` `__pread_chk` `__pread64_chk` `readv` `preadv` `preadv64` `preadv2` `preadv64v2` `write` `pwrite` `pwrite64` `writev` `pwritev` `pwritev64` `pwritev2` `pwritev64v2` `sendfile` `sendfile64` `splice` `copy_file_range` `fsync` `fdatasync` `sync_file_range` `msync` `sync` `syncfs`; `recv`, `send` and their kind, of `signals::hold`; streams, by `streams` | samples do not cut them short; bytes, and the time of it, are counted |
 //! | `locks` | `pthread_mutex_lock` `pthread_mutex_timedlock` `pthread_mutex_clocklock` `pthread_rwlock_rdlock` `pthread_rwlock_timedrdlock` `pthread_rwlock_clockrdlock` `pthread_rwlock_wrlock` `pthread_rwlock_timedwrlock` `pthread_rwlock_clockwrlock` `mtx_lock` `mtx_timedlock` `pthread_cond_wait` `pthread_cond_timedwait` `pthread_cond_clockwait` `cnd_wait` `cnd_timedwait` `sem_wait` `pthread_barrier_wait` `pthread_join` `pthread_timedjoin_np` `pthread_clockjoin_np` `thrd_join`; `sem_timedwait`, `sem_clockwait` of `signals::hold` | the time that threads wait for each other is counted |
-//! | `mpi` | none: places where modules have addresses of MPI's functions | time in MPI, or its bytes, are counted |
-//! | `regions` | none: places where modules have addresses of libgomp's functions | what workers do in a parallel region is below it |
+//! | `mpi` | none: by `imports`, places where modules have addresses of MPI's functions | time in MPI, or its bytes, are counted |
+//! | `regions` | none: by `imports`, places where modules have addresses of libgomp's functions | what workers do in a parallel region is below it |
 //! | `ompt` | `ompt_start_tool` | the same with LLVM's OpenMP, which tells when regions begin |
 //! | [`aliases`] | `__sigsuspend` `__poll` `__select` `__vfork` `__clone` `_IO_popen` `cfree` `__backtrace` `__sched_yield` `__pthread_mutex_lock` `__pthread_rwlock_rdlock` `__pthread_rwlock_wrlock` | second names of the above |
 //! | [`words`] | `csprof_count` `csprof_phase` | what the program says by `csprof.h` |
@@ -58,6 +58,7 @@ mod exec;
 mod files;
 mod filter;
 mod fork;
+mod imports;
 mod io;
 mod jumps;
 mod locks;

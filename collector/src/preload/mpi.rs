@@ -1,32 +1,27 @@
 //! Calls of MPI: how long the outermost one takes, and how many [bytes] it is about.
 //!
-//! Names of MPI are not exported: a program that asks whether MPI is there would find it. Where a
-//! module has asked for one of them, the loader has written an address of the MPI library's, and in
-//! its place goes that of a stub, if the library is there at all. So MPI itself, which calls itself
-//! by other ways, is left as it is; its bindings for Fortran are modules of their own, which call
-//! what C programs call.
+//! They are [found](super::imports) in the modules that make them. MPI itself, which calls itself by
+//! other ways, is left as it is; its bindings for Fortran are modules of their own, which call what
+//! C programs call.
 
-#![expect(unsafe_code, reason = "stubs in front of C functions, and addresses of them")]
+#![expect(unsafe_code, reason = "stubs in front of C functions")]
 
 mod bytes;
 
-use alloc::vec::Vec;
-use core::ffi::CStr;
 use core::sync::atomic::Ordering;
 
 use csprof_format::launch::SourceKind;
 
 use super::counted;
+use super::imports::{self, Imports};
 use super::real::Real;
 use super::stub;
 use super::under_way::InMpi;
 use super::view::sampled;
 use crate::arch::{Call, Route};
-use crate::messages::{self, Warning};
-use crate::modules;
+use crate::messages::Warning;
 use crate::sources::calls::MPI_COUNTS;
 use crate::sources::metric_of;
-use crate::sys;
 
 /// Where the room of a call has the bytes that it is about: behind the arguments that are passed on
 /// the stack.
@@ -63,43 +58,17 @@ extern "C" fn after(call: &mut Call) {
 
 const MPI_SUCCESS: i32 = 0;
 
-/// A function of MPI: its name, where it is, and what counts its calls.
-struct Function {
-    name: &'static CStr,
-    real: &'static Real,
-    stub: unsafe extern "C" fn(),
-}
-
 /// Functions by the number of their arguments behind the sixth, and by what tells of their bytes.
 macro_rules! functions {
     ($($stack:literal $shape:ident: $($name:ident)*;)*) => {
-        $($(
-            #[expect(non_snake_case, reason = "named like the C function")]
-            mod $name {
-                use crate::preload::real::Real;
-                use core::ffi::CStr;
-
-                pub(super) const NAME: &CStr = match CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes()
-                ) {
-                    Ok(name) => name,
-                    Err(_) => panic!("concat! ends each name with one 0"),
-                };
-                pub(super) static REAL: Real =
-                    Real::found_by(crate::modules::function_behind, NAME);
-                crate::arch::stub! {
-                    #[unsafe(link_section = "csprof_waits")]
-                    {} call stub = REAL, crate::sources::calls::MPI_COUNTS,
-                    crate::preload::mpi::before::<$stack, { crate::preload::mpi::bytes::$shape }>,
-                    crate::preload::mpi::after
-                }
-            }
-        )*)*
+        $($(imports::function! {
+            $name: crate::sources::calls::MPI_COUNTS,
+            crate::preload::mpi::before::<$stack, { crate::preload::mpi::bytes::$shape }>,
+            crate::preload::mpi::after
+        })*)*
 
         /// All of them.
-        static FUNCTIONS: &[Function] = &[$($(
-            Function { name: $name::NAME, real: &$name::REAL, stub: $name::stub },
-        )*)*];
+        const FUNCTIONS: &[imports::Function] = &[$($($name::FUNCTION,)*)*];
     };
 }
 
@@ -145,56 +114,27 @@ functions! {
     6 BOTH_WAYS: MPI_Sendrecv PMPI_Sendrecv;
 }
 
+static IMPORTS: Imports = Imports::new(
+    FUNCTIONS,
+    &[b"MPI_", b"PMPI_"],
+    c"MPI_Init",
+    // Of a weak reference that nothing answers, the program asks whether it is 0. Tools have these
+    // names as well, so what is not bound yet may be theirs; they call MPI in turn.
+    |word| word.at != 0,
+    (
+        Warning::CallsUnseen,
+        "calls of MPI are not counted: the addresses that the loader has written for them cannot \
+         be changed",
+    ),
+);
+
 /// All of them, where they are.
 pub(super) fn functions() -> impl Iterator<Item = &'static Real> {
-    FUNCTIONS.iter().map(|function| function.real).chain(bytes::functions())
+    IMPORTS.reals().chain(bytes::functions())
 }
 
 /// Has the calls counted that the modules make which are loaded now, if they are sampled. `false`
 /// if it has to be done later. Setup side.
 pub(super) fn count() -> bool {
-    if !MPI_COUNTS.load(Ordering::Relaxed) {
-        return true;
-    }
-    let mut is_refused = false;
-    // A module that goes takes its addresses with it.
-    let is_done = modules::with_loader(|| is_refused = !replace_addresses());
-    if is_refused {
-        messages::warn_once(
-            Warning::CallsUnseen,
-            "calls of MPI are not counted: the addresses that the loader has written for them cannot be changed",
-        );
-    }
-    is_done
-}
-
-/// Puts the addresses of stubs in the place of those of the MPI library's; whether all could be
-/// written.
-fn replace_addresses() -> bool {
-    let mut imports: Vec<(u64, &Function)> = Vec::new();
-    modules::each_loaded(|module| {
-        let mut note = |name: &[u8], place| {
-            if name.starts_with(b"MPI_") || name.starts_with(b"PMPI_") {
-                let function = FUNCTIONS.iter().find(|function| function.name.to_bytes() == name);
-                imports.extend(function.map(|function| (place, function)));
-            }
-        };
-        if module.address_of(c"MPI_Init").is_none() {
-            module.each_import(&mut note);
-        }
-    });
-    let mut are_written = true;
-    for (place, function) in imports {
-        let stub = (function.stub as *const ()).expose_provenance() as u64;
-        let is_there = !function.real.address().is_null();
-        // Of a weak reference that nothing answers, the program asks whether it is 0; and a tool in
-        // front of the collector is what the program calls.
-        let is_called = || sys::probe(place).is_some_and(|at| at != stub && at != 0);
-        let is_first = || modules::function_before(function.name).is_null();
-        if is_there && place.is_multiple_of(8) && is_called() && is_first() {
-            // SAFETY: the loader's word for the address of this function, which the stub calls.
-            are_written &= unsafe { sys::write_constant(place, stub) };
-        }
-    }
-    are_written
+    !MPI_COUNTS.load(Ordering::Relaxed) || IMPORTS.follow()
 }

@@ -7,30 +7,27 @@
 //! its samples are below a [handover](crate::sampler::Shared::handover) from that context. The
 //! opener itself runs the function as well, below the frames that are there.
 //!
-//! As those of [MPI](super::mpi), these names are not exported, but written where the loader has
-//! the address of the real function. A process may have several such libraries, each with a pool of
-//! its own: then a word that the loader has not bound yet stays as it is, for nobody can tell whose
-//! function it would be.
+//! Calls of these functions are [found](super::imports) in the modules that make them. A process may
+//! have several such libraries, each with a pool of its own: then a word that the loader has not
+//! bound yet stays as it is, for nobody can tell whose function it would be.
 //!
 //! Left out: tasks, which any thread may run at any time, also behind the end of the function; and
 //! what is started without a function of the compiler's (`GOMP_parallel_start`).
 
 #![expect(unsafe_code, reason = "stubs in front of C functions, and addresses of them")]
 
-use alloc::vec::Vec;
-use core::ffi::CStr;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::imports::{self, Imports};
 use super::real::Real;
 use super::stub::{self, ENGAGED};
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
-use crate::messages::{self, Warning};
+use crate::messages::Warning;
 use crate::process::{self, Process};
 use crate::sampler::Shared;
 use crate::sampling::call::handover;
-use crate::{modules, sys, trampoline};
+use crate::trampoline;
 
 /// Where a call's room has what [`run`] is given, behind arguments that are passed on the stack.
 const REGION: usize = 8;
@@ -108,42 +105,15 @@ arch::stub! {
     {} call run = IN_REGION, ENGAGED, enter, leave
 }
 
-/// A function that opens a region: its name, where it is, and what stands in front of it.
-struct Function {
-    name: &'static CStr,
-    real: &'static Real,
-    stub: unsafe extern "C" fn(),
-}
-
 /// Functions by the number of their arguments behind the sixth.
 macro_rules! functions {
     ($($stack:literal: $($name:ident)*;)*) => {
-        $($(
-            #[expect(non_snake_case, reason = "named like the C function")]
-            mod $name {
-                use crate::preload::real::Real;
-                use core::ffi::CStr;
-
-                pub(super) const NAME: &CStr = match CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes()
-                ) {
-                    Ok(name) => name,
-                    Err(_) => panic!("concat! ends each name with one 0"),
-                };
-                pub(super) static REAL: Real =
-                    Real::found_by(crate::modules::function_behind, NAME);
-                crate::arch::stub! {
-                    #[unsafe(link_section = "csprof_waits")]
-                    {} call stub = REAL, crate::preload::stub::ENGAGED,
-                    crate::preload::regions::before::<$stack>
-                }
-            }
-        )*)*
+        $($(imports::function! {
+            $name: crate::preload::stub::ENGAGED, crate::preload::regions::before::<$stack>
+        })*)*
 
         /// All of them.
-        static FUNCTIONS: &[Function] = &[$($(
-            Function { name: $name::NAME, real: &$name::REAL, stub: $name::stub },
-        )*)*];
+        const FUNCTIONS: &[imports::Function] = &[$($($name::FUNCTION,)*)*];
     };
 }
 
@@ -155,95 +125,25 @@ functions! {
         GOMP_parallel_loop_nonmonotonic_dynamic GOMP_parallel_loop_nonmonotonic_guided;
 }
 
+static IMPORTS: Imports = Imports::new(
+    FUNCTIONS,
+    &[b"GOMP_parallel"],
+    c"GOMP_parallel",
+    |word| word.at == word.real || word.is_unbound && word.libraries == 1,
+    (
+        Warning::RegionsUnseen,
+        "what threads do in parallel regions is not shown below these: the addresses that the \
+         loader has written for them cannot be changed",
+    ),
+);
+
 /// All of them, where they are.
 pub(super) fn functions() -> impl Iterator<Item = &'static Real> {
-    FUNCTIONS.iter().map(|function| function.real)
+    IMPORTS.reals()
 }
-
-/// How far modules were looked at: each once.
-struct Looked {
-    /// Modules, in the loader's order, in which a new one comes last.
-    modules: AtomicUsize,
-    /// Those of them that have the functions.
-    libraries: AtomicUsize,
-    /// Modules that had come and gone by then: after one has gone, the others have moved up.
-    loads: AtomicU64,
-    unloads: AtomicU64,
-}
-
-// Relaxed wherever it is used: with the loader's lock.
-static LOOKED: Looked = Looked {
-    modules: AtomicUsize::new(0),
-    libraries: AtomicUsize::new(0),
-    loads: AtomicU64::new(0),
-    unloads: AtomicU64::new(0),
-};
 
 /// Has regions known that are opened by modules which are loaded now, if this is asked for. `false`
 /// if it has to be done later. Setup side.
 pub(super) fn follow() -> bool {
-    if process::current().is_none_or(|process| !process.config.regions) {
-        return true;
-    }
-    let mut is_refused = false;
-    // A module that goes takes its addresses with it.
-    let is_done = modules::with_loader(|| is_refused = !replace_addresses());
-    if is_refused {
-        messages::warn_once(
-            Warning::RegionsUnseen,
-            "what threads do in parallel regions is not shown below these: the addresses that the \
-             loader has written for them cannot be changed",
-        );
-    }
-    is_done
-}
-
-/// Puts the addresses of stubs in the place of those of the library's; whether all could be
-/// written.
-fn replace_addresses() -> bool {
-    let unloads = modules::unloads();
-    let is_same = LOOKED.unloads.swap(unloads, Ordering::Relaxed) == unloads;
-    let loads = modules::loads();
-    if LOOKED.loads.swap(loads, Ordering::Relaxed) == loads && is_same {
-        return true;
-    }
-    let known = if is_same { LOOKED.modules.load(Ordering::Relaxed) } else { 0 };
-    let mut libraries = if is_same { LOOKED.libraries.load(Ordering::Relaxed) } else { 0 };
-    let mut number = 0;
-    let mut imports: Vec<(u64, bool, &Function)> = Vec::new();
-    modules::each_loaded(|module| {
-        number += 1;
-        if number <= known {
-            return;
-        }
-        if module.address_of(c"GOMP_parallel").is_some() {
-            libraries += 1;
-            return;
-        }
-        module.each_import(|name, place| {
-            if name.starts_with(b"GOMP_parallel") {
-                let function = FUNCTIONS.iter().find(|function| function.name.to_bytes() == name);
-                // Not bound yet: it leads to where the module asks the loader.
-                let is_unbound = sys::probe(place)
-                    .is_some_and(|at| module.code.iter().any(|code| code.contains(&at)));
-                imports.extend(function.map(|function| (place, is_unbound, function)));
-            }
-        });
-    });
-    LOOKED.modules.store(number, Ordering::Relaxed);
-    LOOKED.libraries.store(libraries, Ordering::Relaxed);
-    let mut are_written = true;
-    for (place, is_unbound, function) in imports {
-        let real = function.real.address().addr() as u64;
-        let leads_there =
-            || sys::probe(place).is_some_and(|at| at == real || is_unbound && libraries == 1);
-        // A tool in front of the collector is what the program calls.
-        let is_first = || modules::function_before(function.name).is_null();
-        if real != 0 && place.is_multiple_of(8) && leads_there() && is_first() {
-            let stub = (function.stub as *const ()).expose_provenance() as u64;
-            // SAFETY: the loader's word for the address of this function, which the stub calls.
-            are_written &= unsafe { sys::write_constant(place, stub) };
-        }
-    }
-    are_written
+    process::current().is_none_or(|process| !process.config.regions) || IMPORTS.follow()
 }

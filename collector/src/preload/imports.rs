@@ -1,0 +1,205 @@
+//! Functions of a library that are not exported, for a program that asks whether the library is there
+//! would find them.
+//!
+//! Where a module has asked for one of them, the loader has written the address of the library's, and
+//! in its place goes that of a stub, if the library is there at all. The library itself is left as it
+//! is.
+
+#![expect(unsafe_code, reason = "writes addresses of stubs in the place of the loader's")]
+
+use alloc::vec::Vec;
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::real::Real;
+use crate::messages::{self, Warning};
+use crate::modules::{self, LoaderModule};
+use crate::sys;
+
+/// A function: its name, where it is, and what stands in front of it.
+pub(super) struct Function {
+    pub(super) name: &'static CStr,
+    pub(super) real: &'static Real,
+    pub(super) stub: unsafe extern "C" fn(),
+}
+
+/// A word of a module's that the loader binds to a function.
+pub(super) struct Word {
+    /// What it is now.
+    pub(super) at: u64,
+    /// Where the function is, if calls of it by any module lead there.
+    pub(super) real: u64,
+    /// Whether it leads to where the module asks the loader: it is not bound yet.
+    pub(super) is_unbound: bool,
+    /// How many libraries have the function.
+    pub(super) libraries: usize,
+}
+
+/// The functions of a library, and how far modules were looked at for calls of them: each once, and
+/// once more when a library has come.
+pub(super) struct Imports {
+    functions: &'static [Function],
+    /// How their names begin.
+    prefixes: &'static [&'static [u8]],
+    /// The function by which a library is known that has them.
+    library: &'static CStr,
+    /// Whether a call by this word shall come to the stub.
+    leads_there: fn(&Word) -> bool,
+    /// What is said where words cannot be written.
+    refused: (Warning, &'static str),
+    // Relaxed wherever these are used: with the loader's lock.
+    /// Modules, in the loader's order, in which a new one comes last.
+    modules: AtomicUsize,
+    /// Those of them that have the functions.
+    libraries: AtomicUsize,
+    /// Modules that had come and gone by then: after one has gone, the others have moved up.
+    loads: AtomicU64,
+    unloads: AtomicU64,
+}
+
+impl Imports {
+    pub(super) const fn new(
+        functions: &'static [Function],
+        prefixes: &'static [&'static [u8]],
+        library: &'static CStr,
+        leads_there: fn(&Word) -> bool,
+        refused: (Warning, &'static str),
+    ) -> Self {
+        Self {
+            functions,
+            prefixes,
+            library,
+            leads_there,
+            refused,
+            modules: AtomicUsize::new(0),
+            libraries: AtomicUsize::new(0),
+            loads: AtomicU64::new(0),
+            unloads: AtomicU64::new(0),
+        }
+    }
+
+    /// The functions, where they are.
+    pub(super) fn reals(&self) -> impl Iterator<Item = &'static Real> + use<> {
+        self.functions.iter().map(|function| function.real)
+    }
+
+    /// Has calls by the modules that are loaded now come to the stubs. `false` if it has to be done
+    /// later. Setup side.
+    pub(super) fn follow(&self) -> bool {
+        let mut are_written = true;
+        // A module that goes takes its addresses with it.
+        let is_done = modules::with_loader(|| are_written = self.replace());
+        if !are_written {
+            let (warning, text) = self.refused;
+            messages::warn_once(warning, text);
+        }
+        is_done
+    }
+
+    /// Puts the addresses of stubs in the place of the library's; whether all could be written.
+    fn replace(&self) -> bool {
+        let unloads = modules::unloads();
+        let is_same = self.unloads.swap(unloads, Ordering::Relaxed) == unloads;
+        let loads = modules::loads();
+        if self.loads.swap(loads, Ordering::Relaxed) == loads && is_same {
+            return true;
+        }
+        let known = |count: &AtomicUsize| if is_same { count.load(Ordering::Relaxed) } else { 0 };
+        let (seen, libraries_before) = (known(&self.modules), known(&self.libraries));
+        let (mut number, mut libraries) = (0, libraries_before);
+        modules::each_loaded(|module| {
+            number += 1;
+            libraries += usize::from(number > seen && self.is_library(module));
+        });
+        self.modules.store(number, Ordering::Relaxed);
+        self.libraries.store(libraries, Ordering::Relaxed);
+        if libraries == 0 {
+            return true;
+        }
+        // Calls by older modules may lead to a library that has come now.
+        let seen = if libraries == libraries_before { seen } else { 0 };
+        let words = self.words(seen);
+        words.into_iter().fold(true, |are_written, (place, is_unbound, function)| {
+            are_written & self.replace_word(place, is_unbound, libraries, function)
+        })
+    }
+
+    fn is_library(&self, module: &LoaderModule) -> bool {
+        module.address_of(self.library).is_some()
+    }
+
+    /// The words of modules behind the first so many: where each is, whether it is not bound yet,
+    /// and whose it is.
+    fn words(&self, seen: usize) -> Vec<(u64, bool, &'static Function)> {
+        let mut words = Vec::new();
+        let mut number = 0;
+        modules::each_loaded(|module| {
+            number += 1;
+            if number <= seen || self.is_library(module) {
+                return;
+            }
+            module.each_import(|name, place| {
+                if !self.prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                    return;
+                }
+                let function = self.functions.iter().find(|of| of.name.to_bytes() == name);
+                let leads_home = |at| module.code.iter().any(|code| code.contains(&at));
+                let is_unbound = sys::probe(place).is_some_and(leads_home);
+                words.extend(function.map(|function| (place, is_unbound, function)));
+            });
+        });
+        words
+    }
+
+    /// `false` if it could not be written.
+    fn replace_word(
+        &self,
+        place: u64,
+        is_unbound: bool,
+        libraries: usize,
+        function: &Function,
+    ) -> bool {
+        let real = function.real.address().addr() as u64;
+        let stub = (function.stub as *const ()).expose_provenance() as u64;
+        let leads_there =
+            |at| at != stub && (self.leads_there)(&Word { at, real, is_unbound, libraries });
+        // A tool in front of the collector is what the program calls.
+        let is_first = || modules::function_before(function.name).is_null();
+        if real == 0
+            || !place.is_multiple_of(8)
+            || !sys::probe(place).is_some_and(leads_there)
+            || !is_first()
+        {
+            return true;
+        }
+        // SAFETY: the loader's word for the address of this function, which the stub calls.
+        unsafe { sys::write_constant(place, stub) }
+    }
+}
+
+/// Defines a module of the function's name, with the stub in front of it and `FUNCTION`.
+macro_rules! function {
+    ($name:ident: $engaged:path, $before:path $(, $after:path)?) => {
+        #[expect(non_snake_case, reason = "named like the C function")]
+        mod $name {
+            use crate::preload::imports::Function;
+            use crate::preload::real::Real;
+            use core::ffi::CStr;
+
+            const NAME: &CStr = match CStr::from_bytes_with_nul(
+                concat!(stringify!($name), "\0").as_bytes()
+            ) {
+                Ok(name) => name,
+                Err(_) => panic!("concat! ends each name with one 0"),
+            };
+            static REAL: Real = Real::found_by(crate::modules::function_behind, NAME);
+            crate::arch::stub! {
+                #[unsafe(link_section = "csprof_waits")]
+                {} call stub = REAL, $engaged, $before $(, $after)?
+            }
+            pub(super) const FUNCTION: Function = Function { name: NAME, real: &REAL, stub };
+        }
+    };
+}
+
+pub(super) use function;
