@@ -29,6 +29,9 @@
 //! parent. So the bounds of these are found together, and shared out among them: each has at most
 //! as many as samples. What asks for some of them alone asks for [`EdgeCounts::of_part`].
 //!
+//! What stands above a handover was run by another thread, in whose tree its activations are: in this
+//! one it has no count.
+//!
 //! Three things more move activations between families. A thread that enters an epoch goes on with
 //! one stack: at most one activation of each family of the epoch before returns in a later one.
 //! Paths whose outer part is not known are trees of their own, where no return is counted: before
@@ -125,6 +128,9 @@ impl<C: Count> Bounds<C> {
             let base = loaded;
             loaded += 1;
             if now[node] == C::default() || !kind.is_called() {
+                continue;
+            }
+            if families.elsewhere.contains(base) {
                 continue;
             }
             let family = families.first[base];

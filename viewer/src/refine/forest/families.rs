@@ -18,6 +18,9 @@ pub(crate) struct Families<C> {
     pub(crate) edges: Vec<C>,
     /// Nodes whose outer callers are not known.
     pub(crate) partial: Bits,
+    /// Nodes of code that had the code below them run by another thread, whose tree this is: its own
+    /// activations are in the tree of the thread that ran it.
+    pub(crate) elsewhere: Bits,
     /// Nodes of procedures with edges in a later epoch of the thread.
     pub(crate) goes_on: Bits,
 }
@@ -56,7 +59,15 @@ impl<C: Count> Families<C> {
             first[node] = family;
             edges[family as usize] += recorded[node];
         }
-        let mut families = Self { first, edges, partial, goes_on: Bits::none(count) };
+        let mut elsewhere = Bits::none(count);
+        for node in (1..count).rev() {
+            let is_given = kinds[frame(node)] == FrameKind::Handover || elsewhere.contains(node);
+            // What has edges here ran here as well.
+            let above = nodes.parent[node] as usize;
+            elsewhere.insert_if(above, is_given && recorded[above] == C::default());
+        }
+        let goes_on = Bits::none(count);
+        let mut families = Self { first, edges, partial, elsewhere, goes_on };
         families.go_on(profile, |node| keys[frame(node)], recorded);
         families
     }

@@ -26,7 +26,8 @@ pub(crate) struct Procedures {
     are_functions: bool,
     /// Whether no path lacks its outer callers.
     pub(crate) is_whole: bool,
-    /// `are_functions` and `is_whole`: the kind of a node's frame decides alone whether it counts.
+    /// `are_functions` and `is_whole`, and no thread had others run code: the kind of a node's frame
+    /// decides alone whether it counts.
     pub(crate) is_plain: bool,
 }
 
@@ -70,8 +71,10 @@ impl Procedures {
             is_shared[first as usize] |= first != number;
         }
         let are_functions = !is_shared.contains(&true);
-        let is_whole = profile.frames.iter().all(|frame| frame.kind != FrameKind::Partial);
-        Self { first, is_shared, are_functions, is_whole, is_plain: are_functions && is_whole }
+        let has = |kind| profile.frames.iter().any(|frame| frame.kind == kind);
+        let is_whole = !has(FrameKind::Partial);
+        let is_plain = are_functions && is_whole && !has(FrameKind::Handover);
+        Self { first, is_shared, are_functions, is_whole, is_plain }
     }
 
     /// Whether each function is a procedure.

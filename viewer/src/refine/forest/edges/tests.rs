@@ -107,3 +107,36 @@ fn nothing_is_known_of_returns_where_the_outer_part_of_a_path_is_not() {
     let profile = profile.unwrap();
     assert_eq!(Refined::base(&profile).edges(2), Some((0, 4)));
 }
+
+/// What opened a region has its activations in the tree of the thread that ran it.
+#[test]
+fn what_stands_above_a_handover_has_no_count_in_the_tree_of_who_was_given_the_work() {
+    let outline = "\
+# thread=1 epoch=0
+main e=1
+  solve e=9
+    work 40 e=30
+# thread=2 epoch=0
+main
+  solve
+    \"[parallel region]\" handover
+      work 50 e=45
+";
+    let profile = from_outline(outline).unwrap();
+    let base = Refined::base(&profile);
+    let edges = |refined: &Refined| [1, 2, 3, 4, 5, 6, 7].map(|node| refined.edges(node));
+    let exactly = |count| Some((count, count));
+    let own = [exactly(1), exactly(9), exactly(30)];
+    let given = [None, None, None, exactly(45)];
+    assert_eq!(edges(&base), [&own[..], &given].concat()[..]);
+    // Rows have those of the opener alone, and none without it: that no return was counted would
+    // say that the opener has not returned.
+    let all = refined(outline, "through work");
+    assert!(all.starts_with("main e=1\n  solve e=9\n    work 40 e=30\n"), "{all}");
+    let shown = apply(&profile, &parse("through kind:handover").unwrap()).unwrap();
+    assert_eq!(edges(&shown)[3..], given);
+    // A region that this thread opened itself, too: its own activations count.
+    let nested = outline.replace("main\n  solve\n", "main\n  solve 3 e=2\n");
+    let nested = from_outline(&nested).unwrap();
+    assert_eq!(Refined::base(&nested).edges(5), exactly(2));
+}
