@@ -102,6 +102,16 @@ pub fn open(path: &Path) -> Result<Profile, Error> {
     load(path).and_then(|bytes| read(&bytes)).map_err(|error| error.in_file(path))
 }
 
+/// The run that a saved profile is of, as its first bytes say, without reading the rest:
+/// [`RunInfo::id`](crate::profile::RunInfo::id). `None` if they say none.
+#[must_use]
+pub fn run_id(path: &Path) -> Option<u128> {
+    let mut header = [0; FILE_HEADER];
+    File::open(path).ok()?.read_exact(&mut header).ok()?;
+    let is_profile = header.starts_with(&MAGIC);
+    FileHeader::from_bytes(&header).ok().filter(|_| is_profile).map(|header| header.run_id)
+}
+
 /// The bytes of a file that is not too large to be a profile.
 pub(crate) fn load(path: &Path) -> Result<Vec<u8>, Error> {
     let file = File::open(path).map_err(|error| Error::io(Action::Open, error))?;

@@ -152,7 +152,11 @@ pub fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
 ///
 /// Those of [`save`], and [`ErrorKind::Exists`].
 pub fn save_new(profile: &Profile, path: &Path) -> Result<(), Error> {
-    let saved = save_beside(profile, path, |temporary| temporary.create(path));
+    // Asked first, too: a profile is not written for a name that is taken long since.
+    let saved = match path.symlink_metadata() {
+        Ok(_) => Err(Error::new(ErrorKind::Exists)),
+        Err(_) => save_beside(profile, path, |temporary| temporary.create(path)),
+    };
     saved.map_err(|error| error.in_file(path))
 }
 

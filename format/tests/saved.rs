@@ -107,6 +107,27 @@ fn save_replaces_and_save_new_does_not() {
     write::save(&other, &path).unwrap();
     assert_eq!(read::open(&path).unwrap(), other);
     assert_eq!(names(folder.path()), ["run.csprof"]);
+    // Of a name that is taken, nobody looks at what would be written.
+    other.nodes.parent.pop();
+    let error = write::save_new(&other, &path).expect_err("the name is taken");
+    assert!(matches!(error.kind(), ErrorKind::Exists), "{error}");
+}
+
+#[test]
+fn the_first_bytes_say_which_run_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.csprof");
+    assert_eq!(read::run_id(&path), None);
+    write::save(&sample::profile(), &path).unwrap();
+    let id = Some(sample::profile().run.id());
+    assert_eq!(read::run_id(&path), id);
+    let saved = fs::read(&path).unwrap();
+    fs::write(&path, &saved[..64]).unwrap();
+    assert_eq!(read::run_id(&path), id);
+    for damaged in [[&b"x"[..], &saved[1..]].concat(), saved[..63].to_vec()] {
+        fs::write(&path, damaged).unwrap();
+        assert_eq!(read::run_id(&path), None);
+    }
 }
 
 #[test]

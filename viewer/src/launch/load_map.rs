@@ -21,6 +21,8 @@ pub(super) struct LoadMaps<'a> {
     pub(super) epochs: BTreeMap<u32, EpochMap<'a>>,
     /// The phases that began, by number.
     pub(super) phases: BTreeMap<u32, PhaseBegin<'a>>,
+    /// Whether one of them is not listed, which is told once.
+    has_unlisted: bool,
     pub(super) warnings: Vec<String>,
 }
 
@@ -82,9 +84,9 @@ impl LoadMaps<'_> {
         let name = UNLISTED_PHASE.as_bytes().into();
         let begin = PhaseBegin { name, epoch: None, start_ns: 0 };
         self.phases.insert(number, begin);
-        let warning =
-            "samples are of a phase that nothing lists: they are in the phase \"not listed\"";
-        if !self.warnings.iter().any(|other| other == warning) {
+        if !std::mem::replace(&mut self.has_unlisted, true) {
+            let warning =
+                "samples are of a phase that nothing lists: they are in the phase \"not listed\"";
             self.warnings.push(warning.to_owned());
         }
     }

@@ -92,7 +92,7 @@ impl Output {
         let most = if self.numbered { usize::MAX } else { 1 };
         // Who opens a pipe may wait for ever.
         let mut names = names.take(most).take_while(|path| path.is_file());
-        names.find(|path| read::open(path).is_ok_and(|saved| has_all(&saved, profile)))
+        names.find(|path| part_of(path, profile).is_some_and(|saved| has_all(&saved, profile)))
     }
 
     /// A name in a folder, which is made, or the next name if a file has that.
@@ -143,9 +143,9 @@ impl Output {
     /// Those of [`save`](Self::save).
     pub fn save_whole(&self, profile: &Profile) -> Result<PathBuf, Error> {
         self.save_over(profile, |path| {
-            read::open(path).is_ok_and(|part| {
+            part_of(path, profile).is_some_and(|part| {
                 let ([before, _], [now, _]) = (samples(&part), samples(profile));
-                part.run.id() == profile.run.id() && before <= now
+                before <= now
             })
         })
     }
@@ -179,6 +179,12 @@ impl Output {
     }
 }
 
+/// What a file has of the same run. One of another run is not read for that.
+fn part_of(path: &Path, profile: &Profile) -> Option<Profile> {
+    let is_of_run = read::run_id(path) == Some(profile.run.id());
+    is_of_run.then(|| read::open(path).ok()).flatten()
+}
+
 /// Samples that were delivered in all threads: those of other sources than `leak`, which only grow
 /// while a run goes on, and those of `leak`, of which those are gone whose blocks were freed.
 fn samples(profile: &Profile) -> [u64; 2] {
@@ -196,12 +202,11 @@ fn samples(profile: &Profile) -> [u64; 2] {
 fn has_all(saved: &Profile, profile: &Profile) -> bool {
     let ([others, leaks], now) = (samples(saved), samples(profile));
     let has_leaks = profile.metrics().any(|metric| metric.source == SourceKind::Leak.name());
-    saved.run.id() == profile.run.id()
-        && match has_leaks {
-            // As many leaks of another moment are other leaks, perhaps.
-            true => [others, leaks] == now && saved.run.duration_ns == profile.run.duration_ns,
-            false => others >= now[0],
-        }
+    match has_leaks {
+        // As many leaks of another moment are other leaks, perhaps.
+        true => [others, leaks] == now && saved.run.duration_ns == profile.run.duration_ns,
+        false => others >= now[0],
+    }
 }
 
 /// `prog.csprof`, then `prog.1.csprof`, `prog.2.csprof`, …

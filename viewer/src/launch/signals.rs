@@ -50,7 +50,7 @@ fn all() -> impl Iterator<Item = i32> {
     FROM_TERMINAL.into_iter().chain(FROM_PROCESSES).chain(of_groups())
 }
 
-/// Signals by which a job is ended.
+/// Signals by which a job is ended, the one first that means nothing else.
 const ENDS: [i32; 2] = [SIGTERM, SIGHUP];
 
 /// Takes signals from construction to drop, so that none of them ends csprof before it has
@@ -58,8 +58,8 @@ const ENDS: [i32; 2] = [SIGTERM, SIGHUP];
 #[derive(Debug)]
 pub struct SignalGuard {
     stage: Arc<Mutex<Stage>>,
-    /// When somebody last wanted all of it to end, who may not wait for long, and by which signal.
-    told_to_end: Arc<Mutex<Option<(Instant, i32)>>>,
+    /// When somebody last wanted all of it to end, who may not wait for long, by each of [`ENDS`].
+    told_to_end: Arc<Mutex<[Option<Instant>; ENDS.len()]>>,
     handle: Handle,
     /// Signals that are ignored until the program has inherited that.
     ignored: Vec<i32>,
@@ -127,7 +127,7 @@ impl SignalGuard {
         let handle = signals.handle();
         let stage = Arc::new(Mutex::new(Stage::Preparing(Vec::new())));
         let seen = Arc::clone(&stage);
-        let told_to_end = Arc::new(Mutex::new(None));
+        let told_to_end = Arc::new(Mutex::new([None; ENDS.len()]));
         let told = Arc::clone(&told_to_end);
         let listener = thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in signals.forever() {
@@ -135,8 +135,10 @@ impl SignalGuard {
                     toggle.act();
                     continue;
                 }
-                if ENDS.contains(&signal) && !is_in(mask, signal) {
-                    *lock(&told) = Some((Instant::now(), signal));
+                for (end, when) in ENDS.into_iter().zip(&mut *lock(&told)) {
+                    if end == signal && !is_in(mask, signal) {
+                        *when = Some(Instant::now());
+                    }
                 }
                 arrived(signal, mask, &mut lock(&seen));
             }
@@ -201,14 +203,16 @@ impl SignalGuard {
     /// outlives for longer (SIGHUP, by which daemons read their files again) was no end.
     #[must_use]
     pub fn must_end(&self) -> bool {
-        lock(&self.told_to_end).is_some_and(|(when, _)| when.elapsed() < PATIENCE_OF_JOBS)
+        let told = *lock(&self.told_to_end);
+        told.into_iter().flatten().any(|when| when.elapsed() < PATIENCE_OF_JOBS)
     }
 
     /// When csprof was last told to terminate (SIGTERM), if the program has had time to end since.
     #[must_use]
     pub fn outlived(&self) -> Option<Instant> {
-        let (when, signal) = (*lock(&self.told_to_end))?;
-        (signal == SIGTERM && when.elapsed() >= TIME_TO_END).then_some(when)
+        // Who sends SIGHUP, too, does so at once: that takes nothing back.
+        let [terminate, _] = *lock(&self.told_to_end);
+        terminate.filter(|when| when.elapsed() >= TIME_TO_END)
     }
 
     /// From here on a profile is saved, and something can be added to it: by `advice`.
@@ -360,6 +364,13 @@ mod tests {
                        for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done";
         assert_eq!(status_of(patient).code(), Some(9));
         assert!(other.wait().is_err(), "it was reaped");
+
+        // The same at once by two signals, which the program takes and survives for a while.
+        let guard = SignalGuard::new(None).unwrap();
+        let taken = "trap : TERM HUP; kill -TERM $PPID; sleep 0.1; kill -HUP $PPID; sleep 0.2";
+        let mut shell = Command::new("sh").args(["-c", taken]).spawn().unwrap();
+        guard.wait(&mut shell, String::new()).unwrap();
+        assert!(guard.outlived().is_some() && guard.must_end());
 
         // Before it is known that the program runs.
         let guard = SignalGuard::new(None).unwrap();

@@ -69,8 +69,8 @@ pub(super) struct Slicer<'a> {
     length_ns: u64,
     run_start_ns: u64,
     present: u32,
-    /// The last one that could not be told of, and began not.
-    failed: u32,
+    /// Whether the one that is due could not be told of, and began not.
+    has_failed: bool,
 }
 
 impl<'a> Slicer<'a> {
@@ -93,7 +93,8 @@ impl<'a> Slicer<'a> {
             std::io::Result::Ok(begun)
         };
         let begun = begin().with_context(|| format!("{}: cannot be written", path.display()))?;
-        let mut slicer = Self { control, begun, length_ns, run_start_ns, present: 0, failed: 0 };
+        let mut slicer =
+            Self { control, begun, length_ns, run_start_ns, present: 0, has_failed: false };
         slicer.enter(1, run_start_ns)?;
         Ok(slicer)
     }
@@ -109,7 +110,7 @@ impl<'a> Slicer<'a> {
         let number = number_after(elapsed_ns / self.length_ns);
         if number > self.present {
             let entered = self.enter(number, self.run_start_ns.saturating_add(elapsed_ns));
-            self.failed = if entered.is_err() { number } else { 0 };
+            self.has_failed = entered.is_err();
         }
     }
 
@@ -118,7 +119,7 @@ impl<'a> Slicer<'a> {
         let begin_ns = begin_of(self.present.saturating_add(1)).saturating_mul(self.length_ns);
         let next = Duration::from_nanos(begin_ns.saturating_sub(self.elapsed_ns()));
         // There may be no room, and later some.
-        if self.failed > 0 { next.max(AFTER_FAILURE) } else { next }
+        if self.has_failed { next.max(AFTER_FAILURE) } else { next }
     }
 
     fn enter(&mut self, number: u32, now_ns: u64) -> Result<()> {
@@ -163,7 +164,9 @@ impl TimeSlices {
         let mut begun: Vec<(u32, u64)> = Vec::new();
         for (number, time_ns) in lines.filter_map(|line| line.split_once(' ')) {
             let (Ok(number), Ok(time_ns)) = (number.parse(), time_ns.parse()) else { continue };
-            // A number that was cut off is smaller than it was.
+            // Numbers and times that were cut off are smaller than they were; a slice that could
+            // not be told of is told of again.
+            begun.pop_if(|before| before.0 == number && before.1 <= time_ns);
             if begun.last().is_none_or(|&before| before.0 < number && before.1 <= time_ns) {
                 begun.push((number, time_ns));
             }
@@ -278,6 +281,8 @@ mod tests {
         // Lines that were cut off, for there was no room: the next ones count.
         let cut = "1000000000\n\n1 70\n\n2 10000\n2 1000000071\n\n3\n3 2000000000\n\n4 ";
         assert_eq!(names(cut, 3 * second), ["0s..1s", "1s..2s", "2s..3s"]);
+        let begun = TimeSlices::parse(cut).unwrap().begun;
+        assert_eq!(begun, [(1, 70), (2, 1_000_000_071), (3, 2_000_000_000)]);
         assert_eq!(TimeSlices::parse("0\n1 0"), None);
         assert_eq!(TimeSlices::parse(""), None);
     }

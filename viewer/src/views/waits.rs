@@ -2,9 +2,9 @@
 //! ranks differ most.
 //!
 //! A *wait* is an outermost call of MPI. Where no clock has seen these, it is a path with samples
-//! of `mpi` of its own, which is that of who calls. Without MPI it is what a thread was found
-//! waiting for (`[waits: futex]`), and a path with samples of `lock` of its own. No sample counts
-//! in two waits of one metric. How a wait is spread over ranks says who waited for whom: in a call
+//! of `mpi` of its own, which is that of who calls. Where no call of MPI is to be seen, it is also
+//! what a thread was found waiting for (`[waits: futex]`), and without MPI a path with samples of
+//! `lock` of its own. No sample counts in two waits of one metric. How a wait is spread over ranks says who waited for whom: in a call
 //! that no rank leaves before all have come to it, who waited least came last.
 //!
 //! The cause is elsewhere: on a path outside of all waits on which one rank has more than others,
@@ -223,7 +223,7 @@ impl Waits {
         // Samples of `mpi` are of whoever calls: the name of the call is not on their paths.
         let kinds: &[(Kind, Option<MetricRef>)] = match (realtime, mpi.filter(is_shown)) {
             (Some(_), _) if has_mpi => &[(Kind::Mpi, realtime)],
-            (_, Some(mpi)) => &[(Kind::Counted, Some(mpi))],
+            (_, Some(mpi)) => &[(Kind::Kernel, realtime), (Kind::Counted, Some(mpi))],
             _ if has_mpi => &[(Kind::Mpi, sampled(refined))],
             _ => &[(Kind::Kernel, realtime), (Kind::Counted, lock)],
         };

@@ -125,7 +125,8 @@ impl Settled {
                     settled.add(below, node);
                     settled.numbers[number] = below;
                 }
-                None if known => {
+                // Node 0 is none: what is directly below it stays what cannot be placed.
+                None if known && node.parent != 0 => {
                     settled.add(parent, node);
                     settled.numbers[number] = parent;
                     settled.unknown += 1;
@@ -379,6 +380,20 @@ mod tests {
         assert_eq!(sums, [6, 2, 3, 4]);
         for thread in &arena.threads {
             assert!(thread.nodes.iter().all(|node| kind(node) != Some(FrameKind::Handover)));
+        }
+    }
+
+    /// Nor that of a handover which is below no root, which nobody could place.
+    #[test]
+    fn what_was_given_to_no_thread_stays_what_cannot_be_placed() {
+        let given: &[_] = &[(ROOT, 0, 0), (call(1), 1, 1), (given_by(0, 2), 0, 5), (call(2), 3, 2)];
+        for nodes in [given, &given[..3]] {
+            let mut arena = arena(&[nodes]);
+            assert_eq!(settle_alone(&mut arena), 0);
+            let settled = &arena.threads[0].nodes;
+            assert_eq!((settled.len(), settled[0].samples), (1 + nodes.len(), 0));
+            assert_eq!((settled[3].samples, settled[3].parent), (5, 0));
+            assert!(nodes.len() < 4 || settled[4].parent == 3);
         }
     }
 }

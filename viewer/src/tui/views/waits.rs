@@ -19,7 +19,7 @@ use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::views::columns::Explanation;
 use crate::views::measure::Measure;
-use crate::views::number::{amount, counted, percent};
+use crate::views::number::{amount, count, counted, percent};
 use crate::views::path::Path;
 use crate::views::waits::{Wait, Waits};
 
@@ -146,8 +146,9 @@ impl WaitLists {
             said.push(format!("most {most}{on}"));
             let mean = Measure::Source.real(over.mean(), metric, form);
             said.push(format!("mean {mean}"));
-            if self.list != List::Imbalances {
-                let imbalance = between(over.imbalance(), |samples| amount(samples, metric, form));
+            let imbalance = over.imbalance();
+            if !(self.list == List::Imbalances && is_known(imbalance)) {
+                let imbalance = between(imbalance, |samples| amount(samples, metric, form));
                 said.push(format!("imbalance {imbalance}"));
             }
         }
@@ -161,15 +162,22 @@ impl WaitLists {
     fn entry<'s>(&self, scene: &'s Scene, waits: &Waits, wait: &Wait) -> entries::PathEntry<'s> {
         let metric = scene.refined.source_of(wait.metric);
         let samples = match (self.list, &wait.over) {
-            (List::Imbalances, Some(over)) => over.imbalance()[0],
-            _ => wait.samples,
+            (List::Imbalances, Some(over)) => over.imbalance(),
+            _ => [wait.samples; 2],
         };
         let (base, _) = scene.refined.account_of(wait.metric);
-        let share = format!("{}%", percent(samples, base));
+        // There is no room for two bounds, which what is said of it has.
+        let cost = match is_known(samples) {
+            true => [
+                amount(samples[0], metric, scene.form()),
+                format!("{}%", percent(samples[0], base)),
+            ],
+            false => Default::default(),
+        };
         let functions = &scene.refined.functions;
         let rows = waits.rows(wait);
         entries::PathEntry {
-            cost: [amount(samples, metric, scene.form()), share],
+            cost,
             text: self.said(scene, waits, wait),
             path: rows.iter().map(|row| &*functions[row.function.index()].name).collect(),
         }
@@ -191,9 +199,15 @@ impl WaitLists {
     }
 }
 
+/// Whether a number is known, and not only what it is between.
+fn is_known([low, high]: [u64; 2]) -> bool {
+    low == high
+}
+
 /// A number, or the two that it is between.
-fn between([low, high]: [u64; 2], text: impl Fn(u64) -> String) -> String {
-    if low == high { text(low) } else { format!("{}..{}", text(low), text(high)) }
+fn between(bounds: [u64; 2], text: impl Fn(u64) -> String) -> String {
+    let [low, high] = bounds.map(text);
+    if is_known(bounds) { low } else { format!("{low}..{high}") }
 }
 
 impl View for WaitLists {
@@ -252,8 +266,10 @@ impl View for WaitLists {
         let metric = scene.refined.source_of(wait.metric);
         let samples = counted(wait.samples, "sample", scene.form());
         let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        // The cost of a path outside of waits is its imbalance.
+        let is_cost = self.list != List::Imbalances;
         let mut texts = vec![pair(
-            "cost",
+            if is_cost { "cost" } else { "inclusive" },
             &format!(
                 "{samples} of {} = {}",
                 metric.source,
@@ -262,11 +278,20 @@ impl View for WaitLists {
         )];
         texts.push(pair("spread", &self.said(scene, waits, wait)));
         match (&wait.over, &waits.over) {
-            (Some(_), Some(over)) => {
+            (Some(spread), Some(over)) => {
                 texts.push(pair("over", &over.whose));
+                let [most, imbalance] = [spread.most, spread.imbalance()]
+                    .map(|samples| between(samples, |samples| count(samples, scene.form())));
+                let sum = count(spread.sum, scene.form());
+                let cost =
+                    between(spread.imbalance(), |samples| amount(samples, metric, scene.form()));
                 texts.push(pair(
                     "imbalance",
-                    "(most - mean) x number: what all together wait for one",
+                    &format!(
+                        "(most - mean) x number: what all together wait for one; {most} x {} - \
+                         {sum} = {imbalance} samples = {cost}",
+                        spread.ranks
+                    ),
                 ));
             }
             (None, Some(_)) => texts.push(pair(
@@ -275,7 +300,7 @@ impl View for WaitLists {
             )),
             (_, None) => {}
         }
-        if self.list != List::Imbalances {
+        if is_cost {
             texts.push(pair(
                 "last",
                 "who waited least, of calls that no rank leaves before all have come, by a metric of time",
@@ -341,5 +366,45 @@ impl View for WaitLists {
             );
         }
         Repro::OfRows(["--view", "waits"].map(str::to_owned).to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::theme::Theme;
+    use super::*;
+    use crate::profile::from_outline;
+    use crate::refine::unwatched;
+
+    /// The cost of a path outside of waits is its imbalance, exact or within bounds, and explained.
+    #[test]
+    fn an_imbalance_is_shown_as_it_is_known() {
+        let rank = |rank: u32| {
+            let own = if rank == 2 { 160 } else { 100 };
+            format!("# rank={rank} thread={rank} epoch=0\nmain\n  solve {own}\n")
+        };
+        let profile = from_outline(&(0..4).map(rank).collect::<String>()).unwrap();
+        let scene = Scene::new(Refined::base(&profile), Theme::new(false, true), (80, 24));
+        let mut waits = unwatched(|watch| Waits::of(&scene.refined, watch));
+        for (most, cost, imbalance) in [
+            ([160; 2], ["900 ms", "39.1%"], "160 x 4 - 460 = 180 samples = 900 ms"),
+            ([120, 160], ["", ""], "120..160 x 4 - 460 = 20..180 samples = 100 ms..900 ms"),
+        ] {
+            waits.imbalances[0].over.as_mut().unwrap().most = most;
+            let list = WaitLists {
+                waits: Some(Arc::new(waits.clone())),
+                list: List::Imbalances,
+                ..WaitLists::default()
+            };
+            let entry = list.entry(&scene, &waits, &waits.imbalances[0]);
+            assert_eq!(entry.cost, cost);
+            let is_said = entry.text.contains("imbalance 100 ms..900 ms");
+            assert_eq!(is_said, cost[0].is_empty(), "{}", entry.text);
+            let (_, explained) = list.explained(&scene).unwrap();
+            let text = |of: &str| explained.iter().find(|(name, _)| name == of).map(|of| &*of.1);
+            assert!(text("imbalance").unwrap().ends_with(imbalance), "{explained:?}");
+            assert_eq!(text("inclusive"), Some("460 samples of cputime = 2.30 s"));
+            assert_eq!(text("cost"), None);
+        }
     }
 }

@@ -189,13 +189,30 @@ fn without_calls_of_mpi_that_are_shown_threads_wait_in_the_kernel_and_for_locks(
     let mut profile = from_outline(&(1..=4).map(thread).collect::<String>()).unwrap();
     profile.info.processes[0].rank = None;
     let (refined, found) = waits(&profile, "");
-    assert_eq!(listed(&found, &found.paths, &refined), [("work > init".to_owned(), 20)]);
+    let futex = ("work > step > [waits: futex]".to_owned(), 120);
+    let expected = [futex.clone(), ("work > init".to_owned(), 20)];
+    assert_eq!(listed(&found, &found.paths, &refined), expected);
     assert!(is_told(&found, "no path that is shown has the call itself"), "{:?}", found.missing);
     let (refined, found) = waits(&profile, "not through init");
-    let expected =
-        [("work > guarded".to_owned(), 280), ("work > step > [waits: futex]".to_owned(), 120)];
+    let expected = [("work > guarded".to_owned(), 280), futex];
     assert_eq!(listed(&found, &found.paths, &refined), expected);
     assert_eq!(found.missing, ["no path that is shown has a call of MPI"]);
+}
+
+/// By the clock, too, where the names of calls are hidden and their callers were counted.
+#[test]
+fn unequal_waiting_in_the_kernel_is_no_work() {
+    let profile = four_ranks(|own, wait| {
+        format!(
+            "main\n  solve {own} realtime:{own}\n  exchange {wait} mpi:{wait}\n    \
+             \"[waits: futex]\" {wait} realtime:{wait} wait\n"
+        )
+    });
+    let realtime = profile.metric_of("realtime").unwrap();
+    let refined = apply(&profile, &parse("").unwrap()).unwrap().looking_at(realtime);
+    let found = unwatched(|watch| Waits::of(&refined, watch));
+    assert_eq!(found.paths.len(), 2, "{:?}", found.paths);
+    assert_eq!(listed(&found, &found.imbalances, &refined), [("main > solve".to_owned(), 460)]);
 }
 
 /// Who has least of an event need not have waited least, whichever ranks are kept apart.
