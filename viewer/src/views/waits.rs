@@ -4,8 +4,9 @@
 //! A *wait* is an outermost call of MPI. Where no clock has seen these, it is a path with samples
 //! of `mpi` of its own, which is that of who calls. Where no call of MPI is to be seen, it is also
 //! what a thread was found waiting for (`[waits: futex]`), and without MPI a path with samples of
-//! `lock` of its own. No sample counts in two waits of one metric. How a wait is spread over ranks says who waited for whom: in a call
-//! that no rank leaves before all have come to it, who waited least came last.
+//! `lock` of its own. No sample counts in two waits of one metric. How a wait is spread over ranks
+//! says who waited for whom: in a call that no rank leaves before all have come to it, who waited
+//! least came last.
 //!
 //! The cause is elsewhere: on a path outside of all waits on which one rank has more than others,
 //! and makes all of them wait. What that costs is its imbalance, (most - mean) × ranks. A path
