@@ -323,13 +323,12 @@ impl<'a> Foreign<'a> {
         self.code().reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or_default()
     }
 
-    /// First and last runtime address of the code around `pc`, as far as it can be read.
+    /// Runtime addresses of the code around `pc`, as far as it can be read.
     #[must_use]
-    pub fn readable_code_around(&self, pc: u64) -> Option<(u64, u64)> {
+    pub fn readable_code_around(&self, pc: u64) -> Option<Range<u64>> {
         let mut code = self.loads(libc::PF_X).filter(|header| header.p_flags & libc::PF_R != 0);
         let found = code.find(|header| self.range(header, header.p_filesz).contains(&pc))?;
-        let range = self.range(found, found.p_filesz);
-        Some((range.start, range.end))
+        Some(self.range(found, found.p_filesz))
     }
 
     /// The first segment of this type.

@@ -38,27 +38,29 @@ impl LoadMap {
         let stretch = self.stretches.get(after.checked_sub(1)?)?;
         (pc < stretch.end).then_some(stretch)
     }
+
+    /// One of modules of which nothing is known but where their code lies, ascending.
+    #[cfg(test)]
+    pub(crate) fn of_code(ranges: &[core::ops::Range<u64>]) -> Self {
+        let code: &'static _ = alloc::boxed::Box::leak(alloc::boxed::Box::default());
+        let stretch = |&core::ops::Range { start, end }: &_| Stretch {
+            start,
+            end,
+            readable_end: end,
+            base: start,
+            code,
+        };
+        Self { stretches: ranges.iter().map(stretch).collect(), ..Self::default() }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::prelude::rust_2024::*;
-
-    use super::super::code::Code;
     use super::*;
 
     #[test]
     fn a_pc_is_found_in_its_stretch_only() {
-        let code: &'static Code = Box::leak(Box::new(Code::default()));
-        let stretch = |start, end| Stretch { start, end, readable_end: end, base: start, code };
-        let map = LoadMap {
-            generation: 1,
-            epoch: 0,
-            static_unwinder: false,
-            unarmed: false,
-            stretches: vec![stretch(0x1000, 0x2000), stretch(0x5000, 0x6000)],
-            retired: Vec::new(),
-        };
+        let map = LoadMap::of_code(&[0x1000..0x2000, 0x5000..0x6000]);
         let start = |pc| map.find(pc).map(|stretch| stretch.start);
         assert_eq!(start(0xfff), None);
         assert_eq!(start(0x1000), Some(0x1000));

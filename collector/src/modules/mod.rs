@@ -128,7 +128,7 @@ static LOOKERS: Occupancy = Occupancy::new();
 /// The thread that has a fork under way, or 0: who would look turns back before it asks for the
 /// loader's lock.
 static FORKER: AtomicU32 = AtomicU32::new(0);
-/// How long [`with_loader`] waits for the fork of another thread.
+/// How long [`outwait_fork`] waits at most.
 const LONGEST_FORK_NS: u64 = 100_000_000;
 
 /// The tables, held over a fork.
@@ -290,12 +290,12 @@ pub fn unloads() -> u64 {
 /// done: a fork is under way, perhaps this thread's, or somebody else has the loader's lock for too
 /// long, or the loader cannot be asked.
 pub fn with_loader(work: impl FnOnce()) -> bool {
-    outwait_fork();
     look_in_loader(work).flatten().is_some()
 }
 
-/// Waits a little for the fork of another thread, which may wait for this one.
-fn outwait_fork() {
+/// Waits a little for the fork of another thread, which may wait for this one: what is asked of the
+/// loader meanwhile is not answered.
+pub fn outwait_fork() {
     let is_others = || {
         let forker = FORKER.load(Ordering::SeqCst);
         forker != 0 && forker != sys::tid()
@@ -546,8 +546,12 @@ mod tests {
         let beside_fork = || {
             let held = hold();
             std::thread::scope(|scope| {
-                let asks = scope.spawn(|| with_loader(|| ()));
+                let asks = scope.spawn(|| {
+                    outwait_fork();
+                    with_loader(|| ())
+                });
                 std::thread::sleep(std::time::Duration::from_millis(10));
+                outwait_fork();
                 assert!(!with_loader(|| ()), "in a handler of its own fork");
                 drop(held);
                 asks.join().unwrap()

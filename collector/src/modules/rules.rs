@@ -8,7 +8,7 @@
 
 #![expect(unsafe_code, reason = "looks symbols up and reads instruction bytes")]
 
-use crate::arch::{self, LONGEST_STUB};
+use crate::arch;
 use crate::{c_library, sys};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -187,12 +187,47 @@ pub fn is_leaving(pc: u64) -> bool {
     LEAVING.iter().any(|function| function.contains(pc))
 }
 
-/// The code at `pc`. Signal side.
-///
-/// # Safety
-/// [`LONGEST_STUB`] bytes from `pc` on must be readable.
+/// So many bytes of code at `pc`, which the thread is about to execute, if they can be read: it may
+/// be about to find out that they are not there. Signal side.
 #[must_use]
-pub unsafe fn code_at(pc: u64) -> [u8; LONGEST_STUB as usize] {
-    // SAFETY: by contract.
-    unsafe { core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned() }
+pub fn code_at<const N: usize>(pc: u64) -> Option<[u8; N]> {
+    sys::probe_bytes(pc).or_else(|| {
+        // A filter of system calls may forbid to look at any.
+        let is_forbidden = sys::probe((&raw const READABLE).addr() as u64).is_none();
+        // SAFETY: the thread is about to execute what is there, and a module's code does not end
+        // here, or it is asked for no more than one instruction. All protection keys are allowed, so
+        // it can be read.
+        is_forbidden.then(|| unsafe {
+            core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned()
+        })
+    })
+}
+
+/// Memory that can be read.
+static READABLE: u64 = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::PAGE_SIZE;
+
+    /// A page that nobody may read, also if code has been read there before.
+    #[test]
+    fn code_at_the_end_of_its_mapping() {
+        let pages = sys::map_anonymous(2 * PAGE_SIZE).unwrap();
+        let forbid = |page: usize| {
+            // SAFETY: a page of this test's own, to which no reference is.
+            let page = unsafe { pages.byte_add(page * PAGE_SIZE) };
+            // SAFETY: the same.
+            assert_eq!(unsafe { libc::mprotect(page.as_ptr().cast(), PAGE_SIZE, 0) }, 0);
+        };
+        forbid(1);
+        let end = pages.as_ptr().expose_provenance() + PAGE_SIZE;
+        let call = [0x0f, 0x05];
+        // SAFETY: the last bytes of the first page.
+        unsafe { pages.byte_add(PAGE_SIZE - 2).cast().write(call) };
+        assert_eq!([2, 1].map(|left| code_at(end as u64 - left)), [Some(call), None]);
+        forbid(0);
+        assert_eq!(code_at::<2>(end as u64 - 2), None);
+    }
 }

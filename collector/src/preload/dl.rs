@@ -58,6 +58,7 @@ fn look_for_new_modules() {
     look_after_note();
     if Belief::LoadUnseen.get() && process::active() {
         let errno = real::errno();
+        modules::outwait_fork();
         let is_known = modules::after_change();
         look_for_functions();
         registry::follow_phase_functions();

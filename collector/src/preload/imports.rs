@@ -1,9 +1,9 @@
-//! Functions of a library that are not exported, for a program that asks whether the library is there
-//! would find them.
+//! Calls of libraries whose functions csprof does not export: a program that asks whether such a
+//! library is there would find them.
 //!
-//! Where a module has asked for one of them, the loader has written the address of the library's, and
-//! in its place goes that of a stub, if the library is there at all. The library itself is left as it
-//! is.
+//! Where a module has asked for one of the functions, the loader has written the address of the
+//! library's, and in its place goes that of a stub, if the library is there at all. The library
+//! itself is left as it is.
 
 #![expect(unsafe_code, reason = "writes addresses of stubs in the place of the loader's")]
 
@@ -27,7 +27,7 @@ pub(super) struct Function {
 pub(super) struct Word {
     /// What it is now.
     pub(super) at: u64,
-    /// Where the function is, if calls of it by any module lead there.
+    /// Where the first function of that name is.
     pub(super) real: u64,
     /// Whether it leads to where the module asks the loader: it is not bound yet.
     pub(super) is_unbound: bool,
@@ -36,23 +36,24 @@ pub(super) struct Word {
 }
 
 /// The functions of a library, and how far modules were looked at for calls of them: each once, and
-/// once more when a library has come.
+/// once more when a library has come or any module has gone.
 pub(super) struct Imports {
     functions: &'static [Function],
     /// How their names begin.
     prefixes: &'static [&'static [u8]],
     /// The function by which a library is known that has them.
     library: &'static CStr,
-    /// Whether a call by this word shall come to the stub.
-    leads_there: fn(&Word) -> bool,
+    /// Whether a call by this word, which leads to code, shall come to the stub.
+    is_call: fn(&Word) -> bool,
     /// What is said where words cannot be written.
     refused: (Warning, &'static str),
     // Relaxed wherever these are used: with the loader's lock.
-    /// Modules, in the loader's order, in which a new one comes last.
+    /// Modules that are done with, in the loader's order, in which a new one comes last.
     modules: AtomicUsize,
-    /// Those of them that have the functions.
+    /// Modules that have the functions.
     libraries: AtomicUsize,
-    /// Modules that had come and gone by then: after one has gone, the others have moved up.
+    /// Modules that had come and gone by then: after one has gone, the others have moved up. 0 if
+    /// some have to be looked at again.
     loads: AtomicU64,
     unloads: AtomicU64,
 }
@@ -62,14 +63,14 @@ impl Imports {
         functions: &'static [Function],
         prefixes: &'static [&'static [u8]],
         library: &'static CStr,
-        leads_there: fn(&Word) -> bool,
+        is_call: fn(&Word) -> bool,
         refused: (Warning, &'static str),
     ) -> Self {
         Self {
             functions,
             prefixes,
             library,
-            leads_there,
+            is_call,
             refused,
             modules: AtomicUsize::new(0),
             libraries: AtomicUsize::new(0),
@@ -104,33 +105,45 @@ impl Imports {
         if self.loads.swap(loads, Ordering::Relaxed) == loads && is_same {
             return true;
         }
-        let known = |count: &AtomicUsize| if is_same { count.load(Ordering::Relaxed) } else { 0 };
-        let (seen, libraries_before) = (known(&self.modules), known(&self.libraries));
-        let (mut number, mut libraries) = (0, libraries_before);
+        let (mut number, mut libraries, mut code) = (0, 0, Vec::new());
         modules::each_loaded(|module| {
             number += 1;
-            libraries += usize::from(number > seen && self.is_library(module));
+            libraries += usize::from(self.is_library(module));
+            code.extend_from_slice(&module.code);
         });
-        self.modules.store(number, Ordering::Relaxed);
-        self.libraries.store(libraries, Ordering::Relaxed);
-        if libraries == 0 {
-            return true;
-        }
         // Calls by older modules may lead to a library that has come now.
-        let seen = if libraries == libraries_before { seen } else { 0 };
-        let words = self.words(seen);
-        words.into_iter().fold(true, |are_written, (place, is_unbound, function)| {
-            are_written & self.replace_word(place, is_unbound, libraries, function)
-        })
+        let is_known = self.libraries.swap(libraries, Ordering::Relaxed) == libraries && is_same;
+        let seen = if is_known { self.modules.load(Ordering::Relaxed) } else { 0 };
+        let (mut done, mut are_written) = (number, true);
+        if libraries > 0 {
+            for (module, place, is_unbound, function) in self.words(seen) {
+                let Some(at) = sys::probe(place).filter(|_| place.is_multiple_of(8)) else {
+                    continue;
+                };
+                // A module is listed before the thread that loads it has relocated its words, to
+                // which it then adds. A weak reference that nothing answers looks the same.
+                if !code.iter().any(|code| code.contains(&at)) {
+                    done = done.min(module - 1);
+                } else if !self.replace_word(place, at, is_unbound, libraries, function) {
+                    done = done.min(module - 1);
+                    are_written = false;
+                }
+            }
+        }
+        self.modules.store(done, Ordering::Relaxed);
+        if done < number {
+            self.loads.store(0, Ordering::Relaxed);
+        }
+        are_written
     }
 
     fn is_library(&self, module: &LoaderModule) -> bool {
         module.address_of(self.library).is_some()
     }
 
-    /// The words of modules behind the first so many: where each is, whether it is not bound yet,
-    /// and whose it is.
-    fn words(&self, seen: usize) -> Vec<(u64, bool, &'static Function)> {
+    /// The words of modules behind the first so many: the number of the module, where it is,
+    /// whether it is not bound yet, and whose it is.
+    fn words(&self, seen: usize) -> Vec<(usize, u64, bool, &'static Function)> {
         let mut words = Vec::new();
         let mut number = 0;
         modules::each_loaded(|module| {
@@ -145,7 +158,7 @@ impl Imports {
                 let function = self.functions.iter().find(|of| of.name.to_bytes() == name);
                 let leads_home = |at| module.code.iter().any(|code| code.contains(&at));
                 let is_unbound = sys::probe(place).is_some_and(leads_home);
-                words.extend(function.map(|function| (place, is_unbound, function)));
+                words.extend(function.map(|function| (number, place, is_unbound, function)));
             });
         });
         words
@@ -155,25 +168,20 @@ impl Imports {
     fn replace_word(
         &self,
         place: u64,
+        at: u64,
         is_unbound: bool,
         libraries: usize,
         function: &Function,
     ) -> bool {
         let real = function.real.address().addr() as u64;
         let stub = (function.stub as *const ()).expose_provenance() as u64;
-        let leads_there =
-            |at| at != stub && (self.leads_there)(&Word { at, real, is_unbound, libraries });
-        // A tool in front of the collector is what the program calls.
-        let is_first = || modules::function_before(function.name).is_null();
-        if real == 0
-            || !place.is_multiple_of(8)
-            || !sys::probe(place).is_some_and(leads_there)
-            || !is_first()
-        {
-            return true;
-        }
+        let is_call = real != 0
+            && at != stub
+            && (self.is_call)(&Word { at, real, is_unbound, libraries })
+            // A tool in front of the collector is what the program calls.
+            && modules::function_before(function.name).is_null();
         // SAFETY: the loader's word for the address of this function, which the stub calls.
-        unsafe { sys::write_constant(place, stub) }
+        !is_call || unsafe { sys::write_constant(place, stub) }
     }
 }
 

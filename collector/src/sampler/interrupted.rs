@@ -3,14 +3,15 @@
 //! A thread can be on a stack that csprof knows nothing about: an alternate signal stack, a
 //! coroutine's. Its words are readable if the kernel says so; a page of it that was found readable
 //! is read directly until the walk comes to the next. A word elsewhere is read by the kernel each
-//! time: another thread may unmap it.
+//! time: another thread may unmap it. So is code: a program may forbid to read its own.
 
 #![expect(unsafe_code, reason = "reads words of the interrupted stack")]
 
 use core::cell::Cell;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::arch::unwind::inference::{Called, LONGEST_CALL, call_before, pops};
+use crate::arch::unwind::inference::{Called, LONGEST_CALL, LONGEST_POP, call_before, pops};
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 use crate::arch::{LONGEST_STUB, PAGE_SIZE, RED_ZONE, USER_END};
 use crate::modules::LoadMap;
@@ -60,9 +61,12 @@ pub(super) mod mark {
 }
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// Pages of code that stays loaded, by their numbers, that were read lately: they need not be asked
-/// for again. So many that the pages of a long path rarely meet in one place.
-static READ_PAGES: [AtomicU64; 4096] = [const { AtomicU64::new(0) }; 4096];
+/// What was read of code that stays loaded, by the address behind it: as bytes, and these mixed with
+/// the address, so that words of two threads are none.
+static READ: [[AtomicU64; 2]; 1 << READ_BITS] =
+    [const { [AtomicU64::new(0), AtomicU64::new(0)] }; 1 << READ_BITS];
+/// So many that the call sites of a long path rarely meet in one place.
+const READ_BITS: u32 = 12;
 /// The address of no page.
 const NO_PAGE: u64 = 1;
 /// Bytes from the page of a frame to the pages above that are read directly: more than most frames
@@ -107,26 +111,62 @@ impl<'a> Interrupted<'a> {
     /// return: not the next instruction, nor one that takes the address off the stack to learn
     /// where it is.
     pub(super) fn is_returned_to(&self, real: u64) -> bool {
-        let Some((code, at)) = self.text(real.wrapping_sub(1)) else { return false };
-        match call_before(code, at + 1) {
+        let Some(code) = self.readable_code(real.wrapping_sub(1)) else { return false };
+        let Some(before) = read_before(real) else { return false };
+        let target_of = |offset| real.wrapping_add_signed(offset);
+        match call_before(&before, |offset| code.contains(&target_of(offset))) {
             None => false,
             Some(Called::Indirect) => true,
             Some(Called::Direct(offset)) => {
-                let target = real.wrapping_add_signed(offset);
+                let target = target_of(offset);
                 let recipe_there = || {
                     let stretch = self.map.find(target)?;
                     let place = u32::try_from(target.wrapping_sub(stretch.base)).ok()?;
                     Some(stretch.code.recipes()?.lookup(place).0)
                 };
+                let is_popped = || {
+                    let first = sys::probe_bytes::<LONGEST_POP>(target);
+                    first.is_none_or(|first| pops(&first, 0))
+                };
                 // Code that asks where it is calls into its own function; a caller and what it
                 // calls mostly lie further from each other.
                 offset.unsigned_abs() > NEAR
                     || offset != 0
-                        && !pops(code, (at + 1).saturating_add_signed(offset as isize))
+                        && !is_popped()
                         && recipe_there().is_some_and(Recipe::is_of_entry)
             }
         }
     }
+
+    /// Runtime addresses of the code around `pc`, as far as its module has it readable.
+    fn readable_code(&self, pc: u64) -> Option<Range<u64>> {
+        let code = match self.map.find(pc) {
+            Some(stretch) => stretch.start..stretch.readable_end,
+            None => Foreign::containing(pc, &self.readable)?.readable_code_around(pc)?,
+        };
+        code.contains(&pc).then_some(code)
+    }
+}
+
+/// The bytes before `address`, if they can be read: the program may forbid it at any time.
+fn read_before(address: u64) -> Option<[u8; LONGEST_CALL]> {
+    sys::probe_bytes(address.checked_sub(LONGEST_CALL as u64)?)
+}
+
+/// [`read_before`], of code that stays loaded.
+fn remembered_before(address: u64) -> Option<[u8; LONGEST_CALL]> {
+    // Fibonacci hashing, as in the cache of recipes.
+    let place = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - READ_BITS)) as usize;
+    let [mixed, bytes] = READ.get(place)?;
+    let known = bytes.load(Ordering::Relaxed);
+    if mixed.load(Ordering::Relaxed) ^ known == address {
+        return Some(known.to_ne_bytes());
+    }
+    let found = read_before(address)?;
+    let word = u64::from_ne_bytes(found);
+    bytes.store(word, Ordering::Relaxed);
+    mixed.store(address ^ word, Ordering::Relaxed);
+    Some(found)
 }
 
 impl Target for Interrupted<'_> {
@@ -181,24 +221,11 @@ impl Target for Interrupted<'_> {
 
     fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
         // A library may be gone, and the load map not yet know; its code goes all at once.
-        let stretch = self.map.find(pc);
-        let page = pc / PAGE;
-        let known = stretch
-            .filter(|stretch| stretch.code.stays())
-            .and_then(|_| READ_PAGES.get(page as usize % READ_PAGES.len()));
-        if known.is_none_or(|known| known.load(Ordering::Relaxed) != page) {
-            sys::probe(pc & !7)?;
-        }
-        if let Some(known) = known {
-            known.store(page, Ordering::Relaxed);
-        }
-        let (start, end) = match stretch {
-            Some(stretch) => (stretch.start, stretch.readable_end),
-            None => Foreign::containing(pc, &self.readable)?.readable_code_around(pc)?,
-        };
-        let at = usize::try_from(pc.checked_sub(start)?).ok()?;
-        let length = usize::try_from(end.checked_sub(start)?).ok().filter(|length| at < *length)?;
-        let start = core::ptr::with_exposed_provenance(start as usize);
+        sys::probe(pc & !7)?;
+        let code = self.readable_code(pc)?;
+        let at = usize::try_from(pc - code.start).ok()?;
+        let length = usize::try_from(code.end - code.start).ok()?;
+        let start = core::ptr::with_exposed_provenance(code.start as usize);
         // SAFETY: a readable segment of a loaded module, one of whose pages was just read; code
         // is not written, but for one that patches itself, whose bytes are only looked at.
         Some((unsafe { core::slice::from_raw_parts(start, length) }, at))
@@ -207,12 +234,9 @@ impl Target for Interrupted<'_> {
     fn code_before(&self, address: u64) -> Option<[u8; LONGEST_CALL]> {
         let pc = address.checked_sub(1)?;
         match self.map.find(pc) {
-            Some(stretch) if stretch.code.stays() => {
-                let (code, at) = self.text(pc)?;
-                code.get(..=at)?.last_chunk().copied()
-            }
+            Some(stretch) if stretch.code.stays() => remembered_before(address),
             None if !foreign::is_loaded(pc) => None,
-            _ => sys::probe_bytes(address.checked_sub(LONGEST_CALL as u64)?),
+            _ => read_before(address),
         }
     }
 
@@ -305,6 +329,40 @@ mod tests {
             )
         };
         assert_eq!(process.read(heap), None);
+    }
+
+    /// A program may forbid to read its own code at any time: what a call leads to, and what was
+    /// read before.
+    #[test]
+    fn code_may_become_unreadable() {
+        let pages = sys::map_anonymous(2 * PAGE_SIZE).unwrap();
+        let start = pages.as_ptr().expose_provenance() as u64;
+        let (real, end) = (start + PAGE, start + 2 * PAGE);
+        let write = |call: [u8; 5]| {
+            // SAFETY: the last bytes of the first page, to which no reference is.
+            unsafe { pages.byte_add(PAGE_SIZE - 5).cast().write(call) };
+        };
+        let forbid = |page: usize| {
+            // SAFETY: a page of this test's own, to which no reference is.
+            let page = unsafe { pages.byte_add(page * PAGE_SIZE) };
+            // SAFETY: the same.
+            assert_eq!(unsafe { libc::mprotect(page.as_ptr().cast(), PAGE_SIZE, 0) }, 0);
+        };
+        let map = LoadMap::of_code(&[start..end]);
+        let process = Interrupted::new(&map, StackBounds { low: 0, high: 0 }, false);
+        // `call *%rax`; a direct one to what is 16 bytes behind it, in which nothing begins.
+        let (indirect, near) = ([0x90, 0x90, 0x90, 0xff, 0xd0], [0xe8, 16, 0, 0, 0]);
+        forbid(1);
+        write(near);
+        assert!(!process.is_returned_to(real));
+        write(indirect);
+        assert!(process.is_returned_to(real));
+        assert_eq!(remembered_before(real), process.code_before(real));
+        forbid(0);
+        assert!(!process.is_returned_to(real));
+        assert_eq!(process.code_before(real), None);
+        assert_eq!(remembered_before(real), Some([0, 0, 0, 0x90, 0x90, 0x90, 0xff, 0xd0]));
+        assert_eq!(process.text(real - 1), None);
     }
 
     /// Where paths lead through generated code, no page is brought into memory: neither by a copy

@@ -26,9 +26,9 @@ use super::effort::CUT_DEPTH;
 use super::interrupted::{Interrupted, mark};
 use super::uses::Uses;
 use super::{Sample, Sampler};
-use crate::arch;
 use crate::arch::unwind::inference::{Above, uses_word};
 use crate::arch::unwind::registers::{Register, Registers};
+use crate::arch::{self, LONGEST_STUB};
 use crate::cct;
 use crate::modules::{LoadMap, foreign, rules};
 use crate::phases;
@@ -525,9 +525,7 @@ fn may_mind(frame: &Frame, registers: &Registers, slot: u64, uses: &mut Uses) ->
     let word = Above { sp: above(frame.sp), bp: registers.get(Register::RBP).map(above) };
     // Where rbp points to the same frame, it does so each time.
     uses.get(frame.address, word.sp, || {
-        // SAFETY: that many bytes of the module's executable segments follow, in which the thread
-        // runs.
-        let code = unsafe { rules::code_at(frame.address) };
-        arch::is_plt_jump(&code) || uses_word(&code, 0, word)
+        let code = rules::code_at::<{ LONGEST_STUB as usize }>(frame.address);
+        code.is_none_or(|code| arch::is_plt_jump(&code) || uses_word(&code, 0, word))
     })
 }

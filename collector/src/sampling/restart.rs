@@ -8,9 +8,10 @@
 //! found the thread in the call. A signal that arrives after [`decide_for_next_signal`] and before
 //! the call is made again, a few hundred nanoseconds later, finds it about to begin.
 
-#![expect(unsafe_code, reason = "reads the instruction that comes next")]
+#![expect(unsafe_code, reason = "reads the mask of the signal frame")]
 
 use crate::arch::{RESTARTED_CALLS, SYSTEM_CALL, fail_repeated_call, repeated_call};
+use crate::modules::rules;
 use crate::sources::loan::{TRAP, bit};
 use crate::sys;
 
@@ -84,42 +85,5 @@ pub fn fail_interrupted_call(context: &mut libc::ucontext_t) {
 pub(super) fn call_to_be_made_again(context: &libc::ucontext_t) -> Option<i64> {
     let (number, pc) = repeated_call(context)?;
     let is_one = CALLS.contains(&number) || RESTARTED_CALLS.contains(&number);
-    (is_one && code_at(pc) == Some(SYSTEM_CALL)).then_some(number)
-}
-
-/// As many bytes of code at `pc` as a system call's instruction has, if they can be read: the
-/// thread may be about to find out that they are not there. No more: they may be the last of their
-/// mapping.
-fn code_at(pc: u64) -> Option<[u8; SYSTEM_CALL.len()]> {
-    sys::probe_bytes(pc).or_else(|| {
-        // A filter of system calls may forbid to look at any.
-        let is_forbidden = sys::probe((&raw const READABLE).addr() as u64).is_none();
-        // SAFETY: the thread is about to execute what is there. All protection keys are allowed, so
-        // it can be read.
-        is_forbidden.then(|| unsafe {
-            core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned()
-        })
-    })
-}
-
-/// Memory that can be read.
-static READABLE: u64 = 0;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::arch::PAGE_SIZE;
-
-    #[test]
-    fn a_call_at_the_end_of_its_mapping() {
-        let pages = sys::map_anonymous(2 * PAGE_SIZE).unwrap();
-        // SAFETY: the second of two pages of this test's own, to which no reference is.
-        unsafe {
-            libc::mprotect(pages.byte_add(PAGE_SIZE).as_ptr().cast(), PAGE_SIZE, libc::PROT_NONE)
-        };
-        let end = pages.as_ptr().expose_provenance() + PAGE_SIZE;
-        // SAFETY: the last bytes of the first page.
-        unsafe { pages.byte_add(PAGE_SIZE - 2).cast().write(SYSTEM_CALL) };
-        assert_eq!([2, 1].map(|left| code_at(end as u64 - left)), [Some(SYSTEM_CALL), None]);
-    }
+    (is_one && rules::code_at(pc) == Some(SYSTEM_CALL)).then_some(number)
 }

@@ -63,8 +63,8 @@ pub struct Weight {
     /// Edge count: of activations that samples of any metric met.
     pub edges: Edges,
     /// Inclusive samples of the outermost activations that return, each once: what a cost per edge
-    /// is computed from. The same as `inclusive` in the top-down view where there are edges;
-    /// elsewhere inlined instances do not count here.
+    /// is computed from. The same as `inclusive` in the top-down view where all nodes have edges;
+    /// inlined instances do not count here, nor what other threads did for an activation.
     pub edge_samples: u64,
     /// Edge count of these activations: `edges` without those of activations that are inside
     /// another one of the same function, whose time the outer one's is. None where these are not

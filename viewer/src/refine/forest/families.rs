@@ -18,8 +18,8 @@ pub(crate) struct Families<C> {
     pub(crate) edges: Vec<C>,
     /// Nodes whose outer callers are not known.
     pub(crate) partial: Bits,
-    /// Nodes of code that had the code below them run by another thread, whose tree this is: its own
-    /// activations are in the tree of the thread that ran it.
+    /// Nodes above handovers of code that only another thread ran: its activations are in the tree
+    /// of that one.
     pub(crate) elsewhere: Bits,
     /// Nodes of procedures with edges in a later epoch of the thread.
     pub(crate) goes_on: Bits,
@@ -59,13 +59,18 @@ impl<C: Count> Families<C> {
             first[node] = family;
             edges[family as usize] += recorded[node];
         }
-        let mut elsewhere = Bits::none(count);
+        // Whether other threads ran code further out, for this one; and whether this one ran it.
+        let (mut elsewhere, mut here) = (Bits::none(count), Bits::none(count));
         for node in (1..count).rev() {
-            let is_given = kinds[frame(node)] == FrameKind::Handover || elsewhere.contains(node);
-            // What has edges here ran here as well.
+            let is_handover = kinds[frame(node)] == FrameKind::Handover;
+            let has_own = nodes.samples.at(node) > 0 || recorded[node] != C::default();
+            here.insert_if(node, has_own);
             let above = nodes.parent[node] as usize;
-            elsewhere.insert_if(above, is_given && recorded[above] == C::default());
+            here.insert_if(above, here.contains(node) && !is_handover);
+            elsewhere.insert_if(above, is_handover || elsewhere.contains(node));
         }
+        here.complement();
+        elsewhere.intersect(&here);
         let goes_on = Bits::none(count);
         let mut families = Self { first, edges, partial, elsewhere, goes_on };
         families.go_on(profile, |node| keys[frame(node)], recorded);

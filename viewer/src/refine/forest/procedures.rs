@@ -26,8 +26,8 @@ pub(crate) struct Procedures {
     are_functions: bool,
     /// Whether no path lacks its outer callers.
     pub(crate) is_whole: bool,
-    /// `are_functions` and `is_whole`, and no thread had others run code: the kind of a node's frame
-    /// decides alone whether it counts.
+    /// `are_functions` and `is_whole`, and no thread had others run code: the kind of a node's
+    /// frame decides alone whether it counts.
     pub(crate) is_plain: bool,
 }
 

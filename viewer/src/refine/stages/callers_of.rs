@@ -319,12 +319,11 @@ impl<'r, C: Count> Forest<'r, C> {
             // They are of the function that the old path began with, not of the match.
             return;
         }
-        let counts = if old.is_part { counts.of_part() } else { counts };
+        // Where the outer part of a path is not known, the return of the match may have been
+        // counted elsewhere, and that not of an outermost one.
+        let counts = if old.is_part { counts.of_part() } else { counts.with_partial() };
         let kind = old.frames[old.frame[matched].index()].kind;
-        // The outer part of its path is not known: its return may have been counted elsewhere, and
-        // that not of an outermost match.
-        let unknown = kind.is_called().then(|| (C::default(), old.costs.all.inclusive[matched]));
-        if let Some((low, high)) = counts.of(matched, kind).or(unknown) {
+        if let Some((low, high)) = counts.of(matched, kind) {
             for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
                 let sum = if column[node] == C::MAX { C::default() } else { column[node] };
                 column[node] = sum.up_to_most(count);

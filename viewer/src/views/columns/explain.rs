@@ -244,8 +244,9 @@ pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
     if is_known && (weight.edges != weight.outer_edges || weight.edge_samples != weight.inclusive) {
         texts.push(pair(
             "",
-            "of outermost activations that could return: inlined ones do not count, and the time of \
-             inner ones of a recursive function is that of the outer ones",
+            "of outermost activations that could return: inlined ones do not count, nor what other \
+             threads did for them, and the time of inner ones of a recursive function is that of \
+             the outer ones",
         ));
     }
     texts

@@ -122,21 +122,18 @@ pub enum Called {
     Indirect,
 }
 
-/// The call that ends at `end`: what lies before a return address. `None` if none can.
+/// The call that ends `code`: what lies before a return address. `None` if none can. `is_code` says
+/// whether code lies so many bytes behind it.
 ///
 /// Of two ways to read the bytes, a direct call that goes somewhere near is the one that is
 /// believed: few indirect ones have bytes that look like it, and what is asked is whether the
 /// callee returns here, which a wrong answer denies.
 #[must_use]
-pub fn call_before(code: &[u8], end: usize) -> Option<Called> {
-    let direct = end.checked_sub(5).and_then(|start| decode(code.get(start..end)?));
-    if let Some(Instruction { length: 5, effect: Effect::Call(Some(offset)), .. }) = direct {
-        let there = i64::try_from(end).ok()?.checked_add(offset.into())?;
-        if (0..i64::try_from(code.len()).ok()?).contains(&there) {
-            return Some(Called::Direct(offset.into()));
-        }
+pub fn call_before(code: &[u8; LONGEST_CALL], is_code: impl FnOnce(i64) -> bool) -> Option<Called> {
+    match direct_call(code).filter(|offset| is_code(*offset)) {
+        Some(offset) => Some(Called::Direct(offset)),
+        None => is_behind_call(code, LONGEST_CALL).then_some(Called::Indirect),
     }
-    is_behind_call(code, end).then_some(Called::Indirect)
 }
 
 /// How far the direct call leads that ends `code`, counted from its end; `None` if none does.
@@ -148,6 +145,9 @@ pub fn direct_call(code: &[u8]) -> Option<i64> {
         _ => None,
     }
 }
+
+/// Bytes of the longest instruction that [`pops`] knows.
+pub const LONGEST_POP: usize = 2;
 
 /// Whether the instruction at `at` takes a word off the stack.
 #[must_use]

@@ -135,8 +135,15 @@ main
     assert!(all.starts_with("main e=1\n  solve e=9\n    work 40 e=30\n"), "{all}");
     let shown = apply(&profile, &parse("through kind:handover").unwrap()).unwrap();
     assert_eq!(edges(&shown)[3..], given);
-    // A region that this thread opened itself, too: its own activations count.
-    let nested = outline.replace("main\n  solve\n", "main\n  solve 3 e=2\n");
-    let nested = from_outline(&nested).unwrap();
-    assert_eq!(Refined::base(&nested).edges(5), exactly(2));
+    let callers = refined(outline, "callers of solve");
+    assert!(callers.starts_with("solve e=9\n"), "{callers}");
+    let callers = refined(outline, "through kind:handover | callers of solve");
+    assert!(callers.starts_with("solve\n"), "{callers}");
+    // What this thread ran, too, has its own activations.
+    for (own, expected) in [("3 e=2", 2), ("3", 0), ("e=2", 2)] {
+        let nested = outline.replace("main\n  solve\n", &format!("main\n  solve {own}\n"));
+        let nested = from_outline(&nested).unwrap();
+        let base = Refined::base(&nested);
+        assert_eq!((base.edges(4), base.edges(5)), (exactly(0), exactly(expected)), "{own}");
+    }
 }
