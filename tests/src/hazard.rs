@@ -301,7 +301,7 @@ impl Program {
     }
 
     fn hold(&self, how: &str, outcome: &Outcome, end: Ended) {
-        let what = self.named(how);
+        let what = format!("{}, {}", self.named(how), outcome.status);
         assert_eq!(outcome.said(), self.hazard.says, "{what}: {}", outcome.complained());
         assert_eq!(outcome.complained(), self.hazard.complains, "{what}");
         let ended = match outcome.status.code() {
