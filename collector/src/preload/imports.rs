@@ -23,6 +23,47 @@ pub(super) struct Function {
     pub(super) stub: unsafe extern "C" fn(),
 }
 
+impl Function {
+    fn stub_address(&self) -> u64 {
+        (self.stub as *const ()).expose_provenance() as u64
+    }
+}
+
+/// A word of a module's that leads to a function, or will.
+struct Call {
+    /// The module's number, from 1 on.
+    module: usize,
+    /// Where the word is.
+    place: u64,
+    /// What it is.
+    at: u64,
+    state: State,
+    function: &'static Function,
+}
+
+/// How far the loader has come with a word. A module is listed before the thread that loads it has
+/// relocated its words, which it then adds to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Not relocated: where the module asks the loader, by its address in the file.
+    Offset,
+    /// Not bound: where the module asks the loader.
+    Unbound,
+    /// Anything else.
+    Other,
+}
+
+impl State {
+    fn of(module: &LoaderModule, at: u64) -> Self {
+        let leads_home = |at| module.code.iter().any(|code| code.contains(&at));
+        match leads_home(at) {
+            true => Self::Unbound,
+            false if leads_home(at.wrapping_add(module.bias)) => Self::Offset,
+            false => Self::Other,
+        }
+    }
+}
+
 /// A word of a module's that the loader binds to a function.
 pub(super) struct Word {
     /// What it is now.
@@ -36,7 +77,7 @@ pub(super) struct Word {
 }
 
 /// The functions of a library, and how far modules were looked at for calls of them: each once, and
-/// once more when a library has come or any module has gone.
+/// once more when a library has come or a module has gone.
 pub(super) struct Imports {
     functions: &'static [Function],
     /// How their names begin.
@@ -115,19 +156,16 @@ impl Imports {
         let is_known = self.libraries.swap(libraries, Ordering::Relaxed) == libraries && is_same;
         let seen = if is_known { self.modules.load(Ordering::Relaxed) } else { 0 };
         let (mut done, mut are_written) = (number, true);
-        if libraries > 0 {
-            for (module, place, is_unbound, function) in self.words(seen) {
-                let Some(at) = sys::probe(place).filter(|_| place.is_multiple_of(8)) else {
-                    continue;
-                };
-                // A module is listed before the thread that loads it has relocated its words, to
-                // which it then adds. A weak reference that nothing answers looks the same.
-                if !code.iter().any(|code| code.contains(&at)) {
-                    done = done.min(module - 1);
-                } else if !self.replace_word(place, at, is_unbound, libraries, function) {
-                    done = done.min(module - 1);
-                    are_written = false;
-                }
+        let calls = if libraries > 0 { self.calls(seen) } else { Vec::new() };
+        for Call { module, place, at, state, function } in calls {
+            // A weak reference that nothing answers looks like one that is not relocated.
+            let is_relocated = state != State::Offset && code.iter().any(|code| code.contains(&at));
+            let is_unbound = state == State::Unbound;
+            if !is_relocated {
+                done = done.min(module - 1);
+            } else if !self.replace_word(place, at, is_unbound, libraries, function) {
+                done = done.min(module - 1);
+                are_written = false;
             }
         }
         self.modules.store(done, Ordering::Relaxed);
@@ -141,10 +179,9 @@ impl Imports {
         module.address_of(self.library).is_some()
     }
 
-    /// The words of modules behind the first so many: the number of the module, where it is,
-    /// whether it is not bound yet, and whose it is.
-    fn words(&self, seen: usize) -> Vec<(usize, u64, bool, &'static Function)> {
-        let mut words = Vec::new();
+    /// The calls by modules behind the first so many that do not come to the stubs.
+    fn calls(&self, seen: usize) -> Vec<Call> {
+        let mut calls = Vec::new();
         let mut number = 0;
         modules::each_loaded(|module| {
             number += 1;
@@ -155,13 +192,15 @@ impl Imports {
                 if !self.prefixes.iter().any(|prefix| name.starts_with(prefix)) {
                     return;
                 }
-                let function = self.functions.iter().find(|of| of.name.to_bytes() == name);
-                let leads_home = |at| module.code.iter().any(|code| code.contains(&at));
-                let is_unbound = sys::probe(place).is_some_and(leads_home);
-                words.extend(function.map(|function| (number, place, is_unbound, function)));
+                let called = self.functions.iter().find(|of| of.name.to_bytes() == name);
+                let Some((function, at)) = called.zip(sys::probe(place)) else { return };
+                if place.is_multiple_of(8) && at != function.stub_address() {
+                    let state = State::of(module, at);
+                    calls.push(Call { module: number, place, at, state, function });
+                }
             });
         });
-        words
+        calls
     }
 
     /// `false` if it could not be written.
@@ -174,14 +213,12 @@ impl Imports {
         function: &Function,
     ) -> bool {
         let real = function.real.address().addr() as u64;
-        let stub = (function.stub as *const ()).expose_provenance() as u64;
         let is_call = real != 0
-            && at != stub
             && (self.is_call)(&Word { at, real, is_unbound, libraries })
             // A tool in front of the collector is what the program calls.
             && modules::function_before(function.name).is_null();
         // SAFETY: the loader's word for the address of this function, which the stub calls.
-        !is_call || unsafe { sys::write_constant(place, stub) }
+        !is_call || unsafe { sys::write_constant(place, function.stub_address()) }
     }
 }
 

@@ -212,6 +212,7 @@ fn enter(filter: Option<usize>) {
     }
     // The first exception may come when the collector must ask the kernel for nothing.
     if !real::OF_UNWINDER.iter().all(|real| real.is_found()) {
+        modules::outwait_fork();
         modules::with_loader(real::find_unwinder);
     }
     if process::active() {

@@ -3,7 +3,9 @@
 //! A thread can be on a stack that csprof knows nothing about: an alternate signal stack, a
 //! coroutine's. Its words are readable if the kernel says so; a page of it that was found readable
 //! is read directly until the walk comes to the next. A word elsewhere is read by the kernel each
-//! time: another thread may unmap it. So is code: a program may forbid to read its own.
+//! time: another thread may unmap it. So are the
+//! bytes at one address of code: a program may forbid to read its own at any time. Only what is
+//! followed, which has no call frame information or leaves frames, is read directly behind that.
 
 #![expect(unsafe_code, reason = "reads words of the interrupted stack")]
 
@@ -34,6 +36,8 @@ pub(super) struct Interrupted<'a> {
     page: Cell<u64>,
     /// The page of that stack to which the walk has come.
     reached: Cell<u64>,
+    /// The number of the page of code that was read last; that of no page at first.
+    code_page: Cell<u64>,
     /// Whether code was met that begins an epoch as soon as the setup side sees it.
     next_epoch: Cell<bool>,
     /// For [`Foreign::containing`].
@@ -62,7 +66,8 @@ pub(super) mod mark {
 
 const PAGE: u64 = PAGE_SIZE as u64;
 /// What was read of code that stays loaded, by the address behind it: as bytes, and these mixed with
-/// the address, so that words of two threads are none.
+/// the address, so that words of two threads are none. If such code is patched later, that it holds
+/// a call is not seen.
 static READ: [[AtomicU64; 2]; 1 << READ_BITS] =
     [const { [AtomicU64::new(0), AtomicU64::new(0)] }; 1 << READ_BITS];
 /// So many that the call sites of a long path rarely meet in one place.
@@ -83,6 +88,7 @@ impl<'a> Interrupted<'a> {
             own_low: Cell::new(u64::MAX),
             page: Cell::new(NO_PAGE),
             reached: Cell::new(u64::MAX),
+            code_page: Cell::new(u64::MAX),
             next_epoch: Cell::new(false),
             readable: Cell::new(0),
             probes: generated.then(Probes::default),
@@ -221,13 +227,16 @@ impl Target for Interrupted<'_> {
 
     fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
         // A library may be gone, and the load map not yet know; its code goes all at once.
-        sys::probe(pc & !7)?;
+        if self.code_page.get() != pc / PAGE {
+            sys::probe(pc & !7)?;
+            self.code_page.set(pc / PAGE);
+        }
         let code = self.readable_code(pc)?;
         let at = usize::try_from(pc - code.start).ok()?;
         let length = usize::try_from(code.end - code.start).ok()?;
         let start = core::ptr::with_exposed_provenance(code.start as usize);
-        // SAFETY: a readable segment of a loaded module, one of whose pages was just read; code
-        // is not written, but for one that patches itself, whose bytes are only looked at.
+        // SAFETY: a readable segment of a loaded module, one of whose pages was read in this walk;
+        // code is not written, but for one that patches itself, whose bytes are only looked at.
         Some((unsafe { core::slice::from_raw_parts(start, length) }, at))
     }
 

@@ -228,7 +228,8 @@ impl Sampler {
         taken.left = if armed_slot == 0 { armed_index } else { 0 };
         let met = &mut taken.met;
         met.own_stack = stack.is_own(registers.sp());
-        let (walked, uses) = (&mut self.walked, &mut self.uses);
+        let walked = &mut self.walked;
+        let mut uses = (self.arms && !stack.map().unarmed).then_some(&mut self.uses);
         let effort = match time_ns {
             Some(_) => &mut self.effort,
             None if weight == 0 => &mut self.effort_of_contexts,
@@ -251,7 +252,7 @@ impl Sampler {
                 walked.leave_alone();
             }
             returned_to = matches!(frame.exit, Exit::Return { .. });
-            let (slot, real, arming) = judge(frame, registers, bounds, uses, met);
+            let (slot, real, arming) = judge(frame, registers, bounds, uses.as_deref_mut(), met);
             if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
                 met.full = true;
                 return Flow::Stop;
@@ -480,7 +481,7 @@ fn judge(
     frame: &Frame,
     registers: &Registers,
     bounds: StackBounds,
-    uses: &mut Uses,
+    uses: Option<&mut Uses>,
     met: &mut Met,
 ) -> (u64, u64, Arming) {
     met.foreign |= frame.marks.has(mark::FOREIGN);
@@ -494,7 +495,9 @@ fn judge(
                 && bounds.contains_word(slot)
                 && match frame.kind {
                     FrameKind::Call => true,
-                    FrameKind::Leaf => !may_mind(frame, registers, slot, uses),
+                    FrameKind::Leaf => {
+                        uses.is_some_and(|uses| !may_mind(frame, registers, slot, uses))
+                    }
                     // Its code may not be readable: it may be that which the signal came of.
                     _ => false,
                 };

@@ -29,8 +29,8 @@
 //! parent. So the bounds of these are found together, and shared out among them: each has at most
 //! as many as samples. What asks for some of them alone asks for [`EdgeCounts::of_part`].
 //!
-//! What stands above a handover was run by another thread, in whose tree its activations are: it
-//! has no count where this one did not run it, too.
+//! What stands above a handover was run by another thread, in whose tree its activations are: here
+//! it has no count.
 //!
 //! Three things more move activations between families. A thread that enters an epoch goes on with
 //! one stack: at most one activation of each family of the epoch before returns in a later one.
@@ -52,8 +52,8 @@ use crate::profile::{Count, Frame, FrameKind};
 
 impl Refined {
     /// The edge count of a node, least and greatest possible; equal if it is known exactly. `None`
-    /// for what has none: inlined frames, loops, functions that left by tail calls or that only
-    /// another thread ran (above a handover), roots, threads and ranks. Of a node that is not shown it means nothing.
+    /// for what has none: inlined frames, loops, functions that left by tail calls, what stands above
+    /// a handover, roots, threads and ranks. Of a node that is not shown it means nothing.
     #[must_use]
     pub fn edges(&self, node: u32) -> Option<(u64, u64)> {
         let node = node as usize;

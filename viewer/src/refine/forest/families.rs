@@ -18,8 +18,9 @@ pub(crate) struct Families<C> {
     pub(crate) edges: Vec<C>,
     /// Nodes whose outer callers are not known.
     pub(crate) partial: Bits,
-    /// Nodes above handovers of code that only another thread ran: its activations are in the tree
-    /// of that one.
+    /// Nodes above handovers. Their code was run by another thread, in whose tree its activations
+    /// are; or by this one as well, whose samples there cannot be told from those of the other's
+    /// work.
     pub(crate) elsewhere: Bits,
     /// Nodes of procedures with edges in a later epoch of the thread.
     pub(crate) goes_on: Bits,
@@ -59,18 +60,12 @@ impl<C: Count> Families<C> {
             first[node] = family;
             edges[family as usize] += recorded[node];
         }
-        // Whether other threads ran code further out, for this one; and whether this one ran it.
-        let (mut elsewhere, mut here) = (Bits::none(count), Bits::none(count));
+        let mut elsewhere = Bits::none(count);
         for node in (1..count).rev() {
             let is_handover = kinds[frame(node)] == FrameKind::Handover;
-            let has_own = nodes.samples.at(node) > 0 || recorded[node] != C::default();
-            here.insert_if(node, has_own);
             let above = nodes.parent[node] as usize;
-            here.insert_if(above, here.contains(node) && !is_handover);
             elsewhere.insert_if(above, is_handover || elsewhere.contains(node));
         }
-        here.complement();
-        elsewhere.intersect(&here);
         let goes_on = Bits::none(count);
         let mut families = Self { first, edges, partial, elsewhere, goes_on };
         families.go_on(profile, |node| keys[frame(node)], recorded);
