@@ -44,7 +44,7 @@ const ENTRIES: [&str; 18] = [
 /// What may call through a pointer, by the beginnings of names, and what that is: one of the
 /// entries, or a function that is made for handlers. Which function has which call is up to the
 /// compiler.
-const BY_POINTER: [(&str, &str); 12] = [
+const BY_POINTER: [(&str, &str); 13] = [
     ("csprof_collector::sampling::entry::", "the program's handler"),
     ("csprof_collector::sampling::pass_on::on_profiling_signal", "program_handler"),
     ("csprof_collector::sampling::pass_on::on_trap_signal", "by_default"),
@@ -52,6 +52,7 @@ const BY_POINTER: [(&str, &str); 12] = [
     ("csprof_collector::sampling::call::", "Lookup, in_place, glibc's _dl_find_object"),
     ("csprof_collector::sampler::sample::", "Lookup, in_place, glibc's _dl_find_object"),
     ("<csprof_collector::sampler::interrupted::", "in_place, glibc's _dl_find_object"),
+    ("csprof_collector::sampler::interrupted::", "Lookup, in_place, glibc's _dl_find_object"),
     // Or a table of branches, of which an address is kept on the stack.
     ("csprof_collector::unwind::", "Lookup, in_place, glibc's _dl_find_object"),
     ("csprof_collector::arch::x86_64::stubs::call_on_stack", "call::take, found_handover::find"),
