@@ -323,7 +323,9 @@ mod tests {
 
     #[test]
     fn what_ends_while_it_is_read_is_a_part() {
-        let run_dir = RunDir::create().unwrap();
+        // Not where other tests of this process look for runs of its.
+        let place = tempfile::tempdir().unwrap();
+        let run_dir = RunDir::create_at(&fs::canonicalize(place.path()).unwrap()).unwrap();
         let pid = std::process::id();
         let arena = run_dir.arenas().join(format!("{pid}-1.arena"));
         fs::write(&arena, ArenaBytes::new(pid, 1, 0).locked().bytes).unwrap();
