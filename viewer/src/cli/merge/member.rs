@@ -343,6 +343,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("share.1");
         let me = member();
+        if me.boot.is_empty() {
+            println!("skipped: the kernel here does not say which one it is");
+            return;
+        }
         let mut watch = Watch::new();
         assert_eq!(watch.look(&path, &me), Life::Silent);
         let own = me.create(&path).unwrap();

