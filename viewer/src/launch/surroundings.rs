@@ -1,5 +1,6 @@
 //! For tests: what they do not have in hand.
 
+use std::io;
 use std::os::unix::fs::chown;
 use std::path::Path;
 use std::thread;
@@ -16,6 +17,16 @@ pub(crate) fn comes_true(mut is_true: impl FnMut() -> bool) -> bool {
         thread::sleep(Duration::from_millis(10));
     }
     true
+}
+
+/// Makes a change; again, for a minute, while it is refused because another program holds the lock,
+/// as several do in turns on a slow disk.
+pub(crate) fn insist<T>(change: impl Fn() -> io::Result<T>) {
+    let is_made = || match change() {
+        Err(error) if error.to_string().contains("another program holds") => false,
+        made => made.map(|_| true).unwrap(),
+    };
+    assert!(comes_true(is_made));
 }
 
 /// Gives a file to another user. Says so where even root may not: in a user namespace without that
