@@ -221,6 +221,7 @@ pub(crate) fn text_of(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::surroundings::insist;
 
     fn files(folder: &Path) -> SetFiles {
         SetFiles {
@@ -263,8 +264,9 @@ mod tests {
                 scope.spawn(move || {
                     for number in 0..8 {
                         let name = format!("s{thread}-{number}");
-                        files.save_refinement(&name, "hide f", false).unwrap();
-                        files.save(SetFile::User, &format!("{name}-set"), &pattern("f")).unwrap();
+                        let set = format!("{name}-set");
+                        insist(|| files.save_refinement(&name, "hide f", false));
+                        insist(|| files.save(SetFile::User, &set, &pattern("f")));
                     }
                 });
             }

@@ -243,6 +243,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::launch::surroundings::insist;
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -364,7 +365,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..10 {
-                        state.change("a", |text| Ok(text.unwrap_or_default() + "x")).unwrap();
+                        insist(|| state.change("a", |text| Ok(text.unwrap_or_default() + "x")));
                     }
                 });
             }

@@ -253,7 +253,8 @@ mod tests {
     use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
     use super::*;
-    use crate::modules::discovery::{Counts, WithCode, loaded_modules};
+    use crate::modules::discovery::WithCode;
+    use crate::modules::tests::loaded_modules;
 
     fn built(image: &Image) -> Vec<u8> {
         let mut file = image.head.clone();
@@ -269,7 +270,7 @@ mod tests {
     /// What the files of this test have for the dynamic linker and the unwinder, the images have.
     #[test]
     fn an_image_has_what_the_file_has() {
-        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
+        let modules = loaded_modules();
         let mut symbols = 0;
         for (module, _) in modules {
             let path = String::from_utf8(module.identity.path.clone()).unwrap();
@@ -303,7 +304,7 @@ mod tests {
 
     #[test]
     fn files_that_are_there_are_not_gone() {
-        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
+        let modules = loaded_modules();
         let is_gone = |module: &&WithCode| module.0.is_gone();
         let gone: Vec<_> = modules.iter().filter(is_gone).map(|m| &m.0.identity).collect();
         assert!(gone.is_empty(), "{gone:?}");

@@ -350,23 +350,25 @@ mod tests {
     use super::*;
     use crate::modules::code::Recipes;
     use crate::modules::elf;
+    use crate::modules::tests::LOOKS;
 
     #[test]
     fn this_program_is_in_the_list_with_its_own_code() {
         let here = this_program_is_in_the_list_with_its_own_code as *const () as u64;
+        let _alone = LOOKS.lock();
         let Seen { counts, modules, built } = loaded_modules(&Vec::new(), &[], Counts::NONE);
         assert_ne!(counts, Counts::NONE);
         let (own, code) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
         assert_eq!(own.identity.path, std::env::current_exe().unwrap().into_os_string().into_vec());
         assert!(code.recipes().is_some());
         assert!(elf::recipes(own).is_some_and(|built| built.table.rows() > 1000));
-        // Other tests open libraries meanwhile.
         let again = loaded_modules(&built, &[], Counts::NONE).built;
         assert!(again.iter().all(|(identity, _)| *identity != own.identity), "built once");
     }
 
     #[test]
     fn the_c_library_stays_and_what_was_opened_may_go() {
+        let _alone = LOOKS.lock();
         // SAFETY: a library of the C library's own, which runs no code of its own.
         let opened = unsafe { libc::dlopen(c"libutil.so.1".as_ptr(), libc::RTLD_NOW) };
         assert!(!opened.is_null());

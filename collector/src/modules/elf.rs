@@ -562,7 +562,8 @@ mod tests {
     use core::ffi::c_int;
 
     use super::*;
-    use crate::modules::discovery::{Counts, WithCode, loaded_modules};
+    use crate::modules::discovery::WithCode;
+    use crate::modules::tests::loaded_modules;
     use crate::unwind::table::Lookup;
 
     #[test]
@@ -587,7 +588,7 @@ mod tests {
     /// Of all that the C library has under one name, the one at the address.
     #[test]
     fn sizes_of_functions_are_as_the_loader_tells() {
-        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
+        let modules = loaded_modules();
         let is_libc = |module: &&WithCode| module.0.identity.path.ends_with(b"/libc.so.6");
         let libc = &modules.iter().find(is_libc).unwrap().0;
         let address = |name: &CStr| {
@@ -626,7 +627,7 @@ mod tests {
     /// What is read in place is what a table copies.
     #[test]
     fn in_place_as_in_a_table() {
-        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
+        let modules = loaded_modules();
         let (mut rows, mut handling, mut unwinders) = (0, 0, 0);
         for (module, _) in &modules {
             let Some(built) = recipes(module) else { continue };

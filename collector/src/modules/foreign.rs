@@ -358,13 +358,24 @@ impl<'a> Foreign<'a> {
 #[cfg(test)]
 mod tests {
     use std::prelude::rust_2024::*;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use super::*;
-    use crate::modules::discovery::{Counts, loaded_modules};
+    use crate::modules::tests::{LOOKS, loaded_modules};
+
+    /// No other test of this file leaves a note, or takes one, while this is held. There is none
+    /// at first.
+    fn without_note() -> MutexGuard<'static, ()> {
+        static NOTES: Mutex<()> = Mutex::new(());
+        let alone = NOTES.lock().unwrap_or_else(PoisonError::into_inner);
+        was_seen();
+        alone
+    }
 
     #[test]
     fn memory_that_belongs_to_no_module() {
         start();
+        let _alone = without_note();
         let on_the_heap = Box::new(0_u8);
         assert!(Foreign::containing(&raw const *on_the_heap as u64, &Cell::new(0)).is_none());
         assert!(!was_seen());
@@ -374,7 +385,8 @@ mod tests {
     #[test]
     fn the_same_recipe_as_from_the_table() {
         start();
-        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
+        let _alone = without_note();
+        let modules = loaded_modules();
         let (mut rows, readable) = (0, Cell::new(0));
         // The vdso is in no list of the loader that `_dl_find_object` looks at.
         let listed = modules.iter().map(|(module, _)| module);
@@ -411,6 +423,7 @@ mod tests {
         start();
         assert_eq!([unwinder, here, 8].map(is_of_unwinder), [true, false, false]);
         // With an older glibc:
+        let _alone = LOOKS.lock();
         // SAFETY: the loader's own, of a library that stays.
         let name = unsafe { CStr::from_ptr(name_in_list(unwinder).unwrap()) };
         assert!(is_path_of_unwinder(name));
@@ -420,9 +433,10 @@ mod tests {
     #[test]
     fn what_takes_the_place_of_something_else() {
         start();
+        let _alone = without_note();
         let here = what_takes_the_place_of_something_else as *const () as u64;
         let foreign = Foreign::containing(here, &Cell::new(0)).unwrap();
-        let modules = loaded_modules(&Vec::new(), &[], Counts::NONE).modules;
+        let modules = loaded_modules();
         let (own, _) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
         assert!(!foreign.displaces(own), "the same again");
         let mut another = (**own).clone();

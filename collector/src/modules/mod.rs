@@ -514,6 +514,12 @@ mod tests {
     /// Held by tests that look, or keep others from it.
     pub(super) static LOOKS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
+    /// What is loaded. That takes the loader's lock, for which looks wait a while only.
+    pub(super) fn loaded_modules() -> Vec<discovery::WithCode> {
+        let _alone = LOOKS.lock();
+        discovery::loaded_modules(&Vec::new(), &[], discovery::Counts::NONE).modules
+    }
+
     /// One that looks may be kept from the processor for as long as others like.
     #[test]
     fn who_looks_waits_for_who_looks_already() {

@@ -244,7 +244,16 @@ mod tests {
         assert!(!is_readable(0) && !is_readable(u64::MAX - 7));
         // SAFETY: mapped above, and nothing refers to it.
         unsafe { unmap_anonymous(page, 2 * PAGE_SIZE) };
-        assert!(!is_readable(start));
+        let is_gone = || {
+            let page = map_anonymous(PAGE_SIZE).expect("a page");
+            let start = page.as_ptr() as u64;
+            assert!(is_readable(start));
+            // SAFETY: mapped above, and nothing refers to it.
+            unsafe { unmap_anonymous(page, PAGE_SIZE) };
+            !is_readable(start)
+        };
+        // Another thread may map something in its place at once.
+        assert!((0..100).any(|_| is_gone()));
     }
 
     #[test]

@@ -35,12 +35,14 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::mpsc::channel;
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
 
     #[test]
     fn a_save_that_does_not_end_stops_nobody_and_none_runs_beside_it() {
-        let (first, second) = (Instant::now(), Instant::now());
+        let first = Instant::now();
+        let second = first + Duration::from_nanos(1);
         let begun = AtomicU32::new(0);
         thread::scope(|scope| {
             let (end, ended) = channel::<()>();

@@ -63,6 +63,8 @@ pub mod salvage;
 pub mod signals;
 pub mod spawn;
 #[cfg(test)]
+pub(crate) mod surroundings;
+#[cfg(test)]
 mod tests;
 pub mod time_slices;
 

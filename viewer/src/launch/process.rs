@@ -49,6 +49,7 @@ fn fields(pid: u32) -> Option<[String; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt as _;
     use std::process::Command;
     use std::thread;
     use std::time::Duration;
@@ -60,7 +61,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("ä".repeat(8));
         std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
-        let mut child = Command::new(program).arg("1000").spawn().unwrap();
+        let mut child = Command::new(program).arg0("sleep").arg("1000").spawn().unwrap();
         let name = || fs::read(format!("/proc/{}/comm", child.id())).unwrap();
         // A parent of vfork goes on before execve(2) has renamed its child.
         while name() == fs::read("/proc/thread-self/comm").unwrap() {

@@ -320,6 +320,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::{Command, Stdio};
 
+    use super::super::surroundings::comes_true;
     use super::*;
 
     /// Runs a shell script under the guard. Its standard input never ends, so `read` waits.
@@ -361,7 +362,7 @@ mod tests {
             thread::sleep(Duration::from_millis(1));
         }
         let patient = "trap 'exit 9' USR1; sleep 0.2; kill -USR1 $PPID; \
-                       for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done";
+                       for i in $(seq 600); do sleep 0.1; done";
         assert_eq!(status_of(patient).code(), Some(9));
         assert!(other.wait().is_err(), "it was reaped");
 
@@ -370,7 +371,8 @@ mod tests {
         let taken = "trap : TERM HUP; kill -TERM $PPID; sleep 0.1; kill -HUP $PPID; sleep 0.2";
         let mut shell = Command::new("sh").args(["-c", taken]).spawn().unwrap();
         guard.wait(&mut shell, String::new()).unwrap();
-        assert!(guard.outlived().is_some() && guard.must_end());
+        // It is noted by another thread, and the time to end begins then.
+        assert!(comes_true(|| guard.outlived().is_some() && guard.must_end()));
 
         // Before it is known that the program runs.
         let guard = SignalGuard::new(None).unwrap();

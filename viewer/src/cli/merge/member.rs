@@ -332,6 +332,7 @@ mod tests {
     use std::slice;
 
     use super::*;
+    use crate::launch::surroundings::comes_true;
 
     fn member() -> Member {
         Member::here(2, "3 files".to_owned()).unwrap()
@@ -342,6 +343,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("share.1");
         let me = member();
+        if me.boot.is_empty() {
+            println!("skipped: the kernel here does not say which one it is");
+            return;
+        }
         let mut watch = Watch::new();
         assert_eq!(watch.look(&path, &me), Life::Silent);
         let own = me.create(&path).unwrap();
@@ -350,7 +355,7 @@ mod tests {
         assert_eq!(remove_if_left(&path, &me).unwrap(), Some(me.clone()));
         assert_eq!(me.create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         drop(own);
-        assert_eq!(watch.look(&path, &me), Life::Ended);
+        assert!(comes_true(|| watch.look(&path, &me) == Life::Ended));
         assert_eq!(remove_if_left(&path, &me).unwrap(), None);
         assert!(!path.exists());
         // Nothing else is left behind.
@@ -385,18 +390,24 @@ mod tests {
         };
         let begin = Instant::now();
         remove_left(slice::from_ref(&path), &me);
+        assert!(begin.elapsed() < 3 * BEAT, "{:?}", begin.elapsed());
         write(&path);
         let patience = Duration::from_millis(300);
         let found = watched(slice::from_ref(&path));
-        thread::scope(|scope| {
-            scope.spawn(|| remove_silent(found, &me, patience));
+        let taken = thread::scope(|scope| {
+            let remover = scope.spawn(|| {
+                let begin = Instant::now();
+                remove_silent(found, &me, patience);
+                begin.elapsed()
+            });
             thread::sleep(patience / 3);
             let next = folder.path().join("next");
             write(&next);
             fs::rename(&next, &path).unwrap();
+            remover.join().unwrap()
         });
         assert!(path.exists());
-        assert!(begin.elapsed() < 3 * BEAT, "{:?}", begin.elapsed());
+        assert!(taken < 3 * BEAT, "{taken:?}");
         remove_silent(watched(slice::from_ref(&path)), &me, Duration::ZERO);
         assert!(!path.exists());
     }
