@@ -6,6 +6,7 @@ prepare() {
 #include <unistd.h>
 __attribute__((noinline)) long d(long n) { return n ? 1 + d(n - 1) : 0; }
 int main(void) {
+    fclose(fopen("begun", "w"));
     long runs = 0, wrong = 0;
     for (; runs < 200000 || access("looked", F_OK); runs++) wrong += d(runs % 100) != runs % 100;
     printf("%ld\n", wrong);
@@ -15,7 +16,10 @@ END
     gcc -O1 -g -fno-optimize-sibling-calls -o p p.c
 }
 run() {
-    rm -f looked
-    ./p & for i in 1 2 3; do DEBUGINFOD_URLS= gdb -nx -q -batch -p $! -ex bt 2> /dev/null | grep -cE '^#[0-9]+ .* main '; done; touch looked; wait $!; echo $?
+    rm -f looked begun
+    ./p &
+    # Before that it is yet to be executed, or loaded, and has no main.
+    until [ -e begun ]; do sleep 0.05; done
+    for i in 1 2 3; do DEBUGINFOD_URLS= gdb -nx -q -batch -p $! -ex bt 2> /dev/null | grep -cE '^#[0-9]+ .* main '; done; touch looked; wait $!; echo $?
 }
 "$@"

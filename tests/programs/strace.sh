@@ -1,4 +1,6 @@
 # strace follows the children of a sampled shell.
 # needs: strace
+# Not everybody may trace (yama, seccomp).
+prepare() { strace -o /dev/null true; }
 run() { strace -f -q -o trace sh -c 'for i in 1 2 3 4 5; do seq 2000 | sort -r | tail -1; done'; grep -c '+++ exited with' trace; }
 "$@"

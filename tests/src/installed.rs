@@ -2,6 +2,7 @@
 //! skipped.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::notes::skip;
 
@@ -14,6 +15,20 @@ pub fn are_installed(test: &str, tools: &[&str]) -> bool {
     }
     skip(test, &format!("{} not installed", missing.join(", ")));
     false
+}
+
+/// Whether strace is here, and may trace: yama or a container's seccomp may forbid it. Otherwise the
+/// test is [skipped](skip).
+#[must_use]
+pub fn can_trace(test: &str) -> bool {
+    if !are_installed(test, &["strace"]) {
+        return false;
+    }
+    let probe = Command::new("strace").args(["-o", "/dev/null", "true"]).output().unwrap();
+    if !probe.status.success() {
+        skip(test, String::from_utf8_lossy(&probe.stderr).trim());
+    }
+    probe.status.success()
 }
 
 /// The path of a tool in `PATH`.

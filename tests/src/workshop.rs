@@ -21,6 +21,8 @@ impl Workshop {
     #[must_use]
     pub fn new(test: &str) -> Self {
         show_failures();
+        // If it is yet to be built, then now: what a test starts would not wait for that.
+        let _ = csprof();
         let folder = profile_folder().parent().unwrap().join("tmp/system").join(test);
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();

@@ -111,7 +111,7 @@ fn traced(workshop: &Workshop) -> [u64; 2] {
 }
 
 fn check_against_strace(test: &str, source: &str) -> Option<Recording> {
-    if !installed::are_installed(test, &["strace"]) {
+    if !installed::can_trace(test) {
         return None;
     }
     let workshop = Workshop::new(test);

@@ -84,6 +84,12 @@ fn a_program_finds_the_signals_that_it_would_find_alone() {
         &["--ignore-signal=PIPE"],
         &["--ignore-signal=CHLD,PIPE,USR1,TTOU", "--block-signal=USR2,TERM"],
     ] {
+        // GNU's has them since coreutils 8.31, others in part or not at all.
+        let probe = deadline::run(workshop.command("env").args(options).arg("true"));
+        if !probe.status.success() {
+            skip("a_program_finds_the_signals_that_it_would_find_alone", probe.complained().trim());
+            continue;
+        }
         let alone = deadline::run(workshop.command("env").args(options).args(look));
         let under =
             deadline::run(workshop.command("env").args(options).args(record).arg("--").args(look));
@@ -145,8 +151,10 @@ fn a_daemon_is_waited_for_on_demand() {
     workshop.compile("cc -O2 -o program @daemon.c");
     let waited = workshop.record(&["--wait"], &["./program"]);
     assert_eq!(waited.outcome.status.code(), Some(3));
-    let samples = waited.rows().inclusive_of("work");
-    assert!(is_share(samples, 400, 50), "{samples}, not 200");
+    let (samples, missed) = (waited.rows().inclusive_of("work"), waited.missed());
+    // What no tick has met of its end has no sample, and is less than half of it.
+    let is_all = (samples..=samples + missed).any(|samples| is_share(samples, 400, 50));
+    assert!(samples > 100 && is_all, "{samples} and {missed} missed, not 200");
     assert_eq!(waited.info["warnings"].as_array().unwrap().len(), 0, "{}", waited.info);
 
     let unwaited = workshop.record(&[], &["./program"]);

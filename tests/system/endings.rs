@@ -83,7 +83,7 @@ fn an_interrupt_ends_the_program_but_not_csprof() {
 #[test]
 fn who_is_told_to_end_saves_before_it_resolves_symbols() {
     let workshop = Workshop::new("told_to_end");
-    if !installed::are_installed("told_to_end", &["strace"]) {
+    if !installed::can_trace("told_to_end") {
         return;
     }
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");

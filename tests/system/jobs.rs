@@ -1,7 +1,6 @@
 //! Ranks of jobs: each has its file, whichever way the job ends, and those that have none are
 //! named.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -282,7 +281,7 @@ fn a_rank_whose_csprof_is_killed_is_saved() {
     let workshop = Workshop::new("jobs_killed");
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");
     // Others may have SIGTERM first, which the keeper is deaf to.
-    let begin = format!("echo $PPID > pid; {}", to_keeper("TERM"));
+    let begin = format!("echo $CSPROF_RUN_DIR > arenas; {}", to_keeper("TERM"));
     let script = format!("{begin}; ./program return; kill -KILL $PPID; exit 0");
     let record = ["record", "-o", "prof/", "--", "sh", "-c", &script];
     let job = own_job("jobs_killed");
@@ -301,14 +300,11 @@ fn a_rank_whose_csprof_is_killed_is_saved() {
     assert!(merged.rows().inclusive_of("work") > 0, "{}", merged.rows());
     // Nothing is left in memory, once the keeper has removed what it has saved.
     let begin = Instant::now();
-    let pid = fs::read_to_string(workshop.path("pid")).unwrap();
-    let own = format!("csprof-{}-", pid.trim());
-    let is_own = |name: &OsStr| name.to_string_lossy().starts_with(&own);
-    let has_own = |place: &str| {
-        let entries = fs::read_dir(place).into_iter().flatten().filter_map(Result::ok);
-        entries.map(|entry| entry.file_name()).any(|name| is_own(&name))
-    };
-    while ["/dev/shm", "/tmp"].into_iter().any(has_own) {
+    let arenas = fs::read_to_string(workshop.path("arenas")).unwrap();
+    let run_dir = Path::new(arenas.trim()).parent().unwrap();
+    let name = run_dir.file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with("csprof-"), "{arenas}");
+    while run_dir.exists() {
         assert!(begin.elapsed() < PATIENCE);
         thread::sleep(Duration::from_millis(20));
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use csprof_format::arena::ARENA_MAGIC;
 use csprof_tests::binary::csprof;
+use csprof_tests::deadline::Outcome;
 use csprof_tests::notes::{note, skip};
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
@@ -126,17 +127,24 @@ fn shared_memory_is_shared_with_others() {
         return;
     }
     let csprof = csprof().to_str().unwrap();
-    let free = "df --output=avail -m /dev/shm | tail -n 1";
+    // Its fourth column; to show only that is GNU's.
+    let free = "df -P -m /dev/shm | tail -n 1";
+    let free_mb = |outcome: &Outcome| -> u32 {
+        let said = outcome.said();
+        let column = said.split_whitespace().nth(3);
+        let megabytes = column.and_then(|column| column.parse().ok());
+        megabytes.unwrap_or_else(|| panic!("{said}{}", outcome.complained()))
+    };
     let record = format!("{csprof} record --quiet -f -o run.csprof");
     let outcome =
         in_own("64m", &format!("{record} -- sh -c './losses nodes 20 >/dev/null; {free}'"));
-    assert_eq!(outcome.said().trim(), "64", "{}", outcome.complained());
+    assert_eq!(free_mb(&outcome), 64, "{}", outcome.complained());
     // Each process takes 32 kB, 96 MB in all, and half of 130 MB are for others.
     let many = "i=0; while [ $i -lt 3000 ]; do (:); i=$((i+1)); done";
     let fill = "head -c 30000000 /dev/zero >/dev/shm/others";
     let outcome = in_own("160m", &format!("{fill}; {record} -- sh -c '{many}; {free}'"));
     assert!(outcome.status.success(), "{}", outcome.complained());
-    let left: u32 = outcome.said().trim().parse().unwrap();
+    let left = free_mb(&outcome);
     assert!(left >= 64, "{left} MB");
     let recording = Recording::new(outcome, workshop.path("run.csprof"));
     assert!(recording.profile.processes.len() > 3000, "{}", recording.profile.processes.len());

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use csprof_format::profile::Origin;
@@ -84,6 +84,10 @@ impl Program {
 
 /// For so long a test looks at a program.
 const WHILE: [&str; 2] = ["--duration", "1500ms"];
+
+/// And for so long at one that begins others in turn: at a tenth of a processor, a second and a half
+/// may be too short for six of them.
+const LONGER: [&str; 2] = ["--duration", "3s"];
 
 #[test]
 fn shares_of_a_program_that_runs_are_right_and_it_has_no_edges() {
@@ -181,8 +185,12 @@ fn memory_that_may_be_locked_is_shared_by_all_rings() {
     ] {
         fs::copy(from, folder.join(name)).unwrap();
     }
+    if let Err(error) = Command::new(folder.join("csprof")).arg("--version").output() {
+        fs::remove_dir_all(&folder).unwrap();
+        return skip(test, &format!("{}: {error}", folder.display()));
+    }
     let script = "ulimit -l 0; cd $0 && (./program shares stop & pid=$!; \
-                  until [ -e begun ]; do sleep 0.05; done; \
+                  while [ ! -e begun ] && kill -0 $pid; do sleep 0.05; done; \
                   ./csprof record -p $pid -e task-clock --duration 500ms -f -o run.csprof; \
                   status=$?; touch stop; wait $pid; exit $status)";
     let mut command = workshop.command("setpriv");
@@ -209,8 +217,9 @@ fn a_process_that_is_named_twice_is_sampled_once() {
     let outcome = program.csprof(&["-p", &pid, "-e", "task-clock@1000", "--duration", "1s"]);
     let Some(run) = program.end(outcome) else { return };
     assert_eq!(run.profile.processes.len(), 1);
-    // A millisecond each of a second.
-    assert!(run.samples().recorded <= 1100, "{:?}", run.samples());
+    // A millisecond each of all the time that it was sampled: csprof may wake late.
+    let sampled_ms = run.profile.run.duration_ns / 1_000_000;
+    assert!(run.samples().recorded * 10 <= sampled_ms * 11, "{:?}", run.samples());
 }
 
 #[test]
@@ -228,8 +237,8 @@ fn what_has_ended_before_sampling_begins_is_not_looked_for() {
 #[test]
 fn threads_that_begin_later_are_sampled() {
     let program = Program::start("outside_threads", "-O2", "threads");
-    let Some(run) = program.record(&WHILE) else { return };
-    // 20 ms each of a second and a half, on a machine that does other things, too.
+    let Some(run) = program.record(&LONGER) else { return };
+    // 20 ms each of three seconds, on a machine that does other things, too.
     let sampled = run.profile.threads.iter().filter(|thread| thread.recorded > 0).count();
     assert!(sampled > 5, "{sampled} of {}", run.profile.threads.len());
     assert!(run.rows().inclusive_of("later") > 20);
@@ -256,7 +265,7 @@ fn a_thread_that_begins_others_keeps_its_samples() {
 fn children_are_sampled_and_so_is_what_they_execute() {
     for (test, way) in [("outside_forks", "forks"), ("outside_execs", "execs")] {
         let program = Program::start(test, "-O2", way);
-        let Some(run) = program.record(&WHILE) else { return };
+        let Some(run) = program.record(&LONGER) else { return };
         assert!(run.rows().inclusive_of("child_work") > 20, "{way}");
         let processes = &run.profile.processes;
         let of = |origin| processes.iter().filter(|process| process.origin == origin).count();

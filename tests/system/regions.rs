@@ -17,10 +17,12 @@ fn workshop(test: &str) -> Option<Workshop> {
     })
 }
 
-/// Idle threads sleep, so nearly all samples are in `work`.
+/// Idle threads sleep, so nearly all samples are in `work`. Regions are short: on a busy machine the
+/// kernel's tick, which `cputime` needs, may meet a thread in none of one.
 fn record(workshop: &Workshop, options: &[&str], words: &[&str]) -> Recording {
     let passive = ["env", "OMP_WAIT_POLICY=passive", "OMP_DYNAMIC=false", "./program"];
-    workshop.record(options, &[&passive[..], words].concat())
+    let options = [&["-e", "task-clock@200"][..], options].concat();
+    workshop.record(&options, &[&passive[..], words].concat())
 }
 
 /// Samples of `work`, but for those below a row of that name.

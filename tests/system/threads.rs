@@ -8,7 +8,8 @@ use csprof_tests::workshop::Workshop;
 fn each_thread_has_its_share() {
     let workshop = Workshop::new("threads");
     workshop.compile("cc -O2 -pthread -o program @shares.c");
-    let recording = workshop.record(&[], &["./program"]);
+    // Without the kernel's tick, which on a busy machine may not meet the end of a thread.
+    let recording = workshop.record(&["-e", "task-clock@200"], &["./program"]);
     let threads = samples_by_thread(&recording);
     let all: u64 = threads.iter().map(|(_, samples)| samples).sum();
     let worker = |name: &str| threads.iter().find(|(of, _)| of == name).unwrap().1;
@@ -28,11 +29,17 @@ fn threads_with_all_signals_blocked_are_sampled() {
     let recording = workshop.record(&[], &["./program"]);
     let threads = samples_by_thread(&recording);
     let all: u64 = threads.iter().map(|(_, samples)| samples).sum();
-    // 1 s of CPU time at 200 samples per second, half of it in each of two threads.
-    assert!(is_share(all, 400, 50), "{threads:?}");
     let [(_, main), (name, masked)] = &threads[..] else { panic!("{threads:?}") };
     assert_eq!(name, "masked");
-    assert!(is_share(*main, all, 50) && is_share(*masked, all, 50), "{threads:?}");
+    // 1 s of CPU time at 200 samples per second, half of it in each of two threads. What no tick
+    // has met of a thread's end has no sample.
+    let missed = recording.missed();
+    let is_whole = (all..=all + missed).any(|all| is_share(all, 400, 50));
+    assert!(is_whole, "{threads:?} and {missed}");
+    for &part in [main, masked] {
+        let is_half = (part..=part + missed).any(|part| is_share(part, all + missed, 50));
+        assert!(part > 25 && is_half, "{threads:?} and {missed}");
+    }
 }
 
 /// Name and samples of each thread, by `csprof info`.

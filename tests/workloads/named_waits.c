@@ -25,6 +25,7 @@
 static const struct timespec SOME = {.tv_nsec = 50000000};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int pipes[2], sockets[2];
+static sem_t begun, wanted;
 static volatile unsigned sink;
 
 static void pause_some(void) { clock_nanosleep(CLOCK_MONOTONIC, 0, &SOME, NULL); }
@@ -37,18 +38,21 @@ static struct timespec in_some(void) {
     return at;
 }
 
+/* Until somebody is about to wait, and for a while: who comes late waits as long. */
+static void pause_from_wish(void) { sem_wait(&wanted), pause_some(); }
+
 /* Gives the others what they wait for, each after a while. */
-static void *gives(void *argument) {
+static void *gives(void *nothing) {
     pthread_mutex_lock(&mutex);
-    sem_post(argument);
-    pause_some();
+    sem_post(&begun);
+    pause_from_wish();
     pthread_mutex_unlock(&mutex);
-    pause_some();
+    pause_from_wish();
     char byte = 0;
     if (write(pipes[1], &byte, 1) != 1) return NULL;
-    pause_some();
+    pause_from_wish();
     send(sockets[1], &byte, 1, 0);
-    return NULL;
+    return nothing;
 }
 
 NOINLINE void waits_futex(void) { pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex), sink++; }
@@ -146,14 +150,17 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 200; i++) usleep(1500), copies();
         return 0;
     }
-    sem_t begun;
     pthread_t giver;
     sem_init(&begun, 0, 0);
+    sem_init(&wanted, 0, 0);
     if (pipe(pipes) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) return 1;
-    pthread_create(&giver, NULL, gives, &begun);
+    pthread_create(&giver, NULL, gives, NULL);
     sem_wait(&begun);
+    sem_post(&wanted);
     waits_futex();
+    sem_post(&wanted);
     waits_read();
+    sem_post(&wanted);
     waits_recvfrom();
     waits_ppoll();
     waits_pselect6();

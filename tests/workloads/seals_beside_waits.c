@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 static int ends[2];
+static volatile sig_atomic_t sealed;
 static __thread volatile sig_atomic_t came;
 static void count(int signal) { came += signal == SIGPROF; }
 
@@ -24,7 +25,11 @@ static void *waiter(void *reads) {
     work();
     if (reads) {
         if (read(ends[0], bytes, sizeof bytes) != 1) return "failed";
-    } else usleep(300000);
+    } else {
+        /* Before the handler is there, the signal would kill. */
+        do usleep(300000);
+        while (!sealed);
+    }
     pthread_sigmask(SIG_BLOCK, NULL, &now);
     if (sigismember(&now, SIGPROF)) return "blocked";
     pthread_kill(pthread_self(), SIGPROF);
@@ -46,6 +51,7 @@ int main(void) {
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter)) perror("filter");
     /* With a handler they would not be held. */
     sigaction(SIGPROF, &action, NULL);
+    sealed = 1;
     if (write(ends[1], "", 1) != 1) return 1;
     pthread_join(reader, &read);
     pthread_join(sleeper, &slept);

@@ -14,13 +14,25 @@ static void leaves(int) { throw 1; }
 static void *back[5];
 static void jumps(int) { __builtin_longjmp(back, 1); }
 
-static void by_usleep() { usleep(3600000000u); }
-static void by_recv() {
+// From within what a handler may leave, however late that goes on.
+[[gnu::noinline]] static void ask_for_alarm() {
+    itimerval soon = {{0, 0}, {0, 20000}};
+    setitimer(ITIMER_REAL, &soon, nullptr);
+}
+[[gnu::noinline]] static void by_usleep() {
+    ask_for_alarm();
+    usleep(3600000000u);
+}
+[[gnu::noinline]] static void by_recv() {
     int sockets[2];
     char byte;
+    ask_for_alarm();
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0) recv(sockets[0], &byte, 1, 0);
 }
-static void by_poll() { poll(nullptr, 0, 3600000); }
+[[gnu::noinline]] static void by_poll() {
+    ask_for_alarm();
+    poll(nullptr, 0, 3600000);
+}
 
 static volatile unsigned long sink;
 static void work() {
@@ -36,8 +48,6 @@ int main() {
     signal(SIGPROF, count);
     int left = 0;
     for (auto wait : waits) {
-        itimerval soon = {{0, 0}, {0, 20000}};
-        setitimer(ITIMER_REAL, &soon, nullptr);
         try {
             wait();
         } catch (int) {
@@ -48,11 +58,7 @@ int main() {
     }
     action.sa_handler = jumps;
     sigaction(SIGALRM, &action, nullptr);
-    if (__builtin_setjmp(back) == 0) {
-        itimerval soon = {{0, 0}, {0, 20000}};
-        setitimer(ITIMER_REAL, &soon, nullptr);
-        by_usleep();
-    }
+    if (__builtin_setjmp(back) == 0) by_usleep();
     poll(nullptr, 0, 1);
     kill(getpid(), SIGPROF);
     work();
