@@ -39,17 +39,12 @@ impl LoadMap {
         (pc < stretch.end).then_some(stretch)
     }
 
-    /// One of modules of which nothing is known but where their code lies, ascending.
+    /// One of modules of which nothing is known but where their code begins and ends, ascending.
     #[cfg(test)]
-    pub(crate) fn of_code(ranges: &[core::ops::Range<u64>]) -> Self {
+    pub(crate) fn of_code(ranges: &[(u64, u64)]) -> Self {
         let code: &'static _ = alloc::boxed::Box::leak(alloc::boxed::Box::default());
-        let stretch = |&core::ops::Range { start, end }: &_| Stretch {
-            start,
-            end,
-            readable_end: end,
-            base: start,
-            code,
-        };
+        let stretch =
+            |&(start, end): &_| Stretch { start, end, readable_end: end, base: start, code };
         Self { stretches: ranges.iter().map(stretch).collect(), ..Self::default() }
     }
 }
@@ -60,7 +55,7 @@ mod tests {
 
     #[test]
     fn a_pc_is_found_in_its_stretch_only() {
-        let map = LoadMap::of_code(&[0x1000..0x2000, 0x5000..0x6000]);
+        let map = LoadMap::of_code(&[(0x1000, 0x2000), (0x5000, 0x6000)]);
         let start = |pc| map.find(pc).map(|stretch| stretch.start);
         assert_eq!(start(0xfff), None);
         assert_eq!(start(0x1000), Some(0x1000));

@@ -357,7 +357,7 @@ mod tests {
             // SAFETY: the same.
             assert_eq!(unsafe { libc::mprotect(page.as_ptr().cast(), PAGE_SIZE, 0) }, 0);
         };
-        let map = LoadMap::of_code(&[start..end]);
+        let map = LoadMap::of_code(&[(start, end)]);
         let process = Interrupted::new(&map, StackBounds { low: 0, high: 0 }, false);
         // `call *%rax`; a direct one to what is 16 bytes behind it, in which nothing begins.
         let (indirect, near) = ([0x90, 0x90, 0x90, 0xff, 0xd0], [0xe8, 16, 0, 0, 0]);
