@@ -17,8 +17,8 @@ pub fn are_installed(test: &str, tools: &[&str]) -> bool {
     false
 }
 
-/// Whether strace is here, and may trace: yama or a container's seccomp may forbid it. Otherwise the
-/// test is [skipped](skip).
+/// Whether strace is here, and may trace: yama or a container's seccomp may forbid it. Otherwise
+/// the test is [skipped](skip).
 #[must_use]
 pub fn can_trace(test: &str) -> bool {
     if !are_installed(test, &["strace"]) {

@@ -85,8 +85,8 @@ impl Program {
 /// For so long a test looks at a program.
 const WHILE: [&str; 2] = ["--duration", "1500ms"];
 
-/// And for so long at one that begins others in turn: at a tenth of a processor, a second and a half
-/// may be too short for six of them.
+/// And for so long at one that begins others in turn: at a tenth of a processor, a second and a
+/// half may be too short for six of them.
 const LONGER: [&str; 2] = ["--duration", "3s"];
 
 #[test]

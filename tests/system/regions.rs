@@ -17,8 +17,8 @@ fn workshop(test: &str) -> Option<Workshop> {
     })
 }
 
-/// Idle threads sleep, so nearly all samples are in `work`. Regions are short: on a busy machine the
-/// kernel's tick, which `cputime` needs, may meet a thread in none of one.
+/// Idle threads sleep, so nearly all samples are in `work`. Regions are short: on a busy machine
+/// the kernel's tick, which `cputime` needs, may meet a thread in none of them.
 fn record(workshop: &Workshop, options: &[&str], words: &[&str]) -> Recording {
     let passive = ["env", "OMP_WAIT_POLICY=passive", "OMP_DYNAMIC=false", "./program"];
     let options = [&["-e", "task-clock@200"][..], options].concat();
