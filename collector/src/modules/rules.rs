@@ -195,8 +195,8 @@ pub fn code_at<const N: usize>(pc: u64) -> Option<[u8; N]> {
         // A filter of system calls may forbid to look at any.
         let is_forbidden = sys::probe((&raw const READABLE).addr() as u64).is_none();
         // SAFETY: the thread is about to execute what is there, and a module's code does not end
-        // here, or it is asked for no more than one instruction. All protection keys are allowed, so
-        // it can be read.
+        // here, or it is asked for no more than one instruction. All protection keys are allowed,
+        // so it can be read.
         is_forbidden.then(|| unsafe {
             core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned()
         })

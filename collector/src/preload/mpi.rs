@@ -1,8 +1,8 @@
 //! Calls of MPI: how long the outermost one takes, and how many [bytes] it is about.
 //!
-//! They are [found](super::imports) in the modules that make them. MPI itself, which calls itself by
-//! other ways, is left as it is; its bindings for Fortran are modules of their own, which call what
-//! C programs call.
+//! They are [found](super::imports) in the modules that make them. MPI itself, which calls itself
+//! by other ways, is left as it is; its bindings for Fortran are modules of their own, which call
+//! what C programs call.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 

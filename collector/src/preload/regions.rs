@@ -7,9 +7,9 @@
 //! its samples are below a [handover](crate::sampler::Shared::handover) from that context. The
 //! opener itself runs the function as well, below the frames that are there.
 //!
-//! Calls of these functions are [found](super::imports) in the modules that make them. A process may
-//! have several such libraries, each with a pool of its own: then a word that the loader has not
-//! bound yet stays as it is, for nobody can tell whose function it would be.
+//! Calls of these functions are [found](super::imports) in the modules that make them. A process
+//! may have several such libraries, each with a pool of its own: then a word that the loader has
+//! not bound yet stays as it is, for nobody can tell whose function it would be.
 //!
 //! Left out: tasks, which any thread may run at any time, also behind the end of the function; and
 //! what is started without a function of the compiler's (`GOMP_parallel_start`).

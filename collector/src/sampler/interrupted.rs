@@ -65,9 +65,9 @@ pub(super) mod mark {
 }
 
 const PAGE: u64 = PAGE_SIZE as u64;
-/// What was read of code that stays loaded, by the address behind it: as bytes, and these mixed with
-/// the address, so that words of two threads are none. If such code is patched later, that it holds
-/// a call is not seen.
+/// What was read of code that stays loaded, by the address behind it: as bytes, and these mixed
+/// with the address, so that words of two threads are none. If such code is patched later, that it
+/// holds a call is not seen.
 static READ: [[AtomicU64; 2]; 1 << READ_BITS] =
     [const { [AtomicU64::new(0), AtomicU64::new(0)] }; 1 << READ_BITS];
 /// So many that the call sites of a long path rarely meet in one place.

@@ -52,8 +52,8 @@ use crate::profile::{Count, Frame, FrameKind};
 
 impl Refined {
     /// The edge count of a node, least and greatest possible; equal if it is known exactly. `None`
-    /// for what has none: inlined frames, loops, functions that left by tail calls, what stands above
-    /// a handover, roots, threads and ranks. Of a node that is not shown it means nothing.
+    /// for what has none: inlined frames, loops, functions that left by tail calls, what stands
+    /// above a handover, roots, threads and ranks. Of a node that is not shown it means nothing.
     #[must_use]
     pub fn edges(&self, node: u32) -> Option<(u64, u64)> {
         let node = node as usize;
