@@ -54,7 +54,10 @@ pub const ALL: &[Hazard] = &[
         }),
     Hazard::new("reads_its_stack", &["cc -O2 -o program @reads_its_stack.c -lunwind"])
         .by_two()
-        .variants(&["/usr/include/libunwind.h: ", "/usr/include/libunwind.h: -O0"])
+        .variants(&[
+            "/usr/include/x86_64-linux-gnu/libunwind.h: ",
+            "/usr/include/x86_64-linux-gnu/libunwind.h: -O0",
+        ])
         .says("195000, 30000 traces, 0 wrong\n")
         .also(|trial| {
             let messages = trial.recording.messages();
