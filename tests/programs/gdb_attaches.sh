@@ -19,7 +19,7 @@ run() {
     rm -f looked begun
     ./p &
     # Before that it is yet to be executed, or loaded, and has no main.
-    until [ -e begun ]; do sleep 0.05; done
+    while [ ! -e begun ] && kill -0 $!; do sleep 0.05; done
     for i in 1 2 3; do DEBUGINFOD_URLS= gdb -nx -q -batch -p $! -ex bt 2> /dev/null | grep -cE '^#[0-9]+ .* main '; done; touch looked; wait $!; echo $?
 }
 "$@"

@@ -187,16 +187,19 @@ pub fn is_leaving(pc: u64) -> bool {
     LEAVING.iter().any(|function| function.contains(pc))
 }
 
-/// So many bytes of code at `pc`, which the thread is about to execute, if they can be read: it may
-/// be about to find out that they are not there. Signal side.
+/// So many bytes of code at `pc`, if they can be read: the thread may be about to find out that
+/// they are not there. Signal side.
+///
+/// # Safety
+/// The thread must be about to execute what is at `pc`, and so many bytes be code that follows.
+/// Where a filter of system calls forbids to look, they are read directly.
 #[must_use]
-pub fn code_at<const N: usize>(pc: u64) -> Option<[u8; N]> {
+pub unsafe fn code_at<const N: usize>(pc: u64) -> Option<[u8; N]> {
     sys::probe_bytes(pc).or_else(|| {
         // A filter of system calls may forbid to look at any.
         let is_forbidden = sys::probe((&raw const READABLE).addr() as u64).is_none();
-        // SAFETY: the thread is about to execute what is there, and a module's code does not end
-        // here, or it is asked for no more than one instruction. All protection keys are allowed,
-        // so it can be read.
+        // SAFETY: code that is executed, by contract. All protection keys are allowed, so it can be
+        // read.
         is_forbidden.then(|| unsafe {
             core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned()
         })
@@ -226,8 +229,10 @@ mod tests {
         let call = [0x0f, 0x05];
         // SAFETY: the last bytes of the first page.
         unsafe { pages.byte_add(PAGE_SIZE - 2).cast().write(call) };
-        assert_eq!([2, 1].map(|left| code_at(end as u64 - left)), [Some(call), None]);
+        // SAFETY: nothing forbids this test to look.
+        let bytes = |left: u64| unsafe { code_at::<2>(end as u64 - left) };
+        assert_eq!([2, 1].map(bytes), [Some(call), None]);
         forbid(0);
-        assert_eq!(code_at::<2>(end as u64 - 2), None);
+        assert_eq!(bytes(2), None);
     }
 }

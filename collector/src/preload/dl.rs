@@ -126,6 +126,7 @@ extern "C" fn before_dlclose(_: &mut Call, real: &Real) -> Route {
 
 extern "C" fn after_dlclose(_: &mut Call) {
     let errno = real::errno();
+    modules::outwait_fork();
     if !modules::after_change() {
         Belief::LoadUnseen.set(true);
     }

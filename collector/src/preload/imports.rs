@@ -146,17 +146,20 @@ impl Imports {
         if self.loads.swap(loads, Ordering::Relaxed) == loads && is_same {
             return true;
         }
-        let (mut number, mut libraries, mut code) = (0, 0, Vec::new());
+        let (mut number, mut libraries) = (0, 0);
         modules::each_loaded(|module| {
             number += 1;
             libraries += usize::from(self.is_library(module));
-            code.extend_from_slice(&module.code);
         });
         // Calls by older modules may lead to a library that has come now.
         let is_known = self.libraries.swap(libraries, Ordering::Relaxed) == libraries && is_same;
         let seen = if is_known { self.modules.load(Ordering::Relaxed) } else { 0 };
         let (mut done, mut are_written) = (number, true);
         let calls = if libraries > 0 { self.calls(seen) } else { Vec::new() };
+        let mut code = Vec::new();
+        if !calls.is_empty() {
+            modules::each_loaded(|module| code.extend_from_slice(&module.code));
+        }
         for Call { module, place, at, state, function } in calls {
             // A weak reference that nothing answers looks like one that is not relocated.
             let is_relocated = state != State::Offset && code.iter().any(|code| code.contains(&at));

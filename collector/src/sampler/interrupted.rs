@@ -3,9 +3,9 @@
 //! A thread can be on a stack that csprof knows nothing about: an alternate signal stack, a
 //! coroutine's. Its words are readable if the kernel says so; a page of it that was found readable
 //! is read directly until the walk comes to the next. A word elsewhere is read by the kernel each
-//! time: another thread may unmap it. So are the
-//! bytes at one address of code: a program may forbid to read its own at any time. Only what is
-//! followed, which has no call frame information or leaves frames, is read directly behind that.
+//! time: another thread may unmap it. So is code, which a program may forbid to read at any time:
+//! but for code that is followed, since it has no call frame information or leaves frames. Of that
+//! the kernel reads a word; what lies around it is read directly.
 
 #![expect(unsafe_code, reason = "reads words of the interrupted stack")]
 
@@ -66,8 +66,8 @@ pub(super) mod mark {
 
 const PAGE: u64 = PAGE_SIZE as u64;
 /// What was read of code that stays loaded, by the address behind it: as bytes, and these mixed
-/// with the address, so that words of two threads are none. If such code is patched later, that it
-/// holds a call is not seen.
+/// with the address, so that words of two threads are none. If such code is patched later, that is
+/// not seen: of such answers only guesses are made.
 static READ: [[AtomicU64; 2]; 1 << READ_BITS] =
     [const { [AtomicU64::new(0), AtomicU64::new(0)] }; 1 << READ_BITS];
 /// So many that the call sites of a long path rarely meet in one place.

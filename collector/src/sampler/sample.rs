@@ -528,7 +528,9 @@ fn may_mind(frame: &Frame, registers: &Registers, slot: u64, uses: &mut Uses) ->
     let word = Above { sp: above(frame.sp), bp: registers.get(Register::RBP).map(above) };
     // Where rbp points to the same frame, it does so each time.
     uses.get(frame.address, word.sp, || {
-        let code = rules::code_at::<{ LONGEST_STUB as usize }>(frame.address);
+        // SAFETY: that many bytes of the module's executable segments follow, in which the thread
+        // runs.
+        let code = unsafe { rules::code_at::<{ LONGEST_STUB as usize }>(frame.address) };
         code.is_none_or(|code| arch::is_plt_jump(&code) || uses_word(&code, 0, word))
     })
 }

@@ -8,7 +8,7 @@
 //! found the thread in the call. A signal that arrives after [`decide_for_next_signal`] and before
 //! the call is made again, a few hundred nanoseconds later, finds it about to begin.
 
-#![expect(unsafe_code, reason = "reads the mask of the signal frame")]
+#![expect(unsafe_code, reason = "reads the mask of the signal frame, and code")]
 
 use crate::arch::{RESTARTED_CALLS, SYSTEM_CALL, fail_repeated_call, repeated_call};
 use crate::modules::rules;
@@ -85,5 +85,7 @@ pub fn fail_interrupted_call(context: &mut libc::ucontext_t) {
 pub(super) fn call_to_be_made_again(context: &libc::ucontext_t) -> Option<i64> {
     let (number, pc) = repeated_call(context)?;
     let is_one = CALLS.contains(&number) || RESTARTED_CALLS.contains(&number);
-    (is_one && rules::code_at(pc) == Some(SYSTEM_CALL)).then_some(number)
+    // SAFETY: the thread goes on there, with a system call's instruction if it was in a call.
+    let is_repeated = || unsafe { rules::code_at(pc) } == Some(SYSTEM_CALL);
+    (is_one && is_repeated()).then_some(number)
 }

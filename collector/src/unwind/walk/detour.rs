@@ -231,7 +231,8 @@ fn neighbour(registers: &Registers, target: &impl Target) -> Option<Neighbour> {
     if find_all(target, FrameKind::Leaf, registers.ip).0 == Recipe::NoCfi {
         return None;
     }
-    let called = target.text(registers.ip).is_some_and(|(code, at)| is_behind_call(code, at));
+    let before = target.code_before(registers.ip);
+    let called = before.is_some_and(|code| is_behind_call(&code, LONGEST_CALL));
     Some(if called { Neighbour::Behind } else { Neighbour::Uncalled })
 }
 
