@@ -42,17 +42,21 @@ pub struct Real {
 }
 
 impl Real {
-    /// The one called `name`, found by dlsym(3); or, for dlsym does not find what only old programs
-    /// call, of glibc's first version.
+    /// The one called `name`, found by dlsym(3).
     #[must_use]
     pub const fn new(name: &'static CStr) -> Self {
-        Self::found_by(
-            |name| match next(name) {
-                found if found.is_null() => next_of_version(name, FIRST_GLIBC),
-                found => found,
-            },
-            name,
-        )
+        Self::found_by(next, name)
+    }
+
+    /// The one called `name`, which a C library may have for old programs alone, where dlsym(3)
+    /// does not find it: that of glibc's first version.
+    #[must_use]
+    pub const fn of_old_programs(name: &'static CStr) -> Self {
+        let first = |name: &CStr| match next_of_version(name, FIRST_GLIBC) {
+            found if found.is_null() => next(name),
+            found => found,
+        };
+        Self::found_by(first, name)
     }
 
     /// The one called `name`, found by `find`.
@@ -78,6 +82,12 @@ impl Real {
     /// Whether it has been found.
     pub fn is_found(&self) -> bool {
         !self.address.load(Ordering::Relaxed).is_null()
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(&self) -> &'static CStr {
+        self.name
     }
 
     /// Its name, and where it was found, if it was.
@@ -111,7 +121,8 @@ impl Real {
 /// The address of `name` in the objects behind this one; null where none has it.
 ///
 /// A name that does not exist leaves a message for dlerror(3), which is not the program's: it is
-/// taken away again.
+/// taken away again. It stands on the program's heap, so no such name is asked for before the
+/// program has begun.
 pub fn next(name: &CStr) -> *mut c_void {
     type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
     static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(null_mut());

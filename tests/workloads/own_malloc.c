@@ -1,5 +1,6 @@
 /* A program with an allocator of its own, which counts who calls it. Threads that allocate nothing, created in
- * every way, and a fork: prints the calls that were made in them. */
+ * every way, and a fork: prints the calls that were made in them, and before main, when an allocator may not be
+ * ready (that of GCL, a Lisp, ends a program that frees something then). */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +52,7 @@ static void run(const pthread_attr_t *attributes) {
 }
 
 int main(void) {
+    unsigned before_main = calls;
     static char stack[OWN_STACK] __attribute__((aligned(4096)));
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -67,6 +69,7 @@ int main(void) {
     if (child == 0) _exit(calls - before ? 1 : 0);
     int status = -1;
     waitpid(child, &status, 0);
-    printf("in threads %u, in a fork %u, in its child %d\n", in_threads, calls - before, WEXITSTATUS(status));
+    printf("before main %u, in threads %u, in a fork %u, in its child %d\n", before_main, in_threads, calls - before,
+           WEXITSTATUS(status));
     return 0;
 }

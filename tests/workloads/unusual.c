@@ -101,14 +101,16 @@ static int in_order(void) {
     return 0;
 }
 
-/* Threads are canceled in waits. */
-static int cleaned;
+/* Threads are canceled in waits; in a shell only when that has begun: what ends before it has begun leaves csprof no
+ * samples. */
+static int cleaned, begun[2];
 static void clean(void *nothing) {
     (void)nothing;
     cleaned++;
 }
 static void *wait_in(void *kind) {
     int ends[2], status;
+    char command[64];
     sigset_t none;
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -118,7 +120,11 @@ static void *wait_in(void *kind) {
     case 0: usleep(3600000000u); break;
     case 1: poll(NULL, 0, 3600000); break;
     case 2: pause(); break;
-    case 3: status = system("exec sleep 1 > /dev/null"); break;
+    case 3:
+        status = pipe(ends);
+        sprintf(command, "echo >&%d; read never <&%d", begun[1], ends[0]);
+        status = system(command);
+        break;
     case 4: status = pipe(ends) + (int)read(ends[0], &status, 1); break;
     case 5: sigsuspend(&none); break;
     default: pthread_mutex_lock(&mutex), pthread_cond_wait(&condition, &mutex);
@@ -128,11 +134,14 @@ static void *wait_in(void *kind) {
 }
 static int canceled(void) {
     int gone = 0;
+    if (pipe(begun)) return 1;
     for (intptr_t kind = 0; kind < 7; kind++) {
         pthread_t thread;
         void *answer;
         pthread_create(&thread, NULL, wait_in, (void *)kind);
-        usleep(10000);
+        char byte;
+        if (kind != 3) usleep(10000);
+        else if (read(begun[0], &byte, 1) != 1) return 1;
         pthread_cancel(thread);
         pthread_join(thread, &answer);
         gone += answer == PTHREAD_CANCELED;

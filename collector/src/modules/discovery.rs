@@ -109,16 +109,49 @@ enum Side {
 }
 
 fn function(name: &CStr, wanted: Side) -> *mut c_void {
-    struct Search<'a> {
-        name: &'a CStr,
-        wanted: Side,
+    let mut found = None;
+    until(|side, module| {
+        if side == wanted {
+            found = module.address_of(name);
+        }
+        found.is_some() || (side, wanted) == (Side::Behind, Side::Before)
+    });
+    core::ptr::with_exposed_provenance_mut(found.unwrap_or(0) as usize)
+}
+
+/// Shows the modules that are loaded behind this library and before it, but not itself.
+pub fn each_loaded(mut show: impl FnMut(&LoaderModule)) {
+    until(|_, module| {
+        show(module);
+        false
+    });
+}
+
+/// Shows the modules that are loaded behind this library.
+pub fn each_behind(mut show: impl FnMut(&LoaderModule)) {
+    until(|side, module| {
+        if side == Side::Behind {
+            show(module);
+        }
+        false
+    });
+}
+
+/// Shows the modules that are loaded behind this library and before it, but not itself, until
+/// `is_enough` says so.
+fn until<F: FnMut(Side, &LoaderModule) -> bool>(is_enough: F) {
+    struct Search<F> {
         at: Side,
-        found: Option<u64>,
+        is_enough: F,
     }
-    extern "C" fn each(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+    extern "C" fn each<F: FnMut(Side, &LoaderModule) -> bool>(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        search: *mut c_void,
+    ) -> c_int {
         // SAFETY: the loader passes a live structure; `search` is the caller's local.
-        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
-        // One whose file was made empty has no function. A sealed process may not ask.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<F>>()) };
+        // One whose file was made empty has nothing to show. A sealed process may not ask.
         if !sealed() && !sys::is_readable(info.dlpi_phdr.addr() as u64) {
             return 0;
         }
@@ -127,44 +160,13 @@ fn function(name: &CStr, wanted: Side) -> *mut c_void {
         let own = function as *const () as u64;
         if module.code.iter().any(|code| code.contains(&own)) {
             search.at = Side::Behind;
-        } else if search.at == search.wanted {
-            search.found = module.address_of(search.name);
+            return 0;
         }
-        let is_past = search.at != search.wanted && search.at == Side::Behind;
-        c_int::from(is_past || search.found.is_some())
+        c_int::from((search.is_enough)(search.at, &module))
     }
-    let mut search = Search { name, wanted, at: Side::Before, found: None };
+    let mut search = Search { at: Side::Before, is_enough };
     // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
-    unsafe { c_library::dl_iterate_phdr(each, (&raw mut search).cast()) };
-    core::ptr::with_exposed_provenance_mut(search.found.unwrap_or(0) as usize)
-}
-
-/// Shows the modules that are loaded behind this library and before it, but not itself.
-pub fn each_loaded(show: impl FnMut(&LoaderModule)) {
-    extern "C" fn each<F: FnMut(&LoaderModule)>(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        show: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes a live structure; `show` is the caller's local.
-        let (info, show) = unsafe { (&*info, &mut *show.cast::<F>()) };
-        // One whose file was made empty has nothing to show.
-        if sys::is_readable(info.dlpi_phdr.addr() as u64) {
-            let own = function_behind as *const () as u64;
-            // SAFETY: the loader holds its list.
-            let module = unsafe { layout(info) };
-            let is_own = |module: &LoaderModule| module.code.iter().any(|code| code.contains(&own));
-            if let Some(module) = module.filter(|module| !is_own(module)) {
-                show(&module);
-            }
-        }
-        0
-    }
-    fn visit<F: FnMut(&LoaderModule)>(mut show: F) {
-        // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
-        unsafe { c_library::dl_iterate_phdr(each::<F>, (&raw mut show).cast()) };
-    }
-    visit(show);
+    unsafe { c_library::dl_iterate_phdr(each::<F>, (&raw mut search).cast()) };
 }
 
 /// Stands for the code of a module for whose recipes there is no memory.

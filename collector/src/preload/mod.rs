@@ -103,9 +103,7 @@ extern "C" fn construct(
         // same.
         unsafe { c_library::set_environment(environment) };
     }
-    for real in real::ALL {
-        real.address();
-    }
+    real::find_all();
     real::find_unwinder();
     signals::action::remember_inherited();
     reach::remember();

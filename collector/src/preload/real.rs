@@ -29,6 +29,7 @@ macro_rules! real_functions {
     (
         called { $(fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty, else $missing:expr;)* }
         jumped_to { $($stub:ident),* $(,)? }
+        of_old_programs { $($old:ident),* $(,)? }
         of_unwinder { $($unwinder:ident),* $(,)? }
     ) => {
         /// The real functions by name.
@@ -48,6 +49,8 @@ macro_rules! real_functions {
                 Real::new(c_name(concat!(stringify!($name), "\0")));)*
             $(pub(in crate::preload) static $stub: Real =
                 Real::new(c_name(concat!(stringify!($stub), "\0")));)*
+            $(pub(in crate::preload) static $old: Real =
+                Real::of_old_programs(c_name(concat!(stringify!($old), "\0")));)*
             $(pub(in crate::preload) static $unwinder: Real = Real::found_by(
                 crate::modules::function_behind,
                 c_name(concat!(stringify!($unwinder), "\0")),
@@ -55,7 +58,8 @@ macro_rules! real_functions {
         }
 
         /// All of them, for the constructor, but those of unwinders, which may come later.
-        pub(super) static ALL: &[&Real] = &[$(&slots::$name,)* $(&slots::$stub,)*];
+        static ALL: &[&Real] =
+            &[$(&slots::$name,)* $(&slots::$stub,)* $(&slots::$old,)*];
 
         /// Those of unwinders.
         pub(super) static OF_UNWINDER: &[&Real] = &[$(&slots::$unwinder,)*];
@@ -79,6 +83,15 @@ macro_rules! real_functions {
             }
         )*
     };
+}
+
+/// Finds all functions that some library behind this one has. What none has is not asked for: the
+/// C library would write its complaint to the program's heap, and the program has not begun.
+pub(super) fn find_all() {
+    let mut missing: Vec<&Real> = ALL.to_vec();
+    modules::each_behind(|module| missing.retain(|real| module.address_of(real.name()).is_none()));
+    let is_there = |real: &&&Real| !missing.iter().any(|missing| core::ptr::eq(*missing, **real));
+    ALL.iter().filter(is_there).for_each(|real| _ = real.address());
 }
 
 /// Finds the functions of an unwinder, if one is loaded.
@@ -210,8 +223,10 @@ real_functions! {
         mtx_lock, mtx_timedlock, pthread_cond_wait, pthread_cond_timedwait, pthread_cond_clockwait,
         cnd_wait, cnd_timedwait, sem_wait, pthread_barrier_wait,
         pthread_join, pthread_timedjoin_np, pthread_clockjoin_np, thrd_join,
-        __sigsuspend, __poll, __select, __vfork, _IO_popen, __backtrace, __clone, cfree, __sched_yield,
-        __pthread_mutex_lock, __pthread_rwlock_rdlock, __pthread_rwlock_wrlock,
+        __sigsuspend, __poll, __select, __vfork, _IO_popen, __backtrace, __clone, __sched_yield,
+    }
+    of_old_programs {
+        cfree, __pthread_mutex_lock, __pthread_rwlock_rdlock, __pthread_rwlock_wrlock,
     }
     of_unwinder {
         _Unwind_RaiseException, _Unwind_Resume, _Unwind_Resume_or_Rethrow,

@@ -45,7 +45,7 @@ pub use read::{
     read_link_to,
 };
 pub use signal::{
-    Disposition, Handler, abort, drop_samples, drop_samples_and, handler_of, interrupts, pending,
-    send_again, set_disposition,
+    Disposition, Handler, KernelAction, abort, drop_samples, drop_samples_and, handler_of,
+    interrupts, pending, rt_sigaction, send_again, set_disposition,
 };
 pub use timer::Timer;

@@ -24,12 +24,32 @@ pub enum Disposition {
     Handle(Handler),
 }
 /// `struct sigaction` of the kernel, where that has a restorer.
+#[derive(Clone, Copy)]
 #[repr(C)]
-struct KernelAction {
-    handler: usize,
-    flags: u64,
-    restorer: usize,
-    mask: u64,
+pub struct KernelAction {
+    /// SIG_DFL, SIG_IGN or a handler's address.
+    pub handler: usize,
+    /// `SA_…` flags.
+    pub flags: u64,
+    /// Where a handler returns to, if the flags have SA_RESTORER.
+    pub restorer: usize,
+    /// The signals that are blocked while a handler runs.
+    pub mask: u64,
+}
+
+/// rt_sigaction(2) with an action that somebody else answers for.
+///
+/// # Safety
+/// `new` and `old` must be addresses as the system call takes them: 0, or of an action and of room
+/// for one, and the handler one that may be called.
+pub unsafe fn rt_sigaction(
+    signal: usize,
+    new: usize,
+    old: usize,
+    size: usize,
+) -> Result<(), Errno> {
+    // SAFETY: by contract.
+    unsafe { call(libc::SYS_rt_sigaction, [signal, new, old, size, 0, 0]) }.map(drop)
 }
 
 /// Sets what is done with `signal` in this process.
@@ -51,10 +71,7 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errn
     };
     // SAFETY: the action is live; the handler, if any, lives as long as the process, since the
     // library is never unloaded (`-z nodelete`).
-    unsafe {
-        call(libc::SYS_rt_sigaction, [signal as usize, (&raw const action).addr(), 0, 8, 0, 0])
-    }
-    .map(drop)
+    unsafe { rt_sigaction(signal as usize, (&raw const action).addr(), 0, size_of::<u64>()) }
 }
 
 /// Sends the calling thread, or its process, the same signal once more: rt_tgsigqueueinfo(2). It
@@ -139,9 +156,7 @@ pub fn handler_of(signal: i32) -> usize {
 fn action_of(signal: i32) -> KernelAction {
     let mut action = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
     // SAFETY: the action is live; the kernel fills it, and changes nothing.
-    let _ = unsafe {
-        call(libc::SYS_rt_sigaction, [signal as usize, 0, (&raw mut action).addr(), 8, 0, 0])
-    };
+    let _ = unsafe { rt_sigaction(signal as usize, 0, (&raw mut action).addr(), size_of::<u64>()) };
     action
 }
 

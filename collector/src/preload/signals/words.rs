@@ -1,10 +1,11 @@
-//! Masks and flags of actions as the kernel has them.
+//! Actions, masks and flags as the kernel has them.
 
 #![expect(unsafe_code, reason = "masks of the program")]
 
 use core::ffi::c_int;
 
 use crate::sources::loan::bit;
+use crate::sys::KernelAction;
 
 /// What the C library adds to the flags of each action that it passes on, and tells of: SA_RESTORER
 /// of `<asm/signal.h>`.
@@ -48,4 +49,28 @@ pub(super) fn mask_of(word: u64) -> libc::sigset_t {
     // SAFETY: a set is an array of longs, larger than one.
     unsafe { (&raw mut set).cast::<u64>().write(word) };
     set
+}
+
+/// An action of the kernel's in the C library's structure.
+pub(super) fn as_library_has(action: KernelAction) -> libc::sigaction {
+    libc::sigaction {
+        sa_sigaction: action.handler,
+        sa_mask: mask_of(action.mask),
+        sa_flags: action.flags as c_int,
+        // SAFETY: the address of code, which is not called here, or 0, which is None.
+        sa_restorer: unsafe {
+            core::mem::transmute::<usize, Option<extern "C" fn()>>(action.restorer)
+        },
+    }
+}
+
+/// An action of the C library's in the kernel's structure.
+pub(super) fn as_kernel_has(action: &libc::sigaction) -> KernelAction {
+    KernelAction {
+        handler: action.sa_sigaction,
+        flags: u64::from(action.sa_flags.cast_unsigned()),
+        restorer: action.sa_restorer.map_or(0, |restorer| restorer as usize),
+        // SAFETY: a live action.
+        mask: unsafe { first_word(&raw const action.sa_mask) },
+    }
 }

@@ -1,0 +1,112 @@
+/* Actions of signals, set by syscall(2) with the kernel's structure, as Chromium does in the children that it makes:
+ * what is told of them, a handler of the program's for the profiling signal, and a child in which all of them have
+ * their defaults, which works for a while and executes the program. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct kernel_action {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    unsigned long mask;
+};
+
+static long set(int signal, const struct kernel_action *new, struct kernel_action *old) {
+    return syscall(SYS_rt_sigaction, signal, new, old, 8L);
+}
+
+static void work_ms(long ms) {
+    struct timespec now;
+    volatile unsigned sum = 0;
+    do {
+        for (unsigned i = 0; i < 10000; i++) sum += i;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    } while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < ms);
+}
+
+static volatile sig_atomic_t seen;
+static void count(int signal) {
+    (void)signal;
+    seen++;
+}
+
+static const char *told(int signal) {
+    static char text[100];
+    struct kernel_action old;
+    struct sigaction by_library;
+    memset(&old, 0x55, sizeof old);
+    long result = set(signal, NULL, &old);
+    sigaction(signal, NULL, &by_library);
+    const char *what = old.handler == SIG_DFL ? "default" : old.handler == SIG_IGN ? "ignored" : "handled";
+    sprintf(text, "%ld %s%s mask %lx%s", result, what, old.handler == count ? " here" : "", old.mask,
+            by_library.sa_handler == old.handler ? "" : ", but told something else");
+    return text;
+}
+
+int main(int words, char **word) {
+    if (words > 1) {
+        work_ms(20);
+        printf("executed: %s\n", told(SIGPROF));
+        return 0;
+    }
+    struct sigaction handled = {.sa_handler = count};
+    struct kernel_action ours, by_default = {SIG_DFL, 0, NULL, 0}, ignored = {SIG_IGN, 0, NULL, 0};
+    work_ms(20);
+    printf("SIGPROF: %s\n", told(SIGPROF));
+    /* The restorer is the C library's. */
+    sigaction(SIGUSR1, &handled, NULL);
+    set(SIGUSR1, NULL, &ours);
+    ours.mask = 1UL << (SIGUSR2 - 1);
+    for (int signal = SIGUSR1;; signal = SIGPROF) {
+        printf("set: %ld\n", set(signal, &ours, NULL));
+        printf("%d: %s\n", signal, told(signal));
+        raise(signal);
+        if (signal == SIGPROF) break;
+    }
+    printf("seen: %d\n", (int)seen);
+    work_ms(40);
+    printf("ignored: %ld\n", set(SIGPROF, &ignored, NULL));
+    raise(SIGPROF);
+    printf("SIGPROF: %s, seen: %d\n", told(SIGPROF), (int)seen);
+    for (int number = -1; number < 67; number += 17) printf(" %ld", set(number, NULL, &ours));
+    printf(" %ld %d", set(SIGPROF, (void *)8, NULL), errno == EFAULT);
+    printf(" %ld %d", set(SIGPROF, NULL, (void *)8), errno == EFAULT);
+    printf(" %ld %d", syscall(SYS_rt_sigaction, SIGPROF, NULL, &ours, 4L), errno == EINVAL);
+    printf(" %ld %d\n", set(SIGKILL, &by_default, NULL), errno == EINVAL);
+    /* Those that the C library keeps for itself the kernel has, too. */
+    printf("kept: %ld\n", set(33, NULL, &ours));
+    fflush(stdout);
+    set(SIGPROF, &by_default, NULL);
+    for (int round = 0; round < 3; round++) {
+        int status = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            sigset_t all, before;
+            sigfillset(&all);
+            sigprocmask(SIG_SETMASK, &all, &before);
+            for (int signal = 1; signal < 65; signal++) {
+                struct kernel_action old;
+                if (set(signal, NULL, &old) == 0 && old.handler != SIG_IGN) {
+                    old.handler = SIG_DFL;
+                    set(signal, &old, NULL);
+                }
+            }
+            sigprocmask(SIG_SETMASK, &before, NULL);
+            work_ms(20);
+            execl(word[0], word[0], "executed", NULL);
+            _exit(1);
+        }
+        waitpid(child, &status, 0);
+        printf("child: %x\n", status);
+        fflush(stdout);
+    }
+    return 0;
+}
