@@ -80,6 +80,11 @@ impl Real {
         !self.address.load(Ordering::Relaxed).is_null()
     }
 
+    /// Its name.
+    pub const fn name(&self) -> &'static CStr {
+        self.name
+    }
+
     /// Its name, and where it was found, if it was.
     pub fn found(&self) -> Option<(&'static CStr, u64)> {
         let known = self.address.load(Ordering::Relaxed);
