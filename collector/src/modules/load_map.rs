@@ -56,9 +56,9 @@ impl LoadMap {
         use crate::unwind::table::RecipeTable;
         let of_entry = Recipe::Sp { bp: Slot::SAME, offset: 8 };
         let table = RecipeTable::of_one((end - start) as u32, of_entry);
-        let recipes = Recipes::Table { table, handlers: Vec::new() };
-        let code: &'static _ =
-            alloc::boxed::Box::leak(alloc::boxed::Box::new(Code { recipes, ..Code::default() }));
+        let code = alloc::boxed::Box::leak(alloc::boxed::Box::<Code>::default());
+        code.recipes = Recipes::Table { table, handlers: Vec::new() };
+        let code: &'static _ = code;
         let mut map = Self::of_code(&[(start, end)]);
         map.stretches.iter_mut().for_each(|stretch| stretch.code = code);
         map

@@ -319,6 +319,16 @@ fn follow_code(
     }
     let is_at_least = is_at_least(registers, target);
     let remembered = cache.get_inferred(pc);
+    let leads_to = |way: Inferred| {
+        let mut caller = *registers;
+        step(&mut caller, way.recipe, |word| target.read(word)).ok()?;
+        Some(caller.ip)
+    };
+    if let Some(Followed { way, refused, .. }) = remembered
+        && (way == Inferred::NOTHING || refused.is_some() && leads_to(way) == refused)
+    {
+        return Err(None);
+    }
     let known_caller = remembered.map_or(0, |known| known.caller);
     let text = Seen::around(target, pc, &mut cache.window);
     let text = text.as_ref();
@@ -339,16 +349,6 @@ fn follow_code(
             callee.is_some()
         })
     };
-    let leads_to = |way: Inferred| {
-        let mut caller = *registers;
-        step(&mut caller, way.recipe, |word| target.read(word)).ok()?;
-        Some(caller.ip)
-    };
-    if let Some(Followed { way, refused, .. }) = remembered
-        && (way == Inferred::NOTHING || refused.is_some() && leads_to(way) == refused)
-    {
-        return Err(None);
-    }
     let mut found = remembered.map_or(Err(Obstacle::NoCfi), |known| leave(known.way));
     // What is not in the load map may be other code at the next sample; and what is not believed of
     // a stack pointer that is not known may be right elsewhere.
