@@ -321,11 +321,13 @@ fn a_subroutine_that_keeps_nothing() {
     };
     assert_eq!(ways(0x0a), [expected]);
     assert_eq!(ways(0x13)[0].recipe, sp(8, SAME));
-    assert!([0x0a, 0x0e, 0x13].iter().all(|at| is_called_at(&code, 8, *at, &mut 8)));
-    assert!(!is_called_at(&code, 8, 0x0b, &mut 8), "inside of an instruction");
+    assert!([0x0a, 0x0e, 0x13].iter().all(|at| is_called_at(&code, 0x0a, *at, &mut 8)));
+    assert!(!is_called_at(&code, 0x0a, 0x0b, &mut 8), "inside of an instruction");
     assert!(!is_called_at(&code, 0x0a, 8, &mut 8), "before the function called");
     let mut steps = 3;
-    assert!(is_called_at(&code, 8, 0x13, &mut steps) && !is_called_at(&code, 8, 0x13, &mut steps));
+    assert!(
+        is_called_at(&code, 0x0a, 0x13, &mut steps) && !is_called_at(&code, 0x0a, 0x13, &mut steps)
+    );
 }
 
 /// x264's `hadamard_ac` keeps its stack pointer in rcx while it calls a subroutine that leaves rcx
