@@ -84,7 +84,7 @@ impl Real {
         !self.address.load(Ordering::Relaxed).is_null()
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub const fn name(&self) -> &'static CStr {
         self.name

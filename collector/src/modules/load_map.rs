@@ -47,6 +47,22 @@ impl LoadMap {
             |&(start, end): &_| Stretch { start, end, readable_end: end, base: start, code };
         Self { stretches: ranges.iter().map(stretch).collect(), ..Self::default() }
     }
+
+    /// One of a module in which functions begin everywhere.
+    #[cfg(test)]
+    pub(crate) fn of_entries(start: u64, end: u64) -> Self {
+        use super::code::{Code, Recipes};
+        use crate::arch::unwind::recipe::{Recipe, Slot};
+        use crate::unwind::table::RecipeTable;
+        let of_entry = Recipe::Sp { bp: Slot::SAME, offset: 8 };
+        let table = RecipeTable::of_one((end - start) as u32, of_entry);
+        let code = alloc::boxed::Box::leak(alloc::boxed::Box::<Code>::default());
+        code.recipes = Recipes::Table { table, handlers: Vec::new() };
+        let code: &'static _ = code;
+        let mut map = Self::of_code(&[(start, end)]);
+        map.stretches.iter_mut().for_each(|stretch| stretch.code = code);
+        map
+    }
 }
 
 #[cfg(test)]

@@ -128,6 +128,8 @@ static LOOKERS: Occupancy = Occupancy::new();
 /// The thread that has a fork under way, or 0: who would look turns back before it asks for the
 /// loader's lock.
 static FORKER: AtomicU32 = AtomicU32::new(0);
+/// The same, if its fork was waited for in vain, or 0: nobody waits for that again.
+static SLOW_FORKER: AtomicU32 = AtomicU32::new(0);
 /// How long [`outwait_fork`] waits at most.
 const LONGEST_FORK_NS: u64 = 100_000_000;
 
@@ -141,6 +143,7 @@ pub struct HeldTables {
 /// that have begun come to their end first, and those that wait or begin later turn back.
 pub fn hold() -> HeldTables {
     let looking = LOOKING.lock();
+    SLOW_FORKER.store(0, Ordering::Relaxed);
     // Sequentially consistent, as are counts of occupants: who enters sees it, or is waited for.
     FORKER.store(sys::tid(), Ordering::SeqCst);
     LOOKERS.outwait();
@@ -293,19 +296,21 @@ pub fn with_loader(work: impl FnOnce()) -> bool {
     look_in_loader(work).flatten().is_some()
 }
 
-/// Waits a little for the fork of another thread, which may wait for this one: what is asked of the
-/// loader meanwhile is not answered.
+/// Waits a little for the fork of another thread, once in vain, for that may wait for this one: what
+/// is asked of the loader meanwhile is not answered.
 pub fn outwait_fork() {
-    let is_others = || {
-        let forker = FORKER.load(Ordering::SeqCst);
-        forker != 0 && forker != sys::tid()
-    };
-    if !is_others() {
+    let forker = FORKER.load(Ordering::SeqCst);
+    // Relaxed, here and below: it only says how long to wait.
+    if [0, sys::tid(), SLOW_FORKER.load(Ordering::Relaxed)].contains(&forker) {
         return;
     }
+    let is_under_way = || FORKER.load(Ordering::SeqCst) == forker;
     let end = sys::now_ns(Clock::Monotonic).saturating_add(LONGEST_FORK_NS);
-    while is_others() && sys::now_ns(Clock::Monotonic) < end {
+    while is_under_way() && sys::now_ns(Clock::Monotonic) < end {
         sys::sleep_ns(1_000_000);
+    }
+    if is_under_way() {
+        SLOW_FORKER.store(forker, Ordering::Relaxed);
     }
 }
 
@@ -506,13 +511,13 @@ impl Known {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::prelude::rust_2024::*;
 
     use super::*;
 
     /// Held by tests that look, or keep others from it.
-    pub(super) static LOOKS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    pub(crate) static LOOKS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     /// What is loaded. That takes the loader's lock, for which looks wait a while only.
     pub(super) fn loaded_modules() -> Vec<discovery::WithCode> {
@@ -565,6 +570,33 @@ mod tests {
         };
         // It gives up after 100 ms, which pass where others have the processors.
         assert!((0..5).any(|_| beside_fork()));
+    }
+
+    /// One of its handlers may wait for a thread that asks the loader a hundred times.
+    #[test]
+    fn a_fork_is_waited_for_in_vain_once() {
+        let _alone = LOOKS.lock();
+        start();
+        let clock = || sys::now_ns(Clock::Monotonic);
+        let waits = || {
+            let held = hold();
+            let waits = std::thread::scope(|scope| {
+                let asks = scope.spawn(|| {
+                    let start = clock();
+                    outwait_fork();
+                    let first = clock() - start;
+                    (0..100).for_each(|_| outwait_fork());
+                    (first, clock() - start - first)
+                });
+                asks.join().unwrap()
+            });
+            drop(held);
+            waits
+        };
+        // The next fork of the same thread is another one.
+        for (first, others) in [waits(), waits()] {
+            assert!(first >= LONGEST_FORK_NS && others < 50 * LONGEST_FORK_NS, "{first} {others}");
+        }
     }
 
     /// A child of fork has none of the threads that were reading, nor what their handlers were to

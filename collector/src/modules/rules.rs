@@ -192,15 +192,17 @@ pub fn is_leaving(pc: u64) -> bool {
 ///
 /// # Safety
 /// The thread must be about to execute what is at `pc`, and so many bytes be code that follows.
-/// Where a filter of system calls forbids to look, they are read directly.
+/// Where a filter of system calls forbids to have them copied, they are read directly.
 #[must_use]
 pub unsafe fn code_at<const N: usize>(pc: u64) -> Option<[u8; N]> {
     sys::probe_bytes(pc).or_else(|| {
         // A filter of system calls may forbid to look at any.
         let is_forbidden = sys::probe((&raw const READABLE).addr() as u64).is_none();
-        // SAFETY: code that is executed, by contract. All protection keys are allowed, so it can be
-        // read.
-        is_forbidden.then(|| unsafe {
+        // As most such filters let one find out in another way.
+        let is_there = || [pc, pc.wrapping_add(N as u64 - 1)].into_iter().all(sys::is_readable);
+        // SAFETY: code that is executed, by contract, and could be read a moment ago. All
+        // protection keys are allowed.
+        (is_forbidden && is_there()).then(|| unsafe {
             core::ptr::with_exposed_provenance::<[u8; _]>(pc as usize).read_unaligned()
         })
     })

@@ -16,9 +16,8 @@ use crate::messages::{self, Warning};
 use crate::modules::{self, LoaderModule};
 use crate::sys;
 
-/// A function: its name, where it is, and what stands in front of it.
+/// A function, where it is, and what stands in front of it.
 pub(super) struct Function {
-    pub(super) name: &'static CStr,
     pub(super) real: &'static Real,
     pub(super) stub: unsafe extern "C" fn(),
 }
@@ -35,33 +34,15 @@ struct Call {
     module: usize,
     /// Where the word is.
     place: u64,
-    /// What it is.
+    /// What it is; 0 where it is not relocated yet, or a weak reference that nothing answers.
     at: u64,
-    state: State,
+    /// Whether it is not bound: it leads to where the module asks the loader.
+    is_unbound: bool,
+    /// Whether it is not relocated, but where the module asks the loader by its address in the
+    /// file: a module is listed before the thread that loads it has relocated its words, which it
+    /// then adds to.
+    is_offset: bool,
     function: &'static Function,
-}
-
-/// How far the loader has come with a word. A module is listed before the thread that loads it has
-/// relocated its words, which it then adds to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Not relocated: where the module asks the loader, by its address in the file.
-    Offset,
-    /// Not bound: where the module asks the loader.
-    Unbound,
-    /// Anything else.
-    Other,
-}
-
-impl State {
-    fn of(module: &LoaderModule, at: u64) -> Self {
-        let leads_home = |at| module.code.iter().any(|code| code.contains(&at));
-        match leads_home(at) {
-            true => Self::Unbound,
-            false if leads_home(at.wrapping_add(module.bias)) => Self::Offset,
-            false => Self::Other,
-        }
-    }
 }
 
 /// A word of a module's that the loader binds to a function.
@@ -77,20 +58,26 @@ pub(super) struct Word {
 }
 
 /// The functions of a library, and how far modules were looked at for calls of them: each once, and
-/// once more when a library has come or a module has gone.
+/// once more when a library has come or a module has gone; and those behind one that was not
+/// relocated yet, or that could not be written, at the next look.
+///
+/// A reference that is 0 is taken for one that nothing answers at the second look: if by then
+/// another thread is still loading that module, its calls are not seen.
 pub(super) struct Imports {
     functions: &'static [Function],
-    /// How their names begin.
+    /// How their names begin: so few that each import can be compared with them.
     prefixes: &'static [&'static [u8]],
     /// The function by which a library is known that has them.
     library: &'static CStr,
-    /// Whether a call by this word, which leads to code, shall come to the stub.
+    /// Whether a call by this word, which is relocated, shall come to the stub.
     is_call: fn(&Word) -> bool,
     /// What is said where words cannot be written.
     refused: (Warning, &'static str),
     // Relaxed wherever these are used: with the loader's lock.
     /// Modules that are done with, in the loader's order, in which a new one comes last.
     modules: AtomicUsize,
+    /// Modules that there were at the last look.
+    listed: AtomicUsize,
     /// Modules that have the functions.
     libraries: AtomicUsize,
     /// Modules that had come and gone by then: after one has gone, the others have moved up. 0 if
@@ -114,6 +101,7 @@ impl Imports {
             is_call,
             refused,
             modules: AtomicUsize::new(0),
+            listed: AtomicUsize::new(0),
             libraries: AtomicUsize::new(0),
             loads: AtomicU64::new(0),
             unloads: AtomicU64::new(0),
@@ -140,41 +128,41 @@ impl Imports {
 
     /// Puts the addresses of stubs in the place of the library's; whether all could be written.
     fn replace(&self) -> bool {
-        let unloads = modules::unloads();
-        let is_same = self.unloads.swap(unloads, Ordering::Relaxed) == unloads;
-        let loads = modules::loads();
-        if self.loads.swap(loads, Ordering::Relaxed) == loads && is_same {
+        let (loads, unloads) = (modules::loads(), modules::unloads());
+        let has_same_unloads = self.unloads.swap(unloads, Ordering::Relaxed) == unloads;
+        if has_same_unloads && self.loads.load(Ordering::Relaxed) == loads {
             return true;
         }
-        let (mut number, mut libraries) = (0, 0);
+        let known = |of: &AtomicUsize| {
+            if has_same_unloads { of.load(Ordering::Relaxed) } else { 0 }
+        };
+        let (listed, known_libraries) = (known(&self.listed), known(&self.libraries));
+        let (mut number, mut libraries) = (0, known_libraries);
         modules::each_loaded(|module| {
             number += 1;
-            libraries += usize::from(self.is_library(module));
+            libraries += usize::from(number > listed && self.is_library(module));
         });
         // Calls by older modules may lead to a library that has come now.
-        let is_known = self.libraries.swap(libraries, Ordering::Relaxed) == libraries && is_same;
-        let seen = if is_known { self.modules.load(Ordering::Relaxed) } else { 0 };
+        let seen = if libraries == known_libraries { known(&self.modules) } else { 0 };
         let (mut done, mut are_written) = (number, true);
         let calls = if libraries > 0 { self.calls(seen) } else { Vec::new() };
-        let mut code = Vec::new();
-        if !calls.is_empty() {
-            modules::each_loaded(|module| code.extend_from_slice(&module.code));
-        }
-        for Call { module, place, at, state, function } in calls {
-            // A weak reference that nothing answers looks like one that is not relocated.
-            let is_relocated = state != State::Offset && code.iter().any(|code| code.contains(&at));
-            let is_unbound = state == State::Unbound;
-            if !is_relocated {
-                done = done.min(module - 1);
-            } else if !self.replace_word(place, at, is_unbound, libraries, function) {
-                done = done.min(module - 1);
-                are_written = false;
+        for call in calls {
+            let is_new = call.module > listed;
+            let is_left = if call.is_offset || call.at == 0 {
+                call.is_offset || is_new
+            } else {
+                let is_written = self.replace_word(&call, libraries);
+                are_written &= is_written;
+                !is_written && is_new
+            };
+            if is_left {
+                done = done.min(call.module - 1);
             }
         }
+        self.listed.store(number, Ordering::Relaxed);
+        self.libraries.store(libraries, Ordering::Relaxed);
         self.modules.store(done, Ordering::Relaxed);
-        if done < number {
-            self.loads.store(0, Ordering::Relaxed);
-        }
+        self.loads.store(if done < number { 0 } else { loads }, Ordering::Relaxed);
         are_written
     }
 
@@ -195,11 +183,15 @@ impl Imports {
                 if !self.prefixes.iter().any(|prefix| name.starts_with(prefix)) {
                     return;
                 }
-                let called = self.functions.iter().find(|of| of.name.to_bytes() == name);
+                let called = self.functions.iter().find(|of| of.real.name().to_bytes() == name);
                 let Some((function, at)) = called.zip(sys::probe(place)) else { return };
                 if place.is_multiple_of(8) && at != function.stub_address() {
-                    let state = State::of(module, at);
-                    calls.push(Call { module: number, place, at, state, function });
+                    let is_home = |at| module.code.iter().any(|code| code.contains(&at));
+                    let is_unbound = is_home(at);
+                    // Headers that are part of the code make 0 look like an offset.
+                    let is_offset = at != 0 && !is_unbound && is_home(at.wrapping_add(module.bias));
+                    let module = number;
+                    calls.push(Call { module, place, at, is_unbound, is_offset, function });
                 }
             });
         });
@@ -207,21 +199,15 @@ impl Imports {
     }
 
     /// `false` if it could not be written.
-    fn replace_word(
-        &self,
-        place: u64,
-        at: u64,
-        is_unbound: bool,
-        libraries: usize,
-        function: &Function,
-    ) -> bool {
-        let real = function.real.address().addr() as u64;
-        let is_call = real != 0
-            && (self.is_call)(&Word { at, real, is_unbound, libraries })
+    fn replace_word(&self, call: &Call, libraries: usize) -> bool {
+        let &Call { place, at, is_unbound, function: &Function { real, .. }, .. } = call;
+        let address = real.address().addr() as u64;
+        let is_call = address != 0
+            && (self.is_call)(&Word { at, real: address, is_unbound, libraries })
             // A tool in front of the collector is what the program calls.
-            && modules::function_before(function.name).is_null();
+            && modules::function_before(real.name()).is_null();
         // SAFETY: the loader's word for the address of this function, which the stub calls.
-        !is_call || unsafe { sys::write_constant(place, function.stub_address()) }
+        !is_call || unsafe { sys::write_constant(place, call.function.stub_address()) }
     }
 }
 
@@ -245,9 +231,44 @@ macro_rules! function {
                 #[unsafe(link_section = "csprof_waits")]
                 {} call stub = REAL, $engaged, $before $(, $after)?
             }
-            pub(super) const FUNCTION: Function = Function { name: NAME, real: &REAL, stub };
+            pub(super) const FUNCTION: Function = Function { real: &REAL, stub };
         }
     };
 }
 
 pub(super) use function;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::tests::LOOKS;
+
+    unsafe extern "C" fn stub() {}
+
+    /// Nearly every library has this one, and nothing answers it.
+    static UNANSWERED: Real = Real::new(c"__gmon_start__");
+    static IMPORTS: Imports = Imports::new(
+        &[Function { real: &UNANSWERED, stub }],
+        &[b"__gmon"],
+        c"malloc",
+        |_| panic!("it leads nowhere"),
+        (Warning::CallsUnseen, ""),
+    );
+
+    /// Else all modules behind it would be read again with each library that is loaded.
+    #[test]
+    fn a_reference_that_nothing_answers_is_looked_at_twice() {
+        let _alone = LOOKS.lock();
+        modules::start();
+        let look = || {
+            assert!(modules::with_loader(|| assert!(IMPORTS.replace())));
+            let of = |number: &AtomicUsize| number.load(Ordering::Relaxed);
+            assert!(of(&IMPORTS.libraries) > 0);
+            (of(&IMPORTS.modules) == of(&IMPORTS.listed), IMPORTS.loads.load(Ordering::Relaxed))
+        };
+        assert_eq!(look(), (false, 0), "it may be one that is not relocated yet");
+        let (is_done, loads) = look();
+        assert!(is_done && loads > 0);
+        assert_eq!(look(), (true, loads));
+    }
+}

@@ -118,7 +118,7 @@ static IMPORTS: Imports = Imports::new(
     FUNCTIONS,
     &[b"MPI_", b"PMPI_"],
     c"MPI_Init",
-    // Tools have these names as well, and call MPI in turn.
+    // Tools have these names as well, in modules or outside of all, and call MPI in turn.
     |_| true,
     (
         Warning::CallsUnseen,

@@ -4,8 +4,7 @@
 //! coroutine's. Its words are readable if the kernel says so; a page of it that was found readable
 //! is read directly until the walk comes to the next. A word elsewhere is read by the kernel each
 //! time: another thread may unmap it. So is code, which a program may forbid to read at any time:
-//! but for code that is followed, since it has no call frame information or leaves frames. Of that
-//! the kernel reads a word; what lies around it is read directly.
+//! of none anything is read directly.
 
 #![expect(unsafe_code, reason = "reads words of the interrupted stack")]
 
@@ -36,8 +35,6 @@ pub(super) struct Interrupted<'a> {
     page: Cell<u64>,
     /// The page of that stack to which the walk has come.
     reached: Cell<u64>,
-    /// The number of the page of code that was read last; that of no page at first.
-    code_page: Cell<u64>,
     /// Whether code was met that begins an epoch as soon as the setup side sees it.
     next_epoch: Cell<bool>,
     /// For [`Foreign::containing`].
@@ -88,7 +85,6 @@ impl<'a> Interrupted<'a> {
             own_low: Cell::new(u64::MAX),
             page: Cell::new(NO_PAGE),
             reached: Cell::new(u64::MAX),
-            code_page: Cell::new(u64::MAX),
             next_epoch: Cell::new(false),
             readable: Cell::new(0),
             probes: generated.then(Probes::default),
@@ -138,13 +134,14 @@ impl<'a> Interrupted<'a> {
                 // calls mostly lie further from each other.
                 offset.unsigned_abs() > NEAR
                     || offset != 0
-                        && !is_popped()
                         && recipe_there().is_some_and(Recipe::is_of_entry)
+                        && !is_popped()
             }
         }
     }
 
-    /// Runtime addresses of the code around `pc`, as far as its module has it readable.
+    /// Runtime addresses of the code around `pc`, as far as its module has it readable; the program
+    /// may have forbidden it since.
     fn readable_code(&self, pc: u64) -> Option<Range<u64>> {
         let code = match self.map.find(pc) {
             Some(stretch) => stretch.start..stretch.readable_end,
@@ -225,19 +222,13 @@ impl Target for Interrupted<'_> {
             })
     }
 
-    fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
-        // A library may be gone, and the load map not yet know; its code goes all at once.
-        if self.code_page.get() != pc / PAGE {
-            sys::probe(pc & !7)?;
-            self.code_page.set(pc / PAGE);
-        }
-        let code = self.readable_code(pc)?;
-        let at = usize::try_from(pc - code.start).ok()?;
-        let length = usize::try_from(code.end - code.start).ok()?;
-        let start = core::ptr::with_exposed_provenance(code.start as usize);
-        // SAFETY: a readable segment of a loaded module, one of whose pages was read in this walk;
-        // code is not written, but for one that patches itself, whose bytes are only looked at.
-        Some((unsafe { core::slice::from_raw_parts(start, length) }, at))
+    fn text(&self, pc: u64) -> Option<Range<u64>> {
+        self.readable_code(pc)
+    }
+
+    fn copy_text(&self, address: u64, to: &mut [u8]) -> usize {
+        // A library may be gone, and the load map not yet know.
+        sys::copy_readable(address, to)
     }
 
     fn code_before(&self, address: u64) -> Option<[u8; LONGEST_CALL]> {
@@ -340,38 +331,93 @@ mod tests {
         assert_eq!(process.read(heap), None);
     }
 
+    /// Pages that may be forbidden one by one.
+    struct Pages(core::ptr::NonNull<u8>);
+
+    impl Pages {
+        fn new(count: usize) -> Self {
+            Self(sys::map_anonymous(count * PAGE_SIZE).unwrap())
+        }
+
+        fn start(&self) -> u64 {
+            self.0.as_ptr().expose_provenance() as u64
+        }
+
+        fn write<const N: usize>(&self, at: usize, code: [u8; N]) {
+            // SAFETY: inside the pages, to which no reference is.
+            unsafe { self.0.byte_add(at).cast().write(code) };
+        }
+
+        fn forbid(&self, page: usize) {
+            // SAFETY: a page of this test's own, to which no reference is.
+            let page = unsafe { self.0.byte_add(page * PAGE_SIZE) };
+            // SAFETY: the same.
+            assert_eq!(unsafe { libc::mprotect(page.as_ptr().cast(), PAGE_SIZE, 0) }, 0);
+        }
+    }
+
     /// A program may forbid to read its own code at any time: what a call leads to, and what was
     /// read before.
     #[test]
     fn code_may_become_unreadable() {
-        let pages = sys::map_anonymous(2 * PAGE_SIZE).unwrap();
-        let start = pages.as_ptr().expose_provenance() as u64;
-        let (real, end) = (start + PAGE, start + 2 * PAGE);
-        let write = |call: [u8; 5]| {
-            // SAFETY: the last bytes of the first page, to which no reference is.
-            unsafe { pages.byte_add(PAGE_SIZE - 5).cast().write(call) };
-        };
-        let forbid = |page: usize| {
-            // SAFETY: a page of this test's own, to which no reference is.
-            let page = unsafe { pages.byte_add(page * PAGE_SIZE) };
-            // SAFETY: the same.
-            assert_eq!(unsafe { libc::mprotect(page.as_ptr().cast(), PAGE_SIZE, 0) }, 0);
-        };
-        let map = LoadMap::of_code(&[(start, end)]);
+        let pages = Pages::new(2);
+        let (real, end) = (pages.start() + PAGE, pages.start() + 2 * PAGE);
+        let write = |call: [u8; 5]| pages.write(PAGE_SIZE - 5, call);
+        let map = LoadMap::of_entries(pages.start(), end);
         let process = Interrupted::new(&map, StackBounds { low: 0, high: 0 }, false);
-        // `call *%rax`; a direct one to what is 16 bytes behind it, in which nothing begins.
+        // `call *%rax`; a direct one to what is 16 bytes behind it.
         let (indirect, near) = ([0x90, 0x90, 0x90, 0xff, 0xd0], [0xe8, 16, 0, 0, 0]);
-        forbid(1);
         write(near);
+        assert!(process.is_returned_to(real));
+        pages.forbid(1);
+        // It may take the address off the stack.
         assert!(!process.is_returned_to(real));
         write(indirect);
         assert!(process.is_returned_to(real));
         assert_eq!(remembered_before(real), process.code_before(real));
-        forbid(0);
+        pages.forbid(0);
         assert!(!process.is_returned_to(real));
         assert_eq!(process.code_before(real), None);
         assert_eq!(remembered_before(real), Some([0, 0, 0, 0x90, 0x90, 0x90, 0xff, 0xd0]));
-        assert_eq!(process.text(real - 1), None);
+    }
+
+    /// The same of code that is followed, since nothing describes it, and of what lies before it.
+    #[test]
+    fn code_that_is_followed_may_become_unreadable() {
+        let pages = Pages::new(3);
+        let (pc, caller) = (pages.start() + PAGE, pages.start() + 2 * PAGE + 2);
+        pages.write(2 * PAGE_SIZE, [0xff, 0xd0, 0xf4]); // call *%rax; hlt
+        let mut words = [0; 32];
+        words[0] = caller;
+        let [low, last] = [0, 31].map(|at| (&raw const words[at]).addr() as u64);
+        let map = LoadMap::of_code(&[(pages.start(), pages.start() + 3 * PAGE)]);
+        let mut cache = std::boxed::Box::new(RecipeCache::new());
+        let mut frames_of = |kind| {
+            let process = Interrupted::new(&map, StackBounds { low, high: last + 8 }, false);
+            let mut registers = Registers::interrupted(pc, [0; 16]);
+            registers.set(Register::RSP, low);
+            registers.set(Register::RDI, caller);
+            // As a thread does that was not here before.
+            cache.prepare(1);
+            cache.prepare(2);
+            let mut frames = std::vec::Vec::new();
+            walk(&registers, kind, &mut cache, &process, |frame| {
+                frames.push(frame.address);
+                Flow::Continue
+            });
+            frames
+        };
+        pages.forbid(0);
+        for kind in [FrameKind::Leaf, FrameKind::Call] {
+            pages.write(PAGE_SIZE, [0xc3, 0x90]); // ret
+            assert_eq!(frames_of(kind), [pc, caller], "{kind:?}");
+            pages.write(PAGE_SIZE, [0xff, 0xe7]); // jmp *%rdi
+            assert_eq!(frames_of(kind), [pc], "{kind:?}");
+        }
+        pages.forbid(1);
+        for kind in [FrameKind::Leaf, FrameKind::Call] {
+            assert_eq!(frames_of(kind), [pc], "{kind:?}");
+        }
     }
 
     /// Where paths lead through generated code, no page is brought into memory: neither by a copy

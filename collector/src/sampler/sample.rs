@@ -224,12 +224,13 @@ impl Sampler {
         let in_place = armed_index > 0 && record.is_in_place(registers.sp()..bounds.high);
         let armed_slot = if in_place { record.armed_slot() } else { 0 };
         let knows_path = self.knows_path();
+        let may_arm = self.may_arm(stack.map());
         *taken = Taken { armed_index, ..Taken::default() };
         taken.left = if armed_slot == 0 { armed_index } else { 0 };
         let met = &mut taken.met;
         met.own_stack = stack.is_own(registers.sp());
         let walked = &mut self.walked;
-        let mut uses = (self.arms && !stack.map().unarmed).then_some(&mut self.uses);
+        let uses = &mut self.uses;
         let effort = match time_ns {
             Some(_) => &mut self.effort,
             None if weight == 0 => &mut self.effort_of_contexts,
@@ -252,7 +253,7 @@ impl Sampler {
                 walked.leave_alone();
             }
             returned_to = matches!(frame.exit, Exit::Return { .. });
-            let (slot, real, arming) = judge(frame, registers, bounds, uses.as_deref_mut(), met);
+            let (slot, real, arming) = judge(frame, registers, bounds, (may_arm, uses), met);
             if !walked.push(WalkedFrame { key: frame.key(), slot, real, node: 0, arming }) {
                 met.full = true;
                 return Flow::Stop;
@@ -315,6 +316,11 @@ impl Sampler {
         cct::child(&mut self.arena, context, key).ok_or(LossReason::ArenaFull)
     }
 
+    /// Whether any slot may be armed beside these modules.
+    fn may_arm(&self, map: &LoadMap) -> bool {
+        self.arms && !map.unarmed
+    }
+
     /// Makes the walked frames the cached path, behind the first `known` entries, and arms the
     /// innermost safe one. `left` is the index of a cached activation whose slot does not hold the
     /// trampoline any more, 0 if there is none: it was left by a jump, and all inside it, even
@@ -326,11 +332,8 @@ impl Sampler {
         (known, left): (usize, usize),
         sp: u64,
     ) {
-        if !self.arms {
-            return;
-        }
         let record = &self.shared().record;
-        if stack.map().unarmed {
+        if !self.may_arm(stack.map()) {
             // What is cached was armed before the library came that minds.
             if !record.inner().is_null() {
                 record.disarm(sp..stack.bounds().high);
@@ -475,29 +478,28 @@ struct Taken {
     left: usize,
 }
 
-/// Slot and return address of a frame, and whether the slot may be armed. Notes what else it is.
-/// `registers` are those of the innermost one.
+/// Slot and return address of a frame, and whether the slot may be armed, if any may. Notes what else
+/// it is. `registers` are those of the innermost one.
 fn judge(
     frame: &Frame,
     registers: &Registers,
     bounds: StackBounds,
-    uses: Option<&mut Uses>,
+    (may_arm, uses): (bool, &mut Uses),
     met: &mut Met,
 ) -> (u64, u64, Arming) {
     met.foreign |= frame.marks.has(mark::FOREIGN);
     met.unwinder |= frame.marks.has(mark::UNWINDER);
     match frame.exit {
         Exit::Return { slot, address, plain, .. } => {
-            let safe = plain
+            let safe = may_arm
+                && plain
                 && !frame.marks.has(mark::KEPT)
                 && !frame.marks.has(mark::FOREIGN)
                 && slot.is_multiple_of(8)
                 && bounds.contains_word(slot)
                 && match frame.kind {
                     FrameKind::Call => true,
-                    FrameKind::Leaf => {
-                        uses.is_some_and(|uses| !may_mind(frame, registers, slot, uses))
-                    }
+                    FrameKind::Leaf => !may_mind(frame, registers, slot, uses),
                     // Its code may not be readable: it may be that which the signal came of.
                     _ => false,
                 };

@@ -135,24 +135,43 @@ pub fn probe_bytes<const N: usize>(address: u64) -> Option<[u8; N]> {
 }
 
 /// Copies what is at `address`; whether all of it can be read.
+#[must_use]
+pub fn probe_into(address: u64, to: &mut [u8]) -> bool {
+    copy_readable(address, to) == to.len()
+}
+
+/// Copies what is at `address`, as far as it can be read, but all of what lies behind the first
+/// page or nothing: how many bytes.
 ///
 /// The kernel does the reading (process_vm_readv(2)), so an unmapped address is an answer and
 /// not a fault. About 300 ns.
 #[must_use]
-pub fn probe_into(address: u64, to: &mut [u8]) -> bool {
+pub fn copy_readable(address: u64, to: &mut [u8]) -> usize {
     let local = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
-    let remote = libc::iovec {
-        iov_base: core::ptr::with_exposed_provenance_mut(address as usize),
-        iov_len: to.len(),
+    let piece = |at: usize, iov_len: usize| libc::iovec {
+        iov_base: core::ptr::with_exposed_provenance_mut(at),
+        iov_len,
     };
-    // SAFETY: both vectors are live; the kernel writes `to` only, and checks `remote` itself.
+    let start = address as usize;
+    let on_page = to.len().min(PAGE_SIZE - start % PAGE_SIZE);
+    // A transfer may end between two pieces, and not within one.
+    let remote = [piece(start, on_page), piece(start.wrapping_add(on_page), to.len() - on_page)];
+    let pieces = if on_page < to.len() { 2 } else { 1 };
+    // SAFETY: all vectors are live; the kernel writes `to` only, and checks `remote` itself.
     let read = unsafe {
         call(
             libc::SYS_process_vm_readv,
-            [super::pid() as usize, (&raw const local).addr(), 1, (&raw const remote).addr(), 1, 0],
+            [
+                super::pid() as usize,
+                (&raw const local).addr(),
+                1,
+                remote.as_ptr().addr(),
+                pieces,
+                0,
+            ],
         )
     };
-    read == Ok(to.len())
+    read.unwrap_or(0)
 }
 
 /// Whether the aligned word of 4 bytes that `address` lies in can be read now. Any thread.

@@ -27,9 +27,9 @@ pub use division::{Way, is_divided};
 pub use error::Errno;
 pub use file::{File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own, map_to_read};
 pub use memory::{
-    give_back, is_readable, is_resident, map_anonymous, private_bytes, probe, probe_bytes,
-    probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous, wipe_on_fork,
-    write_constant,
+    copy_readable, give_back, is_readable, is_resident, map_anonymous, private_bytes, probe,
+    probe_bytes, probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous,
+    wipe_on_fork, write_constant,
 };
 pub use perf::{Awaited, PerfSignal};
 pub use perf_counter::{Counted, CounterReading, PerfCounter};

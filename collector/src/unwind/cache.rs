@@ -15,6 +15,7 @@ use core::ops::Range;
 use crate::arch::unwind::inference::Inferred;
 use crate::arch::unwind::recipe::Recipe;
 use crate::unwind::piece::Piece;
+use crate::unwind::window::Window;
 
 const SETS: usize = 1 << BITS;
 const BITS: u32 = 8;
@@ -39,7 +40,7 @@ impl Marks {
     }
 }
 
-/// Recipes by address, and the room of walks: 26 KB.
+/// Recipes by address, and the room of walks: 28 KB.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct RecipeCache {
@@ -49,6 +50,8 @@ pub struct RecipeCache {
     inferred: [[(u64, Followed); WAYS]; INFERRED_SETS],
     /// Room for a copy of code, of each frame anew: other code may be there at the next.
     pub piece: Piece,
+    /// Room for copies of a module's code, in the present walk.
+    pub window: Window,
     /// What the present walk has found to be no return address.
     pub others: Others,
     /// The load map's generation that all entries belong to.
@@ -78,6 +81,9 @@ pub struct Followed {
     /// The return address that the last of them had there, if there is but this way. Of another
     /// stack that says nothing.
     pub refused: Option<u64>,
+    /// The return address of which it was last found, since the code keeps no register, that the
+    /// call before it leads here; 0: of none.
+    pub caller: u64,
 }
 
 /// After so many times ways out of some code are looked for no more while none is believed, for
@@ -86,7 +92,8 @@ pub const MOST_REFUSALS: u8 = 8;
 
 impl Followed {
     /// No way.
-    pub const NOTHING: Self = Self { way: Inferred::NOTHING, refusals: 0, refused: None };
+    pub const NOTHING: Self =
+        Self { way: Inferred::NOTHING, refusals: 0, refused: None, caller: 0 };
 
     /// Whether no way was believed when this was remembered.
     #[must_use]
@@ -151,6 +158,7 @@ impl RecipeCache {
             sets: [[Entry::EMPTY; WAYS]; SETS],
             inferred: [[NOTHING; WAYS]; INFERRED_SETS],
             piece: Piece::EMPTY,
+            window: Window::EMPTY,
             others: Others::NONE,
             generation: 0,
         }
@@ -161,6 +169,7 @@ impl RecipeCache {
     #[inline]
     pub fn prepare(&mut self, generation: u32) {
         self.others.are_old = true;
+        self.window.forget();
         if self.generation != generation {
             self.forget(generation);
         }
@@ -198,9 +207,19 @@ impl RecipeCache {
     #[must_use]
     pub fn get_inferred(&self, pc: u64) -> Option<Followed> {
         let set = self.inferred.get(slot(pc / BLOCK, INFERRED_BITS))?;
-        let reaches = |from: u64, reach: u8| from <= pc && pc - from <= u64::from(reach);
-        let found = set.iter().find(|(from, inferred)| reaches(*from, inferred.way.reach))?;
+        let found = set.iter().find(|known| reaches(known, pc))?;
         Some(found.1)
+    }
+
+    /// Remembers that the call before this return address is one of `callee`, from which the code
+    /// leads to `pc`, where a way out is remembered of code behind `callee`.
+    pub fn note_caller(&mut self, pc: u64, caller: u64, callee: u64) {
+        let set = self.inferred.get_mut(slot(pc / BLOCK, INFERRED_BITS));
+        let found = set.and_then(|set| set.iter_mut().find(|known| reaches(known, pc)));
+        let found = found.filter(|(from, _)| callee <= *from);
+        if let Some((_, known)) = found {
+            known.caller = caller;
+        }
     }
 
     /// Remembers it in place of what was remembered of this pc, else of what was remembered first
@@ -212,6 +231,11 @@ impl RecipeCache {
             set[0] = (pc, inferred);
         }
     }
+}
+
+/// Whether what is remembered holds at `pc`.
+fn reaches((from, known): &(u64, Followed), pc: u64) -> bool {
+    *from <= pc && pc - from <= u64::from(known.way.reach)
 }
 
 /// Words that are no return addresses, as long as one walk lasts: afterwards code may be there.

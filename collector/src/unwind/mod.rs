@@ -15,6 +15,7 @@
 //! | [`table`] | both | no | offset → [`Recipe`](crate::arch::unwind::recipe::Recipe) |
 //! | [`cache`] | SIGNAL | no | lookup address → recipe, per thread |
 //! | [`piece`] | SIGNAL | no | a copy of code that may be replaced |
+//! | [`window`] | SIGNAL | no | copies of a module's code, as it is followed |
 //! | [`step`](crate::arch::unwind::step) | SIGNAL | no | registers + recipe → the caller's registers |
 //! | [`validate`] | SIGNAL | no | whether a caller's frame is believed |
 //! | [`walk`] | SIGNAL | no | the loop over all of them, frame by frame |
@@ -23,9 +24,9 @@
 //!
 //! Invariants: a walk ends, because CFAs grow within a stack, signal frames are counted, and the
 //! visitor stops what takes too long or is too deep: a jump, or a return through a register, may
-//! keep the stack pointer. It reads nothing but what [`Target::read`](walk::Target::read) and
-//! [`Target::copy`](walk::Target::copy) admit; it never panics; and where it cannot go on it says
-//! why, so that no path is cut silently.
+//! keep the stack pointer. It reads nothing but what [`Target::read`](walk::Target::read),
+//! [`Target::copy`](walk::Target::copy) and [`Target::copy_text`](walk::Target::copy_text) admit;
+//! it never panics; and where it cannot go on it says why, so that no path is cut silently.
 
 #![forbid(unsafe_code)]
 
@@ -36,3 +37,4 @@ pub mod table;
 pub mod target;
 pub mod validate;
 pub mod walk;
+pub mod window;

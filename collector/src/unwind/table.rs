@@ -60,6 +60,14 @@ type Row = [u8; 3];
 const BLOCK_BITS: u32 = 8;
 
 impl RecipeTable {
+    /// One that says the same everywhere.
+    #[cfg(test)]
+    pub(crate) fn of_one(length: u32, recipe: Recipe) -> Self {
+        let mut builder = Builder::new(length);
+        builder.push(0, (recipe, CalleeSaved::LOST));
+        builder.finish()
+    }
+
     /// The recipe for the code at `offset`; [`Recipe::NoCfi`] beyond the covered text.
     #[must_use]
     #[inline]

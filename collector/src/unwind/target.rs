@@ -1,6 +1,7 @@
 //! What a walk, and what gets it over an obstacle, ask of the process.
 
 use core::cell::Cell;
+use core::ops::Range;
 
 use csprof_format::address::FrameKind;
 
@@ -120,17 +121,24 @@ pub trait Target {
         false
     }
 
-    /// The readable code around `pc`, and where `pc` is in it. Asked where nothing else is known,
-    /// and in code that may jump; of modules that are on the stack.
-    fn text(&self, _pc: u64) -> Option<(&[u8], usize)> {
+    /// Runtime addresses of the code around `pc` that its module has readable. Asked where nothing
+    /// else is known, and in code that may jump; of modules that are on the stack.
+    fn text(&self, _pc: u64) -> Option<Range<u64>> {
         None
+    }
+
+    /// Copies what is at `address` of such code, as far as it can be read now: how many bytes.
+    fn copy_text(&self, _address: u64, _to: &mut [u8]) -> usize {
+        0
     }
 
     /// The bytes of code before `address`, which may be no return address, and of a module that
     /// another thread unloads.
     fn code_before(&self, address: u64) -> Option<[u8; LONGEST_CALL]> {
-        let (code, at) = self.text(address.checked_sub(1)?)?;
-        code.get(..=at)?.last_chunk().copied()
+        let mut before = [0; LONGEST_CALL];
+        let start = address.checked_sub(LONGEST_CALL as u64)?;
+        let is_code = self.text(address - 1)?.contains(&start);
+        (is_code && self.copy_text(start, &mut before) == LONGEST_CALL).then_some(before)
     }
 
     /// What is left to look for callers of generated code with; `None` if paths do not lead through

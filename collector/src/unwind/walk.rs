@@ -2,7 +2,8 @@
 //!
 //! SIGNAL side. Called by the sample handler of a thread, on its handler stack. It may have
 //! interrupted anything, allocates nothing, takes no lock, and reads memory only through
-//! [`Target::read`], and where paths lead through generated code through [`Target::copy`].
+//! [`Target::read`], code through [`Target::copy_text`], and where paths lead through generated code
+//! through [`Target::copy`].
 //!
 //! Which address is looked up: an interrupted frame's own pc, also below a signal frame; for every
 //! other frame one byte before its return address, which is the first byte of other code when the
@@ -15,6 +16,7 @@
 mod detour;
 mod generated;
 mod inferred;
+mod seen;
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::loss::PartialReason;
@@ -22,12 +24,14 @@ use csprof_format::loss::PartialReason;
 use super::cache::{Marks, RecipeCache};
 pub use super::target::{Code, Copied, Target};
 use super::target::{Probes, find_all};
+use super::window::Window;
 use crate::arch::unwind::landing::landing;
 use crate::arch::unwind::recipe::Recipe;
 use crate::arch::unwind::registers::Registers;
 use crate::arch::unwind::step::{Step, step, step_with_callee_saved};
 use crate::arch::unwind::switch::has_switched;
 use detour::{Detour, Origin, overcome};
+use seen::Seen;
 
 /// One frame, as given to the visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +164,7 @@ pub fn walk(
         let (recipe, marks, stepped) = if carrying {
             took = took.saturating_add(SLOW);
             let (recipe, saved) = find_all(target, kind, address);
-            let recipe = unless_jump(target, recipe, kind, address);
+            let recipe = unless_jump(target, recipe, kind, address, &mut cache.window);
             let stepped = step_with_callee_saved(&mut registers, recipe, &saved, read);
             (recipe, target.marks(lookup), stepped)
         } else {
@@ -304,7 +308,7 @@ fn find(
         Some((recipes, offset)) => recipes.lookup(offset),
         None => (Recipe::NoCfi, 0..0),
     };
-    let recipe = unless_jump(target, recipe, kind, address);
+    let recipe = unless_jump(target, recipe, kind, address, &mut cache.window);
     if recipe != Recipe::NoCfi {
         let at = |offset: u32| code.base.wrapping_add(offset.into());
         cache.insert(pc, at(around.start)..at(around.end), recipe, marks);
@@ -313,12 +317,18 @@ fn find(
 }
 
 /// The recipe, unless the frame is about to be left for another one.
-fn unless_jump(target: &impl Target, recipe: Recipe, kind: FrameKind, address: u64) -> Recipe {
+fn unless_jump(
+    target: &impl Target,
+    recipe: Recipe,
+    kind: FrameKind,
+    address: u64,
+    window: &mut Window,
+) -> Recipe {
     if recipe == Recipe::NoCfi || !target.may_jump(address.wrapping_sub(kind.lookup_bias())) {
         return recipe;
     }
-    let jumps = target.text(address).is_some_and(|(code, at)| {
-        landing(code, at).is_some() || kind != FrameKind::Call && has_switched(code, at)
+    let jumps = Seen::around(target, address, window).is_some_and(|(code, at)| {
+        landing(&code, at).is_some() || kind != FrameKind::Call && has_switched(&code, at)
     });
     if jumps { Recipe::Jump } else { recipe }
 }

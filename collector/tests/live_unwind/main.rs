@@ -15,6 +15,7 @@ mod process;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::hint::black_box;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Command;
 use std::ptr;
@@ -61,9 +62,15 @@ struct Watch {
 fn ends_realigned(process: &Process, pc: u64) -> bool {
     const END: [u8; 5] = [0x49, 0x8d, 0x62, 0xf8, 0xc3];
     let (lea, ret) = END.split_at(4);
-    process.text(pc).and_then(|(code, at)| code.split_at_checked(at)).is_some_and(
-        |(before, from)| from.starts_with(&END) || before.ends_with(lea) && from.starts_with(ret),
-    )
+    let mut around = [0; END.len() + 4];
+    let start = pc - lea.len() as u64;
+    let is_code = |text: Range<u64>| text.contains(&start) && text.end - pc >= END.len() as u64;
+    if !process.text_of(pc).is_some_and(is_code) {
+        return false;
+    }
+    process.copy_text(start, &mut around);
+    let (before, from) = around.split_at(lea.len());
+    from == END || before == lea && from.starts_with(ret)
 }
 
 /// What says that a walk is right.

@@ -60,13 +60,15 @@ impl Target for Process {
         self.modules.iter().any(|module| module.may_jump && module.text.contains(&pc))
     }
 
-    fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
-        let module = self.modules.iter().find(|module| module.text.contains(&pc))?;
-        let start = std::ptr::with_exposed_provenance::<u8>(module.text.start as usize);
-        let length = (module.text.end - module.text.start) as usize;
-        // SAFETY: the one executable segment of a module that no test unmaps.
-        let text = unsafe { std::slice::from_raw_parts(start, length) };
-        Some((text, (pc - module.text.start) as usize))
+    fn text(&self, pc: u64) -> Option<Range<u64>> {
+        self.text_of(pc)
+    }
+
+    fn copy_text(&self, address: u64, to: &mut [u8]) -> usize {
+        let start = std::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: inside the one executable segment of a module that no test unmaps.
+        to.copy_from_slice(unsafe { std::slice::from_raw_parts(start, to.len()) });
+        to.len()
     }
 
     fn stack(&self, sp: u64) -> Option<StackBounds> {

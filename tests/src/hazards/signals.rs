@@ -13,6 +13,9 @@ pub const ALL: &[Hazard] = &[
     .says(ENDED_BY_SIGPROF)
     .by_two()
     .also(nothing_is_damaged),
+    Hazard::new("kernel_actions", &["cc -O2 -o program @kernel_actions.c"])
+        .by_two()
+        .also(nothing_is_damaged),
     // Not by clang 14, which knows no exceptions of other instructions than calls.
     Hazard::new(
         "alternate_stack",

@@ -10,8 +10,9 @@ use super::generated::{
     GENERATED, Whose, is_generated, is_returned_to, leave_generated, returns_elsewhere,
 };
 use super::inferred::leave_as_inferred;
+use super::seen::Seen;
 use crate::arch::unwind::inference::{
-    Inferred, LONGEST_CALL, MOST_STEPS, infer, is_behind_call, is_called_by, is_first,
+    Inferred, LONGEST_CALL, MOST_STEPS, direct_call, infer, is_behind_call, is_called_at, is_first,
     pushed_since_call,
 };
 use crate::arch::unwind::landing::{Landing, jump, land, landing};
@@ -22,6 +23,7 @@ use crate::arch::unwind::switch::{Switch, may_have_switched, run_on};
 use crate::unwind::cache::{Followed, MOST_REFUSALS, RecipeCache};
 use crate::unwind::target::{Target, find_all};
 use crate::unwind::validate::StackBounds;
+use crate::unwind::window::Window;
 
 /// The last frame whose registers were all known, and the steps made since.
 pub(super) struct Origin {
@@ -78,22 +80,31 @@ pub(super) fn overcome(
             }
         }
         Obstacle::Jump => {
-            let how = target.text(registers.ip).and_then(|(code, at)| landing(code, at));
-            match how {
+            let window = &mut cache.window;
+            let code = Seen::around(target, registers.ip, window);
+            match code.and_then(|(code, at)| landing(&code, at)) {
                 Some(how) => {
                     let recipe = find_all(target, kind, registers.ip).0;
                     leave_unwinder(registers, how, recipe, bounds, target)
                 }
-                None => switch_or(PartialReason::BadStack, registers, kind, target),
+                None => switch_or(PartialReason::BadStack, registers, kind, target, window),
             }
         }
-        Obstacle::Unsupported => switch_or(PartialReason::UnsupportedCfi, registers, kind, target),
+        Obstacle::Unsupported => {
+            let window = &mut cache.window;
+            switch_or(PartialReason::UnsupportedCfi, registers, kind, target, window)
+        }
         Obstacle::Unreadable => Detour::None(PartialReason::BadStack),
         Obstacle::NoCfi => {
-            let starts = || target.text(registers.ip).is_some_and(|(code, at)| is_first(code, at));
+            let mut starts = || {
+                let before = target.code_before(registers.ip);
+                before.is_some_and(|code| !is_behind_call(&code, LONGEST_CALL))
+                    && Seen::around(target, registers.ip, &mut cache.window)
+                        .is_some_and(|(code, at)| is_first(&code, at))
+            };
             // And nothing called what a process begins with (ld.so's _dl_start_user), or what Boost
             // puts below a coroutine.
-            let is_outermost = || {
+            let mut is_outermost = || {
                 let neighbour = neighbour(registers, target);
                 neighbour == Some(Neighbour::Uncalled)
                     || bounds.is_outermost(registers.sp())
@@ -123,7 +134,7 @@ pub(super) fn overcome(
                 Err(_) => {}
             }
             // Before guesses: a frame pointer may still be that of the stack that is left.
-            if let Some((switch, stack)) = switch(registers, kind, target)
+            if let Some((switch, stack)) = switch(registers, kind, target, &mut cache.window)
                 && switch.is_seen
             {
                 *registers = switch.registers;
@@ -180,8 +191,9 @@ fn switch_or(
     registers: &mut Registers,
     kind: FrameKind,
     target: &impl Target,
+    window: &mut Window,
 ) -> Detour {
-    let Some((switch, stack)) = switch(registers, kind, target) else {
+    let Some((switch, stack)) = switch(registers, kind, target, window) else {
         return Detour::None(reason);
     };
     *registers = switch.registers;
@@ -193,13 +205,14 @@ fn switch(
     registers: &Registers,
     kind: FrameKind,
     target: &impl Target,
+    window: &mut Window,
 ) -> Option<(Switch, StackBounds)> {
     if kind == FrameKind::Call {
         return None;
     }
-    let (code, at) = target.text(registers.ip)?;
-    let mut switch = run_on(code, at, registers, |word| target.read(word))?;
-    switch.is_seen |= may_have_switched(code, at);
+    let (code, at) = Seen::around(target, registers.ip, window)?;
+    let mut switch = run_on(&code, at, registers, |word| target.read(word))?;
+    switch.is_seen |= may_have_switched(&code, at);
     let there = &mut switch.registers;
     // Of other modules nothing is read unless they are on the stack.
     target.code(there.ip)?;
@@ -286,7 +299,7 @@ fn guess_caller(
     target: &impl Target,
     cache: &mut RecipeCache,
 ) -> Option<u64> {
-    find_call(registers, bounds, target)
+    find_call(registers, bounds, target, &mut cache.window)
         .or_else(|| follow_frame_pointer(registers, kind, bounds, target, cache))
 }
 
@@ -305,26 +318,37 @@ fn follow_code(
         return Err(None);
     }
     let is_at_least = is_at_least(registers, target);
-    let mut steps = MOST_STEPS;
-    let mut leave = |way: Inferred| {
-        if is_at_least && !matches!(way.recipe, Recipe::Bp { .. }) {
-            return Err(Obstacle::NoCfi);
-        }
-        leave_as_inferred(registers, way, bounds, target, |caller, _| {
-            is_called(registers, caller, way, bounds, target, &mut steps).unwrap_or(false)
-        })
-    };
+    let remembered = cache.get_inferred(pc);
     let leads_to = |way: Inferred| {
         let mut caller = *registers;
         step(&mut caller, way.recipe, |word| target.read(word)).ok()?;
         Some(caller.ip)
     };
-    let remembered = cache.get_inferred(pc);
     if let Some(Followed { way, refused, .. }) = remembered
         && (way == Inferred::NOTHING || refused.is_some() && leads_to(way) == refused)
     {
         return Err(None);
     }
+    let known_caller = remembered.map_or(0, |known| known.caller);
+    let text = Seen::around(target, pc, &mut cache.window);
+    let text = text.as_ref();
+    let (mut steps, mut leads_here) = (MOST_STEPS, None);
+    let mut leave = |way: Inferred| {
+        if is_at_least && !matches!(way.recipe, Recipe::Bp { .. }) {
+            return Err(Obstacle::NoCfi);
+        }
+        leave_as_inferred(registers, way, bounds, target, |caller, _| {
+            if way.conforms {
+                return is_called(caller, bounds, target);
+            }
+            if caller.ip == known_caller {
+                return true;
+            }
+            let callee = text.and_then(|text| own_callee(caller, target, text, &mut steps));
+            leads_here = callee.map(|callee| (caller.ip, callee));
+            callee.is_some()
+        })
+    };
     let mut found = remembered.map_or(Err(Obstacle::NoCfi), |known| leave(known.way));
     // What is not in the load map may be other code at the next sample; and what is not believed of
     // a stack pointer that is not known may be right elsewhere.
@@ -336,9 +360,9 @@ fn follow_code(
         (Ok(_) | Err(Obstacle::Unknown(_)), _) => {}
         (_, Some(known)) if known.refusals >= MOST_REFUSALS => {}
         _ => {
-            let (code, at) = target.text(pc).ok_or(None)?;
+            let (code, at) = text.ok_or(None)?;
             let (mut first, mut ways) = (None, 0);
-            let way = infer(code, at, |way| {
+            let way = infer(code, *at, |way| {
                 ways += 1;
                 first = first.or(Some(way));
                 match leave(way) {
@@ -354,7 +378,7 @@ fn follow_code(
                 let refusals = remembered.map_or(0, |known| known.refusals) + 1;
                 let is_only = ways == 1 && first.is_some_and(|only| only.recipe == way.recipe);
                 let refused = leads_to(way).filter(|_| is_only);
-                Some(Followed { way, refusals, refused })
+                Some(Followed { way, refusals, refused, ..Followed::NOTHING })
             };
             if is_kept && !matches!(found, Err(Obstacle::Unknown(_))) {
                 let followed = way.map(Followed::from).or_else(refusal);
@@ -364,6 +388,9 @@ fn follow_code(
     }
     match found {
         Ok((caller, slot)) => {
+            if let Some((caller, callee)) = leads_here.filter(|_| is_kept) {
+                cache.note_caller(pc, caller, callee);
+            }
             *registers = caller;
             Ok(slot)
         }
@@ -378,33 +405,35 @@ fn is_at_least(registers: &Registers, target: &impl Target) -> bool {
     target.probes().is_some_and(|probes| probes.is_at_least(registers.sp()))
 }
 
-/// Whether the caller may have called the frame, which is left in this way: a call must precede the
-/// return address, and one of this very function if it keeps no register.
-fn is_called(
-    frame: &Registers,
-    caller: &Registers,
-    way: Inferred,
-    bounds: StackBounds,
-    target: &impl Target,
-    steps: &mut u32,
-) -> Option<bool> {
-    if way.conforms {
-        if target.probes().is_none() {
-            return Some(is_behind_call(&target.code_before(caller.ip)?, LONGEST_CALL));
-        }
-        return Some(is_returned_to(caller.ip, bounds, target));
+/// Whether a call precedes the return address to what is taken for a caller.
+fn is_called(caller: &Registers, bounds: StackBounds, target: &impl Target) -> bool {
+    if target.probes().is_some() {
+        return is_returned_to(caller.ip, bounds, target);
     }
-    let last = caller.ip.wrapping_sub(1);
-    let (code, at) = text_beside(target, frame.ip, last)?;
-    let end = at + 1;
-    let here = isize::try_from(frame.ip.wrapping_sub(last).cast_signed()).ok()?;
-    Some(is_called_by(code, end, at.checked_add_signed(here)?, steps))
+    target.code_before(caller.ip).is_some_and(|code| is_behind_call(&code, LONGEST_CALL))
 }
 
-/// The code around `pc`, if that is of the known module that the frame at `ip` is of.
-fn text_beside(target: &impl Target, ip: u64, pc: u64) -> Option<(&[u8], usize)> {
-    let [base, other] = [ip, pc].map(|at| target.code(at).map(|code| code.base));
-    (base? == other?).then(|| target.text(pc)).flatten()
+/// What that call calls, if it is a direct one of this very function: so it must be if that keeps
+/// no register. Given is the code around the frame, and where the frame is in it.
+fn own_callee(
+    caller: &Registers,
+    target: &impl Target,
+    (code, at): &(Seen<'_, impl Target>, usize),
+    steps: &mut u32,
+) -> Option<u64> {
+    let callee = callee(code.address(*at), caller.ip, target)?;
+    is_called_at(code, code.offset(callee)?, *at, steps).then_some(callee)
+}
+
+/// What the direct call before `address` calls, if that is code of the known module that the frame
+/// at `ip` is of.
+fn callee(ip: u64, address: u64, target: &impl Target) -> Option<u64> {
+    let [base, other] =
+        [ip, address.wrapping_sub(1)].map(|at| target.code(at).map(|code| code.base));
+    if base? != other? {
+        return None;
+    }
+    Some(address.wrapping_add_signed(direct_call(&target.code_before(address)?)?))
 }
 
 /// Words above the stack pointer that may hold the return address of a function that does not
@@ -414,21 +443,25 @@ const MOST_WORDS: u64 = 8;
 /// Finds the call of a function that never returns, so that no instruction says where its return
 /// address is (clang's `__clang_call_terminate`): a direct call that leads here, so many pushes ago
 /// as there are words on the stack.
-fn find_call(registers: &mut Registers, bounds: StackBounds, target: &impl Target) -> Option<u64> {
+fn find_call(
+    registers: &mut Registers,
+    bounds: StackBounds,
+    target: &impl Target,
+    window: &mut Window,
+) -> Option<u64> {
     target.code(registers.ip)?;
     if is_at_least(registers, target) {
         return None;
     }
+    let (code, at) = Seen::around(target, registers.ip, window)?;
     let mut steps = MOST_STEPS;
     for word in 0..MOST_WORDS {
         let slot = registers.sp().wrapping_add(word * 8);
         let ip = target.read(slot)?;
-        let last = ip.wrapping_sub(1);
-        let distance = registers.ip.wrapping_sub(last).cast_signed();
-        let Some((code, at)) = text_beside(target, registers.ip, last) else { continue };
-        let here = isize::try_from(distance).ok().and_then(|far| at.checked_add_signed(far));
+        let callee = callee(registers.ip, ip, target).and_then(|callee| code.offset(callee));
+        let Some(callee) = callee else { continue };
         let cfa = slot.wrapping_add(8);
-        let pushed = here.and_then(|here| pushed_since_call(code, at + 1, here, &mut steps));
+        let pushed = pushed_since_call(&code, callee, at, &mut steps);
         if pushed == Some(word * 8) && bounds.admits_caller(registers.sp(), cfa) {
             registers.become_caller(ip, cfa, None);
             return Some(slot);
@@ -529,8 +562,8 @@ fn keeps(
         return false;
     }
     let way = remembered.filter(|_| !is_refused).map(|known| known.way).or_else(|| {
-        let (code, at) = target.text(frame.ip)?;
-        let way = infer(code, at, |way| {
+        let (code, at) = Seen::around(target, frame.ip, &mut cache.window)?;
+        let way = infer(&code, at, |way| {
             let mut found = *frame;
             let stepped = step(&mut found, way.recipe, |word| target.read(word));
             stepped.is_ok() && (found.ip, found.sp()) == (caller.ip, caller.sp())

@@ -15,6 +15,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use core::cell::Cell;
+use core::ops::Range;
 
 const SAME: [Slot; 5] = [Slot::SAME; 5];
 
@@ -30,6 +31,8 @@ struct Process {
     probes: Option<Probes>,
     /// How often code was copied.
     copies: Cell<u32>,
+    /// How often code of the module was.
+    texts: Cell<u32>,
     /// Addresses from there on are mapped, and cannot be read.
     unreadable: Option<u64>,
 }
@@ -57,6 +60,7 @@ impl Process {
             stacks: Vec::new(),
             probes: None,
             copies: Cell::new(0),
+            texts: Cell::new(0),
             unreadable: None,
         }
     }
@@ -105,9 +109,15 @@ impl Target for Process {
         inside.then_some(Code { base: BASE, recipes: Some(&self.table) })
     }
 
-    fn text(&self, pc: u64) -> Option<(&[u8], usize)> {
-        let at = usize::try_from(pc.checked_sub(BASE)?).ok()?;
-        (at < self.text.len()).then_some((&self.text, at))
+    fn text(&self, pc: u64) -> Option<Range<u64>> {
+        let text = BASE..BASE + self.text.len() as u64;
+        text.contains(&pc).then_some(text)
+    }
+
+    fn copy_text(&self, address: u64, to: &mut [u8]) -> usize {
+        self.texts.update(|texts| texts + 1);
+        let text = self.text.get((address - BASE) as usize..).unwrap_or_default();
+        to.iter_mut().zip(text).map(|(to, byte)| *to = *byte).count()
     }
 
     fn probes(&self) -> Option<&Probes> {
@@ -322,6 +332,15 @@ fn a_subroutine_without_cfi_that_keeps_nothing() {
         let (expected, length) = if known { (exit, 3) } else { (Exit::None, 1) };
         assert_eq!((frames[0].2, frames.len()), (expected, length), "{distance:#x}");
         assert_eq!(end == End::Complete, known);
+        // Code is copied for the first sample alone.
+        let mut cache = Box::new(RecipeCache::new());
+        let copies = [(); 3].map(|()| {
+            process.texts.set(0);
+            cache.prepare(1);
+            walk(&start, FrameKind::Leaf, &mut cache, &process, |_| Flow::Continue);
+            process.texts.get()
+        });
+        assert!(copies[0] > 0 && (!known || copies[1..] == [0, 0]), "{copies:?}");
     }
 }
 

@@ -17,6 +17,7 @@ mod ways;
 
 use super::instruction::{Effect, Instruction, LONGEST, RegisterSet, decode, has};
 use super::registers::Register;
+use super::text::Text;
 pub use frame::{
     MOST_RESTORING, Made, Restored, is_frame_pointer, made_frame, put_since, restored,
     was_frame_pointer,
@@ -33,7 +34,7 @@ const MOST_REACH: u8 = 63;
 /// there is none.
 #[must_use]
 pub fn infer(
-    code: &[u8],
+    code: &(impl Text + ?Sized),
     at: usize,
     mut believed: impl FnMut(Inferred) -> bool,
 ) -> Option<Inferred> {
@@ -230,16 +231,13 @@ pub fn uses_word(code: &[u8], mut at: usize, word: Above) -> bool {
 /// Instructions from where a stack begins to the one that stops: 3 in Boost.Context.
 const MOST_OF_THE_FIRST: u32 = 16;
 
-/// Whether the code at `at`, to which a frame returns, has no caller: what a new stack was given
-/// for a return address. No call ends there, so it was never called from; and straight on it comes
-/// to an instruction that stops, so it returns to nobody.
+/// Whether the code at `at`, to which a frame returns and [behind no call](is_behind_call), returns
+/// to nobody: straight on it comes to an instruction that stops. So a new stack was given it for a
+/// return address.
 #[must_use]
-pub fn is_first(code: &[u8], mut at: usize) -> bool {
-    if is_behind_call(code, at) {
-        return false;
-    }
+pub fn is_first(code: &(impl Text + ?Sized), mut at: usize) -> bool {
     for _ in 0..MOST_OF_THE_FIRST {
-        let found = code.get(at..).and_then(decode);
+        let found = code.instruction(at);
         match found.map(|found| (found.effect, usize::from(found.length))) {
             Some((Effect::Stop, _)) => return true,
             Some((
@@ -253,21 +251,30 @@ pub fn is_first(code: &[u8], mut at: usize) -> bool {
     false
 }
 
-/// Whether the code at `at` may have been called by the instruction that ends at `end`: a direct
-/// call of an address from which the instructions lead here. Takes from `steps` as many as there
-/// are.
+/// Whether the code at `at` may have been called by a call of `callee`, from which the instructions
+/// lead here. Takes from `steps` as many as there are.
 #[must_use]
-pub fn is_called_by(code: &[u8], end: usize, at: usize, steps: &mut u32) -> bool {
-    lead_from_call(code, end, at, steps, |_| Some(())).is_some()
+pub fn is_called_at(
+    code: &(impl Text + ?Sized),
+    callee: usize,
+    at: usize,
+    steps: &mut u32,
+) -> bool {
+    lead_from(code, callee, at, steps, |_| Some(())).is_some()
 }
 
-/// Bytes on the stack above the return address, if the code at `at` was called by the instruction
-/// that ends at `end`, and has gone straight on since; `None` if it was not, or that cannot be
-/// said. Takes from `steps` as many instructions as there are.
+/// Bytes on the stack above the return address, if the code at `at` was called at `callee`, and has
+/// gone straight on since; `None` if it was not, or that cannot be said. Takes from `steps` as many
+/// instructions as there are.
 #[must_use]
-pub fn pushed_since_call(code: &[u8], end: usize, at: usize, steps: &mut u32) -> Option<u64> {
+pub fn pushed_since_call(
+    code: &(impl Text + ?Sized),
+    callee: usize,
+    at: usize,
+    steps: &mut u32,
+) -> Option<u64> {
     let mut state = State::new();
-    lead_from_call(code, end, at, steps, |effect| match effect {
+    lead_from(code, callee, at, steps, |effect| match effect {
         Effect::Call(_) => {
             state.call(0);
             Some(())
@@ -281,23 +288,18 @@ pub fn pushed_since_call(code: &[u8], end: usize, at: usize, steps: &mut u32) ->
     }
 }
 
-/// Visits the instructions from the target of the direct call that ends at `end` to `at`; `None` if
-/// there is no such call, they lead elsewhere, or a visit ends it.
-fn lead_from_call(
-    code: &[u8],
-    end: usize,
+/// Visits the instructions from `callee` to `at`; `None` if they lead elsewhere, or a visit ends it.
+fn lead_from(
+    code: &(impl Text + ?Sized),
+    callee: usize,
     at: usize,
     steps: &mut u32,
     mut visit: impl FnMut(Effect) -> Option<()>,
 ) -> Option<()> {
-    let call = decode(code.get(end.checked_sub(5)?..end)?)?;
-    let Instruction { length: 5, effect: Effect::Call(Some(offset)), .. } = call else {
-        return None;
-    };
-    let mut here = end.checked_add_signed(isize::try_from(offset).ok()?)?;
+    let mut here = callee;
     while here < at {
         *steps = steps.checked_sub(1)?;
-        let Instruction { length, effect, .. } = decode(code.get(here..)?)?;
+        let Instruction { length, effect, .. } = code.instruction(here)?;
         visit(effect)?;
         here += usize::from(length);
     }
@@ -306,7 +308,7 @@ fn lead_from_call(
 
 /// Follows a way to its end: how it leaves the function, if it does.
 fn follow(
-    code: &[u8],
+    code: &(impl Text + ?Sized),
     mut at: usize,
     forks: &[Fork],
     ends: Ends,
@@ -325,7 +327,7 @@ fn follow(
     };
     loop {
         *steps = steps.checked_sub(1)?;
-        let Instruction { length, effect, memory } = decode(code.get(at..)?)?;
+        let Instruction { length, effect, memory } = code.instruction(at)?;
         let next = at + usize::from(length);
         state.doubt(effect, memory);
         at = match effect {
@@ -366,19 +368,19 @@ fn follow(
     }
 }
 
-fn is_return(code: &[u8], at: usize) -> bool {
-    code.get(at..).and_then(decode).is_some_and(|found| found.effect == Effect::Return)
+fn is_return(code: &(impl Text + ?Sized), at: usize) -> bool {
+    code.instruction(at).is_some_and(|found| found.effect == Effect::Return)
 }
 
 /// How many bytes of code from `at` on the same can be said of: those of the instructions straight
 /// on before which nothing has changed that it was said in terms of.
-fn reach(code: &[u8], at: usize, found: &Inferred) -> u8 {
+fn reach(code: &(impl Text + ?Sized), at: usize, found: &Inferred) -> u8 {
     let needed = found.kept | found.terms;
     let mut state = State::new();
     let mut here = at;
     loop {
         let reach = (here - at) as u8;
-        let Some(Instruction { length, effect, .. }) = code.get(here..).and_then(decode) else {
+        let Some(Instruction { length, effect, .. }) = code.instruction(here) else {
             return reach;
         };
         match effect {
@@ -404,11 +406,11 @@ fn reach(code: &[u8], at: usize, found: &Inferred) -> u8 {
 
 /// The registers that a subroutine keeps which goes straight from its first instruction to its
 /// last; `None` of any other.
-fn keeps(code: &[u8], mut at: usize, steps: &mut u32) -> Option<RegisterSet> {
+fn keeps(code: &(impl Text + ?Sized), mut at: usize, steps: &mut u32) -> Option<RegisterSet> {
     let mut state = State::new();
     loop {
         *steps = steps.checked_sub(1)?;
-        let Instruction { length, effect, memory } = decode(code.get(at..)?)?;
+        let Instruction { length, effect, memory } = code.instruction(at)?;
         state.doubt(effect, memory);
         match effect {
             Effect::Return => {

@@ -18,9 +18,10 @@
 //!
 //! SIGNAL side. Allocates nothing, cannot panic, and touches no memory but through `read`.
 
-use super::instruction::{Effect, decode};
+use super::instruction::Effect;
 use super::recipe::CalleeSaved;
 use super::registers::{Register, Registers};
+use super::text::Text;
 
 /// Bytes of an unwinder's frame in which its contexts are looked for. It has some 700: two
 /// contexts, and what it knows of a frame.
@@ -49,19 +50,19 @@ const POP: u8 = 0x59;
 /// It is if nothing but a call for debuggers (`_Unwind_DebugHook`) lies between here and the
 /// return.
 #[must_use]
-pub fn landing(code: &[u8], mut at: usize) -> Option<Landing> {
-    let (before, rest) = code.split_at_checked(at)?;
-    let before = before.strip_suffix(&[POP]).unwrap_or(before);
-    if rest.starts_with(&LEAVE) || before.ends_with(&LEAVE) {
+pub fn landing(code: &(impl Text + ?Sized), mut at: usize) -> Option<Landing> {
+    let leaves = |at: Option<usize>| at.and_then(|at| code.bytes(at)) == Some(LEAVE);
+    let is_popped = at.checked_sub(1).and_then(|before| code.bytes(before)) == Some([POP]);
+    let end = if is_popped { at - 1 } else { at };
+    if leaves(Some(at)) || leaves(end.checked_sub(LEAVE.len())) {
         return Some(Landing::Jumping);
     }
     let mut called = false;
     for _ in 0..MOST_STEPS {
-        let rest = code.get(at..)?;
-        if rest.starts_with(&LEAVE) {
+        if leaves(Some(at)) {
             return Some(Landing::Installing);
         }
-        let found = decode(rest)?;
+        let found = code.instruction(at)?;
         at += usize::from(found.length);
         match found.effect {
             Effect::Call(Some(_)) if !called => called = true,

@@ -16,3 +16,4 @@ pub(crate) mod rows;
 pub(crate) mod startup;
 pub mod step;
 pub mod switch;
+pub mod text;

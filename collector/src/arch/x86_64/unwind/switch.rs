@@ -5,10 +5,11 @@
 //! frame is left to. But they are few, go straight, and every register of interrupted code is
 //! known: they are run on, in thought, to the jump. SIGNAL side: no heap, and a bound on the steps.
 
-use super::instruction::{Effect, RegisterSet, decode};
+use super::instruction::{Effect, RegisterSet};
 use super::landing::frame;
 use super::list::List;
 use super::registers::{Register, Registers};
+use super::text::Text;
 
 /// Instructions to the jump: 45 in LLVM's `__libunwind_Registers_x86_64_jumpto`.
 const MOST_STEPS: u32 = 64;
@@ -28,7 +29,7 @@ pub struct Switch {
 /// straight ahead.
 #[must_use]
 pub fn run_on(
-    code: &[u8],
+    code: &(impl Text + ?Sized),
     mut at: usize,
     start: &Registers,
     read: impl Fn(u64) -> Option<u64>,
@@ -41,7 +42,7 @@ pub fn run_on(
         is_seen: false,
     };
     for _ in 0..MOST_STEPS {
-        let found = decode(code.get(at..)?)?;
+        let found = code.instruction(at)?;
         at += usize::from(found.length);
         let ip = match found.effect {
             Effect::Return => machine.pop()?,
@@ -69,7 +70,7 @@ const MOST_BEHIND: usize = 96;
 /// Whether code on its straight way to `at` has loaded the stack pointer from memory that is no
 /// stack. glibc's `swapcontext` does so, and its CFI does not say it.
 #[must_use]
-pub fn has_switched(code: &[u8], at: usize) -> bool {
+pub fn has_switched(code: &(impl Text + ?Sized), at: usize) -> bool {
     has_done(code, at, |effect| match effect {
         Effect::Load { to: Register::RSP, base, .. } => is_elsewhere(base),
         _ => false,
@@ -79,7 +80,7 @@ pub fn has_switched(code: &[u8], at: usize) -> bool {
 /// The same, or has taken it from another register, as Boost's `jump_fcontext` does. So do
 /// functions that realign their stack, before they return.
 #[must_use]
-pub fn may_have_switched(code: &[u8], at: usize) -> bool {
+pub fn may_have_switched(code: &(impl Text + ?Sized), at: usize) -> bool {
     has_done(code, at, |effect| match effect {
         Effect::Load { to: Register::RSP, base: from, .. }
         | Effect::Add { to: Register::RSP, from, .. } => is_elsewhere(from),
@@ -92,16 +93,16 @@ const fn is_elsewhere(register: Register) -> bool {
 }
 
 /// Whether there is such an instruction on the straight way to `at`.
-fn has_done(code: &[u8], at: usize, is_it: impl Fn(Effect) -> bool) -> bool {
+fn has_done(code: &(impl Text + ?Sized), at: usize, is_it: impl Fn(Effect) -> bool) -> bool {
     (at.saturating_sub(MOST_BEHIND)..at).rev().any(|start| {
-        let found = code.get(start..).and_then(decode);
+        let found = code.instruction(start);
         found.is_some_and(|found| is_it(found.effect)) && goes_straight(code, start, at)
     })
 }
 
-fn goes_straight(code: &[u8], mut from: usize, to: usize) -> bool {
+fn goes_straight(code: &(impl Text + ?Sized), mut from: usize, to: usize) -> bool {
     while from < to {
-        let Some(found) = code.get(from..).and_then(decode) else { return false };
+        let Some(found) = code.instruction(from) else { return false };
         let leaves = matches!(
             found.effect,
             Effect::Jump(_)

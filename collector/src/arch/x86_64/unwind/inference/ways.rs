@@ -6,9 +6,10 @@
 //! twice, whatever their number: the matrix kernels of OpenBLAS have fifteen that a way in circles
 //! leads through, one behind the other. SIGNAL side: no heap, and a bound on the steps.
 
-use crate::arch::unwind::instruction::{Effect, Instruction, decode};
+use crate::arch::unwind::instruction::{Effect, Instruction};
 use crate::arch::unwind::list::List;
 use crate::arch::unwind::registers::Register;
+use crate::arch::unwind::text::Text;
 
 /// Instructions looked at for the ways, and as many for what they do: some 15 ns each. The longest
 /// functions of video codecs have thousands without a fork.
@@ -84,8 +85,8 @@ impl TakenDown {
 }
 
 /// A search for ways.
-pub(super) struct Ways<'a> {
-    code: &'a [u8],
+pub(super) struct Ways<'a, T: ?Sized> {
+    code: &'a T,
     /// Where it goes on; `None` if the last fork must be taken differently first.
     next: Option<usize>,
     /// Those of the present way, in its order.
@@ -96,8 +97,8 @@ pub(super) struct Ways<'a> {
     ends: Ends,
 }
 
-impl<'a> Ways<'a> {
-    pub(super) fn new(code: &'a [u8], at: usize, ends: Ends) -> Self {
+impl<'a, T: Text + ?Sized> Ways<'a, T> {
+    pub(super) fn new(code: &'a T, at: usize, ends: Ends) -> Self {
         let (forks, seen) = (List::new(Fork(0)), List::new((0, 0)));
         let steps = if ends == Ends::Module { MOST_STEPS } else { MOST_STEPS_IN_PIECE };
         Self { code, next: Some(at), forks, seen, steps, ends }
@@ -129,7 +130,7 @@ impl<'a> Ways<'a> {
                 continue;
             }
             let at = fork.at();
-            let Instruction { length, effect, .. } = decode(self.code.get(at..)?)?;
+            let Instruction { length, effect, .. } = self.code.instruction(at)?;
             if let Effect::Branch(offset) = effect {
                 self.forks.push(fork.taken())?;
                 return is_fork(self.code, at + usize::from(length), offset);
@@ -157,7 +158,7 @@ impl<'a> Ways<'a> {
         let mut taken_down = TakenDown::default();
         while at < end {
             self.steps = self.steps.checked_sub(1)?;
-            let found = self.code.get(at..).and_then(decode);
+            let found = self.code.instruction(at);
             let Some(Instruction { length, effect, .. }) = found else { break };
             let next = at + usize::from(length);
             let onwards = match effect {
@@ -198,7 +199,7 @@ impl<'a> Ways<'a> {
         let mut start = None;
         for _ in 0..MOST_OF_LOOP {
             self.steps = self.steps.checked_sub(1)?;
-            let found = self.code.get(at..).and_then(decode);
+            let found = self.code.instruction(at);
             let Some(Instruction { length, effect, .. }) = found else { break };
             let next = at + usize::from(length);
             if effect != Effect::Padding && start.is_none() {
@@ -219,7 +220,7 @@ impl<'a> Ways<'a> {
 
     /// Where code that was seen begins, from `at` on; `None` if it does there.
     fn unseen(&self, at: usize) -> Option<usize> {
-        let mut end = self.code.len();
+        let mut end = self.code.length();
         for (first, last) in self.seen.as_slice() {
             let (first, last) = (*first as usize, *last as usize);
             if at < first {
@@ -241,18 +242,18 @@ enum Onwards {
 }
 
 /// Where a jump leads whose instruction ends at `next`, if that is in the code.
-pub(super) fn target(code: &[u8], next: usize, offset: i32) -> Option<usize> {
+pub(super) fn target(code: &(impl Text + ?Sized), next: usize, offset: i32) -> Option<usize> {
     let target = next.checked_add_signed(isize::try_from(offset).ok()?)?;
-    (target < code.len()).then_some(target)
+    (target < code.length()).then_some(target)
 }
 
 /// Where a branch leads that a way may take. One backwards closes a loop that is left straight on.
-pub(super) fn is_fork(code: &[u8], next: usize, offset: i32) -> Option<usize> {
+pub(super) fn is_fork(code: &(impl Text + ?Sized), next: usize, offset: i32) -> Option<usize> {
     (offset > 0).then(|| target(code, next, offset)).flatten()
 }
 
 /// Whether what a gap is filled with is at `at`, or nothing that is known.
-pub(super) fn is_padding(code: &[u8], at: usize) -> bool {
-    let found = code.get(at..).and_then(decode);
+pub(super) fn is_padding(code: &(impl Text + ?Sized), at: usize) -> bool {
+    let found = code.instruction(at);
     found.is_none_or(|found| matches!(found.effect, Effect::Padding | Effect::Stop))
 }
