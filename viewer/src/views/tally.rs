@@ -85,7 +85,8 @@ const TOGETHER: usize = 32;
 /// A bit beside those of the kinds: a node of the function has another node above it.
 const CALLED: u16 = 1 << 15;
 
-/// Another one: samples of its activations are in part of work that was done for other threads.
+/// Another one: which samples are of its outermost activations is not told from work that was done
+/// for other threads.
 const MIXED: u16 = 1 << 14;
 
 const _: () = assert!(FrameKind::ALL.len() <= 14);
@@ -163,9 +164,10 @@ impl<'r, C: Count> Tally<'r, C> {
         let called = if self.refined.parent[node] == 0 { 0 } else { CALLED };
         let end = self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
+        let has_handovers = self.has_handovers();
         let entry = self.of_function(frame, node);
         entry.kinds |= called | mixed;
-        entry.add(at, end, inclusive, own);
+        entry.add(at, end, inclusive, own, has_handovers);
     }
 
     /// Adds inclusive samples alone; returns whether the node is outermost, so that they were
@@ -199,9 +201,10 @@ impl<'r, C: Count> Tally<'r, C> {
         let mixed = if self.is_mixed(node) { MIXED } else { 0 };
         let end = self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
+        let has_handovers = self.has_handovers();
         let path = self.path();
         path.kinds |= mixed;
-        path.add(at, end, inclusive, own);
+        path.add(at, end, inclusive, own, has_handovers);
     }
 
     /// Where the last outermost node of the path ends: nodes with fewer samples before them are
@@ -224,6 +227,11 @@ impl<'r, C: Count> Tally<'r, C> {
     #[inline]
     pub(super) fn is_mixed(&self, node: usize) -> bool {
         self.added.edges_of_path.is_mixed(node, self.kind(node))
+    }
+
+    /// Whether threads had others run code.
+    pub(super) fn has_handovers(&self) -> bool {
+        self.refined.has_handovers()
     }
 
     fn kind(&self, node: usize) -> FrameKind {
@@ -353,11 +361,14 @@ impl<C: Count> Entry<C> {
     }
 
     #[inline]
-    fn add(&mut self, at: C, end: C, inclusive: C, own: Own<C>) {
+    fn add(&mut self, at: C, end: C, inclusive: C, own: Own<C>, has_handovers: bool) {
         let is_outermost = self.enter(at, end);
         let is_outermost_call = own.has_edges() && at >= self.until_call;
         if is_outermost_call {
             self.until_call = end;
+            // The one above may be of a call of this thread, and without a count only because it is
+            // above a handover.
+            self.kinds |= if has_handovers && !is_outermost { MIXED } else { 0 };
         }
         self.sums.add(inclusive, own, is_outermost, is_outermost_call);
     }

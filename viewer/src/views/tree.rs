@@ -422,6 +422,7 @@ impl<D: Direction> RowTree<D> {
         let mut until = vec![Until::default(); rows.len()];
         let mut sums = vec![Sums::default(); rows.len() * columns.len()];
         let mut are_mixed = vec![false; rows.len()];
+        let has_handovers = refined.has_handovers();
         let over_ranks = ranks.costs(refined);
         // The outermost nodes of each row, and all.
         let mut nodes_of_rows =
@@ -435,7 +436,11 @@ impl<D: Direction> RowTree<D> {
             }
             let node = addend.node as usize;
             let kind = refined.frames[refined.frame[node].index()].kind;
-            are_mixed[group] |= edges.is_mixed(node, kind);
+            // A node above may be of a call of this thread, and without a count only because it is
+            // above a handover.
+            let is_below = addend.is_outermost_call && !addend.is_outermost;
+            let may_be_inner = is_below && has_handovers && edges.of(node, kind).is_some();
+            are_mixed[group] |= may_be_inner || edges.is_mixed(node, kind);
             let edges = edges.of(node, kind);
             let of_row = &mut sums[group * columns.len()..];
             for (sums, column) in of_row.iter_mut().zip(&*columns) {

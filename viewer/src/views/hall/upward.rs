@@ -250,6 +250,9 @@ impl<C: Count> OpenEnds<C> {
             if let Some(outer) = self.ends.last_mut() {
                 outer.is_mixed |= end.is_mixed;
                 if !outer.is_call {
+                    // The outer one may be a call without a count, as in `Tally::add`.
+                    let has_edges = end.outer.edge_samples > 0;
+                    outer.is_mixed |= has_edges && tally.has_handovers();
                     outer.outer.add_sums(&end.outer);
                 }
             }
