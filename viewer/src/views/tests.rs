@@ -620,8 +620,8 @@ main
     assert_eq!(edges, [exact(3, 3), exact(0, 0), exact(3, 1)]);
 }
 
-/// What `solve` of thread 2 cost itself is not told from what it cost to work for thread 1 below it;
-/// `main` of thread 2 did nothing but that.
+/// What `solve` of thread 2 cost itself is not told from what it cost to work for thread 1 below
+/// it; `main` of thread 2 did nothing but that.
 #[test]
 fn what_was_done_for_other_threads_is_in_no_cost_per_edge() {
     let profile = profile(

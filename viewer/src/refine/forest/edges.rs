@@ -30,9 +30,9 @@
 //! as many as samples. What asks for some of them alone asks for [`EdgeCounts::of_part`].
 //!
 //! What stands above a handover is a copy of another thread's stack, in whose tree its activations
-//! are: here it has no count. Where this thread ran the same code itself, the node has its
-//! activations, and its family their returns, which are this row's. The samples of the other's work
-//! are then in S′ and perhaps in L, and the bounds hold: there are fewer of its own in both.
+//! are: here it has no count. Where this thread called the same code itself, the node has samples of
+//! these activations, too, and its family their returns. S′ and L are then greater than those of its
+//! own samples, so the bounds are wider, and hold.
 //!
 //! Three things more move activations between families. A thread that enters an epoch goes on with
 //! one stack: at most one activation of each family of the epoch before returns in a later one.
@@ -56,7 +56,8 @@ use crate::profile::{Count, Frame, FrameKind};
 impl Refined {
     /// The edge count of a node, least and greatest possible; equal if it is known exactly. `None`
     /// for what has none: inlined frames, loops, functions that left by tail calls, what others
-    /// ran above a handover, roots, threads and ranks. Of a node that is not shown it means nothing.
+    /// called above a handover, roots, threads and ranks. Of a node that is not shown it means
+    /// nothing.
     #[must_use]
     pub fn edges(&self, node: u32) -> Option<(u64, u64)> {
         let node = node as usize;

@@ -18,9 +18,9 @@ pub(crate) struct Families<C> {
     pub(crate) edges: Vec<C>,
     /// Nodes whose outer callers are not known.
     pub(crate) partial: Bits,
-    /// Nodes above handovers. They are copies of what another thread had on its stack, in whose tree
-    /// these activations are counted. This thread may have run the same code itself as well: then
-    /// they have its samples and returns, too.
+    /// Nodes above handovers. They are copies of what another thread had on its stack, in whose
+    /// tree these activations are counted. This thread may have called the same code itself as
+    /// well: then they have its samples and returns, too.
     pub(crate) above_handovers: Bits,
     /// Nodes of procedures with edges in a later epoch of the thread.
     pub(crate) goes_on: Bits,
