@@ -198,7 +198,11 @@ fn numbers() -> Vec<Item> {
             and a refinement took out samples of the row, or that one; or code has no name, and \
             may be of one function with other rows",
         ),
-        pair("", "blank: inlined code never returns; below [partial] returns are not watched"),
+        pair(
+            "",
+            "blank: inlined code never returns; below [partial] returns are not watched; what opened \
+             a region is counted in the tree of the thread that called it",
+        ),
         pair("time/edge", "cost of one such call, of recursive ones the outermost"),
         pair("calls", "what that says of the calls:"),
     ];

@@ -68,7 +68,8 @@ pub struct Weight {
     pub edge_samples: u64,
     /// Edge count of these activations: `edges` without those of activations that are inside
     /// another one of the same function, whose time the outer one's is. None where these are not
-    /// known: after stages, in profiles with paths that are not whole.
+    /// known: after stages, in profiles with paths that are not whole. Nor where their samples are
+    /// not told from those of work for other threads.
     pub outer_edges: Edges,
 }
 

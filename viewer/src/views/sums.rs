@@ -152,7 +152,8 @@ impl<C: Count> Sums<C> {
 }
 
 /// The weights of a row, of the sums of all columns in their order. `is_timed` says whether it is
-/// certain which of its nodes are those of outermost activations: else it has no cost per edge.
+/// certain which of its nodes are those of outermost activations, and all their samples of these:
+/// else it has no cost per edge.
 pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], is_timed: bool) -> Weights {
     let has_edges = refined.profile.info.run.trampoline;
     // In a tree of callers, nodes below count the same returns as those above.

@@ -75,7 +75,7 @@ struct Entry<C> {
     until: C,
     /// The same of the last outermost node with edges.
     until_call: C,
-    /// The kinds of its frames, and [`CALLED`].
+    /// The kinds of its frames, [`CALLED`] and [`MIXED`].
     kinds: u16,
 }
 
@@ -84,6 +84,12 @@ const TOGETHER: usize = 32;
 
 /// A bit beside those of the kinds: a node of the function has another node above it.
 const CALLED: u16 = 1 << 15;
+
+/// Another one: which samples are of its outermost activations is not told from work that was done
+/// for other threads.
+const MIXED: u16 = 1 << 14;
+
+const _: () = assert!(FrameKind::ALL.len() <= 14);
 
 impl<'r, C: Count> Tally<'r, C> {
     /// Calls `visit` for every node with samples, depth first, with the exclusive samples of the
@@ -154,12 +160,14 @@ impl<'r, C: Count> Tally<'r, C> {
     #[inline]
     fn add(&mut self, frame: FrameRef, node: usize, at: C) {
         let own = self.own_of(self.added.edges, node);
+        let mixed = if self.is_mixed(node) { MIXED } else { 0 };
         let called = if self.refined.parent[node] == 0 { 0 } else { CALLED };
         let end = self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
+        let has_handovers = self.has_handovers();
         let entry = self.of_function(frame, node);
-        entry.kinds |= called;
-        entry.add(at, end, inclusive, own);
+        entry.kinds |= called | mixed;
+        entry.add(at, end, inclusive, own, has_handovers);
     }
 
     /// Adds inclusive samples alone; returns whether the node is outermost, so that they were
@@ -173,18 +181,30 @@ impl<'r, C: Count> Tally<'r, C> {
         is_outermost
     }
 
-    /// Adds the sums of nodes, the last of which is `node`.
-    pub(super) fn add_sums(&mut self, frame: FrameRef, node: usize, sums: &Sums<C>) {
-        self.of_function(frame, node).sums.add_sums(sums);
+    /// Adds the sums of nodes, the last of which is `node`, and some of which may be mixed.
+    pub(super) fn add_sums(
+        &mut self,
+        frame: FrameRef,
+        node: usize,
+        sums: &Sums<C>,
+        are_mixed: bool,
+    ) {
+        let entry = self.of_function(frame, node);
+        entry.sums.add_sums(sums);
+        entry.kinds |= if are_mixed { MIXED } else { 0 };
     }
 
     /// Adds a node to the path.
     pub(super) fn add_to_path(&mut self, node: usize, at: C) {
         self.mark(node);
         let own = self.own_of_path(node);
+        let mixed = if self.is_mixed(node) { MIXED } else { 0 };
         let end = self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
-        self.path().add(at, end, inclusive, own);
+        let has_handovers = self.has_handovers();
+        let path = self.path();
+        path.kinds |= mixed;
+        path.add(at, end, inclusive, own, has_handovers);
     }
 
     /// Where the last outermost node of the path ends: nodes with fewer samples before them are
@@ -200,8 +220,22 @@ impl<'r, C: Count> Tally<'r, C> {
 
     #[inline]
     fn own_of(&self, edges: EdgeCounts<'_, C>, node: usize) -> Own<C> {
-        let (_, kind) = Frame::of_row_key(self.keys[self.refined.frame[node].index()]);
-        self.added.samples.own(self.refined, node, edges.of(node, kind))
+        self.added.samples.own(self.refined, node, edges.of(node, self.kind(node)))
+    }
+
+    /// Whether samples of a node's activations are in part of work that was done for other threads.
+    #[inline]
+    pub(super) fn is_mixed(&self, node: usize) -> bool {
+        self.added.edges_of_path.is_mixed(node, self.kind(node))
+    }
+
+    /// Whether threads had others run code.
+    pub(super) fn has_handovers(&self) -> bool {
+        self.refined.has_handovers()
+    }
+
+    fn kind(&self, node: usize) -> FrameKind {
+        Frame::of_row_key(self.keys[self.refined.frame[node].index()]).1
     }
 
     #[inline]
@@ -255,13 +289,14 @@ fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, 
         let of =
             |column: &WeightColumn| tallies[column.metric.index()].of_nodes(&column.nodes, place);
         let sums: Vec<_> = columns.iter().map(of).collect();
+        let is_timed = refined.knows_outermost() && entry.kinds & MIXED == 0;
         Row {
             frame: frames.get(place).copied().flatten(),
             // Function numbers fit: frames hold them in the same type.
             function: FunctionRef(place as u32),
             kind: kind.unwrap_or(FrameKind::Inline),
             has_children: entry.kinds & CALLED != 0,
-            weights: weights(refined, &sums, refined.knows_outermost()),
+            weights: weights(refined, &sums, is_timed),
             strips: None,
             over_ranks: None,
         }
@@ -326,11 +361,14 @@ impl<C: Count> Entry<C> {
     }
 
     #[inline]
-    fn add(&mut self, at: C, end: C, inclusive: C, own: Own<C>) {
+    fn add(&mut self, at: C, end: C, inclusive: C, own: Own<C>, has_handovers: bool) {
         let is_outermost = self.enter(at, end);
         let is_outermost_call = own.has_edges() && at >= self.until_call;
         if is_outermost_call {
             self.until_call = end;
+            // The one above may be of a call of this thread, and without a count only because it is
+            // above a handover.
+            self.kinds |= if has_handovers && !is_outermost { MIXED } else { 0 };
         }
         self.sums.add(inclusive, own, is_outermost, is_outermost_call);
     }

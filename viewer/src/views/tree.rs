@@ -421,6 +421,8 @@ impl<D: Direction> RowTree<D> {
         let rows = &mut entries[first..];
         let mut until = vec![Until::default(); rows.len()];
         let mut sums = vec![Sums::default(); rows.len() * columns.len()];
+        let mut are_mixed = vec![false; rows.len()];
+        let has_handovers = refined.has_handovers();
         let over_ranks = ranks.costs(refined);
         // The outermost nodes of each row, and all.
         let mut nodes_of_rows =
@@ -433,7 +435,13 @@ impl<D: Direction> RowTree<D> {
                 all.push(addend.node);
             }
             let node = addend.node as usize;
-            let edges = edges.of(node, refined.frames[refined.frame[node].index()].kind);
+            let kind = refined.frames[refined.frame[node].index()].kind;
+            // A node above may be of a call of this thread, and without a count only because it is
+            // above a handover.
+            let is_below = addend.is_outermost_call && !addend.is_outermost;
+            let may_be_inner = is_below && has_handovers && edges.of(node, kind).is_some();
+            are_mixed[group] |= may_be_inner || edges.is_mixed(node, kind);
+            let edges = edges.of(node, kind);
             let of_row = &mut sums[group * columns.len()..];
             for (sums, column) in of_row.iter_mut().zip(&*columns) {
                 if column.nodes.contains(&addend.node) {
@@ -445,8 +453,10 @@ impl<D: Direction> RowTree<D> {
             }
         }
         let is_timed = !D::IS_NESTED || refined.knows_outermost();
-        for (entry, sums) in rows.iter_mut().zip(sums.chunks(columns.len())) {
-            entry.row.weights = weights(refined, sums, is_timed);
+        for ((entry, sums), is_mixed) in
+            rows.iter_mut().zip(sums.chunks(columns.len())).zip(are_mixed)
+        {
+            entry.row.weights = weights(refined, sums, is_timed && !is_mixed);
         }
         for (entry, [outermost, all]) in rows.iter_mut().zip(nodes_of_rows) {
             let made = over_ranks.as_ref().and_then(|of| of.of_row(&outermost, &all));

@@ -56,6 +56,11 @@ impl Bits {
         self.length
     }
 
+    /// Memory that it takes, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.words[..])
+    }
+
     pub(crate) fn contains(&self, number: usize) -> bool {
         self.words[number / 64] >> (number % 64) & 1 == 1
     }

@@ -29,8 +29,10 @@
 //! parent. So the bounds of these are found together, and shared out among them: each has at most
 //! as many as samples. What asks for some of them alone asks for [`EdgeCounts::of_part`].
 //!
-//! What stands above a handover was run by another thread, in whose tree its activations are: here
-//! it has no count.
+//! What stands above a handover is a copy of another thread's stack, in whose tree its activations
+//! are: here it has no count. Where this thread called the same code itself, the node has samples of
+//! these activations, too, and its family their returns. S′ and L are then greater than those of its
+//! own samples, so the bounds are wider, and hold.
 //!
 //! Three things more move activations between families. A thread that enters an epoch goes on with
 //! one stack: at most one activation of each family of the epoch before returns in a later one.
@@ -43,6 +45,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::bits::Bits;
 use super::children::node_number;
 use super::costs::{CostsOf, in_width};
 use super::families::Families;
@@ -52,8 +55,9 @@ use crate::profile::{Count, Frame, FrameKind};
 
 impl Refined {
     /// The edge count of a node, least and greatest possible; equal if it is known exactly. `None`
-    /// for what has none: inlined frames, loops, functions that left by tail calls, what stands
-    /// above a handover, roots, threads and ranks. Of a node that is not shown it means nothing.
+    /// for what has none: inlined frames, loops, functions that left by tail calls, what others
+    /// called above a handover, roots, threads and ranks. Of a node that is not shown it means
+    /// nothing.
     #[must_use]
     pub fn edges(&self, node: u32) -> Option<(u64, u64)> {
         let node = node as usize;
@@ -106,6 +110,7 @@ impl<C: Count> Bounds<C> {
 
         let mut low = costs.home.empty(count);
         let mut high = costs.home.empty(count);
+        let mut above_handovers = Bits::none(count);
         // For each family the first node that is shown, and for others with another function or
         // parent the first of these.
         let mut first: Vec<u32> = vec![0; profile.nodes.len()];
@@ -130,7 +135,9 @@ impl<C: Count> Bounds<C> {
             if now[node] == C::default() || !kind.is_called() {
                 continue;
             }
-            if families.elsewhere.contains(base) {
+            let is_above = families.above_handovers.contains(base);
+            above_handovers.insert_if(node, is_above);
+            if is_above && !families.may_have_returned(base) {
                 continue;
             }
             let family = families.first[base];
@@ -138,14 +145,22 @@ impl<C: Count> Bounds<C> {
                 low[node] = C::default();
                 continue;
             }
+            let is_shared = refined.procedures.is_shared(profile, base);
             if families.partial.contains(base) {
                 // Its return may have been counted where a sample found the whole path. Before all
                 // stages no row has nodes of both, but those that have all of a function; and of
                 // code without a name, not even these have all of an activation.
-                let is_shared = refined.procedures.is_shared(profile, base);
                 let is_asked_for = is_shared || !refined.outcomes.is_empty();
                 let least = if is_asked_for { C::default() } else { C::MAX };
                 (low[node], high[node]) = (least, now[node]);
+                continue;
+            }
+            // Whether a row that has the node has all epochs of its activations.
+            let is_row = is_whole && !is_shared;
+            let of_family = families.edges[family as usize];
+            if is_above && is_row && of_family == C::default() {
+                // If it ran this itself, the return is in a later epoch. If not, it has no count.
+                high[node] = now[node];
                 continue;
             }
             let (edges, before) = (recorded.low[node], recorded.inclusive[node]);
@@ -167,8 +182,7 @@ impl<C: Count> Bounds<C> {
                 false => *others.entry(key).or_insert(node_number(node)) as usize,
             };
             if first == node {
-                rest[node] = families.edges[family as usize];
-                let is_row = is_whole && !refined.procedures.is_shared(profile, base);
+                rest[node] = of_family;
                 if families.goes_on.contains(base) && !is_row {
                     rest[node] += C::ONE;
                 }
@@ -184,7 +198,8 @@ impl<C: Count> Bounds<C> {
         }
         refined.workspace.nodes.give_back(together);
         costs.home.give_back(rest);
-        Self { low, high }
+        let above_handovers = refined.procedures.has_handovers.then_some(above_handovers);
+        Self { low, high, above_handovers }
     }
 }
 

@@ -18,10 +18,10 @@ pub(crate) struct Families<C> {
     pub(crate) edges: Vec<C>,
     /// Nodes whose outer callers are not known.
     pub(crate) partial: Bits,
-    /// Nodes above handovers. Their code was run by another thread, in whose tree its activations
-    /// are; or by this one as well, whose samples there cannot be told from those of the other's
-    /// work.
-    pub(crate) elsewhere: Bits,
+    /// Nodes above handovers. They are copies of what another thread had on its stack, in whose
+    /// tree these activations are counted. This thread may have called the same code itself as
+    /// well: then they have its samples and returns, too.
+    pub(crate) above_handovers: Bits,
     /// Nodes of procedures with edges in a later epoch of the thread.
     pub(crate) goes_on: Bits,
 }
@@ -60,16 +60,25 @@ impl<C: Count> Families<C> {
             first[node] = family;
             edges[family as usize] += recorded[node];
         }
-        let mut elsewhere = Bits::none(count);
-        for node in (1..count).rev() {
+        let mut above_handovers = Bits::none(count);
+        let backward = if procedures.has_handovers { 1..count } else { 0..0 };
+        for node in backward.rev() {
             let is_handover = kinds[frame(node)] == FrameKind::Handover;
             let above = nodes.parent[node] as usize;
-            elsewhere.insert_if(above, is_handover || elsewhere.contains(node));
+            above_handovers.insert_if(above, is_handover || above_handovers.contains(node));
         }
         let goes_on = Bits::none(count);
-        let mut families = Self { first, edges, partial, elsewhere, goes_on };
+        let mut families = Self { first, edges, partial, above_handovers, goes_on };
         families.go_on(profile, |node| keys[frame(node)], recorded);
         families
+    }
+
+    /// Whether returns of the thread's own activations may have been counted that have samples at a
+    /// node: in its family, in that of a later epoch, or where the whole path was found.
+    pub(crate) fn may_have_returned(&self, node: usize) -> bool {
+        let family = self.first[node] as usize;
+        let has_edges = family != 0 && self.edges[family] > C::default();
+        has_edges || self.goes_on.contains(node) || self.partial.contains(node)
     }
 
     /// Finds out which activations may have gone on in a later epoch.

@@ -26,8 +26,10 @@ pub(crate) struct Procedures {
     are_functions: bool,
     /// Whether no path lacks its outer callers.
     pub(crate) is_whole: bool,
-    /// `are_functions` and `is_whole`, and no thread had others run code: the kind of a node's
-    /// frame decides alone whether it counts.
+    /// Whether threads had others run code.
+    pub(crate) has_handovers: bool,
+    /// `are_functions` and `is_whole` without handovers: the kind of a node's frame decides alone
+    /// whether it counts.
     pub(crate) is_plain: bool,
 }
 
@@ -73,8 +75,9 @@ impl Procedures {
         let are_functions = !is_shared.contains(&true);
         let has = |kind| profile.frames.iter().any(|frame| frame.kind == kind);
         let is_whole = !has(FrameKind::Partial);
-        let is_plain = are_functions && is_whole && !has(FrameKind::Handover);
-        Self { first, is_shared, are_functions, is_whole, is_plain }
+        let has_handovers = has(FrameKind::Handover);
+        let is_plain = are_functions && is_whole && !has_handovers;
+        Self { first, is_shared, are_functions, is_whole, has_handovers, is_plain }
     }
 
     /// Whether each function is a procedure.

@@ -2,6 +2,7 @@
 //!
 //! [`edges`](super::edges) finds the bounds.
 
+use super::bits::Bits;
 use super::families::Families;
 use super::lazy::Lazy;
 use super::procedures::Procedures;
@@ -30,6 +31,9 @@ pub(crate) struct Recorded<C> {
     /// Whether `low` decides which nodes have edges ([`Count::MAX`]: none), instead of the kind of
     /// the frame: so in a tree of callers, where edges are those of the function at the root.
     pub(crate) marked: bool,
+    /// Whether nodes of a tree of callers have samples of work that was done for other threads'
+    /// activations of their function.
+    pub(crate) is_mixed: bool,
     /// The greatest effect of the stages since then.
     pub(crate) effect: Effect,
     /// The edges of the profile's nodes; none in a tree of callers.
@@ -47,18 +51,25 @@ impl<C: Count> Recorded<C> {
             loaded: edges,
             inclusive,
             marked: false,
+            is_mixed: false,
             effect: Effect::None,
             families: Lazy::default(),
         }
     }
 
     /// Counts in a tree of callers.
-    pub(crate) fn of_callers(low: Column<C>, high: Column<C>, inclusive: Column<C>) -> Self {
+    pub(crate) fn of_callers(
+        low: Column<C>,
+        high: Column<C>,
+        inclusive: Column<C>,
+        is_mixed: bool,
+    ) -> Self {
         Self {
             low,
             high,
             inclusive,
             marked: true,
+            is_mixed,
             effect: Effect::None,
             loaded: Vec::new().into(),
             families: Lazy::default(),
@@ -68,7 +79,7 @@ impl<C: Count> Recorded<C> {
     /// No counts for so many nodes.
     pub(crate) fn none(nodes: usize) -> Self {
         let none: Column<C> = vec![C::MAX; nodes].into();
-        Self::of_callers(none.clone(), none.clone(), none)
+        Self::of_callers(none.clone(), none.clone(), none, false)
     }
 
     /// A stage was applied.
@@ -108,12 +119,15 @@ pub(crate) struct Bounds<C> {
     /// Greatest counts; 0 for nodes that have none. A node whose outer callers are not known may
     /// have a greatest count and no least one.
     pub(crate) high: Vec<C>,
+    /// Nodes above handovers, in profiles that have some.
+    pub(crate) above_handovers: Option<Bits>,
 }
 
 impl<C> Bounds<C> {
     /// Memory that they take, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&self.low[..]) + size_of_val(&self.high[..])
+        let above_handovers = self.above_handovers.as_ref().map_or(0, Bits::bytes);
+        size_of_val(&self.low[..]) + size_of_val(&self.high[..]) + above_handovers
     }
 }
 
@@ -125,6 +139,8 @@ pub(crate) struct EdgeCounts<'c, C> {
     /// Samples when the counts were recorded, if bounds follow from the node alone.
     before: Option<&'c [C]>,
     now: &'c [C],
+    above_handovers: Option<&'c Bits>,
+    is_mixed: bool,
     marked: bool,
     is_part: bool,
     /// Whether nodes whose outer callers are not known have counts.
@@ -142,11 +158,13 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
         let is_of_callers = recorded.marked;
         let is_part = is_of_callers && recorded.effect == Effect::Parts;
         match found {
-            Some(Bounds { low, high }) => Self {
+            Some(Bounds { low, high, above_handovers }) => Self {
                 low,
                 high,
                 before: None,
                 now,
+                above_handovers: above_handovers.as_ref(),
+                is_mixed: false,
                 marked: true,
                 is_part,
                 has_partial: false,
@@ -157,6 +175,8 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
                 high: &recorded.high,
                 before: Some(&recorded.inclusive),
                 now,
+                above_handovers: None,
+                is_mixed: recorded.is_mixed,
                 marked: recorded.marked,
                 is_part,
                 has_partial: false,
@@ -175,6 +195,20 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
     /// known.
     pub(crate) fn with_partial(self) -> Self {
         Self { has_partial: !self.is_of_callers, ..self }
+    }
+
+    /// Whether a node, whose frame is of this kind, has a count, and samples that may be of work
+    /// which this thread did for another one: these do not tell what the activations cost that are
+    /// counted.
+    #[inline]
+    pub(crate) fn is_mixed(&self, node: usize, kind: FrameKind) -> bool {
+        self.has_work_of_others(node) && self.of(node, kind).is_some()
+    }
+
+    /// Whether samples of a node may be of work that this thread did for another one.
+    #[inline]
+    pub(crate) fn has_work_of_others(&self, node: usize) -> bool {
+        self.is_mixed || self.above_handovers.is_some_and(|above| above.contains(node))
     }
 
     /// As [`of`](Self::of), in 64 bits.

@@ -362,6 +362,11 @@ impl Refined {
         self.outcomes.is_empty() || self.procedures.is_whole
     }
 
+    /// Whether threads had others run code, in whose trees are copies of their call paths.
+    pub(crate) fn has_handovers(&self) -> bool {
+        self.procedures.has_handovers
+    }
+
     /// The children of every node; made when first asked for, then kept.
     #[must_use]
     pub fn children(&self) -> &ChildIndex {

@@ -15,6 +15,9 @@ struct Step {
     thread: usize,
     /// The thread has another load map from now on.
     enters_epoch: bool,
+    /// If it has nothing of the kind to do, it now works for this thread, until all it calls for
+    /// that has returned.
+    works_for: Option<usize>,
     returns: usize,
     /// The innermost activation jumps to this function, which returns in its place.
     tail_call: Option<usize>,
@@ -62,11 +65,15 @@ pub(crate) struct Activation {
     pub(crate) name: Arc<str>,
     pub(crate) kind: FrameKind,
     /// Which activation's return is counted here; every call makes a new one. What is no call has
-    /// none.
+    /// none, and [`OF_ANOTHER`] what another thread has on its stack.
     pub(crate) counted: Option<usize>,
     /// The line that it has come to; 0 where a stage made the frame.
     pub(crate) line: u32,
 }
+
+/// In place of the activations of a thread for which another one works: above the handover are
+/// copies of its frames, of which no return is counted there.
+pub(crate) const OF_ANOTHER: usize = 0;
 
 /// Some samples with one stack.
 #[derive(Clone, Debug)]
@@ -100,11 +107,15 @@ pub(crate) const SOURCES: [&str; METRICS] = ["cputime", "realtime", "task-clock"
 pub(crate) const METRICS: usize = 3;
 
 /// Random executions, of one to three metrics; some with code that has no name, some with stacks of
-/// which the outer part is not known, some recorded without the trampoline.
+/// which the outer part is not known, some with threads that work for others, some recorded without
+/// the trampoline.
 pub(crate) fn executions() -> impl Strategy<Value = Execution> {
     let odd = prop::bool::weighted(0.3);
-    let execution = (1..=METRICS, odd, any::<bool>())
-        .prop_flat_map(|(metrics, nameless, partial)| executions_with(metrics, nameless, partial));
+    let execution = (1..=METRICS, odd, any::<bool>(), handovers()).prop_flat_map(
+        |(metrics, nameless, partial, handovers)| {
+            executions_with(metrics, nameless, partial, handovers)
+        },
+    );
     (execution, prop::bool::weighted(0.9)).prop_map(|(execution, has_edges)| match has_edges {
         true => execution,
         false => execution.without_edges(),
@@ -113,18 +124,25 @@ pub(crate) fn executions() -> impl Strategy<Value = Execution> {
 
 /// Random executions where all code has names and all paths are whole.
 pub(crate) fn whole_executions() -> impl Strategy<Value = Execution> {
-    (1..=METRICS).prop_flat_map(|metrics| executions_with(metrics, false, false))
+    (1..=METRICS, handovers())
+        .prop_flat_map(|(metrics, handovers)| executions_with(metrics, false, false, handovers))
 }
 
 /// Random executions of so many metrics, where all code has names.
 pub(crate) fn executions_of(metrics: usize) -> impl Strategy<Value = Execution> {
-    executions_with(metrics, false, true)
+    handovers().prop_flat_map(move |handovers| executions_with(metrics, false, true, handovers))
+}
+
+/// Whether threads work for others.
+fn handovers() -> impl Strategy<Value = bool> {
+    prop::bool::weighted(0.4)
 }
 
 fn executions_with(
     metrics: usize,
     nameless: bool,
     partial: bool,
+    handovers: bool,
 ) -> impl Strategy<Value = Execution> {
     let rarely = prop::bool::weighted(0.05);
     let line = 1_u32..4;
@@ -137,10 +155,25 @@ fn executions_with(
     };
     let samples = (0_u64..4, 0..metrics, truncated);
     let calls = prop::collection::vec(call, 0..4);
-    let step = (0..Execution::THREADS, rarely, moves, calls, samples);
-    let step = step.prop_map(|(thread, enters_epoch, moves, calls, samples)| {
+    let works_for = match handovers {
+        true => prop::option::weighted(0.2, 0..Execution::THREADS).boxed(),
+        false => Just(None).boxed(),
+    };
+    let step = (0..Execution::THREADS, rarely, works_for, moves, calls, samples);
+    let step = step.prop_map(|(thread, enters_epoch, works_for, moves, calls, samples)| {
         let ((returns, tail_call, line), (samples, metric, truncated)) = (moves, samples);
-        Step { thread, enters_epoch, returns, tail_call, line, calls, samples, metric, truncated }
+        Step {
+            thread,
+            enters_epoch,
+            works_for,
+            returns,
+            tail_call,
+            line,
+            calls,
+            samples,
+            metric,
+            truncated,
+        }
     });
     prop::collection::vec(step, 1..40)
         .prop_map(move |steps| Execution::run(&steps, metrics, partial))
@@ -184,9 +217,28 @@ struct Thread {
     bottom: usize,
     /// Whether the outer part of its stack is not known: returns are not watched then.
     is_partial: bool,
+    /// What is its own, while it works for another thread: stack and bottom.
+    own: Option<(Vec<Slot>, usize)>,
 }
 
 impl Thread {
+    /// Begins to work for a thread with this stack.
+    fn work_for(&mut self, stack: &[Slot], handover: Slot) {
+        let copy = |slot: &Slot| Slot { id: OF_ANOTHER, cached: None, ..slot.clone() };
+        let given: Vec<Slot> = stack.iter().map(copy).chain([handover]).collect();
+        let bottom = std::mem::replace(&mut self.bottom, given.len());
+        self.own = Some((std::mem::replace(&mut self.stack, given), bottom));
+    }
+
+    /// Goes on with what is its own, if nothing is left of what it does for another thread.
+    fn end_work(&mut self) {
+        if self.stack.len() == self.bottom
+            && let Some((stack, bottom)) = self.own.take()
+        {
+            (self.stack, self.bottom) = (stack, bottom);
+        }
+    }
+
     /// The place of the innermost frame that was not inlined.
     fn innermost(&self) -> Option<usize> {
         self.stack.iter().rposition(|slot| slot.kind != FrameKind::Inline)
@@ -204,6 +256,11 @@ impl Thread {
 
 const PARTIAL: &str = "[partial: no-cfi]";
 
+const REGION: &str = "[parallel region]";
+
+/// The longest stack of which others get a copy: threads may work for one another in turn.
+const LONGEST_GIVEN: usize = 8;
+
 impl Execution {
     pub(crate) const THREADS: usize = 3;
 
@@ -218,6 +275,7 @@ impl Execution {
             bottom: stack.len(),
             is_partial,
             stack,
+            own: None,
         };
         // Thread 0 has start-up code, thread 2 perhaps a stack whose outer part is unknown.
         let outer = partial.then(|| slot(PARTIAL, FrameKind::Partial, 0));
@@ -235,13 +293,26 @@ impl Execution {
             has_edges: true,
         };
         for (number, step) in (0..).zip(steps) {
+            let opener = step.works_for.filter(|&opener| opener != step.thread);
+            let opener = opener.map(|opener| &threads[opener]);
+            let given = opener.filter(|opener| !opener.is_partial).map(|opener| &opener.stack);
+            let given = given.filter(|stack| (1..=LONGEST_GIVEN).contains(&stack.len())).cloned();
             let thread = &mut threads[step.thread];
             thread.epoch += usize::from(step.enters_epoch);
             for _ in 0..step.returns {
                 if thread.stack.len() > thread.bottom {
                     let left = thread.stack.pop();
                     run.count_return(step.thread, left.and_then(|slot| slot.cached));
+                    thread.end_work();
                 }
+            }
+            if let Some(stack) = given
+                && !thread.is_partial
+                && thread.own.is_none()
+            {
+                thread.work_for(&stack, slot(REGION, FrameKind::Handover, 0));
+                let work = NAMES[step.line as usize];
+                thread.stack.push(slot(work, FrameKind::Call, step.line));
             }
             if let Some(innermost) = thread.innermost().filter(|&at| at >= thread.bottom) {
                 if let Some(name) = step.tail_call {
@@ -291,10 +362,13 @@ impl Execution {
         let mut path: Vec<Activation> = thread.stack.iter().map(Slot::activation).collect();
         let found = step.truncated.filter(|_| !thread.is_partial);
         if let Some(found) = found {
-            let outer = keys.len().saturating_sub(found);
+            // What others have on their stacks was not found by walking this one.
+            let given = if thread.own.is_some() { thread.bottom } else { 0 };
+            let outer = keys.len().saturating_sub(found).max(given);
             // What is inlined has what it is inlined into.
             let outer = (0..=outer).rev().find(|&at| {
-                at == 0 || thread.stack.get(at).is_none_or(|slot| slot.kind != FrameKind::Inline)
+                at == given
+                    || thread.stack.get(at).is_none_or(|slot| slot.kind != FrameKind::Inline)
             });
             let outer = outer.unwrap_or_default();
             let root = Activation {
@@ -307,7 +381,7 @@ impl Execution {
             path.splice(..outer, [root]);
         } else if !thread.is_partial {
             for (at, slot) in thread.stack.iter_mut().enumerate() {
-                if slot.is_called() {
+                if slot.is_called() && slot.id != OF_ANOTHER {
                     slot.cached = Some((slot.id, thread.epoch, keys[..=at].to_vec()));
                 }
             }
@@ -353,10 +427,17 @@ impl Execution {
 
     /// Whether some activations are in rows of which their returns say nothing: code without a name
     /// is a row for each line, and no return is counted where the outer part of a path is not
-    /// known.
+    /// known. Nor is it known what a thread that works for others takes along into an epoch.
     pub(crate) fn is_odd(&self) -> bool {
         let mut frames = self.samples.iter().flat_map(|sample| &sample.path);
         frames.any(|frame| matches!(frame.kind, FrameKind::Unknown | FrameKind::Partial))
+            || self.has_handovers() && self.epochs().len() > 1
+    }
+
+    /// Whether threads work for others.
+    pub(crate) fn has_handovers(&self) -> bool {
+        let mut frames = self.samples.iter().flat_map(|sample| &sample.path);
+        frames.any(|frame| frame.kind == FrameKind::Handover)
     }
 
     /// Whether the return of an activation was counted.
@@ -406,6 +487,7 @@ impl Execution {
             FrameKind::Inline => "inline",
             FrameKind::Partial => "partial",
             FrameKind::Unknown => "unknown",
+            FrameKind::Handover => "handover",
             _ => "",
         };
         let module = NAMES.iter().position(|known| *known == &**name);

@@ -16,7 +16,7 @@ pub(super) fn patterns() -> impl Strategy<Value = FramePattern> {
     let leaf = prop_oneof![
         8 => name.clone().prop_map(FramePattern::Exact),
         2 => name.prop_map(FramePattern::Glob),
-        1 => select(vec!["call", "inline", "partial", "unknown"])
+        1 => select(vec!["call", "inline", "partial", "unknown", "handover"])
             .prop_map(|kind| FramePattern::Field(Field::Kind, kind.to_owned())),
         1 => (1_u32..4).prop_map(|line| FramePattern::Field(Field::Line, line.to_string())),
         1 => Just(FramePattern::Preset(Preset::Start)),

@@ -227,7 +227,9 @@ fn check_paths(
             cost.edges_low,
             cost.edges_high
         );
-        let is_missing = true_cost.counted && !cost.counted;
+        // Where a thread did others' work in between, that nothing of its own returned is not told.
+        let may_be_blank = true_cost.edges_low == 0 && world.has_handovers();
+        let is_missing = true_cost.counted && !cost.counted && !may_be_blank;
         prop_assert!(!is_missing, "{:?} after {} has no edges", path, stages());
         let is_false = cost.counted && !true_cost.called;
         prop_assert!(!is_false, "{:?} after {} has edges", path, stages());
@@ -271,7 +273,7 @@ proptest! {
         let mut exact = !execution.is_odd();
         prop_assert!(!exact || refined.edges_are_exact());
         for stage in &stages {
-            if !exact && reference::tests_edges(stage) {
+            if (!exact || world.has_handovers()) && reference::tests_edges(stage) {
                 continue;
             }
             let unmatched = reference::is_refused(stage, &samples, &world);

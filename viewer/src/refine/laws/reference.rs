@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::execution::{Activation, Execution, METRICS, MODULES, NAMES, SOURCES, Sample};
+use super::execution::{
+    Activation, Execution, METRICS, MODULES, NAMES, OF_ANOTHER, SOURCES, Sample,
+};
 use super::{Cost, Path};
 use crate::profile::FrameKind;
 use crate::refine::{
@@ -68,7 +70,7 @@ impl<'w> World<'w> {
     /// these make themselves, and `by line`, which leaves a function where it is.
     fn home(&self, frame: Activation, grain: Grain) -> Activation {
         let kind = match frame.kind {
-            FrameKind::Partial | FrameKind::Context => return frame,
+            FrameKind::Partial | FrameKind::Context | FrameKind::Handover => return frame,
             FrameKind::Inline => FrameKind::Inline,
             _ => FrameKind::Call,
         };
@@ -79,6 +81,11 @@ impl<'w> World<'w> {
             _ => self.modules.get(name).map_or("[no module]", String::as_str),
         };
         Activation { name: name.into(), kind, line: 0, ..frame }
+    }
+
+    /// Whether threads work for others.
+    pub(crate) fn has_handovers(&self) -> bool {
+        self.execution.is_some_and(Execution::has_handovers)
     }
 
     /// Whether returns were counted at all.
@@ -282,6 +289,7 @@ fn matches_call(pattern: &FramePattern, frame: &Activation) -> bool {
             FrameKind::Inline => kind == "inline",
             FrameKind::Partial => kind == "partial",
             FrameKind::Unknown => kind == "unknown",
+            FrameKind::Handover => kind == "handover",
             _ => kind == "call",
         },
         FramePattern::Field(Field::Line, line) => line.parse() == Ok(frame.line),
@@ -507,10 +515,9 @@ fn rewrite(
                     if !matches(f, &frame) {
                         return frame;
                     }
-                    let kind = if frame.kind == FrameKind::Inline {
-                        FrameKind::Inline
-                    } else {
-                        FrameKind::Call
+                    let kind = match frame.kind {
+                        kind @ (FrameKind::Inline | FrameKind::Handover) => kind,
+                        _ => FrameKind::Call,
                     };
                     let is_call = kind == FrameKind::Call;
                     let counted = if is_call { counted(&frame) } else { frame.counted };
@@ -622,7 +629,7 @@ fn holds(
         Predicate::In(f) => path
             .iter()
             .rposition(|frame| matches(f, frame))
-            .is_some_and(|at| path[at + 1..].iter().all(|frame| frame.kind == FrameKind::Inline)),
+            .is_some_and(|at| path[at + 1..].iter().all(|frame| is_within_caller(frame.kind))),
         Predicate::Leaf(f) => path.last().is_some_and(|frame| matches(f, frame)),
         Predicate::Times { pattern, comparison, count } => {
             let times = path.iter().filter(|frame| matches(pattern, frame)).count();
@@ -639,6 +646,10 @@ fn holds(
         }
         _ => unreachable!("the strategies make no {predicate}"),
     }
+}
+
+fn is_within_caller(kind: FrameKind) -> bool {
+    matches!(kind, FrameKind::Inline | FrameKind::Handover)
 }
 
 fn is_numbered(number: usize, ranges: &[(u32, u32)]) -> bool {
@@ -671,11 +682,16 @@ pub(super) fn inclusive_of(pattern: &FramePattern, samples: &[Sample]) -> [u64; 
     totals(&samples.iter().filter(has).cloned().collect::<Vec<_>>())
 }
 
-/// Whether the count of the frame at a place is known: returns of what is called are counted where
-/// the path is whole.
+/// Whether the count of the frame at a place is known: returns of what the thread itself called are
+/// counted where the path is whole.
 pub(crate) fn is_counted(path: &[Activation], place: usize) -> bool {
     let is_whole = path.iter().all(|frame| frame.kind != FrameKind::Partial);
-    is_whole && path[place].counted.is_some()
+    is_whole && is_own_call(&path[place])
+}
+
+/// Whether the thread itself called this.
+pub(crate) fn is_own_call(frame: &Activation) -> bool {
+    frame.counted.is_some_and(|id| id != OF_ANOTHER)
 }
 
 /// Every path of the samples, with its true cost and edge count.

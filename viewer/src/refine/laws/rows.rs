@@ -27,6 +27,35 @@ proptest! {
     }
 }
 
+/// Of `main`, thread 1 has 47 samples of one call; of `solve`, samples of calls are not told from
+/// those of work for another thread.
+#[test]
+fn tests_of_what_an_edge_costs_leave_out_what_was_done_for_other_threads() {
+    let outline = "\
+# thread=1 epoch=0
+main 7 e=1
+  solve e=9
+    work 40 e=20
+# thread=2 epoch=0
+main
+  solve 3 e=2
+    \"[parallel region]\" handover
+      work 50 e=25
+";
+    let refined = Refined::base(&crate::profile::from_outline(outline).unwrap());
+    for (text, shown) in [
+        ("samples per edge >= 47", 7),
+        ("samples per edge > 47", 0),
+        ("samples per edge < 10", 90),
+        ("edges = 11", 3),
+    ] {
+        let stage = parse(&format!("node[{text}]")).unwrap().stages.remove(0);
+        let Stage::Where(Predicate::Node(test)) = &stage else { unreachable!("{text}") };
+        assert_equal_both_ways(&refined, test);
+        assert_eq!(refined.then(&stage).unwrap().shown, shown, "{text}");
+    }
+}
+
 /// Lists of rows have an end: what is more is looked up.
 #[test]
 fn rows_below_one_row_may_be_many() {

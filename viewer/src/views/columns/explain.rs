@@ -11,7 +11,7 @@ use super::lists::{Id, OWN_OVER_RANKS};
 use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, Method, OTHER, Scale, ScalingKind};
 use crate::profile::derived::{Step, Term};
-use crate::refine::Axis;
+use crate::refine::{Axis, Refined};
 use crate::views::difference::{self, Change};
 use crate::views::measure::Measure;
 use crate::views::number::{amount, amount_per, count, counted, hex, percent};
@@ -197,6 +197,9 @@ pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {
     let why = at.basis.refined.profile.why_no_edges();
     let text = match at.weight().edges {
         Edges::None if let Some(why) = why => format!("none: {why}"),
+        Edges::None if at.row.kind.is_called() && at.basis.refined.has_handovers() => {
+            format!("{}, or it is counted in the tree of the thread that called it", about.no_edges)
+        }
         Edges::None => about.no_edges.to_owned(),
         Edges::Range { low, high } if low == high => {
             format!("{} of calls that a sample met, exactly", counted(low, "return", form))
@@ -235,11 +238,7 @@ pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
     }
     let is_known = weight.outer_edges != Edges::None;
     if !is_known && matches!(weight.edges, Edges::Range { high: 1.., .. }) {
-        texts.push(pair(
-            name,
-            "none: which activations are the outermost is not known, since some paths lack their \
-             outer part",
-        ));
+        texts.push(pair(name, format!("none: {}", why_not_timed(at.basis.refined))));
     }
     if is_known && (weight.edges != weight.outer_edges || weight.edge_samples != weight.inclusive) {
         texts.push(pair(
@@ -250,6 +249,19 @@ pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
         ));
     }
     texts
+}
+
+/// Why a row with edges may have no cost per edge.
+fn why_not_timed(refined: &Refined) -> String {
+    let unknown = "which activations are the outermost is not known, since some paths lack their \
+                   outer part";
+    let mixed = "some samples are of what this thread did for another one, whose activations are \
+                 not counted here";
+    match refined.knows_outermost() {
+        true => mixed.to_owned(),
+        false if refined.has_handovers() => format!("{unknown}, or {mixed}"),
+        false => unknown.to_owned(),
+    }
 }
 
 /// What the calls are like.

@@ -203,6 +203,8 @@ struct OpenEnd<C> {
     before: Sums<C>,
     /// Whether it has edges.
     is_call: bool,
+    /// Whether it, or an end below it, is mixed.
+    is_mixed: bool,
     /// What it has, if it has edges, or else the outermost ends below it that have.
     outer: Sums<C>,
 }
@@ -226,7 +228,17 @@ impl<C: Count> OpenEnds<C> {
         if is_call {
             outer.add_outer(own);
         }
-        self.ends.push(OpenEnd { node, beginning, until, callers, before, is_call, outer });
+        let is_mixed = tally.is_mixed(node);
+        self.ends.push(OpenEnd {
+            node,
+            beginning,
+            until,
+            callers,
+            before,
+            is_call,
+            is_mixed,
+            outer,
+        });
         self.sums.add_own(own);
     }
 
@@ -235,11 +247,17 @@ impl<C: Count> OpenEnds<C> {
         while let Some(end) = self.ends.pop_if(|end| end.until <= at) {
             let mut below = self.sums.without(&end.before);
             below.add_sums(&end.outer);
-            if let Some(outer) = self.ends.last_mut().filter(|outer| !outer.is_call) {
-                outer.outer.add_sums(&end.outer);
+            if let Some(outer) = self.ends.last_mut() {
+                outer.is_mixed |= end.is_mixed;
+                if !outer.is_call {
+                    // The outer one may be a call without a count, as in `Tally::add`.
+                    let has_edges = end.outer.edge_samples > 0;
+                    outer.is_mixed |= has_edges && tally.has_handovers();
+                    outer.outer.add_sums(&end.outer);
+                }
             }
             for caller in self.callers.drain(end.callers..) {
-                tally.add_sums(caller, end.node, &below);
+                tally.add_sums(caller, end.node, &below, end.is_mixed);
             }
         }
     }

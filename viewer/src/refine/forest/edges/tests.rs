@@ -139,9 +139,61 @@ main
     assert!(callers.starts_with("solve e=9\n"), "{callers}");
     let callers = refined(outline, "through kind:handover | callers of solve");
     assert!(callers.starts_with("solve\n"), "{callers}");
-    // What this thread ran, too: its samples are not told from those of the other's work.
-    let nested = outline.replace("main\n  solve\n", "main\n  solve 3 e=2\n");
-    assert_eq!(Refined::base(&from_outline(&nested).unwrap()).edges(5), None);
+}
+
+/// What this thread ran itself returned to it, though its samples are not told from those of the
+/// other's work.
+#[test]
+fn what_a_thread_ran_itself_counts_above_a_handover_too() {
+    let outline = "\
+# thread=1 epoch=0
+main e=1
+  solve e=9
+    work 40 e=30
+# thread=2 epoch=0
+main
+  solve 3 e=2
+    \"[parallel region]\" handover
+      work 50 e=45
+";
+    let base = Refined::base(&from_outline(outline).unwrap());
+    assert_eq!((base.edges(4), base.edges(5)), (None, Some((2, 2))));
+    let shown = |stages: &str| {
+        let shown = refined(outline, stages);
+        shown.lines().map(|line| line.trim().to_owned()).take(3).collect::<Vec<_>>()
+    };
+    assert_eq!(shown("")[1], "solve 3 e=11");
+    assert_eq!(shown("callers of solve")[0], "solve e=11");
+    assert_eq!(shown("not through kind:handover")[1], "solve 3 e=9..11");
+    // None of its own is left: the others' work may be that of two activations.
+    assert_eq!(shown("through work")[1], "solve e=9..11");
+    assert_eq!(shown("thread = 1")[1], "solve e=9");
+    assert_eq!(shown("thread = 2")[1], "solve 3 e=2");
+}
+
+/// The return of what it ran itself may be in a later epoch: in the rows of one alone there may be
+/// one more, and none is missing in those of all.
+#[test]
+fn what_a_thread_takes_along_into_an_epoch_may_stand_above_a_handover() {
+    let outline = "\
+# thread=1 epoch=0
+main
+  solve 4 e=3
+# thread=2 epoch=0
+main
+  solve 5
+    \"[parallel region]\" handover
+      work 7
+# thread=2 epoch=1
+main
+  solve 1 e=1
+";
+    let base = Refined::base(&from_outline(outline).unwrap());
+    assert_eq!((base.edges(4), base.edges(8)), (None, Some((1, 1))));
+    assert!(refined(outline, "").starts_with("main\n  solve 10 e=4\n"));
+    assert!(refined(outline, "epoch = 0").starts_with("main\n  solve 9 e=3..4\n"));
+    let callers = refined(outline, "callers of solve | epoch = 0");
+    assert!(callers.starts_with("solve e=3..16\n"), "{callers}");
 }
 
 /// As many as samples, at most: its return may have been counted where the whole path was found.

@@ -193,14 +193,17 @@ impl<C: Count> Sums<C> {
             _ => Some(&measure.samples().inclusive),
         };
         let is_of_edges = measure.test().is_of_edges();
-        Ok(Self {
-            samples: samples
-                .map(|samples| rows.sum(costs, samples, nodes.clone(), watch))
-                .transpose()?,
-            edges: is_of_edges
-                .then(|| Edges::new(refined, costs, rows, nodes, watch))
-                .transpose()?,
-        })
+        let edges = is_of_edges.then(|| Edges::new(refined, costs, rows, nodes.clone(), watch));
+        let mut edges = edges.transpose()?;
+        let samples = match (samples, &mut edges) {
+            (Some(samples), Some(edges)) if refined.procedures.has_handovers => {
+                Some(edges.timed(refined, costs, (rows, samples, nodes), watch)?)
+            }
+            (samples, _) => {
+                samples.map(|samples| rows.sum(costs, samples, nodes, watch)).transpose()?
+            }
+        };
+        Ok(Self { samples, edges })
     }
 
     /// What a row costs.
@@ -250,5 +253,28 @@ impl<C: Count> Edges<C> {
         };
         rows.each_other(watch, |row, node| counted.insert_if(row, counted.contains(node)))?;
         Ok(Self { low, high, counted })
+    }
+
+    /// Of some samples those of the nodes of rows that have edges. Rows have none any more where
+    /// some of these may be of work for other threads.
+    fn timed(
+        &mut self,
+        refined: &Refined,
+        costs: &CostsOf<C>,
+        (rows, samples, nodes): (&ForestRows, &[C], Range<usize>),
+        watch: &Watch<'_>,
+    ) -> Result<Column<C>, Cancelled> {
+        let counts = costs.edges(refined);
+        let mut timed = costs.home.empty(samples.len());
+        let mut mixed = Bits::of_nodes(samples.len(), watch, |node| {
+            let kind = refined.frames[refined.frame[node].index()].kind;
+            let has_edges = nodes.contains(&node) && counts.of(node, kind).is_some();
+            timed.push(samples[node].only_if(has_edges));
+            has_edges && counts.has_work_of_others(node)
+        })?;
+        rows.each_other(watch, |row, node| mixed.insert_if(row, mixed.contains(node)))?;
+        mixed.complement();
+        self.counted.intersect(&mixed);
+        rows.sum_of(timed, &costs.home, watch)
     }
 }

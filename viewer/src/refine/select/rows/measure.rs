@@ -155,6 +155,10 @@ impl<'t, C: Count> Measure<'t, C> {
             if self.test.is_of_edges() { edges(costs, nodes, kind) } else { None }
         };
         let cost = |part: &Range<u32>| {
+            if self.test.is_per_edge() {
+                let nodes = nodes.iter().filter(|node| part.contains(node));
+                return cost_of_edges(costs, &self.samples.inclusive, nodes, kind);
+            }
             if *part == (0..u32::MAX) {
                 return RowCost { inclusive, exclusive, edges: edges(part) };
             }
@@ -193,6 +197,27 @@ fn edges<'n, C: Count>(
 ) -> Option<(u64, u64)> {
     let counts = costs.edges_found();
     together(nodes.filter_map(|&node| counts.wide(node as usize, kind)))
+}
+
+/// The samples and the edge count of the nodes that have one. Where some of their samples may be of
+/// work for other threads, they have no cost per edge, as if they had no edges.
+fn cost_of_edges<'n, C: Count>(
+    costs: &CostsOf<C>,
+    samples: &[C],
+    nodes: impl Iterator<Item = &'n u32>,
+    kind: FrameKind,
+) -> RowCost {
+    let counts = costs.edges_found();
+    let mut row = RowCost::default();
+    for node in nodes.map(|&node| node as usize) {
+        let Some(edges) = counts.wide(node, kind) else { continue };
+        if counts.has_work_of_others(node) {
+            return RowCost::default();
+        }
+        row.inclusive += samples[node].into();
+        row.edges = together(row.edges.into_iter().chain([edges]));
+    }
+    row
 }
 
 /// What is known of rows, which nodes of them are asked for, and what of these.

@@ -12,7 +12,7 @@ use crate::refine::lang::metric_test::{MetricTest, Quantity, Unit, Whole};
 /// What a row costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RowCost {
-    /// Samples of the row and below.
+    /// Samples of the row and below; where it is asked what an edge costs, of the nodes with edges.
     pub(crate) inclusive: u64,
     /// Samples of the row.
     pub(crate) exclusive: u64,
@@ -148,6 +148,11 @@ impl MetricTest {
     /// Whether it asks for edges.
     pub(crate) fn is_of_edges(&self) -> bool {
         !matches!(self.quantity, Quantity::Inclusive(_) | Quantity::Exclusive(_))
+    }
+
+    /// Whether it asks for what an edge costs.
+    pub(crate) fn is_per_edge(&self) -> bool {
+        matches!(self.quantity, Quantity::CostPerEdge | Quantity::SamplesPerEdge)
     }
 
     /// What it says of all rows that have `most` inclusive samples at most, if that is the same for
