@@ -43,6 +43,20 @@ pub fn copy_name(build_id: &[u8], file: Option<&FileIdentity>) -> Option<String>
     Some(format!("{hash:032x}{MODULE_SUFFIX}"))
 }
 
+#[cfg(feature = "saved")]
+impl From<&std::fs::Metadata> for FileIdentity {
+    fn from(file: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        Self {
+            device: file.dev(),
+            inode: file.ino(),
+            size: file.len(),
+            modified_ns: Self::nanoseconds(file.mtime(), file.mtime_nsec()),
+            changed_ns: Self::nanoseconds(file.ctime(), file.ctime_nsec()),
+        }
+    }
+}
+
 impl FileIdentity {
     /// All of it, in the order of its fields.
     #[must_use]

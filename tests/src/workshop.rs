@@ -1,12 +1,13 @@
 //! A folder for one test, in which workloads are compiled and commands run.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Once;
+use std::{fs, panic, thread};
 
 use crate::binary::{csprof, profile_folder};
 use crate::deadline::{self, Outcome};
-use crate::notes::show_failures;
+use crate::notes::note;
 use crate::recording::Recording;
 
 /// A folder that was empty when its test began, below cargo's `target/tmp`. It stays when the test
@@ -94,4 +95,19 @@ impl Workshop {
     pub fn record_without_names(&self, options: &[&str], words: &[&str]) -> Recording {
         self.record(&[&["--symbols=later"], options].concat(), words).without_names()
     }
+}
+
+/// From now on shows at once why a test fails, in short. The test runner tells all of it when every
+/// test has ended, where a record of the end alone, or of the lines around a failure, has lost it.
+fn show_failures() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let said = info.to_string();
+            let short: String = said.chars().take(1000).collect();
+            note(&format!("{}: {short}", thread::current().name().unwrap_or("a thread")));
+            usual(info);
+        }));
+    });
 }

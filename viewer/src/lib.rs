@@ -14,6 +14,8 @@ pub mod set_files;
 pub mod sources;
 pub mod state;
 pub mod structure;
+#[cfg(test)]
+mod surroundings;
 pub mod symbols;
 pub mod tui;
 pub mod views;

@@ -178,7 +178,8 @@ fn change(path: &Path, change: impl FnOnce(&str) -> Result<String, String>) -> i
     let end = Instant::now() + PATIENCE;
     while let Err(TryLockError::WouldBlock) = handle.try_lock() {
         if Instant::now() >= end {
-            return Err(io::Error::other("another program holds a lock on its folder"));
+            let error = "another program holds a lock on its folder";
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, error));
         }
         sleep(PAUSE);
     }
@@ -221,7 +222,7 @@ pub(crate) fn text_of(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::launch::surroundings::insist;
+    use crate::surroundings::insist;
 
     fn files(folder: &Path) -> SetFiles {
         SetFiles {

@@ -144,7 +144,8 @@ impl StateFolder {
             match error {
                 TryLockError::Error(error) => return Err(error),
                 TryLockError::WouldBlock if Instant::now() >= end => {
-                    return Err(io::Error::other("another program holds its .lock"));
+                    let error = "another program holds its .lock";
+                    return Err(io::Error::new(io::ErrorKind::ResourceBusy, error));
                 }
                 TryLockError::WouldBlock => sleep(PAUSE),
             }
@@ -243,7 +244,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::launch::surroundings::insist;
+    use crate::surroundings::insist;
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -315,6 +316,7 @@ mod tests {
         lock.lock().unwrap();
         let error = state.change("a", |_| Ok(String::new())).unwrap_err();
         assert!(error.to_string().contains("another program"), "{error}");
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
         drop(lock);
         fs::remove_file(own.join(".lock")).unwrap();
         nix::unistd::mkfifo(&own.join(".lock"), nix::sys::stat::Mode::S_IRWXU).unwrap();

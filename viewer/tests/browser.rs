@@ -4,7 +4,6 @@
 //! Chromium the tests say that they are skipped.
 
 #![expect(clippy::unwrap_used, reason = "a harness of tests: a panic is a failed test")]
-#![expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,10 @@ use csprof::export::format::Options;
 use csprof::export::{html, svg};
 use csprof::profile::{Profile, from_outline};
 use csprof::refine::{Refined, apply, parse};
+
+#[path = "../../tests/src/notes.rs"]
+#[expect(unreachable_pub, reason = "it is public where it is at home")]
+mod notes;
 
 /// Programs that are one, the smallest first.
 const BROWSERS: [&str; 5] =
@@ -27,7 +30,7 @@ fn browser() -> Option<PathBuf> {
         BROWSERS.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     let found = programs.find(|program| program.is_file());
     if found.is_none() {
-        println!("skipped: none of {} is installed", BROWSERS.join(", "));
+        notes::skip("pages in a browser", &format!("none of {} installed", BROWSERS.join(", ")));
     }
     found
 }

@@ -73,8 +73,8 @@ pub enum NoArena {
     Empty,
     /// The file is something else.
     Foreign(String),
-    /// It was written by another version of csprof, which can read it, or may have been.
-    OtherVersion(String),
+    /// Another version of csprof may be able to read it.
+    Unreadable(String),
     /// The file cannot be read.
     Io(io::Error),
 }
@@ -125,11 +125,11 @@ pub fn read_header(file: &mut impl ArenaFile) -> Result<ArenaHeader, NoArena> {
         return Err(if header.magic == [0; 8] {
             NoArena::Empty
         } else {
-            NoArena::OtherVersion("it does not begin like an arena".into())
+            NoArena::Unreadable("it does not begin like an arena".into())
         });
     }
     if header.version != ARENA_VERSION {
-        return Err(NoArena::OtherVersion(format!(
+        return Err(NoArena::Unreadable(format!(
             "it has arena version {}, and this csprof reads version {ARENA_VERSION}",
             header.version
         )));
@@ -300,6 +300,20 @@ fn find_extents(
 /// Log records with their place in the file, which is their order.
 type PlacedLog = Vec<(u64, u64, LogRecord)>;
 
+/// What an extent has, but no more bytes than `most` and than the budget has left.
+fn content(
+    file: &mut impl ArenaFile,
+    extent: &Extent,
+    most: u64,
+    budget: &mut u64,
+) -> io::Result<Vec<u8>> {
+    let length = extent.payload().min(most).min(*budget);
+    *budget -= length;
+    let mut bytes = vec![0; length as usize];
+    read_at(file, extent.payload_offset(), &mut bytes)?;
+    Ok(bytes)
+}
+
 fn read_log(
     file: &mut impl ArenaFile,
     extent: &Extent,
@@ -307,10 +321,7 @@ fn read_log(
     log: &mut PlacedLog,
     damage: &mut Vec<String>,
 ) -> io::Result<()> {
-    let length = extent.committed.min(extent.payload()).min(*budget);
-    *budget -= length;
-    let mut bytes = vec![0; length as usize];
-    read_at(file, extent.payload_offset(), &mut bytes)?;
+    let bytes = content(file, extent, extent.committed, budget)?;
     let mut rest = bytes.as_slice();
     while !rest.is_empty() {
         let place = extent.payload_offset() + (bytes.len() - rest.len()) as u64;
@@ -384,10 +395,7 @@ fn read_times(
 ) -> io::Result<Vec<TimeRecord>> {
     let mut times = Vec::new();
     for extent in extents {
-        let length = extent.committed.min(extent.payload()).min(*budget);
-        *budget -= length;
-        let mut bytes = vec![0; length as usize];
-        read_at(file, extent.payload_offset(), &mut bytes)?;
+        let bytes = content(file, extent, extent.committed, budget)?;
         times.extend(bytes.chunks_exact(size_of::<TimeRecord>()).map(|bytes| {
             let mut fields = Fields(bytes);
             TimeRecord { time_ns: fields.u64(), node: fields.u32(), samples: fields.u32() }
@@ -403,10 +411,7 @@ fn read_blocks(
     budget: &mut u64,
     blocks: &mut Vec<BlockRecord>,
 ) -> io::Result<()> {
-    let length = extent.payload().min(*budget);
-    *budget -= length;
-    let mut bytes = vec![0; length as usize];
-    read_at(file, extent.payload_offset(), &mut bytes)?;
+    let bytes = content(file, extent, u64::MAX, budget)?;
     let records = bytes.chunks_exact(size_of::<BlockRecord>()).map(|bytes| {
         let mut fields = Fields(bytes);
         let (address, samples) = (fields.u64(), fields.u64());
@@ -423,10 +428,7 @@ fn read_entries(
     entries: &mut Vec<EntryRecord>,
 ) -> io::Result<()> {
     let room = (MOST_PHASES - entries.len()) * size_of::<EntryRecord>();
-    let length = extent.payload().min(*budget).min(room as u64);
-    *budget -= length;
-    let mut bytes = vec![0; length as usize];
-    read_at(file, extent.payload_offset(), &mut bytes)?;
+    let bytes = content(file, extent, room as u64, budget)?;
     entries.extend(bytes.chunks_exact(size_of::<EntryRecord>()).map(|bytes| {
         let mut fields = Fields(bytes);
         EntryRecord { time_ns: fields.u64(), function: fields.u32(), count: fields.u32() }

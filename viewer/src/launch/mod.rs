@@ -63,8 +63,6 @@ pub mod salvage;
 pub mod signals;
 pub mod spawn;
 #[cfg(test)]
-pub(crate) mod surroundings;
-#[cfg(test)]
 mod tests;
 pub mod time_slices;
 

@@ -51,10 +51,9 @@ fn fields(pid: u32) -> Option<[String; 2]> {
 mod tests {
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
-    use std::thread;
-    use std::time::Duration;
 
     use super::*;
+    use crate::surroundings::comes_true;
 
     #[test]
     fn a_name_may_be_any_bytes() {
@@ -64,9 +63,7 @@ mod tests {
         let mut child = Command::new(program).arg0("sleep").arg("1000").spawn().unwrap();
         let name = || fs::read(format!("/proc/{}/comm", child.id())).unwrap();
         // A parent of vfork goes on before execve(2) has renamed its child.
-        while name() == fs::read("/proc/thread-self/comm").unwrap() {
-            thread::sleep(Duration::from_millis(1));
-        }
+        assert!(comes_true(|| name() != fs::read("/proc/thread-self/comm").unwrap()));
         assert!(String::from_utf8(name()).is_err(), "the kernel has cut it");
         assert!(is_alive(child.id()) && user(child.id()).is_some());
         child.kill().unwrap();
@@ -79,9 +76,7 @@ mod tests {
         assert!(is_alive(child.id()) && !is_of_kernel(child.id()));
         assert_eq!(user(child.id()), Some(nix::unistd::Uid::current().as_raw()));
         child.kill().unwrap();
-        while is_alive(child.id()) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        assert!(comes_true(|| !is_alive(child.id())));
         assert!(fields(child.id()).is_some(), "a zombie is in /proc");
         child.wait().unwrap();
         assert!(!is_alive(child.id()));

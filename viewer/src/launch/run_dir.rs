@@ -369,7 +369,7 @@ impl RunDir {
                     foreign += 1;
                     format!("is no arena: {why}")
                 }
-                Err(NoArena::OtherVersion(why)) => format!("cannot be read: {why}"),
+                Err(NoArena::Unreadable(why)) => format!("cannot be read: {why}"),
                 Err(NoArena::Io(error)) => format!("cannot be read: {error}"),
             };
             let name = path.file_name().unwrap_or_default().to_string_lossy();

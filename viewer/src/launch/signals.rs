@@ -50,7 +50,8 @@ fn all() -> impl Iterator<Item = i32> {
     FROM_TERMINAL.into_iter().chain(FROM_PROCESSES).chain(of_groups())
 }
 
-/// Signals by which a job is ended, the one first that means nothing else.
+/// Signals by which a job is ended. SIGTERM first: SIGHUP may also mean that files are to be read
+/// again.
 const ENDS: [i32; 2] = [SIGTERM, SIGHUP];
 
 /// Takes signals from construction to drop, so that none of them ends csprof before it has
@@ -210,7 +211,7 @@ impl SignalGuard {
     /// When csprof was last told to terminate (SIGTERM), if the program has had time to end since.
     #[must_use]
     pub fn outlived(&self) -> Option<Instant> {
-        // Who sends SIGHUP, too, does so at once: that takes nothing back.
+        // A SIGHUP that came, too, does not cancel it.
         let [terminate, _] = *lock(&self.told_to_end);
         terminate.filter(|when| when.elapsed() >= TIME_TO_END)
     }
@@ -320,8 +321,8 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
     use std::process::{Command, Stdio};
 
-    use super::super::surroundings::comes_true;
     use super::*;
+    use crate::surroundings::comes_true;
 
     /// Runs a shell script under the guard. Its standard input never ends, so `read` waits.
     fn status_of(script: &str) -> ExitStatus {
@@ -358,9 +359,7 @@ mod tests {
 
         // Another child, which whoever has become csprof left to it, ends by such a signal first.
         let mut other = Command::new("sh").args(["-c", "kill -40 $$"]).spawn().unwrap();
-        while process::is_alive(other.id()) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        assert!(comes_true(|| !process::is_alive(other.id())));
         let patient = "trap 'exit 9' USR1; sleep 0.2; kill -USR1 $PPID; \
                        for i in $(seq 600); do sleep 0.1; done";
         assert_eq!(status_of(patient).code(), Some(9));
@@ -378,9 +377,9 @@ mod tests {
         let guard = SignalGuard::new(None).unwrap();
         let mut shell = Command::new("sleep").arg("1000").spawn().unwrap();
         signal::raise(Signal::SIGTERM).unwrap();
-        while matches!(&*lock(&guard.stage), Stage::Preparing(early) if early.is_empty()) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        let has_come =
+            || matches!(&*lock(&guard.stage), Stage::Preparing(early) if !early.is_empty());
+        assert!(comes_true(has_come));
         assert_eq!(guard.wait(&mut shell, String::new()).unwrap().signal(), Some(15));
     }
 }

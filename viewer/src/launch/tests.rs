@@ -12,7 +12,6 @@ use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{Origin, Profile, RunInfo, SampleTime};
 use csprof_format::validate::validate;
-use nix::time::{ClockId, clock_gettime};
 
 use super::arena_bytes::{ArenaBytes, NodeRow, ThreadRow, call, epoch, leaf, load, root};
 use super::arena_read::{Arena, NoArena, read};
@@ -20,6 +19,7 @@ use super::gather::{Run, gather};
 use super::generated::NoFiles;
 use super::salvage::last_sign_of_life;
 use super::spawn::Naming;
+use crate::surroundings::{cpu_time, skip};
 
 fn arena(arena: &ArenaBytes) -> Arena {
     read_bytes(&arena.bytes).unwrap()
@@ -375,11 +375,9 @@ fn what_has_no_storage_is_not_looked_at() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&small().bytes).unwrap();
     if let Err(refused) = file.set_len(SIZE) {
-        println!("skipped: no sparse file of 4 TiB here ({refused})");
-        return;
+        return skip("files without storage", &format!("no sparse file of 4 TiB ({refused})"));
     }
     file.write_all_at(&[1; 4096], SIZE - 4096).unwrap();
-    let cpu_time = || Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
     let start = cpu_time();
     let read = read(&mut file, 1 << 20).unwrap();
     let taken = cpu_time() - start;
@@ -530,7 +528,7 @@ fn what_is_no_arena_is_told_apart() {
     let verdict = |bytes: &[u8]| match read_bytes(bytes) {
         Ok(_) => "an arena".into(),
         Err(NoArena::Empty) => "empty".into(),
-        Err(NoArena::Foreign(why) | NoArena::OtherVersion(why)) => why,
+        Err(NoArena::Foreign(why) | NoArena::Unreadable(why)) => why,
         Err(NoArena::Io(error)) => error.to_string(),
     };
     assert_eq!(verdict(&[]), "empty");

@@ -36,7 +36,7 @@ const MAX_PASSED: u8 = 16;
 const TOGETHER: usize = 32;
 
 /// Nodes from which on a thread is worth what it costs.
-const MANY_NODES: usize = 1 << 19;
+pub(crate) const MANY_NODES: usize = 1 << 19;
 
 /// Most left-out calls that are put back for work of the collector's own, besides one for each
 /// machine node. In a made-up file, each child of a chain of calls would have the whole chain put

@@ -82,7 +82,7 @@ pub struct Merger {
     loops_of: Vec<Vec<InLoop>>,
     tail_calls: BTreeMap<(FrameId, FrameId), Vec<FunctionId>>,
     /// What is known of modules without a build id.
-    files_of: BTreeMap<ModuleId, BTreeSet<FileIdentity>>,
+    files_of: FilesOfModules,
     sources: SourcesOfParts,
 }
 
@@ -137,7 +137,7 @@ impl Merger {
             loops: HashMap::new(),
             loops_of: Vec::new(),
             tail_calls: BTreeMap::new(),
-            files_of: BTreeMap::new(),
+            files_of: FilesOfModules::default(),
             sources: SourcesOfParts::default(),
         }
     }
@@ -248,7 +248,7 @@ impl Merger {
         }
         let tail_call = |((caller, callee), via)| saved::TailCall { caller, callee, via };
         merged.structure.tail_calls = tail_calls.into_iter().map(tail_call).collect();
-        for (module, files) in files_of {
+        for (module, files) in files_of.0 {
             merged.files.extend(files.into_iter().map(|file| ModuleFile { module, file }));
         }
         merged
@@ -338,20 +338,13 @@ impl Merger {
         })
     }
 
-    /// Adds what is known of files. What only some parts tell of is none for certain.
+    /// Adds what is known of files.
     fn files(&mut self, part: &saved::Profile, modules: &[ModuleId]) {
         for (number, module) in part.modules.iter().enumerate() {
             if !module.build_id.is_empty() {
                 continue;
             }
-            let id = modules[number];
-            let rows = part.files_of(ModuleId::from_index(number)).iter().map(|row| row.file);
-            let mut rows: BTreeSet<FileIdentity> = rows.collect();
-            let known = self.files_of.get(&id);
-            if known.is_some_and(|known| known.is_empty() != rows.is_empty()) {
-                rows.insert(FileIdentity::default());
-            }
-            self.files_of.entry(id).or_default().append(&mut rows);
+            self.files_of.add(part, ModuleId::from_index(number), modules[number]);
         }
     }
 
@@ -593,6 +586,22 @@ fn shift(
     }
     for epoch in epochs {
         epoch.start_ns = epoch.start_ns.saturating_add(earlier);
+    }
+}
+
+/// Files of modules without build ids, of all parts together.
+#[derive(Debug, Default)]
+pub(super) struct FilesOfModules(pub(super) BTreeMap<ModuleId, BTreeSet<FileIdentity>>);
+
+impl FilesOfModules {
+    /// Adds those of a module of a part, which has the number `id` among all. What only some parts
+    /// tell of is none for certain.
+    pub(super) fn add(&mut self, part: &saved::Profile, module: ModuleId, id: ModuleId) {
+        let mut rows: BTreeSet<_> = part.files_of(module).iter().map(|row| row.file).collect();
+        if self.0.get(&id).is_some_and(|known| known.is_empty() != rows.is_empty()) {
+            rows.insert(FileIdentity::default());
+        }
+        self.0.entry(id).or_default().append(&mut rows);
     }
 }
 

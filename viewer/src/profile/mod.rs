@@ -42,6 +42,7 @@ pub(crate) use column::Home;
 pub use counts::{Count, Counts, MOST};
 pub use frame_kind::{Activation, FrameKind, KindDefinition, Look, Nature};
 pub(crate) use in_parts::in_parts;
+pub(crate) use load::MANY_NODES;
 pub use metric::MetricRef;
 pub use model::{
     Frame, FrameRef, Function, FunctionKey, FunctionRef, LOOP, Nodes, Profile, Stream, add_up,

@@ -24,7 +24,7 @@ use super::listing::{Limits, USUAL_SHARE};
 use super::text::{account_for, dots, path_of};
 use super::{Measure, Options};
 use crate::refine::{Refined, unwatched};
-use crate::views::number::{Form, counted, percent};
+use crate::views::number::{Form, between, counted, exact, percent};
 use crate::views::waits::{Wait, Waits};
 
 /// Rows of a table in text.
@@ -136,16 +136,13 @@ impl Page<'_> {
         let (base, shown) = refined.account_of(wait.metric);
         let whole = if options.percent_of_shown { shown } else { base };
         let amount = |samples: u64| measure.text(samples, metric, form);
-        let between = |[low, high]: [u64; 2]| match low == high {
-            true => amount(low),
-            false => format!("{}..{}", amount(low), amount(high)),
-        };
+        let amounts = |bounds: [u64; 2]| between(bounds.map(amount));
         let over = |text: &dyn Fn(&crate::views::over_ranks::OfMetric) -> String| {
             wait.over.as_ref().map_or_else(String::new, text)
         };
         let label =
             |number: u32| waits.over.as_ref().map_or_else(String::new, |over| over.label(number));
-        let imbalance = over(&|of| between(of.imbalance()));
+        let imbalance = over(&|of| amounts(of.imbalance()));
         let last = wait.last.map_or_else(String::new, |last| {
             let among = match last.among {
                 0 | 1 => String::new(),
@@ -154,16 +151,13 @@ impl Page<'_> {
             let works = if last.works_most == Some(true) { ", works most" } else { "" };
             format!("{}{among}{works}", label(last.number))
         });
-        let share = match is_of_imbalance {
-            true => wait.over.map_or(0, |of| of.imbalance()[0]),
-            false => wait.samples,
-        };
+        let share = exact(wait.cost(is_of_imbalance));
         vec![
             if is_of_imbalance { imbalance.clone() } else { amount(wait.samples) },
-            percent(share, whole),
+            share.map_or_else(String::new, |share| percent(share, whole)),
             over(&|of| measure.real(of.mean(), metric, form)),
-            over(&|of| between(of.least)),
-            over(&|of| between(of.most)),
+            over(&|of| amounts(of.least)),
+            over(&|of| amounts(of.most)),
             over(&|of| of.most_rank.map_or_else(String::new, label)),
             if is_of_imbalance { String::new() } else { imbalance },
             if is_of_imbalance { String::new() } else { last },
@@ -398,6 +392,22 @@ imbalance     %    mean     min     max  max rank  path
 Not here: this is cputime in calls of MPI: what a rank waits asleep is not in it; record -e mpi or -e realtime has that.
 "
         );
+    }
+
+    /// A share of what is only known between bounds would be one of either.
+    #[test]
+    fn an_imbalance_between_bounds_has_no_share() {
+        let refined = Refined::base(&profile());
+        let mut waits = unwatched(|watch| Waits::of(&refined, watch));
+        let options = Options { ascii: true, ..Options::default() };
+        for (most, cost, share) in
+            [([160; 2], "900 ms", "27.8"), ([120, 160], "100 ms..900 ms", "")]
+        {
+            waits.imbalances[0].over.as_mut().unwrap().most = most;
+            let (refined, options, waits) = (&refined, &options, &waits);
+            let page = Page { refined, options, waits, form: Form::Ascii };
+            assert_eq!(page.line(&waits.imbalances[0], true)[..2], [cost, share]);
+        }
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use csprof_format::file_identity::FileIdentity;
@@ -116,14 +115,7 @@ impl FileSource for DiskFiles {
 
     fn identity(&self, request: &FileRequest) -> Option<FileIdentity> {
         let FileRequest::Path(path) = request else { return None };
-        let file = fs::metadata(path).ok()?;
-        Some(FileIdentity {
-            device: file.dev(),
-            inode: file.ino(),
-            size: file.len(),
-            modified_ns: FileIdentity::nanoseconds(file.mtime(), file.mtime_nsec()),
-            changed_ns: FileIdentity::nanoseconds(file.ctime(), file.ctime_nsec()),
-        })
+        Some((&fs::metadata(path).ok()?).into())
     }
 
     fn debug_folders(&self) -> Vec<PathBuf> {
@@ -162,6 +154,7 @@ fn vdso_range(maps: &str) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::surroundings::skip;
 
     #[test]
     fn the_vdso_is_found_in_maps() {
@@ -174,8 +167,7 @@ mod tests {
     #[test]
     fn the_running_vdso_is_an_elf_image() {
         let Ok(image) = read_vdso() else {
-            println!("skipped: this kernel maps no vdso");
-            return;
+            return skip("the vdso", "this kernel maps none");
         };
         assert_eq!(&image[..4], b"\x7fELF");
     }

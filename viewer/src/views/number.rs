@@ -128,9 +128,22 @@ pub fn edges(edges: Edges, form: Form) -> String {
             format!("{}{}", form.at_most(), brief(high, Rounding::Up))
         }
         Edges::Range { low, high } => {
-            format!("{}..{}", brief(low, Rounding::Down), brief(high, Rounding::Up))
+            between([brief(low, Rounding::Down), brief(high, Rounding::Up)])
         }
     }
+}
+
+/// What is said of a number of which two bounds are known: one text if both are the same, else
+/// `4..9`.
+#[must_use]
+pub fn between([low, high]: [String; 2]) -> String {
+    if low == high { low } else { format!("{low}..{high}") }
+}
+
+/// A number of which two bounds are known, if these leave no other one.
+#[must_use]
+pub fn exact([low, high]: [u64; 2]) -> Option<u64> {
+    (low == high).then_some(low)
 }
 
 /// What a number of samples amounts to: samples × period, as a time where the metric is one.
@@ -305,8 +318,7 @@ pub fn value(value: Value, shown: Shown, form: Form) -> String {
         }
         shown_value(digits(number / unit, rounding) * unit, shown, form)
     };
-    let (low, high) = (bound(value.low, Rounding::Down), bound(value.high, Rounding::Up));
-    if low == high { low } else { format!("{low}..{high}") }
+    between([bound(value.low, Rounding::Down), bound(value.high, Rounding::Up)])
 }
 
 fn shown_value(number: f64, shown: Shown, form: Form) -> String {
@@ -498,6 +510,14 @@ mod tests {
         assert_eq!(range(0, 0), "running");
         assert_eq!(edges(Edges::None, Form::Unicode), "");
         assert_eq!(edges(Edges::Range { low: 0, high: 9 }, Form::Ascii), "<=9");
+    }
+
+    #[test]
+    fn a_number_between_bounds_that_read_the_same_is_one_text() {
+        let text = |bounds: [u64; 2]| between(bounds.map(|ns| duration(ns as f64, Form::Ascii)));
+        assert_eq!(text([20, 180]), "20 ns..180 ns");
+        assert_eq!(text([5_000_000, 5_000_001]), "5.00 ms");
+        assert_eq!([exact([4, 4]), exact([4, 5])], [Some(4), None]);
     }
 
     #[test]

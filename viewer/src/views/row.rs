@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::over_ranks::OverRanks;
-use crate::profile::derived::Of;
+use crate::profile::derived::{Of, Value};
 use crate::profile::{FrameKind, FrameRef, FunctionRef, MetricRef};
 use crate::refine::{Axis, Refined, WeightRef};
 
@@ -30,6 +30,15 @@ impl Edges {
     #[must_use]
     pub const fn exact(count: u64) -> Self {
         Self::Range { low: count, high: count }
+    }
+
+    /// The count as a formula has it, where there is one.
+    #[must_use]
+    pub const fn value(self) -> Option<Value> {
+        match self {
+            Self::None => None,
+            Self::Range { low, high } => Some(Value { low: low as f64, high: high as f64 }),
+        }
     }
 }
 

@@ -2,11 +2,10 @@
 //! ranks differ most.
 //!
 //! A *wait* is an outermost call of MPI. Where no clock has seen these, it is a path with samples
-//! of `mpi` of its own, which is that of who calls. Where no call of MPI is to be seen, it is also
-//! what a thread was found waiting for (`[waits: futex]`), and without MPI a path with samples of
-//! `lock` of its own. No sample counts in two waits of one metric. How a wait is spread over ranks
-//! says who waited for whom: in a call that no rank leaves before all have come to it, who waited
-//! least came last.
+//! of `mpi` of its own, which is that of who calls. Without MPI it is what a thread was found
+//! waiting for (`[waits: futex]`), or a path with samples of `lock` of its own. No sample counts in
+//! two waits of one metric. How a wait is spread over ranks says who waited for whom: in a call
+//! that no rank leaves before all have come to it, who waited least came last.
 //!
 //! The cause is elsewhere: on a path outside of all waits on which one rank has more than others,
 //! and makes all of them wait. What that costs is its imbalance, (most - mean) × ranks. A path
@@ -111,6 +110,17 @@ pub struct Wait {
     path: u32,
 }
 
+impl Wait {
+    /// Samples that the list is sorted by, between bounds: those of the wait, or its imbalance.
+    #[must_use]
+    pub fn cost(&self, is_of_imbalance: bool) -> [u64; 2] {
+        match &self.over {
+            Some(over) if is_of_imbalance => over.imbalance(),
+            _ => [self.samples; 2],
+        }
+    }
+}
+
 /// Who came last to a call that waits for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LastPeer {
@@ -121,15 +131,6 @@ pub struct LastPeer {
     pub among: u32,
     /// Whether nobody does more outside of waits, where that is known.
     pub works_most: Option<bool>,
-}
-
-/// What kind of waits there are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Mpi,
-    Kernel,
-    /// Those that a metric of calls has counted.
-    Counted,
 }
 
 impl Waits {
@@ -218,32 +219,30 @@ impl Waits {
         let (mpi, realtime, lock) = (source("mpi"), source("realtime"), source("lock"));
         let is_call: Vec<bool> =
             refined.functions.iter().map(|function| is_mpi(&function.name)).collect();
-        let (of_mpi, calls) = self.within(|path| is_call[self.all.function(path).index()]);
-        let has_mpi = !calls.is_empty();
+        let (mut is_within, mut seen) =
+            self.within(|path| is_call[self.all.function(path).index()]);
+        let has_mpi = !seen.is_empty();
+        if !has_mpi {
+            (is_within, seen) = self.within(|path| self.all.kind(path) == FrameKind::Wait);
+        }
         let is_shown = |metric: &MetricRef| refined.account_of(*metric).1 > 0;
-        // Samples of `mpi` are of whoever calls: the name of the call is not on their paths.
-        let kinds: &[(Kind, Option<MetricRef>)] = match (realtime, mpi.filter(is_shown)) {
-            (Some(_), _) if has_mpi => &[(Kind::Mpi, realtime)],
-            (_, Some(mpi)) => &[(Kind::Kernel, realtime), (Kind::Counted, Some(mpi))],
-            _ if has_mpi => &[(Kind::Mpi, sampled(refined))],
-            _ => &[(Kind::Kernel, realtime), (Kind::Counted, lock)],
+        // Waits that are seen on paths, or those that a metric of calls has counted. Samples of
+        // `mpi` are of whoever calls: the name of the call is not on their paths, and what the
+        // kernel saw of their time is not listed again.
+        let (of_seen, of_counted) = match (realtime, mpi.filter(is_shown)) {
+            (Some(_), _) if has_mpi => (realtime, None),
+            (_, Some(mpi)) => (None, Some(mpi)),
+            _ if has_mpi => (sampled(refined), None),
+            _ => (realtime, lock),
         };
         let are_ranks = self.are_ranks();
-        let mut is_outside: Vec<bool> = of_mpi.iter().map(|within| !within).collect();
-        for &(kind, metric) in kinds {
+        for (metric, seen) in [(of_seen, Some(seen)), (of_counted, None)] {
             let Some(metric) = metric else { continue };
             watch.step(refined.node_count())?;
-            let is_counted = kind == Kind::Counted;
-            let (within, rows) = match kind {
-                Kind::Mpi => (Vec::new(), calls.clone()),
-                Kind::Kernel => self.within(|path| self.all.kind(path) == FrameKind::Wait),
-                Kind::Counted => {
-                    let own = |node: u32| refined.of_metric(node as usize, metric).1;
-                    let has_own = |path: &u32| self.all.nodes(*path).any(|node| own(node) > 0);
-                    (Vec::new(), self.all.numbers().filter(has_own).collect())
-                }
-            };
-            is_outside.iter_mut().zip(&within).for_each(|(outside, within)| *outside &= !within);
+            let is_counted = seen.is_none();
+            let own = |node: u32| refined.of_metric(node as usize, metric).1;
+            let has_own = |path: &u32| self.all.nodes(*path).any(|node| own(node) > 0);
+            let rows = seen.unwrap_or_else(|| self.all.numbers().filter(has_own).collect());
             // What a path with counted calls has below it is not all waiting.
             let work = costs.filter(|_| !is_counted);
             let work = work.and_then(|costs| self.work(refined, costs, &rows, metric));
@@ -262,7 +261,7 @@ impl Waits {
         // Stable: of equal ones the first in the tree.
         self.operations.sort_by_key(|wait| Reverse(units(refined, wait)));
         self.paths.sort_by_key(|wait| Reverse(units(refined, wait)));
-        self.differing(refined, costs, &is_outside, watch)?;
+        self.differing(refined, costs, &is_within, watch)?;
         self.tell(refined, has_mpi, [mpi, realtime, lock]);
         Ok(())
     }
@@ -322,12 +321,12 @@ impl Waits {
         Some(work)
     }
 
-    /// Paths outside of waits on which peers differ.
+    /// Paths on which peers differ, but those within waits.
     fn differing(
         &mut self,
         refined: &Refined,
         costs: Option<&PeerCosts<'_>>,
-        is_outside: &[bool],
+        is_within: &[bool],
         watch: &Watch<'_>,
     ) -> Result<(), Cancelled> {
         let (Some(costs), Some(metric)) = (costs, work_metric(refined, refined.metric)) else {
@@ -343,15 +342,15 @@ impl Waits {
             are_ranks: false,
         };
         // The greatest imbalance of a path that is longer by one function.
-        let mut longer = vec![0_u64; is_outside.len()];
-        let mut below = WaitsBelow::new(refined, metric, costs, is_outside.len());
+        let mut longer = vec![0_u64; is_within.len()];
+        let mut below = WaitsBelow::new(refined, metric, costs, is_within.len());
         for path in self.all.numbers().rev() {
             watch.step(0)?;
             let above = self.all.above(path) as usize;
-            if !is_outside[above] {
+            if is_within[above] {
                 continue;
             }
-            let is_wait = !is_outside[path as usize];
+            let is_wait = is_within[path as usize];
             below.pass_up(self.all.nodes(path), is_wait, path as usize, above);
             let key = (self.all.function(path), self.all.kind(path));
             let Some(wait) = of.wait(key, path, self.all.nodes(path)) else { continue };
@@ -379,8 +378,7 @@ impl Waits {
             }
         }
         self.imbalances.reverse();
-        let imbalance = |wait: &Wait| wait.over.map_or(0, |over| over.imbalance()[0]);
-        self.imbalances.sort_by_key(|wait| Reverse(imbalance(wait)));
+        self.imbalances.sort_by_key(|wait| Reverse(wait.cost(true)[0]));
         Ok(())
     }
 

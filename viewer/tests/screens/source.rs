@@ -18,6 +18,10 @@ use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
 use super::Viewer;
 
+#[path = "../../../tests/src/notes.rs"]
+#[expect(unreachable_pub, reason = "it is public where it is at home")]
+mod notes;
+
 /// A program whose loop is hot, with code that is inlined from a header.
 const OUTLINE: &str = "
 _start
@@ -267,7 +271,6 @@ int main(int argc, char **argv) { (void)argv; return work(&argc, argc); }
 
 /// A compiled program, with 100 samples at the division of `work` and one at each other
 /// instruction.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn compiled(folder: &Path, edit: impl Fn(&mut saved::Profile)) -> Option<Profile> {
     let (source, program) = (folder.join("loop.c"), folder.join("loop"));
     fs::write(&source, LOOP).unwrap();
@@ -276,7 +279,7 @@ fn compiled(folder: &Path, edit: impl Fn(&mut saved::Profile)) -> Option<Profile
     match cc.status() {
         Ok(status) => assert!(status.success()),
         Err(error) => {
-            eprintln!("skipped: cc: {error}");
+            notes::skip("source of a compiled program", &format!("cc: {error}"));
             return None;
         }
     }

@@ -13,6 +13,8 @@ use csprof_format::ids::{FrameId, ModuleId, StringId};
 use csprof_format::profile::{Frame, Module, Profile, RunInfo, SymbolSource};
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
+use crate::notes::skip;
+
 /// A folder for the files of one test, removed when it ends.
 pub(crate) struct Workshop(tempfile::TempDir);
 
@@ -28,7 +30,7 @@ pub(crate) fn run(tool: &str, arguments: &[&str], input: &str) -> Option<String>
         .spawn();
     let mut child = match spawned {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            println!("skipped: '{tool}' is not installed");
+            skip("symbols of real files", &format!("{tool} not installed"));
             return None;
         }
         other => other.unwrap(),

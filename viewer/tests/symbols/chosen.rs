@@ -8,6 +8,7 @@ use csprof_format::ids::{FrameId, ModuleId, StringId};
 use csprof_format::profile::{Frame, Module, Profile, SymbolSource};
 
 use crate::build::{Binary, Resolved, Workshop, run};
+use crate::notes::skip;
 
 /// `small` and `twice` are chosen at run time and share the code of `copy`, which their resolvers
 /// ask `pick` for, so nothing but calls tells; `plain` is not, and jumps there. `inside` calls it
@@ -412,7 +413,7 @@ fn functions_of_the_c_library_have_their_standard_names() {
         ),
     ] {
         if !std::path::Path::new(library).exists() {
-            println!("skipped: no {library} here");
+            skip("functions that are chosen", &format!("no {library}"));
             continue;
         }
         let library = Binary::open(library);
@@ -456,8 +457,8 @@ fn the_c_library_without_debug_symbols_has_memcpy() {
     paths.add(0, 1, memcpy, 1);
     let name = paths.name();
     if libc.has_symbol_table() {
-        println!("skipped: the C library here is not stripped and says {name}");
-        return;
+        let reason = format!("the C library is not stripped and says {name}");
+        return skip("memcpy without debug symbols", &reason);
     }
     // The library itself calls `memmove`, which shares the code.
     assert!(name == "memcpy" || name.starts_with("memcpy [also memmove"), "{name}");

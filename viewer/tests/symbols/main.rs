@@ -11,7 +11,7 @@
 //! | `tail_calls` | functions that left by tail calls |
 //! | `whole` | a profile of several modules |
 //!
-//! A test that needs a tool which is not installed prints that it was skipped.
+//! A test that needs a tool which is not installed says that it is skipped.
 
 #[cfg(test)]
 mod build;
@@ -23,6 +23,10 @@ mod files;
 mod lines;
 #[cfg(test)]
 mod loops;
+#[cfg(test)]
+#[path = "../../../tests/src/notes.rs"]
+#[expect(unreachable_pub, reason = "it is public where it is at home")]
+mod notes;
 #[cfg(test)]
 mod remembered;
 #[cfg(test)]

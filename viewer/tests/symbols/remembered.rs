@@ -16,6 +16,7 @@ use csprof_format::file_identity::copy_name;
 use csprof_format::profile::{Metric, Profile};
 
 use crate::build::{Binary, Resolved, Workshop};
+use crate::notes::skip;
 
 const SOURCE: &str = "
     #include <algorithm>
@@ -225,7 +226,7 @@ fn c_library() -> Option<(Binary, Profile)> {
         .lines()
         .find_map(|line| line.split(' ').next_back().filter(|path| path.ends_with("/libc.so.6")));
     let Some(path) = path else {
-        println!("skipped: this test is linked without a shared C library");
+        skip("names of the C library", "this test is linked without a shared one");
         return None;
     };
     let binary = Binary::open(path);
@@ -241,8 +242,7 @@ fn the_profile_comes_before_the_cache() {
     let shop = Workshop::new();
     let Some((binary, profile)) = c_library() else { return };
     if binary.build_id().is_empty() {
-        println!("skipped: the C library has no build id");
-        return;
+        return skip("the profile before the cache", "the C library has no build id");
     }
     let run = shop.path("run.csprof");
     let out = shop.path("out.csprof");

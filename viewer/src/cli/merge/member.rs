@@ -332,7 +332,7 @@ mod tests {
     use std::slice;
 
     use super::*;
-    use crate::launch::surroundings::comes_true;
+    use crate::surroundings::{comes_true, skip};
 
     fn member() -> Member {
         Member::here(2, "3 files".to_owned()).unwrap()
@@ -344,8 +344,7 @@ mod tests {
         let path = folder.path().join("share.1");
         let me = member();
         if me.boot.is_empty() {
-            println!("skipped: the kernel here does not say which one it is");
-            return;
+            return skip("locks of members", "the kernel does not say which one it is");
         }
         let mut watch = Watch::new();
         assert_eq!(watch.look(&path, &me), Life::Silent);

@@ -14,6 +14,7 @@ use super::member::Watch;
 use super::share::Cores;
 use super::*;
 use crate::profile::reduce::tests::job::Job;
+use crate::surroundings::{comes_true, skip};
 
 #[derive(Parser)]
 struct Line {
@@ -136,7 +137,8 @@ fn the_output_names_what_all_shares_left_out() {
 
 #[test]
 fn shares_that_merge_other_files_are_told() {
-    // At once: share 0 is there until the other has seen it. A machine that is busy is asked again.
+    // At once: share 0 is there until the other has seen it. A machine that is busy is asked again,
+    // so that only what delays each meeting is found.
     let is_at_once = |taken: Duration| taken < Duration::from_secs(8);
     assert!((0..3).any(|_| is_at_once(time_until_others_are_told())));
 }
@@ -260,9 +262,7 @@ fn the_output_is_locked_until_all_shares_have_left() {
                 .iter()
                 .any(|name| name.ends_with(".done"))
         };
-        while !is_told() {
-            thread::yield_now();
-        }
+        assert!(comes_true(is_told));
         let error = join(&output, 0, 1).unwrap_err().to_string();
         assert!(error.contains("merges into this file already"), "{error}");
         second.wait_for_end().unwrap();
@@ -282,8 +282,7 @@ fn nobody_waits_for_a_share_that_is_silent() {
     let path = folder.path().join("job.csprof.parts/share.1");
     let text = fs::read_to_string(&path).unwrap();
     let Ok(boot) = fs::read_to_string("/proc/sys/kernel/random/boot_id") else {
-        println!("skipped: the kernel here does not say which one it is");
-        return;
+        return skip("silent shares", "the kernel does not say which one it is");
     };
     assert!(text.contains(boot.trim()));
     fs::write(&path, text.replace(boot.trim(), "another")).unwrap();

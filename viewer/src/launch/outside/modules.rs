@@ -60,7 +60,8 @@ impl Module {
     /// can be of the next one.
     fn is_still(&self, process: u32) -> bool {
         let Some(read) = self.read else { return self.path == VDSO };
-        let file = fs::metadata(place_of(process, &self.path)).map(|file| identity(&file));
+        let file =
+            fs::metadata(place_of(process, &self.path)).map(|file| FileIdentity::from(&file));
         file.map_or(true, |now| now.inode != read.inode || now == read)
     }
 
@@ -166,7 +167,7 @@ impl Modules {
             let told = format!("unwind tables of {}: {error}", path.escape_ascii());
             self.note_unread(Unread::Tables(key.clone()), told);
         }
-        let identity = identity(&metadata);
+        let identity = FileIdentity::from(&metadata);
         let mut module = Module { read: Some(identity), ..parts.into_module(nothing) };
         if module.build_id.is_empty() {
             module.identity = Some(identity);
@@ -183,16 +184,6 @@ impl Modules {
 
 fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-fn identity(file: &Metadata) -> FileIdentity {
-    FileIdentity {
-        device: file.dev(),
-        inode: file.ino(),
-        size: file.len(),
-        modified_ns: FileIdentity::nanoseconds(file.mtime(), file.mtime_nsec()),
-        changed_ns: FileIdentity::nanoseconds(file.ctime(), file.ctime_nsec()),
-    }
 }
 
 fn device_number((major, minor): (u32, u32)) -> u64 {
@@ -404,6 +395,7 @@ fn vdso() -> io::Result<Bytes<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::surroundings::skip;
 
     #[test]
     fn the_own_program_has_code_and_tables() {
@@ -510,8 +502,7 @@ mod tests {
     #[test]
     fn the_vdso_is_read_from_memory() {
         let Ok(image) = vdso() else {
-            println!("skipped: this kernel maps no vdso");
-            return;
+            return skip("the vdso", "this kernel maps none");
         };
         assert!(!parse(&image).unwrap().code.is_empty());
     }

@@ -3,11 +3,11 @@
 use csprof_format::address::FrameKind;
 use csprof_format::profile::{Exit, RunInfo, SampleTime};
 use csprof_format::{read, write};
-use nix::time::{ClockId, clock_gettime};
 use proptest::prelude::*;
 
 use super::super::{Profile, to_outline};
 use super::*;
+use crate::surroundings::cpu_time;
 
 /// A run of `/opt/app` (with a build id) and `/opt/plain.so` (without): one process with this rank,
 /// one thread, and a node for each (levels up, offset, samples, edges). Offsets below 100 are in
@@ -183,11 +183,9 @@ fn one_address_of_two_builds_without_build_ids_is_two_frames() {
 /// time: of a square it would take a hundredth.
 fn takes_no_square(size: u32, work: impl Fn(u32)) {
     let taken = |size: u32| {
-        let now =
-            || std::time::Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
-        let began = now();
+        let began = cpu_time();
         work(size);
-        now() - began
+        cpu_time() - began
     };
     let few = taken(size / 10).max(std::time::Duration::from_millis(10));
     let many = taken(size);

@@ -9,11 +9,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
-use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
 use csprof_format::profile::{self as saved, ModuleFile, SourceFile, SymbolSource};
 
-use super::super::merge::{ModuleKey, SourcesOfParts, renamed};
+use super::super::merge::{FilesOfModules, ModuleKey, SourcesOfParts, renamed};
 
 /// Things by number, each once.
 #[derive(Debug)]
@@ -76,7 +75,7 @@ pub(super) struct Tables {
     /// What is known of each frame.
     known: Vec<Known>,
     tail_calls: BTreeMap<(FrameId, FrameId), Vec<FunctionId>>,
-    files_of: BTreeMap<ModuleId, BTreeSet<FileIdentity>>,
+    files_of: FilesOfModules,
     sources: SourcesOfParts,
 }
 
@@ -168,14 +167,7 @@ impl Tables {
                 }
             }
             if module.build_id.is_empty() {
-                let rows = part.files_of(ModuleId::from_index(index)).iter().map(|row| row.file);
-                let mut rows: BTreeSet<FileIdentity> = rows.collect();
-                let known = self.files_of.get(&id);
-                // What only some parts tell of is none for certain.
-                if known.is_some_and(|known| known.is_empty() != rows.is_empty()) {
-                    rows.insert(FileIdentity::default());
-                }
-                self.files_of.entry(id).or_default().append(&mut rows);
+                self.files_of.add(part, ModuleId::from_index(index), id);
             }
         }
         modules
@@ -365,7 +357,7 @@ impl Tables {
         tail_calls.sort_by_key(|call| (call.caller, call.callee));
         profile.structure.tail_calls = tail_calls;
 
-        let rows = self.files_of.iter().flat_map(|(&id, files)| {
+        let rows = self.files_of.0.iter().flat_map(|(&id, files)| {
             files.iter().map(move |&file| ModuleFile { module: module(id), file })
         });
         profile.files = rows.collect();

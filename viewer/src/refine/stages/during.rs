@@ -1,7 +1,7 @@
 //! `during`: what was sampled in a part of the run stays.
 
-use super::step::{Moved, Step, Transform, add_up};
-use crate::profile::{Column, Count, Home, MetricRef};
+use super::step::{Moved, Step, Transform, replace};
+use crate::profile::{Count, Home, MetricRef};
 use crate::refine::forest::costs::{CostsOf, SampleColumns, in_width};
 use crate::refine::forest::error::{Cause, Stop};
 use crate::refine::forest::recorded::Effect;
@@ -82,10 +82,5 @@ fn keep<C: Count>(
         *own = own.at_most(kept);
     }
     watch.step(exclusive.len())?;
-    let mut inclusive = std::mem::take(&mut samples.inclusive).into_empty(home);
-    inclusive.extend_from_slice(&exclusive);
-    add_up(parent, &mut inclusive, watch)?;
-    samples.exclusive = Column::made(exclusive, home);
-    samples.inclusive = Column::made(inclusive, home);
-    Ok(())
+    replace(samples, exclusive, home, parent, watch)
 }

@@ -1,6 +1,6 @@
 //! `fold`: everything from the first to the last match becomes the first.
 
-use super::step::{Moved, Step, Transform, add_up, found};
+use super::step::{Moved, Step, Transform, found, replace};
 use crate::profile::{Column, Count, FrameRef, Home};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
@@ -91,10 +91,6 @@ fn move_up<C: Count>(
             moved += own.into();
         });
     })?;
-    let mut inclusive = std::mem::take(&mut samples.inclusive).into_empty(home);
-    inclusive.extend_from_slice(&exclusive);
-    add_up(parent, &mut inclusive, watch)?;
-    samples.exclusive = Column::made(exclusive, home);
-    samples.inclusive = Column::made(inclusive, home);
+    replace(samples, exclusive, home, parent, watch)?;
     Ok(moved)
 }

@@ -1,7 +1,8 @@
 //! What every stage is asked for, and what several of them need.
 
-use crate::profile::{self, Count, FrameKind, MetricRef};
+use crate::profile::{self, Column, Count, FrameKind, Home, MetricRef};
 use crate::refine::forest::bits::Bits;
+use crate::refine::forest::costs::SampleColumns;
 use crate::refine::forest::error::{Stop, Unmatched};
 use crate::refine::forest::recorded::Effect;
 use crate::refine::forest::refined::Refined;
@@ -90,6 +91,22 @@ pub(crate) fn contexts(refined: &Refined) -> Vec<u32> {
     };
     let deepest = |nodes: std::ops::Range<u32>| nodes.take_while(is_context).last().unwrap_or(0);
     refined.streams.iter().map(|stream| deepest(stream.nodes.clone())).collect()
+}
+
+/// Replaces samples by these exclusive ones, and what they add up to.
+pub(crate) fn replace<C: Count>(
+    samples: &mut SampleColumns<C>,
+    exclusive: Vec<C>,
+    home: &Home<C>,
+    parent: &[u32],
+    watch: &Watch<'_>,
+) -> Result<(), Cancelled> {
+    let mut inclusive = std::mem::take(&mut samples.inclusive).into_empty(home);
+    inclusive.extend_from_slice(&exclusive);
+    add_up(parent, &mut inclusive, watch)?;
+    samples.exclusive = Column::made(exclusive, home);
+    samples.inclusive = Column::made(inclusive, home);
+    Ok(())
 }
 
 /// Adds up inclusive samples: `sums` has the exclusive ones at first.

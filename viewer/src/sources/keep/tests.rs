@@ -1,9 +1,9 @@
 use std::os::unix::fs::symlink;
 
 use csprof_format::profile::SourceDoubt;
-use nix::time::{ClockId, clock_gettime};
 
 use super::*;
+use crate::surroundings::cpu_time;
 
 /// A profile whose functions are in one file: its lines 12, 33, 300 and 70000 were sampled.
 fn profile(path: &Path) -> saved::Profile {
@@ -181,8 +181,6 @@ fn functions_that_share_lines_cost_no_more_than_one() {
         let fit = wanted.take(&text, None, left, &mut file, stops);
         (fit, file.kept())
     };
-    let cpu_time =
-        || std::time::Duration::from(clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap());
     let begun = cpu_time();
     let many = functions(10_000);
     assert_eq!(take(&many, 1 << 20, &|| false), (Fit::All, 400_000));

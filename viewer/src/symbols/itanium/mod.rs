@@ -69,13 +69,14 @@ pub(super) mod tests {
     use std::process::{Command, Stdio};
 
     use super::demangle;
+    use crate::surroundings::skip;
 
     /// Standard output of a tool with this input; `None` if it is not installed.
     pub(in crate::symbols) fn run(tool: &str, arguments: &[&str], input: String) -> Option<String> {
         let mut command = Command::new(tool);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let Ok(mut child) = command.spawn() else {
-            println!("skipped: '{tool}' is not installed");
+            skip("names as others write them", &format!("{tool} not installed"));
             return None;
         };
         let mut stdin = child.stdin.take().unwrap();
@@ -111,11 +112,10 @@ pub(super) mod tests {
 
     #[test]
     fn names_of_libraries_are_those_of_binutils() {
-        let mut compared = 0;
         for library in ["libstdc++.so.6", "libLLVM-14.so.1", "libLLVM.so.19.1"] {
             let path = format!("/usr/lib/x86_64-linux-gnu/{library}");
             if !std::path::Path::new(&path).exists() {
-                println!("skipped: there is no {path}");
+                skip("names of C++ as c++filt writes them", &format!("no {path}"));
                 continue;
             }
             let Some(symbols) = run("nm", &["-D", &path], String::new()) else { return };
@@ -136,7 +136,6 @@ pub(super) mod tests {
                     differ.push(format!("{name}\n  {found}\n  {expected}"));
                 }
             }
-            compared += names.len();
             // What c++filt(1) does wrong: `<, void>` of an empty pack.
             let few = names.len() / 100;
             assert!(
@@ -146,9 +145,7 @@ pub(super) mod tests {
                 names.len(),
                 &differ[..differ.len().min(20)]
             );
-            println!("{path}: {} of {} differ", differ.len(), names.len());
         }
-        println!("{compared} names compared");
     }
 
     #[test]

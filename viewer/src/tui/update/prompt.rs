@@ -330,74 +330,44 @@ pub(super) fn accept(model: &mut Model) -> Accepted {
     };
     let text = prompt.line.text().to_owned();
     remember(model, prompt.label(), &text);
-    Accepted::Done(match meant(&prompt) {
+    let effects = match meant(&prompt) {
         PromptKind::Search => {
             search::accepted(model);
-            Vec::new()
+            Ok(Vec::new())
         }
         PromptKind::Command => return Accepted::Command(text),
-        PromptKind::Note => notes::typed(model, &text),
-        PromptKind::Fix => match notes::estimate(model, &text) {
-            Ok(estimate) => notes::to_fix(model, estimate),
-            Err(cause) => {
-                prompt.trial = Trial::Wrong { at: 0, cause };
-                model.over.push(Over::Prompt(prompt));
-                Vec::new()
-            }
-        },
-        PromptKind::Export if text.trim().is_empty() => Vec::new(),
-        PromptKind::Export => match super::export::to(model, &text) {
-            Ok(effects) => effects,
-            Err((at, cause)) => {
-                prompt.trial = Trial::Wrong { at, cause };
-                model.over.push(Over::Prompt(prompt));
-                Vec::new()
-            }
-        },
+        PromptKind::Note => Ok(notes::typed(model, &text)),
+        PromptKind::Fix => notes::estimate(model, &text)
+            .map(|estimate| notes::to_fix(model, estimate))
+            .map_err(|cause| (0, cause)),
+        PromptKind::Export if text.trim().is_empty() => Ok(Vec::new()),
+        PromptKind::Export => super::export::to(model, &text),
         PromptKind::Folder => {
             let mut sources = model.sources.clone();
             sources.add_folder(text.trim());
             model.look_in(&sources);
-            Vec::new()
+            Ok(Vec::new())
         }
-        PromptKind::Set(file) => match language::definition(&text, &model.sets) {
-            // A set that matches nothing here may do so in another profile.
-            Ok((name, pattern, _)) => vec![Effect::SaveSet { file, name, pattern }],
-            Err((at, cause)) => {
-                prompt.trial = Trial::Wrong { at, cause };
-                model.over.push(Over::Prompt(prompt));
-                Vec::new()
-            }
-        },
-        PromptKind::SaveRefinement => match refinement::save(model, &text) {
-            Ok(effects) => effects,
-            Err(cause) => {
-                prompt.trial = Trial::Wrong { at: 0, cause };
-                model.over.push(Over::Prompt(prompt));
-                Vec::new()
-            }
-        },
+        // A set that matches nothing here may do so in another profile.
+        PromptKind::Set(file) => language::definition(&text, &model.sets)
+            .map(|(name, pattern, _)| vec![Effect::SaveSet { file, name, pattern }]),
+        PromptKind::SaveRefinement => refinement::save(model, &text).map_err(|cause| (0, cause)),
         PromptKind::Refine
         | PromptKind::Group
         | PromptKind::Context(_)
         | PromptKind::Apply
-        | PromptKind::Stage(_) => {
-            let text = typed_stages(prompt.kind, &text);
-            match stages_with(model, prompt.kind, &text) {
-                // What is known to be wrong stays on the screen with its mark.
-                _ if matches!(prompt.trial, Trial::Wrong { .. }) => {
-                    model.over.push(Over::Prompt(prompt));
-                    Vec::new()
-                }
-                Ok(stages) => refinement::change(model, stages),
-                Err((at, cause)) => {
-                    prompt.trial = Trial::Wrong { at, cause };
-                    model.over.push(Over::Prompt(prompt));
-                    Vec::new()
-                }
-            }
-        }
-    })
+        | PromptKind::Stage(_) => match &prompt.trial {
+            // What is known to be wrong stays on the screen with its mark.
+            Trial::Wrong { at, cause } => Err((*at, cause.clone())),
+            _ => stages_with(model, prompt.kind, &typed_stages(prompt.kind, &text))
+                .map(|stages| refinement::change(model, stages)),
+        },
+    };
+    Accepted::Done(effects.unwrap_or_else(|(at, cause)| {
+        prompt.trial = Trial::Wrong { at, cause };
+        model.over.push(Over::Prompt(prompt));
+        Vec::new()
+    }))
 }
 
 /// Keeps a line, so that it can be recalled.

@@ -19,7 +19,7 @@ use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::views::columns::Explanation;
 use crate::views::measure::Measure;
-use crate::views::number::{amount, count, counted, percent};
+use crate::views::number::{amount, between, count, counted, exact, percent};
 use crate::views::path::Path;
 use crate::views::waits::{Wait, Waits};
 
@@ -141,15 +141,15 @@ impl WaitLists {
             said.push(format!("last came {}{among}{works}", label(last.number)));
         }
         if let Some(over) = &wait.over {
-            let most = between(over.most, |samples| amount(samples, metric, form));
+            let most = between(over.most.map(|samples| amount(samples, metric, form)));
             let on = over.most_rank.map_or_else(String::new, |rank| format!(" on {}", label(rank)));
             said.push(format!("most {most}{on}"));
             let mean = Measure::Source.real(over.mean(), metric, form);
             said.push(format!("mean {mean}"));
             let imbalance = over.imbalance();
-            if !(self.list == List::Imbalances && is_known(imbalance)) {
-                let imbalance = between(imbalance, |samples| amount(samples, metric, form));
-                said.push(format!("imbalance {imbalance}"));
+            if !(self.list == List::Imbalances && exact(imbalance).is_some()) {
+                let imbalance = imbalance.map(|samples| amount(samples, metric, form));
+                said.push(format!("imbalance {}", between(imbalance)));
             }
         }
         if scene.has_several_metrics() {
@@ -161,23 +161,15 @@ impl WaitLists {
     /// What is shown of a wait.
     fn entry<'s>(&self, scene: &'s Scene, waits: &Waits, wait: &Wait) -> entries::PathEntry<'s> {
         let metric = scene.refined.source_of(wait.metric);
-        let samples = match (self.list, &wait.over) {
-            (List::Imbalances, Some(over)) => over.imbalance(),
-            _ => [wait.samples; 2],
-        };
         let (base, _) = scene.refined.account_of(wait.metric);
         // There is no room for two bounds, which what is said of it has.
-        let cost = match is_known(samples) {
-            true => [
-                amount(samples[0], metric, scene.form()),
-                format!("{}%", percent(samples[0], base)),
-            ],
-            false => Default::default(),
-        };
+        let cost = exact(wait.cost(self.list == List::Imbalances)).map(|samples| {
+            [amount(samples, metric, scene.form()), format!("{}%", percent(samples, base))]
+        });
         let functions = &scene.refined.functions;
         let rows = waits.rows(wait);
         entries::PathEntry {
-            cost,
+            cost: cost.unwrap_or_default(),
             text: self.said(scene, waits, wait),
             path: rows.iter().map(|row| &*functions[row.function.index()].name).collect(),
         }
@@ -197,17 +189,6 @@ impl WaitLists {
             List::Paths | List::Operations => "no waits".into(),
         }
     }
-}
-
-/// Whether a number is known, and not only what it is between.
-fn is_known([low, high]: [u64; 2]) -> bool {
-    low == high
-}
-
-/// A number, or the two that it is between.
-fn between(bounds: [u64; 2], text: impl Fn(u64) -> String) -> String {
-    let [low, high] = bounds.map(text);
-    if is_known(bounds) { low } else { format!("{low}..{high}") }
 }
 
 impl View for WaitLists {
@@ -281,10 +262,10 @@ impl View for WaitLists {
             (Some(spread), Some(over)) => {
                 texts.push(pair("over", &over.whose));
                 let [most, imbalance] = [spread.most, spread.imbalance()]
-                    .map(|samples| between(samples, |samples| count(samples, scene.form())));
+                    .map(|bounds| between(bounds.map(|samples| count(samples, scene.form()))));
                 let sum = count(spread.sum, scene.form());
-                let cost =
-                    between(spread.imbalance(), |samples| amount(samples, metric, scene.form()));
+                let cost = spread.imbalance().map(|samples| amount(samples, metric, scene.form()));
+                let cost = between(cost);
                 texts.push(pair(
                     "imbalance",
                     &format!(

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::cell::Cell;
 use super::lists::Id;
 use crate::profile::comparison::{BASE, OTHER};
-use crate::profile::derived::{Derived, DerivedRef, Operation, Shown, Term, Value, computed};
+use crate::profile::derived::{Derived, DerivedRef, Operation, Term, Value, computed};
 use crate::profile::{self, MetricRef};
 use crate::refine::Refined;
 use crate::views::contexts::Context;
 use crate::views::difference::Difference;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Cost, Edges, Row, Strip, StripKind, StripOfMetric, Weight};
+use crate::views::row::{Cost, Row, Strip, StripKind, StripOfMetric, Weight};
 use crate::views::summary::clustered;
 
 /// What the lines of a table stand for.
@@ -525,31 +525,35 @@ impl<'r> At<'r> {
     /// What its formula makes of this cost of the row, in the units of metrics, whatever costs
     /// count.
     pub(super) fn computed(&self, cost: Cost) -> Cell<'r> {
-        let Some(derived) = self.derived() else { return Cell::Nothing };
-        let value = computed(&derived.steps, |term| self.term(*term, cost));
-        value.map_or(Cell::Nothing, |value| Cell::Derived { value, shown: derived.shown })
+        self.derived_cell(self.value_of(|term| self.term(term, cost)))
     }
 
     /// What the formula makes of the cost of one side that the column is about.
     pub(super) fn computed_of_side(&self, side: usize) -> Cell<'r> {
-        self.shown(self.value_of_side(side))
-            .map_or(Cell::Nothing, |(value, shown)| Cell::Derived { value, shown })
+        self.derived_cell(self.value_of_side(side))
     }
 
     /// The same of OTHER minus that of BASE.
     pub(super) fn computed_delta(&self) -> Cell<'r> {
         let sides = self.value_of_side(OTHER).zip(self.value_of_side(BASE));
-        let delta = sides.and_then(|(other, base)| other.less(base));
-        self.shown(delta)
-            .map_or(Cell::Nothing, |(value, shown)| Cell::DerivedDelta { value, shown })
+        match self.derived_cell(sides.and_then(|(other, base)| other.less(base))) {
+            Cell::Derived { value, shown } => Cell::DerivedDelta { value, shown },
+            nothing => nothing,
+        }
     }
 
-    fn shown(&self, value: Option<Value>) -> Option<(Value, Shown)> {
-        Some((value?, self.derived()?.shown))
+    fn derived_cell(&self, value: Option<Value>) -> Cell<'r> {
+        let value = value.zip(self.derived());
+        value.map_or(Cell::Nothing, |(value, of)| Cell::Derived { value, shown: of.shown })
+    }
+
+    /// What the formula makes of its terms.
+    fn value_of(&self, term: impl Fn(Term) -> Option<Value>) -> Option<Value> {
+        computed(&self.derived()?.steps, |of| term(*of))
     }
 
     fn value_of_side(&self, side: usize) -> Option<Value> {
-        computed(&self.derived()?.steps, |term| self.term_of_side(*term, side))
+        self.value_of(|term| self.term_of_side(term, side))
     }
 
     /// What one side has of a term of a formula: of several runs their mean, as other amounts are.
@@ -563,14 +567,10 @@ impl<'r> At<'r> {
                     None => &comparison.sides[side].metric,
                     Some(further) => &comparison.further.get(further)?[side],
                 };
-                let samples =
-                    self.column.cost.of_name(of).of(self.row.of(refined.side_of(metric, side)));
-                Value::exact(Measure::Source.of(samples, measured) as f64)
+                let weight = self.row.of(refined.side_of(metric, side));
+                in_units(self.column.cost.of_name(of).of(weight), measured)
             }
-            Term::Edges => match self.row.sides()[side].edges {
-                Edges::None => return None,
-                Edges::Range { low, high } => Value { low: low as f64, high: high as f64 },
-            },
+            Term::Edges => self.row.sides()[side].edges.value()?,
         };
         of_all_runs.with(Operation::Divide, runs)
     }
@@ -579,18 +579,10 @@ impl<'r> At<'r> {
     pub(super) fn term(&self, term: Term, cost: Cost) -> Option<Value> {
         let (metric, of) = match term {
             Term::Metric(metric, of) => (metric, of),
-            Term::Edges => {
-                return match self.row.of(self.number()).edges {
-                    Edges::None => None,
-                    Edges::Range { low, high } => {
-                        Some(Value { low: low as f64, high: high as f64 })
-                    }
-                };
-            }
+            Term::Edges => return self.row.of(self.number()).edges.value(),
         };
         let samples = cost.of_name(of).of(self.row.of(metric));
-        let amount = Measure::Source.of(samples, self.basis.refined.source_of(metric));
-        Some(Value::exact(amount as f64))
+        Some(in_units(samples, self.basis.refined.source_of(metric)))
     }
 
     /// How what the row has of it is spread, where that was asked for.
@@ -627,4 +619,9 @@ impl<'r> At<'r> {
     pub(super) fn compared(&self, cell: impl FnOnce(Difference<'r>) -> Cell<'r>) -> Cell<'r> {
         self.difference().map_or(Cell::Nothing, cell)
     }
+}
+
+/// So many samples of a metric in its unit.
+fn in_units(samples: u64, metric: &Metric) -> Value {
+    Value::exact(Measure::Source.of(samples, metric) as f64)
 }
