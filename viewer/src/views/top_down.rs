@@ -5,11 +5,8 @@ use std::thread;
 use super::row::Row;
 use super::sums::Addend;
 use super::tree::{Direction, Opened, RowTree, Until};
-use crate::profile::FrameRef;
+use crate::profile::{FrameRef, MANY_NODES};
 use crate::refine::{Cancelled, Refined, Watch};
-
-/// Nodes from which on a thread is worth what it costs.
-const MANY_NODES: usize = 1 << 19;
 
 /// Rows lead to callees; a row is a set of nodes.
 #[derive(Clone, Debug)]
