@@ -124,6 +124,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "viewer/src",
         &[
+            "huge_pages",
             "demo",
             "print",
             "profile",

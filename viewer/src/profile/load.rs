@@ -61,7 +61,7 @@ impl Profile {
             has_holders: !times.is_empty(),
             back: Tables::share_of_back(trees.len()),
         };
-        let made = made_in_parts(&tables, &saved, &trees, &mut machine, parts);
+        let mut parts = made_in_parts(&tables, &saved, &trees, &mut machine, parts).into_iter();
         for further in &mut saved.further {
             further.samples = Vec::new();
         }
@@ -70,6 +70,8 @@ impl Profile {
         if machine.len() >= MANY_NODES {
             let _taken_back = thread::Builder::new().spawn(move || drop(machine));
         }
+        let mut made = parts.next().unwrap_or_else(|| Made::none(saved.further.len()));
+        parts.for_each(|part| made.append(part));
         let stream = |(tree, nodes): (&saved::Tree, _)| Stream {
             process: saved
                 .threads
@@ -101,14 +103,14 @@ impl Profile {
     }
 }
 
-/// The source-level nodes of all trees, which are divided into so many parts at most.
+/// The source-level nodes of the trees, which are divided into so many parts at most.
 fn made_in_parts(
     tables: &Tables<'_>,
     saved: &saved::Profile,
     trees: &[saved::Tree],
     machine: &mut saved::Nodes,
     parts: usize,
-) -> Made {
+) -> Vec<Made> {
     // Of a made-up file, more samples than there is room for are left out, the last ones.
     let add = |sum: u64, thread: &saved::Thread| sum.saturating_add(thread.recorded);
     let parts = if saved.threads.iter().fold(0, add) > MOST { 1 } else { parts };
@@ -133,10 +135,7 @@ fn made_in_parts(
     };
     let parts = divided(&starts, count, parts).into_iter().map_while(part).collect();
     let make = |(trees, nodes, room)| Part::make(tables, trees, nodes, &saved.further, room);
-    let mut made = of_each(parts, make).into_iter();
-    let mut all = made.next().unwrap_or_else(|| Made::none(saved.further.len()));
-    made.for_each(|next| all.append(next));
-    all
+    of_each(parts, make)
 }
 
 #[cfg(test)]

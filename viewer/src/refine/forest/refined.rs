@@ -409,6 +409,11 @@ impl Refined {
         self.name_order();
     }
 
+    /// Finds the order of the names of the profile's functions, unless that has been done.
+    pub(crate) fn order_names(&self) {
+        self.name_order();
+    }
+
     /// What a function is called in all profiles of its program.
     #[must_use]
     pub fn key(&self, function: FunctionRef) -> FunctionKey {
