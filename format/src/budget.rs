@@ -159,11 +159,6 @@ impl Budget {
         Err(ErrorKind::TooMuch { limit: self.limit })
     }
 
-    /// Whether so many nodes may be charged.
-    pub(crate) fn allows_nodes(&self, nodes: u64) -> bool {
-        self.used.saturating_add(nodes.saturating_mul(NODE)) <= self.limit
-    }
-
     fn add(&mut self, bytes: u64) {
         self.used = self.used.saturating_add(bytes);
     }

@@ -399,26 +399,9 @@ impl Reader {
     /// Adds a block of nodes, and says how many there are.
     fn nodes(&mut self, (columns, shares): ahead::Decoded) -> Result<usize, ErrorKind> {
         let start = self.profile.nodes.len();
-        if start == 0 {
-            self.make_room();
-        }
         let count = columns.append(&mut self.profile)?;
         append_shares(&shares, &mut self.profile.further, start, count)?;
         Ok(count)
-    }
-
-    /// Makes room for the nodes of all trees, which then need not move when they grow, if the budget
-    /// allows as many.
-    fn make_room(&mut self) {
-        let Profile { trees, nodes, .. } = &mut self.profile;
-        let end = trees.last().map_or(0, |tree| tree.first_node.saturating_add(tree.node_count));
-        if self.budget.allows_nodes(end.into()) {
-            let count = end as usize;
-            // Memory is taken when it is written. Where there is no room, growing says so.
-            let _room = [&mut nodes.samples, &mut nodes.edges].map(|c| c.try_reserve_exact(count));
-            let _room =
-                (nodes.parent.try_reserve_exact(count), nodes.frame.try_reserve_exact(count));
-        }
     }
 
     /// Elements that the table of a kind has so far.

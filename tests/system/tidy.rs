@@ -124,7 +124,6 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "viewer/src",
         &[
-            "huge_pages",
             "demo",
             "print",
             "profile",

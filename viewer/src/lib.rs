@@ -1,11 +1,10 @@
-//! The parts of the csprof viewer. In the order of its layers, lower ones first: huge_pages, print,
-//! profile, structure, symbols, refine, set_files, state, sources, views, report, export, tui, launch, cli.
+//! The parts of the csprof viewer. In the order of its layers, lower ones first: print, profile,
+//! structure, symbols, refine, set_files, state, sources, views, report, export, tui, launch, cli.
 //! No part names one of a layer above its own.
 
 pub mod cli;
 pub mod demo;
 pub mod export;
-mod huge_pages;
 pub mod launch;
 pub mod print;
 pub mod profile;
