@@ -341,7 +341,7 @@ mod tests {
             let (profile, mut budget) = (profile(nodes, deep), Budget::of_file(0));
             let admitted = budget.clone().admits(&profile, source_node(&profile));
             let charged = budget.expansion(&profile, source_node(&profile));
-            assert_eq!((admitted, charged.is_ok()), (charged.clone(), is_allowed), "{deep}");
+            assert_eq!((admitted, charged.is_ok()), (charged, is_allowed), "{deep}");
         }
     }
 }
