@@ -91,8 +91,11 @@ fn is_ahead(block: &Block<'_>) -> bool {
 fn decode(block: &Block<'_>, buffer: &mut Vec<u8>) -> Result<Decoded, ErrorKind> {
     let payload = block.payload(buffer)?;
     let decoded = match block.header.version {
-        1 => codec::decode(payload).map(|columns| (columns, Sparse::default())),
-        _ => codec::decode(payload),
+        1 => codec::decode_measured(payload, |columns: &NodeColumns| Some(columns.encoded_len()))
+            .map(|columns| (columns, Sparse::default())),
+        _ => codec::decode_measured(payload, |(columns, shares): &Decoded| {
+            Some(columns.encoded_len() + shares.encoded_len())
+        }),
     };
     decoded.map_err(ErrorKind::Malformed)
 }

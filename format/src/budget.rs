@@ -174,20 +174,32 @@ impl Budget {
         profile: &Profile,
         source_node: u64,
     ) -> Result<(), Violation> {
+        self.expand(profile, source_node, true)
+    }
+
+    /// Checks that as much is allowed. Goes over the nodes only if these might take too much, if
+    /// each was the one that takes most.
+    ///
+    /// # Errors
+    /// As [`expansion`](Self::expansion).
+    pub(crate) fn admits(mut self, profile: &Profile, source_node: u64) -> Result<(), Violation> {
+        self.expand(profile, source_node, false)
+    }
+
+    fn expand(
+        &mut self,
+        profile: &Profile,
+        source_node: u64,
+        is_exact: bool,
+    ) -> Result<(), Violation> {
         let length = |id: crate::ids::StringId| {
             profile.strings.get(id.index()).map_or(0, |text| text.len() as u64)
         };
-        let mut first = None;
-        let mut charge = |bytes: u64, table, element, what, amount| {
-            self.add(bytes);
-            if self.used > self.limit {
-                first.get_or_insert((table, element, what, amount));
-            }
-        };
+        let mut charges = Charges { budget: self, first: None };
         for (element, function) in profile.functions.iter().enumerate() {
             let name = length(function.name);
             let bytes = name.saturating_mul(COPIES).saturating_add(ROW);
-            charge(bytes, BlockKind::Functions, element, "bytes of its name", name);
+            charges.add(bytes, BlockKind::Functions, element, "bytes of its name", name);
         }
         // The file name of a module is what its addresses without names are called by.
         let base = |path: &Arc<str>| (path.len() - path.rfind('/').map_or(0, |at| at + 1)) as u64;
@@ -201,12 +213,12 @@ impl Budget {
         };
         for (element, frame) in profile.frames.iter().enumerate() {
             let count = rows(element);
-            charge(count * ROW, BlockKind::Sites, element, "functions at its address", count);
+            charges.add(count * ROW, BlockKind::Sites, element, "functions at its address", count);
             let named = !profile.sites.rows(FrameId::from_index(element)).is_empty();
             let module = frame.module.filter(|_| !named);
             if let Some(&name) = module.and_then(|module| bases.get(module.index())) {
                 let bytes = name.saturating_mul(COPIES);
-                charge(bytes, BlockKind::Frames, element, "bytes of its module's name", name);
+                charges.add(bytes, BlockKind::Frames, element, "bytes of its module's name", name);
             }
         }
         let structure = &profile.structure;
@@ -217,11 +229,11 @@ impl Budget {
                 _ => bases.get(found.module.index()).copied().unwrap_or(0),
             };
             let bytes = name.saturating_mul(COPIES).saturating_add(2 * ROW);
-            charge(bytes, BlockKind::Loops, element, "bytes of its name", name);
+            charges.add(bytes, BlockKind::Loops, element, "bytes of its name", name);
         }
         for (element, call) in structure.tail_calls.iter().enumerate() {
             let count = call.via.len() as u64;
-            charge(count * ROW, BlockKind::TailCalls, element, "functions", count);
+            charges.add(count * ROW, BlockKind::TailCalls, element, "functions", count);
         }
         let [summed, summed_source] = match profile.is_sum() {
             true => [SUMMED_NODE, SUMMED_SOURCE_NODE],
@@ -234,6 +246,17 @@ impl Budget {
             nodes_of[entry.frame.index()] += 1;
         }
         let nodes = &profile.nodes;
+        // Of a node with a spread of one metric there are those of all.
+        let metrics = profile.further.len() as u64 + 1;
+        let sums = metrics * size_of::<RankSums>() as u64;
+        let most_left = structure.tail_calls.iter().map(|call| call.via.len() as u64).max();
+        let most = nodes_of.iter().max().unwrap_or(&1) + most_left.unwrap_or(0);
+        let most = most.saturating_mul(node).saturating_add(summed);
+        let of_nodes = most.saturating_mul(nodes.len() as u64);
+        let of_spreads = sums.saturating_mul(profile.spreads.len() as u64);
+        if !is_exact && charges.have_room(of_nodes.saturating_add(of_spreads)) {
+            return Ok(());
+        }
         let is_tail_callee = structure.tail_callees(profile.frames.len());
         for (element, (frame, &parent)) in nodes.frame.iter().zip(&nodes.parent).enumerate() {
             let left = match is_tail_callee[frame.index()] {
@@ -242,20 +265,46 @@ impl Budget {
             };
             let count = nodes_of[frame.index()] + left as u64;
             let bytes = count.saturating_mul(node).saturating_add(summed);
-            charge(bytes, BlockKind::Nodes, element, "functions at its address", count);
+            charges.add(bytes, BlockKind::Nodes, element, "functions at its address", count);
         }
-        // Of a node with a spread of one metric there are those of all.
-        let metrics = profile.further.len() as u64 + 1;
-        let sums = metrics * size_of::<RankSums>() as u64;
         let mut before = None;
         for (element, spread) in profile.spreads.iter().enumerate() {
             if before.replace(spread.node) != Some(spread.node) {
-                charge(sums, BlockKind::Spreads, element, "metrics", metrics);
+                charges.add(sums, BlockKind::Spreads, element, "metrics", metrics);
             }
         }
+        let Charges { budget: Self { limit, used: needed }, first } = charges;
         let Some((table, element, what, amount)) = first else { return Ok(()) };
-        let fault = Fault::Memory { what, amount, needed: self.used, limit: self.limit };
+        let fault = Fault::Memory { what, amount, needed: *needed, limit: *limit };
         Err(Violation { table, element, fault })
+    }
+}
+
+/// What the elements of a profile are charged.
+struct Charges<'b> {
+    budget: &'b mut Budget,
+    /// The first element that the limit does not allow, and how much of what it has.
+    first: Option<(BlockKind, usize, &'static str, u64)>,
+}
+
+impl Charges<'_> {
+    fn add(
+        &mut self,
+        bytes: u64,
+        table: BlockKind,
+        element: usize,
+        what: &'static str,
+        amount: u64,
+    ) {
+        self.budget.add(bytes);
+        if self.budget.used > self.budget.limit {
+            self.first.get_or_insert((table, element, what, amount));
+        }
+    }
+
+    /// Whether all so far is allowed, and so many bytes more.
+    fn have_room(&self, bytes: u64) -> bool {
+        self.budget.used.saturating_add(bytes) <= self.budget.limit
     }
 }
 
@@ -265,4 +314,34 @@ pub(crate) fn source_node(profile: &Profile) -> u64 {
     let most = sum(&profile.nodes.samples).max(sum(&profile.nodes.edges));
     let count = if most < u32::MAX.into() { NARROW } else { WIDE };
     SOURCE_NODE + count * (COUNTS + FURTHER_COUNTS * profile.further.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::address::FrameKind;
+
+    use super::*;
+
+    /// Nodes of an address with one function, and so many of one with 512.
+    fn profile(nodes: usize, deep: usize) -> Profile {
+        let frame = Frame { kind: FrameKind::Call, module: None, offset: 0 };
+        let mut profile = Profile { frames: vec![frame; 2], ..Profile::default() };
+        profile.sites.first = vec![0, 1, 1 + MAX_INLINED as u32];
+        for node in 0..nodes {
+            profile.nodes.push(0, FrameId(u32::from(node < deep)), 1, 0);
+        }
+        profile
+    }
+
+    #[test]
+    fn what_is_admitted_is_what_may_be_charged() {
+        // All of them would take 491 MB if each had 512 functions.
+        let nodes = 20_000;
+        for (deep, is_allowed) in [(0, true), (1, true), (10_000, true), (nodes, false)] {
+            let (profile, mut budget) = (profile(nodes, deep), Budget::of_file(0));
+            let admitted = budget.clone().admits(&profile, source_node(&profile));
+            let charged = budget.expansion(&profile, source_node(&profile));
+            assert_eq!((admitted, charged.is_ok()), (charged, is_allowed), "{deep}");
+        }
+    }
 }

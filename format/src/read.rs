@@ -61,10 +61,10 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     if let Some(stop) = scan.stop {
         return Err(damaged(scan.blocks.len(), stop));
     }
-    let mut budget = reader.budget();
+    let budget = reader.budget();
     let profile = reader.finish(None).map_err(Error::new)?;
-    let checked = beside(&profile, source_node, validate_read)
-        .and_then(|node| budget.expansion(&profile, node));
+    let checked =
+        beside(&profile, source_node, validate_read).and_then(|node| budget.admits(&profile, node));
     checked.map_err(|violation| {
         let index = scan.block_of(violation.table, violation.element);
         let kind = ErrorKind::Invalid(violation);

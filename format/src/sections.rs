@@ -17,6 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::address::FrameKind;
+use crate::codec::integers_len;
 use crate::error::{ErrorKind, Layout};
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, StringId, ThreadId};
 use crate::profile::{Frame, Function, FurtherMetric, Nodes, Profile, SampleTime, Sites, Tree};
@@ -146,6 +147,12 @@ impl Sparse {
             }
         }
         sparse
+    }
+
+    /// How many bytes it takes in a payload.
+    pub(crate) fn encoded_len(&self) -> usize {
+        integers_len(self.gap.iter().map(|&gap| gap.into()))
+            + integers_len(self.value.iter().copied())
     }
 
     /// Appends the column with its zeros, `length` entries, to `column`.
@@ -464,6 +471,14 @@ impl NodeColumns {
         }
     }
 
+    /// How many bytes they take in a payload.
+    pub(crate) fn encoded_len(&self) -> usize {
+        integers_len(self.up.iter().map(|&up| up.into()))
+            + integers_len(self.frame.iter().map(|frame| frame.0.into()))
+            + self.samples.encoded_len()
+            + self.edges.encoded_len()
+    }
+
     /// Appends the nodes to those of `profile`, whose trees are known.
     pub(crate) fn append(self, profile: &mut Profile) -> Result<usize, ErrorKind> {
         let Profile { trees, nodes, .. } = profile;
@@ -520,4 +535,26 @@ fn climb(parent: &[u32], mut node: u32, up: u32) -> Option<u32> {
         node = above;
     }
     Some(node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec;
+
+    /// So many nodes that the lengths of the columns, and their values, take each number of bytes.
+    #[test]
+    fn columns_know_how_long_they_are() {
+        let mut nodes = Nodes::default();
+        for node in 0..70_000_u32 {
+            let value = [0, 1, 250, 251, 65_535, 65_536, 1 << 32, u64::MAX][node as usize % 8];
+            nodes.push(node.saturating_sub(1), FrameId(node), value, value / 2);
+        }
+        for count in [0, 1, 250, 251, 300, 70_000] {
+            let columns = NodeColumns::new(&nodes, 0..count);
+            assert_eq!(Some(columns.encoded_len()), codec::encoded_len(&columns), "{count}");
+        }
+        let gaps = Sparse { gap: vec![0, 250, 251, 65_536, u32::MAX], value: vec![1; 5] };
+        assert_eq!(Some(gaps.encoded_len()), codec::encoded_len(&gaps));
+    }
 }

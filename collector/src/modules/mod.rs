@@ -59,7 +59,9 @@ use crate::{allocator, generated, phases, process};
 
 use code::Codes;
 pub use code::{Code, Stretch};
-pub use discovery::{each_behind, each_loaded, each_of_c_library, function_before, function_behind};
+pub use discovery::{
+    each_behind, each_loaded, each_of_c_library, function_before, function_behind,
+};
 pub use elf::{Identity, LoaderModule};
 pub use load_map::LoadMap;
 pub use reading::{Reading, outwait_readers};

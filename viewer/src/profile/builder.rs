@@ -4,6 +4,7 @@ use std::iter::once;
 
 use super::column::Column;
 use super::counts::{Counts, CountsBuilder};
+use super::in_parts::of_each;
 use super::model::{FrameRef, Nodes};
 
 /// Columns of nodes to which nodes are added. As [`Nodes`].
@@ -60,6 +61,23 @@ impl NodesBuilder {
         self.further.iter_mut().for_each(|column| column.push(0));
         self.edges.push(edges);
         id
+    }
+
+    /// Puts behind these nodes those of another one, all but its root: their parents are moved
+    /// along, and those that hang below its root hang below this one's.
+    pub(super) fn append(&mut self, next: Self) {
+        let before = u32::try_from(self.len()).unwrap_or(u32::MAX) - 1;
+        let Self { parent, frame, samples, further, edges } = self;
+        let moved = |&parent: &u32| if parent == 0 { 0 } else { parent + before };
+        let counts = once((samples, next.samples)).chain(further.iter_mut().zip(next.further));
+        let mut works: Vec<Box<dyn FnOnce() + Send + '_>> = Vec::new();
+        for (column, next) in counts.chain(once((edges, next.edges))) {
+            works.push(Box::new(move || column.append(&next, 1)));
+        }
+        let (parents, frames) = (next.parent, next.frame);
+        works.push(Box::new(move || parent.extend(parents[1..].iter().map(moved))));
+        works.push(Box::new(move || frame.extend_from_slice(&frames[1..])));
+        of_each(works, |work| work());
     }
 
     /// The nodes of a profile.

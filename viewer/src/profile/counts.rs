@@ -24,6 +24,8 @@ pub trait Count:
     + Add<Output = Self>
     + AddAssign
     + Sub<Output = Self>
+    + Send
+    + Sync
     + 'static
 {
     /// The greatest number; no sum of counts reaches it.
@@ -205,6 +207,20 @@ impl CountsBuilder {
         match &mut self.values {
             Values::Narrow(values) => values[node] = count as u32,
             Values::Wide(values) => values[node] = count,
+        }
+    }
+
+    /// Appends the counts of another column from a place on, or what of them there is room for.
+    pub(super) fn append(&mut self, next: &Self, from: usize) {
+        match (&mut self.values, &next.values) {
+            (Values::Narrow(values), Values::Narrow(more))
+                if self.sum + next.sum < u64::from(u32::MAX) =>
+            {
+                values.extend_from_slice(&more[from..]);
+                self.sum += next.sum;
+            }
+            (_, Values::Narrow(more)) => self.extend(more[from..].iter().map(|&n| n.into())),
+            (_, Values::Wide(more)) => self.extend(more[from..].iter().copied()),
         }
     }
 

@@ -26,6 +26,13 @@ impl Interner {
         interner
     }
 
+    /// Makes room for so many more of both.
+    pub(super) fn reserve(&mut self, functions: usize, frames: usize) {
+        self.functions.reserve(functions);
+        self.function_numbers.reserve(functions);
+        self.frames.reserve(frames);
+    }
+
     /// The number of a function. Name and module decide; a definition's file and line are taken
     /// from the first that knows them.
     pub(super) fn function(&mut self, function: Function) -> FunctionRef {
@@ -50,8 +57,14 @@ impl Interner {
 
     /// Adds a frame. Nearly all differ, if by nothing else, then by their address.
     pub(super) fn frame(&mut self, frame: Frame) -> FrameRef {
+        let added = self.next_frame();
         self.frames.push(frame);
-        FrameRef(number(self.frames.len() - 1))
+        added
+    }
+
+    /// The number that the next frame gets.
+    pub(super) fn next_frame(&self) -> FrameRef {
+        FrameRef(number(self.frames.len()))
     }
 
     /// The name of a frame's function.

@@ -11,6 +11,7 @@ use super::column::Column;
 use super::counts::{Count, Counts};
 use super::derived::Derived;
 use super::frame_kind::FrameKind;
+use super::in_parts::{divided, of_each, processors, split};
 use super::metric::MetricRef;
 use super::name::is_same_name;
 use super::shared::Shared;
@@ -370,6 +371,9 @@ impl Nodes {
     }
 }
 
+/// Nodes from which on a thread is worth what it costs.
+pub(crate) const MANY_NODES: usize = 1 << 19;
+
 /// Adds some nodes to their parents, the last first. So inclusive values of a forest in which
 /// `parent[n] < n` for every node but 0 are added up, if these are all but 0 and `sums` has the
 /// exclusive ones at first: when a node is added to its parent, all its own children have been
@@ -379,6 +383,45 @@ pub fn add_up<C: Count>(parent: &[u32], sums: &mut [C], nodes: Range<usize>) {
         let value = sums[node];
         sums[parent[node] as usize] += value;
     }
+}
+
+/// Inclusive values of such a forest, from exclusive ones. The nodes are divided into `parts`, which
+/// threads share out; if a node's parent is in another part than the node, and not node 0, they are
+/// not divided.
+pub(crate) fn inclusive<C: Count>(
+    parent: &[u32],
+    exclusive: &[C],
+    parts: &[Range<usize>],
+) -> Vec<C> {
+    let mut sums = vec![C::default(); exclusive.len()];
+    let of_parts = of_each(split(&mut sums, parts), |(nodes, sums)| {
+        sums.copy_from_slice(&exclusive[nodes.clone()]);
+        let mut of_root = C::default();
+        for node in nodes.clone().rev().take_while(|&node| node > 0) {
+            let value = sums[node - nodes.start];
+            match parent[node] as usize {
+                0 => of_root += value,
+                above => *sums.get_mut(above.wrapping_sub(nodes.start))? += value,
+            }
+        }
+        Some(of_root)
+    });
+    match of_parts.into_iter().collect::<Option<Vec<_>>>() {
+        Some(of_parts) => of_parts.into_iter().for_each(|of_part| sums[0] += of_part),
+        None => {
+            sums.copy_from_slice(exclusive);
+            add_up(parent, &mut sums, 1..parent.len());
+        }
+    }
+    sums
+}
+
+/// Divides the nodes of a forest into parts that threads share out: some consecutive streams each.
+/// One part, if there are few nodes.
+pub(crate) fn parts_of(streams: &[Stream], nodes: usize) -> Vec<Range<usize>> {
+    let starts: Vec<_> = streams.iter().map(|stream| stream.nodes.start as usize).collect();
+    let parts = if nodes >= MANY_NODES && starts.is_sorted() { processors() } else { 1 };
+    divided(&starts, nodes, parts)
 }
 
 /// The nodes of one thread in one epoch.
@@ -407,5 +450,34 @@ mod tests {
                 assert!((key as usize) < Frame::row_keys(function.index() + 1));
             }
         }
+    }
+    /// Two trees; and the same where a node of the second hangs below one of the first.
+    #[test]
+    fn sums_are_the_same_in_parts() {
+        for parent in [[0, 0, 1, 1, 3, 0, 5, 6, 5], [0, 0, 1, 1, 3, 0, 5, 2, 5]] {
+            let exclusive = [0_u32, 1, 2, 3, 4, 5, 6, 7, 8];
+            let mut whole = exclusive;
+            add_up(&parent, &mut whole, 1..9);
+            for parts in [vec![0..5, 5..9], vec![0..1, 1..5, 5..9], vec![0..7, 7..9]] {
+                assert_eq!(inclusive(&parent, &exclusive, &parts), whole, "{parts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn forests_are_divided_between_streams_that_ascend() {
+        let stream = |start: u32| Stream {
+            process: ProcessId(0),
+            thread: ThreadId(0),
+            epoch: EpochId(0),
+            nodes: start..start,
+        };
+        let count = 4 * MANY_NODES;
+        let streams = [1, 2 * MANY_NODES + 9].map(|start| stream(start as u32));
+        let parts = parts_of(&streams, count);
+        assert_eq!(parts.len(), processors().min(2));
+        assert_eq!(parts.last().unwrap().end, count);
+        let [first, second] = streams;
+        assert_eq!(parts_of(&[second, first], count).len(), 1);
     }
 }

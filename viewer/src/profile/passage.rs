@@ -40,6 +40,11 @@ impl Passages {
         }
     }
 
+    /// Whether there are any.
+    pub(super) fn are_any(&self) -> bool {
+        !self.own.is_empty()
+    }
+
     /// Whether the frame is in the collector.
     pub(super) fn is_own(&self, frame: FrameId) -> bool {
         self.own.get(frame.index()).is_some_and(|own| *own)

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::role::Role;
 
 /// Stands for no place.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// The place of what no rank has anything of, such as the paths of a launcher.
 const OF_NO_RANK: u32 = 0;
@@ -118,20 +118,14 @@ impl SpreadsOfMachine {
         self.counts.get(machine).is_some_and(|counts| *counts)
     }
 
-    /// Says that nodes of the loaded profile, up to the one before `end`, are of a node of the
-    /// saved one.
-    pub(super) fn add(&mut self, machine: usize, end: usize) {
-        let place = self.of_machine.get(machine).copied().unwrap_or(NONE);
-        self.spreads.of_node.resize(end, place);
+    /// The place of the nodes that are made of a machine node.
+    pub(super) fn place(&self, machine: usize) -> u32 {
+        self.of_machine.get(machine).copied().unwrap_or(NONE)
     }
 
-    /// Says that there is nothing to say of the nodes up to the one before `end`.
-    pub(super) fn skip(&mut self, end: usize) {
-        self.spreads.of_node.resize(end, NONE);
-    }
-
-    pub(super) fn finish(self) -> Spreads {
-        self.spreads
+    /// The spreads, with the place of each node that was made.
+    pub(super) fn finish(self, of_node: Vec<u32>) -> Spreads {
+        Spreads { of_node, ..self.spreads }
     }
 }
 

@@ -43,6 +43,17 @@ pub fn unwatched<T>(work: impl FnOnce(&Watch<'_>) -> Result<T, Cancelled>) -> T 
     }
 }
 
+/// Whether a refinement is to end, for threads that make a part of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndAsked<'w>(Option<&'w AtomicBool>);
+
+impl<'w> EndAsked<'w> {
+    /// A watch of the thread's own, which reports nothing.
+    pub(crate) fn watch(self) -> Watch<'w> {
+        Watch { cancelled: self.0, ..Watch::none() }
+    }
+}
+
 impl<'w> Watch<'w> {
     /// Nobody looks.
     #[must_use]
@@ -99,6 +110,11 @@ impl<'w> Watch<'w> {
             self.done.set(self.done.get() + nodes);
         }
         Ok(())
+    }
+
+    /// What threads that work for the stage ask whether to go on.
+    pub(crate) fn end_asked(&self) -> EndAsked<'w> {
+        EndAsked(self.cancelled)
     }
 
     /// The stage, and perhaps all work, is done.

@@ -23,7 +23,11 @@ impl TopDown {
     pub fn new(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
         let index = thread::scope(|scope| {
             let is_large = refined.node_count() >= MANY_NODES;
-            let beside = is_large.then_some(|| refined.find_edges());
+            let beside = is_large.then_some(|| {
+                refined.find_edges();
+                // Rows of a large profile are many, and such are ordered by it.
+                refined.order_names();
+            });
             let _edges = beside.map(|find| thread::Builder::new().spawn_scoped(scope, find));
             let index = refined.index_children(watch)?;
             // Rows that are opened later are not to wait for it.

@@ -1,8 +1,11 @@
 //! Small saved profiles as they are loaded.
 
-use csprof_format::ids::{EpochId, ModuleId, ProcessId, ThreadId};
+use csprof_format::address::FrameKind as SavedKind;
+use csprof_format::budget::MAX_INLINED;
+use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 
-use super::super::{FunctionRef, MOST, to_outline};
+use super::super::{Counts, FrameKind, FrameRef, FunctionRef, to_outline};
+use super::part::MAX_PASSED;
 use super::*;
 
 /// A saved profile with the functions `main`, `solve` and `dot` in `/opt/app`.
@@ -395,4 +398,63 @@ fn endless_inlining_is_cut_in_the_middle() {
     let line = |node: usize| loaded.frames[loaded.nodes.frame[node].index()].line;
     assert_eq!((line(1), line(2), line(loaded.nodes.len() - 1)), (0, 1488, 1999));
     assert_eq!((loaded.nodes.edges.at(1), loaded.nodes.samples.iter().last()), (1, Some(5)));
+}
+
+/// Trees of different lengths, with all that a tree can have: samples of several metrics and their
+/// times, left-out calls, some of which come back, and tail calls.
+#[test]
+fn trees_become_the_same_in_any_number_of_parts() {
+    let mut profile = saved();
+    profile.strings.push("/run/libcsprof_collector-1f.so".into());
+    profile.modules.push(saved::Module { path: StringId(5), ..saved::Module::default() });
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let main = add_frame(&mut profile, 0x10, &[(0, 11), (1, 5)]);
+    let solve = add_frame(&mut profile, 0x20, &[(1, 21)]);
+    let own = add_frame(&mut profile, 0x30, &[(1, 0)]);
+    profile.frames[own.index()].module = Some(ModuleId(1));
+    let dot = add_frame(&mut profile, 0x40, &[(2, 7)]);
+    let (caller, callee, via) = (main, dot, vec![FunctionId(1)]);
+    profile.structure.tail_calls.push(saved::TailCall { caller, callee, via });
+    for tree in 0..9_u32 {
+        let first = u32::try_from(profile.nodes.len()).unwrap();
+        profile.nodes.push(first, root, u64::from(tree % 2), 0);
+        for turn in 0..=tree % 4 {
+            let top = profile.nodes.push(first, main, u64::from(turn), 3);
+            let called = profile.nodes.push(top, own, 0, 2);
+            profile.nodes.push(called, solve, 4, 2);
+            profile.nodes.push(called, dot, 5, u64::from(tree));
+            profile.nodes.push(top, dot, 6, 1);
+        }
+        add_tree(&mut profile, first);
+    }
+    let nodes = || (0_u32..).zip(&profile.nodes.samples).filter(|(_, samples)| **samples > 0);
+    let samples = nodes().map(|(node, &samples)| (node, samples / 2 + 1)).collect();
+    let time = |(node, _)| saved::SampleTime {
+        time_us: u64::from(node * 7 % 11),
+        node,
+        metric: 0,
+        samples: 1,
+    };
+    let times = nodes().map(time).collect();
+    profile.further.push(saved::FurtherMetric { samples, ..Default::default() });
+    profile.times = times;
+    let whole = Profile::from_saved_in(profile.clone(), 1);
+    let outline = to_outline(&whole);
+    assert!(outline.contains("no path") && outline.contains("tail"), "{outline}");
+    for parts in 2..12 {
+        let other = Profile::from_saved_in(profile.clone(), parts);
+        assert_eq!(other.nodes, whole.nodes, "{parts}");
+        assert_eq!(other.functions, whole.functions);
+        assert_eq!(other.frames, whole.frames);
+        assert_eq!(other.streams, whole.streams);
+        assert_eq!(other.times, whole.times);
+        assert_eq!(to_outline(&other), outline);
+    }
+    // Parts of which each needs 32 bits alone, and all together more.
+    for samples in profile.nodes.samples.iter_mut().filter(|samples| **samples == 6) {
+        *samples = 1 << 29;
+    }
+    let whole = Profile::from_saved_in(profile.clone(), 1);
+    assert!(matches!(whole.nodes.samples, Counts::Wide(_)));
+    assert_eq!(Profile::from_saved_in(profile, 4).nodes, whole.nodes);
 }

@@ -68,7 +68,11 @@ fn a_path_has_one_place() {
     for rank in 0..12 {
         reduction.add(&rank.to_string(), &job().rank(rank, job().busiest())).unwrap();
     }
-    let profile = Profile::from_saved(reduction.finish());
+    let saved = reduction.finish();
+    let profile = Profile::from_saved(saved.clone());
+    for parts in [2, 3, 20] {
+        assert_eq!(Profile::from_saved_in(saved.clone(), parts).spreads, profile.spreads);
+    }
     let mut places = std::collections::BTreeMap::new();
     for node in 1..profile.nodes.len() as u32 {
         let Some(place) = profile.spreads.place(node) else { continue };

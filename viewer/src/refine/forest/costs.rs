@@ -4,11 +4,12 @@
 //! is written once, for [`CostsOf`] any width, and made for each with [`in_width!`].
 
 use std::iter::once;
+use std::ops::Range;
 
 use super::lazy::Lazy;
 use super::procedures::Procedures;
 use super::recorded::{Bounds, EdgeCounts, Recorded};
-use crate::profile::{Column, Count, Counts, Home, MetricRef, Nodes, add_up};
+use crate::profile::{Column, Count, Counts, Home, MetricRef, Nodes, inclusive};
 
 /// Samples and edge counts of a forest.
 #[derive(Clone, Debug)]
@@ -56,8 +57,8 @@ macro_rules! in_width {
 pub(crate) use in_width;
 
 impl Costs {
-    /// The costs of a profile as it was loaded.
-    pub(crate) fn loaded(nodes: &Nodes) -> Self {
+    /// The costs of a profile as it was loaded, whose nodes are divided into `parts`.
+    pub(crate) fn loaded(nodes: &Nodes, parts: &[Range<usize>]) -> Self {
         let columns = || [&nodes.edges, &nodes.samples].into_iter().chain(&nodes.further);
         let narrow = |counts: &Counts| match counts {
             Counts::Narrow(column) => Some(column.clone()),
@@ -68,8 +69,11 @@ impl Costs {
             Counts::Wide(column) => column.clone(),
         };
         match columns().map(narrow).collect::<Option<Vec<_>>>() {
-            Some(columns) => Self::Narrow(CostsOf::loaded(&nodes.parent, columns)),
-            None => Self::Wide(CostsOf::loaded(&nodes.parent, columns().map(wide).collect())),
+            Some(columns) => Self::Narrow(CostsOf::loaded(&nodes.parent, columns, parts)),
+            None => {
+                let columns = columns().map(wide).collect();
+                Self::Wide(CostsOf::loaded(&nodes.parent, columns, parts))
+            }
         }
     }
 
@@ -111,13 +115,12 @@ impl<C: Count> SampleColumns<C> {
 
 impl<C: Count> CostsOf<C> {
     /// Of edges, samples of all metrics, and those of each further one.
-    fn loaded(parent: &[u32], columns: Vec<Column<C>>) -> Self {
+    fn loaded(parent: &[u32], columns: Vec<Column<C>>, parts: &[Range<usize>]) -> Self {
         let mut columns = columns.into_iter();
         let edges = columns.next().unwrap_or_default();
         let mut samples = columns.map(|exclusive| {
-            let mut inclusive = exclusive.to_vec();
-            add_up(parent, &mut inclusive, 1..parent.len());
-            SampleColumns { exclusive, inclusive: inclusive.into() }
+            let inclusive = inclusive(parent, &exclusive[..], parts).into();
+            SampleColumns { exclusive, inclusive }
         });
         let all = samples.next().unwrap_or_default();
         let recorded = Recorded::of_kinds(edges, all.inclusive.clone());

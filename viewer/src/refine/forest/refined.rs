@@ -13,8 +13,8 @@ use super::procedures::Procedures;
 use super::timing::Timing;
 use super::workspace::{Table, Workspace};
 use crate::profile::{
-    Column, Count, Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, MetricRef,
-    NodesBuilder, Profile, Spreads, Stream, TimedSamples, Window,
+    Column, Count, Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, MANY_NODES,
+    MetricRef, NodesBuilder, Profile, Spreads, Stream, TimedSamples, Window, both, parts_of,
 };
 use crate::refine::lang::syntax::Predicate;
 use crate::refine::pattern::names::Names;
@@ -116,7 +116,10 @@ impl Refined {
     /// The profile itself: no stages, everything shown. O(nodes), for the inclusive sums.
     #[must_use]
     pub fn base(profile: &Profile) -> Self {
-        let costs = Costs::loaded(&profile.nodes);
+        let parts = parts_of(&profile.streams, profile.nodes.len());
+        let procedures = || Procedures::of(profile);
+        let costs = || Costs::loaded(&profile.nodes, &parts);
+        let (procedures, costs) = both(profile.nodes.len() >= MANY_NODES, procedures, costs);
         let account = |metric| {
             let base = if profile.nodes.is_empty() { 0 } else { costs.of_metric(0, metric).0 };
             Account { base, outcomes: Vec::new() }
@@ -146,7 +149,7 @@ impl Refined {
             index: Lazy::default(),
             order: Lazy::default(),
             frames_shown: Lazy::default(),
-            procedures: Arc::new(Procedures::of(profile)),
+            procedures: Arc::new(procedures),
             names: Names::default(),
             name_order: Lazy::default(),
             workspace: Workspace::default(),
@@ -378,7 +381,8 @@ impl Refined {
         self.index.get_or_try_make(|| {
             watch.begin(0, 1, 2, self.node_count());
             in_width!(&self.costs, costs => {
-                ChildIndex::of_columns(&self.parent, &costs.all.inclusive, watch)
+                let parts = parts_of(&self.streams, self.node_count());
+                ChildIndex::of_columns(&self.parent, &costs.all.inclusive, &parts, watch)
             })
         })
     }
@@ -407,6 +411,11 @@ impl Refined {
     /// the first of them need not wait for it.
     pub fn prepare_names(&self) {
         self.names.of(&self.profile);
+        self.name_order();
+    }
+
+    /// Finds the order of the names of the profile's functions, unless that has been done.
+    pub(crate) fn order_names(&self) {
         self.name_order();
     }
 

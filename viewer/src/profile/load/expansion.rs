@@ -1,0 +1,146 @@
+//! The source-level frames of machine frames.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use csprof_format::address::FrameKind as SavedKind;
+use csprof_format::budget::MAX_INLINED;
+use csprof_format::ids::{FrameId, FunctionId, StringId};
+use csprof_format::loss::PartialReason;
+use csprof_format::profile as saved;
+
+use super::super::intern::Interner;
+use super::super::model::{address, module_name, text};
+use super::super::{Frame, FrameKind, FrameRef, Function, pseudo};
+
+/// The source-level frames of all machine frames.
+pub(super) struct Expansion {
+    pub(super) interner: Interner,
+    pub(super) frames: FrameLists,
+    /// The frame of each function that left by a tail call.
+    pub(super) left: HashMap<FunctionId, FrameRef>,
+    /// The frame of samples without a path, if there are any.
+    pub(super) no_path: Option<FrameRef>,
+}
+
+/// The source-level frames of each machine frame, outermost first; at least one each. They are
+/// numbered in this order, so it is enough to know the first of each, and the one after the last.
+pub(super) struct FrameLists(Vec<u32>);
+
+impl FrameLists {
+    /// The numbers of a machine frame's frames.
+    #[inline]
+    pub(super) fn of(&self, frame: FrameId) -> Range<u32> {
+        let index = frame.index();
+        self.0[index]..self.0[index + 1]
+    }
+
+    /// The outermost one.
+    pub(super) fn outermost(&self, frame: FrameId) -> FrameRef {
+        FrameRef(self.0[frame.index()])
+    }
+}
+
+impl Expansion {
+    /// Takes the tables of functions and sites out of `saved`.
+    pub(super) fn of(
+        saved: &mut saved::Profile,
+        structure: &saved::Structure,
+        are_paths_missing: bool,
+    ) -> Self {
+        let functions = std::mem::take(&mut saved.functions);
+        let sites = std::mem::take(&mut saved.sites);
+        let machine = &saved.frames;
+        let mut interner = Interner::new();
+        interner.reserve(functions.len(), machine.len().max(sites.function.len()));
+        let numbers: Vec<_> = functions
+            .iter()
+            .map(|function| {
+                interner.function(Function {
+                    name: name(saved, function.name),
+                    module: Some(function.module),
+                    file: function.file,
+                    line: function.line,
+                })
+            })
+            .collect();
+        let nameless: Vec<bool> = functions.iter().map(|f| is_nameless(saved, f)).collect();
+        let mut first = Vec::with_capacity(machine.len() + 1);
+        for (index, frame) in machine.iter().enumerate() {
+            first.push(interner.next_frame().0);
+            let id = FrameId::from_index(index);
+            let rows = sites.rows(id);
+            let is_code = !matches!(frame.kind, SavedKind::Root | SavedKind::Partial);
+            let site = is_code.then_some(id);
+            if rows.is_empty() {
+                let (name, kind) = unnamed(saved, frame);
+                let module = frame.module;
+                let function = interner.function(Function { module, ..Function::named(name) });
+                interner.frame(Frame { site, ..Frame::made_up(function, kind) });
+                continue;
+            }
+            let outermost = rows.start;
+            // Beyond the limit the middle is left out: the caller and the innermost frames stay.
+            let inner = (outermost + 1).max(rows.end.saturating_sub(MAX_INLINED));
+            for row in std::iter::once(outermost).chain(inner..rows.end) {
+                let number = u32::try_from(row - outermost).unwrap_or(u32::MAX);
+                let FunctionId(function) = sites.function[row];
+                let kind = match row == outermost {
+                    true if nameless[function as usize] => FrameKind::Unknown,
+                    true => FrameKind::Call,
+                    false => FrameKind::Inline,
+                };
+                interner.frame(Frame {
+                    function: numbers[function as usize],
+                    kind,
+                    file: sites.file[row],
+                    line: sites.line[row],
+                    site,
+                    row: number,
+                });
+            }
+        }
+        first.push(interner.next_frame().0);
+        let mut left = HashMap::new();
+        for &function in structure.tail_calls.iter().flat_map(|call| &call.via) {
+            left.entry(function).or_insert_with(|| {
+                interner.frame(Frame::made_up(numbers[function.index()], FrameKind::Tail))
+            });
+        }
+        let no_path = are_paths_missing.then(|| {
+            let function = interner.function(Function::named("[no path]"));
+            interner.frame(Frame::made_up(function, FrameKind::Partial))
+        });
+        Self { interner, frames: FrameLists(first), left, no_path }
+    }
+}
+
+/// Name and kind of a frame for which there is no symbol.
+fn unnamed(saved: &saved::Profile, frame: &saved::Frame) -> (String, FrameKind) {
+    match frame.kind {
+        SavedKind::Partial => {
+            let reason = usize::try_from(frame.offset).ok().and_then(PartialReason::from_index);
+            let key = reason.map_or("unknown reason", PartialReason::key);
+            (format!("[partial: {key}]"), FrameKind::Partial)
+        }
+        _ => pseudo::name_and_kind(saved, frame)
+            .unwrap_or_else(|| (address(saved, frame), FrameKind::Unknown)),
+    }
+}
+
+/// A name, which the profile's strings share.
+fn name(saved: &saved::Profile, id: StringId) -> Arc<str> {
+    saved.strings.get(id.index()).map_or_else(|| "".into(), Arc::clone)
+}
+
+/// Whether a function is called by its place in its module, `libfoo.so.1+0x4a30`: the symbols of
+/// stripped files say where functions begin, and nothing more.
+fn is_nameless(saved: &saved::Profile, function: &saved::Function) -> bool {
+    let place = text(saved, function.name)
+        .strip_prefix(module_name(saved, function.module))
+        .and_then(|rest| rest.strip_prefix("+0x"));
+    place.is_some_and(|digits| {
+        !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
+}
