@@ -308,6 +308,7 @@ fn measure(file: &Path, presses: usize) {
         let [clock, cpu] = [0, 1].map(|clock| end[clock] - begin[clock]);
         println!("  {part:34}{clock:8.1}{cpu:8.1}");
     }
+    let size = std::fs::metadata(file).map_or(0.0, |data| data.len() as f64 / 1e6);
     let memory = megabytes("VmRSS:");
     let most = 400.0 + size;
     println!(

@@ -246,6 +246,7 @@ mod tests {
             fn pthread_csprof_none(signal: c_int) -> c_int, else libc::ENOSYS;
         }
         jumped_to {}
+        of_old_programs {}
         of_unwinder {}
     }
 
