@@ -11,13 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel_call.h"
+
 static int ask_kernel;
 
 static int prof_is_blocked(void) {
     sigset_t now;
     sigemptyset(&now);
     if (ask_kernel)
-        syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &now, 8);
+        kernel_call(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &now, 8);
     else
         pthread_sigmask(SIG_BLOCK, NULL, &now);
     return sigismember(&now, SIGPROF);

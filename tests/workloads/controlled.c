@@ -29,6 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel_call.h"
+
 enum { THREADS = 32, YIELDS = 10, REQUESTS = 10, REQUESTED = 1000, WRITTEN = 700 };
 
 static int nothing = -1;
@@ -191,7 +193,7 @@ static void *waiter(void *nothing)
 static void block(int how)
 {
     uint64_t mask = UINT64_C(1) << (SIGPROF - 1);
-    if (syscall(SYS_rt_sigprocmask, how, &mask, NULL, 8))
+    if (kernel_call(SYS_rt_sigprocmask, how, &mask, NULL, 8))
         exit(6);
 }
 

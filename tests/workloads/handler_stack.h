@@ -8,6 +8,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "kernel_call.h"
+
 static size_t kernels_frame;
 static void measure_frame(int, siginfo_t *, void *);
 static void measure_frame(int signal, siginfo_t *info, void *context) {
@@ -20,7 +22,7 @@ static void measure_frame(int signal, siginfo_t *info, void *context) {
 __attribute__((destructor)) static void look_at_handler_stack(void) {
     enum { NEEDED = 8 << 10 };
     stack_t stack;
-    if (syscall(SYS_sigaltstack, NULL, &stack) || stack.ss_flags & SS_DISABLE) return;
+    if (kernel_call(SYS_sigaltstack, 0, &stack, NULL, 0) || stack.ss_flags & SS_DISABLE) return;
     const char *low = (const char *)stack.ss_sp - NEEDED;
     const char *top = (const char *)stack.ss_sp + stack.ss_size;
     while (low < top && !*low) low++;

@@ -9,6 +9,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "kernel_call.h"
+
 extern int profil(unsigned short *buffer, size_t size, size_t offset, unsigned int scale);
 
 static volatile unsigned long sink;
@@ -25,7 +27,7 @@ static void ask_kernel(void) {
     } action;
     Dl_info info;
     struct itimerval timer;
-    syscall(SYS_rt_sigaction, SIGPROF, NULL, &action, 8);
+    kernel_call(SYS_rt_sigaction, SIGPROF, NULL, &action, 8);
     syscall(SYS_getitimer, ITIMER_PROF, &timer);
     const char *name = "nobody";
     if (dladdr(action.handler, &info)) name = info.dli_fname;

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel_call.h"
+
 static volatile unsigned long sink;
 
 static double cpu_ms(void) {
@@ -39,14 +41,14 @@ __attribute__((noinline)) static void work_with_signal_blocked(double ms) {
 
 static void block(int how) {
     unsigned long mask = 1UL << (SIGPROF - 1);
-    syscall(SYS_rt_sigprocmask, how, &mask, NULL, 8);
+    kernel_call(SYS_rt_sigprocmask, how, &mask, NULL, 8);
 }
 
 // The kernel's structure.
 static void take(void) {
     struct { void *handler; unsigned long flags; void *restorer; unsigned long mask; } ignore = {
         SIG_IGN, 0, NULL, 0};
-    syscall(SYS_rt_sigaction, SIGPROF, &ignore, NULL, 8);
+    kernel_call(SYS_rt_sigaction, SIGPROF, &ignore, NULL, 8);
 }
 
 static unsigned long state = 88172645463325252;

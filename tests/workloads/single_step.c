@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 
+#include "kernel_call.h"
 #include "own_samples.h"
 
 static struct signal_source source;
@@ -131,7 +132,7 @@ static void now(ucontext_t *context) {
     if (what[0] == 's') {
         // Blocked here, behind csprof's back, it arrives when the handler returns.
         uint64_t profiling = 1 << (SIGPROF - 1);
-        syscall(SYS_rt_sigprocmask, SIG_BLOCK, &profiling, 0, 8);
+        kernel_call(SYS_rt_sigprocmask, SIG_BLOCK, &profiling, NULL, 8);
         RAISE(source);
     } else if (what[0] == 'n') {
         RAISE(source);

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel_call.h"
+
 static double cpu_seconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -28,7 +30,7 @@ static void ask_again(void) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGPROF);
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, 8);
+    kernel_call(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, 8);
     kill(getpid(), SIGPROF);
     if (ptrace(PTRACE_TRACEME, 0, 0, 0) != -1) _exit(5);
     sigpending(&set);

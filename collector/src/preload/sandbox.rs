@@ -28,8 +28,8 @@
 //! copy of the stack, in which no return address may be replaced. And by clone(2) it may make
 //! threads that the C library does not know. They have the thread-local storage of their creator or
 //! one of unknown shape, so there is no place for a thread's state that a handler could find, and
-//! nobody tells when they end: they are counted, and not sampled. Actions of signals it may set
-//! there, too: that of the signal of samples is the program's view, as by sigaction(2).
+//! nobody tells when they end: they are counted, and not sampled. What it sets there for its
+//! signals, and what it executes, goes the way of the C library's functions ([`by_number`]).
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
@@ -41,7 +41,8 @@ use super::aliases::is_one;
 use super::filter::{Allowed, allowed_by};
 use super::fork::begin_vfork;
 use super::real::{self, Real, slots};
-use super::signals::action::{call_no_handlers, leave_to_kernel, rt_sigaction};
+use super::signals::action::{call_no_handlers, leave_to_kernel};
+use super::signals::by_number;
 use super::signals::hold::{CALLS, hold_syscall, is_met};
 use super::signals::transfers;
 use super::stub::{self, UNBLOCKS, WATCHING};
@@ -100,16 +101,10 @@ static WATCHED: [u64; 8] = {
         }
         bits
     }
-    let fixed = [
-        libc::SYS_seccomp,
-        libc::SYS_prctl,
-        libc::SYS_ptrace,
-        libc::SYS_rt_sigaction,
-        libc::SYS_clone,
-        libc::SYS_clone3,
-    ];
+    let fixed =
+        [libc::SYS_seccomp, libc::SYS_prctl, libc::SYS_ptrace, libc::SYS_clone, libc::SYS_clone3];
     let waits = with(with([0; 8], &CALLS), &ENDED_CALLS);
-    with(with(with(waits, &transfers::CALLS), &fixed), &FORK_CALLS)
+    with(with(with(with(waits, &transfers::CALLS), &fixed), &FORK_CALLS), &by_number::CALLS)
 };
 
 /// Before ptrace(2). Its arguments are variadic.
@@ -133,8 +128,9 @@ extern "C" fn after_ptrace(call: &mut Call) {
     real::set_errno(errno);
 }
 
-/// Before a raw system call: those that restrict others, ptrace(2), actions of signals, those that
-/// fork, waits, and calls before the constructor. A wait is made with the signal held back.
+/// Before a raw system call: those that restrict others, ptrace(2), those that fork, waits, those
+/// that have a function of csprof's, and calls before the constructor. A wait is made with the
+/// signal held back.
 extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
     /// Larger ones are questions.
     const SET_MODE_STRICT: c_long = libc::SECCOMP_SET_MODE_STRICT as c_long;
@@ -155,10 +151,6 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
             call.arguments.rotate_left(1);
             return Route { target: ptrace as *mut c_void, calls: 0 };
         }
-        libc::SYS_rt_sigaction => {
-            call.arguments.rotate_left(1);
-            return Route { target: rt_sigaction as *mut c_void, calls: 0 };
-        }
         _ if forks(number) => {
             thread::unarmed::disarm_here(Suspended::No);
             // clone3 takes a structure, which begins with the flags.
@@ -171,7 +163,12 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
             note_child(flags);
         }
         _ if is_met(call) => return hold_syscall(call, real, number),
-        _ => {}
+        _ => {
+            if let Some(target) = by_number::function(number) {
+                call.arguments.rotate_left(1);
+                return Route { target, calls: 0 };
+            }
+        }
     }
     Route { target: stub::target(real), calls: 0 }
 }

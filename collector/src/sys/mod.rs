@@ -46,6 +46,6 @@ pub use read::{
 };
 pub use signal::{
     Disposition, Handler, KernelAction, abort, drop_samples, drop_samples_and, handler_of,
-    interrupts, pending, rt_sigaction, send_again, set_disposition,
+    interrupts, pending, rt_sigaction, rt_sigprocmask, send_again, set_disposition,
 };
 pub use timer::Timer;

@@ -2,14 +2,12 @@
 
 #![expect(unsafe_code, reason = "exported C functions with pointers from the program")]
 
-use core::ffi::{c_int, c_long};
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::mask::{believed_in, block_interrupted, change_one, forget, opening, settle_all};
 use super::others::{SetAction, others, replace, settle_masks, tell, tell_masked, told};
-use super::words::{
-    as_kernel_has, as_kernel_keeps, as_library_has, first_word, mask_of, mask_of_signal,
-};
+use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use super::{BIT, SIGNAL, kept, trap};
 
 use crate::preload::real::{self, Handler};
@@ -195,7 +193,7 @@ fn is_own_handler(handler: Handler) -> bool {
 }
 
 /// Sets an action by `set_action`, as far as the kernel is to hear of it.
-unsafe fn change(
+pub(super) unsafe fn change(
     set_action: SetAction,
     signal: c_int,
     new: *const libc::sigaction,
@@ -255,70 +253,6 @@ pub(crate) unsafe extern "C" fn __sigaction(
 ) -> c_int {
     // SAFETY: the program's own arguments.
     unsafe { change(real::__sigaction, signal, new, old) }
-}
-
-/// rt_sigaction(2) as programs make it by syscall(2), with the kernel's structure: some, Chromium
-/// among them, give all signals in a child their default actions in this way.
-pub(in crate::preload) unsafe extern "C" fn rt_sigaction(
-    number: usize,
-    new: usize,
-    old: usize,
-    size: usize,
-) -> c_long {
-    // What is wrong with the arguments the kernel says: of this signal, and of room for an answer;
-    // what is asked for is read here only where it can be.
-    // SAFETY: the program's own arguments, passed on.
-    let answer = unsafe { sys::rt_sigaction(number, 0, old, size) };
-    let last = new.wrapping_add(size_of::<sys::KernelAction>() - 1);
-    let is_known = [new, last].iter().all(|&at| new == 0 || sys::is_readable(at as u64));
-    if answer.is_err() || !is_known {
-        // SAFETY: as above.
-        let failed = unsafe { sys::rt_sigaction(number, new, old, size) };
-        return failed.map_or_else(|sys::Errno(errno)| failed_with(errno).into(), |()| 0);
-    }
-    let pointer = core::ptr::with_exposed_provenance_mut::<sys::KernelAction>;
-    // SAFETY: not 0, and readable.
-    let wanted = (new != 0).then(|| as_library_has(unsafe { pointer(new).read_unaligned() }));
-    // SAFETY: all zeros is the default action.
-    let mut told: libc::sigaction = unsafe { core::mem::zeroed() };
-    let wanted = wanted.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    // SAFETY: live locals; the kernel has accepted the signal, and the program answers for the rest.
-    let result = unsafe { change(by_kernel, number as c_int, wanted, &raw mut told) };
-    if result == 0 && old != 0 {
-        // SAFETY: the kernel has written there.
-        unsafe { pointer(old).write_unaligned(as_kernel_has(&told)) };
-    }
-    result.into()
-}
-
-/// Sets an action as the kernel does, which also takes the signals that the C library keeps for
-/// itself.
-unsafe fn by_kernel(
-    signal: c_int,
-    new: *const libc::sigaction,
-    old: *mut libc::sigaction,
-) -> c_int {
-    // SAFETY: null, or a live action.
-    let new = unsafe { new.as_ref() }.map(as_kernel_has);
-    let mut before = sys::KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
-    let asked = new.as_ref().map_or(0, |new| core::ptr::from_ref(new).addr());
-    let room = (&raw mut before).addr();
-    // SAFETY: live locals; the action is the program's, or has a handler of csprof's.
-    match unsafe { sys::rt_sigaction(signal as usize, asked, room, size_of::<u64>()) } {
-        Ok(()) => {
-            if !old.is_null() {
-                // SAFETY: not null, so there is room for an action.
-                unsafe { old.write(as_library_has(before)) };
-            }
-            0
-        }
-        Err(sys::Errno(errno)) => failed_with(errno),
-    }
-}
-
-fn failed_with(errno: c_int) -> c_int {
-    real::set_errno(errno);
-    -1
 }
 
 /// The program's view of the profiling signal's action.

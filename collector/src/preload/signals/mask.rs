@@ -15,8 +15,8 @@ use crate::sealed::sealed;
 use crate::sources::loan::{TRAP, bit};
 use crate::sys::{self, Mask};
 
-/// Either of the two functions that set a mask; they differ in how they return an error.
-type SetMask = unsafe fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
+/// One of the functions that set a mask; they differ in how they return an error.
+pub(super) type SetMask = unsafe fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
 
 /// Which signals of samples the thread has blocked, it thinks, as a mask.
 pub(in crate::preload) fn believed() -> u64 {
@@ -143,7 +143,12 @@ fn note_holder(how: c_int, word: u64, after: u64) {
 }
 
 /// Changes the mask without the signals of samples and keeps the thread's own view of them.
-unsafe fn change(set_mask: SetMask, how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int {
+pub(super) unsafe fn change(
+    set_mask: SetMask,
+    how: c_int,
+    new: *const sigset_t,
+    old: *mut sigset_t,
+) -> c_int {
     if !sampled() {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { change_for_good(set_mask, how, new, old) };

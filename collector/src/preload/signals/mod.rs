@@ -15,6 +15,7 @@
 //! - [`transfers`]: reads and writes that move a part of what was asked for;
 //! - [`inherit`]: programs that are executed;
 //! - [`alternate_stack`]: the alternate stack, which the collector takes for its handlers;
+//! - [`by_number`]: the same calls, made by syscall(2);
 //! - [`trap`]: SIGTRAP, which is the program's unless it has no use for it;
 //! - [`histogram`]: the profiler in the C library.
 //!
@@ -23,6 +24,7 @@
 
 pub(super) mod action;
 mod alternate_stack;
+pub(super) mod by_number;
 mod histogram;
 pub(super) mod hold;
 pub(super) mod inherit;
