@@ -48,17 +48,6 @@ impl Real {
         Self::found_by(next, name)
     }
 
-    /// The one called `name`, which a C library may have for old programs alone, where dlsym(3)
-    /// does not find it: that of glibc's first version.
-    #[must_use]
-    pub const fn of_old_programs(name: &'static CStr) -> Self {
-        let first = |name: &CStr| match next_of_version(name, FIRST_GLIBC) {
-            found if found.is_null() => next(name),
-            found => found,
-        };
-        Self::found_by(first, name)
-    }
-
     /// The one called `name`, found by `find`.
     #[must_use]
     pub const fn found_by(find: fn(&CStr) -> *mut c_void, name: &'static CStr) -> Self {
@@ -147,7 +136,7 @@ pub fn next(name: &CStr) -> *mut c_void {
 }
 
 /// The same, of one version of the symbol.
-pub fn next_of_version(name: &CStr, version: &CStr) -> *mut c_void {
+fn next_of_version(name: &CStr, version: &CStr) -> *mut c_void {
     // SAFETY: both strings end with 0.
     let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
     if found.is_null() && name != c"dlsym" {

@@ -37,6 +37,7 @@ scripts! {
     cgo
     chez
     chicken
+    chromium
     clang
     cmake
     compressors
@@ -61,6 +62,7 @@ scripts! {
     llvm_opt
     luajit
     make
+    maxima
     mono
     musl
     nginx

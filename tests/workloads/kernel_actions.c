@@ -73,12 +73,16 @@ int main(int words, char **word) {
     }
     printf("seen: %d\n", (int)seen);
     work_ms(40);
-    printf("ignored: %ld\n", set(SIGPROF, &ignored, NULL));
+    struct kernel_action both = ignored;
+    printf("ignored: %ld", set(SIGPROF, &both, &both));
+    printf(", before %s\n", both.handler == count && both.restorer && both.mask == ours.mask ? "handled" : "something else");
     raise(SIGPROF);
     printf("SIGPROF: %s, seen: %d\n", told(SIGPROF), (int)seen);
-    for (int number = -1; number < 67; number += 17) printf(" %ld", set(number, NULL, &ours));
+    for (int number = -1; number <= 67; number += 17) printf(" %ld", set(number, NULL, &ours));
     printf(" %ld %d", set(SIGPROF, (void *)8, NULL), errno == EFAULT);
     printf(" %ld %d", set(SIGPROF, NULL, (void *)8), errno == EFAULT);
+    printf(" %ld %d", set(SIGPROF, &ignored, (void *)8), errno == EFAULT);
+    work_ms(60);
     printf(" %ld %d", syscall(SYS_rt_sigaction, SIGPROF, NULL, &ours, 4L), errno == EINVAL);
     printf(" %ld %d\n", set(SIGKILL, &by_default, NULL), errno == EINVAL);
     /* Those that the C library keeps for itself the kernel has, too. */
@@ -101,7 +105,7 @@ int main(int words, char **word) {
             }
             sigprocmask(SIG_SETMASK, &before, NULL);
             work_ms(20);
-            execl(word[0], word[0], "executed", NULL);
+            syscall(SYS_execve, word[0], (char *[]){word[0], "executed", NULL}, environ);
             _exit(1);
         }
         waitpid(child, &status, 0);

@@ -110,7 +110,7 @@ enum Side {
 
 fn function(name: &CStr, wanted: Side) -> *mut c_void {
     let mut found = None;
-    until(|side, module| {
+    each_until(|side, module| {
         if side == wanted {
             found = module.address_of(name);
         }
@@ -121,7 +121,7 @@ fn function(name: &CStr, wanted: Side) -> *mut c_void {
 
 /// Shows the modules that are loaded behind this library and before it, but not itself.
 pub fn each_loaded(mut show: impl FnMut(&LoaderModule)) {
-    until(|_, module| {
+    each_until(|_, module| {
         show(module);
         false
     });
@@ -129,7 +129,7 @@ pub fn each_loaded(mut show: impl FnMut(&LoaderModule)) {
 
 /// Shows the modules that are loaded behind this library.
 pub fn each_behind(mut show: impl FnMut(&LoaderModule)) {
-    until(|side, module| {
+    each_until(|side, module| {
         if side == Side::Behind {
             show(module);
         }
@@ -139,7 +139,7 @@ pub fn each_behind(mut show: impl FnMut(&LoaderModule)) {
 
 /// Shows the modules that are loaded behind this library and before it, but not itself, until
 /// `is_enough` says so.
-fn until<F: FnMut(Side, &LoaderModule) -> bool>(is_enough: F) {
+fn each_until<F: FnMut(Side, &LoaderModule) -> bool>(is_enough: F) {
     struct Search<F> {
         at: Side,
         is_enough: F,

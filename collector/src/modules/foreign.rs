@@ -101,7 +101,7 @@ pub(super) fn start_again() {
 
 /// Finds the loader's function. Setup side.
 pub(super) fn start() {
-    let found = c_library::next_of_version(c"_dl_find_object", c"GLIBC_2.35");
+    let found = super::function_behind(c"_dl_find_object");
     // Relaxed: an address of code that was mapped before this library.
     FIND_OBJECT.store(found, Ordering::Relaxed);
 }

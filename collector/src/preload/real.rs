@@ -29,7 +29,7 @@ macro_rules! real_functions {
     (
         called { $(fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty, else $missing:expr;)* }
         jumped_to { $($stub:ident),* $(,)? }
-        of_old_programs { $($old:ident),* $(,)? }
+        unknown_to_dlsym { $($old:ident),* $(,)? }
         of_unwinder { $($unwinder:ident),* $(,)? }
     ) => {
         /// The real functions by name.
@@ -49,8 +49,10 @@ macro_rules! real_functions {
                 Real::new(c_name(concat!(stringify!($name), "\0")));)*
             $(pub(in crate::preload) static $stub: Real =
                 Real::new(c_name(concat!(stringify!($stub), "\0")));)*
-            $(pub(in crate::preload) static $old: Real =
-                Real::of_old_programs(c_name(concat!(stringify!($old), "\0")));)*
+            $(pub(in crate::preload) static $old: Real = Real::found_by(
+                crate::modules::function_behind,
+                c_name(concat!(stringify!($old), "\0")),
+            );)*
             $(pub(in crate::preload) static $unwinder: Real = Real::found_by(
                 crate::modules::function_behind,
                 c_name(concat!(stringify!($unwinder), "\0")),
@@ -89,7 +91,12 @@ macro_rules! real_functions {
 /// C library would write its complaint to the program's heap, and the program has not begun.
 pub(super) fn find_all() {
     let mut missing: Vec<&Real> = ALL.to_vec();
-    modules::each_behind(|module| missing.retain(|real| module.address_of(real.name()).is_none()));
+    let mut look = |module: &modules::LoaderModule| {
+        missing.retain(|real| module.address_of(real.name()).is_none());
+    };
+    // It has nearly all.
+    modules::each_of_c_library(&mut look);
+    modules::each_behind(&mut look);
     let is_there = |real: &&&Real| !missing.iter().any(|missing| core::ptr::eq(*missing, **real));
     ALL.iter().filter(is_there).for_each(|real| _ = real.address());
 }
@@ -225,7 +232,7 @@ real_functions! {
         pthread_join, pthread_timedjoin_np, pthread_clockjoin_np, thrd_join,
         __sigsuspend, __poll, __select, __vfork, _IO_popen, __backtrace, __clone, __sched_yield,
     }
-    of_old_programs {
+    unknown_to_dlsym {
         cfree, __pthread_mutex_lock, __pthread_rwlock_rdlock, __pthread_rwlock_wrlock,
     }
     of_unwinder {
@@ -246,7 +253,7 @@ mod tests {
             fn pthread_csprof_none(signal: c_int) -> c_int, else libc::ENOSYS;
         }
         jumped_to {}
-        of_old_programs {}
+        unknown_to_dlsym {}
         of_unwinder {}
     }
 

@@ -147,7 +147,7 @@ pub const ALL: &[Hazard] = &[
         .also(nothing_is_damaged),
     Hazard::new("own_malloc", &["cc -O2 -fno-builtin -pthread -o program @own_malloc.c"])
         .variants(&["", "clang"])
-        .says("in threads 0, in a fork 0, in its child 0\n")
+        .says("before main 0, in threads 0, in a fork 0, in its child 0\n")
         .also(nothing_is_damaged),
     Hazard::new("tcmalloc_in_front", ALLOCATIONS)
         .variants(&["/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4: "])

@@ -15,7 +15,46 @@ pub const ALL: &[Hazard] = &[
     .also(nothing_is_damaged),
     Hazard::new("kernel_actions", &["cc -O2 -o program @kernel_actions.c"])
         .by_two()
+        .says(
+            "SIGPROF: 0 default mask 0\n\
+             set: 0\n\
+             10: 0 handled here mask 800\n\
+             set: 0\n\
+             27: 0 handled here mask 800\n\
+             seen: 2\n\
+             ignored: 0, before handled\n\
+             SIGPROF: 0 ignored mask 0, seen: 2\n\
+             \x20-1 0 0 0 -1 -1 0 -1 1 -1 1 -1 0 -1 1\n\
+             kept: 0\n\
+             executed: 0 default mask 0\n\
+             child: 0\n\
+             executed: 0 default mask 0\n\
+             child: 0\n\
+             executed: 0 default mask 0\n\
+             child: 0\n",
+        )
         .also(nothing_is_damaged),
+    Hazard::new("calls_by_number", &["cc -O2 -pthread -o program @calls_by_number.c"])
+        .command(&[
+            "sh",
+            "-c",
+            "for way in stack mask pending timer executes executes_file executes_with_little closes \
+             forks limits exits ends; do ./program $way; done; echo $?",
+        ])
+        .by_two()
+        .says(
+            "stack: 0 1 1 1 1 1 -1\n\
+             mask: 0 0 fffffffffffbfeff 1 0 fffffffffffbfeff 0 1 fffffffe7ffbfeff 1 2 -1 -1\n\
+             pending: 0 -1\n\
+             timer: 1 5000\n\
+             executed: 0\n\
+             executed: 0\n\
+             executed: 0\n\
+             closed: 3 3\n\
+             forked: 300\n\
+             limited: 1 3\n\
+             7\n",
+        ),
     // Not by clang 14, which knows no exceptions of other instructions than calls.
     Hazard::new(
         "alternate_stack",

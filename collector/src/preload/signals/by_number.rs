@@ -2,8 +2,8 @@
 //! program's view, as by the functions of the C library.
 //!
 //! Chromium gives all signals their default actions in this way, in each child that it makes. What
-//! is wrong with the arguments the kernel says, of room for an answer too; what is asked for is
-//! read here only where it can be.
+//! is wrong with the arguments the kernel says; what is asked for is read only where it can be, and
+//! answers are written only where the kernel has written one.
 
 #![expect(unsafe_code, reason = "system calls with pointers from the program")]
 
@@ -12,10 +12,10 @@ use core::ffi::{c_char, c_int, c_long, c_void};
 use libc::sigset_t;
 
 use super::alternate_stack::sigaltstack;
-use super::others::SetAction;
 use super::wait::signalfd;
 use super::words::{as_kernel_has, as_library_has, first_word, mask_of};
 use super::{action, mask};
+use crate::arch;
 use crate::preload::exec::{execve, execveat};
 use crate::preload::real;
 use crate::sys::{self, Errno, KernelAction};
@@ -79,26 +79,37 @@ fn returned(result: Result<(), Errno>) -> c_int {
 }
 
 unsafe extern "C" fn rt_sigaction(number: usize, new: usize, old: usize, size: usize) -> c_long {
-    // SAFETY: the program's own arguments, passed on.
-    let as_it_is = || returned(unsafe { sys::rt_sigaction(number, new, old, size) });
-    // SAFETY: as above.
-    let told = unsafe { sys::rt_sigaction(number, 0, old, size) };
+    // First, for the program may pass one structure for both.
     let wanted = read::<KernelAction>(new).map(as_library_has);
-    if told.is_err() || wanted.is_none() && new != 0 {
-        return as_it_is().into();
+    let can_be_read = wanted.is_some() || new == 0;
+    // SAFETY: asks for nothing.
+    let is_right = unsafe { sys::rt_sigaction(number, 0, 0, size) };
+    if is_right.is_err() || !can_be_read {
+        return returned(is_right.and(Err(Errno(libc::EFAULT)))).into();
     }
     // SAFETY: all zeros is the default action.
     let mut before: libc::sigaction = unsafe { core::mem::zeroed() };
     let wanted = wanted.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    let set: SetAction = set_action;
     // SAFETY: live locals; the kernel has accepted the signal, and the program vouches for the
     // action.
-    let result = unsafe { action::change(set, number as c_int, wanted, &raw mut before) };
-    if result == 0 {
-        // SAFETY: the kernel has answered there.
-        unsafe { answer(old, as_kernel_has(&before)) };
+    if unsafe { action::change(set_action, number as c_int, wanted, &raw mut before) } != 0 {
+        return -1;
     }
-    result.into()
+    let mut told = as_kernel_has(&before);
+    if told.restorer == 0 {
+        // The program's view of a signal of samples, which no restorer of the C library's is in.
+        let is_handled = ![libc::SIG_DFL, libc::SIG_IGN].contains(&told.handler);
+        told.flags &= if is_handled { u64::MAX } else { !arch::SA_RESTORER };
+        told.restorer = if is_handled { arch::signal_return() } else { 0 };
+    }
+    // SAFETY: the program's own room for an answer.
+    let has_room = old == 0 || unsafe { sys::rt_sigaction(number, 0, old, size) }.is_ok();
+    if !has_room {
+        return returned(Err(Errno(libc::EFAULT))).into();
+    }
+    // SAFETY: the kernel has answered there.
+    unsafe { answer(old, told) };
+    0
 }
 
 /// Sets an action as the kernel does, which also takes the signals that the C library keeps for
@@ -123,24 +134,28 @@ unsafe fn set_action(
 }
 
 unsafe extern "C" fn rt_sigprocmask(how: usize, new: usize, old: usize, size: usize) -> c_long {
-    // SAFETY: the program's own arguments, passed on.
-    let as_it_is = || returned(unsafe { sys::rt_sigprocmask(how, new, old, size) });
-    // SAFETY: as above.
-    let told = unsafe { sys::rt_sigprocmask(how, 0, old, size) };
+    // As above.
     let wanted = read::<u64>(new).map(mask_of);
-    if told.is_err() || wanted.is_none() && new != 0 {
-        return as_it_is().into();
+    let can_be_read = wanted.is_some() || new == 0;
+    // SAFETY: asks for nothing.
+    let is_right = unsafe { sys::rt_sigprocmask(how, 0, 0, size) };
+    if is_right.is_err() || !can_be_read {
+        return returned(is_right.and(Err(Errno(libc::EFAULT)))).into();
     }
     let mut before = mask_of(0);
     let wanted = wanted.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    let set: mask::SetMask = set_mask;
     // SAFETY: live locals.
-    let result = unsafe { mask::change(set, how as c_int, wanted, &raw mut before) };
-    if result == 0 {
-        // SAFETY: the kernel has answered there; a live local.
-        unsafe { answer(old, first_word(&raw const before)) };
+    if unsafe { mask::change(set_mask, how as c_int, wanted, &raw mut before) } != 0 {
+        return -1;
     }
-    result.into()
+    // SAFETY: the program's own room for an answer.
+    let has_room = old == 0 || unsafe { sys::rt_sigprocmask(how, 0, old, size) }.is_ok();
+    if !has_room {
+        return returned(Err(Errno(libc::EFAULT))).into();
+    }
+    // SAFETY: the kernel has answered there; a live local.
+    unsafe { answer(old, first_word(&raw const before)) };
+    0
 }
 
 /// Sets a mask as the kernel does, which also blocks the signals that the C library keeps for

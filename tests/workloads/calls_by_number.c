@@ -1,0 +1,166 @@
+/* Calls that a program makes by syscall(2), with the kernel's structures; the argument names one. Each says what it has
+ * seen. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STACK = 65536 };
+
+static void work_ms(long ms) {
+    struct timespec begin, now;
+    volatile unsigned sum = 0;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do {
+        for (unsigned i = 0; i < 10000; i++) sum += i;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < ms);
+}
+
+static char *self, *stack;
+static volatile sig_atomic_t seen, on_stack;
+static void count(int signal) {
+    char here;
+    (void)signal;
+    seen++;
+    on_stack += &here >= stack && &here < stack + STACK;
+}
+
+static int is_blocked(int signal) {
+    sigset_t now;
+    pthread_sigmask(SIG_BLOCK, NULL, &now);
+    return sigismember(&now, signal);
+}
+
+static void alternate_stack(void) {
+    stack = malloc(STACK);
+    stack_t own = {.ss_sp = stack, .ss_size = STACK}, old = {0};
+    struct sigaction action = {.sa_handler = count, .sa_flags = SA_ONSTACK};
+    printf("stack: %ld", syscall(SYS_sigaltstack, &own, &old));
+    printf(" %d", old.ss_flags == SS_DISABLE);
+    sigaction(SIGUSR1, &action, NULL);
+    work_ms(20);
+    raise(SIGUSR1);
+    work_ms(20);
+    syscall(SYS_sigaltstack, NULL, &old);
+    printf(" %d %d %d", seen, on_stack, old.ss_sp == stack);
+    sigaltstack(NULL, &old);
+    printf(" %d", old.ss_sp == stack);
+    printf(" %ld\n", syscall(SYS_sigaltstack, (void *)8, NULL));
+}
+
+static void mask(void) {
+    unsigned long all = ~0UL, old = 1, now = 1;
+    sigset_t set;
+    signal(SIGPROF, count);
+    printf("mask: %ld", syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8L));
+    work_ms(20);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, 8L);
+    raise(SIGPROF);
+    printf(" %lx %lx %d %d", old, now, is_blocked(SIGPROF), seen);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, &old, 8L);
+    printf(" %lx %d %d", old, is_blocked(SIGPROF), seen);
+    work_ms(20);
+    sigfillset(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, 8L);
+    raise(SIGPROF);
+    work_ms(20);
+    printf(" %lx %d", now, seen);
+    now = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &now, NULL, 8L);
+    printf(" %d %ld %ld\n", seen, syscall(SYS_rt_sigprocmask, 7, &now, NULL, 8L),
+           syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, (void *)8, 8L));
+}
+
+static void pending(void) {
+    unsigned long waits = 0, all = ~0UL;
+    struct timespec none = {0};
+    sigset_t set;
+    siginfo_t info;
+    sigfillset(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    work_ms(20);
+    syscall(SYS_rt_sigpending, &waits, 8L);
+    printf("pending: %lx", waits);
+    printf(" %ld\n", syscall(SYS_rt_sigtimedwait, &all, &info, &none, 8L));
+}
+
+static void timer(void) {
+    struct itimerval often = {{0, 5000}, {0, 5000}}, none = {{0, 0}, {0, 0}}, old;
+    signal(SIGPROF, count);
+    syscall(SYS_setitimer, ITIMER_PROF, &often, NULL);
+    work_ms(60);
+    syscall(SYS_setitimer, ITIMER_PROF, &none, &old);
+    printf("timer: %d %ld\n", seen > 0, old.it_interval.tv_usec);
+}
+
+static void executes(int by_file, char **environment) {
+    char *words[] = {self, "executed", NULL};
+    work_ms(20);
+    if (by_file) syscall(SYS_execveat, open(self, O_PATH | O_CLOEXEC), "", words, environment, AT_EMPTY_PATH);
+    syscall(SYS_execve, "no such file", words, environment);
+    syscall(SYS_execve, self, words, environment);
+}
+
+static void closes(void) {
+    work_ms(10);
+    syscall(SYS_close_range, 3, ~0U, 0);
+    work_ms(20);
+    printf("closed: %d", open("/dev/null", O_RDONLY));
+    for (int file = 3; file < 1000; file++) syscall(SYS_close, file);
+    work_ms(20);
+    printf(" %d\n", open("/dev/null", O_RDONLY));
+}
+
+static void forks(void) {
+    int status = 0;
+    work_ms(10);
+    fflush(stdout);
+    pid_t child = syscall(SYS_fork);
+    if (child == 0) {
+        work_ms(20);
+        _exit(3);
+    }
+    waitpid(child, &status, 0);
+    printf("forked: %x\n", status);
+}
+
+static void limits(void) {
+    struct rlimit limit, again;
+    syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+    getrlimit(RLIMIT_NOFILE, &again);
+    printf("limited: %d", limit.rlim_cur == again.rlim_cur);
+    limit.rlim_cur = 5;
+    syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, NULL);
+    work_ms(20);
+    printf(" %d\n", open("/dev/null", O_RDONLY));
+}
+
+int main(int count, char **words) {
+    static char *empty[] = {"ONLY=this", NULL};
+    const char *way = count > 1 ? words[1] : "";
+    self = words[0];
+    if (!strcmp(way, "stack")) alternate_stack();
+    else if (!strcmp(way, "mask")) mask();
+    else if (!strcmp(way, "pending")) pending();
+    else if (!strcmp(way, "timer")) timer();
+    else if (!strcmp(way, "executes")) executes(0, environ);
+    else if (!strcmp(way, "executes_file")) executes(1, environ);
+    else if (!strcmp(way, "executes_with_little")) executes(0, empty);
+    else if (!strcmp(way, "executed")) printf("executed: %d\n", is_blocked(SIGPROF));
+    else if (!strcmp(way, "closes")) closes();
+    else if (!strcmp(way, "forks")) forks();
+    else if (!strcmp(way, "limits")) limits();
+    else work_ms(20), syscall(!strcmp(way, "exits") ? SYS_exit_group : SYS_exit, 7);
+    return 0;
+}
