@@ -37,6 +37,8 @@ pub enum Warning {
     EventNotRestarted,
     /// A period is shorter than samples take.
     ShortPeriod,
+    /// Time in the kernel is not sampled.
+    UserTimeOnly,
     /// The kernel held an event up.
     Throttled,
     /// Elapsed time is sampled less often.

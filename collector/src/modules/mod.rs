@@ -71,6 +71,9 @@ use runtimes::{Extent, Runtime};
 /// See [`asks_kernel_for_stacks`].
 static ASKS_KERNEL: AtomicBool = AtomicBool::new(false);
 
+/// See [`executes_unseen`].
+static EXECUTES_UNSEEN: AtomicBool = AtomicBool::new(false);
+
 /// A module that is loaded, or was in the present epoch.
 struct Loaded {
     number: u32,
@@ -120,6 +123,13 @@ static KNOWN: SetupLock<Known> = SetupLock::new(Known {
 #[must_use]
 pub fn asks_kernel_for_stacks() -> bool {
     ASKS_KERNEL.load(Ordering::Relaxed)
+}
+
+/// Whether the program executes others by instructions of its own, as Go does (`syscall.Exec`): no
+/// sample may come due within the call, since the signal would meet the next program.
+#[must_use]
+pub fn executes_unseen() -> bool {
+    EXECUTES_UNSEEN.load(Ordering::Relaxed)
 }
 
 /// Held by the one thread that looks at the loader's list, in a callback of the loader's, and over
@@ -449,6 +459,9 @@ impl Known {
             // Relaxed: the setup side sets it under its lock and reads it in the same thread.
             if module.is_go || module.address_of(c"__sanitizer_print_stack_trace").is_some() {
                 ASKS_KERNEL.store(true, Ordering::Relaxed);
+            }
+            if module.is_go {
+                EXECUTES_UNSEEN.store(true, Ordering::Relaxed);
             }
             // Back at its old place within the epoch: its addresses mean what they meant.
             let back = self.retired.iter().position(|old| module.is_same_load(&old.module));

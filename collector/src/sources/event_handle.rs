@@ -69,7 +69,7 @@ impl Object for EventHandle {
             (Ok(()) | Err(PerfError(Errno(libc::ESRCH))), _) => {}
             // It may be the first time: libraries are loaded later.
             (Err(refused), Awaited::Code(place)) => functions::refused(place, &refused),
-            (Err(refused), Awaited::CpuTime(_)) => {
+            (Err(refused), Awaited::CpuTime { .. }) => {
                 messages::warn_once(Warning::EventNotRestarted, &not_any_more(&refused));
             }
         }

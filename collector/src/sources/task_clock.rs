@@ -11,6 +11,7 @@ use super::due::Due;
 use super::event_handle::EventHandle;
 use super::signal_info::{SignalInfo, apart};
 use crate::messages::{self, Warning};
+use crate::modules;
 use crate::sys::{Awaited, Clock, PerfError};
 
 /// An event of the calling thread.
@@ -40,7 +41,16 @@ impl TaskClock {
                  27 us: each stands for several periods",
             );
         }
-        let awaited = Awaited::CpuTime(period_ns.max(LEAST_NS));
+        let in_kernel = !modules::executes_unseen();
+        if !in_kernel {
+            messages::warn_once(
+                Warning::UserTimeOnly,
+                "time in the kernel is not sampled by task-clock: Go executes programs by system \
+                 calls of its own, and a sample that came due in one would end the next program; \
+                 cputime samples it",
+            );
+        }
+        let awaited = Awaited::CpuTime { period_ns: period_ns.max(LEAST_NS), in_kernel };
         let handle = EventHandle::new(awaited, tid, cookie, apart(number));
         let due = Due::new(Clock::ThreadCpu, period_ns);
         handle.open()?;

@@ -16,8 +16,13 @@ use crate::arch::PAGE_SIZE;
 /// What such an event waits for.
 #[derive(Clone, Copy, Debug)]
 pub enum Awaited {
-    /// So many nanoseconds of the thread's CPU time, again and again.
-    CpuTime(u64),
+    /// A period of the thread's CPU time, again and again.
+    CpuTime {
+        /// In nanoseconds.
+        period_ns: u64,
+        /// Whether the end of a period is told if it comes while the thread is in the kernel.
+        in_kernel: bool,
+    },
     /// That the thread comes to the code at this address, by a breakpoint of the processor's; 0 is
     /// no address, and no event.
     Code(&'static AtomicU64),
@@ -70,12 +75,13 @@ impl PerfSignal {
     /// Opens the event, and starts it, if there is something to wait for. One thread at a time,
     /// while no other forks.
     ///
-    /// Kernel time is included: leaving it out drops about a quarter of the samples of programs
-    /// that make system calls. A kernel that forbids that to users is asked for user time only.
+    /// Kernel time is included, unless it may not be: leaving it out drops about a quarter of the
+    /// samples of programs that make system calls. A kernel that forbids that to users is asked for
+    /// user time only.
     pub fn open(&self, delivery: Delivery) -> Result<(), PerfError> {
         let open = |attributes| open_event(attributes, self.tid, delivery, self.numbers);
         let fd = match self.awaited {
-            Awaited::CpuTime(period_ns) => {
+            Awaited::CpuTime { period_ns, in_kernel } => {
                 let attributes = |more| Attributes {
                     kind: PERF_TYPE_SOFTWARE,
                     config: PERF_COUNT_SW_TASK_CLOCK,
@@ -83,7 +89,8 @@ impl PerfSignal {
                     flags: FLAG_EXCLUDE_HV | more,
                     ..Attributes::NONE
                 };
-                open(attributes(0)).or_else(|_| open(attributes(FLAG_EXCLUDE_KERNEL)))
+                let first = if in_kernel { 0 } else { FLAG_EXCLUDE_KERNEL };
+                open(attributes(first)).or_else(|_| open(attributes(FLAG_EXCLUDE_KERNEL)))
             }
             Awaited::Code(place) => match place.load(Ordering::Relaxed) {
                 0 => return Ok(()),
