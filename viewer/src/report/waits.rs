@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! {…, "over", "peers", "within_noise", "missing": [TEXT], "rows": [
-//!     {"table", "path": [NAME], "metric", "inclusive", "mean", "max", "max_peer", "min",
-//! "min_peer",      "imbalance", "without", "last", "last_among", "last_works_most"}]}
+//!     {"table", "path": [NAME], "metric", "inclusive", "mean",
+//!      "max", "max_peer", "min", "min_peer", "imbalance",
+//!      "without", "last", "last_among", "last_works_most"}]}
 //! ```
 //!
 //! What stands before is as in the other reports. `table` is `operation`, `path` or `imbalance`;
@@ -318,7 +319,7 @@ fn each(
         for wait in rows.iter().filter(is_large).take(limits.rows) {
             let metric = refined.source_of(wait.metric);
             let amount = |samples: u64| measure.of(samples, metric);
-            let between = |bounds: [u64; 2]| Bounds::of(bounds.map(amount));
+            let bounds = |ends: [u64; 2]| Bounds::of(ends.map(amount));
             let rows = waits.rows(wait);
             let names = rows.iter().map(|row| &*refined.functions[row.function.index()].name);
             let over = wait.over.as_ref();
@@ -328,11 +329,11 @@ fn each(
                 metric: &metric.source,
                 inclusive: amount(wait.samples),
                 mean: over.map(|of| of.mean() * amount(1) as f64),
-                max: over.map(|of| between(of.most)),
+                max: over.map(|of| bounds(of.most)),
                 max_peer: over.and_then(|of| label(of.most_rank?)),
-                min: over.map(|of| between(of.least)),
+                min: over.map(|of| bounds(of.least)),
                 min_peer: over.and_then(|of| label(of.least_rank?)),
-                imbalance: over.map(|of| between(of.imbalance())),
+                imbalance: over.map(|of| bounds(of.imbalance())),
                 without: over.and_then(|of| of.without),
                 last: wait.last.and_then(|last| label(last.number)),
                 last_among: wait.last.map(|last| last.among).filter(|&among| among > 0),
