@@ -25,7 +25,7 @@ use super::listing::{Limits, USUAL_SHARE};
 use super::text::{account_for, dots, path_of};
 use super::{Measure, Options};
 use crate::refine::{Refined, unwatched};
-use crate::views::number::{Form, between, counted, exact, percent};
+use crate::views::number::{Form, between, counted, percent};
 use crate::views::waits::{Wait, Waits};
 
 /// Rows of a table in text.
@@ -152,10 +152,10 @@ impl Page<'_> {
             let works = if last.works_most == Some(true) { ", works most" } else { "" };
             format!("{}{among}{works}", label(last.number))
         });
-        let share = exact(wait.cost(is_of_imbalance));
+        let share = wait.cost(is_of_imbalance).map(|cost| percent(cost, whole));
         vec![
             if is_of_imbalance { imbalance.clone() } else { amount(wait.samples) },
-            share.map_or_else(String::new, |share| percent(share, whole)),
+            between(share),
             over(&|of| measure.real(of.mean(), metric, form)),
             over(&|of| amounts(of.least)),
             over(&|of| amounts(of.most)),
@@ -395,14 +395,14 @@ Not here: this is cputime in calls of MPI: what a rank waits asleep is not in it
         );
     }
 
-    /// A share of what is only known between bounds would be one of either.
+    /// The share of an imbalance that is known between bounds has bounds, too.
     #[test]
-    fn an_imbalance_between_bounds_has_no_share() {
+    fn an_imbalance_between_bounds_has_both() {
         let refined = Refined::base(&profile());
         let mut waits = unwatched(|watch| Waits::of(&refined, watch));
         let options = Options { ascii: true, ..Options::default() };
         for (most, cost, share) in
-            [([160; 2], "900 ms", "27.8"), ([120, 160], "100 ms..900 ms", "")]
+            [([160; 2], "900 ms", "27.8"), ([120, 160], "100 ms..900 ms", "3.1..27.8")]
         {
             waits.imbalances[0].over.as_mut().unwrap().most = most;
             let (refined, options, waits) = (&refined, &options, &waits);

@@ -111,7 +111,7 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Samples that the list is sorted by, between bounds: those of the wait, or its imbalance.
+    /// What the list shows as cost, in samples between bounds: those of the wait, or its imbalance.
     #[must_use]
     pub fn cost(&self, is_of_imbalance: bool) -> [u64; 2] {
         match &self.over {
