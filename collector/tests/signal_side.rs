@@ -10,6 +10,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 mod built;
+#[path = "../../tests/src/notes.rs"]
+#[expect(unreachable_pub, reason = "it is public where it is at home")]
+mod notes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -70,7 +73,7 @@ const DROPS: &str = "core::ptr::drop_in_place<";
 #[test]
 fn handlers_call_nobody_and_cannot_panic() {
     let Some(library) = Library::disassembled() else {
-        eprintln!("skipped: objdump is not installed");
+        notes::skip("handlers call nobody", "objdump is not installed");
         return;
     };
     let mut wrong = BTreeSet::new();
@@ -106,7 +109,7 @@ fn handlers_call_nobody_and_cannot_panic() {
 #[test]
 fn what_is_forbidden_is_found_elsewhere() {
     let Some(library) = Library::disassembled() else {
-        eprintln!("skipped: objdump is not installed");
+        notes::skip("what is forbidden is found", "objdump is not installed");
         return;
     };
     let start = library.function_named("csprof_collector::preload::construct");

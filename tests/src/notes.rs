@@ -5,8 +5,8 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Says that a test, or a part of one, is skipped, and why. The lines are numbered, so that the
-/// last one tells how many there were.
+/// Says that a test, or a part of one, is skipped, and why. The lines of one test program are
+/// numbered, so that the last one tells how often that was said.
 pub fn skip(test: &str, reason: &str) {
     static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     // A counter on its own; it orders nothing.

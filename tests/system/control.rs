@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use csprof_tests::binary::csprof;
 use csprof_tests::deadline::{self, Outcome};
+use csprof_tests::notes::skip;
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
 use nix::sys::signal::{Signal, kill};
@@ -309,7 +310,7 @@ fn a_prepared_program_that_is_not_dumpable_is_asked() {
     };
     let maps = as_user(&["cat", &format!("/proc/{}/maps", server.pid)]);
     if maps.status.success() {
-        println!("skipped: on this machine all may see the maps of all");
+        skip("control by another user", "on this machine all may see the maps of all");
         drop(server.end(&workshop));
         return;
     }

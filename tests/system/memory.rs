@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use csprof_format::ids::ThreadId;
-use csprof_tests::notes::note;
+use csprof_tests::notes::skip;
 use csprof_tests::paths::Rows;
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
@@ -181,7 +181,7 @@ fn other_allocators_are_counted() {
     for library in ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"] {
         let folder = Path::new("/usr/lib/x86_64-linux-gnu");
         if !folder.join(library).exists() {
-            note(&format!("skipped: {library} is not installed"));
+            skip("blocks of other allocators", &format!("{library} is not installed"));
             continue;
         }
         let command = format!("LD_PRELOAD=$LD_PRELOAD:{library} exec ./requests leaks");

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! {…, "over", "peers", "within_noise", "missing": [TEXT], "rows": [
-//!     {"table", "path": [NAME], "metric", "inclusive", "mean", "max", "max_peer", "min",
-//! "min_peer",      "imbalance", "without", "last", "last_among", "last_works_most"}]}
+//!     {"table", "path": [NAME], "metric", "inclusive", "mean",
+//!      "max", "max_peer", "min", "min_peer", "imbalance",
+//!      "without", "last", "last_among", "last_works_most"}]}
 //! ```
 //!
 //! What stands before is as in the other reports. `table` is `operation`, `path` or `imbalance`;
@@ -24,7 +25,7 @@ use super::listing::{Limits, USUAL_SHARE};
 use super::text::{account_for, dots, path_of};
 use super::{Measure, Options};
 use crate::refine::{Refined, unwatched};
-use crate::views::number::{Form, between, counted, exact, percent};
+use crate::views::number::{Form, between, counted, percent};
 use crate::views::waits::{Wait, Waits};
 
 /// Rows of a table in text.
@@ -151,10 +152,10 @@ impl Page<'_> {
             let works = if last.works_most == Some(true) { ", works most" } else { "" };
             format!("{}{among}{works}", label(last.number))
         });
-        let share = exact(wait.cost(is_of_imbalance));
+        let share = wait.cost(is_of_imbalance).map(|cost| percent(cost, whole));
         vec![
             if is_of_imbalance { imbalance.clone() } else { amount(wait.samples) },
-            share.map_or_else(String::new, |share| percent(share, whole)),
+            between(share),
             over(&|of| measure.real(of.mean(), metric, form)),
             over(&|of| amounts(of.least)),
             over(&|of| amounts(of.most)),
@@ -318,7 +319,7 @@ fn each(
         for wait in rows.iter().filter(is_large).take(limits.rows) {
             let metric = refined.source_of(wait.metric);
             let amount = |samples: u64| measure.of(samples, metric);
-            let between = |bounds: [u64; 2]| Bounds::of(bounds.map(amount));
+            let bounds = |ends: [u64; 2]| Bounds::of(ends.map(amount));
             let rows = waits.rows(wait);
             let names = rows.iter().map(|row| &*refined.functions[row.function.index()].name);
             let over = wait.over.as_ref();
@@ -328,11 +329,11 @@ fn each(
                 metric: &metric.source,
                 inclusive: amount(wait.samples),
                 mean: over.map(|of| of.mean() * amount(1) as f64),
-                max: over.map(|of| between(of.most)),
+                max: over.map(|of| bounds(of.most)),
                 max_peer: over.and_then(|of| label(of.most_rank?)),
-                min: over.map(|of| between(of.least)),
+                min: over.map(|of| bounds(of.least)),
                 min_peer: over.and_then(|of| label(of.least_rank?)),
-                imbalance: over.map(|of| between(of.imbalance())),
+                imbalance: over.map(|of| bounds(of.imbalance())),
                 without: over.and_then(|of| of.without),
                 last: wait.last.and_then(|last| label(last.number)),
                 last_among: wait.last.map(|last| last.among).filter(|&among| among > 0),
@@ -394,14 +395,14 @@ Not here: this is cputime in calls of MPI: what a rank waits asleep is not in it
         );
     }
 
-    /// A share of what is only known between bounds would be one of either.
+    /// The share of an imbalance that is known between bounds has bounds, too.
     #[test]
-    fn an_imbalance_between_bounds_has_no_share() {
+    fn an_imbalance_between_bounds_has_both() {
         let refined = Refined::base(&profile());
         let mut waits = unwatched(|watch| Waits::of(&refined, watch));
         let options = Options { ascii: true, ..Options::default() };
         for (most, cost, share) in
-            [([160; 2], "900 ms", "27.8"), ([120, 160], "100 ms..900 ms", "")]
+            [([160; 2], "900 ms", "27.8"), ([120, 160], "100 ms..900 ms", "3.1..27.8")]
         {
             waits.imbalances[0].over.as_mut().unwrap().most = most;
             let (refined, options, waits) = (&refined, &options, &waits);

@@ -201,7 +201,7 @@ fn numbers() -> Vec<Item> {
         pair(
             "",
             "blank: inlined code never returns; below [partial] returns are not watched; what opened \
-             a region is counted in the tree of the thread that called it",
+             a region is counted in the tree of the thread that called that code",
         ),
         pair("time/edge", "cost of one such call, of recursive ones the outermost"),
         pair("calls", "what that says of the calls:"),

@@ -111,7 +111,7 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Samples that the list is sorted by, between bounds: those of the wait, or its imbalance.
+    /// What the list shows as cost, in samples between bounds: those of the wait, or its imbalance.
     #[must_use]
     pub fn cost(&self, is_of_imbalance: bool) -> [u64; 2] {
         match &self.over {
@@ -222,7 +222,8 @@ impl Waits {
         let (mut is_within, mut seen) =
             self.within(|path| is_call[self.all.function(path).index()]);
         let has_mpi = !seen.is_empty();
-        if !has_mpi {
+        // Leaves of other metrics than the clock's are in no list of waits.
+        if !has_mpi && realtime.is_some() {
             (is_within, seen) = self.within(|path| self.all.kind(path) == FrameKind::Wait);
         }
         let is_shown = |metric: &MetricRef| refined.account_of(*metric).1 > 0;
@@ -406,7 +407,10 @@ impl Waits {
         if counts_mpi && !(has_mpi && realtime.is_some()) {
             let call = match realtime {
                 None => "which call it was, and who came last, was not recorded: -e realtime",
-                Some(_) => "no path that is shown has the call itself",
+                Some(_) => {
+                    "no path that is shown has the call itself; waits in the kernel and for locks \
+                     are not listed beside it: some of that time may be in both"
+                }
             };
             add(&format!("mpi is counted on the path of who calls; {call}"));
         } else if !has_mpi {

@@ -1,6 +1,6 @@
 //! `during`: what was sampled in a part of the run stays.
 
-use super::step::{Moved, Step, Transform, replace};
+use super::step::{Moved, Step, Transform, replace_samples};
 use crate::profile::{Count, Home, MetricRef};
 use crate::refine::forest::costs::{CostsOf, SampleColumns, in_width};
 use crate::refine::forest::error::{Cause, Stop};
@@ -82,5 +82,5 @@ fn keep<C: Count>(
         *own = own.at_most(kept);
     }
     watch.step(exclusive.len())?;
-    replace(samples, exclusive, home, parent, watch)
+    replace_samples(samples, exclusive, home, parent, watch)
 }

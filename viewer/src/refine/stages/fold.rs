@@ -1,6 +1,6 @@
 //! `fold`: everything from the first to the last match becomes the first.
 
-use super::step::{Moved, Step, Transform, found, replace};
+use super::step::{Moved, Step, Transform, found, replace_samples};
 use crate::profile::{Column, Count, FrameRef, Home};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
@@ -91,6 +91,6 @@ fn move_up<C: Count>(
             moved += own.into();
         });
     })?;
-    replace(samples, exclusive, home, parent, watch)?;
+    replace_samples(samples, exclusive, home, parent, watch)?;
     Ok(moved)
 }

@@ -94,7 +94,7 @@ pub(crate) fn contexts(refined: &Refined) -> Vec<u32> {
 }
 
 /// Replaces samples by these exclusive ones, and what they add up to.
-pub(crate) fn replace<C: Count>(
+pub(crate) fn replace_samples<C: Count>(
     samples: &mut SampleColumns<C>,
     exclusive: Vec<C>,
     home: &Home<C>,

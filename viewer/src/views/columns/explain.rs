@@ -198,7 +198,10 @@ pub(super) fn edges(at: &At<'_>, about: About) -> Explanation {
     let text = match at.weight().edges {
         Edges::None if let Some(why) = why => format!("none: {why}"),
         Edges::None if at.row.kind.is_called() && at.basis.refined.has_handovers() => {
-            format!("{}, or it is counted in the tree of the thread that called it", about.no_edges)
+            format!(
+                "{}, or it is counted in the tree of the thread that called that code",
+                about.no_edges
+            )
         }
         Edges::None => about.no_edges.to_owned(),
         Edges::Range { low, high } if low == high => {
@@ -255,8 +258,8 @@ pub(super) fn per_edge(at: &At<'_>, _: About) -> Explanation {
 fn why_not_timed(refined: &Refined) -> String {
     let unknown = "which activations are the outermost is not known, since some paths lack their \
                    outer part";
-    let mixed = "some samples are of what this thread did for another one, whose activations are \
-                 not counted here";
+    let mixed = "some samples may be of what this thread did for another one, whose activations \
+                 are not counted here";
     match refined.knows_outermost() {
         true => mixed.to_owned(),
         false if refined.has_handovers() => format!("{unknown}, or {mixed}"),

@@ -193,6 +193,7 @@ fn without_mpi_that_is_shown_threads_wait_in_the_kernel_and_for_locks() {
     assert_eq!(listed(&found, &found.paths, &refined), [("work > init".to_owned(), 20)]);
     assert_eq!(listed(&found, &found.operations, &refined), [("init".to_owned(), 20)]);
     assert!(is_told(&found, "no path that is shown has the call itself"), "{:?}", found.missing);
+    assert!(is_told(&found, "for locks are not listed beside it"), "{:?}", found.missing);
     let (refined, found) = waits(&profile, "not through init");
     let futex = ("work > step > [waits: futex]".to_owned(), 120);
     let expected = [("work > guarded".to_owned(), 280), futex];
@@ -215,6 +216,17 @@ fn unequal_waiting_in_the_kernel_is_no_work() {
     let exchange = ("main > exchange".to_owned(), 188);
     assert_eq!(listed(&found, &found.paths, &refined), [exchange]);
     assert_eq!(listed(&found, &found.imbalances, &refined), [("main > solve".to_owned(), 460)]);
+}
+
+/// What other metrics than the clock's have seen of waiting is in no list, and so is compared.
+#[test]
+fn waiting_that_no_clock_has_seen_is_compared() {
+    let profile =
+        four_ranks(|own, _| format!("main\n  solve 100\n  \"[waits: futex]\" {own} wait\n"));
+    let (refined, found) = waits(&profile, "");
+    assert!(found.paths.is_empty(), "{:?}", found.paths);
+    let futex = ("main > [waits: futex]".to_owned(), 460);
+    assert_eq!(listed(&found, &found.imbalances, &refined), [futex]);
 }
 
 /// Who has least of an event need not have waited least, whichever ranks are kept apart.

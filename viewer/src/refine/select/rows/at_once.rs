@@ -37,11 +37,12 @@ pub(crate) fn passing<C: Count>(
             Some(Asked::Inclusive(numbers) | Asked::Exclusive(numbers)),
             Sums { samples: Some(samples), .. },
         ) => rows.those(watch, |row| numbers.contain(samples[row].into())),
-        (Some(Asked::Edges(numbers)), Sums { edges: Some(Edges { low, high, counted }), .. }) => {
-            rows.those(watch, |row| {
-                counted.contains(row) & numbers.contain_all(low[row].into(), high[row].into())
-            })
-        }
+        (
+            Some(Asked::Edges(numbers)),
+            Sums { edges: Some(Edges { low, high, counted, .. }), .. },
+        ) => rows.those(watch, |row| {
+            counted.contains(row) & numbers.contain_all(low[row].into(), high[row].into())
+        }),
         (Some(Asked::PerEdge(ratio)), Sums { samples: Some(samples), edges: Some(edges) }) => {
             match ratio.narrow(C::MAX.into()) {
                 Some(ratio) => rows.of_ratio(&ratio, &samples, &edges, watch),
@@ -108,7 +109,7 @@ impl ForestRows {
         &self,
         ratio: &Ratio<W>,
         samples: &[C],
-        Edges { low, high, counted }: &Edges<C>,
+        Edges { low, high, counted, .. }: &Edges<C>,
         watch: &Watch<'_>,
     ) -> Result<Bits, Cancelled> {
         let (low, high) = (&low[..], &high[..]);
@@ -173,6 +174,8 @@ struct Edges<C: 'static> {
     high: Column<C>,
     /// Those that have edges.
     counted: Bits,
+    /// Where samples may be of work for other threads: those of which none is.
+    unmixed: Option<Bits>,
 }
 
 impl<C: Count> Sums<C> {
@@ -209,11 +212,13 @@ impl<C: Count> Sums<C> {
     /// What a row costs.
     fn of(&self, row: usize) -> RowCost {
         let samples = self.samples.as_ref().map_or(0, |sums| sums[row].into());
+        let unmixed = self.edges.as_ref().and_then(|edges| edges.unmixed.as_ref());
         let edges = self.edges.as_ref().filter(|edges| edges.counted.contains(row));
         RowCost {
             inclusive: samples,
             exclusive: samples,
             edges: edges.map(|edges| (edges.low[row].into(), edges.high[row].into())),
+            is_mixed: unmixed.is_some_and(|unmixed| !unmixed.contains(row)),
         }
     }
 }
@@ -252,7 +257,7 @@ impl<C: Count> Edges<C> {
             [rows.sum_of(low, home, watch)?, rows.sum_of(high, home, watch)?]
         };
         rows.each_other(watch, |row, node| counted.insert_if(row, counted.contains(node)))?;
-        Ok(Self { low, high, counted })
+        Ok(Self { low, high, counted, unmixed: None })
     }
 
     /// Of some samples those of the nodes of rows that have edges. Rows have none any more where
@@ -275,6 +280,7 @@ impl<C: Count> Edges<C> {
         rows.each_other(watch, |row, node| mixed.insert_if(row, mixed.contains(node)))?;
         mixed.complement();
         self.counted.intersect(&mixed);
+        self.unmixed = Some(mixed);
         rows.sum_of(timed, &costs.home, watch)
     }
 }

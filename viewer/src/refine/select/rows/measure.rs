@@ -160,7 +160,7 @@ impl<'t, C: Count> Measure<'t, C> {
                 return cost_of_edges(costs, &self.samples.inclusive, nodes, kind);
             }
             if *part == (0..u32::MAX) {
-                return RowCost { inclusive, exclusive, edges: edges(part) };
+                return RowCost { inclusive, exclusive, edges: edges(part), is_mixed: false };
             }
             let mut row = RowCost { edges: edges(part), ..RowCost::default() };
             for &node in nodes.iter().filter(|node| part.contains(node)) {
@@ -178,10 +178,14 @@ fn weighed([base, other]: &[RowCost; 2], periods: [u64; 2]) -> RowCost {
     let time = |base: u64, other: u64| {
         base.saturating_mul(periods[0]).saturating_add(other.saturating_mul(periods[1]))
     };
+    // Edges of one side are not those of the samples of both.
+    let is_mixed = base.is_mixed || other.is_mixed;
+    let edges = together([base.edges, other.edges].into_iter().flatten());
     RowCost {
         inclusive: time(base.inclusive, other.inclusive),
         exclusive: time(base.exclusive, other.exclusive),
-        edges: together([base.edges, other.edges].into_iter().flatten()),
+        edges: edges.filter(|_| !is_mixed),
+        is_mixed,
     }
 }
 
@@ -212,7 +216,7 @@ fn cost_of_edges<'n, C: Count>(
     for node in nodes.map(|&node| node as usize) {
         let Some(edges) = counts.wide(node, kind) else { continue };
         if counts.has_work_of_others(node) {
-            return RowCost::default();
+            return RowCost { is_mixed: true, ..RowCost::default() };
         }
         row.inclusive += samples[node].into();
         row.edges = together(row.edges.into_iter().chain([edges]));

@@ -18,6 +18,9 @@ pub(crate) struct RowCost {
     pub(crate) exclusive: u64,
     /// Least and greatest possible edge count; `None` for rows that have none.
     pub(crate) edges: Option<(u64, u64)>,
+    /// Where it is asked what an edge costs: whether that is not known, since some samples may be
+    /// of work for other threads. There are no edges then.
+    pub(crate) is_mixed: bool,
 }
 
 /// What values are measured by.
@@ -160,7 +163,7 @@ impl MetricTest {
     fn of_all_below(&self, most: u64, bounded: bool, scale: &Scale) -> Option<bool> {
         let holds = |comparison: Comparison, number: u64| {
             let edges = Some((number, number));
-            let row = RowCost { inclusive: number, exclusive: number, edges };
+            let row = RowCost { inclusive: number, exclusive: number, edges, is_mixed: false };
             Self { comparison, ..self.clone() }.holds(&row, scale)
         };
         let of_numbers = || match self.comparison {
@@ -178,7 +181,8 @@ impl MetricTest {
             Quantity::Edges => None,
             // No ratio is greater than that of all samples to one edge.
             Quantity::CostPerEdge | Quantity::SamplesPerEdge => {
-                let greatest = RowCost { inclusive: most, exclusive: 0, edges: Some((1, 1)) };
+                let greatest =
+                    RowCost { inclusive: most, edges: Some((1, 1)), ..RowCost::default() };
                 let is_lower_bound =
                     matches!(self.comparison, Comparison::Greater | Comparison::AtLeast);
                 (is_lower_bound && !self.holds(&greatest, scale)).then_some(false)

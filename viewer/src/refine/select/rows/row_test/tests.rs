@@ -14,7 +14,7 @@ fn test(text: &str) -> MetricTest {
 #[test]
 fn values_are_compared_without_rounding() {
     let scale = Scale { period: 5_000_000, kilo: 1000, base: 1000, view: 400, runs: 1, times: 1 };
-    let row = RowCost { inclusive: 5, exclusive: 2, edges: Some((2, 4)) };
+    let row = RowCost { inclusive: 5, exclusive: 2, edges: Some((2, 4)), is_mixed: false };
     for (text, holds) in [
         ("incl(time) < 0.5%", false),
         ("incl(time) <= 0.5%", true),
@@ -89,7 +89,7 @@ fn what_is_said_of_all_rows_below_holds_for_each() {
             for inclusive in 0..=most {
                 for other in 0..=inclusive {
                     for edges in [None, Some((other, other)), Some((0, other))] {
-                        let row = RowCost { inclusive, exclusive: other, edges };
+                        let row = RowCost { inclusive, exclusive: other, edges, is_mixed: false };
                         assert_eq!(test.holds(&row, &scale), answer, "{text}: {row:?}");
                     }
                 }
@@ -166,7 +166,7 @@ fn a_ratio_passes_if_those_of_all_counts_do() {
 fn the_greatest_values_do_not_overflow() {
     let scale =
         Scale { period: u64::MAX, kilo: 1000, base: u64::MAX, view: u64::MAX, runs: 1, times: 1 };
-    let row = RowCost { inclusive: u64::MAX, exclusive: 0, edges: Some((1, u64::MAX)) };
+    let row = RowCost { inclusive: u64::MAX, edges: Some((1, u64::MAX)), ..RowCost::default() };
     assert!(test("incl(time) > 999999999999s").holds(&row, &scale));
     assert!(test("incl(time) = 100%").holds(&row, &scale));
     assert!(test("cost per edge > 1s").holds(&row, &scale));
@@ -178,7 +178,7 @@ fn means_of_runs_are_compared_as_rows_show_them() {
         |runs, times| Scale { period: 5_000_000, kilo: 1000, base: 100, view: 100, runs, times };
     let passes = |text: &str, samples: [u64; 2], runs: [u64; 2], times: [u64; 2]| {
         let scales = [scale(runs[0], times[0]), scale(runs[1], times[1])];
-        let sides = samples.map(|inclusive| RowCost { inclusive, exclusive: 0, edges: None });
+        let sides = samples.map(|inclusive| RowCost { inclusive, ..RowCost::default() });
         test(text).delta_holds(&sides, &scales)
     };
     // 30 samples in one run, 60 in three: 150 ms and 100 ms.
@@ -194,7 +194,7 @@ fn means_of_runs_are_compared_as_rows_show_them() {
     {
         assert_eq!(passes(text, [10, 35], [1, 1], [3, 1]), expected, "{text}");
     }
-    let row = RowCost { inclusive: 60, exclusive: 0, edges: None };
+    let row = RowCost { inclusive: 60, ..RowCost::default() };
     assert!(!test("incl(time) > 100ms").holds(&row, &scale(3, 1)));
     assert!(test("incl(samples) >= 20").holds(&row, &scale(3, 1)));
 }
