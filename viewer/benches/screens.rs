@@ -6,12 +6,12 @@
 //! is what the viewer takes. Painting is for a terminal of 80×24 cells with colors; what it would
 //! be sent is counted, and the terminal itself is not measured.
 //!
-//! Times of keys are CPU time of one thread: what they would be if nothing else ran. What the worker
-//! does is not waited for by the next key, and stands in a column of its own; keys are measured with
-//! the painting of what they changed, and answers of the worker likewise. `whole` is the longest of
-//! both together, of keys pressed for the first time, and `bytes` the most for one key, as over
-//! ssh. The first screen is made by several threads, so that what counts is time by the clock, which
-//! wants a quiet machine; CPU time of all threads stands beside it.
+//! Times of keys are CPU time of one thread: what they would be if nothing else ran. What the
+//! worker does is not waited for by the next key, and stands in a column of its own; keys are
+//! measured with the painting of what they changed, and answers of the worker likewise. `whole` is
+//! the longest of both together, of keys pressed for the first time, and `bytes` the most for one
+//! key, as over ssh. The first screen is made by several threads, so that what counts is time by
+//! the clock, which wants a quiet machine; CPU time of all threads stands beside it.
 //! `CSPROF_BENCH_ONLY` names a part of the lines wanted.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measures")]

@@ -99,9 +99,8 @@ pub(super) fn start_again() {
     AWAITED_EPOCH.store(0, Ordering::Relaxed);
 }
 
-/// Finds the loader's function. Setup side.
-pub(super) fn start() {
-    let found = super::function_behind(c"_dl_find_object");
+/// Takes the loader's function, or null. Setup side.
+pub(super) fn start(found: *mut c_void) {
     // Relaxed: an address of code that was mapped before this library.
     FIND_OBJECT.store(found, Ordering::Relaxed);
 }
@@ -374,7 +373,7 @@ mod tests {
 
     #[test]
     fn memory_that_belongs_to_no_module() {
-        start();
+        start(crate::modules::function_behind(c"_dl_find_object"));
         let _alone = without_note();
         let on_the_heap = Box::new(0_u8);
         assert!(Foreign::containing(&raw const *on_the_heap as u64, &Cell::new(0)).is_none());
@@ -384,7 +383,7 @@ mod tests {
     /// Every loaded module as if it were foreign: at every address the answer of its table.
     #[test]
     fn the_same_recipe_as_from_the_table() {
-        start();
+        start(crate::modules::function_behind(c"_dl_find_object"));
         let _alone = without_note();
         let modules = loaded_modules();
         let (mut rows, readable) = (0, Cell::new(0));
@@ -420,7 +419,7 @@ mod tests {
     fn an_unwinder_is_known_by_its_name() {
         let unwinder = c_library::next(c"_Unwind_Backtrace").addr() as u64;
         let here = an_unwinder_is_known_by_its_name as *const () as u64;
-        start();
+        start(crate::modules::function_behind(c"_dl_find_object"));
         assert_eq!([unwinder, here, 8].map(is_of_unwinder), [true, false, false]);
         // With an older glibc:
         let _alone = LOOKS.lock();
@@ -432,7 +431,7 @@ mod tests {
 
     #[test]
     fn what_takes_the_place_of_something_else() {
-        start();
+        start(crate::modules::function_behind(c"_dl_find_object"));
         let _alone = without_note();
         let here = what_takes_the_place_of_something_else as *const () as u64;
         let foreign = Foreign::containing(here, &Cell::new(0)).unwrap();

@@ -177,7 +177,7 @@ impl Drop for HeldTables {
 
 /// Reads the load map for the first time.
 pub fn start() {
-    foreign::start();
+    foreign::start(function_behind(c"_dl_find_object"));
     namespaces::start();
     loader_lock::start(|in_callback| {
         let _ = discovery::in_loader(in_callback);
@@ -308,8 +308,8 @@ pub fn with_loader(work: impl FnOnce()) -> bool {
     look_in_loader(work).flatten().is_some()
 }
 
-/// Waits a little for the fork of another thread, once in vain, for that may wait for this one: what
-/// is asked of the loader meanwhile is not answered.
+/// Waits a little for the fork of another thread, once in vain, for that may wait for this one:
+/// what is asked of the loader meanwhile is not answered.
 pub fn outwait_fork() {
     let forker = FORKER.load(Ordering::SeqCst);
     // Relaxed, here and below: it only says how long to wait.

@@ -478,8 +478,8 @@ struct Taken {
     left: usize,
 }
 
-/// Slot and return address of a frame, and whether the slot may be armed, if any may. Notes what else
-/// it is. `registers` are those of the innermost one.
+/// Slot and return address of a frame, and whether the slot may be armed, if any may. Notes what
+/// else it is. `registers` are those of the innermost one.
 fn judge(
     frame: &Frame,
     registers: &Registers,

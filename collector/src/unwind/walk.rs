@@ -2,8 +2,8 @@
 //!
 //! SIGNAL side. Called by the sample handler of a thread, on its handler stack. It may have
 //! interrupted anything, allocates nothing, takes no lock, and reads memory only through
-//! [`Target::read`], code through [`Target::copy_text`], and where paths lead through generated code
-//! through [`Target::copy`].
+//! [`Target::read`], code through [`Target::copy_text`], and where paths lead through generated
+//! code through [`Target::copy`].
 //!
 //! Which address is looked up: an interrupted frame's own pc, also below a signal frame; for every
 //! other frame one byte before its return address, which is the first byte of other code when the

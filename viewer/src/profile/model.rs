@@ -385,9 +385,9 @@ pub fn add_up<C: Count>(parent: &[u32], sums: &mut [C], nodes: Range<usize>) {
     }
 }
 
-/// Inclusive values of such a forest, from exclusive ones. The nodes are divided into `parts`, which
-/// threads share out; if a node's parent is in another part than the node, and not node 0, they are
-/// not divided.
+/// Inclusive values of such a forest, from exclusive ones. The nodes are divided into `parts`,
+/// which threads share out; if a node's parent is in another part than the node, and not node 0,
+/// they are not divided.
 pub(crate) fn inclusive<C: Count>(
     parent: &[u32],
     exclusive: &[C],

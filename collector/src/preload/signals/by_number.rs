@@ -33,8 +33,8 @@ pub(in crate::preload) const CALLS: [c_long; 6] = [
     libc::SYS_execveat,
 ];
 
-/// The function for a call of this number, which takes its arguments and returns, with `errno`, what
-/// syscall(2) does.
+/// The function for a call of this number, which takes its arguments and returns, with `errno`,
+/// what syscall(2) does.
 pub(in crate::preload) fn function(number: c_long) -> Option<*mut c_void> {
     Some(match number {
         libc::SYS_rt_sigaction => rt_sigaction as *mut c_void,

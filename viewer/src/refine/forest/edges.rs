@@ -30,9 +30,9 @@
 //! as many as samples. What asks for some of them alone asks for [`EdgeCounts::of_part`].
 //!
 //! What stands above a handover is a copy of another thread's stack, in whose tree its activations
-//! are: here it has no count. Where this thread called the same code itself, the node has samples of
-//! these activations, too, and its family their returns. S′ and L are then greater than those of its
-//! own samples, so the bounds are wider, and hold.
+//! are: here it has no count. Where this thread called the same code itself, the node has samples
+//! of these activations, too, and its family their returns. S′ and L are then greater than those of
+//! its own samples, so the bounds are wider, and hold.
 //!
 //! Three things more move activations between families. A thread that enters an epoch goes on with
 //! one stack: at most one activation of each family of the epoch before returns in a later one.

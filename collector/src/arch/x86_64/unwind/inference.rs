@@ -288,7 +288,8 @@ pub fn pushed_since_call(
     }
 }
 
-/// Visits the instructions from `callee` to `at`; `None` if they lead elsewhere, or a visit ends it.
+/// Visits the instructions from `callee` to `at`; `None` if they lead elsewhere, or a visit ends
+/// it.
 fn lead_from(
     code: &(impl Text + ?Sized),
     callee: usize,
