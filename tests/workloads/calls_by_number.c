@@ -58,30 +58,6 @@ static void alternate_stack(void) {
     printf(" %ld\n", syscall(SYS_sigaltstack, (void *)8, NULL));
 }
 
-static void mask(void) {
-    unsigned long all = ~0UL, old = 1, now = 1;
-    sigset_t set;
-    signal(SIGPROF, count);
-    printf("mask: %ld", syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8L));
-    work_ms(20);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, 8L);
-    raise(SIGPROF);
-    printf(" %lx %lx %d %d", old, now, is_blocked(SIGPROF), seen);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, &old, 8L);
-    printf(" %lx %d %d", old, is_blocked(SIGPROF), seen);
-    work_ms(20);
-    sigfillset(&set);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &now, 8L);
-    raise(SIGPROF);
-    work_ms(20);
-    printf(" %lx %d", now, seen);
-    now = 0;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &now, NULL, 8L);
-    printf(" %d %ld %ld\n", seen, syscall(SYS_rt_sigprocmask, 7, &now, NULL, 8L),
-           syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, (void *)8, 8L));
-}
-
 static void pending(void) {
     unsigned long waits = 0, all = ~0UL;
     struct timespec none = {0};
@@ -107,7 +83,7 @@ static void timer(void) {
 static void executes(int by_file, char **environment) {
     char *words[] = {self, "executed", NULL};
     work_ms(20);
-    if (by_file) syscall(SYS_execveat, open(self, O_PATH | O_CLOEXEC), "", words, environment, AT_EMPTY_PATH);
+    if (by_file) syscall(SYS_execveat, open(self, O_PATH | O_CLOEXEC), "", words, environment, AT_EMPTY_PATH), _exit(9);
     syscall(SYS_execve, "no such file", words, environment);
     syscall(SYS_execve, self, words, environment);
 }
@@ -151,7 +127,6 @@ int main(int count, char **words) {
     const char *way = count > 1 ? words[1] : "";
     self = words[0];
     if (!strcmp(way, "stack")) alternate_stack();
-    else if (!strcmp(way, "mask")) mask();
     else if (!strcmp(way, "pending")) pending();
     else if (!strcmp(way, "timer")) timer();
     else if (!strcmp(way, "executes")) executes(0, environ);

@@ -78,13 +78,19 @@ int main(int words, char **word) {
     printf(", before %s\n", both.handler == count && both.restorer && both.mask == ours.mask ? "handled" : "something else");
     raise(SIGPROF);
     printf("SIGPROF: %s, seen: %d\n", told(SIGPROF), (int)seen);
+    long result;
     for (int number = -1; number <= 67; number += 17) printf(" %ld", set(number, NULL, &ours));
-    printf(" %ld %d", set(SIGPROF, (void *)8, NULL), errno == EFAULT);
-    printf(" %ld %d", set(SIGPROF, NULL, (void *)8), errno == EFAULT);
-    printf(" %ld %d", set(SIGPROF, &ignored, (void *)8), errno == EFAULT);
+    result = set(SIGPROF, (void *)8, NULL);
+    printf(" %ld %d", result, errno == EFAULT);
+    result = set(SIGPROF, NULL, (void *)8);
+    printf(" %ld %d", result, errno == EFAULT);
+    result = set(SIGPROF, &ignored, (void *)8);
+    printf(" %ld %d", result, errno == EFAULT);
     work_ms(60);
-    printf(" %ld %d", syscall(SYS_rt_sigaction, SIGPROF, NULL, &ours, 4L), errno == EINVAL);
-    printf(" %ld %d\n", set(SIGKILL, &by_default, NULL), errno == EINVAL);
+    result = syscall(SYS_rt_sigaction, SIGPROF, NULL, &ours, 4L);
+    printf(" %ld %d", result, errno == EINVAL);
+    result = set(SIGKILL, &by_default, NULL);
+    printf(" %ld %d\n", result, errno == EINVAL);
     /* Those that the C library keeps for itself the kernel has, too. */
     printf("kept: %ld\n", set(33, NULL, &ours));
     fflush(stdout);

@@ -21,7 +21,7 @@ use super::signals::inherit;
 use crate::{arch, lifecycle, process};
 
 /// Runs `exec` with sampling off, and on again if it returns.
-fn replacing(start: Start, exec: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
+pub(super) fn replacing(start: Start, exec: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
     let sampled = process::active();
     if sampled {
         lifecycle::before_exec();

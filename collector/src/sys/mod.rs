@@ -22,6 +22,7 @@ mod read;
 mod signal;
 mod timer;
 
+pub use call::by_number;
 pub use clock::{Clock, elapsed_ns, now_ns, read_elapsed_by, read_elapsed_by_call, thread_cpu_ns};
 pub use division::{Way, is_divided};
 pub use error::Errno;
@@ -46,6 +47,6 @@ pub use read::{
 };
 pub use signal::{
     Disposition, Handler, KernelAction, abort, drop_samples, drop_samples_and, handler_of,
-    interrupts, pending, rt_sigaction, rt_sigprocmask, send_again, set_disposition,
+    interrupts, pending, rt_sigaction, send_again, set_disposition,
 };
 pub use timer::Timer;

@@ -52,16 +52,6 @@ pub unsafe fn rt_sigaction(
     unsafe { call(libc::SYS_rt_sigaction, [signal, new, old, size, 0, 0]) }.map(drop)
 }
 
-/// rt_sigprocmask(2) with a mask that somebody else answers for.
-///
-/// # Safety
-/// `new` and `old` must be addresses as the system call takes them: 0, or of a mask and of room for
-/// one.
-pub unsafe fn rt_sigprocmask(how: usize, new: usize, old: usize, size: usize) -> Result<(), Errno> {
-    // SAFETY: by contract.
-    unsafe { call(libc::SYS_rt_sigprocmask, [how, new, old, size, 0, 0]) }.map(drop)
-}
-
 /// Sets what is done with `signal` in this process.
 pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errno> {
     let action = match disposition {

@@ -19,11 +19,21 @@ use crate::thread::handler_stack::{self, NONE, SS_AUTODISARM};
 /// more only where a program has asked for AMX.
 const SMALLEST: usize = 2048;
 
+/// The program's alternate stack, if the kernel has the handler stack in its place.
+fn programs() -> Option<stack_t> {
+    let known = if handler_stack::top() == 0 { None } else { sys::alternate_stack().ok() };
+    known.as_ref().and_then(handler_stack::programs)
+}
+
+/// Whether the kernel has another alternate stack than the program thinks.
+pub(super) fn is_hidden() -> bool {
+    programs().is_some()
+}
+
 /// sigaltstack(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int {
-    let known = if handler_stack::top() == 0 { None } else { sys::alternate_stack().ok() };
-    let Some(own) = known.as_ref().and_then(handler_stack::programs) else {
+    let Some(own) = programs() else {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::sigaltstack(new, old) };
     };

@@ -3,30 +3,34 @@
 //!
 //! Chromium gives all signals their default actions in this way, in each child that it makes. What
 //! is wrong with the arguments the kernel says; what is asked for is read only where it can be, and
-//! answers are written only where the kernel has written one.
+//! answers are written only where the kernel has written one. The kernel is called, and not the C
+//! library: a library in front of it may have come here by this very call.
+//!
+//! Not masks: the kernel has those of rt_sigprocmask(2), and of waits with a mask, as they are. Where
+//! the one blocks a signal, it is often the other that opens it.
 
 #![expect(unsafe_code, reason = "system calls with pointers from the program")]
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
-use libc::sigset_t;
-
-use super::alternate_stack::sigaltstack;
-use super::wait::signalfd;
-use super::words::{as_kernel_has, as_library_has, first_word, mask_of};
-use super::{action, mask};
+use super::action;
+use super::alternate_stack::{is_hidden, sigaltstack};
+use super::wait::awaited;
+use super::words::{as_kernel_has, as_library_has};
 use crate::arch;
-use crate::preload::exec::{execve, execveat};
+use crate::preload::exec::replacing;
+use crate::preload::program::File;
+use crate::preload::reach::Start;
 use crate::preload::real;
+use crate::preload::view::sampled;
 use crate::sys::{self, Errno, KernelAction};
 
 /// Size of the kernel's mask, in bytes, which the calls are told.
 const MASK: usize = size_of::<u64>();
 
 /// The calls that have a function here.
-pub(in crate::preload) const CALLS: [c_long; 6] = [
+pub(in crate::preload) const CALLS: [c_long; 5] = [
     libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
     libc::SYS_sigaltstack,
     libc::SYS_signalfd4,
     libc::SYS_execve,
@@ -38,11 +42,10 @@ pub(in crate::preload) const CALLS: [c_long; 6] = [
 pub(in crate::preload) fn function(number: c_long) -> Option<*mut c_void> {
     Some(match number {
         libc::SYS_rt_sigaction => rt_sigaction as *mut c_void,
-        libc::SYS_rt_sigprocmask => rt_sigprocmask as *mut c_void,
         libc::SYS_sigaltstack => of_sigaltstack as *mut c_void,
         libc::SYS_signalfd4 => signalfd4 as *mut c_void,
-        libc::SYS_execve => of_execve as *mut c_void,
-        libc::SYS_execveat => of_execveat as *mut c_void,
+        libc::SYS_execve => execve as *mut c_void,
+        libc::SYS_execveat => execveat as *mut c_void,
         _ => return None,
     })
 }
@@ -133,77 +136,70 @@ unsafe fn set_action(
     returned(result)
 }
 
-unsafe extern "C" fn rt_sigprocmask(how: usize, new: usize, old: usize, size: usize) -> c_long {
-    // As above.
-    let wanted = read::<u64>(new).map(mask_of);
-    let can_be_read = wanted.is_some() || new == 0;
-    // SAFETY: asks for nothing.
-    let is_right = unsafe { sys::rt_sigprocmask(how, 0, 0, size) };
-    if is_right.is_err() || !can_be_read {
-        return returned(is_right.and(Err(Errno(libc::EFAULT)))).into();
-    }
-    let mut before = mask_of(0);
-    let wanted = wanted.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    // SAFETY: live locals.
-    if unsafe { mask::change(set_mask, how as c_int, wanted, &raw mut before) } != 0 {
-        return -1;
-    }
-    // SAFETY: the program's own room for an answer.
-    let has_room = old == 0 || unsafe { sys::rt_sigprocmask(how, 0, old, size) }.is_ok();
-    if !has_room {
-        return returned(Err(Errno(libc::EFAULT))).into();
-    }
-    // SAFETY: the kernel has answered there; a live local.
-    unsafe { answer(old, first_word(&raw const before)) };
-    0
-}
-
-/// Sets a mask as the kernel does, which also blocks the signals that the C library keeps for
-/// itself.
-unsafe fn set_mask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int {
-    // SAFETY: null, or masks of at least one word.
-    returned(unsafe { sys::rt_sigprocmask(how as usize, new.addr(), old.addr(), MASK) })
-}
-
-unsafe extern "C" fn signalfd4(file: c_int, mask: usize, size: usize, flags: c_int) -> c_long {
-    let wanted = read::<u64>(mask).filter(|_| size == MASK).map(mask_of);
-    match wanted {
-        // SAFETY: a live local.
-        Some(wanted) => unsafe { signalfd(file, &raw const wanted, flags) }.into(),
-        None => {
-            // A mask that cannot be read, or of another size.
-            let errno = if size == MASK { libc::EFAULT } else { libc::EINVAL };
-            returned(Err(Errno(errno))).into()
-        }
-    }
+unsafe extern "C" fn signalfd4(file: usize, mask: usize, size: usize, flags: usize) -> c_long {
+    let wanted = read::<u64>(mask).filter(|_| size == MASK && sampled()).map(awaited);
+    let mask = wanted.as_ref().map_or(mask, |wanted| core::ptr::from_ref(wanted).addr());
+    // SAFETY: the program's own arguments, passed on, or a live mask in the place of one.
+    let made = unsafe { sys::by_number(libc::SYS_signalfd4, [file, mask, size, flags, 0, 0]) };
+    made.map_or_else(|error| returned(Err(error)).into(), |file| file as c_long)
 }
 
 unsafe extern "C" fn of_sigaltstack(new: usize, old: usize) -> c_long {
-    let is_there = |address: usize| address == 0 || read::<libc::stack_t>(address).is_some();
-    if ![new, old].into_iter().all(is_there) {
-        return returned(Err(Errno(libc::EFAULT))).into();
+    // SAFETY: the program's own arguments, passed on.
+    let by_kernel = |new| unsafe { sys::by_number(libc::SYS_sigaltstack, [new, old, 0, 0, 0, 0]) };
+    let can_be_read = new == 0 || read::<libc::stack_t>(new).is_some();
+    if !is_hidden() || !can_be_read {
+        return returned(by_kernel(new).map(drop)).into();
     }
-    let [new, old] = [new, old].map(core::ptr::with_exposed_provenance_mut);
-    // SAFETY: null, or there; the program vouches for the rest.
-    unsafe { sigaltstack(new, old) }.into()
+    // The program may pass one structure for both.
+    let wanted = read::<libc::stack_t>(new);
+    if let Err(error) = by_kernel(0) {
+        return returned(Err(error)).into();
+    }
+    let wanted = wanted.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    // SAFETY: null or a live local; null, or where the kernel has written.
+    unsafe { sigaltstack(wanted, core::ptr::with_exposed_provenance_mut(old)) }.into()
 }
 
-unsafe extern "C" fn of_execve(
-    path: *const c_char,
-    argv: real::Strings,
-    envp: real::Strings,
-) -> c_long {
-    // SAFETY: the program's own arguments, passed on.
-    unsafe { execve(path, argv, envp) }.into()
+unsafe extern "C" fn execve(path: usize, argv: usize, envp: usize) -> c_long {
+    let call = |envp| (libc::SYS_execve, [path, argv, envp, 0, 0, 0]);
+    // SAFETY: the program's own arguments.
+    unsafe { execute(path, envp, call, |path| File::at(path)) }
 }
 
-unsafe extern "C" fn of_execveat(
-    file: c_int,
-    path: *const c_char,
-    argv: real::Strings,
-    envp: real::Strings,
-    flags: c_int,
+unsafe extern "C" fn execveat(
+    folder: usize,
+    path: usize,
+    argv: usize,
+    envp: usize,
+    flags: usize,
 ) -> c_long {
-    // SAFETY: the program's own arguments, passed on.
-    unsafe { execveat(file, path, argv, envp, flags) }.into()
+    let call = |envp| (libc::SYS_execveat, [folder, path, argv, envp, flags, 0]);
+    // SAFETY: the program's own arguments.
+    unsafe { execute(path, envp, call, |path| File::below(folder as c_int, path)) }
+}
+
+/// Makes a call that executes `path` with an environment.
+///
+/// # Safety
+/// The path and the environment must be the program's, and what the call asks for.
+unsafe fn execute<'f>(
+    path: usize,
+    envp: usize,
+    call: impl Fn(usize) -> (c_long, [usize; 6]),
+    file: impl FnOnce(*const c_char) -> Option<File<'f>>,
+) -> c_long {
+    let make = |envp| {
+        let (number, arguments) = call(envp);
+        // SAFETY: by contract.
+        returned(unsafe { sys::by_number(number, arguments) }.map(drop))
+    };
+    if [path, envp].iter().any(|&at| at != 0 && !sys::is_readable(at as u64)) {
+        return make(envp).into();
+    }
+    let environment: real::Strings = core::ptr::with_exposed_provenance(envp);
+    let file = file(core::ptr::with_exposed_provenance(path));
+    // SAFETY: by contract.
+    let start = unsafe { Start::with(environment, file) };
+    replacing(start, |new| make(new.map_or(envp, |new| new.expose_provenance()))).into()
 }

@@ -15,7 +15,7 @@ use crate::sealed::sealed;
 use crate::sources::loan::{TRAP, bit};
 use crate::sys::{self, Mask};
 
-/// One of the functions that set a mask; they differ in how they return an error.
+/// Either of the two functions that set a mask; they differ in how they return an error.
 type SetMask = unsafe fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
 
 /// Which signals of samples the thread has blocked, it thinks, as a mask.

@@ -94,7 +94,7 @@ fn blocking(call: &Call, word: u64) -> Option<u64> {
 }
 
 /// What may be waited for.
-fn awaited(word: u64) -> u64 {
+pub(super) fn awaited(word: u64) -> u64 {
     if word & bit(TRAP) != 0 {
         trap::give_back("the program waits for SIGTRAP");
     }

@@ -140,11 +140,6 @@ impl<C: Count> Bounds<C> {
             if is_above && !families.may_have_returned(base) {
                 continue;
             }
-            let family = families.first[base];
-            if family == 0 {
-                low[node] = C::default();
-                continue;
-            }
             let is_shared = refined.procedures.is_shared(profile, base);
             if families.partial.contains(base) {
                 // Its return may have been counted where a sample found the whole path. Before all
@@ -153,6 +148,11 @@ impl<C: Count> Bounds<C> {
                 let is_asked_for = is_shared || !refined.outcomes.is_empty();
                 let least = if is_asked_for { C::default() } else { C::MAX };
                 (low[node], high[node]) = (least, now[node]);
+                continue;
+            }
+            let family = families.first[base];
+            if family == 0 {
+                low[node] = C::default();
                 continue;
             }
             // Whether a row that has the node has all epochs of its activations.

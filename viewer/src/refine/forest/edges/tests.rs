@@ -108,6 +108,15 @@ fn nothing_is_known_of_returns_where_the_outer_part_of_a_path_is_not() {
     assert_eq!(Refined::base(&profile).edges(2), Some((0, 4)));
 }
 
+/// Returns below it were not watched.
+#[test]
+fn the_start_of_a_path_that_is_not_whole_has_no_exact_count_when_a_group_makes_it_a_call() {
+    let outline = "[partial] partial\n  f 90\nmain 10 e=2\n";
+    let profile = from_outline(outline).unwrap();
+    let shown = apply(&profile, &parse("group main or kind:partial as app").unwrap()).unwrap();
+    assert_eq!((shown.edges(1), shown.edges(3)), (Some((0, 90)), Some((2, 2))));
+}
+
 /// What opened a region has its activations in the tree of the thread that ran it.
 #[test]
 fn what_stands_above_a_handover_has_no_count_in_the_tree_of_who_was_given_the_work() {
