@@ -6,8 +6,8 @@
 //! answers are written only where the kernel has written one. The kernel is called, and not the C
 //! library: a library in front of it may have come here by this very call.
 //!
-//! Not masks: the kernel has those of rt_sigprocmask(2), and of waits with a mask, as they are. Where
-//! the one blocks a signal, it is often the other that opens it.
+//! Not masks: the kernel has those of rt_sigprocmask(2), and of waits with a mask, as they are.
+//! Where the one blocks a signal, it is often the other that opens it.
 
 #![expect(unsafe_code, reason = "system calls with pointers from the program")]
 
