@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -71,15 +70,6 @@ static void pending(void) {
     printf(" %ld\n", syscall(SYS_rt_sigtimedwait, &all, &info, &none, 8L));
 }
 
-static void timer(void) {
-    struct itimerval often = {{0, 5000}, {0, 5000}}, none = {{0, 0}, {0, 0}}, old;
-    signal(SIGPROF, count);
-    syscall(SYS_setitimer, ITIMER_PROF, &often, NULL);
-    work_ms(60);
-    syscall(SYS_setitimer, ITIMER_PROF, &none, &old);
-    printf("timer: %d %ld\n", seen > 0, old.it_interval.tv_usec);
-}
-
 static void executes(int by_file, char **environment) {
     char *words[] = {self, "executed", NULL};
     work_ms(20);
@@ -128,7 +118,6 @@ int main(int count, char **words) {
     self = words[0];
     if (!strcmp(way, "stack")) alternate_stack();
     else if (!strcmp(way, "pending")) pending();
-    else if (!strcmp(way, "timer")) timer();
     else if (!strcmp(way, "executes")) executes(0, environ);
     else if (!strcmp(way, "executes_file")) executes(1, environ);
     else if (!strcmp(way, "executes_with_little")) executes(0, empty);

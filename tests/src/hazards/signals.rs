@@ -38,14 +38,13 @@ pub const ALL: &[Hazard] = &[
         .command(&[
             "sh",
             "-c",
-            "for way in stack pending timer executes executes_file executes_with_little closes \
+            "for way in stack pending executes executes_file executes_with_little closes \
              forks limits exits ends; do ./program $way; done; echo $?",
         ])
         .by_two()
         .says(
             "stack: 0 1 1 1 1 1 -1\n\
              pending: 0 -1\n\
-             timer: 1 5000\n\
              executed: 0\n\
              executed: 0\n\
              executed: 0\n\

@@ -113,7 +113,7 @@ fn nothing_is_known_of_returns_where_the_outer_part_of_a_path_is_not() {
 fn the_start_of_a_path_that_is_not_whole_has_no_exact_count_when_a_group_makes_it_a_call() {
     let outline = "[partial] partial\n  f 90\nmain 10 e=2\n";
     let profile = from_outline(outline).unwrap();
-    let shown = apply(&profile, &parse("group main or kind:partial as app").unwrap()).unwrap();
+    let shown = apply(&profile, &parse("group {main, kind:partial} as app").unwrap()).unwrap();
     assert_eq!((shown.edges(1), shown.edges(3)), (Some((0, 90)), Some((2, 2))));
 }
 
