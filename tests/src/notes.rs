@@ -1,6 +1,6 @@
 //! Lines that are shown even when all tests pass: what was skipped, what was measured but not
-//! judged. They are written past the test runner, which would keep them to itself. The viewer's
-//! tests have this file, too.
+//! judged. They are written past the test runner, which would keep them to itself. Tests of the
+//! viewer and the collector have this file, too.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};

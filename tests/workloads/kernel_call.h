@@ -1,4 +1,4 @@
-/* A system call by an instruction of the program's own: csprof is in front of syscall(2). 0, or what the kernel answers,
+/* A system call by an instruction of the program's own: csprof is in front of syscall(2). Returns what the kernel answers,
  * where -4095 to -1 are errors (syscall(2), "Architecture calling conventions"). */
 #pragma once
 

@@ -11,31 +11,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel_call.h"
+
 enum { THREADS = 3, STACK = 65536 };
 static char stacks[THREADS][STACK] __attribute__((aligned(16)));
 static char storage[4096] __attribute__((aligned(64)));
 static volatile unsigned long results[THREADS];
 static pid_t alive[THREADS];
 
-static long call(long number, long a, long b, long c, long d) {
-    long result;
-    register long fourth __asm__("r10") = d;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-
 static int raw(void *place) {
     uintptr_t number = (uintptr_t)place;
     uint64_t now[2], end = 0;
     do {
         for (unsigned long i = 0; i < 10000; i++) results[number] += i * i;
-        call(SYS_clock_gettime, 3 /* CLOCK_THREAD_CPUTIME_ID */, (long)now, 0, 0);
+        kernel_call(SYS_clock_gettime, 3 /* CLOCK_THREAD_CPUTIME_ID */, now, NULL, 0);
         end = now[0] * 1000000000 + now[1];
     } while (end < 100000000);
-    call(SYS_exit, 0, 0, 0, 0);
+    kernel_call(SYS_exit, 0, NULL, NULL, 0);
     return 0;
 }
 

@@ -46,6 +46,7 @@ use super::signals::by_number;
 use super::signals::hold::{CALLS, hold_syscall, is_met};
 use super::signals::transfers;
 use super::stub::{self, UNBLOCKS, WATCHING};
+use super::view::Belief;
 use crate::arch::{self, Call, ENDED_CALLS, FORK_CALLS, Route};
 use crate::messages::{self, Warning};
 use crate::sealed::sealed;
@@ -153,6 +154,8 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
         }
         _ if forks(number) => {
             thread::unarmed::disarm_here(Suspended::No);
+            // A child of vfork's may have set it, in this memory.
+            Belief::ChildSettled.set(false);
             // clone3 takes a structure, which begins with the flags.
             let flags = match number {
                 libc::SYS_clone => first.cast_unsigned(),

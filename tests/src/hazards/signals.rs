@@ -38,19 +38,20 @@ pub const ALL: &[Hazard] = &[
         .command(&[
             "sh",
             "-c",
-            "for way in stack pending executes executes_file executes_with_little closes \
-             forks limits exits ends; do ./program $way; done; echo $?",
+            "for way in stack pending executes executes_file executes_with_little closes forks \
+             limits exits ends; do ./program $way; echo $?; done",
         ])
         .by_two()
         .says(
-            "stack: 0 1 1 1 1 1 -1\n\
-             pending: 0 -1\n\
-             executed: 0\n\
-             executed: 0\n\
-             executed: 0\n\
-             closed: 3 3\n\
-             forked: 300\n\
-             limited: 1 3\n\
+            "stack: 0 1 1 1 1 1 -1 -1 1\n0\n\
+             pending: 0\n0\n\
+             failed: 3\nexecuted: 0\n0\n\
+             executed: 0\n0\n\
+             failed: 3\nexecuted: 0\n0\n\
+             closed: 3 3\n0\n\
+             forked: 300\n0\n\
+             limited: 1 3\n0\n\
+             7\n\
              7\n",
         ),
     // Not by clang 14, which knows no exceptions of other instructions than calls.

@@ -407,12 +407,20 @@ impl Waits {
         if counts_mpi && !(has_mpi && realtime.is_some()) {
             let call = match realtime {
                 None => "which call it was, and who came last, was not recorded: -e realtime",
-                Some(_) => {
-                    "no path that is shown has the call itself; waits in the kernel and for locks \
-                     are not listed beside it: some of that time may be in both"
-                }
+                Some(_) => "no path that is shown has the call itself",
             };
             add(&format!("mpi is counted on the path of who calls; {call}"));
+            let others = match (realtime, lock) {
+                (None, None) => None,
+                (Some(_), None) => Some("waits in the kernel"),
+                (None, Some(_)) => Some("waits for locks"),
+                (Some(_), Some(_)) => Some("waits in the kernel and for locks"),
+            };
+            if let Some(others) = others {
+                add(&format!(
+                    "{others} are not listed beside mpi: some of that time may be in both"
+                ));
+            }
         } else if !has_mpi {
             add("no path that is shown has a call of MPI");
             if realtime.is_none() {

@@ -6,12 +6,14 @@
 //! answers are written only where the kernel has written one. The kernel is called, and not the C
 //! library: a library in front of it may have come here by this very call.
 //!
-//! Not masks: the kernel has those of rt_sigprocmask(2), and of waits with a mask, as they are.
-//! Where the one blocks a signal, it is often the other that opens it.
+//! The masks of rt_sigprocmask(2), and of waits with a mask, are left to the kernel: what one of
+//! these calls has blocked, another one opens, and not all of them can be met.
 
 #![expect(unsafe_code, reason = "system calls with pointers from the program")]
 
 use core::ffi::{c_char, c_int, c_long, c_void};
+
+use libc::stack_t;
 
 use super::action;
 use super::alternate_stack::{is_hidden, sigaltstack};
@@ -23,6 +25,7 @@ use crate::preload::program::File;
 use crate::preload::reach::Start;
 use crate::preload::real;
 use crate::preload::view::sampled;
+use crate::process;
 use crate::sys::{self, Errno, KernelAction};
 
 /// Size of the kernel's mask, in bytes, which the calls are told.
@@ -86,9 +89,11 @@ unsafe extern "C" fn rt_sigaction(number: usize, new: usize, old: usize, size: u
     let wanted = read::<KernelAction>(new).map(as_library_has);
     let can_be_read = wanted.is_some() || new == 0;
     // SAFETY: asks for nothing.
-    let is_right = unsafe { sys::rt_sigaction(number, 0, 0, size) };
-    if is_right.is_err() || !can_be_read {
-        return returned(is_right.and(Err(Errno(libc::EFAULT)))).into();
+    let is_right = can_be_read && unsafe { sys::rt_sigaction(number, 0, 0, size) }.is_ok();
+    // A child that was made by hand may have its parent's memory, but has actions of its own.
+    if !is_right || sampled() && !process::active() {
+        // SAFETY: the program's own arguments, passed on.
+        return returned(unsafe { sys::rt_sigaction(number, new, old, size) }).into();
     }
     // SAFETY: all zeros is the default action.
     let mut before: libc::sigaction = unsafe { core::mem::zeroed() };
@@ -147,18 +152,26 @@ unsafe extern "C" fn signalfd4(file: usize, mask: usize, size: usize, flags: usi
 unsafe extern "C" fn of_sigaltstack(new: usize, old: usize) -> c_long {
     // SAFETY: the program's own arguments, passed on.
     let by_kernel = |new| unsafe { sys::by_number(libc::SYS_sigaltstack, [new, old, 0, 0, 0, 0]) };
-    let can_be_read = new == 0 || read::<libc::stack_t>(new).is_some();
-    if !is_hidden() || !can_be_read {
+    // First, for the program may pass one structure for both.
+    let wanted = read::<stack_t>(new);
+    if wanted.is_none() && new != 0 || !is_hidden() {
         return returned(by_kernel(new).map(drop)).into();
     }
-    // The program may pass one structure for both.
-    let wanted = read::<libc::stack_t>(new);
-    if let Err(error) = by_kernel(0) {
-        return returned(Err(error)).into();
-    }
+    // SAFETY: all zeros is no stack.
+    let mut before: stack_t = unsafe { core::mem::zeroed() };
     let wanted = wanted.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    // SAFETY: null or a live local; null, or where the kernel has written.
-    unsafe { sigaltstack(wanted, core::ptr::with_exposed_provenance_mut(old)) }.into()
+    // SAFETY: null or a live local; a live local.
+    if unsafe { sigaltstack(wanted, &raw mut before) } != 0 {
+        return -1;
+    }
+    if old != 0 {
+        if let Err(error) = by_kernel(0) {
+            return returned(Err(error)).into();
+        }
+        // SAFETY: the kernel has answered there.
+        unsafe { answer(old, before) };
+    }
+    0
 }
 
 unsafe extern "C" fn execve(path: usize, argv: usize, envp: usize) -> c_long {
@@ -179,6 +192,36 @@ unsafe extern "C" fn execveat(
     unsafe { execute(path, envp, call, |path| File::below(folder as c_int, path)) }
 }
 
+/// Whether what is at `address` and behind it can be read, page by page, until `is_end` says so.
+fn can_be_read<T: Copy>(address: usize, mut is_end: impl FnMut(T) -> Option<bool>) -> bool {
+    for at in (address..).step_by(size_of::<T>()) {
+        let last = at.wrapping_add(size_of::<T>() - 1);
+        let is_new = at == address || last % arch::PAGE_SIZE < size_of::<T>();
+        if is_new && ![at, last].iter().all(|&at| sys::is_readable(at as u64)) {
+            return false;
+        }
+        // SAFETY: its pages can be read.
+        let value = unsafe { core::ptr::with_exposed_provenance::<T>(at).read_unaligned() };
+        if let Some(answer) = is_end(value) {
+            return answer;
+        }
+    }
+    false
+}
+
+/// Whether the whole of a string can be read.
+fn is_string(address: usize) -> bool {
+    can_be_read(address, |byte: u8| (byte == 0).then_some(true))
+}
+
+/// Whether the whole of a vector of strings can be read.
+fn is_vector(address: usize) -> bool {
+    can_be_read(address, |string: usize| match string {
+        0 => Some(true),
+        string => (!is_string(string)).then_some(false),
+    })
+}
+
 /// Makes a call that executes `path` with an environment.
 ///
 /// # Safety
@@ -194,7 +237,7 @@ unsafe fn execute<'f>(
         // SAFETY: by contract.
         returned(unsafe { sys::by_number(number, arguments) }.map(drop))
     };
-    if [path, envp].iter().any(|&at| at != 0 && !sys::is_readable(at as u64)) {
+    if path != 0 && !is_string(path) || envp != 0 && !is_vector(envp) {
         return make(envp).into();
     }
     let environment: real::Strings = core::ptr::with_exposed_provenance(envp);

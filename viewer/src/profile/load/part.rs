@@ -1,7 +1,7 @@
 //! The source-level nodes of some trees, while they are made of the machine's.
 //!
 //! No tree knows of another, so trees are shared out among threads. Each part numbers its nodes
-//! from 1, as if it were the only one, and is [put behind](Part::append) those before it. What
+//! from 1, as if it were the only one, and is [put behind](Made::append) those before it. What
 //! comes out does not depend on how trees are shared out.
 
 use std::collections::HashMap;

@@ -110,7 +110,8 @@ impl<C: Count> Bounds<C> {
 
         let mut low = costs.home.empty(count);
         let mut high = costs.home.empty(count);
-        let mut above_handovers = Bits::none(count);
+        let has_handovers = refined.procedures.has_handovers;
+        let mut above_handovers = has_handovers.then(|| Bits::none(count));
         // For each family the first node that is shown, and for others with another function or
         // parent the first of these.
         let mut first: Vec<u32> = vec![0; profile.nodes.len()];
@@ -136,7 +137,9 @@ impl<C: Count> Bounds<C> {
                 continue;
             }
             let is_above = families.above_handovers.contains(base);
-            above_handovers.insert_if(node, is_above);
+            if let Some(above) = &mut above_handovers {
+                above.insert_if(node, is_above);
+            }
             if is_above && !families.may_have_returned(base) {
                 continue;
             }
@@ -198,7 +201,6 @@ impl<C: Count> Bounds<C> {
         }
         refined.workspace.nodes.give_back(together);
         costs.home.give_back(rest);
-        let above_handovers = refined.procedures.has_handovers.then_some(above_handovers);
         Self { low, high, above_handovers }
     }
 }

@@ -117,9 +117,9 @@ fn the_start_of_a_path_that_is_not_whole_has_no_exact_count_when_a_group_makes_i
     assert_eq!((shown.edges(1), shown.edges(3)), (Some((0, 90)), Some((2, 2))));
 }
 
-/// What opened a region has its activations in the tree of the thread that ran it.
+/// What opened a region has its activations in the tree of the thread that called that code.
 #[test]
-fn what_stands_above_a_handover_has_no_count_in_the_tree_of_who_was_given_the_work() {
+fn a_copy_above_a_handover_has_no_count_in_the_tree_of_who_was_given_the_work() {
     let outline = "\
 # thread=1 epoch=0
 main e=1
