@@ -58,10 +58,12 @@ fn what_a_jump_left_on_the_stack_is_not_believed() {
     workshop.compile("cc -O2 -o program @jumps_between.c");
     let recording = workshop.record(&[], &["./program"]);
     let rows = recording.rows();
-    let main = rows.at(&["main"]);
-    let even = rows.at(&["main", "even", "work_of_even"]);
-    let odd = rows.at(&["main", "odd", "work_of_odd"]);
-    assert_eq!(even.inclusive + odd.inclusive, main.inclusive, "{rows}");
+    // Each under its own caller and nowhere else.
+    for (caller, work) in [("even", "work_of_even"), ("odd", "work_of_odd")] {
+        let where_it_should = rows.at(&["main", caller, work]).inclusive;
+        assert!(where_it_should > 0, "{rows}");
+        assert_eq!(rows.inclusive_of(work), where_it_should, "{rows}");
+    }
     assert_eq!(recording.samples().partial, 0);
 }
 
@@ -77,7 +79,9 @@ fn callers_that_ended_in_a_tail_call_are_put_back() {
         assert_eq!(rows.at(&path[..frames]).edges, None, "{rows}");
     }
     let last = rows.at(&path);
-    assert_eq!(last.inclusive, rows.inclusive_of("main"));
+    // The few samples that meet `main` before its first call are no samples of `last`.
+    assert!(last.inclusive > recording.samples().recorded * 9 / 10, "{rows}");
+    assert_eq!(last.inclusive, rows.inclusive_of("last"), "{rows}");
     assert_eq!(last.edges, Some(3));
     assert_eq!(recording.samples().partial, 0);
 }
