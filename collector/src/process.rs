@@ -95,7 +95,14 @@ pub fn leave() {
 /// its parent's memory.
 #[must_use]
 pub fn active() -> bool {
-    !sealed() && current().is_some_and(|process| process.pid == sys::pid())
+    !sealed() && is_own()
+}
+
+/// Whether the state is of this very process, sealed or not: not of a parent on whose memory it
+/// runs.
+#[must_use]
+pub fn is_own() -> bool {
+    current().is_some_and(|process| process.pid == sys::pid())
 }
 
 /// Makes the process one that is sampled, with an arena of its own.

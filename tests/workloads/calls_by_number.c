@@ -59,7 +59,12 @@ static void alternate_stack(void) {
     /* What fails answers nothing. */
     old = (stack_t){.ss_sp = stack + 1, .ss_size = 1};
     printf(" %ld", syscall(SYS_sigaltstack, &old, &old));
-    printf(" %d\n", old.ss_sp == stack + 1);
+    printf(" %d", old.ss_sp == stack + 1);
+    /* What cannot be answered is set all the same. */
+    own = (stack_t){.ss_flags = SS_DISABLE};
+    printf(" %ld", syscall(SYS_sigaltstack, &own, (void *)8));
+    sigaltstack(NULL, &old);
+    printf(" %d\n", old.ss_flags == SS_DISABLE);
 }
 
 static void pending(void) {
@@ -88,8 +93,8 @@ static void executes(int by_file, char **environment) {
 static void closes(void) {
     work_ms(10);
     syscall(SYS_close_range, 3, ~0U, 0);
-    work_ms(20);
     for (int file = 3; file < 1000; file++) syscall(SYS_close, file);
+    work_ms(20);
     printf("closed: %d", open("/dev/null", O_RDONLY));
     for (int file = 3; file < 1000; file++) syscall(SYS_close, file);
     work_ms(20);

@@ -1,8 +1,9 @@
 /* Actions of signals, set by syscall(2) with the kernel's structure, as Chromium does in the children that it makes:
- * what is told of them, a handler of the program's for the profiling signal, and a child in which all of them have
- * their defaults, which works for a while and executes the program. */
+ * what is told of them, a handler of the program's for the profiling signal, a child in which all of them have their
+ * defaults, which works for a while and executes the program, and children that do so on the program's memory. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,10 +52,50 @@ static const char *told(int signal) {
     return text;
 }
 
+static int is_blocked(int signal) {
+    sigset_t now;
+    sigprocmask(SIG_BLOCK, NULL, &now);
+    return sigismember(&now, signal);
+}
+
+/* A child that has the program's memory, but actions and a mask of its own. */
+static enum { BY_NUMBER, BY_SIGACTION, BY_SIGNAL, WAYS } way;
+static int was_handled;
+static int on_this_memory(void *program) {
+    struct kernel_action old, by_default = {SIG_DFL, 0, NULL, 0};
+    struct sigaction old_by_library, default_by_library = {.sa_handler = SIG_DFL};
+    if (way == BY_NUMBER) was_handled = set(SIGPROF, &by_default, &old) == 0 && old.handler == count;
+    else if (way == BY_SIGACTION) sigaction(SIGPROF, &default_by_library, &old_by_library), was_handled = old_by_library.sa_handler == count;
+    else was_handled = signal(SIGPROF, SIG_DFL) == count;
+    syscall(SYS_execve, program, (char *[]){program, "executed", NULL}, environ);
+    _exit(1);
+}
+
+static void children_on_this_memory(char *program) {
+    static char stack[65536] __attribute__((aligned(16)));
+    struct sigaction handled = {.sa_handler = count};
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGPROF);
+    sigaction(SIGPROF, &handled, NULL);
+    for (way = BY_NUMBER; way < WAYS; way++) {
+        int status = 0;
+        sigprocmask(SIG_BLOCK, &mask, NULL);
+        pid_t child = clone(on_this_memory, stack + sizeof stack, CLONE_VM | SIGCHLD, program);
+        waitpid(child, &status, 0);
+        sigprocmask(SIG_UNBLOCK, &mask, NULL);
+        seen = 0;
+        raise(SIGPROF);
+        work_ms(20);
+        printf("child on this memory: %x, was handled: %d, seen: %d\n", status, was_handled, (int)seen);
+        fflush(stdout);
+    }
+}
+
 int main(int words, char **word) {
     if (words > 1) {
         work_ms(20);
-        printf("executed: %s\n", told(SIGPROF));
+        printf("executed: %s, blocked: %d\n", told(SIGPROF), is_blocked(SIGPROF));
         return 0;
     }
     struct sigaction handled = {.sa_handler = count};
@@ -118,5 +159,6 @@ int main(int words, char **word) {
         printf("child: %x\n", status);
         fflush(stdout);
     }
+    children_on_this_memory(word[0]);
     return 0;
 }

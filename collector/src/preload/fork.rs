@@ -77,7 +77,6 @@ pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
 pub(super) fn begin_vfork() {
     if process::active() {
         Belief::Vforked.set(true);
-        Belief::ChildSettled.set(false);
     }
 }
 

@@ -46,7 +46,7 @@ use super::signals::by_number;
 use super::signals::hold::{CALLS, hold_syscall, is_met};
 use super::signals::transfers;
 use super::stub::{self, UNBLOCKS, WATCHING};
-use super::view::Belief;
+use super::view::note_child_beside;
 use crate::arch::{self, Call, ENDED_CALLS, FORK_CALLS, Route};
 use crate::messages::{self, Warning};
 use crate::sealed::sealed;
@@ -154,8 +154,6 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
         }
         _ if forks(number) => {
             thread::unarmed::disarm_here(Suspended::No);
-            // A child of vfork's may have set it, in this memory.
-            Belief::ChildSettled.set(false);
             // clone3 takes a structure, which begins with the flags.
             let flags = match number {
                 libc::SYS_clone => first.cast_unsigned(),
@@ -176,19 +174,23 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
     Route { target: stub::target(real), calls: 0 }
 }
 
-/// Before clone: what makes a thread, or waits for what is made, comes here, and calls before the
+/// Before clone: what makes something that runs on this memory comes here, and calls before the
 /// constructor.
 extern "C" fn before_clone(call: &mut Call, real: &Real) -> *mut c_void {
     note_new(u64::from(call.arguments[2] as u32));
     stub::target(real)
 }
 
-/// Counts a thread, which cannot be sampled; and leaves a note of a child by another name of vfork.
+/// Counts a thread, which cannot be sampled; and leaves a note of a child that will run on this
+/// memory: by another name of vfork, or beside its parent. One that has the actions of signals in
+/// common with its parent, too, is taken for it.
 fn note_new(flags: u64) {
     let has = |flag: c_int| flags & u64::from(flag.cast_unsigned()) != 0;
     let is_thread = has(libc::CLONE_THREAD);
-    if !is_thread && has(libc::CLONE_VFORK) && has(libc::CLONE_VM) {
-        begin_vfork();
+    match (has(libc::CLONE_VM) && !is_thread, has(libc::CLONE_VFORK)) {
+        (true, true) => begin_vfork(),
+        (true, false) if !has(libc::CLONE_SIGHAND) => note_child_beside(),
+        _ => {}
     }
     if let (true, true, Some(process)) = (is_thread, process::active(), process::current()) {
         process.arena.count_unsampled_thread();
@@ -262,9 +264,9 @@ arch::stub! {
 }
 
 arch::stub! {
-    /// clone(2); these bits of its third argument are CLONE_THREAD and CLONE_VFORK.
+    /// clone(2); this bit of its third argument is CLONE_VM.
     #[unsafe(no_mangle)]
-    {argument 2 has any of 0x14000}
+    {argument 2 has any of 0x100}
     jump clone = slots::clone, WATCHING, before_clone
 }
 
@@ -293,4 +295,4 @@ arch::stub! {
 }
 
 const _: () = assert!(libc::PR_SET_SECCOMP == 22 && libc::PR_SET_TSC == 26);
-const _: () = assert!(libc::CLONE_THREAD | libc::CLONE_VFORK == 0x14000);
+const _: () = assert!(libc::CLONE_VM == 0x100);

@@ -9,11 +9,13 @@
 //! [`threads`](super::threads), as it inherits a signal mask; a program that is executed from the
 //! kernel's mask, which [is told](super::signals::inherit) before.
 
+use core::sync::atomic::{AtomicBool, Ordering};
+
 use super::stub;
 use crate::{arch, process};
 
 arch::thread_bytes! {
-    Beliefs: [u8; 5] = "csprof_view"
+    Beliefs: [u8; 4] = "csprof_view"
 }
 
 arch::thread_word! {
@@ -34,27 +36,39 @@ pub(super) enum Belief {
     Vforked = 2,
     /// The thread has blocked SIGTRAP, it thinks, while samples come by it.
     TrapBlocked = 3,
-    /// The child of the thread's last vfork has told the kernel what the thread thinks.
-    ChildSettled = 4,
+}
+
+arch::thread_word! {
+    /// Number of the process that last ran on this memory as the child of a vfork and has told the
+    /// kernel what the thread thinks is blocked; 0: none has.
+    pub(super) SettledChild: u64 = "csprof_settled_child"
+}
+
+/// Whether the program has made a child by clone(2) that runs on its memory beside it.
+static HAS_CHILD_BESIDE: AtomicBool = AtomicBool::new(false);
+
+/// To be called before such a child is made.
+pub(super) fn note_child_beside() {
+    HAS_CHILD_BESIDE.store(true, Ordering::Relaxed);
 }
 
 /// Whether this process is sampled, as `process::active()` says, but without a system call except
-/// after a vfork. For wrappers that programs call often.
-///
-/// The child of a clone(2) by hand is taken for its parent. Exec and fork ask the kernel.
+/// after a vfork, and once there was a child that runs [beside](note_child_beside) it. For wrappers
+/// that programs call often. Exec and fork ask the kernel.
 #[inline]
 pub(super) fn sampled() -> bool {
-    stub::engaged() && (!Belief::Vforked.get() || still_parent())
+    let may_be_child = Belief::Vforked.get() || HAS_CHILD_BESIDE.load(Ordering::Relaxed);
+    stub::engaged() && (!may_be_child || is_parent())
 }
 
 /// The parent of a vfork runs again only when the child is gone.
 #[cold]
-fn still_parent() -> bool {
-    let parent = process::active();
-    if parent {
+fn is_parent() -> bool {
+    let is_parent = process::is_own();
+    if is_parent {
         Belief::Vforked.set(false);
     }
-    parent
+    is_parent
 }
 
 impl Belief {

@@ -26,12 +26,18 @@ pub const ALL: &[Hazard] = &[
              SIGPROF: 0 ignored mask 0, seen: 2\n\
              \x20-1 0 0 0 -1 -1 1 -1 1 -1 1 -1 1 -1 1\n\
              kept: 0\n\
-             executed: 0 default mask 0\n\
+             executed: 0 default mask 0, blocked: 0\n\
              child: 0\n\
-             executed: 0 default mask 0\n\
+             executed: 0 default mask 0, blocked: 0\n\
              child: 0\n\
-             executed: 0 default mask 0\n\
-             child: 0\n",
+             executed: 0 default mask 0, blocked: 0\n\
+             child: 0\n\
+             executed: 0 default mask 0, blocked: 1\n\
+             child on this memory: 0, was handled: 1, seen: 1\n\
+             executed: 0 default mask 0, blocked: 1\n\
+             child on this memory: 0, was handled: 1, seen: 1\n\
+             executed: 0 default mask 0, blocked: 1\n\
+             child on this memory: 0, was handled: 1, seen: 1\n",
         )
         .also(nothing_is_damaged),
     Hazard::new("calls_by_number", &["cc -O2 -pthread -o program @calls_by_number.c"])
@@ -43,7 +49,7 @@ pub const ALL: &[Hazard] = &[
         ])
         .by_two()
         .says(
-            "stack: 0 1 1 1 1 1 -1 -1 1\n0\n\
+            "stack: 0 1 1 1 1 1 -1 -1 1 -1 1\n0\n\
              pending: 0\n0\n\
              failed: 3\nexecuted: 0\n0\n\
              executed: 0\n0\n\

@@ -391,7 +391,8 @@ impl Waits {
         [mpi, realtime, lock]: [Option<MetricRef>; 3],
     ) {
         let mut add = |cause: &str| self.missing.push(cause.to_owned());
-        let counts_mpi = mpi.is_some_and(|mpi| refined.account_of(mpi).1 > 0);
+        let is_shown = |metric: MetricRef| refined.account_of(metric).1 > 0;
+        let counts_mpi = mpi.is_some_and(is_shown);
         if has_mpi
             && realtime.is_none()
             && !counts_mpi
@@ -410,11 +411,12 @@ impl Waits {
                 Some(_) => "no path that is shown has the call itself",
             };
             add(&format!("mpi is counted on the path of who calls; {call}"));
-            let others = match (realtime, lock) {
-                (None, None) => None,
-                (Some(_), None) => Some("waits in the kernel"),
-                (None, Some(_)) => Some("waits for locks"),
-                (Some(_), Some(_)) => Some("waits in the kernel and for locks"),
+            let has = |other: Option<MetricRef>| other.is_some_and(is_shown);
+            let others = match (has(realtime), has(lock)) {
+                (false, false) => None,
+                (true, false) => Some("waits in the kernel"),
+                (false, true) => Some("waits for locks"),
+                (true, true) => Some("waits in the kernel and for locks"),
             };
             if let Some(others) = others {
                 add(&format!(

@@ -25,7 +25,6 @@ use crate::preload::program::File;
 use crate::preload::reach::Start;
 use crate::preload::real;
 use crate::preload::view::sampled;
-use crate::process;
 use crate::sys::{self, Errno, KernelAction};
 
 /// Size of the kernel's mask, in bytes, which the calls are told.
@@ -87,11 +86,10 @@ fn returned(result: Result<(), Errno>) -> c_int {
 unsafe extern "C" fn rt_sigaction(number: usize, new: usize, old: usize, size: usize) -> c_long {
     // First, for the program may pass one structure for both.
     let wanted = read::<KernelAction>(new).map(as_library_has);
-    let can_be_read = wanted.is_some() || new == 0;
+    let has_new = wanted.is_some() || new == 0;
     // SAFETY: asks for nothing.
-    let is_right = can_be_read && unsafe { sys::rt_sigaction(number, 0, 0, size) }.is_ok();
-    // A child that was made by hand may have its parent's memory, but has actions of its own.
-    if !is_right || sampled() && !process::active() {
+    let is_accepted = has_new && unsafe { sys::rt_sigaction(number, 0, 0, size) }.is_ok();
+    if !is_accepted {
         // SAFETY: the program's own arguments, passed on.
         return returned(unsafe { sys::rt_sigaction(number, new, old, size) }).into();
     }
@@ -192,34 +190,55 @@ unsafe extern "C" fn execveat(
     unsafe { execute(path, envp, call, |path| File::below(folder as c_int, path)) }
 }
 
-/// Whether what is at `address` and behind it can be read, page by page, until `is_end` says so.
-fn can_be_read<T: Copy>(address: usize, mut is_end: impl FnMut(T) -> Option<bool>) -> bool {
-    for at in (address..).step_by(size_of::<T>()) {
-        let last = at.wrapping_add(size_of::<T>() - 1);
-        let is_new = at == address || last % arch::PAGE_SIZE < size_of::<T>();
-        if is_new && ![at, last].iter().all(|&at| sys::is_readable(at as u64)) {
-            return false;
+/// What can be read of what a program names for an exec.
+struct Readable {
+    /// Number of the page last found to be readable.
+    page: Option<usize>,
+    /// How many bytes may still be read: of more the kernel refuses the call.
+    rest: usize,
+}
+
+impl Readable {
+    /// As the kernel takes for arguments and environment together (execve(2)).
+    const MOST: usize = 6 << 20;
+
+    fn new() -> Self {
+        Self { page: None, rest: Self::MOST }
+    }
+
+    /// What stands there.
+    fn at<T: Copy>(&mut self, address: usize) -> Option<T> {
+        self.rest = self.rest.checked_sub(size_of::<T>())?;
+        let last = address.checked_add(size_of::<T>() - 1)?;
+        for page in [address, last].map(|at| at / arch::PAGE_SIZE) {
+            if self.page != Some(page) {
+                if !sys::is_readable((page * arch::PAGE_SIZE) as u64) {
+                    return None;
+                }
+                self.page = Some(page);
+            }
         }
         // SAFETY: its pages can be read.
-        let value = unsafe { core::ptr::with_exposed_provenance::<T>(at).read_unaligned() };
-        if let Some(answer) = is_end(value) {
-            return answer;
-        }
+        Some(unsafe { core::ptr::with_exposed_provenance::<T>(address).read_unaligned() })
     }
-    false
-}
 
-/// Whether the whole of a string can be read.
-fn is_string(address: usize) -> bool {
-    can_be_read(address, |byte: u8| (byte == 0).then_some(true))
-}
+    /// Whether the whole of a string can be read.
+    fn has_string(&mut self, address: usize) -> bool {
+        (address..).map_while(|at| self.at::<u8>(at)).any(|byte| byte == 0)
+    }
 
-/// Whether the whole of a vector of strings can be read.
-fn is_vector(address: usize) -> bool {
-    can_be_read(address, |string: usize| match string {
-        0 => Some(true),
-        string => (!is_string(string)).then_some(false),
-    })
+    /// Whether the whole of a vector of strings can be read.
+    fn has_vector(&mut self, address: usize) -> bool {
+        let mut vector = Self::new();
+        for at in (address..).step_by(size_of::<usize>()) {
+            match vector.at::<usize>(at) {
+                Some(0) => return true,
+                Some(string) if self.has_string(string) => {}
+                _ => return false,
+            }
+        }
+        false
+    }
 }
 
 /// Makes a call that executes `path` with an environment.
@@ -237,7 +256,10 @@ unsafe fn execute<'f>(
         // SAFETY: by contract.
         returned(unsafe { sys::by_number(number, arguments) }.map(drop))
     };
-    if path != 0 && !is_string(path) || envp != 0 && !is_vector(envp) {
+    let mut readable = Readable::new();
+    let is_given = |address: usize| address != 0;
+    if is_given(path) && !readable.has_string(path) || is_given(envp) && !readable.has_vector(envp)
+    {
         return make(envp).into();
     }
     let environment: real::Strings = core::ptr::with_exposed_provenance(envp);

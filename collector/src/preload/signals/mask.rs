@@ -9,7 +9,7 @@ use libc::sigset_t;
 use super::words::{first_word, mask_of};
 use super::{BIT, SIGNAL, kept};
 use crate::preload::under_way::Waits;
-use crate::preload::view::{Belief, BlockedSince, sampled};
+use crate::preload::view::{Belief, BlockedSince, SettledChild, sampled};
 use crate::preload::{real, stub};
 use crate::sealed::sealed;
 use crate::sources::loan::{TRAP, bit};
@@ -75,8 +75,9 @@ pub(super) fn settle_all() {
 /// In the child of a vfork all is blocked as its parent thought when it called vfork: the child
 /// has the thread's own view in common with it. From here on its mask is the kernel's.
 pub(super) fn settle_child() {
-    if !Belief::ChildSettled.get() {
-        Belief::ChildSettled.set(true);
+    let child = sys::pid().into();
+    if SettledChild::get() != child {
+        SettledChild::set(child);
         sys::block(Mask(believed()));
     }
 }

@@ -194,6 +194,10 @@ fn without_mpi_that_is_shown_threads_wait_in_the_kernel_and_for_locks() {
     assert_eq!(listed(&found, &found.operations, &refined), [("init".to_owned(), 20)]);
     assert!(is_told(&found, "no path that is shown has the call itself"), "{:?}", found.missing);
     assert!(is_told(&found, "for locks are not listed beside mpi"), "{:?}", found.missing);
+    let (_, found) = waits(&profile, "not through \"[waits: futex]\"");
+    assert!(is_told(&found, "waits for locks are not listed"), "{:?}", found.missing);
+    let (_, found) = waits(&profile, "through init");
+    assert!(!is_told(&found, "not listed"), "{:?}", found.missing);
     let (refined, found) = waits(&profile, "not through init");
     let futex = ("work > step > [waits: futex]".to_owned(), 120);
     let expected = [("work > guarded".to_owned(), 280), futex];
