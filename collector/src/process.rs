@@ -95,13 +95,13 @@ pub fn leave() {
 /// its parent's memory.
 #[must_use]
 pub fn active() -> bool {
-    !sealed() && is_own()
+    !sealed() && is_of_this_process()
 }
 
 /// Whether the state is of this very process, sealed or not: not of a parent on whose memory it
 /// runs.
 #[must_use]
-pub fn is_own() -> bool {
+pub fn is_of_this_process() -> bool {
     current().is_some_and(|process| process.pid == sys::pid())
 }
 

@@ -18,7 +18,7 @@ use libc::pid_t;
 
 use super::real;
 use super::stub::{self, wrappers};
-use super::view::Belief;
+use super::view::{forget_child_beside, note_vfork};
 use crate::arch::Call;
 use crate::process;
 
@@ -48,6 +48,7 @@ unsafe extern "C" fn parent() {
 
 unsafe extern "C" fn child() {
     let errno = real::errno();
+    forget_child_beside();
     lifecycle::after_fork_child();
     if process::active() {
         stub::engage();
@@ -76,7 +77,7 @@ pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
 /// The thread is about to wait for a child that has its memory.
 pub(super) fn begin_vfork() {
     if process::active() {
-        Belief::Vforked.set(true);
+        note_vfork();
     }
 }
 

@@ -182,15 +182,16 @@ extern "C" fn before_clone(call: &mut Call, real: &Real) -> *mut c_void {
 }
 
 /// Counts a thread, which cannot be sampled; and leaves a note of a child that will run on this
-/// memory: by another name of vfork, or beside its parent. One that has the actions of signals in
-/// common with its parent, too, is taken for it.
+/// memory: by another name of vfork, or beside its parent. One that shares the actions of signals,
+/// too, is taken for its parent.
 fn note_new(flags: u64) {
     let has = |flag: c_int| flags & u64::from(flag.cast_unsigned()) != 0;
     let is_thread = has(libc::CLONE_THREAD);
-    match (has(libc::CLONE_VM) && !is_thread, has(libc::CLONE_VFORK)) {
+    // What makes a thread shares the actions (clone(2)).
+    match (has(libc::CLONE_VM) && !has(libc::CLONE_SIGHAND), has(libc::CLONE_VFORK)) {
         (true, true) => begin_vfork(),
-        (true, false) if !has(libc::CLONE_SIGHAND) => note_child_beside(),
-        _ => {}
+        (true, false) => note_child_beside(),
+        (false, _) => {}
     }
     if let (true, true, Some(process)) = (is_thread, process::active(), process::current()) {
         process.arena.count_unsampled_thread();

@@ -3,7 +3,8 @@
 //!
 //! A few bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
 //! (sigprocmask is async-signal-safe) reach them without `__tls_get_addr`, which may allocate. Only
-//! the thread itself, or a handler that interrupts it, touches them: single-byte moves suffice.
+//! the thread itself, a handler that interrupts it, or a child on its memory touches them:
+//! single-byte moves suffice.
 //!
 //! A child of fork has a copy. A new thread gets its creator's belief from
 //! [`threads`](super::threads), as it inherits a signal mask; a program that is executed from the
@@ -39,20 +40,32 @@ pub(super) enum Belief {
 }
 
 arch::thread_word! {
-    /// Number of the process that last ran on this memory as the child of a vfork and has told the
-    /// kernel what the thread thinks is blocked; 0: none has.
+    /// Number of the child on this memory that has told the kernel what the thread thinks is
+    /// blocked; 0: none since the last one was made.
     pub(super) SettledChild: u64 = "csprof_settled_child"
 }
 
-/// Whether the program has made a child by clone(2) that runs on its memory beside it.
+/// Whether this process has made a child by clone(2) that runs on its memory beside it.
 static HAS_CHILD_BESIDE: AtomicBool = AtomicBool::new(false);
 
 /// To be called before such a child is made.
 pub(super) fn note_child_beside() {
     HAS_CHILD_BESIDE.store(true, Ordering::Relaxed);
+    SettledChild::set(0);
 }
 
-/// Whether this process is sampled, as `process::active()` says, but without a system call except
+/// To be called before a vfork.
+pub(super) fn note_vfork() {
+    Belief::Vforked.set(true);
+    SettledChild::set(0);
+}
+
+/// In the child of a fork, on whose memory nothing else runs.
+pub(super) fn forget_child_beside() {
+    HAS_CHILD_BESIDE.store(false, Ordering::Relaxed);
+}
+
+/// Whether this process is sampled, or has been until it was sealed, without a system call except
 /// after a vfork, and once there was a child that runs [beside](note_child_beside) it. For wrappers
 /// that programs call often. Exec and fork ask the kernel.
 #[inline]
@@ -64,7 +77,7 @@ pub(super) fn sampled() -> bool {
 /// The parent of a vfork runs again only when the child is gone.
 #[cold]
 fn is_parent() -> bool {
-    let is_parent = process::is_own();
+    let is_parent = process::is_of_this_process();
     if is_parent {
         Belief::Vforked.set(false);
     }

@@ -226,6 +226,7 @@ impl Waits {
         if !has_mpi && realtime.is_some() {
             (is_within, seen) = self.within(|path| self.all.kind(path) == FrameKind::Wait);
         }
+        let has_kernels = !has_mpi && !seen.is_empty();
         let is_shown = |metric: &MetricRef| refined.account_of(*metric).1 > 0;
         // Waits that are seen on paths, or those that a metric of calls has counted. Samples of
         // `mpi` are of whoever calls: the name of the call is not on their paths, and what the
@@ -263,7 +264,7 @@ impl Waits {
         self.operations.sort_by_key(|wait| Reverse(units(refined, wait)));
         self.paths.sort_by_key(|wait| Reverse(units(refined, wait)));
         self.differing(refined, costs, &is_within, watch)?;
-        self.tell(refined, has_mpi, [mpi, realtime, lock]);
+        self.tell(refined, [has_mpi, has_kernels], [mpi, realtime, lock]);
         Ok(())
     }
 
@@ -383,11 +384,12 @@ impl Waits {
         Ok(())
     }
 
-    /// Says what is not in the profile.
+    /// Says what is not in the profile, or not listed; calls of MPI, and waits in the kernel, may be
+    /// on paths that are shown.
     fn tell(
         &mut self,
         refined: &Refined,
-        has_mpi: bool,
+        [has_mpi, has_kernels]: [bool; 2],
         [mpi, realtime, lock]: [Option<MetricRef>; 3],
     ) {
         let mut add = |cause: &str| self.missing.push(cause.to_owned());
@@ -411,8 +413,7 @@ impl Waits {
                 Some(_) => "no path that is shown has the call itself",
             };
             add(&format!("mpi is counted on the path of who calls; {call}"));
-            let has = |other: Option<MetricRef>| other.is_some_and(is_shown);
-            let others = match (has(realtime), has(lock)) {
+            let others = match (has_kernels, lock.is_some_and(is_shown)) {
                 (false, false) => None,
                 (true, false) => Some("waits in the kernel"),
                 (false, true) => Some("waits for locks"),

@@ -86,9 +86,9 @@ fn returned(result: Result<(), Errno>) -> c_int {
 unsafe extern "C" fn rt_sigaction(number: usize, new: usize, old: usize, size: usize) -> c_long {
     // First, for the program may pass one structure for both.
     let wanted = read::<KernelAction>(new).map(as_library_has);
-    let has_new = wanted.is_some() || new == 0;
+    let can_be_read = wanted.is_some() || new == 0;
     // SAFETY: asks for nothing.
-    let is_accepted = has_new && unsafe { sys::rt_sigaction(number, 0, 0, size) }.is_ok();
+    let is_accepted = can_be_read && unsafe { sys::rt_sigaction(number, 0, 0, size) }.is_ok();
     if !is_accepted {
         // SAFETY: the program's own arguments, passed on.
         return returned(unsafe { sys::rt_sigaction(number, new, old, size) }).into();
@@ -199,7 +199,7 @@ struct Readable {
 }
 
 impl Readable {
-    /// As the kernel takes for arguments and environment together (execve(2)).
+    /// As the kernel takes for arguments and environment together, since Linux 4.13 (execve(2)).
     const MOST: usize = 6 << 20;
 
     fn new() -> Self {

@@ -13,8 +13,8 @@
 use core::ffi::c_void;
 
 use super::action::is_ignored;
-use super::interruption::{holding, open_held};
-use super::mask::{believe, believed, settle_child};
+use super::interruption::holding;
+use super::mask::{believe, believed, open_held, settle_child};
 use super::{BIT, SIGNAL};
 use crate::arch::{Call, Route};
 use crate::preload::stub;
@@ -54,11 +54,11 @@ pub(in crate::preload) fn tell() -> Told {
     if !stub::engaged() {
         return Told { ignored: Ignored::Nowhere, blocked: 0 };
     }
-    open_held();
     // Ignored, too, while another thread starts a program.
     let is_own = [(on_profile as *const ()).addr(), libc::SIG_IGN];
     let ignores = is_ignored() && is_own.contains(&sys::handler_of(SIGNAL));
     if process::active() {
+        open_held();
         if ignores {
             lifecycle::begin_ignoring();
         }

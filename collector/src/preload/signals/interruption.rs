@@ -7,9 +7,9 @@ use core::ffi::c_void;
 use csprof_format::launch::{Interrupts, Properties};
 use libc::sigset_t;
 
-use super::mask::believed;
+use super::BIT;
+use super::mask::open_held;
 use super::words::first_word;
-use super::{BIT, kept};
 use crate::arch::{Call, Route};
 use crate::preload::real;
 use crate::preload::under_way::{self, Waits};
@@ -41,7 +41,7 @@ pub(in crate::preload) fn samples_meet_waits() -> bool {
 /// The mask that keeps samples out of a wait, where they could come in: the thread's own, with the
 /// profiling signal. None where that is blocked already.
 pub(super) fn own_mask(call: &Call) -> Option<u64> {
-    if !sampled() || !samples_meet_waits() {
+    if !samples_meet_waits() || !sampled() {
         return None;
     }
     thread_mask(call).filter(|mask| mask & BIT == 0).map(|mask| mask | BIT)
@@ -69,14 +69,6 @@ pub(in crate::preload) extern "C" fn after_wait(_: &mut Call) {
 pub(in crate::preload) extern "C" fn after_relative_or_held(call: &mut Call) {
     if call.room[0] == 0 {
         Waits::leave();
-    }
-}
-
-/// In a handler that has interrupted a held call: the kernel is given the mask that the program
-/// knows of, until the handler returns; or for good, if it leaves the call.
-pub(super) fn open_held() {
-    if Waits::hold() {
-        sys::unblock(Mask(kept() & !believed()));
     }
 }
 

@@ -72,12 +72,21 @@ pub(super) fn settle_all() {
     settle_but(0);
 }
 
-/// In the child of a vfork all is blocked as its parent thought when it called vfork: the child
-/// has the thread's own view in common with it. From here on its mask is the kernel's.
+/// In a handler that has interrupted a held call: the kernel is given the mask that the program
+/// knows of, until the handler returns; or for good, if it leaves the call.
+pub(super) fn open_held() {
+    if Waits::hold() {
+        sys::unblock(Mask(kept() & !believed()));
+    }
+}
+
+/// In a child on this memory all is blocked as its parent thinks: the child has the thread's own
+/// view in common with it. From here on its mask is the kernel's.
 pub(super) fn settle_child() {
     let child = sys::pid().into();
     if SettledChild::get() != child {
         SettledChild::set(child);
+        open_held();
         sys::block(Mask(believed()));
     }
 }

@@ -33,7 +33,7 @@ const WHOLE_RANDOM: usize = 256;
 /// could cut it short.
 pub(in crate::preload) fn hold_bytes(call: &mut Call, real: &Real, way: Way) -> Route {
     let [file, _, bytes, ..] = call.arguments;
-    if sampled() && samples_meet_waits() && is_divisible(file, bytes, way) {
+    if samples_meet_waits() && sampled() && is_divisible(file, bytes, way) {
         hold_all(call, real)
     } else {
         as_it_is(call, real)

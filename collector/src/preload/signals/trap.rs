@@ -9,8 +9,7 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::SIGNAL;
-use super::interruption::open_held;
-use super::mask::{believed_in, block_interrupted, settle};
+use super::mask::{believed_in, block_interrupted, open_held, settle};
 use super::others::{SetAction, others};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use crate::preload::real::{self, Handler};

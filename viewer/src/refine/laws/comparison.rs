@@ -201,6 +201,36 @@ fn tests_of_rows_look_at_both_sides_together() {
     assert_eq!(kept("leaf f and node[incl(samples) = 80]"), 80);
 }
 
+/// Where one side's calls have done work for other threads below them, the two together have no
+/// cost per edge, whether samples of the two stand for the same time or not.
+#[test]
+fn a_side_that_worked_for_others_leaves_both_without_a_cost_per_edge() {
+    let plain = "main e=1\n  solve 7 e=9\n    work 40 e=20\n";
+    let mixed = "\
+# thread=1 epoch=0
+main e=1
+  solve e=9
+    work 40 e=20
+# thread=2 epoch=0
+main
+  solve 3 e=2
+    \"[parallel region]\" handover
+      work 50 e=25
+";
+    for (sides, shown) in [([plain, plain], 14), ([mixed, plain], 0), ([plain, mixed], 0)] {
+        for period in [5_000_000, 1_000_000] {
+            let [base, mut other] = sides.map(|side| crate::profile::from_outline(side).unwrap());
+            other.info.metric.period = period;
+            let profile = Profile::compared(("base", base), ("other", other), &[]).unwrap();
+            for before in ["", "root at main | "] {
+                let text = format!("{before}leaf solve and node[cost per edge > 0ms]");
+                let kept = apply(&profile, &parse(&text).unwrap()).unwrap().shown;
+                assert_eq!(kept, shown, "{text}, every {period} ns: {sides:?}");
+            }
+        }
+    }
+}
+
 /// A profile that was recorded without the trampoline has no edges, nor has what it is compared
 /// with.
 #[test]

@@ -187,14 +187,16 @@ fn without_mpi_that_is_shown_threads_wait_in_the_kernel_and_for_locks() {
              \"[waits: futex]\" 30 realtime:30 wait\n  guarded 70 lock:70\n"
         )
     };
-    let mut profile = from_outline(&(1..=4).map(thread).collect::<String>()).unwrap();
+    let outline = (1..=4).map(thread).collect::<String>();
+    let mut profile = from_outline(&outline).unwrap();
     profile.info.processes[0].rank = None;
     let (refined, found) = waits(&profile, "");
     assert_eq!(listed(&found, &found.paths, &refined), [("work > init".to_owned(), 20)]);
     assert_eq!(listed(&found, &found.operations, &refined), [("init".to_owned(), 20)]);
     assert!(is_told(&found, "no path that is shown has the call itself"), "{:?}", found.missing);
     assert!(is_told(&found, "for locks are not listed beside mpi"), "{:?}", found.missing);
-    let (_, found) = waits(&profile, "not through \"[waits: futex]\"");
+    let works = from_outline(&outline.replace("step 20", "step 20 realtime:20")).unwrap();
+    let (_, found) = waits(&works, "not through \"[waits: futex]\"");
     assert!(is_told(&found, "waits for locks are not listed"), "{:?}", found.missing);
     let (_, found) = waits(&profile, "through init");
     assert!(!is_told(&found, "not listed"), "{:?}", found.missing);
