@@ -384,7 +384,7 @@ impl Waits {
         Ok(())
     }
 
-    /// Says what is not in the profile, or not listed; calls of MPI, and waits in the kernel, may be
+    /// Says what is not in the profile, or not listed. Calls of MPI and waits in the kernel may be
     /// on paths that are shown.
     fn tell(
         &mut self,
