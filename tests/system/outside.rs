@@ -9,7 +9,7 @@ use csprof_format::profile::Origin;
 use csprof_tests::deadline::{self, Outcome};
 use csprof_tests::notes::skip;
 use csprof_tests::paths::is_share;
-use csprof_tests::recording::Recording;
+use csprof_tests::recording::{Recording, Samples};
 use csprof_tests::workshop::Workshop;
 
 /// A program that runs until it is told to stop.
@@ -266,14 +266,13 @@ fn a_thread_that_begins_others_keeps_its_samples() {
     for (test, way) in [("outside_begins", "begins"), ("outside_heirs", "heirs")] {
         let program = Program::start(test, "-O2", way);
         let Some(run) = program.record(&WHILE) else { return };
-        // Nearly all work is its own.
-        let (recorded, missed) = (run.samples().recorded, run.missed());
+        // Nearly all work is its own. In the C library's clone3, which has no CFI, it has no callers.
+        let Samples { recorded, partial, .. } = run.samples();
+        let missed = run.missed();
         assert!(recorded > 5 && missed < recorded / 3, "{way}: {recorded}, and {missed} missed");
-        assert!(
-            run.rows().inclusive_of("begin_others") * 10 > recorded * 9,
-            "{way}: {}",
-            run.rows()
-        );
+        let rows = run.rows();
+        let own = rows.inclusive_of("begin_others") + partial;
+        assert!(own * 10 > recorded * 9 && partial * 3 < recorded, "{way}: {rows}");
     }
 }
 
