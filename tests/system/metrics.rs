@@ -106,7 +106,8 @@ fn where_it_computes_and_where_it_waits() {
     };
     let flat = report(&recording, &["--view", "flat"]);
     let [computed, waited] = ["compute", "wait_a_while"];
-    assert!(share(&flat, computed, "cputime") > 10 * share(&flat, waited, "cputime"), "{flat}");
+    // The handler of `realtime` works in a wait, where a tick brings all that none has met before.
+    assert!(share(&flat, computed, "cputime") > 2 * share(&flat, waited, "cputime"), "{flat}");
     assert!(share(&flat, waited, "realtime") > 0, "{flat}");
     // A refinement does to both what it does to one.
     let refined = report(&recording, &["--refine", "through wait_a_while"]);

@@ -9,7 +9,7 @@ use csprof_format::profile::Origin;
 use csprof_tests::deadline::{self, Outcome};
 use csprof_tests::notes::skip;
 use csprof_tests::paths::is_share;
-use csprof_tests::recording::Recording;
+use csprof_tests::recording::{Recording, Samples};
 use csprof_tests::workshop::Workshop;
 
 /// A program that runs until it is told to stop.
@@ -97,6 +97,12 @@ const WHILE: [&str; 2] = ["--duration", "1500ms"];
 /// half may be too short for six of them.
 const LONGER: [&str; 2] = ["--duration", "3s"];
 
+/// Whether so many samples are at least half of the CPU time that the kernel has counted: how much
+/// that is in a second, other programs decide.
+fn is_most(samples: u64, run: &Recording) -> bool {
+    samples > 5 && samples * 2 * run.profile.metric.period >= run.profile.run.cpu_ns
+}
+
 #[test]
 fn shares_of_a_program_that_runs_are_right_and_it_has_no_edges() {
     let program = Program::start("outside_shares", "-O2", "shares");
@@ -105,7 +111,7 @@ fn shares_of_a_program_that_runs_are_right_and_it_has_no_edges() {
     };
     let rows = run.rows();
     let (one, three) = (rows.inclusive_of("one"), rows.inclusive_of("three"));
-    assert!(one + three > 150, "{rows}");
+    assert!(is_most(one + three, &run), "{rows}");
     assert!(is_share(three, one + three, 75), "{one} and {three}: {rows}");
     assert!(rows.at(&["main", "three"]).inclusive == three, "{rows}");
     assert!(rows.iter().all(|row| row.edges.is_none()), "{rows}");
@@ -129,7 +135,7 @@ fn a_recursion_has_its_depth() {
     let down: Vec<_> = rows.iter().filter(|row| row.function == "down").collect();
     assert_eq!(down.len(), 40, "{rows}");
     let bottom = rows.at(&["down", "bottom"]);
-    assert!(bottom.inclusive > 20 && bottom.depth >= 41, "{rows}");
+    assert!(is_most(bottom.inclusive, &run) && bottom.depth >= 41, "{rows}");
     run.check_partial("a program with unwind tables");
 }
 
@@ -139,11 +145,11 @@ fn a_stack_deeper_than_its_copy_has_a_partial_path() {
     let program = Program::start("outside_deep", options, "deep");
     let Some(run) = program.record(&["--stack-copy", "4k", "--duration", "1s"]) else { return };
     let samples = run.samples();
-    assert!(samples.partial == samples.recorded && samples.partial > 20, "{samples:?}");
+    assert!(samples.partial == samples.recorded && is_most(samples.partial, &run), "{samples:?}");
     let reasons = run.partial_reasons();
     assert!(reasons.starts_with("stack-copy: ") && reasons.lines().count() == 1, "{reasons}");
     // Its innermost calls are there.
-    assert!(run.rows().inclusive_of("bottom") > 20);
+    assert!(is_most(run.rows().inclusive_of("bottom"), &run));
 }
 
 #[test]
@@ -158,7 +164,7 @@ fn frame_pointers_lead_to_callers_without_a_copy_of_the_stack() {
     let rows = run.rows();
     let down = rows.iter().filter(|row| row.function == "down").count();
     assert_eq!(down, 40, "{rows}");
-    assert!(rows.at(&["down", "bottom"]).inclusive > 20, "{rows}");
+    assert!(is_most(rows.at(&["down", "bottom"]).inclusive, &run), "{rows}");
 }
 
 #[test]
@@ -167,7 +173,7 @@ fn a_process_goes_on_when_its_main_thread_has_ended() {
     let stat = format!("/proc/{}/stat", program.pid());
     wait_until("alone", || fs::read_to_string(&stat).unwrap().contains(") Z "));
     let Some(run) = program.record(&["--duration", "1s"]) else { return };
-    assert!(run.rows().inclusive_of("orphan") > 20, "{}", run.rows());
+    assert!(is_most(run.rows().inclusive_of("orphan"), &run), "{}", run.rows());
     run.check_partial("a program with unwind tables");
     let info = run.output(&["info"]);
     assert!(info.contains("./program orphans stop"), "{info}");
@@ -214,7 +220,7 @@ fn memory_that_may_be_locked_is_shared_by_all_rings() {
     assert_eq!(outcome.status.code(), Some(0), "{said}");
     fs::copy(saved, workshop.path("run.csprof")).unwrap();
     let run = Recording::new(outcome, workshop.path("run.csprof"));
-    assert!(run.rows().inclusive_of("three") > 20, "{}", run.rows());
+    assert!(run.rows().inclusive_of("three") > 5, "{}", run.rows());
     fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -260,14 +266,13 @@ fn a_thread_that_begins_others_keeps_its_samples() {
     for (test, way) in [("outside_begins", "begins"), ("outside_heirs", "heirs")] {
         let program = Program::start(test, "-O2", way);
         let Some(run) = program.record(&WHILE) else { return };
-        // Nearly all work is its own.
-        let (recorded, missed) = (run.samples().recorded, run.missed());
-        assert!(recorded > 20 && missed < recorded / 3, "{way}: {recorded}, and {missed} missed");
-        assert!(
-            run.rows().inclusive_of("begin_others") * 10 > recorded * 9,
-            "{way}: {}",
-            run.rows()
-        );
+        // Nearly all work is its own. In the C library's clone3, which has no CFI, it has no callers.
+        let Samples { recorded, partial, .. } = run.samples();
+        let missed = run.missed();
+        assert!(recorded > 5 && missed < recorded / 3, "{way}: {recorded}, and {missed} missed");
+        let rows = run.rows();
+        let own = rows.inclusive_of("begin_others") + partial;
+        assert!(own * 10 > recorded * 9 && partial * 3 < recorded, "{way}: {rows}");
     }
 }
 
@@ -308,7 +313,7 @@ fn generated_code_has_the_names_of_its_perf_map() {
     let program = Program::start("outside_generated", "-O2", "generated");
     let Some(run) = program.record(&["--duration", "1s"]) else { return };
     let rows = run.rows();
-    assert!(rows.inclusive_of("made_at_run_time") > 20, "{rows}");
+    assert!(is_most(rows.inclusive_of("made_at_run_time"), &run), "{rows}");
     // Who called it is not known: nobody says how it uses the stack.
     let reasons = run.partial_reasons();
     assert!(reasons.starts_with("unknown-module: ") && reasons.lines().count() == 1, "{reasons}");
@@ -317,7 +322,7 @@ fn generated_code_has_the_names_of_its_perf_map() {
 #[test]
 fn several_events_are_several_metrics() {
     let program = Program::start("outside_events", "-O2", "forks");
-    let sources = ["-e", "cputime", "-e", "page-faults@10", "--duration", "1s"];
+    let sources = ["-e", "cputime", "-e", "page-faults@2", "--duration", "1s"];
     let Some(run) = program.record(&sources) else { return };
     let metrics: Vec<_> = run.profile.metrics().map(|metric| metric.unit.as_str()).collect();
     assert_eq!(metrics, ["ns", "page-faults"]);
@@ -329,7 +334,7 @@ fn several_events_are_several_metrics() {
 fn the_program_s_end_ends_the_recording() {
     let program = Program::start("outside_end", "-O2", "ends");
     let Some(run) = program.record(&["--times"]) else { return };
-    assert!(run.rows().inclusive_of("work_ms") > 20);
+    assert!(is_most(run.rows().inclusive_of("work_ms"), &run));
     assert!(!run.profile.times.is_empty());
     assert!(run.profile.processes[0].end_ns > 0);
 }

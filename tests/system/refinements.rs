@@ -4,11 +4,14 @@ use std::fs;
 
 use csprof_tests::workshop::Workshop;
 
+/// Its samples come when they are due: each call has some, on a busy machine, too.
+const OPTIONS: &[&str] = &["-e", "task-clock@200"];
+
 #[test]
 fn shown_and_left_out_are_what_was_measured() {
     let workshop = Workshop::new("refinements");
     workshop.compile("cc -O2 -o program @figure1.c");
-    let recording = workshop.record(&[], &["./program"]);
+    let recording = workshop.record(OPTIONS, &["./program"]);
     let all = recording.rows();
     let (a, b) = (all.inclusive_of("a"), all.inclusive_of("b"));
     // Each report is held against the law when it is read; see `Rows::new`.
@@ -37,7 +40,7 @@ fn shown_and_left_out_are_what_was_measured() {
 fn sets_of_frames_lie_in_files() {
     let workshop = Workshop::new("sets");
     workshop.compile("cc -O2 -o program @figure1.c");
-    let recording = workshop.record(&[], &["./program"]);
+    let recording = workshop.record(OPTIONS, &["./program"]);
     let both = recording.refined("through {a, b}").shown;
     let only_a = recording.refined("through a").shown;
     let profile = recording.path().to_owned();

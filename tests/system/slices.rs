@@ -6,7 +6,9 @@ use csprof_tests::workshop::Workshop;
 fn record(test: &str, length: &str, arguments: &[&str]) -> Recording {
     let workshop = Workshop::new(test);
     workshop.compile("cc -O1 -g -pthread -o phases @phases.c");
-    let recording = workshop.record(&["--slice", length], arguments);
+    // Its samples come when they are due.
+    let options = ["--slice", length, "-e", "task-clock@200"];
+    let recording = workshop.record(&options, arguments);
     assert!(recording.outcome.status.success(), "{}", recording.outcome.complained());
     recording
 }

@@ -69,8 +69,11 @@ fn check_places(recording: &Recording, cpu: usize, realtime: usize, threads: u64
     let cpu_ns: u64 = recording.profile.threads.iter().map(|thread| thread.cpu_ns).sum();
     let at_most = at_least.max(cpu_ns / PERIOD_NS);
     assert!(computed <= at_most * 11 / 10, "{computed} of {at_most}");
+    // The handler of the other source works in the sleep: a tick that meets it there brings all that
+    // none has met before.
+    let in_sleep = at_least / if sources(recording)[cpu] == "task-clock" { 10 } else { 2 };
     let waited = of(cpu, "wait_a_while");
-    assert!(waited <= at_least / 10, "{waited} samples of CPU time in a sleep");
+    assert!(waited <= in_sleep, "{waited} samples of CPU time in a sleep");
     for function in ["compute", "wait_a_while"] {
         let elapsed = of(realtime, function);
         assert!(elapsed >= at_least * 9 / 10, "{function}: {elapsed} of {at_least}");
@@ -134,7 +137,14 @@ fn of_threads() {
     // The main thread waits for the others.
     let main = ThreadId::from_index(0);
     let [cpu, realtime] = [0, 1].map(|metric| recording.profile.share(main, metric).recorded);
-    assert!(cpu < TURNS && realtime >= TURNS * IN_A_TURN, "{cpu}, {realtime}");
+    assert!(cpu <= of_a_wait(realtime), "{cpu}, {realtime}");
+    assert!(realtime >= TURNS * IN_A_TURN, "{cpu}, {realtime}");
+}
+
+/// Samples of CPU time that a thread has at most which does nothing but wait, and is sampled so
+/// often meanwhile: a twentieth of its time.
+fn of_a_wait(realtime: u64) -> u64 {
+    TURNS.max(realtime / 20)
 }
 
 #[test]
@@ -163,10 +173,11 @@ fn check_each_process(recording: &Recording) {
                 realtime += profile.share(ThreadId::from_index(number), 1).recorded;
             }
         }
-        assert!(realtime >= 4 * IN_A_TURN, "{process:?}: {cpu}, {realtime}");
+        assert!(realtime >= TURNS * IN_A_TURN, "{process:?}: {cpu}, {realtime}");
         let waits_only =
             process.index() == 0 && profile.processes[0].command.ends_with(&[b"fork".into()]);
-        assert_eq!(cpu > TURNS, !waits_only, "{process:?}: {cpu}, {realtime}");
+        let is_as_it_does = if waits_only { cpu <= of_a_wait(realtime) } else { cpu > TURNS };
+        assert!(is_as_it_does, "{process:?}: {cpu}, {realtime}");
     }
 }
 
@@ -179,8 +190,10 @@ fn that_were_held_up_together() {
         let recording = workshop.record(&["-e", "cputime", "-e", "realtime"], &["./losses", mode]);
         let thread = ThreadId::from_index(0);
         let [cpu, realtime] = [0, 1].map(|metric| recording.profile.share(thread, metric).recorded);
-        // 500 ms of CPU time, of 5 ms each; elapsed time is not less.
-        assert!((90..=110).contains(&cpu), "{mode}: {cpu} samples of CPU time");
+        // 500 ms of CPU time, of 5 ms each, or what the clock says that it was; elapsed time is not
+        // less.
+        let at_most = (recording.profile.threads[0].cpu_ns / PERIOD_NS).max(100) * 11 / 10;
+        assert!((90..=at_most).contains(&cpu), "{mode}: {cpu} samples of CPU time");
         assert!(realtime >= 90, "{mode}: {realtime} samples of elapsed time");
     }
 }

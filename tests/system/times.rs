@@ -35,13 +35,21 @@ fn timed(recording: &Recording) -> (u64, u64) {
     (timed, recording.samples().recorded)
 }
 
+fn check_order(what: &str, first: &[&SampleTime], second: &[&SampleTime]) {
+    let last = first.iter().map(|row| row.time_us).max();
+    let begin = second.iter().map(|row| row.time_us).min();
+    assert!(begin.is_none() || last <= begin, "{what}: {last:?}, then {begin:?}");
+}
+
 #[test]
 fn phases_come_one_after_the_other() {
     let workshop = workshop("times_phases");
     for (mode, status, paths) in
         [("", 0, 1), ("threads", 0, 3), ("fork", 0, 1), ("exec", 0, 1), ("kill", 128 + 9, 1)]
     {
-        let recording = workshop.record(&["--times"], &["./phases", "300", mode]);
+        // Its samples come when they are due.
+        let options = ["--times", "-e", "task-clock@200"];
+        let recording = workshop.record(&options, &["./phases", "300", mode]);
         assert_eq!(recording.outcome.status.code(), Some(status), "{mode}");
         let (timed, recorded) = timed(&recording);
         assert_eq!(timed, recorded, "{mode}");
@@ -52,9 +60,7 @@ fn phases_come_one_after_the_other() {
         for rows in [&first, &second] {
             assert!(samples(rows) >= 30 * paths, "{mode}: {} samples", samples(rows));
         }
-        let last = first.iter().map(|row| row.time_us).max();
-        let begin = second.iter().map(|row| row.time_us).min();
-        assert!(last <= begin, "{mode}: {last:?}, then {begin:?}");
+        check_order(mode, &first, &second);
         let end_us = recording.profile.run.duration_ns / 1000;
         let latest = recording.profile.times.iter().map(|row| row.time_us).max();
         assert!(latest <= Some(end_us), "{mode}: {latest:?} in a run of {end_us}");
@@ -76,8 +82,14 @@ fn several_sources_have_times() {
     let recording = workshop.record(&options, &["./phases", "200", "threads"]);
     let (timed, recorded) = timed(&recording);
     assert_eq!(timed, recorded);
+    let of_both = ["first", "second"].map(|name| times(&recording, name));
     for metric in 0..2 {
         assert!(recording.profile.times.iter().any(|row| row.metric == metric), "{metric}");
+        let [first, second] = of_both.each_ref().map(|rows| {
+            let of_metric = rows.iter().copied().filter(|row| row.metric == metric);
+            of_metric.collect::<Vec<_>>()
+        });
+        check_order(&format!("metric {metric}"), &first, &second);
     }
 }
 
@@ -91,8 +103,9 @@ fn the_limit_costs_times_alone() {
     if recorded < 5_000 {
         return skip("the_limit_costs_times_alone", "few samples come without perf events");
     }
-    // 64 KiB of 16 bytes each.
-    assert!((1_000..=4096).contains(&timed), "{timed} of {recorded}");
+    // 64 KiB of 16 bytes for each time, which late samples have in common.
+    let rows = recording.profile.times.len();
+    assert!((1_000..=4096).contains(&rows), "{rows} of {timed} of {recorded}");
     let told = format!("{} of {recorded} samples have no time", recorded - timed);
     assert!(recording.profile.run.warnings.iter().any(|warning| warning.starts_with(&told)));
     assert_eq!(recording.samples().delivered, recorded, "none is lost for that");

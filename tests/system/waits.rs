@@ -32,7 +32,7 @@ fn the_last_frame_of_a_wait_says_for_what() {
     for (function, call) in waits {
         let rows = below(&recording, function);
         let (all, named) = (rows.inclusive_of(function), rows.inclusive_of(&leaf(call)));
-        // A wait lasts 25 periods; its partner may have been late, and so may the thread be that
+        // A wait lasts 75 periods; its partner may have been late, and so may the thread be that
         // was given what it waited for.
         assert!(all >= 5 && named * 2 > all, "{function}: {named} of {all}: {rows}");
         let mut of_waits = rows.iter().filter(|row| row.function.starts_with("[waits: "));

@@ -3,7 +3,7 @@
 //   plain    ten turns of 50 ms of CPU time and 50 ms of sleep
 //   threads  the same in two threads at once, and not in the main thread
 //   fork     the same in a child, while the parent waits for it
-//   exec     four turns, then the program again by exec, with `plain`
+//   exec     the turns, then the program again by exec, with `plain`
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
         }
         if (waitpid(child, &status, 0) != child || status) return 2;
     } else if (!strcmp(how, "exec")) {
-        turns(4);
+        turns(TURNS);
         execl(argv[0], argv[0], "plain", (char *)NULL);
         return 3;
     } else {

@@ -1,4 +1,4 @@
-/* Waits a twentieth of a second in each way that has a function of its own here, and computes as long. What a
+/* Waits 150 ms in each way that has a function of its own here, and computes for 100 ms. What a
  * function waits for, its name says. With the argument `page` also for a page of its memory, which another
  * thread fills in after a while (userfaultfd(2)); says so where it cannot. With `copies` it does nothing but copy
  * memory by an instruction that repeats, between sleeps, for a third of a second; with `touches` it is the first to
@@ -22,7 +22,9 @@
 
 #define NOINLINE __attribute__((noinline, noclone))
 
-static const struct timespec SOME = {.tv_nsec = 50000000};
+/* Much longer than a thread that has what it waits for is kept from a processor. */
+enum { SOME_MS = 150, COMPUTED_MS = 100 };
+static const struct timespec SOME = {.tv_nsec = SOME_MS * 1000000};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int pipes[2], sockets[2];
 static sem_t begun, wanted;
@@ -58,14 +60,14 @@ static void *gives(void *nothing) {
 NOINLINE void waits_futex(void) { pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex), sink++; }
 NOINLINE void waits_read(void) { char byte; if (read(pipes[0], &byte, 1) == 1) sink++; }
 NOINLINE void waits_recvfrom(void) { char byte; if (recv(sockets[0], &byte, 1, 0) == 1) sink++; }
-NOINLINE void waits_ppoll(void) { poll(NULL, 0, 50), sink++; }
-NOINLINE void waits_pselect6(void) { struct timeval some = {.tv_usec = 50000}; select(0, NULL, NULL, NULL, &some), sink++; }
-NOINLINE void waits_clock_nanosleep(void) { usleep(50000), sink++; }
+NOINLINE void waits_ppoll(void) { poll(NULL, 0, SOME_MS), sink++; }
+NOINLINE void waits_pselect6(void) { struct timeval some = {.tv_usec = SOME_MS * 1000}; select(0, NULL, NULL, NULL, &some), sink++; }
+NOINLINE void waits_clock_nanosleep(void) { usleep(SOME_MS * 1000), sink++; }
 
 NOINLINE void waits_epoll_pwait(void) {
     struct epoll_event event;
     int queue = epoll_create1(0);
-    epoll_wait(queue, &event, 1, 50);
+    epoll_wait(queue, &event, 1, SOME_MS);
     close(queue);
 }
 
@@ -121,7 +123,7 @@ static long cpu_ns(void) {
 }
 
 NOINLINE void computes(void) {
-    for (long end = cpu_ns() + 2 * SOME.tv_nsec; cpu_ns() < end;)
+    for (long end = cpu_ns() + COMPUTED_MS * 1000000L; cpu_ns() < end;)
         for (unsigned i = 0; i < 100000; i++) sink += i;
 }
 

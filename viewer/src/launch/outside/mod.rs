@@ -200,6 +200,7 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
         } else {
             run.info.duration_ns = monotonic_ns().saturating_sub(run.start_ns);
             events.end();
+            session.note_cpu();
         }
         let now = monotonic_ns();
         pending.take(&mut events);

@@ -360,6 +360,12 @@ impl Session {
         }
     }
 
+    /// Asks the kernel what the threads have used that run. When sampling ends, for they go on: the
+    /// last records are yet to be followed then.
+    pub(super) fn note_cpu(&mut self) {
+        self.tracked.iter_mut().for_each(Tracked::note_cpu);
+    }
+
     /// What all processes left. `cpu_ns` is the CPU time of all of them while they were sampled, if
     /// that was counted.
     pub(super) fn into_arenas(mut self) -> (Vec<Arena>, Modules) {
@@ -483,19 +489,20 @@ impl Tracked {
         }
     }
 
-    /// Asks the kernel what threads have used that still run.
-    fn note_cpu(&mut self, sources: &SampleSources) {
-        for thread in &mut self.threads {
-            let running = thread.record.end_ns == 0;
-            let used = process::cpu_ns(self.pid, thread.record.tid).filter(|_| running);
-            let used = used.map_or(0, |used| used.saturating_sub(thread.used_ns));
-            // Of a thread that has ended, its samples tell.
-            thread.record.cpu_ns = used.max(thread.sampled_ns(sources));
+    fn note_cpu(&mut self) {
+        for thread in self.threads.iter_mut().filter(|thread| thread.record.end_ns == 0) {
+            let used = process::cpu_ns(self.pid, thread.record.tid);
+            thread.record.cpu_ns = used.map_or(0, |used| used.saturating_sub(thread.used_ns));
         }
     }
 
     fn into_arena(mut self, sources: &SampleSources, has_times: bool) -> Arena {
-        self.note_cpu(sources);
+        for thread in &mut self.threads {
+            // Of a thread that has ended, or that only the last records have told of, its samples
+            // tell.
+            let noted = if thread.record.end_ns == 0 { thread.record.cpu_ns } else { 0 };
+            thread.record.cpu_ns = noted.max(thread.sampled_ns(sources));
+        }
         let mut in_use = [SourceRecord::NONE; MAX_SOURCES];
         in_use.iter_mut().zip(sources.iter()).for_each(|(to, of)| *to = SourceRecord::of(of));
         let execed = if self.is_execed { FLAG_EXECED } else { 0 };
@@ -670,6 +677,21 @@ mod tests {
         let used: Vec<u64> = arenas.iter().map(|arena| arena.header.cpu_ns).collect();
         // Cumulative, as gathering takes it.
         assert_eq!(used, [2000, 3000]);
+    }
+
+    #[test]
+    fn cpu_time_ends_with_the_sampling() {
+        let (process, thread) = (std::process::id(), nix::unistd::gettid().as_raw() as u32);
+        let used = || process::cpu_ns(process, thread).unwrap();
+        let mut session = session(&[]);
+        let record = sample(EVENT);
+        session.take(&Stamped { process, thread, time_ns: 1, record }, |_| Some(0));
+        session.note_cpu();
+        let noted_ns = used();
+        while used() < noted_ns + 1_000_000 {}
+        let (arenas, _) = session.into_arenas();
+        let thread_ns = arenas[0].threads[0].record.cpu_ns;
+        assert!((1000..=noted_ns.max(1000)).contains(&thread_ns), "{thread_ns} of {noted_ns}");
     }
 
     #[test]
