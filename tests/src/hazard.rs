@@ -317,7 +317,8 @@ impl Program {
         assert_eq!(ended, end, "{what}");
     }
 
-    /// At most one sample in a thousand is partial; one signal's may be before there are a thousand.
+    /// At most one sample in a thousand is partial; one signal's may be before there are a
+    /// thousand.
     fn hold_partial(&self, source: &str, recording: &Recording) {
         let samples = recording.samples();
         let limit = (samples.recorded / 1000).max(recording.weight());
@@ -365,8 +366,8 @@ impl Trial<'_> {
     }
 
     /// Whether it holds of the recording. Where samples come by the kernel's ticks, it is enough
-    /// that it holds of one of two more: on a busy machine few ticks meet a program, perhaps none of
-    /// them the function in question, and each brings all the time since the one before.
+    /// that it holds of one of two more: on a busy machine few ticks meet a program, perhaps none
+    /// of them the function in question, and each brings all the time since the one before.
     #[must_use]
     pub fn holds_in_one(&self, holds: impl Fn(&Recording) -> bool) -> bool {
         let is_right = holds(&self.recording);

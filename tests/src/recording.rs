@@ -183,7 +183,8 @@ impl Recording {
         each.sum()
     }
 
-    /// Asserts that at most one sample in a thousand is partial, or [`FEW_PARTIAL`], or one signal's.
+    /// Asserts that at most one sample in a thousand is partial, or [`FEW_PARTIAL`], or as many as
+    /// one signal stands for.
     pub fn check_partial(&self, what: &str) {
         self.check_partial_but(what, &[]);
     }

@@ -143,9 +143,9 @@ fn bytes_of_streams_are_those_that_strace_sees() {
     assert!(written.inclusive_of("exit") > 12, "{written}");
 }
 
-/// What functions measured of their waits, in nanoseconds, and csprof found, which is never more
-/// than 5 % above it. Whether `seen` has each by now, from this run or another, with no more than 5 %
-/// too little: a busy machine may stand still between the two looks at the clock.
+/// Whether csprof has found, within 5 %, what each function measured of its waits, in this run or
+/// an earlier one: those are in `seen`. It never finds more. A busy machine may stand still between
+/// its look at the clock and the function's.
 fn all_are_seen(seen: &mut BTreeSet<String>, waits: &[(String, u64)], rows: &Rows) -> bool {
     for (function, measured_ns) in waits {
         let found_ns = rows.inclusive_of(function);
