@@ -144,8 +144,8 @@ fn bytes_of_streams_are_those_that_strace_sees() {
 }
 
 /// Whether csprof has found, within 5 %, what each function measured of its waits, in this run or
-/// an earlier one: those are in `seen`. It never finds more. A busy machine may stand still between
-/// its look at the clock and the function's.
+/// an earlier one: those are in `seen`. It never finds more, but a busy machine may stand still
+/// between its look at the clock and the function's.
 fn all_are_seen(seen: &mut BTreeSet<String>, waits: &[(String, u64)], rows: &Rows) -> bool {
     for (function, measured_ns) in waits {
         let found_ns = rows.inclusive_of(function);

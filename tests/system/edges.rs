@@ -280,7 +280,8 @@ fn paths_of(profile: &Profile) -> Paths {
         let above = names.get(parent).cloned().flatten();
         let name = match (above, function) {
             (None, Some("walk")) => Some("walk".to_owned()),
-            (None, _) | (_, Some("take_over")) => None,
+            (None, _) => None,
+            (_, Some(name)) if name.starts_with("take_over(") => None,
             (Some(above), function) => Some(format!("{above}/{}", function.unwrap_or("?"))),
         };
         if let Some(name) = &name {
