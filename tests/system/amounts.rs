@@ -1,10 +1,12 @@
 //! Amounts that calls are about: bytes that they read and write, by `-e io`, and the time that
 //! threads wait for each other, by `-e lock`. Each program knows the answers.
 
+use std::collections::BTreeSet;
+
 use csprof_tests::installed;
-use csprof_tests::notes::skip;
+use csprof_tests::notes::{note, skip};
 use csprof_tests::paths::Rows;
-use csprof_tests::recording::Recording;
+use csprof_tests::recording::{Recording, in_one_of_three};
 use csprof_tests::workshop::Workshop;
 
 use crate::programs::MPIRUN;
@@ -141,6 +143,23 @@ fn bytes_of_streams_are_those_that_strace_sees() {
     assert!(written.inclusive_of("exit") > 12, "{written}");
 }
 
+/// Whether csprof has found, within 5 %, what each function measured of its waits, in this run or
+/// an earlier one: those are in `seen`. It never finds more, but a busy machine may stand still
+/// between its look at the clock and the function's.
+fn all_are_seen(seen: &mut BTreeSet<String>, waits: &[(String, u64)], rows: &Rows) -> bool {
+    for (function, measured_ns) in waits {
+        let found_ns = rows.inclusive_of(function);
+        let what = format!("{function}: {found_ns} of {measured_ns}");
+        assert!(*measured_ns > 0 && found_ns * 20 <= measured_ns * 21, "{what}");
+        if found_ns * 20 >= measured_ns * 19 {
+            seen.insert(function.clone());
+        } else {
+            note(&what);
+        }
+    }
+    seen.len() == waits.len()
+}
+
 /// The program measures what it waits, and csprof must find the same within 5 %.
 #[test]
 fn waits_for_other_threads() {
@@ -148,21 +167,21 @@ fn waits_for_other_threads() {
     workshop.compile("cc -O2 -g -pthread -o program @locks.c");
     for further in [&[][..], &["-e", "realtime@1000"]] {
         let options = [&["-e", "lock@10us"], further].concat();
-        let recording = workshop.record(&options, &["./program", "waits"]);
-        assert_eq!(recording.outcome.status.code(), Some(3));
-        let rows = rows_of(&recording, "lock");
-        let complained = recording.outcome.complained();
-        let measured: Vec<(&str, u64)> = complained
-            .lines()
-            .filter_map(|line| line.split_once(' ').filter(|(name, _)| name.starts_with("wait_")))
-            .map(|(name, ns)| (name, ns.parse().unwrap()))
-            .collect();
-        assert_eq!(measured.len(), 15, "{complained}");
-        for (function, measured_ns) in measured {
-            let found_ns = rows.inclusive_of(function);
-            let differs_ns = measured_ns.abs_diff(found_ns);
-            assert!(differs_ns * 20 <= measured_ns, "{function}: {found_ns} of {measured_ns}");
-        }
+        let mut seen = BTreeSet::new();
+        let are_right = || {
+            let recording = workshop.record(&options, &["./program", "waits"]);
+            assert_eq!(recording.outcome.status.code(), Some(3));
+            let complained = recording.outcome.complained();
+            let waits: Vec<(String, u64)> = complained
+                .lines()
+                .filter_map(|line| line.split_once(' '))
+                .filter(|(name, _)| name.starts_with("wait_"))
+                .map(|(name, ns)| (name.to_owned(), ns.parse().unwrap()))
+                .collect();
+            assert_eq!(waits.len(), 15, "{complained}");
+            all_are_seen(&mut seen, &waits, &rows_of(&recording, "lock"))
+        };
+        assert!(in_one_of_three(are_right), "{seen:?}");
     }
 }
 
@@ -174,22 +193,21 @@ fn time_in_calls_of_mpi() {
     }
     let workshop = Workshop::new("amounts_mpi");
     workshop.compile("mpicc -O2 -g -o program @mpi_waits.c");
-    let recording = workshop.record(&["-e", "mpi@10us"], MPIRUN);
-    assert!(recording.outcome.status.success(), "{}", recording.outcome.complained());
-    let rows = rows_of(&recording, "mpi");
-    let complained = recording.outcome.complained();
-    let measured = |function: &str| {
-        let of_ranks = complained.lines().filter_map(|line| line.split_once(function));
-        of_ranks.map(|(_, ns)| ns.trim().parse::<u64>().unwrap()).sum::<u64>()
+    let mut seen = BTreeSet::new();
+    let are_right = || {
+        let recording = workshop.record(&["-e", "mpi@10us"], MPIRUN);
+        assert!(recording.outcome.status.success(), "{}", recording.outcome.complained());
+        let complained = recording.outcome.complained();
+        let measured_ns = |function: &str| {
+            let of_ranks = complained.lines().filter_map(|line| line.split_once(function));
+            of_ranks.map(|(_, ns)| ns.trim().parse::<u64>().unwrap()).sum::<u64>()
+        };
+        let waits = ["barrier", "allreduce", "reduce", "gather", "sendrecv", "profiling"]
+            .map(|name| format!("wait_{name}"))
+            .map(|function| (function.clone(), measured_ns(&format!("{function} "))));
+        all_are_seen(&mut seen, &waits, &rows_of(&recording, "mpi"))
     };
-    for name in ["barrier", "allreduce", "reduce", "gather", "sendrecv", "profiling"] {
-        let function = format!("wait_{name}");
-        let measured_ns = measured(&format!("{function} "));
-        let found_ns = rows.inclusive_of(&function);
-        let differs_ns = measured_ns.abs_diff(found_ns);
-        assert!(measured_ns > 0, "{complained}");
-        assert!(differs_ns * 20 <= measured_ns, "{function}: {found_ns} of {measured_ns}");
-    }
+    assert!(in_one_of_three(are_right), "{seen:?}");
 }
 
 /// A call that a handler of errors has left holds no other back.

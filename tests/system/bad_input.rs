@@ -249,8 +249,8 @@ fn a_full_disk() {
     let said = workshop.csprof(&options).said();
     let report: serde_json::Value = serde_json::from_str(&said).unwrap();
     let [base, shown] = ["base", "shown"].map(|key| report[key].as_u64().unwrap());
-    // One sample may come before `main`, or behind it.
-    assert!(base >= 20 && base - shown <= 1, "{said}");
+    // A late tick may come before `main`, or behind it, and stands for all periods until then.
+    assert!(base >= 20 && shown * 2 > base, "{said}");
 
     // As another version's, that is too old to be in use: it may be had by that one.
     let entries = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path());

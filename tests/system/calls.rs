@@ -3,7 +3,7 @@
 use csprof_format::ids::ThreadId;
 use csprof_format::profile::Profile;
 use csprof_tests::paths::{Row, Rows};
-use csprof_tests::recording::Recording;
+use csprof_tests::recording::{Recording, in_one_of_three};
 use csprof_tests::workshop::Workshop;
 
 /// What the program does.
@@ -98,14 +98,16 @@ fn are_counted_by_path() {
 
 #[test]
 fn beside_time_leave_it_alone() {
-    let recording = record("calls_beside_time", &["cputime@1000", "yields@1"], "plain");
-    let main = ThreadId::from_index(0);
-    let [cpu, calls] = [0, 1].map(|metric| recording.profile.share(main, metric));
-    assert_eq!(calls.recorded, IN_TURNS + 2 * TAILS + RAISES);
-    assert_eq!((calls.partial, calls.signals), (0, 0));
-    assert!(cpu.recorded > 10, "{cpu:?}");
-    let computed = recording.rows().inclusive_of("compute");
-    assert!(computed * 2 > cpu.recorded, "{computed} of {cpu:?}");
+    // A busy machine may have no tick for the program, or one in another function.
+    let has_time = || {
+        let recording = record("calls_beside_time", &["cputime@1000", "yields@1"], "plain");
+        let main = ThreadId::from_index(0);
+        let [cpu, calls] = [0, 1].map(|metric| recording.profile.share(main, metric));
+        assert_eq!(calls.recorded, IN_TURNS + 2 * TAILS + RAISES);
+        assert_eq!((calls.partial, calls.signals), (0, 0));
+        cpu.recorded > 10 && recording.rows().inclusive_of("compute") * 2 > cpu.recorded
+    };
+    assert!(in_one_of_three(has_time));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use csprof_format::read;
 use csprof_tests::paths::Rows;
 use csprof_tests::workshop::Workshop;
 use serde_json::Value;
@@ -49,9 +50,11 @@ fn a_program_and_its_next_version() {
     let workshop = Workshop::new("a_program_and_its_next_version");
     workshop.compile("cc -O2 -o old @figure1.c");
     workshop.compile("cc -O2 -o new @figure1_next.c");
-    let old = workshop.record(&[], &["./old"]).samples().recorded;
+    // Ticks of the kernel might all miss a call.
+    let source = ["-e", "task-clock@200"];
+    let old = workshop.record(&source, &["./old"]).samples().recorded;
     fs::rename(workshop.path("run.csprof"), workshop.path("old.csprof")).unwrap();
-    let new = workshop.record(&[], &["./new"]).samples().recorded;
+    let new = workshop.record(&source, &["./new"]).samples().recorded;
     fs::rename(workshop.path("run.csprof"), workshop.path("new.csprof")).unwrap();
     let diff = |files: [&str; 2], options: &[&str]| -> Value {
         let mut arguments = vec!["diff", files[0], files[1], "--format", "json"];
@@ -209,10 +212,14 @@ fn refusals(workshop: &Workshop) {
     );
     // Elapsed time and time on a processor.
     let _ = workshop.record(&["-e", "realtime@200"], &["sleep", "0.2"]);
+    // Where perf events are forbidden, it is cputime.
+    let old = read::open(&workshop.path("old.csprof")).unwrap().metric.source;
     assert_eq!(
         refused(workshop, &["diff", "old.csprof", "run.csprof"], 1),
-        "csprof: run.csprof: measures realtime, but old.csprof measures cputime; record both with \
-         the same -e to compare them\n"
+        format!(
+            "csprof: run.csprof: measures realtime, but old.csprof measures {old}; record both \
+             with the same -e to compare them\n"
+        )
     );
     let mixed = refused(workshop, &["report", "old.csprof", "run.csprof"], 1);
     assert!(mixed.starts_with("csprof: run.csprof: was sampled by realtime every "), "{mixed}");

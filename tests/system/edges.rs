@@ -265,7 +265,8 @@ fn model_path(line: &str) -> (String, (u64, u64)) {
     (words.next().unwrap().to_owned(), (samples, returns))
 }
 
-/// The call paths below `walk`, by names of functions, over all threads and epochs.
+/// The call paths below `walk`, by names of functions, over all threads and epochs; but not what
+/// a timer sampled while the program stopped it.
 fn paths_of(profile: &Profile) -> Paths {
     let nodes = &profile.nodes;
     let mut names: Vec<Option<String>> = Vec::with_capacity(nodes.len());
@@ -280,6 +281,7 @@ fn paths_of(profile: &Profile) -> Paths {
         let name = match (above, function) {
             (None, Some("walk")) => Some("walk".to_owned()),
             (None, _) => None,
+            (_, Some(name)) if name.starts_with("take_over(") => None,
             (Some(above), function) => Some(format!("{above}/{}", function.unwrap_or("?"))),
         };
         if let Some(name) = &name {

@@ -91,8 +91,8 @@ fn who_is_told_to_end_saves_before_it_resolves_symbols() {
     let calls = "trace=openat,rmdir,unlinkat";
     let strace = ["strace", "-f", "-o", "calls", "-e", "signal=none", "-e", calls];
     let csprof = csprof();
-    let record = [csprof.to_str().unwrap(), "record", "-o", "run.csprof", "--", "sh", "-c", script];
-    let outcome = workshop.run(&[&strace[..], &record].concat());
+    let record = [csprof.to_str().unwrap(), "record", "-e", "task-clock@200", "-o", "run.csprof"];
+    let outcome = workshop.run(&[&strace[..], &record, &["--", "sh", "-c", script]].concat());
     let calls = std::fs::read_to_string(workshop.path("calls")).unwrap();
     let calls: Vec<&str> = calls.lines().collect();
     let last = |what: &dyn Fn(&str) -> bool| calls.iter().rposition(|line| what(line));

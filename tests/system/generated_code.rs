@@ -15,6 +15,9 @@ const MODULE: &str = "[generated code]";
 /// that works for 50 ms.
 const SOURCE: [&str; 2] = ["-e", "task-clock@200"];
 
+/// The same for interpreters, whose programs work for a tenth of a second.
+const OFTEN: [&str; 2] = ["-e", "task-clock@1000"];
+
 /// Records it with an epoch for each load.
 fn record_epochs(workshop: &Workshop, words: &[&str]) -> Recording {
     workshop.record(&[&SOURCE[..], &["--epoch-per-load"]].concat(), words)
@@ -120,7 +123,7 @@ print(Work().run(), sum(sorted(range(300000), key=lambda x: -x)) % 7)
     fs::write(workshop.path("work.py"), source).unwrap();
     let words = [python.to_str().unwrap(), "work.py"];
     let alone = workshop.run(&words);
-    let recording = workshop.record(&["--python"], &words);
+    let recording = workshop.record(&[&OFTEN[..], &["--python"]].concat(), &words);
     assert_eq!(recording.outcome.said(), alone.said());
     assert!(recording.outcome.complained().contains("--no-saved-stages"));
     // So the profile begins, and a stage that comes after it does not take it away.
@@ -179,7 +182,7 @@ console.log(burn(34));
     fs::write(workshop.path("work.js"), source).unwrap();
     let files = || fs::read_dir(workshop.path(".")).unwrap().map(|entry| entry.unwrap().path());
     let before: BTreeSet<_> = files().collect();
-    let recording = workshop.record(&["--node"], &["node", "work.js"]);
+    let recording = workshop.record(&[&OFTEN[..], &["--node"]].concat(), &["node", "work.js"]);
     let new: Vec<_> = files().filter(|path| !before.contains(path)).collect();
     assert!(!new.iter().any(|path| path.extension().is_some_and(|end| end == "log")), "{new:?}");
     assert_eq!(recording.outcome.said(), "5702887\n");
@@ -204,7 +207,7 @@ public class Work {
 ";
     fs::write(workshop.path("Work.java"), source).unwrap();
     assert!(workshop.run(&["javac", "Work.java"]).status.success());
-    let recording = workshop.record(&["--java"], &["java", "Work"]);
+    let recording = workshop.record(&[&OFTEN[..], &["--java"]].concat(), &["java", "Work"]);
     assert_eq!(recording.outcome.said(), "39088169\n");
     let rows = recording.rows();
     assert!(rows.inclusive_of("int Work.burn(int)") > 0);

@@ -7,6 +7,9 @@ use std::path::Path;
 use csprof_format::read;
 use csprof_tests::workshop::Workshop;
 
+/// It does not need the kernel's ticks: the program works for a tenth of a second.
+const SOURCE: &str = "task-clock@1000";
+
 const WORK: &str = "double work(double *v, int n)
 {
 \tdouble sum = 0;
@@ -52,7 +55,7 @@ fn kept(path: &Path) -> Vec<String> {
 fn sources_are_shown_where_their_files_are_not() {
     let workshop = Workshop::new("kept-sources");
     let files = program(&workshop);
-    let recording = workshop.record(&["--sources"], &["./program"]);
+    let recording = workshop.record(&["-e", SOURCE, "--sources"], &["./program"]);
     let said = recording.outcome.complained();
     assert!(said.contains("kept in the profile, "), "{said}");
     files.iter().for_each(|file| fs::remove_file(file).unwrap());
@@ -94,7 +97,7 @@ fn sources_are_shown_where_their_files_are_not() {
 fn sources_are_kept_when_asked_for_and_as_far_as_they_fit() {
     let workshop = Workshop::new("kept-sources-later");
     program(&workshop);
-    let recording = workshop.record(&[], &["./program"]);
+    let recording = workshop.record(&["-e", SOURCE], &["./program"]);
     let path = recording.path();
     assert!(kept(path).is_empty(), "nobody asked");
     let before = read::open(path).unwrap();

@@ -95,11 +95,16 @@ fn context_switches_are_where_threads_wait() {
         return skip(TEST, "SIGTRAP cannot be lent here");
     }
     let said = run.outcome.said();
-    let lost: u64 = said.lines().next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    let words = said.split([' ', ',', '\n']);
+    let numbers: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    let [waited, lost] = numbers[..] else { panic!("{said}") };
+    // On a busy machine one of some thousand naps is over before the processor is given up.
+    assert!(waited >= 190, "{said}");
+    let least = waited.min(200);
     let rows = run.rows();
     let nap = rows.at(&["naps", "nap"]);
-    assert_eq!(nap.edges, Some(200), "{rows}");
-    assert!((200..=200 + lost).contains(&nap.inclusive), "{lost}: {rows}");
+    assert!((least..=200).contains(&nap.edges.unwrap()), "{said}{rows}");
+    assert!((least..=waited.max(200) + lost).contains(&nap.inclusive), "{said}{rows}");
 }
 
 /// The sample of a wait is sent when the wait is over: here behind a filter that ends the process

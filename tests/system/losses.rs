@@ -8,7 +8,7 @@ use csprof_format::arena::ARENA_MAGIC;
 use csprof_tests::binary::csprof;
 use csprof_tests::deadline::Outcome;
 use csprof_tests::notes::{note, skip};
-use csprof_tests::recording::Recording;
+use csprof_tests::recording::{Recording, in_one_of_three};
 use csprof_tests::workshop::Workshop;
 use serde_json::Value;
 
@@ -52,10 +52,14 @@ fn blocked_time_is_carried_forward_and_called_late() {
 #[test]
 fn no_samples_and_why() {
     let workshop = workshop("losses_none");
-    let taken = workshop.record(&[], &["./losses", "taken"]);
-    assert_eq!(taken.samples().delivered, 0);
-    assert!(why_no_samples(&taken).contains("took the profiling signal (SIGPROF)"));
-    assert!(taken.messages().contains("took the profiling signal (SIGPROF)"));
+    // A tick may come before it is taken.
+    let has_no_samples = || {
+        let taken = workshop.record(&[], &["./losses", "taken"]);
+        assert!(taken.messages().contains("took the profiling signal (SIGPROF)"));
+        let why = taken.info["no_samples_because"].as_str().unwrap_or_default();
+        taken.samples().delivered == 0 && why.contains("took the profiling signal (SIGPROF)")
+    };
+    assert!(in_one_of_three(has_no_samples));
 
     // A sample a second: neither gets one.
     let sleeps = workshop.record(&["-e", "cputime@1"], &["./losses", "short"]);
@@ -205,12 +209,20 @@ fn shared_memory_that_is_filled_while_the_program_runs() {
     let alone = in_own("");
     assert!(alone.status.success(), "{}", alone.complained());
     let csprof = csprof().to_str().unwrap();
-    for source in ["cputime@200", "task-clock@5000"] {
+    let record = |source: &str| {
         let outcome = in_own(&format!("{csprof} record --quiet -f -o run.csprof -e {source} --"));
         assert_eq!((outcome.said(), outcome.complained()), (alone.said(), String::new()));
         assert!(outcome.status.success());
-        let recording = Recording::new(outcome, workshop.path("run.csprof"));
-        assert!(recording.rows().inclusive_of("at_last") > 0, "{}", recording.rows());
+        Recording::new(outcome, workshop.path("run.csprof"))
+    };
+    for source in ["cputime@200", "task-clock@5000"] {
+        let recording = record(source);
+        // The kernel's ticks may all miss it.
+        let is_met = |recording: &Recording| recording.rows().inclusive_of("at_last") > 0;
+        let is_fast = recording.info["sources"][0]["name"] == "task-clock";
+        let is_right =
+            is_met(&recording) || !is_fast && in_one_of_three(|| is_met(&record(source)));
+        assert!(is_right, "{}", recording.rows());
         assert_eq!(recording.info["warnings"].as_array().unwrap().len(), 0, "{}", recording.info);
         // Main threads of both processes, and those that came when there was room again.
         assert_eq!(recording.profile.threads.len(), 2 + 4);

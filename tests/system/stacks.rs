@@ -2,11 +2,15 @@
 
 use csprof_tests::workshop::Workshop;
 
+/// Does not need the kernel's ticks, each of which may come late, and stands for all periods until
+/// then wherever it comes.
+const SOURCE: [&str; 2] = ["-e", "task-clock@200"];
+
 #[test]
 fn ten_thousand_frames_are_one_whole_path() {
     let workshop = Workshop::new("recursion");
     workshop.compile("cc -O2 -o program @recursion.c");
-    let recording = workshop.record(&[], &["./program"]);
+    let recording = workshop.record(&SOURCE, &["./program"]);
     let samples = recording.samples();
     assert_eq!(samples.partial, 0);
     // The way back leads 10 000 times through the trampoline: what samples that meets is recorded.
@@ -29,7 +33,7 @@ fn ten_thousand_frames_are_one_whole_path() {
 fn long_jumps_leave_frames_that_did_not_return() {
     let workshop = Workshop::new("jumps");
     workshop.compile("cc -O2 -o program @jumps.c");
-    let recording = workshop.record(&[], &["./program"]);
+    let recording = workshop.record(&SOURCE, &["./program"]);
     assert_eq!(recording.outcome.said(), "60 jumps, 20 returns\n");
     assert_eq!(recording.samples().partial, 0);
 
@@ -71,7 +75,7 @@ fn what_a_jump_left_on_the_stack_is_not_believed() {
 fn callers_that_ended_in_a_tail_call_are_put_back() {
     let workshop = Workshop::new("tail_calls");
     workshop.compile("cc -O2 -o program @tail_calls.c");
-    let recording = workshop.record(&[], &["./program"]);
+    let recording = workshop.record(&SOURCE, &["./program"]);
     let rows = recording.rows();
     // `last` returned to `main`: how often the two between were left, nobody saw.
     let path = ["main", "first", "middle", "last"];

@@ -186,7 +186,12 @@ static int64_t threads(void)
 
 static void *waiter(void *nothing)
 {
-    wait_for(&stage, 1);
+    pthread_mutex_lock(&lock);
+    done = 1;
+    pthread_cond_broadcast(&changed);
+    while (stage < 1)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
     return nothing;
 }
 
@@ -254,6 +259,8 @@ int main(int argc, char **argv)
         int awaited = !strcmp(mode, "awaited"), waits = awaited || !strcmp(mode, "waits");
         if (waits && pthread_create(&waiting, NULL, waiter, NULL))
             return 8;
+        if (waits)
+            wait_for(&done, 1); /* it waits from here on */
         before();
         if (!strcmp(mode, "blocked"))
             block(SIG_BLOCK);

@@ -27,7 +27,8 @@ static int to_waiter[2], from_waiter[2];
 static void *waiter(void *nothing) {
     char byte;
     work();
-    if (read(to_waiter[0], &byte, 1) != 1 || read(to_waiter[0], &byte, 1) != 1) _exit(9);
+    for (int wait = 0; wait < 2; wait++)
+        if (write(from_waiter[1], "", 1) != 1 || read(to_waiter[0], &byte, 1) != 1) _exit(9);
     work();
     if (write(from_waiter[1], &byte, 1) != 1) _exit(9);
     for (;;) read(to_waiter[0], &byte, 1);
@@ -40,9 +41,12 @@ static void child(void) {
     if (pipe(to_waiter) || pipe(from_waiter)) _exit(9);
     pthread_create(&thread, NULL, waiter, NULL);
     work();
-    usleep(20000);
-    if (write(to_waiter[1], &byte, 1) != 1) _exit(9);
-    usleep(20000);
+    for (int wait = 0; wait < 2; wait++) {
+        /* About to wait, however late it began; and then it waits. */
+        if (read(from_waiter[0], &byte, 1) != 1) _exit(9);
+        usleep(20000);
+        if (wait == 0 && write(to_waiter[1], &byte, 1) != 1) _exit(9);
+    }
     restrict_all();
     work();
     if (write(to_waiter[1], &byte, 1) != 1 || read(from_waiter[0], &byte, 1) != 1) _exit(9);

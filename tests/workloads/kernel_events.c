@@ -2,7 +2,8 @@
  *
  * few N, many 3 N: pages that are touched for the first time, one page fault each.
  * no_files N: as these, with no file number left.
- * naps N: sleeps, one context switch each at least; says how many the process had.
+ * naps N: sleeps, one context switch each, unless it is over before the processor is given up;
+ * says how many there were.
  * threads N: 60 threads, each touching N pages.
  * children N: a child of fork, and a program by exec in another one, each touching N pages; the
  * parent closes all files that it knows nothing of before it touches as many.
@@ -139,10 +140,12 @@ int main(int argc, char **argv)
         few(count);
         many(count);
     } else if (!strcmp(what, "naps")) {
+        struct rusage before, after;
+        getrusage(RUSAGE_SELF, &before);
         naps(count);
-        struct rusage usage;
-        getrusage(RUSAGE_SELF, &usage);
-        printf("lost the processor %ld\n", usage.ru_nivcsw);
+        getrusage(RUSAGE_SELF, &after);
+        printf("gave up the processor %ld, lost it %ld\n", after.ru_nvcsw - before.ru_nvcsw,
+               after.ru_nivcsw - before.ru_nivcsw);
     } else if (!strcmp(what, "threads")) {
         for (int i = 0; i < 60; i++) {
             pthread_t id;

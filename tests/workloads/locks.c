@@ -215,6 +215,7 @@ static void *die_with(void *lock) {
 }
 
 static int cleaned;
+static sem_t canceled;
 
 static void clean(void *nothing) {
     (void)nothing;
@@ -234,7 +235,7 @@ static void *wait_for_ever(void *nothing) {
 static void *wait_without_end(void *nothing) {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     sem_post(&begun);
-    linger();
+    sem_wait(&canceled);
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
     // Free, but a cancellation is pending.
     sem_wait(&semaphore);
@@ -244,9 +245,10 @@ static void *wait_without_end(void *nothing) {
 static void cancel(const char *what, void *(*start)(void *)) {
     pthread_t thread;
     void *result = NULL;
-    if (pthread_create(&thread, NULL, start, NULL)) abort();
+    if (sem_init(&canceled, 0, 0) || pthread_create(&thread, NULL, start, NULL)) abort();
     sem_wait(&begun);
     pthread_cancel(thread);
+    sem_post(&canceled);
     pthread_join(thread, &result);
     printf("%s: %s\n", what, result == PTHREAD_CANCELED ? "canceled" : "ended");
 }

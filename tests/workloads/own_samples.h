@@ -4,7 +4,7 @@
 // /proc/self/timers (the kernel shows what proc_pid_timers(5) lists), stopped, and from then on stood
 // in for: RAISE queues the profiling signal to the thread in the form in which a timer sends it, with
 // the value that says whose it is. They take turns. Without csprof there is no timer, and nothing is
-// raised.
+// raised. A timer may have sent one before it was stopped, which then is below `take_over`.
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct signal_source {
     unsigned long timers, taken;
 };
 
-static inline void take_over(struct signal_source *source) {
+__attribute__((noinline)) static void take_over(struct signal_source *source) {
     char line[128];
     long value = 0, owner;
     int id = -1;

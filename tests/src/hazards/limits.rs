@@ -2,6 +2,7 @@
 
 use super::processes::nothing_is_damaged;
 use crate::hazard::{CALLS, Ended, Hazard, Trial};
+use crate::recording::Recording;
 
 const SANDBOX: &[&str] = &["cc -O2 -pthread -o program @sandbox.c"];
 
@@ -47,7 +48,7 @@ pub const ALL: &[Hazard] = &[
         .command(&["./program", "asks"])
         .says("3 faults\n")
         .ends(Ended::Status(7))
-        .also(|trial| trial.assert_worked(trial.recording.rows().at(&["main"]).inclusive, 200)),
+        .also(|trial| trial.assert_worked(|recording| recording.rows().inclusive_of("main"), 200)),
     Hazard::new("sealed_signals", &["cc -O2 -pthread -o program @sealed_signals.c"])
         .says(
             "handler restarts masks USR1, default, (2.)1.(2.)1.(2.)1., and before: handler, \
@@ -108,7 +109,7 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("traced_by_nobody", &["cc -O2 -o program @traced.c"])
         .command(&["./program", "refused"])
         .says("4 ended\n")
-        .also(|trial| trial.assert_worked(trial.recording.rows().at(&["main"]).inclusive, 200)),
+        .also(|trial| trial.assert_worked(|recording| recording.rows().inclusive_of("main"), 200)),
     Hazard::new("perf_events_forbidden", FORBIDDING)
         .command(&["./forbidding", "perf", "./program", "20", "20"])
         .says(STORM)
@@ -129,13 +130,12 @@ const STORM: &str = "brief: 190\nC11: 4950\ntasks: 21\nalive: 190\nraw: done, 1 
 
 /// The main threads work for 40 ms before and after, whatever is refused meanwhile.
 fn what_is_refused_is_counted(trial: &Trial<'_>) {
-    let rows = trial.recording.rows();
-    let samples = rows.at(&["main", "work"]).inclusive;
     let expected = trial.samples_in_ms(6 * 40);
-    assert!(
-        samples + trial.recording.missed().min(expected * 3 / 8) > expected / 2,
-        "{samples}: {rows}"
-    );
+    let works = |recording: &Recording| {
+        let samples = recording.refined("through main > work").inclusive_of("work");
+        trial.are_half(recording, samples, expected)
+    };
+    assert!(trial.holds_in_one(works), "{expected}: {}", trial.recording.rows());
     let messages = trial.recording.messages();
     assert!(messages.contains("made by fork, not in this profile: shared memory"), "{messages}");
     assert!(messages.contains("a thread is not sampled: shared memory"), "{messages}");

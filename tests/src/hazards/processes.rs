@@ -122,7 +122,7 @@ pub const ALL: &[Hazard] = &[
 
 /// Two children work for 100 ms each.
 fn children_work(trial: &Trial<'_>) {
-    trial.assert_worked(trial.recording.rows().inclusive_of("child_work"), 200);
+    trial.assert_worked(|recording| recording.rows().inclusive_of("child_work"), 200);
     nothing_is_damaged(trial);
 }
 
@@ -153,7 +153,7 @@ fn the_parent_keeps_its_samples(trial: &Trial<'_>) {
 /// Each child works for 20 ms; three of them twice, once in another thread or in a handler.
 fn everybody_worked(trial: &Trial<'_>) {
     assert_eq!(trial.recording.profile.processes.len(), 15);
-    trial.assert_worked(trial.recording.rows().inclusive_of("work"), 18 * 20);
+    trial.assert_worked(|recording| recording.rows().inclusive_of("work"), 18 * 20);
     nothing_is_damaged(trial);
 }
 
@@ -170,7 +170,7 @@ fn the_child_counts_returns(trial: &Trial<'_>) {
 /// environment is not, and the profile says so; nor are, where the program may do such things, the
 /// shells that it starts where csprof is out of reach.
 fn who_is_not_there_is_counted(trial: &Trial<'_>) {
-    trial.assert_worked(trial.recording.rows().inclusive_of("child_work"), 7 * 50);
+    trial.assert_worked(|recording| recording.rows().inclusive_of("child_work"), 7 * 50);
     let messages = trial.recording.messages();
     let said = |text: &str| messages.lines().filter(|line| line.contains(text)).count();
     assert_eq!(said("1 process started, not in this profile: its environment was cleared"), 1);

@@ -328,7 +328,7 @@ pub const ALL: &[Hazard] = &[
 
 /// Three threads of 60 ms.
 fn threads_are_sampled(trial: &Trial<'_>) {
-    trial.assert_worked(trial.recording.rows().inclusive_of("work"), 3 * 60);
+    trial.assert_worked(|recording| recording.rows().inclusive_of("work"), 3 * 60);
 }
 
 const ENDED_BY_SIGPROF: &str = "\

@@ -2,8 +2,8 @@
 
 use csprof_format::loss::PartialReason;
 
-use crate::hazard::{Ended, Hazard, SOURCES, Trial};
-use crate::recording::Allowed;
+use crate::hazard::{Ended, Hazard, Trial};
+use crate::recording::{Allowed, Recording};
 
 /// All of them.
 pub const ALL: &[Hazard] = &[
@@ -26,8 +26,9 @@ pub const ALL: &[Hazard] = &[
         .says("900000\n")
         .cut(&[Allowed { reason: PartialReason::TooDeep, per_thousand: 1000 }])
         .also(|trial| {
-            let reasons = &trial.recording.info["partial_reasons"];
-            assert!(reasons["too-deep"].as_u64() > Some(0), "{reasons}");
+            let reasons = |recording: &Recording| recording.info["partial_reasons"].clone();
+            let is_cut = |recording: &Recording| reasons(recording)["too-deep"].as_u64() > Some(0);
+            assert!(trial.holds_in_one(is_cut), "{}", reasons(&trial.recording));
         }),
     Hazard::new("without_cfi", &["cc -O2 -o program @without_cfi.c"])
         .variants(&["", "-fno-omit-frame-pointer", "clang"])
@@ -203,20 +204,19 @@ ignored, before 1
 /// from its caller's are samples partial.
 fn generated_code_is_crossed(trial: &Trial<'_>) {
     let all = trial.recording.rows();
-    // At the rate of the kernel's tick there are fewer.
-    let least = if trial.source == SOURCES[1] { 20 } else { 2 };
-    let is_whole = |path: &str, function: &str| {
+    let mut met = Vec::new();
+    let mut is_whole = |path: &str, function: &str| {
         let through = format!("through main > {path} >> {function}");
         let found = trial.recording.refined(&through).inclusive_of(function);
         assert_eq!(found, all.inclusive_of(function), "{function}:\n{all}");
-        assert!(found >= least, "{found} of {function}:\n{all}");
+        met.push(found);
     };
     for kind in ["framed", "plain", "general", "jumping"] {
         is_whole(&format!("via_{kind}"), &format!("burn_{kind}"));
     }
     is_whole("via_aligned > aligned", "burn_aligned");
     is_whole("via_nested >> inner", "burn_nested");
-    assert!(all.inclusive_of("via_tight") >= least, "{all}");
+    met.push(all.inclusive_of("via_tight"));
     // All that computes in generated code.
     let (mut path, mut elsewhere) = (Vec::new(), 0);
     for row in all.iter() {
@@ -227,11 +227,20 @@ fn generated_code_is_crossed(trial: &Trial<'_>) {
         path.push(row.function.as_str());
     }
     let samples = trial.recording.samples();
-    assert!(elsewhere <= samples.recorded / 100 + 2, "{elsewhere} elsewhere:\n{all}");
+    let is_fast = trial.is_fast();
+    assert!(!is_fast || elsewhere <= samples.recorded / 100 + 2, "{elsewhere} elsewhere:\n{all}");
     // Those of `burn_unframed`, and of the code that calls it.
     let unframed = all.inclusive_of("burn_unframed");
     let partial = samples.partial;
-    assert!(unframed >= least, "{all}");
-    assert!(partial <= unframed + unframed / 10 + 5, "{partial} partial:\n{all}");
+    met.push(unframed);
+    // The kernel's ticks may miss any of them; each brings all the time since the one before.
+    let are_met = if is_fast {
+        met.iter().all(|found| *found >= 20)
+    } else {
+        u128::from(met.iter().sum::<u64>()) * 2 > all.base
+    };
+    assert!(are_met, "{met:?}:\n{all}");
+    let stray = trial.recording.weight().max(5);
+    assert!(partial <= unframed + unframed / 10 + stray, "{partial} partial:\n{all}");
     assert!(partial >= unframed, "{partial} partial of {unframed}:\n{all}");
 }
