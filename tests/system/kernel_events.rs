@@ -43,18 +43,19 @@ fn page_faults_are_where_pages_are_touched() {
     const TEST: &str = "event_page_faults";
     const RUNS: u64 = 10;
     // No whole periods of 100.
-    const FEW: u64 = 1_950;
+    const FEW: u64 = 3_950;
     let workshop = workshop(TEST);
     let (mut few, mut many) = (0, 0);
     for _ in 0..RUNS {
-        let words = ["./program", "faults", "1950"];
+        let words = ["./program", "faults", &FEW.to_string()];
         let Some(run) = record(TEST, &workshop, &["page-faults@100"], &words) else { return };
         assert_eq!(run.profile.metric.unit, "page-faults");
         few += touched(&run, "few");
         many += touched(&run, "many");
         assert_eq!(run.rows().at(&["many", "fresh"]).edges, Some(3));
     }
-    // Each run may have a period more or less; over all, no more than a hundredth is off.
+    // Each run may have a period more or less at either end, and the collector's own faults, which
+    // are subtracted, may leave the last one unfinished: two of 118 at most.
     assert!(few.abs_diff(RUNS * FEW) <= 10 * 100, "{few}");
     assert!(many.abs_diff(RUNS * FEW * 3) <= RUNS * FEW * 3 / 50, "{many}");
 }

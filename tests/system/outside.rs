@@ -266,7 +266,8 @@ fn a_thread_that_begins_others_keeps_its_samples() {
     for (test, way) in [("outside_begins", "begins"), ("outside_heirs", "heirs")] {
         let program = Program::start(test, "-O2", way);
         let Some(run) = program.record(&WHILE) else { return };
-        // Nearly all work is its own. In the C library's clone3, which has no CFI, it has no callers.
+        // Nearly all work is its own. In the C library's clone3, which has no CFI, it has no
+        // callers.
         let Samples { recorded, partial, .. } = run.samples();
         let missed = run.missed();
         assert!(recorded > 5 && missed < recorded / 3, "{way}: {recorded}, and {missed} missed");

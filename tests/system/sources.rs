@@ -69,8 +69,8 @@ fn check_places(recording: &Recording, cpu: usize, realtime: usize, threads: u64
     let cpu_ns: u64 = recording.profile.threads.iter().map(|thread| thread.cpu_ns).sum();
     let at_most = at_least.max(cpu_ns / PERIOD_NS);
     assert!(computed <= at_most * 11 / 10, "{computed} of {at_most}");
-    // The handler of the other source works in the sleep: a tick that meets it there brings all that
-    // none has met before.
+    // The handler of the other source works in the sleep: a tick that meets it there brings all
+    // that none has met before.
     let in_sleep = at_least / if sources(recording)[cpu] == "task-clock" { 10 } else { 2 };
     let waited = of(cpu, "wait_a_while");
     assert!(waited <= in_sleep, "{waited} samples of CPU time in a sleep");
