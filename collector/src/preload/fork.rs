@@ -17,8 +17,9 @@ use crate::lifecycle;
 use libc::pid_t;
 
 use super::real;
+use super::signals::mask::open_held;
 use super::stub::{self, wrappers};
-use super::view::{forget_child_beside, note_vfork};
+use super::view::{Belief, SettledChild, forget_child_beside, note_child_beside};
 use crate::arch::Call;
 use crate::process;
 
@@ -77,7 +78,18 @@ pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
 /// The thread is about to wait for a child that has its memory.
 pub(super) fn begin_vfork() {
     if process::active() {
-        note_vfork();
+        open_held();
+        Belief::Vforked.set(true);
+        SettledChild::set(0);
+    }
+}
+
+/// The thread is about to make a child that has its memory, and does not wait for it.
+pub(super) fn begin_child_beside() {
+    note_child_beside();
+    if process::active() {
+        open_held();
+        SettledChild::set(0);
     }
 }
 

@@ -39,14 +39,13 @@ use csprof_format::arena::LeftOut;
 
 use super::aliases::is_one;
 use super::filter::{Allowed, allowed_by};
-use super::fork::begin_vfork;
+use super::fork::{begin_child_beside, begin_vfork};
 use super::real::{self, Real, slots};
 use super::signals::action::{call_no_handlers, leave_to_kernel};
 use super::signals::by_number;
 use super::signals::hold::{CALLS, hold_syscall, is_met};
 use super::signals::transfers;
 use super::stub::{self, UNBLOCKS, WATCHING};
-use super::view::note_child_beside;
 use crate::arch::{self, Call, ENDED_CALLS, FORK_CALLS, Route};
 use crate::messages::{self, Warning};
 use crate::sealed::sealed;
@@ -182,16 +181,15 @@ extern "C" fn before_clone(call: &mut Call, real: &Real) -> *mut c_void {
 }
 
 /// Counts a thread, which cannot be sampled; and leaves a note of a child that will run on this
-/// memory: by another name of vfork, or beside its parent. One that shares the actions of signals,
-/// too, is taken for its parent.
+/// memory: by another name of vfork, or beside its parent. One beside it that shares the actions of
+/// signals, too, is taken for its parent.
 fn note_new(flags: u64) {
     let has = |flag: c_int| flags & u64::from(flag.cast_unsigned()) != 0;
     let is_thread = has(libc::CLONE_THREAD);
-    // What makes a thread shares the actions (clone(2)).
-    match (has(libc::CLONE_VM) && !has(libc::CLONE_SIGHAND), has(libc::CLONE_VFORK)) {
+    match (has(libc::CLONE_VM) && !is_thread, has(libc::CLONE_VFORK)) {
         (true, true) => begin_vfork(),
-        (true, false) => note_child_beside(),
-        (false, _) => {}
+        (true, false) if !has(libc::CLONE_SIGHAND) => begin_child_beside(),
+        _ => {}
     }
     if let (true, true, Some(process)) = (is_thread, process::active(), process::current()) {
         process.arena.count_unsampled_thread();

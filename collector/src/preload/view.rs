@@ -4,7 +4,7 @@
 //! A few bytes of initial-exec thread-local storage, so that wrappers that run in signal handlers
 //! (sigprocmask is async-signal-safe) reach them without `__tls_get_addr`, which may allocate. Only
 //! the thread itself, a handler that interrupts it, or a child on its memory touches them:
-//! single-byte moves suffice.
+//! single moves suffice.
 //!
 //! A child of fork has a copy. A new thread gets its creator's belief from
 //! [`threads`](super::threads), as it inherits a signal mask; a program that is executed from the
@@ -51,13 +51,6 @@ static HAS_CHILD_BESIDE: AtomicBool = AtomicBool::new(false);
 /// To be called before such a child is made.
 pub(super) fn note_child_beside() {
     HAS_CHILD_BESIDE.store(true, Ordering::Relaxed);
-    SettledChild::set(0);
-}
-
-/// To be called before a vfork.
-pub(super) fn note_vfork() {
-    Belief::Vforked.set(true);
-    SettledChild::set(0);
 }
 
 /// In the child of a fork, on whose memory nothing else runs.
@@ -65,9 +58,10 @@ pub(super) fn forget_child_beside() {
     HAS_CHILD_BESIDE.store(false, Ordering::Relaxed);
 }
 
-/// Whether this process is sampled, or has been until it was sealed, without a system call except
-/// after a vfork, and once there was a child that runs [beside](note_child_beside) it. For wrappers
-/// that programs call often. Exec and fork ask the kernel.
+/// Whether this process is sampled, as `process::active()` says but for the moment in which it is
+/// sealed; without a system call except after a vfork, and once there was a child that runs
+/// [beside](note_child_beside) it. For wrappers that programs call often. Exec and fork ask the
+/// kernel.
 #[inline]
 pub(super) fn sampled() -> bool {
     let may_be_child = Belief::Vforked.get() || HAS_CHILD_BESIDE.load(Ordering::Relaxed);

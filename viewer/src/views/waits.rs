@@ -226,7 +226,11 @@ impl Waits {
         if !has_mpi && realtime.is_some() {
             (is_within, seen) = self.within(|path| self.all.kind(path) == FrameKind::Wait);
         }
-        let has_kernels = !has_mpi && !seen.is_empty();
+        let has_kernels = !has_mpi
+            && realtime.is_some_and(|realtime| {
+                let is_sampled = |node: u32| refined.of_metric(node as usize, realtime).1 > 0;
+                seen.iter().any(|&path| self.all.nodes(path).any(is_sampled))
+            });
         let is_shown = |metric: &MetricRef| refined.account_of(*metric).1 > 0;
         // Waits that are seen on paths, or those that a metric of calls has counted. Samples of
         // `mpi` are of whoever calls: the name of the call is not on their paths, and what the

@@ -74,7 +74,7 @@ pub(super) fn settle_all() {
 
 /// In a handler that has interrupted a held call: the kernel is given the mask that the program
 /// knows of, until the handler returns; or for good, if it leaves the call.
-pub(super) fn open_held() {
+pub(in crate::preload) fn open_held() {
     if Waits::hold() {
         sys::unblock(Mask(kept() & !believed()));
     }
@@ -86,7 +86,6 @@ pub(super) fn settle_child() {
     let child = sys::pid().into();
     if SettledChild::get() != child {
         SettledChild::set(child);
-        open_held();
         sys::block(Mask(believed()));
     }
 }

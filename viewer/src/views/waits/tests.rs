@@ -194,7 +194,11 @@ fn without_mpi_that_is_shown_threads_wait_in_the_kernel_and_for_locks() {
     assert_eq!(listed(&found, &found.paths, &refined), [("work > init".to_owned(), 20)]);
     assert_eq!(listed(&found, &found.operations, &refined), [("init".to_owned(), 20)]);
     assert!(is_told(&found, "no path that is shown has the call itself"), "{:?}", found.missing);
-    assert!(is_told(&found, "for locks are not listed beside mpi"), "{:?}", found.missing);
+    let others = "waits in the kernel and for locks are not listed beside mpi";
+    assert!(is_told(&found, others), "{:?}", found.missing);
+    let alone = from_outline(&outline.replace("  guarded 70 lock:70\n", "")).unwrap();
+    let (_, found) = waits(&alone, "");
+    assert!(is_told(&found, "waits in the kernel are not listed"), "{:?}", found.missing);
     let works = from_outline(&outline.replace("step 20", "step 20 realtime:20")).unwrap();
     let (_, found) = waits(&works, "not through \"[waits: futex]\"");
     assert!(is_told(&found, "waits for locks are not listed"), "{:?}", found.missing);
