@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::binary::csprof;
 use crate::deadline::{self, Outcome};
+use crate::notes::note;
 use crate::paths::Rows;
 
 /// Partial samples that a native program may have whatever its number of samples: of a program
@@ -120,16 +121,25 @@ impl Recording {
         self.profile.threads.iter().map(|thread| thread.lost_returns).sum()
     }
 
-    /// Periods that a signal of the first source stands for, on average; more than one where the
-    /// clock of CPU timers ticks late. What becomes of one signal becomes of so many samples.
+    /// Whether samples come at the rate that was asked for, and not when the kernel's clock ticks:
+    /// by `task-clock`, where perf events are permitted.
+    #[must_use]
+    pub fn is_fast(&self) -> bool {
+        self.info["sources"][0]["name"] == "task-clock"
+    }
+
+    /// Samples that one signal brings: on average of the thread and the source whose signals bring
+    /// most, which is more than one where they come late. All samples of a signal have one path.
     #[must_use]
     pub fn weight(&self) -> u64 {
         let threads = (0..self.profile.threads.len()).map(ThreadId::from_index);
-        let shares: Vec<_> = threads.map(|thread| self.profile.share(thread, 0)).collect();
-        let signals: u64 = shares.iter().map(|share| share.signals).sum();
+        let of_thread = |thread| {
+            let sources = 0..=self.profile.further.len();
+            sources.map(move |source| self.profile.share(thread, source))
+        };
         // Calls that are counted send none.
-        let delivered = shares.iter().map(|share| share.delivered).sum::<u64>();
-        if signals == 0 { 1 } else { delivered.div_ceil(signals).max(1) }
+        let signalled = threads.flat_map(of_thread).filter(|share| share.signals > 0);
+        signalled.map(|share| share.delivered.div_ceil(share.signals)).max().unwrap_or(1).max(1)
     }
 
     /// The top-down tree.
@@ -184,7 +194,7 @@ impl Recording {
     }
 
     /// Asserts that at most one sample in a thousand is partial, or [`FEW_PARTIAL`], or as many as
-    /// one signal stands for.
+    /// one signal [brings](Self::weight).
     pub fn check_partial(&self, what: &str) {
         self.check_partial_but(what, &[]);
     }
@@ -225,9 +235,15 @@ impl Recording {
 }
 
 /// Whether it holds in one of three tries: for what a busy machine spoils now and then, and a fault
-/// of csprof's each time.
-pub fn in_one_of_three(mut holds: impl FnMut() -> bool) -> bool {
-    (0..3).any(|_| holds())
+/// of csprof's each time. A try that fails is shown, for a fault may be one of now and then.
+pub fn in_one_of_three(what: &str, mut holds: impl FnMut() -> bool) -> bool {
+    (1..=3).any(|number| {
+        let is_right = holds();
+        if !is_right {
+            note(&format!("{what}: try {number} of 3 failed"));
+        }
+        is_right
+    })
 }
 
 fn check_threads(profile: &Profile) {

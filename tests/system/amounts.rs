@@ -144,13 +144,14 @@ fn bytes_of_streams_are_those_that_strace_sees() {
 }
 
 /// Whether csprof has found, within 5 %, what each function measured of its waits, in this run or
-/// an earlier one: those are in `seen`. It never finds more, but a busy machine may stand still
-/// between its look at the clock and the function's.
+/// an earlier one: those are in `seen`. It never finds more, nor less than half; but a busy machine
+/// may stand still for a moment between its look at the clock and the function's.
 fn all_are_seen(seen: &mut BTreeSet<String>, waits: &[(String, u64)], rows: &Rows) -> bool {
     for (function, measured_ns) in waits {
         let found_ns = rows.inclusive_of(function);
         let what = format!("{function}: {found_ns} of {measured_ns}");
         assert!(*measured_ns > 0 && found_ns * 20 <= measured_ns * 21, "{what}");
+        assert!(found_ns * 2 >= *measured_ns, "{what}");
         if found_ns * 20 >= measured_ns * 19 {
             seen.insert(function.clone());
         } else {
@@ -181,7 +182,7 @@ fn waits_for_other_threads() {
             assert_eq!(waits.len(), 15, "{complained}");
             all_are_seen(&mut seen, &waits, &rows_of(&recording, "lock"))
         };
-        assert!(in_one_of_three(are_right), "{seen:?}");
+        assert!(in_one_of_three("amounts_lock", are_right), "{seen:?}");
     }
 }
 
@@ -207,7 +208,7 @@ fn time_in_calls_of_mpi() {
             .map(|function| (function.clone(), measured_ns(&format!("{function} "))));
         all_are_seen(&mut seen, &waits, &rows_of(&recording, "mpi"))
     };
-    assert!(in_one_of_three(are_right), "{seen:?}");
+    assert!(in_one_of_three("amounts_mpi", are_right), "{seen:?}");
 }
 
 /// A call that a handler of errors has left holds no other back.

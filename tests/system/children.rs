@@ -29,12 +29,13 @@ fn children_of_every_kind_are_in_the_profile() {
     let orphans =
         processes[1..].iter().filter(|child| !ids.contains(&&child["parent_pid"])).count();
     assert!(orphans <= 1, "{}", recording.info);
-    // Of the forked ones five work, for some periods each; two only wait for others, and have one
-    // sample at most while they are forked.
+    // Of the forked ones five work, for some periods each, which ticks may miss; two only wait for
+    // others, and have one sample at most while they are forked.
     let works = |process: &&Value| process["threads"][0]["samples"].as_u64() > Some(1);
     let forked = processes.iter().filter(|process| process["origin"] == "fork");
     let workers = forked.filter(works).count();
-    assert!((1..=5).contains(&workers), "{}", recording.info);
+    let least = if recording.is_fast() { 5 } else { 1 };
+    assert!((least..=5).contains(&workers), "{}", recording.info);
 }
 
 /// Programs that the collector cannot be preloaded into run as they do alone, however they are

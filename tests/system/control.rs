@@ -43,9 +43,9 @@ fn told<'r>(recording: &'r Recording, begins: &str) -> &'r str {
     told.unwrap_or_else(|| panic!("no warning begins with {begins}: {warnings:?}"))
 }
 
-/// So many threads were not sampled more than they worked in both phases beside the pause, and in
-/// no other. Whether they have 40 % of those samples: on a busy machine, some threads run for less
-/// than a tick at a time.
+/// Asserts that so many threads were not sampled more than they worked in both phases beside the
+/// pause, and in no other. Returns whether they have 40 % of those samples: on a busy machine, some
+/// threads run for less than a tick at a time.
 fn check_paused(recording: &Recording, milliseconds: u64, before: u64, after: u64) -> bool {
     let found = phases(recording);
     let expected = [before, 0, after].map(|threads| threads * milliseconds * 1_000_000 / PERIOD_NS);
@@ -68,7 +68,7 @@ fn what_passes_in_a_pause_is_not_sampled() {
             let recording = record(&format!("control_{mode}"), &[], 400, mode);
             check_paused(&recording, 400, before, after)
         };
-        assert!(in_one_of_three(is_right), "{mode}");
+        assert!(in_one_of_three(mode, is_right), "{mode}");
     }
 }
 
@@ -145,16 +145,24 @@ fn samples_stand_for_several_periods_at_a_lower_rate() {
     assert!(main.signals <= before + after / 4 + 8, "{} signals, {before}, {after}", main.signals);
     let told = told(&recording, "the rate of cputime was 50/s");
     assert!(told.contains("stands for 4 of its periods"), "{told}");
+    // That there are fewer signals than samples is no fault of the kernel's ticks.
     let said = recording.outcome.complained();
-    assert!(!said.contains("kernel's tick"), "{said}");
+    assert!(!said.contains(" samples came in "), "{said}");
 }
 
 #[test]
 fn a_run_that_was_stopped_stays_so() {
-    let recording = record("control_stop", &["-e", "task-clock@200"], 300, "stop");
-    let [before, meanwhile, after] = phases(&recording);
-    assert!(before > 0 && meanwhile == 0 && after == 0, "{before} {meanwhile} {after}");
-    assert!(told(&recording, "sampling was paused").contains("stopped at "));
+    for source in ["task-clock@200", "cputime@200"] {
+        let has_begun = || {
+            let recording = record("control_stop", &["-e", source], 300, "stop");
+            let [before, meanwhile, after] = phases(&recording);
+            assert_eq!((meanwhile, after), (0, 0), "{source}: {before}");
+            assert!(told(&recording, "sampling was paused").contains("stopped at "));
+            assert!(before > 0 || !recording.is_fast(), "{}", recording.rows());
+            before > 0
+        };
+        assert!(in_one_of_three(source, has_begun), "{source}");
+    }
 }
 
 /// Seconds behind a word in a warning.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use csprof_tests::installed::are_installed;
-use csprof_tests::recording::Recording;
+use csprof_tests::recording::{Recording, in_one_of_three};
 use csprof_tests::workshop::Workshop;
 use serde_json::Value;
 
@@ -97,17 +97,23 @@ fn check(recording: &Recording) {
 fn where_it_computes_and_where_it_waits() {
     let workshop = Workshop::new("where_it_computes_and_where_it_waits");
     workshop.compile("cc -O1 -g -pthread -o program @compute_and_wait.c");
-    let recording = workshop.record(BOTH, &["./program", "threads"]);
-    check(&recording);
     let share = |report: &Value, function: &str, name: &str| {
         let rows = report["rows"].as_array().unwrap().iter();
         let of_function = rows.filter(|row| row["function"] == function);
         of_function.map(|row| number(&row["metrics"][name]["inclusive"])).sum::<u64>()
     };
-    let flat = report(&recording, &["--view", "flat"]);
     let [computed, waited] = ["compute", "wait_a_while"];
+    let mut last = None;
     // The handler of `realtime` works in a wait, where a tick brings all that none has met before.
-    assert!(share(&flat, computed, "cputime") > 2 * share(&flat, waited, "cputime"), "{flat}");
+    let is_right = in_one_of_three("where_it_computes_and_where_it_waits", || {
+        let recording = last.insert(workshop.record(BOTH, &["./program", "threads"]));
+        let flat = report(recording, &["--view", "flat"]);
+        share(&flat, computed, "cputime") > 10 * share(&flat, waited, "cputime")
+    });
+    let recording = last.unwrap();
+    check(&recording);
+    let flat = report(&recording, &["--view", "flat"]);
+    assert!(is_right, "{flat}");
     assert!(share(&flat, waited, "realtime") > 0, "{flat}");
     // A refinement does to both what it does to one.
     let refined = report(&recording, &["--refine", "through wait_a_while"]);

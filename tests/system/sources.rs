@@ -3,7 +3,7 @@
 use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_tests::binary::csprof;
 use csprof_tests::notes::note;
-use csprof_tests::recording::Recording;
+use csprof_tests::recording::{Recording, in_one_of_three};
 use csprof_tests::workshop::Workshop;
 
 const COMPILE: &str = "cc -O1 -g -pthread -o program @compute_and_wait.c";
@@ -57,34 +57,52 @@ fn inclusive(recording: &Recording, metric: usize, function: &str) -> u64 {
 }
 
 /// CPU time is where it computes; elapsed time there and where it waits, for both take at least as
-/// long.
-fn check_places(recording: &Recording, cpu: usize, realtime: usize, threads: u64) {
+/// long. Returns whether enough CPU time is there, which samples that need the kernel's ticks may
+/// fail on a busy machine: ticks miss some, and one that meets the handler of the other source in
+/// the sleep brings all that none has met before.
+fn are_in_places(recording: &Recording, threads: u64) -> bool {
     let at_least = threads * TURNS * IN_A_TURN;
-    let of = |metric, function| inclusive(recording, metric, function);
-    let computed = of(cpu, "compute");
-    // Each thread may have the part of a period more or less, and what no tick has met: on a busy
-    // machine a thread runs for less than a tick at a time.
-    assert!(computed >= at_least * 6 / 10, "{computed} of {at_least}");
     // A hypervisor that takes time from the machine makes a turn longer, as the clock says.
     let cpu_ns: u64 = recording.profile.threads.iter().map(|thread| thread.cpu_ns).sum();
     let at_most = at_least.max(cpu_ns / PERIOD_NS);
-    assert!(computed <= at_most * 11 / 10, "{computed} of {at_most}");
-    // The handler of the other source works in the sleep: a tick that meets it there brings all
-    // that none has met before.
-    let in_sleep = at_least / if sources(recording)[cpu] == "task-clock" { 10 } else { 2 };
-    let waited = of(cpu, "wait_a_while");
-    assert!(waited <= in_sleep, "{waited} samples of CPU time in a sleep");
-    for function in ["compute", "wait_a_while"] {
-        let elapsed = of(realtime, function);
-        assert!(elapsed >= at_least * 9 / 10, "{function}: {elapsed} of {at_least}");
+    let mut are_right = true;
+    for (metric, source) in sources(recording).into_iter().enumerate() {
+        let [computed, waited] =
+            ["compute", "wait_a_while"].map(|function| inclusive(recording, metric, function));
+        let what = format!("{source}: {computed} and {waited} in waits, of {at_least}");
+        if source == "realtime" {
+            assert!(computed.min(waited) >= at_least * 9 / 10, "{what}");
+            continue;
+        }
+        assert!(computed <= at_most * 11 / 10, "{what}");
+        let is_right = computed >= at_least * 6 / 10 && waited <= at_least / 10;
+        if !is_right {
+            note(&what);
+        }
+        assert!(is_right || source == "cputime", "{what}");
+        are_right &= is_right;
     }
+    are_right
+}
+
+/// What is recorded, until samples are [in their places](are_in_places).
+fn in_places(test: &str, threads: u64, mut record: impl FnMut() -> Recording) -> Recording {
+    let mut last = None;
+    let are_right = in_one_of_three(test, || are_in_places(last.insert(record()), threads));
+    let last = last.unwrap();
+    assert!(are_right, "{}", last.rows());
+    last
+}
+
+fn record_in_places(test: &str, sources: &[&str], how: &str) -> Recording {
+    let threads = if how == "threads" { 2 } else { 1 };
+    in_places(test, threads, || record(test, sources, how))
 }
 
 #[test]
 fn computing_and_waiting() {
-    let recording = record("sources_two", &["cputime", "realtime"], "plain");
+    let recording = record_in_places("sources_two", &["cputime", "realtime"], "plain");
     assert_eq!(sources(&recording), ["cputime", "realtime"]);
-    check_places(&recording, 0, 1, 1);
     // Each call was in samples, of whichever source.
     let rows = recording.rows();
     for function in ["compute", "wait_a_while"] {
@@ -100,39 +118,36 @@ fn computing_and_waiting() {
 /// The same numbers, whichever comes first.
 #[test]
 fn the_first_source_is_the_first_metric() {
-    let recording = record("sources_order", &["realtime", "cputime"], "plain");
+    let recording = record_in_places("sources_order", &["realtime", "cputime"], "plain");
     assert_eq!(sources(&recording), ["realtime", "cputime"]);
-    check_places(&recording, 1, 0, 1);
 }
 
 #[test]
 fn with_a_source_that_sends_another_signal() {
-    let recording = record("sources_trap", &["task-clock@200", "realtime"], "plain");
+    let recording = record_in_places("sources_trap", &["task-clock@200", "realtime"], "plain");
     if sources(&recording)[0] != "task-clock" {
         note("task-clock was refused; cputime was sampled instead");
     }
-    check_places(&recording, 0, 1, 1);
+    assert_eq!(sources(&recording)[1], "realtime");
 }
 
 #[test]
 fn all_there_are() {
     let all = ["cputime", "task-clock@200", "realtime"];
-    let recording = record("sources_all", &all, "plain");
+    let recording = record_in_places("sources_all", &all, "plain");
     let found = sources(&recording);
-    check_places(&recording, 0, found.len() - 1, 1);
+    assert_eq!(found.last(), Some(&"realtime"));
     if found.len() < all.len() {
         let messages = recording.messages();
         assert!(messages.contains("sampling cputime only"), "{messages}");
         return;
     }
     assert_eq!(found, ["cputime", "task-clock", "realtime"]);
-    check_places(&recording, 1, 2, 1);
 }
 
 #[test]
 fn of_threads() {
-    let recording = record("sources_threads", &["cputime", "realtime"], "threads");
-    check_places(&recording, 0, 1, 2);
+    let recording = record_in_places("sources_threads", &["cputime", "realtime"], "threads");
     assert_eq!(recording.profile.threads.len(), 3);
     // The main thread waits for the others.
     let main = ThreadId::from_index(0);
@@ -149,9 +164,8 @@ fn of_a_wait(realtime: u64) -> u64 {
 
 #[test]
 fn of_a_forked_child() {
-    let recording = record("sources_fork", &["cputime", "realtime"], "fork");
+    let recording = record_in_places("sources_fork", &["cputime", "realtime"], "fork");
     assert_eq!(recording.profile.processes.len(), 2);
-    check_places(&recording, 0, 1, 1);
     check_each_process(&recording);
 }
 
@@ -221,11 +235,11 @@ fn one_that_is_refused_beside_what_would_replace_it() {
         words.extend(["-o", "run.csprof"]);
         words.extend(asked.iter().flat_map(|source| ["-e", source]));
         words.extend(["--", "./program", "plain"]);
-        let recording = Recording::new(workshop.run(&words), workshop.path("run.csprof"));
+        let recording = in_places("sources_refused", 1, || {
+            Recording::new(workshop.run(&words), workshop.path("run.csprof"))
+        });
         assert_eq!(recording.outcome.said(), "done\n");
         assert_eq!(sources(&recording), used);
-        let place = |name| used.iter().position(|source| *source == name).unwrap();
-        check_places(&recording, place("cputime"), place("realtime"), 1);
         let messages = recording.messages();
         assert!(messages.contains("sampling cputime only"), "{messages}");
         assert_eq!(recording.info["warnings"].as_array().unwrap().len(), 0, "{}", recording.info);

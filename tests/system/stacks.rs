@@ -41,12 +41,13 @@ fn long_jumps_leave_frames_that_did_not_return() {
     let work = rows.at(&["main", "once", "down", "down", "down", "down", "down", "down", "work"]);
     assert!(work.inclusive > recording.samples().recorded * 9 / 10, "{work:?}");
     // What returned: `once` and `work` in all rounds, the frames between only where nothing jumped
-    // over them. Rounds take several periods, but on a busy machine some go without a sample.
+    // over them. Rounds take several periods, but ticks may miss some.
     let from_work = work.edges.unwrap();
     let from_once = rows.at(&["main", "once"]).edges.unwrap();
     assert!(from_work <= from_once && from_once <= 80, "{rows}");
     let between = rows.at(&["once", "down"]).edges.unwrap();
     assert!((1..=20).contains(&between), "{rows}");
+    assert!(!recording.is_fast() || (from_work, between) == (80, 20), "{rows}");
     for frames in 1..=6 {
         let path = [vec!["once"], vec!["down"; frames]].concat();
         assert_eq!(rows.at(&path).edges, Some(between), "{path:?}");

@@ -14,7 +14,7 @@ __attribute__((noinline)) static void work(void) {
 
 int main(void) {
     pid_t between = fork();
-    if (between != 0) return waitpid(between, NULL, 0) == between ? 3 : 1;
+    if (between != 0) return between > 0 && waitpid(between, NULL, 0) == between ? 3 : 1;
     setsid();
     if (fork() != 0) return 0;
     /* Nobody waits for the end of its output. */

@@ -15,8 +15,8 @@
 static volatile sig_atomic_t times;
 static void count(int signal) { times += signal != 0; }
 
-static volatile sig_atomic_t alarms;
-static void alarmed(int signal) { alarms = signal != 0; }
+static volatile sig_atomic_t is_alarmed;
+static void alarm_handler(int signal) { is_alarmed = signal != 0; }
 
 static volatile unsigned long sink;
 static void burn(void) {
@@ -35,12 +35,12 @@ int main(void) {
     printf("select %d", select(0, NULL, NULL, NULL, &time));
     printf(", calls %d\n", *(int *)dlsym(RTLD_DEFAULT, "selects"));
     printf("ppoll %d\n", ppoll(NULL, 0, &(struct timespec){0, 1000000}, NULL));
-    signal(SIGALRM, alarmed);
+    signal(SIGALRM, alarm_handler);
     /* The first one may come before pause; the next one does not. */
     setitimer(ITIMER_REAL, &(struct itimerval){{0, 20000}, {0, 20000}}, NULL);
     int paused = pause();
     setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
-    printf("pause %d, alarms %d, calls %d\n", paused, (int)alarms, *(int *)dlsym(RTLD_DEFAULT, "pauses"));
+    printf("pause %d, alarmed %d, calls %d\n", paused, (int)is_alarmed, *(int *)dlsym(RTLD_DEFAULT, "pauses"));
     printf("locks %d %d", pthread_mutex_lock(&mutex), pthread_rwlock_rdlock(&lock));
     pthread_rwlock_unlock(&lock);
     printf(" %d\n", pthread_rwlock_wrlock(&lock));

@@ -3,6 +3,7 @@
 use csprof_format::loss::PartialReason;
 
 use crate::hazard::{Ended, Hazard, Trial};
+use crate::paths::Rows;
 use crate::recording::{Allowed, Recording};
 
 /// All of them.
@@ -28,7 +29,7 @@ pub const ALL: &[Hazard] = &[
         .also(|trial| {
             let reasons = |recording: &Recording| recording.info["partial_reasons"].clone();
             let is_cut = |recording: &Recording| reasons(recording)["too-deep"].as_u64() > Some(0);
-            assert!(trial.holds_in_one(is_cut), "{}", reasons(&trial.recording));
+            assert!(trial.in_one_of_three(is_cut), "{}", reasons(&trial.recording));
         }),
     Hazard::new("without_cfi", &["cc -O2 -o program @without_cfi.c"])
         .variants(&["", "-fno-omit-frame-pointer", "clang"])
@@ -200,47 +201,61 @@ USR1: 0, none of 0, flags 2; on own
 ignored, before 1
 ";
 
+/// Kinds of code that calls generated code, is called by it, or is it.
+const KINDS: [&str; 8] = [
+    "burn_framed",
+    "burn_plain",
+    "burn_general",
+    "burn_jumping",
+    "burn_aligned",
+    "burn_nested",
+    "via_tight",
+    "burn_unframed",
+];
+
 /// What generated code calls has its callers, and no others. Only of code whose frame nothing tells
 /// from its caller's are samples partial.
 fn generated_code_is_crossed(trial: &Trial<'_>) {
     let all = trial.recording.rows();
-    let mut met = Vec::new();
-    let mut is_whole = |path: &str, function: &str| {
+    let is_whole = |path: &str, function: &str| {
         let through = format!("through main > {path} >> {function}");
         let found = trial.recording.refined(&through).inclusive_of(function);
         assert_eq!(found, all.inclusive_of(function), "{function}:\n{all}");
-        met.push(found);
     };
     for kind in ["framed", "plain", "general", "jumping"] {
         is_whole(&format!("via_{kind}"), &format!("burn_{kind}"));
     }
     is_whole("via_aligned > aligned", "burn_aligned");
     is_whole("via_nested >> inner", "burn_nested");
-    met.push(all.inclusive_of("via_tight"));
-    // All that computes in generated code.
-    let (mut path, mut elsewhere) = (Vec::new(), 0);
-    for row in all.iter() {
-        path.truncate(row.depth);
-        let is_below = |name: &str| path.contains(&name);
-        let is_expected = is_below("via_tight") || is_below("via_unframed");
-        elsewhere += if row.module.is_none() && !is_expected { row.exclusive } else { 0 };
-        path.push(row.function.as_str());
-    }
-    let samples = trial.recording.samples();
-    let is_fast = trial.is_fast();
-    assert!(!is_fast || elsewhere <= samples.recorded / 100 + 2, "{elsewhere} elsewhere:\n{all}");
+    // All kinds are met, and few samples are elsewhere in generated code. The kernel's ticks may
+    // miss a kind in one recording, not in all.
+    let mut met = KINDS.map(|_| 0);
+    let least = if trial.is_fast() { 20 } else { 1 };
+    let are_met = trial.in_one_of_three(|recording| {
+        let rows = recording.rows();
+        let found = KINDS.map(|kind| rows.inclusive_of(kind));
+        let is_most = u128::from(found.iter().sum::<u64>()) * 2 > rows.base;
+        met.iter_mut().zip(found).for_each(|(met, found)| *met += found);
+        let few = rows.base / 100 + u128::from(recording.weight().max(2));
+        is_most && met.iter().all(|met| *met >= least) && elsewhere(&rows) <= few
+    });
+    assert!(are_met, "{met:?}, {} elsewhere:\n{all}", elsewhere(&all));
     // Those of `burn_unframed`, and of the code that calls it.
     let unframed = all.inclusive_of("burn_unframed");
-    let partial = samples.partial;
-    met.push(unframed);
-    // The kernel's ticks may miss any of them; each brings all the time since the one before.
-    let are_met = if is_fast {
-        met.iter().all(|found| *found >= 20)
-    } else {
-        u128::from(met.iter().sum::<u64>()) * 2 > all.base
-    };
-    assert!(are_met, "{met:?}:\n{all}");
+    let partial = trial.recording.samples().partial;
     let stray = trial.recording.weight().max(5);
     assert!(partial <= unframed + unframed / 10 + stray, "{partial} partial:\n{all}");
     assert!(partial >= unframed, "{partial} partial of {unframed}:\n{all}");
+}
+
+/// Samples of what computes in generated code, but where it is expected to.
+fn elsewhere(rows: &Rows) -> u128 {
+    let (mut path, mut elsewhere) = (Vec::new(), 0);
+    for row in rows.iter() {
+        path.truncate(row.depth);
+        let is_expected = path.contains(&"via_tight") || path.contains(&"via_unframed");
+        elsewhere += if row.module.is_none() && !is_expected { row.exclusive } else { 0 };
+        path.push(row.function.as_str());
+    }
+    u128::from(elsewhere)
 }
