@@ -1,6 +1,7 @@
 //! Processes: how they come, what they become, how they end.
 
 use crate::hazard::{Ended, Hazard, Trial};
+use crate::recording::Recording;
 
 /// All of them.
 pub const ALL: &[Hazard] = &[
@@ -142,9 +143,12 @@ fn forty_one_programs(trial: &Trial<'_>) {
 /// Main thread and others work for 25 ms beside each of 24 children made by hand, of which five
 /// fork properly.
 fn the_parent_keeps_its_samples(trial: &Trial<'_>) {
-    let samples = trial.recording.rows().inclusive_of("burn");
     let expected = trial.samples_in_ms(24 * 25);
-    assert!((expected / 2..=expected * 2).contains(&samples), "{samples}, not {expected}");
+    let keeps = |recording: &Recording| {
+        let samples = recording.rows().inclusive_of("burn");
+        trial.are_half(recording, samples, expected) && samples <= expected * 2
+    };
+    assert!(trial.in_one_of_three(keeps), "not {expected}: {}", trial.recording.rows());
     let messages = trial.recording.messages();
     assert!(messages.contains("16 processes made by a raw system call"), "{messages}");
     nothing_is_damaged(trial);
