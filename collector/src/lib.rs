@@ -25,6 +25,7 @@
 //! | [`sealed`] | both: whether system calls are allowed | no | no | yes |
 //! | [`occupancy`] | both: who is inside code that another waits for | no | no | yes, atomics |
 //! | [`control`] | both: what the run is told while it goes on | no | no | yes, atomics |
+//! | [`try_lock`] | both: what one at a time may use | no | no, nobody waits | no |
 //! | [`messages`], [`allocator`], [`setup_lock`], [`config`] | setup | – | – | no |
 //! | [`sys`] | both: system calls | no | no | yes |
 //! | [`arch`], [`eh_frame`] | both: what the processor decides; entries of `.eh_frame` | no | no | yes |
@@ -67,4 +68,5 @@ pub mod sources;
 pub mod sys;
 pub mod thread;
 pub mod trampoline;
+pub mod try_lock;
 pub mod unwind;

@@ -154,6 +154,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sealed",
             "allocator",
             "setup_lock",
+            "try_lock",
             "config",
             "control",
             "unwind",

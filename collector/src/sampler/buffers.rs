@@ -9,6 +9,7 @@ use crate::allocator;
 use crate::trampoline::path::Path;
 use crate::trampoline::walked::Walked;
 use crate::unwind::cache::RecipeCache;
+use crate::unwind::known_ways::KnownWays;
 
 /// What does not depend on whose it is.
 pub struct Buffers {
@@ -34,10 +35,12 @@ impl Buffers {
         let mut cache = Box::<RecipeCache>::new_uninit();
         // SAFETY: plain data, copied from one static instance: a cache built on the stack would be
         // larger than the smallest thread stacks.
-        let cache = unsafe {
+        let mut cache = unsafe {
             cache.as_mut_ptr().copy_from_nonoverlapping(&raw const EMPTY_CACHE, 1);
             cache.assume_init()
         };
+        static KNOWN_WAYS: KnownWays = KnownWays::new();
+        cache.share(&KNOWN_WAYS);
         Some(Self { path, walked, cache })
     }
 

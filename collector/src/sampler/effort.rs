@@ -25,6 +25,17 @@ pub(super) const CUT_DEPTH: usize = 128;
 /// The share of a thread's time: one part in so many.
 const SHARE: i64 = 8;
 
+/// Of the time in which a thread waited, one part in so many counts: many threads wait at a time,
+/// and on a busy machine each waits for a processor most of the time.
+const WAITING: u64 = 16;
+
+/// What a sample of elapsed time is worth of a thread's time, of which it ran for so long.
+#[must_use]
+pub fn worth_ns(elapsed_ns: u64, ran_ns: u64) -> u64 {
+    let ran_ns = ran_ns.min(elapsed_ns);
+    ran_ns + (elapsed_ns - ran_ns) / WAITING
+}
+
 /// What a frame takes that is found by a recipe that is remembered, in nanoseconds.
 const FRAME_NS: i64 = 50;
 
@@ -202,6 +213,12 @@ mod tests {
         let walked = (1..depth).take_while(goes_on).count() as u64 + 1;
         effort.end(walked < depth, no_clock);
         walked
+    }
+
+    #[test]
+    fn waiting_is_worth_less_than_running() {
+        let worth_ns = |ran_ns| worth_ns(1600, ran_ns);
+        assert_eq!([0, 800, 1600, 9999].map(worth_ns), [100, 850, 1600, 1600]);
     }
 
     #[test]

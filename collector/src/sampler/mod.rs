@@ -30,6 +30,7 @@ use crate::unwind::cache::RecipeCache;
 use crate::unwind::validate::StackBounds;
 pub use buffers::Buffers;
 use effort::Effort;
+pub use effort::worth_ns;
 pub use shared::Shared;
 #[cfg(debug_assertions)]
 pub use shared::is_in_handler;

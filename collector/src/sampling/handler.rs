@@ -6,6 +6,7 @@
 
 #![expect(unsafe_code, reason = "signal context, thread state")]
 
+use core::mem::replace;
 use core::sync::atomic::Ordering;
 
 use csprof_format::address::FrameKind;
@@ -19,10 +20,11 @@ use crate::arch;
 use crate::control::Setting;
 use crate::modules::Reading;
 use crate::process;
-use crate::sampler::Sample;
+use crate::sampler::{Sample, worth_ns};
 use crate::sealed::sealed;
 use crate::sources::loan::TRAP;
-use crate::sources::{SignalInfo, is_by_own_timer};
+use crate::sources::{SignalInfo, is_by_own_timer, pace};
+use crate::sys::{self, Clock};
 use crate::thread;
 
 /// A sample, or the program's own signal. Returns whether the signal was a sample, or may have been
@@ -84,7 +86,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
         return false;
     }
-    if is_sampled && thread.sources.ended_first_period() {
+    if is_sampled && thread.sources.is_to_go_on() {
         thread::registry::go_on(&mut thread.sources);
     }
     true
@@ -102,7 +104,7 @@ fn take(
 ) {
     let in_handler = &thread.sampler.shared().in_handler;
     in_handler.store(true, Ordering::Relaxed);
-    let Arrived { waited_in, time_ns } = arrived(thread, metric, weight, context);
+    let Arrived { waited_in, time_ns, cpu_ns } = arrived(thread, metric, weight, context);
     let sample = Sample {
         registers: arch::registers(context),
         kind: FrameKind::Leaf,
@@ -114,6 +116,9 @@ fn take(
         time_ns,
     };
     thread.sampler.sample(reading.map(Reading::map), &sample);
+    if let Some(before_ns) = cpu_ns {
+        pace::pay(sys::now_ns(Clock::ThreadCpu).saturating_sub(before_ns));
+    }
     // The name may be set late, and the thread may be killed at any time.
     let signals = thread.sampler.arena.record_mut().signals;
     if signals.is_power_of_two() || signals.is_multiple_of(64) {
@@ -128,6 +133,8 @@ struct Arrived {
     waited_in: Option<u32>,
     /// See [`Sample::time_ns`].
     time_ns: Option<u64>,
+    /// The thread's CPU time when it was interrupted by elapsed time.
+    cpu_ns: Option<u64>,
 }
 
 /// Counts its signal.
@@ -164,7 +171,15 @@ fn arrived(
     } else {
         None
     };
+    let cpu_ns = counts_waits.then(|| sys::now_ns(Clock::ThreadCpu));
+    let time_ns = match cpu_ns {
+        Some(now_ns) => {
+            let ran_ns = now_ns.saturating_sub(replace(&mut thread.cpu_ns, now_ns));
+            time_ns(weight).map(|ns| worth_ns(ns, ran_ns))
+        }
+        None => time_ns(weight),
+    };
     // The sources of a thread that sample time sample the same.
-    let time_ns = time_ns(weight).map(|ns| ns / thread.sources.timed().max(1));
-    Arrived { waited_in, time_ns }
+    let time_ns = time_ns.map(|ns| ns / thread.sources.timed().max(1));
+    Arrived { waited_in, time_ns, cpu_ns }
 }

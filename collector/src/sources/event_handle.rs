@@ -6,7 +6,6 @@ use alloc::sync::Arc;
 use super::kernel_event::not_any_more;
 use super::loan;
 use super::object::Object;
-use super::pace::Pace;
 use super::signal_info::{SIGNAL, SignalInfo};
 use crate::messages::{self, Warning};
 use crate::phases::functions;
@@ -62,7 +61,7 @@ impl EventHandle {
 }
 
 impl Object for EventHandle {
-    fn start(&self, _: Pace) {
+    fn start(&self) {
         self.event.close();
         match (self.open(), self.event.awaited()) {
             // A thread that has ended by a system call of its own is still registered.

@@ -22,7 +22,6 @@ use csprof_format::launch::{KernelEvent, SampleSource};
 use super::due::random_below;
 use super::loan;
 use super::object::Object;
-use super::pace::Pace;
 use super::signal_info::{SIGNAL, SignalInfo, apart};
 use crate::messages::{self, Warning};
 use crate::sys::{Counted, Delivery, Errno, PerfCounter, PerfError, Usage};
@@ -294,7 +293,7 @@ impl Opening {
 }
 
 impl Object for CounterHandle {
-    fn start(&self, _: Pace) {
+    fn start(&self) {
         let Err(refused) = self.open_at_random() else { return };
         let why = if self.needs_trap && !loan::on_loan() {
             "an event that begins waits needs SIGTRAP, which the program uses: it is not sampled \

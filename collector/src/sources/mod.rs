@@ -23,7 +23,7 @@ mod event_handle;
 mod kernel_event;
 pub mod loan;
 mod object;
-mod pace;
+pub mod pace;
 mod posix_timer;
 pub mod requests;
 pub mod signal_info;
@@ -44,7 +44,6 @@ pub use event_handle::EventHandle;
 pub use kernel_event::CounterHandle;
 use kernel_event::ThreadEvent;
 use object::Object;
-pub use pace::Pace;
 use posix_timer::PosixTimer;
 pub use posix_timer::TimerHandle;
 pub use signal_info::{SIGNAL, SignalInfo, is_by_own_timer, may_be_own};
@@ -217,23 +216,27 @@ impl Sources {
         self.events().for_each(|(_, event)| event.leave_out(&before, &after));
     }
 
-    /// Whether an event has to [go on](Self::go_on). Signal side.
+    /// Whether a source is to [go on](Self::go_on) in another way. Signal side.
     #[must_use]
     #[inline]
-    pub fn ended_first_period(&self) -> bool {
-        let event = |opened: &Opened| match &opened.source {
+    pub fn is_to_go_on(&self) -> bool {
+        self.opened.iter().any(|opened| match &opened.source {
+            Source::Timer(timer) => timer.is_out_of_pace(),
             Source::Counted(event) => event.ended_first_period(),
-            Source::Timer(_) | Source::Event(_) | Source::Call => false,
-        };
-        self.counted > 0 && self.opened.iter().any(event)
+            Source::Event(_) | Source::Call => false,
+        })
     }
 
-    /// Has events whose first period has ended go on with whole ones. Signal side. One thread at a
-    /// time, while no other forks.
+    /// Has events whose first period has ended go on with whole ones, and timers at the present
+    /// [pace]. Signal side. One thread at a time, while no other forks.
     pub fn go_on(&mut self) {
-        self.events()
-            .filter(|(_, event)| event.ended_first_period())
-            .for_each(|(_, event)| event.go_on());
+        for opened in &mut self.opened {
+            match &mut opened.source {
+                Source::Timer(timer) if timer.is_out_of_pace() => timer.keep_pace(),
+                Source::Counted(event) if event.ended_first_period() => event.go_on(),
+                _ => {}
+            }
+        }
     }
 
     /// Of each event, the number of its metric, and the times since this was called last for which
@@ -242,7 +245,7 @@ impl Sources {
         self.events().map(|(metric, event)| (metric, event.take_times_ns()))
     }
 
-    /// Says what is to be said of a thread's events at its end. Setup side.
+    /// Says what is to be said of a thread's sources at its end. Setup side.
     pub fn tell(&mut self) {
         if let Some(refused) = self.events().find_map(|(_, event)| event.refused()) {
             messages::warn_once(Warning::EventNotRestarted, &kernel_event::not_any_more(refused));
@@ -254,6 +257,7 @@ impl Sources {
                  is not counted meanwhile; a longer period (EVENT@N) is",
             );
         }
+        tell_of_pace();
     }
 
     fn events(&mut self) -> impl Iterator<Item = (usize, &mut ThreadEvent)> {
@@ -420,6 +424,18 @@ impl Source {
     }
 }
 
+/// Says if threads are interrupted less often than was asked for. Setup side.
+pub fn tell_of_pace() {
+    if pace::was_slower() {
+        messages::warn_once(
+            Warning::Paced,
+            "interruptions by realtime took more than an eighth of the program's CPU time and a \
+             twentieth of a processor: threads were interrupted less often, and each sample stands \
+             for several periods",
+        );
+    }
+}
+
 fn warn_of_refusal(refused: SampleSource, is_replaced: bool, error: i32) {
     let instead = refused.kind.properties().instead.map_or("nothing", SourceKind::name);
     let how = if is_replaced { "instead" } else { "only" };
@@ -472,8 +488,8 @@ impl Handle {
     }
 
     /// Starts the source, or has it begin again.
-    pub fn start(&self, pace: Pace) {
-        self.object().start(pace);
+    pub fn start(&self) {
+        self.object().start();
     }
 
     /// Stops the source.
@@ -495,12 +511,6 @@ impl Handle {
     #[must_use]
     pub fn file_number(&self) -> Option<i32> {
         self.object().file_number()
-    }
-
-    /// The period in nanoseconds, where the source interrupts threads at a [`Pace`].
-    #[must_use]
-    pub fn paced_period_ns(&self) -> Option<u64> {
-        self.object().paced_period_ns()
     }
 
     /// Whether the source may come by SIGTRAP.

@@ -1,11 +1,9 @@
 //! What all sources have in common.
 
-use super::pace::Pace;
-
 /// What is done with a [`Handle`](super::Handle).
 pub(super) trait Object {
     /// Starts the source, or has it begin again.
-    fn start(&self, pace: Pace);
+    fn start(&self);
 
     /// Stops the source.
     fn stop(&self);
@@ -19,11 +17,6 @@ pub(super) trait Object {
 
     /// The file number, where the object is one.
     fn file_number(&self) -> Option<i32> {
-        None
-    }
-
-    /// The period in nanoseconds, where the object interrupts threads at a [`Pace`].
-    fn paced_period_ns(&self) -> Option<u64> {
         None
     }
 }

@@ -21,6 +21,8 @@ use crate::sys::{Clock, Errno, Timer};
 pub(super) struct PosixTimer {
     handle: TimerHandle,
     cookie: usize,
+    /// The pace that it was set to.
+    pace: Pace,
     /// Periods of elapsed time; `None` for CPU time, of which the kernel counts them.
     due: Option<Due>,
 }
@@ -52,8 +54,9 @@ impl PosixTimer {
         let due = counts_waits.then(|| Due::new(clock, period_ns));
         let timer = Timer::create(clock, SIGNAL, tid, cookie)?;
         let handle = TimerHandle { timer, metric, clock, period_ns };
-        handle.start(Pace::EACH_PERIOD);
-        Ok(Self { handle, cookie, due })
+        let pace = Pace::present();
+        handle.start();
+        Ok(Self { handle, cookie, pace, due })
     }
 
     pub(super) const fn handle(&self) -> TimerHandle {
@@ -67,10 +70,11 @@ impl PosixTimer {
     /// Periods that its signal stands for. What is to be done in a pause with those of CPU time is
     /// not decided here; of elapsed time none passes. Sets the timer for another setting.
     pub(super) fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
-        let Some(due) = &mut self.due else { return 1 + u64::from(signal.overrun.unsigned_abs()) };
-        if (now.is_paused, now.every) != (before.is_paused, before.every) {
-            self.handle.start(Pace::present());
+        let is_set_otherwise = (now.is_paused, now.every) != (before.is_paused, before.every);
+        if is_set_otherwise && self.due.is_some() {
+            self.keep_pace();
         }
+        let Some(due) = &mut self.due else { return 1 + u64::from(signal.overrun.unsigned_abs()) };
         if now.is_paused {
             0
         } else if now.is_steady_since(before) {
@@ -80,16 +84,29 @@ impl PosixTimer {
             due.take()
         }
     }
+
+    /// Whether it is of elapsed time, and set to another pace than the present one.
+    pub(super) fn is_out_of_pace(&self) -> bool {
+        self.due.is_some() && self.pace != Pace::present()
+    }
+
+    /// Sets it to the present pace.
+    pub(super) fn keep_pace(&mut self) {
+        self.pace = Pace::present();
+        self.handle.start();
+    }
 }
 
 impl Object for TimerHandle {
-    fn start(&self, pace: Pace) {
+    fn start(&self) {
         // CPU time costs an interruption at the kernel's tick at most, of a thread that runs.
-        let interval_ns = self.paced_period_ns().map_or(self.period_ns, |period_ns| {
-            let setting = Setting::of(self.metric);
-            let interval_ns = period_ns.saturating_mul(pace.periods().max(setting.every));
+        let interval_ns = if self.clock == Clock::Monotonic {
+            let (pace, setting) = (Pace::present(), Setting::of(self.metric));
+            let interval_ns = self.period_ns.saturating_mul(pace.periods().max(setting.every));
             if setting.is_paused { interval_ns.max(LOOK_NS) } else { interval_ns }
-        });
+        } else {
+            self.period_ns
+        };
         // The first sample comes after a part of a period chosen at random. With a whole
         // one, each thread would lose its unfinished period, and a run of many short
         // processes most of its samples. What passes between the kernel's last tick and a
@@ -103,9 +120,5 @@ impl Object for TimerHandle {
 
     fn close(&self) {
         self.timer.delete();
-    }
-
-    fn paced_period_ns(&self) -> Option<u64> {
-        (self.clock == Clock::Monotonic).then_some(self.period_ns)
     }
 }

@@ -4,12 +4,12 @@
 
 use super::spare::Spare;
 use crate::arena::CpuCell;
-use crate::messages::{self, Warning};
+use crate::messages;
 use crate::phases;
 use crate::process;
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::loan;
-use crate::sources::{Handle, Pace, Sources};
+use crate::sources::{Handle, Sources, pace};
 use crate::sys;
 use alloc::vec::Vec;
 use core::ffi::c_void;
@@ -24,8 +24,6 @@ pub struct Registry {
     free: Vec<RegistryIndex>,
     /// The place that [`Registry::look_for_dead`] looks at next.
     next: usize,
-    /// How often timers of elapsed time interrupt.
-    pace: Pace,
     /// Calls of [`stop_all`] that no [`restart_all`] has followed: new threads stay stopped too.
     stops: u32,
     spare: Vec<Spare>,
@@ -66,31 +64,7 @@ impl Registry {
     fn restart_events(&self) {
         if self.stops == 0 {
             let events = self.handles().filter(|handle| handle.is_event());
-            events.for_each(|handle| handle.start(self.pace));
-        }
-    }
-
-    /// Sets all timers like this one, of elapsed time, where the number of threads asks for another
-    /// pace.
-    fn keep_pace(&mut self, like: &Handle) {
-        let threads = (self.threads.len() - self.free.len()) as u64;
-        let wanted = Pace::of(threads, like.paced_period_ns().unwrap_or(u64::MAX));
-        if !self.pace.is_to_become(wanted) {
-            return;
-        }
-        self.pace = wanted;
-        wanted.make_present();
-        if wanted != Pace::EACH_PERIOD {
-            messages::warn_once(
-                Warning::Paced,
-                "more samples of realtime were asked for than 5000 interruptions per second and \
-                 processor: threads were interrupted less often, and each sample stands for \
-                 several periods",
-            );
-        }
-        if self.stops == 0 {
-            let elapsed = self.handles().filter(|handle| handle.paced_period_ns().is_some());
-            elapsed.for_each(|handle| handle.start(wanted));
+            events.for_each(|handle| handle.start());
         }
     }
 
@@ -115,7 +89,6 @@ static REGISTRY: SetupLock<Registry> = SetupLock::new(Registry {
     threads: Vec::new(),
     free: Vec::new(),
     next: 0,
-    pace: Pace::EACH_PERIOD,
     stops: 0,
     spare: Vec::new(),
 });
@@ -149,7 +122,6 @@ pub(super) fn join(
     if is_stopped {
         sources.handles().for_each(|handle| handle.stop());
     }
-    let elapsed = sources.handles().find(|handle| handle.paced_period_ns().is_some());
     let handles = sources.handles().collect();
     let thread = Some(Registered { tid, handles, cpu, owner });
     let place = match registry.free.pop() {
@@ -162,12 +134,6 @@ pub(super) fn join(
             (registry.threads.len() - 1) as RegistryIndex
         }
     };
-    if let Some(elapsed) = elapsed {
-        registry.keep_pace(&elapsed);
-        if !is_stopped {
-            elapsed.start(registry.pace);
-        }
-    }
     (sources, place, dead)
 }
 
@@ -180,10 +146,6 @@ pub(super) fn leave(place: RegistryIndex) {
     };
     registry.free.push(place);
     thread.handles.iter().for_each(Handle::close);
-    let mut handles = thread.handles.iter();
-    if let Some(elapsed) = handles.find(|handle| handle.paced_period_ns().is_some()) {
-        registry.keep_pace(elapsed);
-    }
 }
 
 /// What a thread has left. All signals are blocked.
@@ -207,8 +169,7 @@ pub(super) fn leave_spare(spare: Spare) {
 pub(super) fn forget_all() {
     let mut registry = REGISTRY.lock();
     registry.stops = 0;
-    registry.pace = Pace::EACH_PERIOD;
-    registry.pace.make_present();
+    pace::begin_anew();
     registry.free.clear();
     registry.handles().for_each(Handle::forget);
     registry.threads.clear();
@@ -238,8 +199,8 @@ pub fn file_numbers() -> Vec<i32> {
     numbers
 }
 
-/// Has events of the calling thread go on whose first period has ended, unless somebody is changing
-/// those of all threads: the next sample asks again. Signal side.
+/// Has sources of the calling thread [go on](Sources::go_on) in another way, unless somebody is
+/// changing those of all threads: the next sample asks again. Signal side.
 #[cold]
 #[inline(never)]
 pub fn go_on(sources: &mut Sources) {
@@ -268,7 +229,7 @@ pub fn follow_phase_functions() {
     let registry = REGISTRY.lock();
     if registry.stops == 0 {
         let entries = registry.handles().filter(|handle| handle.is_of_entries());
-        entries.for_each(|handle| handle.start(registry.pace));
+        entries.for_each(|handle| handle.start());
     }
 }
 
@@ -284,7 +245,7 @@ pub fn restart_all() {
     let mut registry = REGISTRY.lock();
     registry.stops = registry.stops.saturating_sub(1);
     if registry.stops == 0 {
-        registry.handles().for_each(|handle| handle.start(registry.pace));
+        registry.handles().for_each(|handle| handle.start());
     }
 }
 

@@ -14,6 +14,7 @@ use core::ops::Range;
 
 use crate::arch::unwind::inference::Inferred;
 use crate::arch::unwind::recipe::Recipe;
+use crate::unwind::known_ways::KnownWays;
 use crate::unwind::piece::Piece;
 use crate::unwind::window::Window;
 
@@ -48,6 +49,8 @@ pub struct RecipeCache {
     sets: [[Entry; WAYS]; SETS],
     /// What was read off code that nothing describes, from these pcs on.
     inferred: [[(u64, Followed); WAYS]; INFERRED_SETS],
+    /// The same, as other threads have found it.
+    known: Option<&'static KnownWays>,
     /// Room for a copy of code, of each frame anew: other code may be there at the next.
     pub piece: Piece,
     /// Room for copies of a module's code, in the present walk.
@@ -99,6 +102,12 @@ impl Followed {
     #[must_use]
     pub const fn is_refused(&self) -> bool {
         self.refusals > 0
+    }
+
+    /// Whether what was found at `from` holds at `pc`.
+    #[must_use]
+    pub fn reaches(&self, from: u64, pc: u64) -> bool {
+        pc.checked_sub(from).is_some_and(|behind| behind <= u64::from(self.way.reach))
     }
 }
 
@@ -157,11 +166,17 @@ impl RecipeCache {
         Self {
             sets: [[Entry::EMPTY; WAYS]; SETS],
             inferred: [[NOTHING; WAYS]; INFERRED_SETS],
+            known: None,
             piece: Piece::EMPTY,
             window: Window::EMPTY,
             others: Others::NONE,
             generation: 0,
         }
+    }
+
+    /// Has it know what other threads have found: of the same generations of the load map.
+    pub const fn share(&mut self, known: &'static KnownWays) {
+        self.known = Some(known);
     }
 
     /// Must be called before a walk with the generation of the load map; what was remembered from
@@ -206,16 +221,19 @@ impl RecipeCache {
     /// What was read off the code at this pc, or before it in its block if it holds here too.
     #[must_use]
     pub fn get_inferred(&self, pc: u64) -> Option<Followed> {
-        let set = self.inferred.get(slot(pc / BLOCK, INFERRED_BITS))?;
-        let found = set.iter().find(|known| reaches(known, pc))?;
-        Some(found.1)
+        let set = self.inferred.get(set_of(pc, INFERRED_BITS))?;
+        match set.iter().find(|(from, known)| known.reaches(*from, pc)) {
+            Some((_, known)) => Some(*known),
+            None => self.known?.get(self.generation, pc),
+        }
     }
 
     /// Remembers that the call before this return address is one of `callee`, from which the code
     /// leads to `pc`, where a way out is remembered of code behind `callee`.
     pub fn note_caller(&mut self, pc: u64, caller: u64, callee: u64) {
-        let set = self.inferred.get_mut(slot(pc / BLOCK, INFERRED_BITS));
-        let found = set.and_then(|set| set.iter_mut().find(|known| reaches(known, pc)));
+        let set = self.inferred.get_mut(set_of(pc, INFERRED_BITS));
+        let found =
+            set.and_then(|set| set.iter_mut().find(|(from, known)| known.reaches(*from, pc)));
         let found = found.filter(|(from, _)| callee <= *from);
         if let Some((_, known)) = found {
             known.caller = caller;
@@ -223,19 +241,17 @@ impl RecipeCache {
     }
 
     /// Remembers it in place of what was remembered of this pc, else of what was remembered first
-    /// of its set.
+    /// of its set; and for all threads, unless it is said of this one's stack.
     pub fn insert_inferred(&mut self, pc: u64, inferred: Followed) {
-        if let Some(set) = self.inferred.get_mut(slot(pc / BLOCK, INFERRED_BITS)) {
+        if let Some(known) = self.known.filter(|_| !inferred.is_refused()) {
+            known.insert(self.generation, pc, inferred);
+        }
+        if let Some(set) = self.inferred.get_mut(set_of(pc, INFERRED_BITS)) {
             let last = set.iter().position(|(from, _)| *from == pc).unwrap_or(WAYS - 1);
             set[..=last].rotate_right(1);
             set[0] = (pc, inferred);
         }
     }
-}
-
-/// Whether what is remembered holds at `pc`.
-fn reaches((from, known): &(u64, Followed), pc: u64) -> bool {
-    *from <= pc && pc - from <= u64::from(known.way.reach)
 }
 
 /// Words that are no return addresses, as long as one walk lasts: afterwards code may be there.
@@ -265,6 +281,11 @@ impl Others {
         }
         is_other
     }
+}
+
+/// Where to look for what is inferred at a pc, among `2^bits` sets: one place for a block.
+pub(super) const fn set_of(pc: u64, bits: u32) -> usize {
+    slot(pc / BLOCK, bits)
 }
 
 /// Fibonacci hashing: the top bits of the product depend on every bit of the address.
@@ -361,6 +382,30 @@ mod tests {
         assert_eq!(reaches, expected);
         cache.prepare(1);
         assert_eq!(cache.get_inferred(0x1000), None);
+    }
+
+    /// What is said of the code, not of a stack.
+    #[test]
+    fn what_one_thread_inferred_others_know() {
+        static KNOWN: KnownWays = KnownWays::new();
+        let [mut one, mut other] = [(); 2].map(|()| {
+            let mut cache = Box::new(RecipeCache::new());
+            cache.share(&KNOWN);
+            cache.prepare(1);
+            cache
+        });
+        let way = Inferred { reach: 3, ..Inferred::NOTHING };
+        one.insert_inferred(0x1000, way.into());
+        let refused = Followed { refusals: 1, ..way.into() };
+        one.insert_inferred(0x2000, refused);
+        assert_eq!(other.get_inferred(0x1003), Some(way.into()));
+        assert_eq!((one.get_inferred(0x2000), other.get_inferred(0x2000)), (Some(refused), None));
+        // What a thread knows of its own stack comes first.
+        other.insert_inferred(0x1003, refused);
+        assert_eq!(other.get_inferred(0x1003), Some(refused));
+        assert_eq!(one.get_inferred(0x1003), Some(way.into()));
+        other.prepare(2);
+        assert_eq!(other.get_inferred(0x1003), None);
     }
 
     #[test]

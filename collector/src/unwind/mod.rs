@@ -14,6 +14,7 @@
 //! | [`switch`](crate::arch::unwind::switch) | SIGNAL | no | longjmp and its kin → the frame that they go to |
 //! | [`table`] | both | no | offset → [`Recipe`](crate::arch::unwind::recipe::Recipe) |
 //! | [`cache`] | SIGNAL | no | lookup address → recipe, per thread |
+//! | [`known_ways`] | SIGNAL | no | what was read off code without `.eh_frame`, by any thread |
 //! | [`piece`] | SIGNAL | no | a copy of code that may be replaced |
 //! | [`window`] | SIGNAL | no | copies of a module's code, as it is followed |
 //! | [`step`](crate::arch::unwind::step) | SIGNAL | no | registers + recipe → the caller's registers |
@@ -32,6 +33,7 @@
 
 pub mod cache;
 pub mod cfi;
+pub mod known_ways;
 pub mod piece;
 pub mod table;
 pub mod target;

@@ -568,11 +568,12 @@ fn keeps(
             let stepped = step(&mut found, way.recipe, |word| target.read(word));
             stepped.is_ok() && (found.ip, found.sp()) == (caller.ip, caller.sp())
         });
-        let way = way.unwrap_or(Inferred::NOTHING);
         if target.code(frame.ip).is_some() && !is_refused {
-            cache.insert_inferred(frame.ip, way.into());
+            // None is for this stack only.
+            let none = Followed { refusals: MOST_REFUSALS, ..Followed::NOTHING };
+            cache.insert_inferred(frame.ip, way.map_or(none, Followed::from));
         }
-        Some(way)
+        way
     });
     way.is_some_and(|way| way.kept >> register.dwarf() & 1 == 1)
 }
