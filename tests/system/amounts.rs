@@ -144,14 +144,15 @@ fn bytes_of_streams_are_those_that_strace_sees() {
 }
 
 /// Whether csprof has found, within 5 %, what each function measured of its waits, in this run or
-/// an earlier one: those are in `seen`. It never finds more, nor less than half; but a busy machine
-/// may stand still for a moment between its look at the clock and the function's.
+/// an earlier one: those are in `seen`. It never finds more, nor less than half, but for a
+/// millisecond: a busy machine may stand still for a moment between its look at the clock and the
+/// function's, and what is waited for may have come before it was to.
 fn all_are_seen(seen: &mut BTreeSet<String>, waits: &[(String, u64)], rows: &Rows) -> bool {
     for (function, measured_ns) in waits {
         let found_ns = rows.inclusive_of(function);
         let what = format!("{function}: {found_ns} of {measured_ns}");
         assert!(*measured_ns > 0 && found_ns * 20 <= measured_ns * 21, "{what}");
-        assert!(found_ns * 2 >= *measured_ns, "{what}");
+        assert!(found_ns * 2 + 1_000_000 >= *measured_ns, "{what}");
         if found_ns * 20 >= measured_ns * 19 {
             seen.insert(function.clone());
         } else {

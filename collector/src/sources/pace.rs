@@ -2,10 +2,10 @@
 //!
 //! A timer of elapsed time interrupts each thread, also those that wait. What that takes grows with
 //! the threads (5000 at 200 samples per second are a million interruptions), with the depth of
-//! their stacks and the code on them, and with the processes that do the same. So a process keeps account
-//! of it, and where it is more than its [share](allowed_ns), each thread is interrupted once in
-//! several periods, and the sample stands for all of them. Every process sees to its own: it knows
-//! neither who else there is, nor when one is killed.
+//! their stacks and the code on them, and with the processes that do the same. So a process keeps
+//! account of it, and where it is more than its [share](allowed_ns), each thread is interrupted
+//! once in several periods, and the sample stands for all of them. Every process sees to its own:
+//! it knows neither who else there is, nor when one is killed.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

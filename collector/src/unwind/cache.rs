@@ -12,9 +12,8 @@
 
 use core::ops::Range;
 
-use crate::arch::unwind::inference::Inferred;
 use crate::arch::unwind::recipe::Recipe;
-use crate::unwind::known_ways::KnownWays;
+use crate::unwind::known_ways::{BLOCK, BLOCK_BITS, Followed, KnownWays, set_of, slot};
 use crate::unwind::piece::Piece;
 use crate::unwind::window::Window;
 
@@ -61,60 +60,12 @@ pub struct RecipeCache {
     generation: u32,
 }
 
-/// Bytes of code of which an entry speaks at most: a block that begins at a multiple of it.
-pub const BLOCK: u64 = 1 << BLOCK_BITS;
-const BLOCK_BITS: u32 = 6;
-
 /// What is known about some addresses of a block.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// The number of the block, and below it the first and the last place in it, and the marks.
     key: u64,
     recipe: Recipe,
-}
-
-/// What was read off code that nothing describes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Followed {
-    /// The way out: [`Inferred::NOTHING`] if there is none.
-    pub way: Inferred,
-    /// How often all ways were looked for, and none believed, since one was; at most
-    /// [`MOST_REFUSALS`].
-    pub refusals: u8,
-    /// The return address that the last of them had there, if there is but this way. Of another
-    /// stack that says nothing.
-    pub refused: Option<u64>,
-    /// The return address of which it was last found, since the code keeps no register, that the
-    /// call before it leads here; 0: of none.
-    pub caller: u64,
-}
-
-/// After so many times ways out of some code are looked for no more while none is believed, for
-/// that takes long.
-pub const MOST_REFUSALS: u8 = 8;
-
-impl Followed {
-    /// No way.
-    pub const NOTHING: Self =
-        Self { way: Inferred::NOTHING, refusals: 0, refused: None, caller: 0 };
-
-    /// Whether no way was believed when this was remembered.
-    #[must_use]
-    pub const fn is_refused(&self) -> bool {
-        self.refusals > 0
-    }
-
-    /// Whether what was found at `from` holds at `pc`.
-    #[must_use]
-    pub fn reaches(&self, from: u64, pc: u64) -> bool {
-        pc.checked_sub(from).is_some_and(|behind| behind <= u64::from(self.way.reach))
-    }
-}
-
-impl From<Inferred> for Followed {
-    fn from(way: Inferred) -> Self {
-        Self { way, ..Self::NOTHING }
-    }
 }
 
 /// Not an address of user space, so never asked for with success.
@@ -283,22 +234,12 @@ impl Others {
     }
 }
 
-/// Where to look for what is inferred at a pc, among `2^bits` sets: one place for a block.
-pub(super) const fn set_of(pc: u64, bits: u32) -> usize {
-    slot(pc / BLOCK, bits)
-}
-
-/// Fibonacci hashing: the top bits of the product depend on every bit of the address.
-#[inline]
-const fn slot(address: u64, bits: u32) -> usize {
-    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
-}
-
 #[cfg(test)]
 mod tests {
     use std::prelude::rust_2024::*;
 
     use super::*;
+    use crate::arch::unwind::inference::Inferred;
 
     const MARKS: Marks = Marks(0x41);
     const FOUND: Option<(Recipe, Marks)> = Some((Recipe::SignalFrame, MARKS));

@@ -1,11 +1,55 @@
 //! Ways out of code that nothing describes, as all threads of the process have found them.
 //!
 //! SIGNAL side. Of a program without call frame information (Chromium, and what is made of it) each
-//! frame takes code to be read, some 30 us where functions are long. A thread remembers 128 of them
-//! for itself; programs have thousands, and a hundred threads.
+//! frame takes code to be read, instruction by instruction. A thread remembers 128 places for itself;
+//! programs have thousands, and a hundred threads.
 
-use super::cache::Followed;
+use crate::arch::unwind::inference::Inferred;
 use crate::try_lock::TryLock;
+
+/// What was read off code that nothing describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// The way out: [`Inferred::NOTHING`] if there is none.
+    pub way: Inferred,
+    /// How often all ways were looked for, and none believed, since one was; at most
+    /// [`MOST_REFUSALS`].
+    pub refusals: u8,
+    /// The return address that the last of them had there, if there is but this way. Of another
+    /// stack that says nothing.
+    pub refused: Option<u64>,
+    /// The return address of which it was last found, since the code keeps no register, that the
+    /// call before it leads here; 0: of none.
+    pub caller: u64,
+}
+
+/// After so many times ways out of some code are looked for no more while none is believed, for
+/// that takes long.
+pub const MOST_REFUSALS: u8 = 8;
+
+impl Followed {
+    /// No way.
+    pub const NOTHING: Self =
+        Self { way: Inferred::NOTHING, refusals: 0, refused: None, caller: 0 };
+
+    /// Whether no way was believed when this was remembered.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        self.refusals > 0
+    }
+
+    /// Whether what was found at `from` holds at `pc`.
+    #[must_use]
+    pub fn reaches(&self, from: u64, pc: u64) -> bool {
+        pc.checked_sub(from).is_some_and(|behind| behind <= u64::from(self.way.reach))
+    }
+}
+
+impl From<Inferred> for Followed {
+    fn from(way: Inferred) -> Self {
+        Self { way, ..Self::NOTHING }
+    }
+}
 
 /// 4096 ways in 320 KB, of which those pages are in memory that are used.
 #[derive(Debug)]
@@ -60,8 +104,23 @@ impl KnownWays {
     }
 
     fn set(&self, pc: u64) -> Option<&TryLock<[Known; WAYS]>> {
-        self.0.get(super::cache::set_of(pc, BITS))
+        self.0.get(set_of(pc, BITS))
     }
+}
+
+/// Bytes of code of which an entry speaks at most: a block that begins at a multiple of it.
+pub const BLOCK: u64 = 1 << BLOCK_BITS;
+pub(super) const BLOCK_BITS: u32 = 6;
+
+/// Where to look for what is inferred at a pc, among `2^bits` sets: one place for a block.
+pub(super) const fn set_of(pc: u64, bits: u32) -> usize {
+    slot(pc / BLOCK, bits)
+}
+
+/// Fibonacci hashing: the top bits of the product depend on every bit of the address.
+#[inline]
+pub(super) const fn slot(address: u64, bits: u32) -> usize {
+    (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
 }
 
 #[cfg(test)]
@@ -69,7 +128,6 @@ mod tests {
     use std::prelude::rust_2024::*;
 
     use super::*;
-    use crate::arch::unwind::inference::Inferred;
 
     fn of_reach(reach: u8) -> Followed {
         Inferred { reach, ..Inferred::NOTHING }.into()

@@ -6,7 +6,7 @@ use super::*;
 use crate::arch::unwind::recipe::CalleeSaved;
 use crate::arch::unwind::recipe::Slot;
 use crate::arch::unwind::registers::Register;
-use crate::unwind::cache::MOST_REFUSALS;
+use crate::unwind::known_ways::MOST_REFUSALS;
 use crate::unwind::table::Builder;
 use crate::unwind::table::RecipeTable;
 use crate::unwind::validate::StackBounds;
