@@ -1,8 +1,8 @@
 //! Ways out of code that nothing describes, as all threads of the process have found them.
 //!
 //! SIGNAL side. Of a program without call frame information (Chromium, and what is made of it) each
-//! frame takes code to be read, instruction by instruction. A thread remembers 128 places for itself;
-//! programs have thousands, and a hundred threads.
+//! frame takes code to be read, instruction by instruction. A thread remembers 128 places for
+//! itself; programs have thousands, and a hundred threads.
 
 use crate::arch::unwind::inference::Inferred;
 use crate::try_lock::TryLock;
