@@ -17,9 +17,9 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_SUFFIX, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC,
-    ExtentHeader, ExtentKind, FIRST_SEGMENT_NODES, FIRST_TIMES_EXTENT, FLAG_LOCKED, FLAG_TIMES,
-    FLAG_TRAMPOLINE, LEFT_OUT_NAME, LeftOut, MAX_SEGMENTS, MAX_TIMES_EXTENT, SourceRecord,
-    ThreadRecord, TimeRecord, locate, segment_nodes,
+    ExtentHeader, ExtentKind, FIRST_SEGMENT_NODES, FIRST_TIMES_EXTENT, FLAG_LOCKED, FLAG_PACED,
+    FLAG_TIMES, FLAG_TRAMPOLINE, LEFT_OUT_NAME, LeftOut, MAX_SEGMENTS, MAX_TIMES_EXTENT,
+    SourceRecord, ThreadRecord, TimeRecord, locate, segment_nodes,
 };
 use csprof_format::launch::{MAX_SOURCES, SampleSources, SourceKind};
 use csprof_format::loss::LossReason;
@@ -331,25 +331,28 @@ impl Arena {
     /// Marks the end, 0 for "still running", and sets or clears a flag. Setup side.
     pub fn set_end(&self, end_ns: u64, flag: u32, on: bool) {
         // SAFETY: as above.
-        let (end, flags) = unsafe {
-            (
-                AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).end_ns),
-                AtomicU32::from_ptr(&raw mut (*self.header.as_ptr()).flags),
-            )
-        };
+        let end = unsafe { AtomicU64::from_ptr(&raw mut (*self.header.as_ptr()).end_ns) };
         end.store(end_ns, Ordering::Relaxed);
         if on {
-            flags.fetch_or(flag, Ordering::Relaxed);
+            self.flags().fetch_or(flag, Ordering::Relaxed);
         } else {
-            flags.fetch_and(!flag, Ordering::Relaxed);
+            self.flags().fetch_and(!flag, Ordering::Relaxed);
         }
+    }
+
+    fn flags(&self) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { AtomicU32::from_ptr(&raw mut (*self.header.as_ptr()).flags) }
     }
 
     /// Says that no return is counted in the process. Setup side.
     pub fn set_without_edges(&self) {
-        // SAFETY: as above.
-        let flags = unsafe { AtomicU32::from_ptr(&raw mut (*self.header.as_ptr()).flags) };
-        flags.fetch_and(!FLAG_TRAMPOLINE, Ordering::Relaxed);
+        self.flags().fetch_and(!FLAG_TRAMPOLINE, Ordering::Relaxed);
+    }
+
+    /// Says that threads are interrupted by elapsed time less often than they were to be.
+    pub fn set_paced(&self) {
+        self.flags().fetch_or(FLAG_PACED, Ordering::Relaxed);
     }
 
     /// Lets the file's number go; mappings stay. For a forked child, which makes its own arena.

@@ -41,8 +41,6 @@ pub enum Warning {
     UserTimeOnly,
     /// The kernel held an event up.
     Throttled,
-    /// Elapsed time is sampled less often.
-    Paced,
     /// The program waits for the profiling signal alone.
     WaitForSignal,
     /// The C library's own profiler stays empty.

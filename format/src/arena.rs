@@ -169,6 +169,8 @@ pub const FLAG_EXECED: u32 = 2;
 pub const FLAG_TIMES: u32 = 4;
 /// [`ArenaHeader::flags`]: the file is locked (flock(2)) while a process has it mapped.
 pub const FLAG_LOCKED: u32 = 8;
+/// [`ArenaHeader::flags`]: threads were interrupted by elapsed time less often than was asked for.
+pub const FLAG_PACED: u32 = 16;
 
 const _: () = assert!(size_of::<ArenaHeader>() == 1704);
 

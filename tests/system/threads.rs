@@ -53,7 +53,7 @@ fn samples_by_thread(recording: &Recording) -> Vec<(String, u64)> {
         .collect()
 }
 
-/// Elapsed time of 200 threads at 1000 samples each second is more than two processors bear:
+/// Elapsed time of 200 threads at 10 000 samples each second is more than two processors bear:
 /// threads are interrupted less often, and what samples stand for adds up all the same.
 #[test]
 fn threads_are_not_interrupted_more_often_than_the_machine_bears() {

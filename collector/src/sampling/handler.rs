@@ -75,9 +75,17 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     let mut due = if is_entry { None } else { thread.sources.weight(info) };
     let is_ours = is_entry || due.is_some();
     while let Some((metric, weight)) = due {
-        // Of weight 0 it came too early.
+        let interval = thread.sources.interval(metric);
+        let cpu_ns = interval.map(|_| sys::now_ns(Clock::ThreadCpu));
+        // Of weight 0 it came too early, or in a pause.
         if weight > 0 {
-            take(thread, metric, weight, context, reading);
+            take(thread, (metric, weight), cpu_ns, context, reading);
+        }
+        if let (Some(interval), Some(before_ns)) = (interval, cpu_ns) {
+            let took_ns = sys::now_ns(Clock::ThreadCpu).saturating_sub(before_ns);
+            if pace::pay(interval, took_ns) {
+                thread.sampler.arena.process().set_paced();
+            }
         }
         due = thread.sources.take_due();
     }
@@ -92,19 +100,19 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     true
 }
 
-/// Takes a sample.
+/// Takes a sample. Where it is of elapsed time, `cpu_ns` is the thread's CPU time at present.
 // Not inlined: the registers would be copied twice, once for all samples of a signal.
 #[inline(never)]
 fn take(
     thread: &mut thread::Thread,
-    metric: usize,
-    weight: u64,
+    (metric, weight): (usize, u64),
+    cpu_ns: Option<u64>,
     context: &libc::ucontext_t,
     reading: Option<&Reading>,
 ) {
     let in_handler = &thread.sampler.shared().in_handler;
     in_handler.store(true, Ordering::Relaxed);
-    let Arrived { waited_in, time_ns, cpu_ns } = arrived(thread, metric, weight, context);
+    let Arrived { waited_in, time_ns } = arrived(thread, (metric, weight), cpu_ns, context);
     let sample = Sample {
         registers: arch::registers(context),
         kind: FrameKind::Leaf,
@@ -116,9 +124,6 @@ fn take(
         time_ns,
     };
     thread.sampler.sample(reading.map(Reading::map), &sample);
-    if let Some(before_ns) = cpu_ns {
-        pace::pay(sys::now_ns(Clock::ThreadCpu).saturating_sub(before_ns));
-    }
     // The name may be set late, and the thread may be killed at any time.
     let signals = thread.sampler.arena.record_mut().signals;
     if signals.is_power_of_two() || signals.is_multiple_of(64) {
@@ -133,8 +138,6 @@ struct Arrived {
     waited_in: Option<u32>,
     /// See [`Sample::time_ns`].
     time_ns: Option<u64>,
-    /// The thread's CPU time when it was interrupted by elapsed time.
-    cpu_ns: Option<u64>,
 }
 
 /// Counts its signal.
@@ -142,8 +145,8 @@ struct Arrived {
 #[inline(never)]
 fn arrived(
     thread: &mut thread::Thread,
-    metric: usize,
-    weight: u64,
+    (metric, weight): (usize, u64),
+    cpu_ns: Option<u64>,
     context: &libc::ucontext_t,
 ) -> Arrived {
     let record = thread.sampler.arena.record_mut();
@@ -171,15 +174,14 @@ fn arrived(
     } else {
         None
     };
-    let cpu_ns = counts_waits.then(|| sys::now_ns(Clock::ThreadCpu));
     let time_ns = match cpu_ns {
         Some(now_ns) => {
-            let ran_ns = now_ns.saturating_sub(replace(&mut thread.cpu_ns, now_ns));
+            let ran_ns = now_ns.saturating_sub(replace(&mut thread.cpu_at_last_wait_ns, now_ns));
             time_ns(weight).map(|ns| worth_ns(ns, ran_ns))
         }
         None => time_ns(weight),
     };
     // The sources of a thread that sample time sample the same.
     let time_ns = time_ns.map(|ns| ns / thread.sources.timed().max(1));
-    Arrived { waited_in, time_ns, cpu_ns }
+    Arrived { waited_in, time_ns }
 }

@@ -93,7 +93,7 @@ impl Sources {
         entries: Entries::NONE,
     };
 
-    /// Opens the process's sources for the calling thread; those of CPU time are started.
+    /// Opens the process's sources for the calling thread; and starts them.
     /// `address`, which is the thread's and a multiple of a power of two that is not below
     /// [`COOKIES`], is what their cookies are made of. Setup side.
     pub fn open(process: &Process, tid: u32, address: usize) -> Self {
@@ -216,6 +216,18 @@ impl Sources {
         self.events().for_each(|(_, event)| event.leave_out(&before, &after));
     }
 
+    /// Of the source of a metric, if it is of elapsed time, the periods from one of its signals to
+    /// the next. Signal side.
+    #[must_use]
+    #[inline]
+    pub fn interval(&self, metric: usize) -> Option<u64> {
+        let opened = self.opened.iter().find(|opened| opened.metric == metric)?;
+        match &opened.source {
+            Source::Timer(timer) => timer.interval(),
+            Source::Event(_) | Source::Counted(_) | Source::Call => None,
+        }
+    }
+
     /// Whether a source is to [go on](Self::go_on) in another way. Signal side.
     #[must_use]
     #[inline]
@@ -257,7 +269,6 @@ impl Sources {
                  is not counted meanwhile; a longer period (EVENT@N) is",
             );
         }
-        tell_of_pace();
     }
 
     fn events(&mut self) -> impl Iterator<Item = (usize, &mut ThreadEvent)> {
@@ -421,18 +432,6 @@ impl Source {
             Self::Counted(event) => event.take_due(),
             Self::Call => 0,
         }
-    }
-}
-
-/// Says if threads are interrupted less often than was asked for. Setup side.
-pub fn tell_of_pace() {
-    if pace::was_slower() {
-        messages::warn_once(
-            Warning::Paced,
-            "interruptions by realtime took more than an eighth of the program's CPU time and a \
-             twentieth of a processor: threads were interrupted less often, and each sample stands \
-             for several periods",
-        );
     }
 }
 

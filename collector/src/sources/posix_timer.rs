@@ -3,8 +3,8 @@
 //! On `CLOCK_THREAD_CPUTIME_ID` the kernel looks at the timer at its tick only, so at most HZ
 //! signals arrive each second (250 on many systems), each with the overruns since the last. That
 //! costs nothing measurable and wakes nobody up. On `CLOCK_MONOTONIC` a high-resolution timer
-//! interrupts sleeping system calls, at an interval of one period or, where threads are many, of
-//! several ([`Pace`]). It may be set again at any time, so what a signal stands for is
+//! interrupts sleeping system calls, at an interval of one period or, where that would take too
+//! much, of several ([`Pace`]). It may be set again at any time, so what a signal stands for is
 //! told by the clock.
 
 use csprof_format::launch::SampleSource;
@@ -21,8 +21,10 @@ use crate::sys::{Clock, Errno, Timer};
 pub(super) struct PosixTimer {
     handle: TimerHandle,
     cookie: usize,
-    /// The pace that it was set to.
-    pace: Pace,
+    /// The pace that it was set to; `None` if it is to be set in any case.
+    pace: Option<Pace>,
+    /// Periods from one of its signals to the next.
+    interval: u64,
     /// Periods of elapsed time; `None` for CPU time, of which the kernel counts them.
     due: Option<Due>,
 }
@@ -30,6 +32,10 @@ pub(super) struct PosixTimer {
 /// In a pause, a timer of elapsed time comes no more often than this: often enough to notice the
 /// end of the pause soon, and no load for a program that waits.
 const LOOK_NS: u64 = 100_000_000;
+
+/// A timer of elapsed time comes no less often than this, unless it was asked to: what passes after
+/// a thread's last sample is lost, and only with a sample does it find that the pace is another.
+const LONGEST_NS: u64 = 2_000_000_000;
 
 /// A timer and how it is set.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +47,7 @@ pub struct TimerHandle {
 }
 
 impl PosixTimer {
-    /// Makes the timer, and starts it if it is on CPU time.
+    /// Makes the timer, and starts it.
     pub(super) fn open(
         source: SampleSource,
         metric: usize,
@@ -55,8 +61,8 @@ impl PosixTimer {
         let timer = Timer::create(clock, SIGNAL, tid, cookie)?;
         let handle = TimerHandle { timer, metric, clock, period_ns };
         let pace = Pace::present();
-        handle.start();
-        Ok(Self { handle, cookie, pace, due })
+        let interval = handle.start_at(pace, random_below);
+        Ok(Self { handle, cookie, pace: Some(pace), interval, due })
     }
 
     pub(super) const fn handle(&self) -> TimerHandle {
@@ -68,13 +74,12 @@ impl PosixTimer {
     }
 
     /// Periods that its signal stands for. What is to be done in a pause with those of CPU time is
-    /// not decided here; of elapsed time none passes. Sets the timer for another setting.
+    /// not decided here; of elapsed time none passes.
     pub(super) fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
-        let is_set_otherwise = (now.is_paused, now.every) != (before.is_paused, before.every);
-        if is_set_otherwise && self.due.is_some() {
-            self.keep_pace();
-        }
         let Some(due) = &mut self.due else { return 1 + u64::from(signal.overrun.unsigned_abs()) };
+        if (now.is_paused, now.every) != (before.is_paused, before.every) {
+            self.pace = None;
+        }
         if now.is_paused {
             0
         } else if now.is_steady_since(before) {
@@ -85,33 +90,51 @@ impl PosixTimer {
         }
     }
 
-    /// Whether it is of elapsed time, and set to another pace than the present one.
-    pub(super) fn is_out_of_pace(&self) -> bool {
-        self.due.is_some() && self.pace != Pace::present()
+    /// Of elapsed time, the periods from one of its signals to the next.
+    pub(super) fn interval(&self) -> Option<u64> {
+        self.due.is_some().then_some(self.interval)
     }
 
-    /// Sets it to the present pace.
+    /// Whether it is of elapsed time, and to be set to the present pace.
+    pub(super) fn is_out_of_pace(&self) -> bool {
+        self.due.is_some() && self.pace != Some(Pace::present())
+    }
+
+    /// Sets it to the present pace. Of a thread that was interrupted by it just now, or the next
+    /// signal would come too early.
     pub(super) fn keep_pace(&mut self) {
-        self.pace = Pace::present();
-        self.handle.start();
+        let pace = Pace::present();
+        self.interval = self.handle.start_at(pace, |interval_ns| interval_ns - 1);
+        self.pace = Some(pace);
+    }
+}
+
+impl TimerHandle {
+    /// Starts it at this pace, so many nanoseconds and one from now: `first` is told the interval.
+    /// Returns that in periods.
+    fn start_at(&self, pace: Pace, first: impl FnOnce(u64) -> u64) -> u64 {
+        // CPU time costs an interruption at the kernel's tick at most, of a thread that runs.
+        let interval_ns = if self.clock == Clock::Monotonic {
+            let setting = Setting::of(self.metric);
+            let [paced_ns, asked_ns] =
+                [pace.periods(), setting.every].map(|every| self.period_ns.saturating_mul(every));
+            let least_ns = if setting.is_paused { asked_ns.max(LOOK_NS) } else { asked_ns };
+            paced_ns.min(LONGEST_NS).max(least_ns)
+        } else {
+            self.period_ns
+        };
+        let _ = self.timer.set(first(interval_ns) + 1, interval_ns);
+        interval_ns.checked_div(self.period_ns).unwrap_or(1)
     }
 }
 
 impl Object for TimerHandle {
     fn start(&self) {
-        // CPU time costs an interruption at the kernel's tick at most, of a thread that runs.
-        let interval_ns = if self.clock == Clock::Monotonic {
-            let (pace, setting) = (Pace::present(), Setting::of(self.metric));
-            let interval_ns = self.period_ns.saturating_mul(pace.periods().max(setting.every));
-            if setting.is_paused { interval_ns.max(LOOK_NS) } else { interval_ns }
-        } else {
-            self.period_ns
-        };
         // The first sample comes after a part of a period chosen at random. With a whole
         // one, each thread would lose its unfinished period, and a run of many short
         // processes most of its samples. What passes between the kernel's last tick and a
         // thread's end is still not seen.
-        let _ = self.timer.set(random_below(interval_ns) + 1, interval_ns);
+        self.start_at(Pace::present(), random_below);
     }
 
     fn stop(&self) {

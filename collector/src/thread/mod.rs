@@ -70,7 +70,7 @@ pub struct Thread {
     /// What it had spent at its last sample of a source that counts waits.
     pub at_last_wait: Spent,
     /// The CPU time by then, exactly: what is above may be a tick old.
-    pub cpu_ns: u64,
+    pub cpu_at_last_wait_ns: u64,
     /// How it had been switched at its last sample of context switches, if there are any.
     pub at_last_switch: Switches,
 }
@@ -151,7 +151,7 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
         handlers: handler_stack::top(),
         paused_mask: None,
         at_last_wait: Spent::default(),
-        cpu_ns: 0,
+        cpu_at_last_wait_ns: 0,
         at_last_switch: match process.samples_any_switches() {
             true => sys::switches(),
             false => Switches::default(),
@@ -181,7 +181,6 @@ impl Thread {
         if self.sources.is_empty() {
             process.arena.count_unsampled_thread();
         }
-        sources::tell_of_pace();
     }
 
     /// Notes name and CPU time so far.

@@ -245,7 +245,8 @@ pub fn restart_all() {
     let mut registry = REGISTRY.lock();
     registry.stops = registry.stops.saturating_sub(1);
     if registry.stops == 0 {
-        registry.handles().for_each(|handle| handle.start());
+        registry.handles().for_each(Handle::start);
+        pace::restarted();
     }
 }
 

@@ -12,6 +12,7 @@
 
 use core::ops::Range;
 
+use crate::arch::unwind::inference::Inferred;
 use crate::arch::unwind::recipe::Recipe;
 use crate::unwind::known_ways::{BLOCK, BLOCK_BITS, Followed, KnownWays, set_of, slot};
 use crate::unwind::piece::Piece;
@@ -171,12 +172,14 @@ impl RecipeCache {
 
     /// What was read off the code at this pc, or before it in its block if it holds here too.
     #[must_use]
-    pub fn get_inferred(&self, pc: u64) -> Option<Followed> {
+    pub fn get_inferred(&mut self, pc: u64) -> Option<Followed> {
         let set = self.inferred.get(set_of(pc, INFERRED_BITS))?;
-        match set.iter().find(|(from, known)| known.reaches(*from, pc)) {
-            Some((_, known)) => Some(*known),
-            None => self.known?.get(self.generation, pc),
+        if let Some((_, known)) = set.iter().find(|(from, known)| known.reaches(*from, pc)) {
+            return Some(*known);
         }
+        let (from, known) = self.known?.get(self.generation, pc)?;
+        self.insert_own(from, known);
+        Some(known)
     }
 
     /// Remembers that the call before this return address is one of `callee`, from which the code
@@ -192,11 +195,16 @@ impl RecipeCache {
     }
 
     /// Remembers it in place of what was remembered of this pc, else of what was remembered first
-    /// of its set; and for all threads, unless it is said of this one's stack.
+    /// of its set. A way is for all threads: that there is none may be so for a stack, or a moment.
     pub fn insert_inferred(&mut self, pc: u64, inferred: Followed) {
-        if let Some(known) = self.known.filter(|_| !inferred.is_refused()) {
+        let is_way = inferred.way != Inferred::NOTHING && !inferred.is_refused();
+        if let Some(known) = self.known.filter(|_| is_way) {
             known.insert(self.generation, pc, inferred);
         }
+        self.insert_own(pc, inferred);
+    }
+
+    fn insert_own(&mut self, pc: u64, inferred: Followed) {
         if let Some(set) = self.inferred.get_mut(set_of(pc, INFERRED_BITS)) {
             let last = set.iter().position(|(from, _)| *from == pc).unwrap_or(WAYS - 1);
             set[..=last].rotate_right(1);
@@ -239,7 +247,6 @@ mod tests {
     use std::prelude::rust_2024::*;
 
     use super::*;
-    use crate::arch::unwind::inference::Inferred;
 
     const MARKS: Marks = Marks(0x41);
     const FOUND: Option<(Recipe, Marks)> = Some((Recipe::SignalFrame, MARKS));
@@ -335,8 +342,10 @@ mod tests {
             cache.prepare(1);
             cache
         });
-        let way = Inferred { reach: 3, ..Inferred::NOTHING };
+        let way = Inferred { reach: 3, conforms: true, ..Inferred::NOTHING };
         one.insert_inferred(0x1000, way.into());
+        one.insert_inferred(0x3000, Followed::NOTHING);
+        assert_eq!(other.get_inferred(0x3000), None);
         let refused = Followed { refusals: 1, ..way.into() };
         one.insert_inferred(0x2000, refused);
         assert_eq!(other.get_inferred(0x1003), Some(way.into()));

@@ -1,10 +1,12 @@
-//! Ways out of code that nothing describes, as all threads of the process have found them.
+//! Ways out of code that nothing describes: what is remembered of one, and those that all threads
+//! of the process have found.
 //!
 //! SIGNAL side. Of a program without call frame information (Chromium, and what is made of it) each
 //! frame takes code to be read, instruction by instruction. A thread remembers 128 places for
 //! itself; programs have thousands, and a hundred threads.
 
 use crate::arch::unwind::inference::Inferred;
+use crate::arch::unwind::recipe::CalleeSaved;
 use crate::try_lock::TryLock;
 
 /// What was read off code that nothing describes.
@@ -51,17 +53,17 @@ impl From<Inferred> for Followed {
     }
 }
 
-/// 4096 ways in 320 KB, of which those pages are in memory that are used.
+/// 4096 ways in 296 KB, of which those pages are in memory that are used.
 #[derive(Debug)]
-pub struct KnownWays([TryLock<[Known; WAYS]>; SETS]);
+pub struct KnownWays([TryLock<[Entry; WAYS]>; SETS]);
 
 const SETS: usize = 1 << BITS;
 const BITS: u32 = 10;
 const WAYS: usize = 4;
 
-/// What is known of some code, in one generation of the load map.
+/// What was read off some code, in one generation of the load map.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct Entry {
     /// 0: nothing.
     pc: u64,
     generation: u32,
@@ -78,18 +80,22 @@ impl KnownWays {
     /// None. As a static value it takes no room in the file.
     #[must_use]
     pub const fn new() -> Self {
-        const NOTHING: Known = Known { pc: 0, generation: 0, followed: Followed::NOTHING };
+        // Nothing but zeros.
+        const WAY: Inferred = Inferred { saved: CalleeSaved::SAME, ..Inferred::NOTHING };
+        const FOLLOWED: Followed = Followed { way: WAY, ..Followed::NOTHING };
+        const NOTHING: Entry = Entry { pc: 0, generation: 0, followed: FOLLOWED };
         Self([const { TryLock::new([NOTHING; WAYS]) }; SETS])
     }
 
-    /// What is known at this pc, or before it in its block if it holds here too.
+    /// What is known at this pc, or before it in its block if it holds here too; and from which pc
+    /// on.
     #[must_use]
-    pub fn get(&self, generation: u32, pc: u64) -> Option<Followed> {
-        let reaches = |known: &&Known| {
+    pub fn get(&self, generation: u32, pc: u64) -> Option<(u64, Followed)> {
+        let reaches = |known: &&Entry| {
             known.generation == generation && known.pc > 0 && known.followed.reaches(known.pc, pc)
         };
         let known = self.set(pc)?.with(|set| set.iter().find(reaches).copied())?;
-        known.map(|known| known.followed)
+        known.map(|known| (known.pc, known.followed))
     }
 
     /// Remembers it in place of what was known of this pc, else of what was remembered first of its
@@ -99,11 +105,11 @@ impl KnownWays {
         set.with(|set| {
             let last = set.iter().position(|known| known.pc == pc).unwrap_or(WAYS - 1);
             set[..=last].rotate_right(1);
-            set[0] = Known { pc, generation, followed };
+            set[0] = Entry { pc, generation, followed };
         });
     }
 
-    fn set(&self, pc: u64) -> Option<&TryLock<[Known; WAYS]>> {
+    fn set(&self, pc: u64) -> Option<&TryLock<[Entry; WAYS]>> {
         self.0.get(set_of(pc, BITS))
     }
 }
@@ -137,12 +143,15 @@ mod tests {
     fn what_one_thread_found_others_know() {
         static WAYS: KnownWays = KnownWays::new();
         std::thread::spawn(|| WAYS.insert(7, 0x40_1000, of_reach(3))).join().unwrap();
-        assert_eq!(WAYS.get(7, 0x40_1003), Some(of_reach(3)));
+        assert_eq!(WAYS.get(7, 0x40_1003), Some((0x40_1000, of_reach(3))));
         assert_eq!((WAYS.get(7, 0x40_1004), WAYS.get(7, 0)), (None, None));
         // The code may be another one's.
         assert_eq!(WAYS.get(8, 0x40_1000), None);
         WAYS.insert(8, 0x40_1000, of_reach(1));
-        assert_eq!((WAYS.get(7, 0x40_1000), WAYS.get(8, 0x40_1001)), (None, Some(of_reach(1))));
+        assert_eq!(
+            (WAYS.get(7, 0x40_1000), WAYS.get(8, 0x40_1001)),
+            (None, Some((0x40_1000, of_reach(1))))
+        );
     }
 
     /// Beside each other, at any time.
@@ -155,7 +164,7 @@ mod tests {
                 for round in 0..100_000_u64 {
                     let followed = Followed { refusals: id, caller: id.into(), ..of_reach(id) };
                     WAYS.insert(1, 0x1000, followed);
-                    if let Some(known) = WAYS.get(1, 0x1000) {
+                    if let Some((_, known)) = WAYS.get(1, 0x1000) {
                         let is_whole = known.caller == u64::from(known.refusals)
                             && known.way.reach == known.refusals;
                         assert!(is_whole, "round {round}: {known:?}");

@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    FLAG_EXECED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord, LogRecord, MOST_PHASES,
-    epoch_reason,
+    FLAG_EXECED, FLAG_PACED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord, LogRecord,
+    MOST_PHASES, epoch_reason,
 };
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
@@ -230,6 +230,14 @@ impl Gathering {
                 "--phase-at: {MOST_PHASES} entries began a phase, as many as may: if there were \
                  further ones, what was sampled after them is in no phase"
             ));
+        }
+        if header.flags & FLAG_PACED != 0 {
+            messages.push(
+                "interruptions by realtime took more than an eighth of the program's CPU time and \
+                 a twentieth of a processor: threads were interrupted less often, and each sample \
+                 stands for several periods"
+                    .to_owned(),
+            );
         }
         for reason in LeftOut::ALL {
             let number = header.left_out[reason as usize];
