@@ -101,7 +101,7 @@ fn what_is_inferred_is_what_the_cfi_says() {
             if !is_run || !matches!(expected, Recipe::Sp { .. } | Recipe::Bp { .. }) {
                 continue;
             }
-            let way = infer(code, offset as usize, |way| way.conforms);
+            let way = infer(code, offset as usize, &mut 0, |way| way.conforms);
             match way.map(|way| way.recipe) {
                 None => silent += 1,
                 Some(found) if is_like(found, expected) => same += 1,
@@ -174,7 +174,7 @@ fn assembly_leads_out() {
         }
         let looked_at = places.iter().step_by(1 + places.len() / LOOKED_AT);
         let all = looked_at.len();
-        let is_silent = |at: &&usize| infer(code, **at, |way| way.conforms).is_none();
+        let is_silent = |at: &&usize| infer(code, **at, &mut 0, |way| way.conforms).is_none();
         let silent = looked_at.filter(is_silent).count();
         eprintln!("{name}: of {all} of {} instructions, {silent} lead nowhere", places.len());
         assert!(all > 100 && silent * 100 <= all, "{name}");

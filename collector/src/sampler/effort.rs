@@ -48,12 +48,18 @@ const LEAST_FRAMES: usize = CUT_DEPTH;
 /// The same, while what earlier ones took is not paid for.
 const LEAST_IN_DEBT: usize = 16;
 
-/// The same, while more than an eighth of the most is owed that may be.
+/// The same, while more than an eighth of the most is owed that may be. That one is not even left:
+/// to follow its code may take longer than the period, and of a function without call frame
+/// information each sample meets another instruction.
 const LEAST_IN_DEEP_DEBT: usize = 1;
 
 /// What a walk must have reckoned before it is timed, and then again for the time to say something:
 /// of the clock, a system call, it is a small part.
 const TIMED_NS: i64 = 10_000;
+
+/// One walk in so many is timed whatever it has reckoned: a short one, too, may take longer than
+/// the period. A thread of Chromium's, which waited in 13 frames, did nothing but take samples.
+const TIMED_EVERY: u32 = 16;
 
 /// The factor by which frames cost what was reckoned.
 const ONE: i64 = 256;
@@ -86,6 +92,8 @@ pub(super) struct Effort {
     /// When the present walk began to be timed, by the thread's CPU time, and what it had spent by
     /// then.
     timed_from: Option<(u64, i64)>,
+    /// Walks so far, with wrap-around.
+    walks: u32,
     /// The thread's CPU time up to which all was earned, where it is earned by the clock.
     earned_to_ns: u64,
 }
@@ -100,6 +108,7 @@ impl Effort {
         least: LEAST_FRAMES,
         factor: ONE,
         timed_from: None,
+        walks: 0,
         earned_to_ns: 0,
     };
 
@@ -108,8 +117,9 @@ impl Effort {
         Self { factor: LEARNED.load(Relaxed), ..Self::FULL }
     }
 
-    /// For a sample that stands for so much time. Signal side.
-    pub(super) fn earn(&mut self, time_ns: u64) {
+    /// For a sample that stands for so much time. `now_ns` is the thread's CPU time, asked seldom.
+    /// Signal side.
+    pub(super) fn earn(&mut self, time_ns: u64, now_ns: impl Fn() -> u64) {
         let earned_ns = i64::try_from(time_ns).unwrap_or(i64::MAX) / SHARE;
         self.left_ns = self.left_ns.saturating_add(earned_ns).min(MOST_NS);
         let saves = self.left_ns < self.wanted_ns;
@@ -120,7 +130,9 @@ impl Effort {
             left_ns if left_ns > -MOST_NS / 8 => LEAST_IN_DEBT,
             _ => LEAST_IN_DEEP_DEBT,
         };
-        self.timed_from = None;
+        self.walks = self.walks.wrapping_add(1);
+        let is_timed = self.walks.is_multiple_of(TIMED_EVERY);
+        self.timed_from = is_timed.then(|| (now_ns(), 0));
     }
 
     /// For a sample of a call, which stands for no time: earned is what has passed by `now_ns`, the
@@ -135,7 +147,7 @@ impl Effort {
         } else {
             0
         };
-        self.earn(passed_ns);
+        self.earn(passed_ns, now_ns);
         self.least = LEAST_FRAMES;
     }
 
@@ -143,6 +155,12 @@ impl Effort {
     #[must_use]
     pub(super) const fn is_in_debt(&self) -> bool {
         self.left_ns < 0
+    }
+
+    /// Whether the walk is to be of the innermost frame alone. Signal side.
+    #[must_use]
+    pub(super) const fn is_in_deep_debt(&self) -> bool {
+        self.least == LEAST_IN_DEEP_DEBT
     }
 
     /// Pays for a frame, the `walked`th, which took as long as so many that are found by remembered
@@ -175,7 +193,12 @@ impl Effort {
     fn learn(&mut self, now_ns: impl Fn() -> u64) {
         let measured = self.timed_from.and_then(|(from_ns, spent_before_ns)| {
             let reckoned_ns = self.spent_ns - spent_before_ns;
-            (reckoned_ns >= TIMED_NS).then(|| (now_ns().saturating_sub(from_ns), reckoned_ns))
+            if reckoned_ns < TIMED_NS && spent_before_ns > 0 {
+                return None;
+            }
+            let took_ns = now_ns().saturating_sub(from_ns);
+            let is_told = reckoned_ns.max(took_ns.cast_signed()) >= TIMED_NS;
+            is_told.then_some((took_ns, reckoned_ns.max(FRAME_NS)))
         });
         let Some((took_ns, reckoned_ns)) = measured else {
             // Walks that are too short to be measured shall not be so for ever.
@@ -208,7 +231,7 @@ mod tests {
 
     /// A sample of a stack so deep: how much of it is walked.
     fn sample(effort: &mut Effort, depth: u64) -> u64 {
-        effort.earn(PERIOD_NS);
+        effort.earn(PERIOD_NS, no_clock);
         let goes_on = |&walked: &u64| effort.spend(1, walked as usize, no_clock);
         let walked = (1..depth).take_while(goes_on).count() as u64 + 1;
         effort.end(walked < depth, no_clock);
@@ -262,11 +285,30 @@ mod tests {
         assert!(!effort.is_in_debt());
     }
 
+    /// A frame that takes longer than the period: the thread goes on most of the time.
+    #[test]
+    fn most_samples_of_slow_frames_walk_none() {
+        let mut effort = Effort { left_ns: 0, ..Effort::FULL };
+        let mut walks = 0_u64;
+        let (samples, slow_ns) = (100_000, 3 * PERIOD_NS);
+        for _ in 0..samples {
+            effort.earn(PERIOD_NS, no_clock);
+            if !effort.is_in_deep_debt() {
+                walks += 1;
+                let _ = effort.spend((slow_ns / FRAME_NS as u64) as u32, 1, no_clock);
+            }
+            effort.end(true, no_clock);
+        }
+        let earned_ns = samples * PERIOD_NS / SHARE as u64;
+        assert!(walks * slow_ns <= earned_ns + MOST_NS as u64, "{walks}");
+        assert!(walks * slow_ns >= earned_ns / 2, "{walks}");
+    }
+
     /// A frame that takes much longer than there is time for is paid back.
     #[test]
     fn debts_are_paid() {
         let mut effort = Effort { left_ns: 0, ..Effort::FULL };
-        effort.earn(PERIOD_NS);
+        effort.earn(PERIOD_NS, no_clock);
         assert!(!effort.spend(1_000_000, 1000, no_clock));
         effort.end(true, no_clock);
         let earned = (50_000_000 / (PERIOD_NS / 8)) as usize;
@@ -278,7 +320,7 @@ mod tests {
     fn debts_are_bounded() {
         let mut effort = Effort::FULL;
         for _ in 0..100_000 {
-            effort.earn(PERIOD_NS);
+            effort.earn(PERIOD_NS, no_clock);
             effort.spend(1000, 1, no_clock);
             effort.end(false, no_clock);
         }
@@ -292,7 +334,7 @@ mod tests {
         let mut effort = Effort { left_ns: 0, ..Effort::FULL };
         let mut frames = 0;
         for _ in 0..1000 {
-            effort.earn(PERIOD_NS);
+            effort.earn(PERIOD_NS, no_clock);
             frames += (1..1000).take_while(|&walked| effort.spend(10, walked, no_clock)).count();
             effort.end(true, no_clock);
         }
@@ -347,7 +389,7 @@ mod tests {
             let mut walk = |samples: u64| {
                 let from = clock.get();
                 for _ in 0..samples {
-                    effort.earn(PERIOD_NS);
+                    effort.earn(PERIOD_NS, || clock.get());
                     for walked in 1..=128 {
                         clock.set(clock.get() + frame_ns);
                         if !effort.spend(11, walked, || clock.get()) {
@@ -364,13 +406,36 @@ mod tests {
         }
     }
 
+    /// Also where so few frames are walked that they are reckoned to take almost nothing.
+    #[test]
+    fn short_walks_may_be_slow() {
+        let (mut effort, clock) = (Effort::FULL, Cell::new(0));
+        let mut walk = |samples: u64| {
+            let from = clock.get();
+            for _ in 0..samples {
+                effort.earn(PERIOD_NS, || clock.get());
+                if !effort.is_in_deep_debt() {
+                    for walked in 1..=13 {
+                        clock.set(clock.get() + 2 * PERIOD_NS / 13);
+                        let _ = effort.spend(11, walked, || clock.get());
+                    }
+                }
+                effort.end(false, || clock.get());
+            }
+            clock.get() - from
+        };
+        walk(5000);
+        let took_ns = walk(5000);
+        assert!(took_ns <= 5000 * PERIOD_NS / 2, "{took_ns}");
+    }
+
     /// A thread that starts later knows what an earlier one has learned.
     #[test]
     fn later_threads_know_slow_machines() {
         let (mut first, clock) = (Effort::FULL, Cell::new(0));
         // Other tests learn at the same time, in other threads.
         let knows = (0..5000).any(|_| {
-            first.earn(PERIOD_NS);
+            first.earn(PERIOD_NS, || clock.get());
             for walked in 1..=128 {
                 clock.set(clock.get() + 330 * FRAME_NS as u64);
                 if !first.spend(11, walked, || clock.get()) {
@@ -390,7 +455,7 @@ mod tests {
         let mut walk = |slower: u64, samples: usize| {
             let mut frames = 0;
             for _ in 0..samples {
-                effort.earn(PERIOD_NS);
+                effort.earn(PERIOD_NS, || clock.get());
                 for walked in 1..=40 {
                     clock.set(clock.get() + 11 * FRAME_NS as u64 * slower);
                     frames += 1;

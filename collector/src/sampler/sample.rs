@@ -38,7 +38,7 @@ use crate::trampoline::entry::is_trampoline_code;
 use crate::trampoline::sites::Number;
 use crate::trampoline::walked::{Arming, WalkedFrame};
 use crate::unwind::validate::StackBounds;
-use crate::unwind::walk::{End, Exit, Flow, Frame, Target, walk};
+use crate::unwind::walk::{End, Exit, Flow, Frame, Target, innermost, walk};
 
 impl Sampler {
     /// Counts a sample as delivered, and as recorded or lost. Without a `map` it is lost, but for
@@ -47,7 +47,7 @@ impl Sampler {
     pub fn sample(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Option<u32> {
         self.arena.record_mut().count_delivered(sample.metric, sample.weight);
         match sample.time_ns {
-            Some(time_ns) => self.effort.earn(time_ns),
+            Some(time_ns) => self.effort.earn(time_ns, cpu_time_ns),
             None => self.effort_of_calls.earn_by_clock(cpu_time_ns),
         }
         let result = self.add(map, sample);
@@ -240,7 +240,8 @@ impl Sampler {
         // Whether the frame visited last returns to the next one through a slot.
         let mut returned_to = false;
         let mut cut = false;
-        let end = walk(registers, kind, &mut self.cache, stack, |frame| {
+        let only_innermost = effort.is_in_deep_debt();
+        let visit = |frame: &Frame| {
             if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {
                 met.trampoline = Some((frame.address, frame.sp));
                 return Flow::Stop;
@@ -270,9 +271,14 @@ impl Sampler {
                 return Flow::Stop;
             }
             Flow::Continue
-        });
+        };
+        let end = if only_innermost {
+            innermost(registers, kind, stack, End::Stopped, visit)
+        } else {
+            walk(registers, kind, &mut self.cache, stack, visit)
+        };
         // Not if that was the outermost frame.
-        let cut = cut && end == End::Stopped;
+        let cut = (cut || only_innermost) && end == End::Stopped;
         effort.end(cut, cpu_time_ns);
         met.full |= cut;
         if end == End::Stopped && met.armed && stack.map().static_unwinder {

@@ -151,7 +151,7 @@ pub fn walk(
     let mut signal_frames = 0;
     let mut tried = 0_u32;
     let Some(mut bounds) = target.stack(start.sp()) else {
-        return give_up(&registers, kind, target, PartialReason::BadStack, visit);
+        return innermost(&registers, kind, target, End::Partial(PartialReason::BadStack), visit);
     };
 
     loop {
@@ -274,18 +274,19 @@ pub fn walk(
     }
 }
 
+/// Visits the first frame alone, without a look at how it is left, and returns `end`.
 #[cold]
-fn give_up(
+pub fn innermost(
     start: &Registers,
     kind: FrameKind,
     target: &impl Target,
-    reason: PartialReason,
+    end: End,
     mut visit: impl FnMut(&Frame) -> Flow,
 ) -> End {
     let (address, sp) = (start.ip, start.sp());
     let marks = target.marks(address.wrapping_sub(kind.lookup_bias()));
     visit(&Frame { kind, address, sp, marks, exit: Exit::None, took: 1 });
-    End::Partial(reason)
+    end
 }
 
 /// The recipe from the module's own, and the marks, remembered unless there is no recipe.

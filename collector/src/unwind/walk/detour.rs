@@ -39,7 +39,20 @@ impl Origin {
     pub(super) fn new(registers: Registers, kind: FrameKind) -> Self {
         Self { registers, kind, steps: 0, repeated: Cell::new(0) }
     }
+
+    /// Has it paid for that so many instructions were looked at, of which so many copies were made.
+    fn pay_for_code<T: Target>(&self, instructions: u32, seen: Option<&Seen<'_, T>>) {
+        let copies = seen.map_or(0, Seen::copies);
+        self.repeat((instructions / INSTRUCTIONS).saturating_add(copies));
+    }
+
+    fn repeat(&self, steps: u32) {
+        self.repeated.update(|so_far| so_far.saturating_add(steps));
+    }
 }
+
+/// Instructions that are looked at while a recipe is looked up: 20 ns each. A copy takes as long.
+const INSTRUCTIONS: u32 = 24;
 
 /// What can be done where no recipe led on.
 pub(super) enum Detour {
@@ -116,13 +129,13 @@ pub(super) fn overcome(
             }
             let pc = registers.ip.wrapping_sub(kind.lookup_bias());
             if target.probes().is_some() && is_generated(pc, target) {
-                origin.repeated.update(|so_far| so_far.saturating_add(GENERATED));
+                origin.repeat(GENERATED);
                 return match leave_generated(registers, kind, bounds, target, cache) {
                     Some(slot) => Detour::Caller { slot },
                     None => Detour::None(PartialReason::UnknownModule),
                 };
             }
-            match follow_code(registers, kind, bounds, target, cache) {
+            match follow_code(origin, registers, kind, bounds, target, cache) {
                 Ok(slot) => return Detour::Caller { slot },
                 // A kernel that calls, with its frame in rbx.
                 Err(Some(register)) if CalleeSaved::REGISTERS.contains(&register) => {
@@ -142,7 +155,7 @@ pub(super) fn overcome(
                 return Detour::Jump(stack);
             }
             // Also code of a module that calls, or is called by, what it has generated: V8's.
-            let guessed = guess_caller(registers, kind, bounds, target, cache)
+            let guessed = guess_caller(origin, registers, kind, bounds, target, cache)
                 .or_else(|| leave_beside_generated(origin, registers, kind, bounds, target, cache));
             match guessed {
                 Some(slot) => Detour::Caller { slot },
@@ -265,12 +278,12 @@ fn leave_undescribed(
         probes.begin_frame();
     }
     if probes.is_some() && is_generated(registers.ip.wrapping_sub(kind.lookup_bias()), target) {
-        origin.repeated.update(|so_far| so_far.saturating_add(GENERATED));
+        origin.repeat(GENERATED);
         return leave_generated(registers, kind, bounds, target, cache);
     }
-    let followed = follow_code(registers, kind, bounds, target, cache).ok();
+    let followed = follow_code(origin, registers, kind, bounds, target, cache).ok();
     followed
-        .or_else(|| guess_caller(registers, kind, bounds, target, cache))
+        .or_else(|| guess_caller(origin, registers, kind, bounds, target, cache))
         .or_else(|| leave_beside_generated(origin, registers, kind, bounds, target, cache))
 }
 
@@ -288,25 +301,27 @@ fn leave_beside_generated(
     if kind == FrameKind::Call && neighbour(registers, target).is_some() {
         return None;
     }
-    origin.repeated.update(|so_far| so_far.saturating_add(GENERATED));
+    origin.repeat(GENERATED);
     leave_generated(registers, kind, bounds, target, cache)
 }
 
 /// The same, of code that does not say how it returns.
 fn guess_caller(
+    origin: &Origin,
     registers: &mut Registers,
     kind: FrameKind,
     bounds: StackBounds,
     target: &impl Target,
     cache: &mut RecipeCache,
 ) -> Option<u64> {
-    find_call(registers, bounds, target, &mut cache.window)
+    find_call(origin, registers, bounds, target, &mut cache.window)
         .or_else(|| follow_frame_pointer(registers, kind, bounds, target, cache))
 }
 
 /// Reads in the code how it will return, takes the first way that the stack agrees to, and returns
 /// the slot of the return address; if none, the register that a way needs and that is not known.
 fn follow_code(
+    origin: &Origin,
     registers: &mut Registers,
     kind: FrameKind,
     bounds: StackBounds,
@@ -333,7 +348,7 @@ fn follow_code(
     let known_caller = remembered.map_or(0, |known| known.caller);
     let text = Seen::around(target, pc, &mut cache.window);
     let text = text.as_ref();
-    let (mut steps, mut leads_here) = (MOST_STEPS, None);
+    let (mut steps, mut leads_here, mut taken) = (MOST_STEPS, None, 0);
     let mut leave = |way: Inferred| {
         if is_at_least && !matches!(way.recipe, Recipe::Bp { .. }) {
             return Err(Obstacle::NoCfi);
@@ -354,16 +369,14 @@ fn follow_code(
     // What is not in the load map may be other code at the next sample; and what is not believed of
     // a stack pointer that is not known may be right elsewhere.
     let is_kept = target.code(pc).is_some() && !is_at_least;
-    match (&found, remembered) {
-        (Ok(_), Some(known)) if known.is_refused() && is_kept => {
-            cache.insert_inferred(pc, known.way.here().into());
-        }
-        (Ok(_) | Err(Obstacle::Unknown(_)), _) => {}
-        (_, Some(known)) if known.refusals >= MOST_REFUSALS => {}
+    let to_remember = match (&found, remembered) {
+        (Ok(_), Some(known)) if known.is_refused() => Some(known.way.here().into()),
+        (Ok(_) | Err(Obstacle::Unknown(_)), _) => None,
+        (_, Some(known)) if known.refusals >= MOST_REFUSALS => None,
         _ => {
             let (code, at) = text.ok_or(None)?;
             let (mut first, mut ways) = (None, 0);
-            let way = infer(code, *at, |way| {
+            let way = infer(code, *at, &mut taken, |way| {
                 ways += 1;
                 first = first.or(Some(way));
                 match leave(way) {
@@ -381,11 +394,14 @@ fn follow_code(
                 let refused = leads_to(way).filter(|_| is_only);
                 Some(Followed { way, refusals, refused, ..Followed::NOTHING })
             };
-            if is_kept && !matches!(found, Err(Obstacle::Unknown(_))) {
-                let followed = way.map(Followed::from).or_else(refusal);
-                cache.insert_inferred(pc, followed.unwrap_or(Followed::NOTHING));
-            }
+            let followed = way.map(Followed::from).or_else(refusal);
+            let is_known = !matches!(found, Err(Obstacle::Unknown(_)));
+            is_known.then_some(followed.unwrap_or(Followed::NOTHING))
         }
+    };
+    origin.pay_for_code(taken + MOST_STEPS - steps, text.map(|(code, _)| code));
+    if let Some(followed) = to_remember.filter(|_| is_kept) {
+        cache.insert_inferred(pc, followed);
     }
     match found {
         Ok((caller, slot)) => {
@@ -445,6 +461,7 @@ const MOST_WORDS: u64 = 8;
 /// address is (clang's `__clang_call_terminate`): a direct call that leads here, so many pushes ago
 /// as there are words on the stack.
 fn find_call(
+    origin: &Origin,
     registers: &mut Registers,
     bounds: StackBounds,
     target: &impl Target,
@@ -456,19 +473,19 @@ fn find_call(
     }
     let (code, at) = Seen::around(target, registers.ip, window)?;
     let mut steps = MOST_STEPS;
-    for word in 0..MOST_WORDS {
+    let found = (0..MOST_WORDS).find_map(|word| {
         let slot = registers.sp().wrapping_add(word * 8);
         let ip = target.read(slot)?;
-        let callee = callee(registers.ip, ip, target).and_then(|callee| code.offset(callee));
-        let Some(callee) = callee else { continue };
+        let callee = callee(registers.ip, ip, target).and_then(|callee| code.offset(callee))?;
         let cfa = slot.wrapping_add(8);
         let pushed = pushed_since_call(&code, callee, at, &mut steps);
-        if pushed == Some(word * 8) && bounds.admits_caller(registers.sp(), cfa) {
-            registers.become_caller(ip, cfa, None);
-            return Some(slot);
-        }
-    }
-    None
+        let is_it = pushed == Some(word * 8) && bounds.admits_caller(registers.sp(), cfa);
+        is_it.then_some((slot, ip, cfa))
+    });
+    origin.pay_for_code(MOST_STEPS - steps, Some(&code));
+    let (slot, ip, cfa) = found?;
+    registers.become_caller(ip, cfa, None);
+    Some(slot)
 }
 
 /// Assumes `push %rbp; mov %rsp,%rbp` in code without CFI, and believes it only if everything
@@ -527,7 +544,7 @@ fn walk_again(
     let may_change = !CalleeSaved::REGISTERS.contains(&wanted) && wanted != Register::RBP;
     let mut registers = origin.registers;
     let mut kind = origin.kind;
-    origin.repeated.update(|so_far| so_far.saturating_add(origin.steps));
+    origin.repeat(origin.steps);
     for _ in 0..origin.steps {
         let (recipe, saved) = find_all(target, kind, registers.ip);
         let before = registers;
@@ -538,7 +555,7 @@ fn walk_again(
             }
             Err(_) => return None,
         }
-        if may_change && keeps(wanted, &before, &registers, target, cache) {
+        if may_change && keeps(wanted, &before, &registers, origin, target, cache) {
             registers.set(wanted, before.get(wanted)?);
         }
         kind = FrameKind::Call;
@@ -553,6 +570,7 @@ fn keeps(
     register: Register,
     frame: &Registers,
     caller: &Registers,
+    origin: &Origin,
     target: &impl Target,
     cache: &mut RecipeCache,
 ) -> bool {
@@ -564,11 +582,13 @@ fn keeps(
     }
     let way = remembered.filter(|_| !is_refused).map(|known| known.way).or_else(|| {
         let (code, at) = Seen::around(target, frame.ip, &mut cache.window)?;
-        let way = infer(&code, at, |way| {
+        let mut taken = 0;
+        let way = infer(&code, at, &mut taken, |way| {
             let mut found = *frame;
             let stepped = step(&mut found, way.recipe, |word| target.read(word));
             stepped.is_ok() && (found.ip, found.sp()) == (caller.ip, caller.sp())
         });
+        origin.pay_for_code(taken, Some(&code));
         if target.code(frame.ip).is_some() && !is_refused {
             // None is for this stack only.
             let none = Followed { refusals: MOST_REFUSALS, ..Followed::NOTHING };

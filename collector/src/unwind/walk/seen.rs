@@ -40,6 +40,11 @@ impl<'a, T: Target> Seen<'a, T> {
         usize::try_from(at).ok()
     }
 
+    /// How many copies were made.
+    pub(super) const fn copies(&self) -> u32 {
+        self.copies.get()
+    }
+
     fn copy(&self, from: u64, to: &mut [u8]) -> usize {
         if self.copies.get() >= MOST_COPIES {
             return 0;

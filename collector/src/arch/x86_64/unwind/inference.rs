@@ -31,22 +31,23 @@ use ways::{Ends, Fork, MOST_STEPS_IN_PIECE, TakenDown, Ways, is_fork, is_padding
 const MOST_REACH: u8 = 63;
 
 /// How the frame at `at` in `code` is left, by the first way that `believed` agrees to; `None` if
-/// there is none.
+/// there is none. Adds to `taken` the instructions that were looked at.
 #[must_use]
 pub fn infer(
     code: &(impl Text + ?Sized),
     at: usize,
+    taken: &mut u32,
     mut believed: impl FnMut(Inferred) -> bool,
 ) -> Option<Inferred> {
     let mut steps = MOST_STEPS;
     let mut ways = Ways::new(code, at, Ends::Module);
-    loop {
-        ways.find_next()?;
-        let found = follow(code, at, ways.forks(), Ends::Module, &mut steps);
-        if let Some(found) = found.filter(|found| believed(*found)) {
-            return Some(Inferred { reach: reach(code, at, &found), ..found });
-        }
+    let mut found = None;
+    while found.is_none() && ways.find_next().is_some() {
+        found =
+            follow(code, at, ways.forks(), Ends::Module, &mut steps).filter(|way| believed(*way));
     }
+    *taken += MOST_STEPS - steps + ways.steps_taken();
+    found.map(|found| Inferred { reach: reach(code, at, &found), ..found })
 }
 
 /// The same of a piece of code around `at`, which goes on beyond it. A way to where the frame is

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// What is inferred of a function that keeps to the ABI.
 fn recipe_of(code: &[u8], at: usize) -> Option<Recipe> {
-    infer(code, at, |way| way.conforms).map(|way| way.recipe)
+    infer(code, at, &mut 0, |way| way.conforms).map(|way| way.recipe)
 }
 
 fn sp(offset: i32, bp: Slot) -> Recipe {
@@ -105,10 +105,10 @@ fn a_function_that_keeps_its_frame_on_an_aligned_stack() {
     let deref = Recipe::Deref { register: Register::RSP, bp, inner: 0, outer: 24 };
     let saved = CalleeSaved::new([Slot::at_cfa(-24), SAME, SAME, SAME, SAME]);
     for at in [0x0a, 0x0c, 0x0e] {
-        let found = infer(&code, at, |way| way.conforms).unwrap();
+        let found = infer(&code, at, &mut 0, |way| way.conforms).unwrap();
         assert_eq!((found.recipe, found.saved), (deref, saved), "{at:#x}");
     }
-    let found = infer(&code, 0x0a, |_| true).unwrap();
+    let found = infer(&code, 0x0a, &mut 0, |_| true).unwrap();
     assert_eq!(found.reach, 4);
 }
 
@@ -178,13 +178,13 @@ fn a_kernel_that_keeps_its_frame_in_a_register() {
         (end + 0x0c, sp(72, SAME), SAME, slot(-56)),
         (end + 0x15, sp(8, SAME), SAME, SAME),
     ] {
-        let found = infer(&code, at, |way| way.conforms).unwrap();
+        let found = infer(&code, at, &mut 0, |way| way.conforms).unwrap();
         let saved = CalleeSaved::new([rbx, r12, SAME, SAME, SAME]);
         assert_eq!((found.recipe, found.saved), (recipe, saved), "{at:#x}");
     }
     // As far as nothing changes in terms of which it is said, and to where the way forks.
     for (at, reach) in [(0x00, 0), (0x04, 14), (0x15, 22), (0x20, 11), (0x28, 3), (end, 3)] {
-        assert_eq!(infer(&code, at, |way| way.conforms).unwrap().reach, reach, "{at:#x}");
+        assert_eq!(infer(&code, at, &mut 0, |way| way.conforms).unwrap().reach, reach, "{at:#x}");
     }
 }
 
@@ -229,9 +229,9 @@ fn a_word_that_is_exchanged() {
         0x5b, // 5 pop %rbx
         0xc3, // 6 ret
     ];
-    assert!(!infer(&code, 0, |_| true).unwrap().conforms);
+    assert!(!infer(&code, 0, &mut 0, |_| true).unwrap().conforms);
     code[1..5].copy_from_slice(&[0x48, 0x87, 0x0f, 0x90]); // xchg %rcx,(%rdi); nop
-    assert!(infer(&code, 0, |_| true).unwrap().conforms);
+    assert!(infer(&code, 0, &mut 0, |_| true).unwrap().conforms);
 }
 
 /// The straight way is an endless loop; the way out forks off within it.
@@ -316,7 +316,7 @@ fn a_subroutine_that_keeps_nothing() {
     };
     let ways = |at| {
         let mut ways = Vec::new();
-        assert_eq!(infer(&code, at, |way| (ways.push(way), false).1), None);
+        assert_eq!(infer(&code, at, &mut 0, |way| (ways.push(way), false).1), None);
         ways
     };
     assert_eq!(ways(0x0a), [expected]);
@@ -349,7 +349,7 @@ fn a_register_that_a_subroutine_is_known_to_keep() {
     let by_rcx = Recipe::Register { register: Register::RCX, bp: SAME, offset: 8 };
     assert_eq!(recipe_of(&code, 0), Some(sp(8, SAME)));
     assert_eq!([0x07, 0x0b, 0x10].map(|at| recipe_of(&code, at)), [Some(by_rcx); 3]);
-    let subroutine = infer(&code, 0x18, |_| true).unwrap();
+    let subroutine = infer(&code, 0x18, &mut 0, |_| true).unwrap();
     assert_eq!((subroutine.kept >> Register::RCX.dwarf() & 1, subroutine.conforms), (1, true));
     code[0x19] = 0xc9; // xor %ecx,%ecx
     assert_eq!(recipe_of(&code, 0x0b), None);

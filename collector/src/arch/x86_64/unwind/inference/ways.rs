@@ -97,11 +97,22 @@ pub(super) struct Ways<'a, T: ?Sized> {
     ends: Ends,
 }
 
+const fn most_steps(ends: Ends) -> u32 {
+    match ends {
+        Ends::Module => MOST_STEPS,
+        Ends::Frame => MOST_STEPS_IN_PIECE,
+    }
+}
+
 impl<'a, T: Text + ?Sized> Ways<'a, T> {
     pub(super) fn new(code: &'a T, at: usize, ends: Ends) -> Self {
         let (forks, seen) = (List::new(Fork(0)), List::new((0, 0)));
-        let steps = if ends == Ends::Module { MOST_STEPS } else { MOST_STEPS_IN_PIECE };
-        Self { code, next: Some(at), forks, seen, steps, ends }
+        Self { code, next: Some(at), forks, seen, steps: most_steps(ends), ends }
+    }
+
+    /// How many instructions were looked at.
+    pub(super) const fn steps_taken(&self) -> u32 {
+        most_steps(self.ends) - self.steps
     }
 
     /// The forks of the way that was found.
