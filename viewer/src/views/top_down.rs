@@ -3,8 +3,7 @@
 use std::thread;
 
 use super::row::Row;
-use super::sums::Addend;
-use super::tree::{Direction, Opened, RowTree, Until};
+use super::tree::{Direction, Opened, RowTree};
 use crate::profile::{FrameRef, MANY_NODES};
 use crate::refine::{Cancelled, Refined, Watch};
 
@@ -65,8 +64,8 @@ impl Direction for Downward {
         refined.frame[node as usize]
     }
 
-    fn addend(&self, _: &Refined, node: u32, _: &mut Until) -> Addend {
-        Addend::alone(node)
+    fn node(&self, node: u32) -> u32 {
+        node
     }
 
     fn leads_on(&self, refined: &Refined, node: u32) -> bool {

@@ -7,6 +7,7 @@
 
 use crate::profile::{Count, FrameKind, FrameRef};
 use crate::refine::{Cancelled, Chain, Link, NodeSet, Refined, Stopped, Watch, in_width};
+use crate::views::outermost::is_mixed;
 use crate::views::row::Row;
 use crate::views::sums::Sums;
 use crate::views::tally::{self, Added, Tally};
@@ -203,7 +204,9 @@ struct OpenEnd<C> {
     before: Sums<C>,
     /// Whether it has edges.
     is_call: bool,
-    /// Whether it, or an end below it, is mixed.
+    /// Whether it has work of others.
+    has_work: bool,
+    /// Whether the rows are mixed that have the ends below it, without those above.
     is_mixed: bool,
     /// What it has, if it has edges, or else the outermost ends below it that have.
     outer: Sums<C>,
@@ -228,7 +231,6 @@ impl<C: Count> OpenEnds<C> {
         if is_call {
             outer.add_outer(own);
         }
-        let is_mixed = tally.is_mixed(node);
         self.ends.push(OpenEnd {
             node,
             beginning,
@@ -236,7 +238,8 @@ impl<C: Count> OpenEnds<C> {
             callers,
             before,
             is_call,
-            is_mixed,
+            has_work: tally.has_work_of_others(node),
+            is_mixed: false,
             outer,
         });
         self.sums.add_own(own);
@@ -247,17 +250,15 @@ impl<C: Count> OpenEnds<C> {
         while let Some(end) = self.ends.pop_if(|end| end.until <= at) {
             let mut below = self.sums.without(&end.before);
             below.add_sums(&end.outer);
+            let are_mixed = end.is_mixed || is_mixed(end.outer.edge_samples > 0, end.has_work);
             if let Some(outer) = self.ends.last_mut() {
-                outer.is_mixed |= end.is_mixed;
+                outer.is_mixed |= are_mixed;
                 if !outer.is_call {
-                    // The outer one may be a call without a count, as in `Tally::add`.
-                    let has_edges = end.outer.edge_samples > 0;
-                    outer.is_mixed |= has_edges && tally.has_handovers();
                     outer.outer.add_sums(&end.outer);
                 }
             }
             for caller in self.callers.drain(end.callers..) {
-                tally.add_sums(caller, end.node, &below, end.is_mixed);
+                tally.add_sums(caller, end.node, &below, are_mixed);
             }
         }
     }
