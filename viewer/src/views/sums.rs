@@ -128,10 +128,18 @@ impl<C: Count> Sums<C> {
     }
 }
 
-/// The weights of a row, of the sums of all columns in their order. `is_timed` says whether it is
-/// certain which of its nodes are those of outermost activations, and all their samples of these:
-/// else it has no cost per edge.
-pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], is_timed: bool) -> Weights {
+/// Whether what an edge costs is known of a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PerEdge {
+    /// It is certain which of its nodes are those of outermost activations, and all their samples
+    /// are of these.
+    Known,
+    /// It has no cost per edge.
+    Unknown,
+}
+
+/// The weights of a row, of the sums of all columns in their order.
+pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], per_edge: PerEdge) -> Weights {
     let has_edges = refined.profile.info.run.trampoline;
     // In a tree of callers, nodes below count the same returns as those above.
     let is_nested = refined.is_of_callers();
@@ -152,7 +160,10 @@ pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], is_timed: b
             exclusive: own.exclusive.into(),
             edges: if is_nested { outer_edges } else { edges(all.edges_low, all.edges_high) },
             edge_samples: if has_edges { own.edge_samples } else { 0 },
-            outer_edges: if is_timed { outer_edges } else { Edges::None },
+            outer_edges: match per_edge {
+                PerEdge::Known => outer_edges,
+                PerEdge::Unknown => Edges::None,
+            },
         }
     };
     let parts = sums.chunks(refined.accounts.len());

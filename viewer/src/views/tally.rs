@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use super::outermost::{Has, Outermost};
 use super::row::Row;
-use super::sums::{Own, Samples, Sums, weights};
+use super::sums::{Own, PerEdge, Samples, Sums, weights};
 use crate::profile::{Count, Frame, FrameKind, FrameRef, FunctionRef};
 use crate::refine::{
     Cancelled, Chain, CostsOf, EdgeCounts, Refined, Watch, WeightColumn, depth_first,
@@ -161,10 +161,10 @@ impl<'r, C: Count> Tally<'r, C> {
         let called = if self.refined.parent[node] == 0 { 0 } else { CALLED };
         let places = at..self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
-        let has_work = self.has_work_of_others(node);
+        let has = self.has(own, node);
         let entry = self.of_function(frame, node);
         entry.kinds |= called;
-        entry.add(places, inclusive, own, has_work);
+        entry.add(places, inclusive, own, has);
     }
 
     /// Adds inclusive samples alone; returns whether the node is outermost, so that they were
@@ -197,8 +197,8 @@ impl<'r, C: Count> Tally<'r, C> {
         let own = self.own_of_path(node);
         let places = at..self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
-        let has_work = self.has_work_of_others(node);
-        self.path().add(places, inclusive, own, has_work);
+        let has = self.has(own, node);
+        self.path().add(places, inclusive, own, has);
     }
 
     /// Where the last outermost node of the path ends: nodes with fewer samples before them are
@@ -217,10 +217,11 @@ impl<'r, C: Count> Tally<'r, C> {
         self.added.samples.own(self.refined, node, edges.of(node, self.kind(node)))
     }
 
-    /// Whether samples of a node may be of work that was done for other threads.
+    /// What a node has that has these edges.
     #[inline]
-    pub(super) fn has_work_of_others(&self, node: usize) -> bool {
-        self.added.edges.has_work_of_others(node)
+    pub(super) fn has(&self, own: Own<C>, node: usize) -> Has {
+        let work_of_others = self.added.edges.has_work_of_others(node);
+        Has { edges: own.has_edges(), work_of_others }
     }
 
     fn kind(&self, node: usize) -> FrameKind {
@@ -278,14 +279,17 @@ fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, 
         let of =
             |column: &WeightColumn| tallies[column.metric.index()].of_nodes(&column.nodes, place);
         let sums: Vec<_> = columns.iter().map(of).collect();
-        let is_timed = refined.knows_outermost() && entry.kinds & MIXED == 0;
+        let per_edge = match refined.knows_outermost() && entry.kinds & MIXED == 0 {
+            true => PerEdge::Known,
+            false => PerEdge::Unknown,
+        };
         Row {
             frame: frames.get(place).copied().flatten(),
             // Function numbers fit: frames hold them in the same type.
             function: FunctionRef(place as u32),
             kind: kind.unwrap_or(FrameKind::Inline),
             has_children: entry.kinds & CALLED != 0,
-            weights: weights(refined, &sums, is_timed),
+            weights: weights(refined, &sums, per_edge),
             strips: None,
             over_ranks: None,
         }
@@ -343,8 +347,7 @@ impl<C: Count> Added<'_, C> {
 impl<C: Count> Entry<C> {
     /// Adds a node at these places.
     #[inline]
-    fn add(&mut self, places: Range<C>, inclusive: C, own: Own<C>, work_of_others: bool) {
-        let has = Has { edges: own.has_edges(), work_of_others };
+    fn add(&mut self, places: Range<C>, inclusive: C, own: Own<C>, has: Has) {
         let standing = self.outermost.enter(places, has);
         self.kinds |= if standing.is_mixed { MIXED } else { 0 };
         self.sums.add(inclusive, own, standing);

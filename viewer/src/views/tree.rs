@@ -18,7 +18,7 @@ use super::peer_costs::RanksOfSum;
 use super::row::Row;
 use super::sort::Sort;
 use super::strips::SharedStrips;
-use super::sums::{Samples, Sums, weights};
+use super::sums::{PerEdge, Samples, Sums, weights};
 use crate::profile::{Count, Frame, FrameRef, MetricRef};
 use crate::refine::{CostsOf, Refined, WeightColumn, in_width};
 
@@ -447,11 +447,13 @@ impl<D: Direction> RowTree<D> {
                 }
             }
         }
-        let is_timed = !D::IS_NESTED || refined.knows_outermost();
+        let knows_outermost = !D::IS_NESTED || refined.knows_outermost();
         for ((entry, sums), is_mixed) in
             rows.iter_mut().zip(sums.chunks(columns.len())).zip(are_mixed)
         {
-            entry.row.weights = weights(refined, sums, is_timed && !is_mixed);
+            let per_edge =
+                if knows_outermost && !is_mixed { PerEdge::Known } else { PerEdge::Unknown };
+            entry.row.weights = weights(refined, sums, per_edge);
         }
         for (entry, [outermost, all]) in rows.iter_mut().zip(nodes_of_rows) {
             let made = over_ranks.as_ref().and_then(|of| of.of_row(&outermost, &all));

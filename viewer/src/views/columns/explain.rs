@@ -8,9 +8,9 @@ use csprof_format::profile::{Module, SymbolSource};
 use super::cell::Cell;
 use super::column::{About, At, Explanation, PercentOf};
 use super::lists::{Id, OWN_OVER_RANKS};
-use crate::profile::FrameKind;
 use crate::profile::comparison::{BASE, Method, OTHER, Scale, ScalingKind};
 use crate::profile::derived::{Step, Term};
+use crate::profile::{FrameKind, FunctionRef};
 use crate::refine::{Axis, Refined};
 use crate::views::difference::{self, Change};
 use crate::views::measure::Measure;
@@ -75,22 +75,27 @@ pub(super) fn source(at: &At<'_>, _: About) -> Explanation {
             format!("{}:{}", refined.profile.string(file), function.line)
         }
         Some(file) => refined.profile.string(file).to_owned(),
-        None => {
-            let module =
-                function.module.and_then(|id| refined.profile.info.modules.get(id.index()));
-            // Of a module with line information, some functions have none.
-            let has_lines = |module: &Module| matches!(module.symbols, SymbolSource::Dwarf(_));
-            match module.is_some_and(|module| !has_lines(module)) {
-                true => "not known: its module has no line information (Info says more)",
-                false => "not known",
-            }
-            .to_owned()
-        }
+        None => no_source(refined, at.row.function).to_owned(),
     };
     let is_known = function.file.is_some() || at.row.kind != FrameKind::Context;
     match at.row.kind != FrameKind::Root && is_known {
         true => vec![pair("source", text)],
         false => Vec::new(),
+    }
+}
+
+/// What is known of the source of a function of which it is not known where it is declared.
+fn no_source(refined: &Refined, function: FunctionRef) -> &'static str {
+    if refined.frames.iter().any(|frame| frame.function == function && frame.line > 0) {
+        return "its lines are known, but not where it is declared";
+    }
+    let module = refined.functions[function.index()].module;
+    let module = module.and_then(|id| refined.profile.info.modules.get(id.index()));
+    // Of a module with line information, some functions have none.
+    let has_lines = |module: &Module| matches!(module.symbols, SymbolSource::Dwarf(_));
+    match module.is_some_and(|module| !has_lines(module)) {
+        true => "not known: its module has no line information (Info says more)",
+        false => "not known",
     }
 }
 

@@ -260,6 +260,11 @@ fn why_the_source_is_not_known() {
         module.symbols = SymbolSource::Dwarf(StringId(0));
     }
     assert_eq!(why(&profile), "not known");
+    // Lines of its code are: of one address, which the page shows below, and of several.
+    for outline in ["dot 90 at:dot.c:7\n", "dot 90 at:dot.c:7\ndot 5 at:dot.c:9\n"] {
+        let profile = from_outline(outline).unwrap();
+        assert_eq!(why(&profile), "its lines are known, but not where it is declared");
+    }
 }
 
 /// Over how many ranks a number is, or why there is none.
