@@ -122,6 +122,8 @@ pub struct Definition {
     pub group: Option<&'static str>,
     /// In which tables it is. [`Id::Percent`] is in those of processes and threads, too.
     pub lines: Lines,
+    /// Whether it is in those of a profile.
+    pub is_in: fn(&Basis<'_>) -> bool,
     /// What people read above it.
     pub heading: for<'r> fn(&Heading<'r>) -> Cow<'r, str>,
     /// What its numbers are.
@@ -447,18 +449,9 @@ impl<'r> Basis<'r> {
         self.refined.profile.spreads.ranks() > 0
     }
 
-    /// Whether there is such a column, of those that not all profiles have.
+    /// Whether there is such a column.
     pub(super) fn has(&self, id: Id) -> bool {
-        match id {
-            Id::Expected | Id::LossShare => self.is_scaled(),
-            Id::Low | Id::High => self.has_several_runs(),
-            _ if id.definition().unit == Unit::OverRanks => self.is_sum(),
-            Id::OverPhases => !self.refined.profile.info.phases.is_empty(),
-            Id::Rate => self.moments().is_some(),
-            // What was there before is on both sides.
-            Id::Growth | Id::Noise | Id::EdgesOfBoth => self.moments().is_none(),
-            _ => true,
-        }
+        (id.definition().is_in)(self)
     }
 }
 

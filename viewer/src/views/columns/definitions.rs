@@ -5,7 +5,7 @@ mod over_ranks;
 use csprof_format::profile::Process;
 
 use super::cell::Cell;
-use super::column::{At, Definition, Lines, Medium, Order, Tone, Unit, Zero};
+use super::column::{At, Basis, Definition, Lines, Medium, Order, Tone, Unit, Zero};
 use super::explain;
 use super::headings::{heading_of_cost, heading_of_part};
 use super::lists::{self, Id};
@@ -164,6 +164,7 @@ pub static DEFINITIONS: &[Definition] = &[
         id: Id::OverPhases,
         key: "over_phases",
         name: Some("over-phases"),
+        is_in: |basis| !basis.refined.profile.info.phases.is_empty(),
         heading: |_| "over phases".into(),
         help: "Inclusive cost over phases, or slices of time, as they began",
         width: PHASE_CELLS,
@@ -307,6 +308,7 @@ pub static DEFINITIONS: &[Definition] = &[
     Definition {
         id: Id::Rate,
         key: "rate",
+        is_in: |basis| basis.moments().is_some(),
         heading: |_| "per s".into(),
         value: |at| match at.compared(Cell::Rate) {
             Cell::Rate(of) if of.rate().is_none() => Cell::Nothing,
@@ -321,6 +323,7 @@ pub static DEFINITIONS: &[Definition] = &[
     Definition {
         id: Id::Growth,
         key: "growth",
+        is_in: are_runs,
         heading: |of| match (of.basis.medium, of.basis.form) {
             (Medium::Screen, _) => "%".into(),
             (Medium::Page, Form::Unicode) => "Δ%".into(),
@@ -337,6 +340,7 @@ pub static DEFINITIONS: &[Definition] = &[
     Definition {
         id: Id::Noise,
         key: "noise",
+        is_in: are_runs,
         heading: |of| match (of.basis.medium, of.basis.form) {
             (_, Form::Unicode) if of.basis.has_several_runs() => "±95%".into(),
             (Medium::Page, Form::Ascii) if of.basis.has_several_runs() => "+-95%".into(),
@@ -354,6 +358,7 @@ pub static DEFINITIONS: &[Definition] = &[
     Definition {
         id: Id::EdgesOfBoth,
         key: "edges",
+        is_in: are_runs,
         unit: Unit::Edges,
         value: |at| {
             let sides = || at.row.sides().map(|weight| weight.edges);
@@ -403,6 +408,7 @@ pub static DEFINITIONS: &[Definition] = &[
     Definition {
         id: Id::Expected,
         key: "expected",
+        is_in: |basis| basis.is_scaled(),
         heading: |of| of.of_side("expected"),
         value: |at| at.compared(Cell::Expected),
         order: Order::As(Id::Base),
@@ -413,6 +419,7 @@ pub static DEFINITIONS: &[Definition] = &[
     Definition {
         id: Id::LossShare,
         key: "loss_percent",
+        is_in: |basis| basis.is_scaled(),
         heading: |_| "loss%".into(),
         value: |at| at.compared(Cell::LossShare),
         order: Order::As(Id::Delta),
@@ -425,6 +432,7 @@ pub static DEFINITIONS: &[Definition] = &[
     Definition {
         id: Id::Low,
         key: "low",
+        is_in: |basis| basis.has_several_runs(),
         value: |at| at.compared(|difference| Cell::End(difference, 0)),
         order: Order::As(Id::Delta),
         help: "The least difference that the spread of the runs leaves",
@@ -435,6 +443,7 @@ pub static DEFINITIONS: &[Definition] = &[
     Definition {
         id: Id::High,
         key: "high",
+        is_in: |basis| basis.has_several_runs(),
         value: |at| at.compared(|difference| Cell::End(difference, 1)),
         order: Order::As(Id::Delta),
         help: "The greatest difference that the spread of the runs leaves",
@@ -560,6 +569,7 @@ const COLUMN: Definition = Definition {
     name: None,
     group: None,
     lines: Lines::Functions,
+    is_in: |_| true,
     heading: |of| of.key.into(),
     unit: Unit::Text,
     value: |_| Cell::Nothing,
@@ -594,8 +604,12 @@ const STRIP: Definition =
 const SIDE: Definition = Definition { lines: Lines::OfBoth, unit: Unit::Compared, ..COLUMN };
 
 /// What columns over the ranks of a sum have alike.
-const OVER_RANKS: Definition =
-    Definition { unit: Unit::OverRanks, explain: explain::over_ranks, ..COLUMN };
+const OVER_RANKS: Definition = Definition {
+    unit: Unit::OverRanks,
+    is_in: |basis| basis.is_sum(),
+    explain: explain::over_ranks,
+    ..COLUMN
+};
 
 /// What tells one process or thread from another.
 const fn fact(
@@ -640,6 +654,11 @@ const _: () = {
     }
     assert!(DEFINITIONS.len() == Id::DerivedDelta as usize + 1);
 };
+
+/// Whether the sides are runs. Of one run at two moments, what was there before is on both.
+fn are_runs(basis: &Basis<'_>) -> bool {
+    basis.moments().is_none()
+}
 
 fn text(text: Option<&str>) -> Cell<'_> {
     text.map_or(Cell::Nothing, Cell::Text)
