@@ -131,6 +131,11 @@ pub enum Id {
     DerivedDelta,
 }
 
+impl Id {
+    /// How many there are.
+    pub(super) const COUNT: usize = Self::DerivedDelta as usize + 1;
+}
+
 /// Which metrics have a column on a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {

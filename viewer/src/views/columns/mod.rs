@@ -1,15 +1,15 @@
 //! The registry of columns: whatever the terminal, text, CSV, JSON and `diff` say of a row, and by
 //! what `--sort` orders rows.
 //!
-//! A column is an [`Id`] in `lists.rs` and its entry in [`DEFINITIONS`]: then it can be chosen on a
-//! screen and is explained. `lists.rs` also has the columns that each medium shows unasked. What is
-//! shown is a [`Column`]: an entry, and the metric or the cost that it is about.
+//! A column is an [`Id`] in `lists.rs` and its entry in the file of its theme in `definitions`:
+//! then it is one of the [`DEFINITIONS`], can be chosen on a screen and is explained. `lists.rs`
+//! also has the columns that each medium shows unasked. What is shown is a [`Column`]: an entry, and
+//! the metric or the cost that it is about.
 
 mod cell;
 mod column;
 mod definitions;
 mod explain;
-mod headings;
 mod lists;
 
 #[cfg(test)]
