@@ -210,6 +210,32 @@ fn a_profile_without_samples_has_empty_derived_columns() {
 }
 
 #[test]
+fn no_medium_has_a_column_that_a_profile_lacks() {
+    let of = |outline: &str| from_outline(outline).unwrap();
+    let mut sum = of(BASE);
+    sum.spreads = Spreads::alike(3, sum.nodes.len(), RankSums::of_rank(7, 90)).into();
+    let both = Profile::compared(("base", of(BASE)), ("other", of(OTHER)), &[]).unwrap();
+    let mut moments = both.clone();
+    moments.comparison.as_mut().unwrap().moments = Some(1_000_000_000);
+    let mut has_it = [0; Id::COUNT];
+    for profile in [of(BASE), sum, both, moments] {
+        let refined = Refined::base(&profile);
+        for medium in [Medium::Page, Medium::Screen] {
+            let basis = Basis { medium, spread: true, addresses: true, ..Basis::new(&refined) };
+            let cost = Cost::Inclusive;
+            let media = [basis.on_screen(cost), basis.on_page(cost), basis.of_lines()];
+            let machines = [basis.for_machines(cost), basis.explained(cost)].concat().concat();
+            for column in media.concat().into_iter().chain(machines) {
+                assert!(basis.has(column.id), "{column:?}");
+                has_it[column.id as usize] += 1;
+            }
+        }
+    }
+    // The sum has it in each medium; nothing has phases.
+    assert!(has_it[Id::RankImbalance as usize] >= 4 && has_it[Id::OverPhases as usize] == 0);
+}
+
+#[test]
 fn names_of_columns_tell_them_apart() {
     for is_compared in [false, true] {
         let names: Vec<_> = Column::sortable(is_compared).map(|(name, _)| name).collect();
