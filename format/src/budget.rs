@@ -174,7 +174,7 @@ impl Budget {
         profile: &Profile,
         source_node: u64,
     ) -> Result<(), Violation> {
-        self.expand(profile, source_node, true)
+        self.expand(profile, source_node, Ask::EachNode)
     }
 
     /// Checks that as much is allowed. Goes over the nodes only if these might take too much, if
@@ -183,15 +183,10 @@ impl Budget {
     /// # Errors
     /// As [`expansion`](Self::expansion).
     pub(crate) fn admits(mut self, profile: &Profile, source_node: u64) -> Result<(), Violation> {
-        self.expand(profile, source_node, false)
+        self.expand(profile, source_node, Ask::AllTogether)
     }
 
-    fn expand(
-        &mut self,
-        profile: &Profile,
-        source_node: u64,
-        is_exact: bool,
-    ) -> Result<(), Violation> {
+    fn expand(&mut self, profile: &Profile, source_node: u64, ask: Ask) -> Result<(), Violation> {
         let length = |id: crate::ids::StringId| {
             profile.strings.get(id.index()).map_or(0, |text| text.len() as u64)
         };
@@ -254,7 +249,7 @@ impl Budget {
         let most = most.saturating_mul(node).saturating_add(summed);
         let of_nodes = most.saturating_mul(nodes.len() as u64);
         let of_spreads = sums.saturating_mul(profile.spreads.len() as u64);
-        if !is_exact && charges.have_room(of_nodes.saturating_add(of_spreads)) {
+        if ask == Ask::AllTogether && charges.have_room(of_nodes.saturating_add(of_spreads)) {
             return Ok(());
         }
         let is_tail_callee = structure.tail_callees(profile.frames.len());
@@ -278,6 +273,15 @@ impl Budget {
         let fault = Fault::Memory { what, amount, needed: *needed, limit: *limit };
         Err(Violation { table, element, fault })
     }
+}
+
+/// How nodes are asked for what they take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    /// One after the other.
+    EachNode,
+    /// All together, as if each was the one that takes most; each, if that is too much.
+    AllTogether,
 }
 
 /// What the elements of a profile are charged.

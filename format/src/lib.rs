@@ -65,6 +65,8 @@ pub mod program;
 #[cfg(feature = "saved")]
 mod ahead;
 #[cfg(feature = "saved")]
+pub mod beside;
+#[cfg(feature = "saved")]
 mod block;
 #[cfg(feature = "saved")]
 pub mod budget;

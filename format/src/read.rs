@@ -13,6 +13,7 @@ use std::thread;
 use serde::{Deserialize, Serialize};
 
 use crate::ahead::{self, Ahead};
+use crate::beside::{MANY_NODES, both};
 use crate::block::Block;
 use crate::budget::{Budget, source_node};
 use crate::codec;
@@ -25,13 +26,10 @@ use crate::sections::{
     TreeColumns, append_shares,
 };
 use crate::sum::SpreadColumns;
-use crate::validate::{Violation, validate_read};
+use crate::validate::validate_read;
 
 /// Largest file that is read: 4 GiB.
 pub const MAX_FILE: u64 = 4 << 30;
-
-/// Nodes from which on a thread is worth what it costs.
-const MANY_NODES: usize = 1 << 19;
 
 /// Reads a saved profile.
 ///
@@ -63,9 +61,9 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     }
     let budget = reader.budget();
     let profile = reader.finish(None).map_err(Error::new)?;
-    let checked =
-        beside(&profile, source_node, validate_read).and_then(|node| budget.admits(&profile, node));
-    checked.map_err(|violation| {
+    let is_large = profile.nodes.len() >= MANY_NODES;
+    let (node, valid) = both(is_large, || source_node(&profile), || validate_read(&profile));
+    valid.and_then(|()| budget.admits(&profile, node)).map_err(|violation| {
         let index = scan.block_of(violation.table, violation.element);
         let kind = ErrorKind::Invalid(violation);
         match index {
@@ -74,23 +72,6 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
         }
     })?;
     Ok(profile)
-}
-
-/// What both make of a profile: of a large one, the first beside the second.
-fn beside<T: Send>(
-    profile: &Profile,
-    first: fn(&Profile) -> T,
-    second: fn(&Profile) -> Result<(), Violation>,
-) -> Result<T, Violation> {
-    if profile.nodes.len() < MANY_NODES {
-        return second(profile).map(|()| first(profile));
-    }
-    thread::scope(|scope| {
-        let other = thread::Builder::new().spawn_scoped(scope, || first(profile));
-        second(profile)?;
-        // Without a thread, or an answer of it, it is done here.
-        Ok(other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| first(profile)))
-    })
 }
 
 /// Opens a saved profile.

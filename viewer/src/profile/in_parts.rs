@@ -91,27 +91,6 @@ pub(crate) fn split<'c, T>(
     parts.iter().map_while(part).collect()
 }
 
-/// What both make, the first beside the second if that is worth a thread.
-pub(crate) fn both<A: Send, B>(
-    is_worth_it: bool,
-    beside: impl Fn() -> A + Sync,
-    own: impl FnOnce() -> B,
-) -> (A, B) {
-    if !is_worth_it || processors() == 1 {
-        return (beside(), own());
-    }
-    thread::scope(|scope| {
-        let other = Builder::new().spawn_scoped(scope, &beside);
-        let own = own();
-        let made = match other {
-            Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic)),
-            // Without a thread, this one does it.
-            Err(_) => beside(),
-        };
-        (made, own)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,9 +128,6 @@ mod tests {
         for count in [0, 1, 2, 50] {
             let made = of_each((0..count).collect(), |item: u64| item * 2);
             assert_eq!(made, (0..count).map(|item| item * 2).collect::<Vec<_>>());
-        }
-        for is_worth_it in [false, true] {
-            assert_eq!(both(is_worth_it, || 1, || 2), (1, 2));
         }
     }
 }

@@ -15,6 +15,7 @@ use std::mem::take;
 use std::ops::Range;
 use std::thread;
 
+use csprof_format::beside::MANY_NODES;
 use csprof_format::profile as saved;
 
 use self::expansion::Expansion;
@@ -23,7 +24,7 @@ use super::in_parts::{divided, of_each, processors};
 use super::passage::{Passages, Starts};
 use super::shared::Shared;
 use super::spreads::SpreadsOfMachine;
-use super::{MANY_NODES, MOST, Profile, Stream, Times};
+use super::{MOST, Profile, Stream, Times};
 
 impl Profile {
     /// Loads a saved profile.

@@ -41,13 +41,13 @@ pub use column::Column;
 pub(crate) use column::Home;
 pub use counts::{Count, Counts, MOST};
 pub use frame_kind::{Activation, FrameKind, KindDefinition, Look, Nature};
-pub(crate) use in_parts::{both, in_parts, of_each, split};
+pub(crate) use in_parts::{in_parts, of_each, split};
 pub use metric::MetricRef;
 pub use model::{
     Frame, FrameRef, Function, FunctionKey, FunctionRef, LOOP, Nodes, Profile, Stream, add_up,
     program,
 };
-pub(crate) use model::{MANY_NODES, inclusive, parts_of};
+pub(crate) use model::{inclusive, parts_of};
 #[cfg(test)]
 pub(crate) use name::hard_names;
 pub(crate) use name::{

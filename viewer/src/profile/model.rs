@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use csprof_format::beside::MANY_NODES;
 use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
 
@@ -370,9 +371,6 @@ impl Nodes {
             + self.edges.bytes()
     }
 }
-
-/// Nodes from which on a thread is worth what it costs.
-pub(crate) const MANY_NODES: usize = 1 << 19;
 
 /// Adds some nodes to their parents, the last first. So inclusive values of a forest in which
 /// `parent[n] < n` for every node but 0 are added up, if these are all but 0 and `sums` has the

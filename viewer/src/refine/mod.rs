@@ -40,7 +40,7 @@ mod pattern;
 mod select;
 mod stages;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod watch;
 
 pub use self::apply::apply;

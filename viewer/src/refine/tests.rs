@@ -20,6 +20,24 @@ pub(super) fn refined(outline: &str, refinement: &str) -> String {
     }
 }
 
+/// Thread 1 works, and has thread 2 work for it; `own` is what thread 2 has of calls of the same
+/// function that are its own: samples and edges.
+pub(crate) fn handed_over(own: &str) -> String {
+    format!(
+        "\
+# thread=1 epoch=0
+main e=1
+  solve e=9
+    work 40 e=20
+# thread=2 epoch=0
+main
+  solve{own}
+    \"[parallel region]\" handover
+      work 50 e=25
+"
+    )
+}
+
 fn parse_error(text: &str) -> String {
     parse(text).unwrap_err().to_string()
 }

@@ -152,7 +152,8 @@ impl Page<'_> {
             let works = if last.works_most == Some(true) { ", works most" } else { "" };
             format!("{}{among}{works}", label(last.number))
         });
-        let share = wait.cost(is_of_imbalance).map(|cost| percent(cost, whole));
+        let cost = if is_of_imbalance { wait.imbalance() } else { [wait.samples; 2] };
+        let share = cost.map(|cost| percent(cost, whole));
         vec![
             if is_of_imbalance { imbalance.clone() } else { amount(wait.samples) },
             between(share),

@@ -17,8 +17,7 @@ use std::sync::{Arc, OnceLock};
 use super::flat::by_function;
 use super::row::Row;
 use super::strips::SharedStrips;
-use super::sums::Addend;
-use super::tree::{Direction, Opened, RowTree, Until};
+use super::tree::{Direction, Opened, RowTree};
 use crate::profile::{Count, FrameRef, FunctionRef};
 use crate::refine::{
     Cancelled, CostsOf, Refined, Visitor, Watch, depth_first, in_width, unwatched, walk,
@@ -241,15 +240,12 @@ impl Direction for Upward {
         refined.frame[member.caller as usize]
     }
 
-    fn addend(&self, refined: &Refined, member: Activation, until: &mut Until) -> Addend {
-        let Activation { node, place, end, .. } = member;
-        let is_outermost = place >= until.any;
-        let is_outermost_call = place >= until.call;
-        until.any = end.max(until.any);
-        if refined.edges(node).is_some() {
-            until.call = end.max(until.call);
-        }
-        Addend { node, is_outermost, is_outermost_call }
+    fn node(&self, member: Activation) -> u32 {
+        member.node
+    }
+
+    fn places(&self, member: Activation) -> core::ops::Range<u32> {
+        member.place..member.end
     }
 
     fn leads_on(&self, refined: &Refined, member: Activation) -> bool {

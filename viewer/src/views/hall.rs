@@ -22,9 +22,8 @@ mod upward;
 use super::flat::by_function;
 use super::row::Row;
 use super::sort::Sort;
-use super::sums::Addend;
 use super::tally::{self, Tally};
-use super::tree::{Direction, Opened, RowTree, Until};
+use super::tree::{Direction, Opened, RowTree};
 use crate::profile::{FrameKind, FrameRef, FunctionRef};
 use crate::refine::{Cancelled, Chain, Link, Refined, Stopped, Watch, in_width};
 
@@ -226,8 +225,8 @@ impl Direction for Listed {
         refined.frame[node as usize]
     }
 
-    fn addend(&self, _: &Refined, node: u32, _: &mut Until) -> Addend {
-        Addend::alone(node)
+    fn node(&self, node: u32) -> u32 {
+        node
     }
 
     fn leads_on(&self, _: &Refined, _: u32) -> bool {

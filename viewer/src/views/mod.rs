@@ -27,6 +27,7 @@ pub mod measure;
 pub mod names;
 pub mod notes;
 pub mod number;
+mod outermost;
 pub mod over_ranks;
 pub mod path;
 pub(crate) mod pattern;
@@ -63,7 +64,6 @@ mod tests;
 
 pub use row::{Cost, Edges, Row, StripKind, Weight, Weights};
 pub use sort::Sort;
-pub use sums::Addend;
 pub use view::{Arrangement, View, ViewDefinition};
 
 pub use crate::refine::{WeightRef, shown_of_runs, shown_of_sides};

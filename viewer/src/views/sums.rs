@@ -3,27 +3,10 @@
 //! While they are made, the sum of the first metric counts the samples of all metrics together, as
 //! the columns of nodes do. Which nodes are outermost, and which return, is decided by these, too.
 
+use super::outermost::Standing;
 use super::row::{Edges, Weight, Weights};
 use crate::profile::Count;
 use crate::refine::{CostsOf, Refined};
-
-/// A node that is added to a row.
-#[derive(Clone, Copy, Debug)]
-pub struct Addend {
-    /// The node.
-    pub(super) node: u32,
-    /// Whether no other node of the row is above it. Otherwise its inclusive cost is counted there.
-    pub(super) is_outermost: bool,
-    /// Whether no other node of the row with edges is above it.
-    pub(super) is_outermost_call: bool,
-}
-
-impl Addend {
-    /// A node of a row of which no node is above another.
-    pub(super) const fn alone(node: u32) -> Self {
-        Self { node, is_outermost: true, is_outermost_call: true }
-    }
-}
 
 /// Samples of all nodes: of all metrics together, or of a further one.
 #[derive(Clone, Copy)]
@@ -91,16 +74,10 @@ impl<C: Count> Own<C> {
 impl<C: Count> Sums<C> {
     /// Adds a node with these inclusive samples.
     #[inline]
-    pub(super) fn add(
-        &mut self,
-        inclusive: C,
-        own: Own<C>,
-        is_outermost: bool,
-        is_outermost_call: bool,
-    ) {
-        self.add_inclusive(inclusive, is_outermost);
+    pub(super) fn add(&mut self, inclusive: C, own: Own<C>, standing: Standing) {
+        self.add_inclusive(inclusive, standing.is_outermost);
         self.add_own(own);
-        if is_outermost_call {
+        if standing.is_outermost_call {
             self.add_outer(own);
         }
     }
@@ -151,10 +128,18 @@ impl<C: Count> Sums<C> {
     }
 }
 
-/// The weights of a row, of the sums of all columns in their order. `is_timed` says whether it is
-/// certain which of its nodes are those of outermost activations, and all their samples of these:
-/// else it has no cost per edge.
-pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], is_timed: bool) -> Weights {
+/// Whether what an edge costs is known of a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PerEdge {
+    /// It is certain which of its nodes are those of outermost activations, and all their samples
+    /// are of these.
+    Known,
+    /// It has no cost per edge.
+    Unknown,
+}
+
+/// The weights of a row, of the sums of all columns in their order.
+pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], per_edge: PerEdge) -> Weights {
     let has_edges = refined.profile.info.run.trampoline;
     // In a tree of callers, nodes below count the same returns as those above.
     let is_nested = refined.is_of_callers();
@@ -175,7 +160,10 @@ pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], is_timed: b
             exclusive: own.exclusive.into(),
             edges: if is_nested { outer_edges } else { edges(all.edges_low, all.edges_high) },
             edge_samples: if has_edges { own.edge_samples } else { 0 },
-            outer_edges: if is_timed { outer_edges } else { Edges::None },
+            outer_edges: match per_edge {
+                PerEdge::Known => outer_edges,
+                PerEdge::Unknown => Edges::None,
+            },
         }
     };
     let parts = sums.chunks(refined.accounts.len());

@@ -17,8 +17,9 @@ use std::cmp::Reverse;
 use std::hint::black_box;
 use std::ops::Range;
 
+use super::outermost::{Has, Outermost};
 use super::row::Row;
-use super::sums::{Own, Samples, Sums, weights};
+use super::sums::{Own, PerEdge, Samples, Sums, weights};
 use crate::profile::{Count, Frame, FrameKind, FrameRef, FunctionRef};
 use crate::refine::{
     Cancelled, Chain, CostsOf, EdgeCounts, Refined, Watch, WeightColumn, depth_first,
@@ -71,10 +72,8 @@ pub(super) struct Tally<'r, C> {
 #[derive(Clone, Copy, Default)]
 struct Entry<C> {
     sums: Sums<C>,
-    /// Where the last outermost node ends: exclusive samples of the nodes before its end.
-    until: C,
-    /// The same of the last outermost node with edges.
-    until_call: C,
+    /// The places of a node are the exclusive samples of the nodes before it and before its end.
+    outermost: Outermost<C>,
     /// The kinds of its frames, [`CALLED`] and [`MIXED`].
     kinds: u16,
 }
@@ -85,8 +84,7 @@ const TOGETHER: usize = 32;
 /// A bit beside those of the kinds: a node of the function has another node above it.
 const CALLED: u16 = 1 << 15;
 
-/// Another one: which samples are of its outermost activations is not told from work that was done
-/// for other threads.
+/// Another one: the row is [mixed](super::outermost::is_mixed).
 const MIXED: u16 = 1 << 14;
 
 const _: () = assert!(FrameKind::ALL.len() <= 14);
@@ -160,14 +158,13 @@ impl<'r, C: Count> Tally<'r, C> {
     #[inline]
     fn add(&mut self, frame: FrameRef, node: usize, at: C) {
         let own = self.own_of(self.added.edges, node);
-        let mixed = if self.is_mixed(node) { MIXED } else { 0 };
         let called = if self.refined.parent[node] == 0 { 0 } else { CALLED };
-        let end = self.added.end(node, at);
+        let places = at..self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
-        let has_handovers = self.has_handovers();
+        let has = self.has(own, node);
         let entry = self.of_function(frame, node);
-        entry.kinds |= called | mixed;
-        entry.add(at, end, inclusive, own, has_handovers);
+        entry.kinds |= called;
+        entry.add(places, inclusive, own, has);
     }
 
     /// Adds inclusive samples alone; returns whether the node is outermost, so that they were
@@ -176,7 +173,7 @@ impl<'r, C: Count> Tally<'r, C> {
         let end = self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
         let entry = self.of_function(frame, node);
-        let is_outermost = entry.enter(at, end);
+        let is_outermost = entry.outermost.enter_uncounted(at..end);
         entry.sums.add_inclusive(inclusive, is_outermost);
         is_outermost
     }
@@ -198,19 +195,16 @@ impl<'r, C: Count> Tally<'r, C> {
     pub(super) fn add_to_path(&mut self, node: usize, at: C) {
         self.mark(node);
         let own = self.own_of_path(node);
-        let mixed = if self.is_mixed(node) { MIXED } else { 0 };
-        let end = self.added.end(node, at);
+        let places = at..self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
-        let has_handovers = self.has_handovers();
-        let path = self.path();
-        path.kinds |= mixed;
-        path.add(at, end, inclusive, own, has_handovers);
+        let has = self.has(own, node);
+        self.path().add(places, inclusive, own, has);
     }
 
     /// Where the last outermost node of the path ends: nodes with fewer samples before them are
     /// below it.
     pub(super) fn end_of_path(&mut self) -> C {
-        self.path().until
+        self.path().outermost.end()
     }
 
     /// Exclusive samples and edges of a node at which the path ends.
@@ -223,15 +217,11 @@ impl<'r, C: Count> Tally<'r, C> {
         self.added.samples.own(self.refined, node, edges.of(node, self.kind(node)))
     }
 
-    /// Whether samples of a node's activations are in part of work that was done for other threads.
+    /// What a node has that has these edges.
     #[inline]
-    pub(super) fn is_mixed(&self, node: usize) -> bool {
-        self.added.edges_of_path.is_mixed(node, self.kind(node))
-    }
-
-    /// Whether threads had others run code.
-    pub(super) fn has_handovers(&self) -> bool {
-        self.refined.has_handovers()
+    pub(super) fn has(&self, own: Own<C>, node: usize) -> Has {
+        let work_of_others = self.added.edges.has_work_of_others(node);
+        Has { edges: own.has_edges(), work_of_others }
     }
 
     fn kind(&self, node: usize) -> FrameKind {
@@ -289,14 +279,17 @@ fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, 
         let of =
             |column: &WeightColumn| tallies[column.metric.index()].of_nodes(&column.nodes, place);
         let sums: Vec<_> = columns.iter().map(of).collect();
-        let is_timed = refined.knows_outermost() && entry.kinds & MIXED == 0;
+        let per_edge = match refined.knows_outermost() && entry.kinds & MIXED == 0 {
+            true => PerEdge::Known,
+            false => PerEdge::Unknown,
+        };
         Row {
             frame: frames.get(place).copied().flatten(),
             // Function numbers fit: frames hold them in the same type.
             function: FunctionRef(place as u32),
             kind: kind.unwrap_or(FrameKind::Inline),
             has_children: entry.kinds & CALLED != 0,
-            weights: weights(refined, &sums, is_timed),
+            weights: weights(refined, &sums, per_edge),
             strips: None,
             over_ranks: None,
         }
@@ -352,24 +345,11 @@ impl<C: Count> Added<'_, C> {
 }
 
 impl<C: Count> Entry<C> {
-    /// Whether no other node is above one that begins at `at` and ends at `end`.
+    /// Adds a node at these places.
     #[inline]
-    fn enter(&mut self, at: C, end: C) -> bool {
-        let is_outermost = at >= self.until;
-        self.until = if is_outermost { end } else { self.until };
-        is_outermost
-    }
-
-    #[inline]
-    fn add(&mut self, at: C, end: C, inclusive: C, own: Own<C>, has_handovers: bool) {
-        let is_outermost = self.enter(at, end);
-        let is_outermost_call = own.has_edges() && at >= self.until_call;
-        if is_outermost_call {
-            self.until_call = end;
-            // The one above may be of a call of this thread, and without a count only because it is
-            // above a handover.
-            self.kinds |= if has_handovers && !is_outermost { MIXED } else { 0 };
-        }
-        self.sums.add(inclusive, own, is_outermost, is_outermost_call);
+    fn add(&mut self, places: Range<C>, inclusive: C, own: Own<C>, has: Has) {
+        let standing = self.outermost.enter(places, has);
+        self.kinds |= if standing.is_mixed { MIXED } else { 0 };
+        self.sums.add(inclusive, own, standing);
     }
 }

@@ -16,6 +16,8 @@ use super::{Edges, Row, Sort};
 use crate::profile::{FrameKind, MOST, NodesBuilder, Profile, from_outline};
 use crate::refine::{Chain, FramePattern, Refined, Sets, Stopped, apply, parse, unwatched};
 
+mod handovers;
+
 pub(crate) fn profile(outline: &str) -> Profile {
     from_outline(outline).expect("outline")
 }
@@ -618,62 +620,6 @@ main
         rows.iter().map(|row| (row.first().edges, row.first().outer_edges)).collect();
     let exact = |all, outer| (Edges::exact(all), Edges::exact(outer));
     assert_eq!(edges, [exact(3, 3), exact(0, 0), exact(3, 1)]);
-}
-
-/// What `solve` of thread 2 cost itself is not told from what it cost to work for thread 1 below
-/// it; `main` of thread 2 did nothing but that.
-#[test]
-fn what_was_done_for_other_threads_is_in_no_cost_per_edge() {
-    let profile = profile(
-        "\
-# thread=1 epoch=0
-main e=1
-  solve e=9
-    work 40 e=20
-# thread=2 epoch=0
-main
-  solve 3 e=2
-    \"[parallel region]\" handover
-      work 50 e=25
-",
-    );
-    let weights = |rows: &[Row]| {
-        let weight = |row: &Row| (row.first().edges, row.first().outer_edges);
-        rows.iter().map(weight).collect::<Vec<_>>()
-    };
-    let exact = |count, samples| (Edges::exact(count), Edges::exact(count), samples);
-    let mixed = |count| (Edges::exact(count), Edges::None);
-    let with_samples = |rows: &[Row]| {
-        let of = |(row, (edges, outer)): (&Row, _)| (edges, outer, row.first().edge_samples);
-        rows.iter().zip(weights(rows)).map(of).collect::<Vec<_>>()
-    };
-    let base = Refined::base(&profile);
-    let rows = flat(&base, Sort::by(Column::NAME));
-    assert_eq!(with_samples(&rows[1..2]), [exact(1, 40)]);
-    assert_eq!(weights(&rows[2..3]), [mixed(11)]);
-    assert_eq!(with_samples(&rows[3..]), [exact(45, 90)]);
-    let one = apply(&profile, &parse("thread = 1").unwrap()).unwrap();
-    let rows = flat(&one, Sort::by(Column::NAME));
-    assert_eq!(with_samples(&rows), [exact(1, 40), exact(9, 40), exact(20, 40)]);
-    let of_rows = |refined: &Refined| {
-        let mut tree = unwatched(|watch| TopDown::new(refined, watch));
-        let outermost = tree.children(refined, RowId::ROOT)[0];
-        let second = tree.children(refined, outermost)[0];
-        [outermost, second].map(|row| tree.row(row).clone())
-    };
-    assert_eq!(with_samples(&of_rows(&base)[..1]), [exact(1, 40)]);
-    assert_eq!(weights(&of_rows(&base)[1..]), [mixed(11)]);
-    let callers = |text| apply(&profile, &parse(text).unwrap()).unwrap();
-    assert_eq!(weights(&of_rows(&callers("callers of solve"))), [mixed(11); 2]);
-    assert_eq!(with_samples(&of_rows(&callers("callers of work"))[..1]), [exact(45, 90)]);
-    let path = Chain::of(FramePattern::Exact("solve".to_owned()));
-    for (way, reach) in [(Way::Up, Reach::Immediate), (Way::Up, Reach::Extended)] {
-        let table = unwatched(|watch| {
-            Stopped::nested(HallTable::new(&base, Some(&path), way, reach, watch))
-        });
-        let table = table.unwrap();
-        assert_eq!(weights(&[vec![table.path], table.rows].concat()), [mixed(11); 2], "{reach:?}");
-    }
 }
 
 #[test]

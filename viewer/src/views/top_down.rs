@@ -1,11 +1,10 @@
 //! The top-down view: calling contexts from the root, callees below callers.
 
-use std::thread;
+use csprof_format::beside::{MANY_NODES, both};
 
 use super::row::Row;
-use super::sums::Addend;
-use super::tree::{Direction, Opened, RowTree, Until};
-use crate::profile::{FrameRef, MANY_NODES};
+use super::tree::{Direction, Opened, RowTree};
+use crate::profile::FrameRef;
 use crate::refine::{Cancelled, Refined, Watch};
 
 /// Rows lead to callees; a row is a set of nodes.
@@ -21,19 +20,17 @@ impl TopDown {
     /// # Errors
     /// The watch ended it.
     pub fn new(refined: &Refined, watch: &Watch<'_>) -> Result<Self, Cancelled> {
-        let index = thread::scope(|scope| {
-            let is_large = refined.node_count() >= MANY_NODES;
-            let beside = is_large.then_some(|| {
-                refined.find_edges();
+        let is_large = refined.node_count() >= MANY_NODES;
+        // Rows that are opened later are not to wait for edges.
+        let beside = || {
+            refined.find_edges();
+            if is_large {
                 // Rows of a large profile are many, and such are ordered by it.
                 refined.order_names();
-            });
-            let _edges = beside.map(|find| thread::Builder::new().spawn_scoped(scope, find));
-            let index = refined.index_children(watch)?;
-            // Rows that are opened later are not to wait for it.
-            refined.find_edges();
-            Ok::<_, Cancelled>(index)
-        })?;
+            }
+        };
+        let (_, index) = both(is_large, beside, || refined.index_children(watch));
+        let index = index?;
         let mut row = Row::of_everything(refined);
         row.has_children = !index.of(0).is_empty();
         Ok(Self::with_root(Downward, refined, row, vec![0]))
@@ -65,8 +62,8 @@ impl Direction for Downward {
         refined.frame[node as usize]
     }
 
-    fn addend(&self, _: &Refined, node: u32, _: &mut Until) -> Addend {
-        Addend::alone(node)
+    fn node(&self, node: u32) -> u32 {
+        node
     }
 
     fn leads_on(&self, refined: &Refined, node: u32) -> bool {

@@ -13,11 +13,12 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use super::outermost::{Has, Outermost};
 use super::peer_costs::RanksOfSum;
 use super::row::Row;
 use super::sort::Sort;
 use super::strips::SharedStrips;
-use super::sums::{Addend, Samples, Sums, weights};
+use super::sums::{PerEdge, Samples, Sums, weights};
 use crate::profile::{Count, Frame, FrameRef, MetricRef};
 use crate::refine::{CostsOf, Refined, WeightColumn, in_width};
 
@@ -32,14 +33,6 @@ impl RowId {
     pub(super) const fn index(self) -> usize {
         self.0 as usize
     }
-}
-
-/// Where the last outermost member ends, so that members before that point lie below it: of all
-/// members, and of those that were called. 0 before the first member.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Until {
-    pub(super) any: u32,
-    pub(super) call: u32,
 }
 
 /// Which way the rows of a tree lead: to callees or to callers.
@@ -66,9 +59,14 @@ pub trait Direction {
     fn frame(&self, refined: &Refined, member: Self::Member) -> FrameRef;
 
     /// The node whose cost this member adds to its row. Its inclusive cost does not count again if
-    /// it is below another member of the row. `until` is carried from each member of a row to the
-    /// next, from 0.
-    fn addend(&self, refined: &Refined, member: Self::Member, until: &mut Until) -> Addend;
+    /// it is below another member of the row.
+    fn node(&self, member: Self::Member) -> u32;
+
+    /// Where it and the members below it stand among those of their row, which come in that order;
+    /// nowhere if none is ever below another.
+    fn places(&self, _member: Self::Member) -> Range<u32> {
+        0..0
+    }
 
     /// Whether there is a member one step further than this one.
     fn leads_on(&self, refined: &Refined, member: Self::Member) -> bool;
@@ -198,11 +196,11 @@ impl<D: Direction> RowTree<D> {
         if entry.row.strips.is_some() || entry.members.is_empty() || id == RowId::ROOT {
             return;
         }
-        let mut until = Until::default();
-        let members = self.members(id).iter();
-        let addends = members.map(|&member| self.direction.addend(refined, member, &mut until));
-        let outermost = addends.filter(|addend| addend.is_outermost);
-        let made = strips.of_nodes(refined, outermost.map(|addend| addend.node));
+        let mut above = Outermost::default();
+        let members = self.members(id).iter().copied();
+        let outermost =
+            members.filter(|&member| above.enter_uncounted(self.direction.places(member)));
+        let made = strips.of_nodes(refined, outermost.map(|member| self.direction.node(member)));
         self.entries[id.index()].row.strips = Some(made);
     }
 
@@ -419,44 +417,43 @@ impl<D: Direction> RowTree<D> {
         let edges = costs.edges(refined);
         let samples: Vec<_> = Samples::of_metrics(costs).collect();
         let rows = &mut entries[first..];
-        let mut until = vec![Until::default(); rows.len()];
+        let mut above = vec![Outermost::default(); rows.len()];
         let mut sums = vec![Sums::default(); rows.len() * columns.len()];
         let mut are_mixed = vec![false; rows.len()];
-        let has_handovers = refined.has_handovers();
         let over_ranks = ranks.costs(refined);
         // The outermost nodes of each row, and all.
         let mut nodes_of_rows =
             vec![[Vec::new(), Vec::new()]; if over_ranks.is_some() { rows.len() } else { 0 }];
         for (&member, &group) in members.iter().zip(group_of) {
             let group = group as usize;
-            let addend = direction.addend(refined, member, &mut until[group]);
-            if let Some([outermost, all]) = nodes_of_rows.get_mut(group) {
-                outermost.extend(addend.is_outermost.then_some(addend.node));
-                all.push(addend.node);
-            }
-            let node = addend.node as usize;
+            let number = direction.node(member);
+            let node = number as usize;
             let kind = refined.frames[refined.frame[node].index()].kind;
-            // A node above may be of a call of this thread, and without a count only because it is
-            // above a handover.
-            let is_below = addend.is_outermost_call && !addend.is_outermost;
-            let may_be_inner = is_below && has_handovers && edges.of(node, kind).is_some();
-            are_mixed[group] |= may_be_inner || edges.is_mixed(node, kind);
+            let work_of_others = edges.has_work_of_others(node);
             let edges = edges.of(node, kind);
+            let has = Has { edges: edges.is_some(), work_of_others };
+            let standing = above[group].enter(direction.places(member), has);
+            are_mixed[group] |= standing.is_mixed;
+            if let Some([outermost, all]) = nodes_of_rows.get_mut(group) {
+                outermost.extend(standing.is_outermost.then_some(number));
+                all.push(number);
+            }
             let of_row = &mut sums[group * columns.len()..];
             for (sums, column) in of_row.iter_mut().zip(&*columns) {
-                if column.nodes.contains(&addend.node) {
+                if column.nodes.contains(&number) {
                     let samples = samples[column.metric.index()];
                     let own = samples.own(refined, node, edges);
-                    let Addend { is_outermost, is_outermost_call, .. } = addend;
-                    sums.add(samples.inclusive[node], own, is_outermost, is_outermost_call);
+                    sums.add(samples.inclusive[node], own, standing);
                 }
             }
         }
-        let is_timed = !D::IS_NESTED || refined.knows_outermost();
+        let knows_outermost = !D::IS_NESTED || refined.knows_outermost();
         for ((entry, sums), is_mixed) in
             rows.iter_mut().zip(sums.chunks(columns.len())).zip(are_mixed)
         {
-            entry.row.weights = weights(refined, sums, is_timed && !is_mixed);
+            let per_edge =
+                if knows_outermost && !is_mixed { PerEdge::Known } else { PerEdge::Unknown };
+            entry.row.weights = weights(refined, sums, per_edge);
         }
         for (entry, [outermost, all]) in rows.iter_mut().zip(nodes_of_rows) {
             let made = over_ranks.as_ref().and_then(|of| of.of_row(&outermost, &all));

@@ -111,13 +111,11 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// What the list shows as cost, in samples between bounds: those of the wait, or its imbalance.
+    /// What the list of imbalances shows as cost, in samples between bounds. What no imbalance is
+    /// known of is in no such list.
     #[must_use]
-    pub fn cost(&self, is_of_imbalance: bool) -> [u64; 2] {
-        match &self.over {
-            Some(over) if is_of_imbalance => over.imbalance(),
-            _ => [self.samples; 2],
-        }
+    pub fn imbalance(&self) -> [u64; 2] {
+        self.over.as_ref().map_or([self.samples; 2], OfMetric::imbalance)
     }
 }
 
@@ -384,7 +382,7 @@ impl Waits {
             }
         }
         self.imbalances.reverse();
-        self.imbalances.sort_by_key(|wait| Reverse(wait.cost(true)[0]));
+        self.imbalances.sort_by_key(|wait| Reverse(wait.imbalance()[0]));
         Ok(())
     }
 

@@ -197,15 +197,8 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
         Self { has_partial: !self.is_of_callers, ..self }
     }
 
-    /// Whether a node, whose frame is of this kind, has a count, and samples that may be of work
-    /// which this thread did for another one: these do not tell what the activations cost that are
-    /// counted.
-    #[inline]
-    pub(crate) fn is_mixed(&self, node: usize, kind: FrameKind) -> bool {
-        self.has_work_of_others(node) && self.of(node, kind).is_some()
-    }
-
-    /// Whether samples of a node may be of work that this thread did for another one.
+    /// Whether a node is of something that is called, and its samples may be of work that this
+    /// thread did for another one.
     #[inline]
     pub(crate) fn has_work_of_others(&self, node: usize) -> bool {
         self.is_mixed || self.above_handovers.is_some_and(|above| above.contains(node))

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use csprof_format::beside::{MANY_NODES, both};
 use csprof_format::profile as saved;
 
 use super::bits::Bits;
@@ -13,8 +14,8 @@ use super::procedures::Procedures;
 use super::timing::Timing;
 use super::workspace::{Table, Workspace};
 use crate::profile::{
-    Column, Count, Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, MANY_NODES,
-    MetricRef, NodesBuilder, Profile, Spreads, Stream, TimedSamples, Window, both, parts_of,
+    Column, Count, Frame, FrameKind, FrameRef, Function, FunctionKey, FunctionRef, MetricRef,
+    NodesBuilder, Profile, Spreads, Stream, TimedSamples, Window, parts_of,
 };
 use crate::refine::lang::syntax::Predicate;
 use crate::refine::pattern::names::Names;

@@ -2,6 +2,7 @@
 
 use super::execution::executions_of;
 use super::*;
+use crate::refine::tests::handed_over;
 use crate::refine::{Cause, Metric, MetricTest, Quantity, Sides, Unit, Value};
 
 /// Costs without edge counts, threads counted from `first`.
@@ -206,17 +207,7 @@ fn tests_of_rows_look_at_both_sides_together() {
 #[test]
 fn a_side_that_worked_for_others_leaves_both_without_a_cost_per_edge() {
     let plain = "main e=1\n  solve 7 e=9\n    work 40 e=20\n";
-    let mixed = "\
-# thread=1 epoch=0
-main e=1
-  solve e=9
-    work 40 e=20
-# thread=2 epoch=0
-main
-  solve 3 e=2
-    \"[parallel region]\" handover
-      work 50 e=25
-";
+    let mixed = &handed_over(" 3 e=2");
     for (sides, shown) in [([plain, plain], 14), ([mixed, plain], 0), ([plain, mixed], 0)] {
         for period in [5_000_000, 1_000_000] {
             let [base, mut other] = sides.map(|side| crate::profile::from_outline(side).unwrap());

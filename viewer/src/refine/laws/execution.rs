@@ -1,6 +1,6 @@
 //! A made-up program that calls, returns and is sampled.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -438,6 +438,28 @@ impl Execution {
     pub(crate) fn has_handovers(&self) -> bool {
         let mut frames = self.samples.iter().flat_map(|sample| &sample.path);
         frames.any(|frame| frame.kind == FrameKind::Handover)
+    }
+
+    /// Activations with samples on nodes that stand above a handover, too, and [`OF_ANOTHER`]: what
+    /// they cost is not told from work for other threads.
+    pub(crate) fn mixed(&self) -> BTreeSet<usize> {
+        let node = |sample: &Sample, place: usize| {
+            let frames = sample.path[..=place].iter();
+            let keys = frames.map(|frame| (frame.name.clone(), frame.kind, frame.line));
+            (sample.thread, sample.epoch, keys.collect::<Vec<_>>())
+        };
+        let handover = |sample: &Sample| {
+            sample.path.iter().position(|frame| frame.kind == FrameKind::Handover).unwrap_or(0)
+        };
+        let samples = self.samples.iter();
+        let above: HashSet<_> = samples
+            .flat_map(|sample| (0..handover(sample)).map(move |place| node(sample, place)))
+            .collect();
+        let places = self.samples.iter().flat_map(|sample| {
+            sample.path.iter().enumerate().map(move |(place, frame)| (sample, place, frame.counted))
+        });
+        let mixed = places.filter(|&(sample, place, _)| above.contains(&node(sample, place)));
+        mixed.filter_map(|(_, _, counted)| counted).collect()
     }
 
     /// Whether the return of an activation was counted.

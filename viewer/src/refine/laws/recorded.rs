@@ -6,7 +6,7 @@
 //! samples met the activations that returned is not known here: edge counts are held against the
 //! least and the greatest that are possible, and have to be exact as long as the stages keep them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
@@ -239,6 +239,7 @@ impl Recorded {
             period: self.profile.info.metric.period,
             epochs: self.samples.iter().map(|sample| sample.epoch).chain([0]).collect(),
             execution: None,
+            mixed: BTreeSet::new(),
             labels: self.labels.clone(),
             modules: self.modules.clone(),
         }

@@ -32,6 +32,8 @@ pub(crate) struct World<'w> {
     pub(super) epochs: BTreeSet<usize>,
     /// The run itself, where edge counts are known.
     pub(super) execution: Option<&'w Execution>,
+    /// Its activations that have samples of work for other threads, or may have.
+    pub(crate) mixed: BTreeSet<usize>,
     /// What `split` calls threads, where it is not by their number.
     pub(super) labels: BTreeMap<(&'static str, usize), String>,
     /// When the run ended, in nanoseconds, if it is known when samples were taken.
@@ -52,6 +54,7 @@ impl<'w> World<'w> {
             period: 5_000_000,
             epochs: execution.epochs(),
             execution: Some(execution),
+            mixed: execution.mixed(),
             labels: BTreeMap::new(),
             end_ns: execution.has_times().then(|| execution.profile().times.end_ns()),
             modules,

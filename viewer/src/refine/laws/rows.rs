@@ -4,6 +4,7 @@ use super::execution::executions_of;
 use super::*;
 use crate::refine::forest::bits::Bits;
 use crate::refine::select::rows::passing_both_ways;
+use crate::refine::tests::handed_over;
 use crate::refine::{MetricTest, Watch};
 
 /// The nodes that are shown of rows that pass, by both ways.
@@ -31,18 +32,8 @@ proptest! {
 /// those of work for another thread.
 #[test]
 fn tests_of_what_an_edge_costs_leave_out_what_was_done_for_other_threads() {
-    let outline = "\
-# thread=1 epoch=0
-main 7 e=1
-  solve e=9
-    work 40 e=20
-# thread=2 epoch=0
-main
-  solve 3 e=2
-    \"[parallel region]\" handover
-      work 50 e=25
-";
-    let refined = Refined::base(&crate::profile::from_outline(outline).unwrap());
+    let outline = handed_over(" 3 e=2").replacen("main", "main 7", 1);
+    let refined = Refined::base(&crate::profile::from_outline(&outline).unwrap());
     for (text, shown) in [
         ("samples per edge >= 47", 7),
         ("samples per edge > 47", 0),

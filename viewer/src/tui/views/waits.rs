@@ -125,6 +125,14 @@ impl WaitLists {
         self.waits.as_ref().map_or(&[], |waits| self.list.of(waits))
     }
 
+    /// What the list shows as cost, in samples between bounds.
+    fn cost(&self, wait: &Wait) -> [u64; 2] {
+        match self.list {
+            List::Imbalances => wait.imbalance(),
+            List::Paths | List::Operations => [wait.samples; 2],
+        }
+    }
+
     /// What is said of a wait beside what it costs.
     fn said(&self, scene: &Scene, waits: &Waits, wait: &Wait) -> String {
         let form = scene.form();
@@ -163,7 +171,7 @@ impl WaitLists {
         let metric = scene.refined.source_of(wait.metric);
         let (base, _) = scene.refined.account_of(wait.metric);
         // There is no room for two bounds, which what is said of it has.
-        let cost = exact(wait.cost(self.list == List::Imbalances)).map(|samples| {
+        let cost = exact(self.cost(wait)).map(|samples| {
             [amount(samples, metric, scene.form()), format!("{}%", percent(samples, base))]
         });
         let functions = &scene.refined.functions;

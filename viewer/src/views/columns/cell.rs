@@ -137,6 +137,11 @@ impl Plain<'_> {
 }
 
 impl<'r> Cell<'r> {
+    /// A name or a word, if there is one.
+    pub(super) fn of_text(text: Option<&'r str>) -> Self {
+        text.map_or(Self::Nothing, Self::Text)
+    }
+
     /// The text of the cell.
     #[must_use]
     pub fn text(&self, form: Form) -> String {

@@ -2,20 +2,18 @@
 
 use std::borrow::Cow;
 
-use csprof_format::profile::{Frame, Metric, Module};
+use csprof_format::profile::Metric;
 use serde::{Deserialize, Serialize};
 
 use super::cell::Cell;
 use super::lists::Id;
-use crate::profile::comparison::{BASE, OTHER};
-use crate::profile::derived::{Derived, DerivedRef, Operation, Term, Value, computed};
-use crate::profile::{self, MetricRef};
+use crate::profile::MetricRef;
+use crate::profile::derived::DerivedRef;
 use crate::refine::Refined;
 use crate::views::contexts::Context;
-use crate::views::difference::Difference;
 use crate::views::measure::Measure;
 use crate::views::number::Form;
-use crate::views::row::{Cost, Row, Strip, StripKind, StripOfMetric, Weight};
+use crate::views::row::{Cost, Row, Weight};
 use crate::views::summary::clustered;
 
 /// What the lines of a table stand for.
@@ -122,6 +120,8 @@ pub struct Definition {
     pub group: Option<&'static str>,
     /// In which tables it is. [`Id::Percent`] is in those of processes and threads, too.
     pub lines: Lines,
+    /// Whether it is in those of a profile.
+    pub is_in: fn(&Basis<'_>) -> bool,
     /// What people read above it.
     pub heading: for<'r> fn(&Heading<'r>) -> Cow<'r, str>,
     /// What its numbers are.
@@ -144,6 +144,27 @@ pub struct Definition {
     /// What color says on a screen.
     pub tone: Tone,
 }
+
+/// What most columns have alike.
+pub(super) const COLUMN: Definition = Definition {
+    id: Id::Function,
+    key: "",
+    name: None,
+    group: None,
+    lines: Lines::Functions,
+    is_in: |_| true,
+    heading: |of| of.key.into(),
+    unit: Unit::Text,
+    value: |_| Cell::Nothing,
+    zero: Zero::Number,
+    order: Order::None,
+    help: "",
+    // Another column says it, or the title of the page.
+    explain: |_, _| Vec::new(),
+    repeats: None,
+    width: 9,
+    tone: Tone::Plain,
+};
 
 /// What the numbers of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -447,39 +468,25 @@ impl<'r> Basis<'r> {
         self.refined.profile.spreads.ranks() > 0
     }
 
-    /// Whether there is such a column, of those that not all profiles have.
+    /// Whether there is such a column.
     pub(super) fn has(&self, id: Id) -> bool {
-        match id {
-            Id::Expected | Id::LossShare => self.is_scaled(),
-            Id::Low | Id::High => self.has_several_runs(),
-            _ if id.definition().unit == Unit::OverRanks => self.is_sum(),
-            Id::OverPhases => !self.refined.profile.info.phases.is_empty(),
-            Id::Rate => self.moments().is_some(),
-            // What was there before is on both sides.
-            Id::Growth | Id::Noise | Id::EdgesOfBoth => self.moments().is_none(),
-            _ => true,
-        }
+        (id.definition().is_in)(self)
+    }
+}
+
+impl<'r> Heading<'r> {
+    /// The metric that is looked at.
+    pub(super) fn looked_at(&self) -> &'r Metric {
+        self.basis.refined.looked_at()
+    }
+
+    /// Whether costs are times.
+    pub(super) fn is_time(&self) -> bool {
+        self.looked_at().is_time()
     }
 }
 
 impl<'r> At<'r> {
-    /// The address of all frames of the row, if they have one.
-    #[must_use]
-    pub fn site(&self) -> Option<&'r Frame> {
-        self.basis.refined.profile.info.frames.get(self.frame()?.site?.index())
-    }
-
-    /// The load module of the row's function.
-    pub(super) fn module(&self) -> Option<&'r Module> {
-        let function = self.basis.refined.functions.get(self.row.function.index())?;
-        self.basis.refined.profile.info.modules.get(function.module?.index())
-    }
-
-    /// One of the frames of the row, if all have one address.
-    pub(super) fn frame(&self) -> Option<&'r profile::Frame> {
-        self.basis.refined.frames.get(self.row.frame?.index())
-    }
-
     /// The metric that the column is about.
     #[must_use]
     pub fn metric(&self) -> &'r Metric {
@@ -515,113 +522,4 @@ impl<'r> At<'r> {
         };
         Cell::Share { part, whole }
     }
-
-    /// The derived metric that the column is of.
-    #[must_use]
-    pub(super) fn derived(&self) -> Option<&'r Derived> {
-        self.basis.refined.profile.derived.get(self.column.derived.index())
-    }
-
-    /// What its formula makes of this cost of the row, in the units of metrics, whatever costs
-    /// count.
-    pub(super) fn computed(&self, cost: Cost) -> Cell<'r> {
-        self.derived_cell(self.value_of(|term| self.term(term, cost)))
-    }
-
-    /// What the formula makes of the cost of one side that the column is about.
-    pub(super) fn computed_of_side(&self, side: usize) -> Cell<'r> {
-        self.derived_cell(self.value_of_side(side))
-    }
-
-    /// The same of OTHER minus that of BASE.
-    pub(super) fn computed_delta(&self) -> Cell<'r> {
-        let sides = self.value_of_side(OTHER).zip(self.value_of_side(BASE));
-        match self.derived_cell(sides.and_then(|(other, base)| other.less(base))) {
-            Cell::Derived { value, shown } => Cell::DerivedDelta { value, shown },
-            nothing => nothing,
-        }
-    }
-
-    fn derived_cell(&self, value: Option<Value>) -> Cell<'r> {
-        let value = value.zip(self.derived());
-        value.map_or(Cell::Nothing, |(value, of)| Cell::Derived { value, shown: of.shown })
-    }
-
-    /// What the formula makes of its terms.
-    fn value_of(&self, term: impl Fn(Term) -> Option<Value>) -> Option<Value> {
-        computed(&self.derived()?.steps, |of| term(*of))
-    }
-
-    fn value_of_side(&self, side: usize) -> Option<Value> {
-        self.value_of(|term| self.term_of_side(term, side))
-    }
-
-    /// What one side has of a term of a formula: of several runs their mean, as other amounts are.
-    fn term_of_side(&self, term: Term, side: usize) -> Option<Value> {
-        let refined = self.basis.refined;
-        let comparison = refined.profile.comparison.as_deref()?;
-        let runs = Value::exact(comparison.sides[side].runs.len() as f64);
-        let of_all_runs = match term {
-            Term::Metric(metric, of) => {
-                let measured = match metric.index().checked_sub(1) {
-                    None => &comparison.sides[side].metric,
-                    Some(further) => &comparison.further.get(further)?[side],
-                };
-                let weight = self.row.of(refined.side_of(metric, side));
-                in_units(self.column.cost.of_name(of).of(weight), measured)
-            }
-            Term::Edges => self.row.sides()[side].edges.value()?,
-        };
-        of_all_runs.with(Operation::Divide, runs)
-    }
-
-    /// What the row has of a term of a formula about this cost.
-    pub(super) fn term(&self, term: Term, cost: Cost) -> Option<Value> {
-        let (metric, of) = match term {
-            Term::Metric(metric, of) => (metric, of),
-            Term::Edges => return self.row.of(self.number()).edges.value(),
-        };
-        let samples = cost.of_name(of).of(self.row.of(metric));
-        Some(in_units(samples, self.basis.refined.source_of(metric)))
-    }
-
-    /// How what the row has of it is spread, where that was asked for.
-    pub(super) fn spread(&self) -> Option<(&'r Strip, &'r StripOfMetric)> {
-        let is_over_phases = self.column.id == Id::OverPhases;
-        let kind = if is_over_phases { StripKind::Phases } else { StripKind::Peers };
-        let strip = self.row.strips.as_deref()?.of_kind(kind)?;
-        Some((strip, strip.of(self.number())?))
-    }
-
-    /// The same as a cell.
-    pub(super) fn strip(&self) -> Cell<'r> {
-        self.spread().map_or(Cell::Nothing, |(_, of)| Cell::Strip {
-            of,
-            metric: self.metric(),
-            measure: self.basis.measure,
-        })
-    }
-
-    /// Whether edge counts of the sides compare.
-    pub(super) fn edges_compare(&self) -> bool {
-        let comparison = self.basis.refined.profile.comparison.as_ref();
-        comparison.is_some_and(|comparison| comparison.edges_compare())
-    }
-
-    /// What the sides of a comparison differ by, of what the column compares.
-    #[must_use]
-    pub fn difference(&self) -> Option<Difference<'r>> {
-        let comparison = self.basis.refined.profile.comparison.as_deref()?;
-        Some(Difference::new(comparison, self.column.cost.of_runs(self.row)))
-    }
-
-    /// One of its numbers; nothing where nothing is compared.
-    pub(super) fn compared(&self, cell: impl FnOnce(Difference<'r>) -> Cell<'r>) -> Cell<'r> {
-        self.difference().map_or(Cell::Nothing, cell)
-    }
-}
-
-/// So many samples of a metric in its unit.
-fn in_units(samples: u64, metric: &Metric) -> Value {
-    Value::exact(Measure::Source.of(samples, metric) as f64)
 }

@@ -131,6 +131,11 @@ pub enum Id {
     DerivedDelta,
 }
 
+impl Id {
+    /// How many there are.
+    pub(super) const COUNT: usize = Self::DerivedDelta as usize + 1;
+}
+
 /// Which metrics have a column on a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
@@ -174,19 +179,22 @@ pub(super) const LINES: [(Whose, Id); 7] = [
 pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
 
 /// On a page, from left to right; each other metric then has those of one metric.
-pub(super) const PAGE: [Id; 6] =
-    [Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls];
+pub(super) const PAGE: &[&[Id]] = &[
+    &[Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls],
+    &SPREAD,
+    &OVER_RANKS,
+];
 
 /// How rows are spread, where that is asked for.
-pub(super) const SPREAD: [Id; 2] = [Id::Spread, Id::OverPhases];
-
-/// Over the ranks of a sum, for machines, behind those of any medium.
-pub(super) const OWN_OVER_RANKS: [Id; 4] =
-    [Id::OwnRankMean, Id::OwnRankMost, Id::OwnMostRank, Id::OwnRankImbalance];
+const SPREAD: [Id; 2] = [Id::Spread, Id::OverPhases];
 
 /// Over the ranks of a sum, in any medium.
-pub(super) const OVER_RANKS: [Id; 6] =
+const OVER_RANKS: [Id; 6] =
     [Id::RankMean, Id::RankMost, Id::MostRank, Id::RankLeast, Id::RankImbalance, Id::RankDeviation];
+
+/// The same of exclusive costs, for machines.
+pub(super) const OWN_OVER_RANKS: [Id; 4] =
+    [Id::OwnRankMean, Id::OwnRankMost, Id::OwnMostRank, Id::OwnRankImbalance];
 
 /// Of each derived metric, in any medium.
 pub(super) const DERIVED: [Id; 2] = [Id::Derived, Id::DerivedExclusive];
@@ -195,19 +203,16 @@ pub(super) const DERIVED: [Id; 2] = [Id::Derived, Id::DerivedExclusive];
 pub(super) const COMPARED_DERIVED: [Id; 3] = [Id::BaseDerived, Id::OtherDerived, Id::DerivedDelta];
 
 /// For machines, in their order; of several metrics, each has those of one metric.
-pub(super) const MACHINE: [Id; 9] = [
-    Id::Function,
-    Id::Module,
-    Id::File,
-    Id::Line,
-    Id::Kind,
-    Id::Inclusive,
-    Id::Exclusive,
-    Id::Edges,
-    Id::Address,
+pub(super) const MACHINE: &[&[Id]] = &[
+    &[Id::Function, Id::Module, Id::File, Id::Line, Id::Kind],
+    &[Id::Inclusive, Id::Exclusive, Id::Edges, Id::Address],
+    &OF_ADDRESSES,
+    &SPREAD,
+    &OVER_RANKS,
+    &OWN_OVER_RANKS,
 ];
 
-/// The same of addresses, behind those.
+/// All that is known of addresses, where that is asked for.
 pub(super) const OF_ADDRESSES: [Id; 3] = [Id::BuildId, Id::CallFile, Id::CallLine];
 
 /// Of a comparison, on a page, from left to right.

@@ -1,15 +1,15 @@
 //! The registry of columns: whatever the terminal, text, CSV, JSON and `diff` say of a row, and by
 //! what `--sort` orders rows.
 //!
-//! A column is an [`Id`] in `lists.rs` and its entry in [`DEFINITIONS`]: then it can be chosen on a
-//! screen and is explained. `lists.rs` also has the columns that each medium shows unasked. What is
-//! shown is a [`Column`]: an entry, and the metric or the cost that it is about.
+//! A column is an [`Id`] in `lists.rs` and its entry in the file of its theme in `definitions`:
+//! then it is one of the [`DEFINITIONS`], can be chosen on a screen and is explained. `lists.rs`
+//! also has the columns that each medium shows unasked, where a profile has them. What is shown is
+//! a [`Column`]: an entry, and the metric or the cost that it is about.
 
 mod cell;
 mod column;
 mod definitions;
 mod explain;
-mod headings;
 mod lists;
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ impl Basis<'_> {
     #[must_use]
     pub fn choices(&self) -> Vec<Choice> {
         let lines = if self.is_compared() { Lines::OfBoth } else { Lines::Functions };
-        let shown: Vec<_> = match lines {
+        let mut shown: Vec<_> = match lines {
             Lines::OfBoth if self.is_scaled() => {
                 lists::SCALED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec()
             }
@@ -51,8 +51,9 @@ impl Basis<'_> {
                 lists::MOMENTS_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec()
             }
             Lines::OfBoth => lists::COMPARED_SCREEN.map(|id| (Whose::LookedAt, id)).to_vec(),
-            _ => lists::SCREEN.into_iter().filter(|&(_, id)| self.has(id)).collect(),
+            _ => lists::SCREEN.to_vec(),
         };
+        shown.retain(|&(_, id)| self.has(id));
         // The name is what the rows are.
         let is_name = |id: Id| matches!(id, Id::Function | Id::FunctionOfBoth);
         let further = DEFINITIONS.iter().filter(|definition| {
@@ -108,15 +109,12 @@ impl Basis<'_> {
     #[must_use]
     pub fn of_lines(&self) -> Vec<Column> {
         if self.is_compared() {
-            let compared = lists::COMPARED_LINES;
-            return compared.map(|id| Column::comparing(id, Cost::Inclusive)).to_vec();
+            let compared = self.had(&[&lists::COMPARED_LINES]).into_iter();
+            return compared.map(|id| Column::comparing(id, Cost::Inclusive)).collect();
         }
-        self.of_whose(&lists::LINES)
-    }
-
-    /// Each of these columns, those of others for each other metric.
-    fn of_whose(&self, columns: &[(Whose, Id)]) -> Vec<Column> {
-        let columns = columns.iter().flat_map(|&(whose, id)| {
+        // Each of these columns, those of others for each other metric.
+        let columns = lists::LINES.into_iter().filter(|&(_, id)| self.has(id));
+        let columns = columns.flat_map(|(whose, id)| {
             let others = self.others().map(move |metric| Column::of(id, Some(metric)));
             let is_looked_at = whose == Whose::LookedAt;
             let looked_at = is_looked_at.then_some(Column::of(id, None));
@@ -130,21 +128,23 @@ impl Basis<'_> {
     pub fn on_page(&self, cost: Cost) -> Vec<Column> {
         if self.is_compared() {
             let ids = if self.is_scaled() { &lists::SCALED[..] } else { &lists::COMPARED };
-            let columns = ids.iter().map(|&id| Column::comparing(id, cost));
+            let columns = self.had(&[ids]).into_iter().map(|id| Column::comparing(id, cost));
             return columns.chain(self.of_derived_sides(cost)).collect();
         }
-        let of_each = |metric| of_metric(&lists::PAGE, metric);
-        let looked_at = lists::PAGE.map(|id| Column::of(id, None));
-        let spread = self.of_spread().into_iter().map(|id| Column::of(id, None));
-        let looked_at = looked_at.into_iter().chain(spread).chain(self.over_ranks(None));
-        let of_each = |metric| of_each(metric).chain(self.over_ranks(Some(metric)));
-        looked_at.chain(self.others().flat_map(of_each)).chain(self.of_derived(2)).collect()
+        let ids = self.had(lists::PAGE);
+        let looked_at = ids.iter().map(|&id| Column::of(id, None));
+        let others = self.others().flat_map(|metric| of_metric(&ids, metric));
+        looked_at.chain(others).chain(self.of_derived(2)).collect()
     }
 
-    /// The columns of how rows are spread, where that was asked for.
-    fn of_spread(&self) -> Vec<Id> {
-        let asked = lists::SPREAD.into_iter().filter(|_| self.spread);
-        asked.filter(|&id| self.has(id)).collect()
+    /// The columns of these lists that the profile has, and that were asked for where one must.
+    fn had(&self, lists: &[&[Id]]) -> Vec<Id> {
+        let is_asked = |id: Id| match id.definition().unit {
+            Unit::Strip => self.spread,
+            _ => self.addresses || !lists::OF_ADDRESSES.contains(&id),
+        };
+        let columns = lists.iter().copied().flatten().copied();
+        columns.filter(|&id| self.has(id) && is_asked(id)).collect()
     }
 
     /// The columns that explain a row: what it is, what it costs, and how often it returned. A
@@ -153,7 +153,9 @@ impl Basis<'_> {
     pub fn explained(&self, cost: Cost) -> [Vec<Column>; 3] {
         let of_units = |is_one: fn(Unit) -> bool| {
             let columns = DEFINITIONS.iter().filter(|definition| {
-                definition.lines == Lines::Functions && is_one(definition.unit)
+                definition.lines == Lines::Functions
+                    && is_one(definition.unit)
+                    && self.has(definition.id)
             });
             columns.map(|definition| Column::of(definition.id, None)).collect()
         };
@@ -162,7 +164,6 @@ impl Basis<'_> {
             return [words, self.on_screen(cost), Vec::new()];
         }
         let mut costs: Vec<_> = of_units(|unit| unit.is_of_metric() || unit == Unit::Strip);
-        costs.retain(|column| self.has(column.id));
         costs.extend(self.of_derived(2));
         [words, costs, of_units(Unit::is_of_edges)]
     }
@@ -182,46 +183,34 @@ impl Basis<'_> {
             derived.sort_by_key(|column| column.derived);
             return [columns.collect(), Vec::new(), derived];
         }
-        let of_addresses = if self.addresses { &lists::OF_ADDRESSES[..] } else { &[] };
-        let spread = &self.of_spread()[..];
-        let [over_ranks, own_over_ranks] = match self.is_sum() {
-            true => [&lists::OVER_RANKS[..], &lists::OWN_OVER_RANKS],
-            false => [&[][..]; 2],
-        };
-        let columns = [&lists::MACHINE[..], of_addresses, spread, over_ranks, own_over_ranks];
-        self.with_metrics(&columns.concat(), 2)
+        self.with_metrics(lists::MACHINE, 2)
     }
 
     /// The columns of processes and threads, from left to right.
     #[must_use]
     pub fn of_contexts(&self) -> Vec<Column> {
         let further = if self.medium == Medium::Screen { 1 } else { 2 };
-        let of_each = |metric| of_metric(&lists::CONTEXTS[..further], metric);
-        let looked_at = lists::CONTEXTS.map(|id| Column::of(id, None));
-        let of_metrics = looked_at.into_iter().chain(self.others().flat_map(of_each));
-        of_metrics.chain(self.of_derived(1)).collect()
+        let further = self.had(&[&lists::CONTEXTS[..further]]);
+        let looked_at = self.had(&[&lists::CONTEXTS]).into_iter().map(|id| Column::of(id, None));
+        let others = self.others().flat_map(|metric| of_metric(&further, metric));
+        looked_at.chain(others).chain(self.of_derived(1)).collect()
     }
 
     /// The same for machines.
     #[must_use]
     pub fn of_contexts_for_machines(&self) -> [Vec<Column>; 3] {
-        self.with_metrics(&lists::CONTEXTS_MACHINE, 1)
+        self.with_metrics(&[&lists::CONTEXTS_MACHINE], 1)
     }
 
     /// These columns, those of each metric where there are several, and so many of each derived
     /// one.
-    fn with_metrics(&self, columns: &[Id], of_derived: usize) -> [Vec<Column>; 3] {
+    fn with_metrics(&self, lists: &[&[Id]], of_derived: usize) -> [Vec<Column>; 3] {
+        let columns = &self.had(lists)[..];
         let metrics = self.refined.profile.metrics().map(|(metric, _)| metric);
         let metrics = metrics.filter(|_| self.has_several_metrics());
         let of_each = metrics.flat_map(|metric| of_metric(columns, metric));
         let own = columns.iter().map(|&id| Column::of(id, None)).collect();
         [own, of_each.collect(), self.of_derived(of_derived).collect()]
-    }
-
-    /// The columns over the ranks of a sum, of a metric.
-    fn over_ranks(&self, metric: Option<MetricRef>) -> impl Iterator<Item = Column> + use<> {
-        let ids = if self.is_sum() { &lists::OVER_RANKS[..] } else { &[] };
-        ids.iter().map(move |&id| Column::of(id, metric))
     }
 
     /// The first so many columns of each derived metric.

@@ -210,6 +210,32 @@ fn a_profile_without_samples_has_empty_derived_columns() {
 }
 
 #[test]
+fn no_medium_has_a_column_that_a_profile_lacks() {
+    let of = |outline: &str| from_outline(outline).unwrap();
+    let mut sum = of(BASE);
+    sum.spreads = Spreads::alike(3, sum.nodes.len(), RankSums::of_rank(7, 90)).into();
+    let both = Profile::compared(("base", of(BASE)), ("other", of(OTHER)), &[]).unwrap();
+    let mut moments = both.clone();
+    moments.comparison.as_mut().unwrap().moments = Some(1_000_000_000);
+    let mut has_it = [0; Id::COUNT];
+    for profile in [of(BASE), sum, both, moments] {
+        let refined = Refined::base(&profile);
+        for medium in [Medium::Page, Medium::Screen] {
+            let basis = Basis { medium, spread: true, addresses: true, ..Basis::new(&refined) };
+            let cost = Cost::Inclusive;
+            let media = [basis.on_screen(cost), basis.on_page(cost), basis.of_lines()];
+            let machines = [basis.for_machines(cost), basis.explained(cost)].concat().concat();
+            for column in media.concat().into_iter().chain(machines) {
+                assert!(basis.has(column.id), "{column:?}");
+                has_it[column.id as usize] += 1;
+            }
+        }
+    }
+    // The sum has it in each medium; nothing has phases.
+    assert!(has_it[Id::RankImbalance as usize] >= 4 && has_it[Id::OverPhases as usize] == 0);
+}
+
+#[test]
 fn names_of_columns_tell_them_apart() {
     for is_compared in [false, true] {
         let names: Vec<_> = Column::sortable(is_compared).map(|(name, _)| name).collect();
@@ -260,6 +286,11 @@ fn why_the_source_is_not_known() {
         module.symbols = SymbolSource::Dwarf(StringId(0));
     }
     assert_eq!(why(&profile), "not known");
+    // Lines of its code are: of one address, which the page shows below, and of several.
+    for outline in ["dot 90 at:dot.c:7\n", "dot 90 at:dot.c:7\ndot 5 at:dot.c:9\n"] {
+        let profile = from_outline(outline).unwrap();
+        assert_eq!(why(&profile), "its lines are known, but not where it is declared");
+    }
 }
 
 /// Over how many ranks a number is, or why there is none.

@@ -7,6 +7,7 @@
 
 use crate::profile::{Count, FrameKind, FrameRef};
 use crate::refine::{Cancelled, Chain, Link, NodeSet, Refined, Stopped, Watch, in_width};
+use crate::views::outermost::{Has, is_mixed};
 use crate::views::row::Row;
 use crate::views::sums::Sums;
 use crate::views::tally::{self, Added, Tally};
@@ -201,9 +202,8 @@ struct OpenEnd<C> {
     callers: usize,
     /// What all ends before this one have.
     before: Sums<C>,
-    /// Whether it has edges.
-    is_call: bool,
-    /// Whether it, or an end below it, is mixed.
+    has: Has,
+    /// Whether the rows are mixed that have the ends below it, without those above.
     is_mixed: bool,
     /// What it has, if it has edges, or else the outermost ends below it that have.
     outer: Sums<C>,
@@ -223,20 +223,19 @@ impl<C: Count> OpenEnds<C> {
 
     fn enter(&mut self, tally: &Tally<'_, C>, node: usize, beginning: u32, until: C) {
         let (callers, before, own) = (self.callers.len(), self.sums, tally.own_of_path(node));
-        let is_call = own.has_edges();
+        let has = tally.has(own, node);
         let mut outer = Sums::default();
-        if is_call {
+        if has.edges {
             outer.add_outer(own);
         }
-        let is_mixed = tally.is_mixed(node);
         self.ends.push(OpenEnd {
             node,
             beginning,
             until,
             callers,
             before,
-            is_call,
-            is_mixed,
+            has,
+            is_mixed: false,
             outer,
         });
         self.sums.add_own(own);
@@ -247,17 +246,16 @@ impl<C: Count> OpenEnds<C> {
         while let Some(end) = self.ends.pop_if(|end| end.until <= at) {
             let mut below = self.sums.without(&end.before);
             below.add_sums(&end.outer);
+            let are_mixed =
+                end.is_mixed || is_mixed(end.outer.edge_samples > 0, end.has.work_of_others);
             if let Some(outer) = self.ends.last_mut() {
-                outer.is_mixed |= end.is_mixed;
-                if !outer.is_call {
-                    // The outer one may be a call without a count, as in `Tally::add`.
-                    let has_edges = end.outer.edge_samples > 0;
-                    outer.is_mixed |= has_edges && tally.has_handovers();
+                outer.is_mixed |= are_mixed;
+                if !outer.has.edges {
                     outer.outer.add_sums(&end.outer);
                 }
             }
             for caller in self.callers.drain(end.callers..) {
-                tally.add_sums(caller, end.node, &below, end.is_mixed);
+                tally.add_sums(caller, end.node, &below, are_mixed);
             }
         }
     }

@@ -26,7 +26,7 @@ struct Returns {
     are_counted: bool,
     /// Whether there is something that is called, of whose returns a count could be known.
     are_calls: bool,
-    /// Whether none of it, as far as is known, was called by threads that work for others, too.
+    /// Whether none of it is told from work for other threads.
     are_of_one: bool,
 }
 
@@ -39,14 +39,16 @@ fn returns<'s>(
     let mut returned = BTreeSet::new();
     let mut are_counted = false;
     let mut are_calls = false;
+    let mut are_of_one = true;
     for sample in samples {
+        let mixed = |id| sample.inverted && world.has_handovers() || world.mixed.contains(&id);
         for place in places(&sample.path) {
+            are_of_one &= !sample.path[place].counted.is_some_and(mixed);
             returned.extend(world.returned(&sample.path[place]));
             are_counted |= world.has_edges() && reference::is_counted(&sample.path, place);
             are_calls |= world.has_edges() && sample.path[place].counted.is_some();
         }
     }
-    let are_of_one = !world.has_handovers();
     Returns { number: returned.len() as u64, are_counted, are_calls, are_of_one }
 }
 
@@ -135,11 +137,12 @@ fn outer_returns<'s>(
     world: &World<'_>,
     places: impl Fn(&'s [Activation]) -> Vec<usize>,
 ) -> Returns {
+    let Returns { are_of_one, .. } = returns(samples, world, &places);
     let places = |path| outermost(path, places(path));
     let Returns { are_calls, .. } = returns(samples, world, places);
     let of_timed = returns(timed, world, places);
-    let are_counted = of_timed.are_counted && of_timed.are_of_one && refined.knows_outermost();
-    Returns { are_calls, are_counted, ..of_timed }
+    let are_counted = of_timed.are_counted && are_of_one && refined.knows_outermost();
+    Returns { are_calls, are_counted, are_of_one, ..of_timed }
 }
 
 /// Where there is a cost per edge, no sample is in it that is not of such an activation.

@@ -1,7 +1,7 @@
 //! Edge counts after stages, by example.
 
 use crate::profile::from_outline;
-use crate::refine::tests::refined;
+use crate::refine::tests::{handed_over, refined};
 use crate::refine::{Refined, apply, parse};
 
 /// `g` calls `a` at one line and loops at the next, ten times: each activation has samples at both,
@@ -120,28 +120,18 @@ fn the_start_of_a_path_that_is_not_whole_has_no_exact_count_when_a_group_makes_i
 /// What opened a region has its activations in the tree of the thread that called that code.
 #[test]
 fn a_copy_above_a_handover_has_no_count_in_the_tree_of_who_was_given_the_work() {
-    let outline = "\
-# thread=1 epoch=0
-main e=1
-  solve e=9
-    work 40 e=30
-# thread=2 epoch=0
-main
-  solve
-    \"[parallel region]\" handover
-      work 50 e=45
-";
+    let outline = &handed_over("");
     let profile = from_outline(outline).unwrap();
     let base = Refined::base(&profile);
     let edges = |refined: &Refined| [1, 2, 3, 4, 5, 6, 7].map(|node| refined.edges(node));
     let exactly = |count| Some((count, count));
-    let own = [exactly(1), exactly(9), exactly(30)];
-    let given = [None, None, None, exactly(45)];
+    let own = [exactly(1), exactly(9), exactly(20)];
+    let given = [None, None, None, exactly(25)];
     assert_eq!(edges(&base), [&own[..], &given].concat()[..]);
     // Rows have those of the opener alone, and none without it: that no return was counted would
     // say that the opener has not returned.
     let all = refined(outline, "through work");
-    assert!(all.starts_with("main e=1\n  solve e=9\n    work 40 e=30\n"), "{all}");
+    assert!(all.starts_with("main e=1\n  solve e=9\n    work 40 e=20\n"), "{all}");
     let shown = apply(&profile, &parse("through kind:handover").unwrap()).unwrap();
     assert_eq!(edges(&shown)[3..], given);
     let callers = refined(outline, "callers of solve");
@@ -154,17 +144,7 @@ main
 /// other's work.
 #[test]
 fn what_a_thread_ran_itself_counts_above_a_handover_too() {
-    let outline = "\
-# thread=1 epoch=0
-main e=1
-  solve e=9
-    work 40 e=30
-# thread=2 epoch=0
-main
-  solve 3 e=2
-    \"[parallel region]\" handover
-      work 50 e=45
-";
+    let outline = &handed_over(" 3 e=2");
     let base = Refined::base(&from_outline(outline).unwrap());
     assert_eq!((base.edges(4), base.edges(5)), (None, Some((2, 2))));
     let shown = |stages: &str| {
