@@ -28,8 +28,10 @@ use crate::cct::{Node, NodeStore};
 use crate::sys::{self, Clock, Errno, File, FileNumber, Folder};
 use crate::{allocator, config};
 
+mod log;
 mod room;
 
+pub use log::LogExtent;
 pub use room::Room;
 
 /// The arena file of this process.
@@ -439,57 +441,15 @@ impl Arena {
         written
     }
 
+    /// An extent of the log with room for `size` bytes of records or more. Setup side.
+    pub fn log_extent(&self, size: usize) -> Result<LogExtent, Errno> {
+        let size = (size + size_of::<ExtentHeader>()).max(16 << 10);
+        Ok(LogExtent::new(self.extent(ExtentKind::Log, 0, 0, size)?, size))
+    }
+
     /// The arena file's number.
     pub fn file_number(&self) -> i32 {
         self.file.number()
-    }
-}
-
-/// A log extent that is being filled. Setup side, one writer at a time.
-pub struct LogExtent {
-    start: NonNull<u8>,
-    room: usize,
-    committed: usize,
-}
-
-// SAFETY: moves between threads under the setup side's lock only.
-unsafe impl Send for LogExtent {}
-
-impl LogExtent {
-    /// Takes an extent with room for `size` bytes of records or more.
-    pub fn create(arena: &Arena, size: usize) -> Result<Self, Errno> {
-        let size = (size + size_of::<ExtentHeader>()).max(16 << 10);
-        let start = arena.extent(ExtentKind::Log, 0, 0, size)?;
-        Ok(Self { start, room: size - size_of::<ExtentHeader>(), committed: 0 })
-    }
-
-    /// Appends an encoded record; `false` if it does not fit.
-    pub fn append(&mut self, record: &[u8]) -> bool {
-        if record.len() > self.room - self.committed {
-            return false;
-        }
-        // SAFETY: the range lies inside the mapped extent, behind what is committed, and only
-        // this writer touches it.
-        unsafe {
-            let to = self.start.add(size_of::<ExtentHeader>() + self.committed);
-            to.copy_from_nonoverlapping(NonNull::from(record).cast(), record.len());
-        }
-        self.committed += record.len();
-        let header = self.start.cast::<ExtentHeader>();
-        // SAFETY: the extent begins with its header. Release: publishes the record to a reader
-        // of the growing file.
-        unsafe { AtomicU64::from_ptr(&raw mut (*header.as_ptr()).committed) }
-            .store(self.committed as u64, Ordering::Release);
-        true
-    }
-}
-
-impl Drop for LogExtent {
-    /// What is written stays in the file.
-    fn drop(&mut self) {
-        let size = (self.room + size_of::<ExtentHeader>()).next_multiple_of(EXTENT_ALIGN as usize);
-        // SAFETY: the whole mapping of one extent, to which nobody else has a pointer.
-        unsafe { sys::unmap(self.start, size) };
     }
 }
 

@@ -250,7 +250,7 @@ pub fn log(record: &LogRecord) {
     record.encode(sys::now_ns(Clock::Monotonic), &mut bytes);
     let mut log = process.log.lock();
     if log.as_mut().is_none_or(|extent| !extent.append(&bytes)) {
-        *log = LogExtent::create(process.arena, bytes.len()).ok();
+        *log = process.arena.log_extent(bytes.len()).ok();
         if let Some(extent) = log.as_mut() {
             extent.append(&bytes);
         }
