@@ -58,8 +58,12 @@ const LEAST_IN_DEEP_DEBT: usize = 1;
 const TIMED_NS: i64 = 10_000;
 
 /// One walk in so many is timed whatever it has reckoned: a short one, too, may take longer than
-/// the period. A thread of Chromium's, which waited in 13 frames, did nothing but take samples.
-const TIMED_EVERY: u32 = 16;
+/// the period. A thread of Chromium's, which waited in 13 frames, did nothing but take samples. Odd,
+/// or of two sources in turn the walks of one would never be timed.
+const TIMED_EVERY: u32 = 17;
+
+/// What such a one must take for the time to say something: more than page faults do.
+const LONG_NS: u64 = 50_000;
 
 /// The factor by which frames cost what was reckoned.
 const ONE: i64 = 256;
@@ -117,9 +121,8 @@ impl Effort {
         Self { factor: LEARNED.load(Relaxed), ..Self::FULL }
     }
 
-    /// For a sample that stands for so much time. `now_ns` is the thread's CPU time, asked seldom.
-    /// Signal side.
-    pub(super) fn earn(&mut self, time_ns: u64, now_ns: impl Fn() -> u64) {
+    /// For a sample that stands for so much time. Signal side.
+    pub(super) fn earn(&mut self, time_ns: u64) {
         let earned_ns = i64::try_from(time_ns).unwrap_or(i64::MAX) / SHARE;
         self.left_ns = self.left_ns.saturating_add(earned_ns).min(MOST_NS);
         let saves = self.left_ns < self.wanted_ns;
@@ -130,9 +133,15 @@ impl Effort {
             left_ns if left_ns > -MOST_NS / 8 => LEAST_IN_DEBT,
             _ => LEAST_IN_DEEP_DEBT,
         };
+        self.timed_from = None;
+    }
+
+    /// Right before the walk. `now_ns` is the thread's CPU time, asked seldom. Signal side.
+    pub(super) fn begin(&mut self, now_ns: impl Fn() -> u64) {
         self.walks = self.walks.wrapping_add(1);
-        let is_timed = self.walks.is_multiple_of(TIMED_EVERY);
-        self.timed_from = is_timed.then(|| (now_ns(), 0));
+        if self.walks.is_multiple_of(TIMED_EVERY) {
+            self.timed_from = Some((now_ns(), self.spent_ns));
+        }
     }
 
     /// For a sample of a call, which stands for no time: earned is what has passed by `now_ns`, the
@@ -147,7 +156,7 @@ impl Effort {
         } else {
             0
         };
-        self.earn(passed_ns, now_ns);
+        self.earn(passed_ns);
         self.least = LEAST_FRAMES;
     }
 
@@ -185,27 +194,36 @@ impl Effort {
             // Such a one as was wanted; not a short one in between.
             self.wanted_ns = 0;
         }
-        self.learn(now_ns);
+        // The innermost frame alone tells nothing.
+        if self.spent_ns > 0 {
+            self.learn(now_ns);
+        }
     }
 
     /// Where the walk was timed, the factor moves an eighth of the way to what would have been
     /// right.
     fn learn(&mut self, now_ns: impl Fn() -> u64) {
-        let measured = self.timed_from.and_then(|(from_ns, spent_before_ns)| {
+        let timed = self.timed_from.map(|(from_ns, spent_before_ns)| {
             let reckoned_ns = self.spent_ns - spent_before_ns;
-            if reckoned_ns < TIMED_NS && spent_before_ns > 0 {
-                return None;
-            }
-            let took_ns = now_ns().saturating_sub(from_ns);
-            let is_told = reckoned_ns.max(took_ns.cast_signed()) >= TIMED_NS;
-            is_told.then_some((took_ns, reckoned_ns.max(FRAME_NS)))
+            let is_long = reckoned_ns >= TIMED_NS;
+            let is_asked = is_long || self.walks.is_multiple_of(TIMED_EVERY);
+            let took_ns = if is_asked { now_ns().saturating_sub(from_ns) } else { 0 };
+            (took_ns, reckoned_ns.max(FRAME_NS), is_long || took_ns >= LONG_NS, is_asked)
         });
-        let Some((took_ns, reckoned_ns)) = measured else {
-            // Walks that are too short to be measured shall not be so for ever.
-            if self.left_ns < 0 {
-                self.factor -= (self.factor - ONE) / 64;
+        let (took_ns, reckoned_ns) = match timed {
+            Some((took_ns, reckoned_ns, true, _)) => (took_ns, reckoned_ns),
+            // A walk that was timed from its start, and took almost nothing.
+            Some((_, _, false, true)) => {
+                self.factor -= (self.factor - ONE) / 8;
+                return;
             }
-            return;
+            // Walks that are too short to be measured shall not be so for ever.
+            _ => {
+                if self.left_ns < 0 {
+                    self.factor -= (self.factor - ONE) / 64;
+                }
+                return;
+            }
         };
         let took_ns = i64::try_from(took_ns).unwrap_or(i64::MAX);
         let right = self.factor.saturating_mul(took_ns / TOLERATED) / reckoned_ns;
@@ -231,7 +249,7 @@ mod tests {
 
     /// A sample of a stack so deep: how much of it is walked.
     fn sample(effort: &mut Effort, depth: u64) -> u64 {
-        effort.earn(PERIOD_NS, no_clock);
+        effort.earn(PERIOD_NS);
         let goes_on = |&walked: &u64| effort.spend(1, walked as usize, no_clock);
         let walked = (1..depth).take_while(goes_on).count() as u64 + 1;
         effort.end(walked < depth, no_clock);
@@ -292,7 +310,7 @@ mod tests {
         let mut walks = 0_u64;
         let (samples, slow_ns) = (100_000, 3 * PERIOD_NS);
         for _ in 0..samples {
-            effort.earn(PERIOD_NS, no_clock);
+            effort.earn(PERIOD_NS);
             if !effort.is_in_deep_debt() {
                 walks += 1;
                 let _ = effort.spend((slow_ns / FRAME_NS as u64) as u32, 1, no_clock);
@@ -308,7 +326,7 @@ mod tests {
     #[test]
     fn debts_are_paid() {
         let mut effort = Effort { left_ns: 0, ..Effort::FULL };
-        effort.earn(PERIOD_NS, no_clock);
+        effort.earn(PERIOD_NS);
         assert!(!effort.spend(1_000_000, 1000, no_clock));
         effort.end(true, no_clock);
         let earned = (50_000_000 / (PERIOD_NS / 8)) as usize;
@@ -320,7 +338,7 @@ mod tests {
     fn debts_are_bounded() {
         let mut effort = Effort::FULL;
         for _ in 0..100_000 {
-            effort.earn(PERIOD_NS, no_clock);
+            effort.earn(PERIOD_NS);
             effort.spend(1000, 1, no_clock);
             effort.end(false, no_clock);
         }
@@ -334,7 +352,7 @@ mod tests {
         let mut effort = Effort { left_ns: 0, ..Effort::FULL };
         let mut frames = 0;
         for _ in 0..1000 {
-            effort.earn(PERIOD_NS, no_clock);
+            effort.earn(PERIOD_NS);
             frames += (1..1000).take_while(|&walked| effort.spend(10, walked, no_clock)).count();
             effort.end(true, no_clock);
         }
@@ -389,7 +407,8 @@ mod tests {
             let mut walk = |samples: u64| {
                 let from = clock.get();
                 for _ in 0..samples {
-                    effort.earn(PERIOD_NS, || clock.get());
+                    effort.earn(PERIOD_NS);
+                    effort.begin(|| clock.get());
                     for walked in 1..=128 {
                         clock.set(clock.get() + frame_ns);
                         if !effort.spend(11, walked, || clock.get()) {
@@ -413,7 +432,8 @@ mod tests {
         let mut walk = |samples: u64| {
             let from = clock.get();
             for _ in 0..samples {
-                effort.earn(PERIOD_NS, || clock.get());
+                effort.earn(PERIOD_NS);
+                effort.begin(|| clock.get());
                 if !effort.is_in_deep_debt() {
                     for walked in 1..=13 {
                         clock.set(clock.get() + 2 * PERIOD_NS / 13);
@@ -435,7 +455,8 @@ mod tests {
         let (mut first, clock) = (Effort::FULL, Cell::new(0));
         // Other tests learn at the same time, in other threads.
         let knows = (0..5000).any(|_| {
-            first.earn(PERIOD_NS, || clock.get());
+            first.earn(PERIOD_NS);
+            first.begin(|| clock.get());
             for walked in 1..=128 {
                 clock.set(clock.get() + 330 * FRAME_NS as u64);
                 if !first.spend(11, walked, || clock.get()) {
@@ -455,7 +476,8 @@ mod tests {
         let mut walk = |slower: u64, samples: usize| {
             let mut frames = 0;
             for _ in 0..samples {
-                effort.earn(PERIOD_NS, || clock.get());
+                effort.earn(PERIOD_NS);
+                effort.begin(|| clock.get());
                 for walked in 1..=40 {
                     clock.set(clock.get() + 11 * FRAME_NS as u64 * slower);
                     frames += 1;

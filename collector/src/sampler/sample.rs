@@ -47,7 +47,7 @@ impl Sampler {
     pub fn sample(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Option<u32> {
         self.arena.record_mut().count_delivered(sample.metric, sample.weight);
         match sample.time_ns {
-            Some(time_ns) => self.effort.earn(time_ns, cpu_time_ns),
+            Some(time_ns) => self.effort.earn(time_ns),
             None => self.effort_of_calls.earn_by_clock(cpu_time_ns),
         }
         let result = self.add(map, sample);
@@ -240,7 +240,10 @@ impl Sampler {
         // Whether the frame visited last returns to the next one through a slot.
         let mut returned_to = false;
         let mut cut = false;
-        let only_innermost = effort.is_in_deep_debt();
+        // One of which the recipe is remembered takes no longer, and may be the armed one.
+        let is_remembered = self.cache.get(registers.ip.wrapping_sub(kind.lookup_bias())).is_some();
+        let only_innermost = effort.is_in_deep_debt() && !is_remembered;
+        effort.begin(cpu_time_ns);
         let visit = |frame: &Frame| {
             if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {
                 met.trampoline = Some((frame.address, frame.sp));

@@ -83,7 +83,8 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         }
         if let (Some(interval), Some(before_ns)) = (interval, cpu_ns) {
             let took_ns = sys::now_ns(Clock::ThreadCpu).saturating_sub(before_ns);
-            if pace::pay(interval, took_ns) {
+            let is_paced = weight > 0 && interval > Setting::of(metric).every;
+            if pace::pay(interval, took_ns) && is_paced {
                 thread.sampler.arena.process().set_paced();
             }
         }

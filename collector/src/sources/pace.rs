@@ -92,7 +92,7 @@ pub fn restarted() {
 
 /// Notes that a timer of elapsed time, which comes once in `interval` periods, has interrupted a
 /// thread, and that the handler took so much of its CPU time. Sets the pace where it is time to,
-/// and returns whether threads are interrupted less often than they were to be. Signal side.
+/// and returns whether it was. Signal side.
 // What was taken is counted as if there had been an interruption in each period: each thread
 // changes its own timer, when it is interrupted next, so that they have many paces at a time.
 pub fn pay(interval: u64, handler_ns: u64) -> bool {
@@ -109,10 +109,10 @@ pub fn pay(interval: u64, handler_ns: u64) -> bool {
     let all_cpu_ns = sys::now_ns(Clock::ProcessCpu);
     let cpu_ns = all_cpu_ns.saturating_sub(CPU_NS.swap(all_cpu_ns, Relaxed));
     // The first look begins the account.
-    looked_ns > 0 && {
+    if looked_ns > 0 {
         change(|pace| pace.after(taken_ns, allowed_ns(elapsed_ns, cpu_ns)));
-        Pace::present().periods > 1
     }
+    true
 }
 
 /// In the child of a fork, which has its parent's account. Setup side.

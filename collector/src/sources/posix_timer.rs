@@ -21,10 +21,13 @@ use crate::sys::{Clock, Errno, Timer};
 pub(super) struct PosixTimer {
     handle: TimerHandle,
     cookie: usize,
-    /// The pace that it was set to; `None` if it is to be set in any case.
-    pace: Option<Pace>,
-    /// Periods from one of its signals to the next.
+    /// The pace that it was set to by its own thread.
+    pace: Pace,
+    /// Periods from one of its signals to the next, as far as that is known here: another thread
+    /// may have [restarted](super::pace::restarted) it since.
     interval: u64,
+    /// Whether it is to be set anew, since its last signal.
+    is_out_of_pace: bool,
     /// Periods of elapsed time; `None` for CPU time, of which the kernel counts them.
     due: Option<Due>,
 }
@@ -62,7 +65,7 @@ impl PosixTimer {
         let handle = TimerHandle { timer, metric, clock, period_ns };
         let pace = Pace::present();
         let interval = handle.start_at(pace, random_below);
-        Ok(Self { handle, cookie, pace: Some(pace), interval, due })
+        Ok(Self { handle, cookie, pace, interval, is_out_of_pace: false, due })
     }
 
     pub(super) const fn handle(&self) -> TimerHandle {
@@ -77,9 +80,8 @@ impl PosixTimer {
     /// not decided here; of elapsed time none passes.
     pub(super) fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
         let Some(due) = &mut self.due else { return 1 + u64::from(signal.overrun.unsigned_abs()) };
-        if (now.is_paused, now.every) != (before.is_paused, before.every) {
-            self.pace = None;
-        }
+        let is_set_otherwise = (now.is_paused, now.every) != (before.is_paused, before.every);
+        self.is_out_of_pace |= is_set_otherwise || self.pace != Pace::present();
         if now.is_paused {
             0
         } else if now.is_steady_since(before) {
@@ -95,17 +97,17 @@ impl PosixTimer {
         self.due.is_some().then_some(self.interval)
     }
 
-    /// Whether it is of elapsed time, and to be set to the present pace.
-    pub(super) fn is_out_of_pace(&self) -> bool {
-        self.due.is_some() && self.pace != Some(Pace::present())
+    /// Whether it is of elapsed time, and to be set to the present pace, since it has interrupted
+    /// its thread: at another time, one that is set again and again would never come.
+    pub(super) const fn is_out_of_pace(&self) -> bool {
+        self.is_out_of_pace
     }
 
-    /// Sets it to the present pace. Of a thread that was interrupted by it just now, or the next
-    /// signal would come too early.
+    /// Sets it to the present pace, a whole interval from now: less would be too early.
     pub(super) fn keep_pace(&mut self) {
         let pace = Pace::present();
         self.interval = self.handle.start_at(pace, |interval_ns| interval_ns - 1);
-        self.pace = Some(pace);
+        (self.pace, self.is_out_of_pace) = (pace, false);
     }
 }
 

@@ -274,7 +274,8 @@ pub fn walk(
     }
 }
 
-/// Visits the first frame alone, without a look at how it is left, and returns `end`.
+/// Visits the first frame alone, without a look at how it is left, and returns `end`. That takes
+/// next to nothing.
 #[cold]
 pub fn innermost(
     start: &Registers,
@@ -284,8 +285,12 @@ pub fn innermost(
     mut visit: impl FnMut(&Frame) -> Flow,
 ) -> End {
     let (address, sp) = (start.ip, start.sp());
-    let marks = target.marks(address.wrapping_sub(kind.lookup_bias()));
-    visit(&Frame { kind, address, sp, marks, exit: Exit::None, took: 1 });
+    let pc = address.wrapping_sub(kind.lookup_bias());
+    if target.code(pc).is_none() {
+        // Who answers notes whether it is code in the place of other code.
+        let _ = target.foreign(pc);
+    }
+    visit(&Frame { kind, address, sp, marks: target.marks(pc), exit: Exit::None, took: 0 });
     end
 }
 
