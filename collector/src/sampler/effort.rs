@@ -58,8 +58,8 @@ const LEAST_IN_DEEP_DEBT: usize = 1;
 const TIMED_NS: i64 = 10_000;
 
 /// One walk in so many is timed whatever it has reckoned: a short one, too, may take longer than
-/// the period. A thread of Chromium's, which waited in 13 frames, did nothing but take samples. Odd,
-/// or of two sources in turn the walks of one would never be timed.
+/// the period. A thread of Chromium's, which waited in 13 frames, did nothing but take samples. An
+/// odd number, or of two sources in turn the walks of one would never be timed.
 const TIMED_EVERY: u32 = 17;
 
 /// What such a one must take for the time to say something: more than page faults do.
