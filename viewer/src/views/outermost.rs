@@ -39,7 +39,8 @@ pub(super) struct Standing {
 /// Whether a row is mixed: which of its samples are of outermost calls of the thread itself is not
 /// told from what it did for other threads, so there is no cost per edge. That is so where a node
 /// with edges has work of others, or a node of the row above it has: that one may be of a call of
-/// the thread's own, too, which has no count yet. Any other node without edges is no call.
+/// the thread's own, too, which has no count yet. Any other node without edges is no call, or on a
+/// path that is not whole, of which `knows_outermost` tells.
 pub(super) fn is_mixed(has_edges: bool, is_in_work_of_others: bool) -> bool {
     has_edges && is_in_work_of_others
 }

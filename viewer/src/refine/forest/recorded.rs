@@ -198,7 +198,7 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
     }
 
     /// Whether a node is of something that is called, and its samples may be of work that this
-    /// thread did for another one.
+    /// thread did for another one; in a tree of callers with such work, any node.
     #[inline]
     pub(crate) fn has_work_of_others(&self, node: usize) -> bool {
         self.is_mixed || self.above_handovers.is_some_and(|above| above.contains(node))
