@@ -13,12 +13,12 @@ pub(super) struct Outermost<P> {
     /// Of those with edges.
     call: P,
     /// Of those with work of others.
-    work: P,
+    work_of_others: P,
 }
 
 /// What a node has that decides how its row counts it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Has {
+pub(super) struct NodeFacts {
     /// Whether it has edges.
     pub(super) edges: bool,
     /// Whether some of its samples may be of work for other threads.
@@ -48,19 +48,19 @@ pub(super) fn is_mixed(has_edges: bool, is_in_work_of_others: bool) -> bool {
 impl<P: Copy + Ord> Outermost<P> {
     /// The next node.
     #[inline]
-    pub(super) fn enter(&mut self, places: Range<P>, has: Has) -> Standing {
-        let is_outermost_call = has.edges && places.start >= self.call;
+    pub(super) fn enter(&mut self, places: Range<P>, facts: NodeFacts) -> Standing {
+        let is_outermost_call = facts.edges && places.start >= self.call;
         if is_outermost_call {
             self.call = places.end;
         }
-        let is_in_work = has.work_of_others || places.start < self.work;
-        if has.work_of_others {
-            self.work = self.work.max(places.end);
+        let is_in_work_of_others = facts.work_of_others || places.start < self.work_of_others;
+        if facts.work_of_others {
+            self.work_of_others = self.work_of_others.max(places.end);
         }
         Standing {
             is_outermost: self.enter_uncounted(places),
             is_outermost_call,
-            is_mixed: is_mixed(has.edges, is_in_work),
+            is_mixed: is_mixed(facts.edges, is_in_work_of_others),
         }
     }
 
