@@ -152,11 +152,11 @@ impl Page<'_> {
             let works = if last.works_most == Some(true) { ", works most" } else { "" };
             format!("{}{among}{works}", label(last.number))
         });
-        let cost = if is_of_imbalance { wait.imbalance() } else { [wait.samples; 2] };
-        let share = cost.map(|cost| percent(cost, whole));
+        let cost = if is_of_imbalance { wait.imbalance() } else { Some([wait.samples; 2]) };
+        let share = cost.map(|bounds| between(bounds.map(|cost| percent(cost, whole))));
         vec![
             if is_of_imbalance { imbalance.clone() } else { amount(wait.samples) },
-            between(share),
+            share.unwrap_or_default(),
             over(&|of| measure.real(of.mean(), metric, form)),
             over(&|of| amounts(of.least)),
             over(&|of| amounts(of.most)),

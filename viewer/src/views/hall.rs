@@ -229,6 +229,10 @@ impl Direction for Listed {
         node
     }
 
+    fn places(&self, _: u32) -> core::ops::Range<u32> {
+        0..0
+    }
+
     fn leads_on(&self, _: &Refined, _: u32) -> bool {
         false
     }

@@ -13,12 +13,12 @@ pub(super) struct Outermost<P> {
     /// Of those with edges.
     call: P,
     /// Of those with work of others.
-    work: P,
+    work_of_others: P,
 }
 
 /// What a node has that decides how its row counts it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Has {
+pub(super) struct NodeFacts {
     /// Whether it has edges.
     pub(super) edges: bool,
     /// Whether some of its samples may be of work for other threads.
@@ -39,7 +39,8 @@ pub(super) struct Standing {
 /// Whether a row is mixed: which of its samples are of outermost calls of the thread itself is not
 /// told from what it did for other threads, so there is no cost per edge. That is so where a node
 /// with edges has work of others, or a node of the row above it has: that one may be of a call of
-/// the thread's own, too, which has no count yet. Any other node without edges is no call.
+/// the thread's own, too, which has no count yet. Any other node without edges is no call, or on a
+/// path that is not whole, of which `knows_outermost` tells.
 pub(super) fn is_mixed(has_edges: bool, is_in_work_of_others: bool) -> bool {
     has_edges && is_in_work_of_others
 }
@@ -47,19 +48,19 @@ pub(super) fn is_mixed(has_edges: bool, is_in_work_of_others: bool) -> bool {
 impl<P: Copy + Ord> Outermost<P> {
     /// The next node.
     #[inline]
-    pub(super) fn enter(&mut self, places: Range<P>, has: Has) -> Standing {
-        let is_outermost_call = has.edges && places.start >= self.call;
+    pub(super) fn enter(&mut self, places: Range<P>, facts: NodeFacts) -> Standing {
+        let is_outermost_call = facts.edges && places.start >= self.call;
         if is_outermost_call {
             self.call = places.end;
         }
-        let is_in_work = has.work_of_others || places.start < self.work;
-        if has.work_of_others {
-            self.work = self.work.max(places.end);
+        let is_in_work_of_others = facts.work_of_others || places.start < self.work_of_others;
+        if facts.work_of_others {
+            self.work_of_others = self.work_of_others.max(places.end);
         }
         Standing {
             is_outermost: self.enter_uncounted(places),
             is_outermost_call,
-            is_mixed: is_mixed(has.edges, is_in_work),
+            is_mixed: is_mixed(facts.edges, is_in_work_of_others),
         }
     }
 

@@ -138,6 +138,13 @@ pub(super) enum PerEdge {
     Unknown,
 }
 
+impl PerEdge {
+    /// What is known of a row that may be [mixed](super::outermost::is_mixed).
+    pub(super) fn of_row(knows_outermost: bool, is_mixed: bool) -> Self {
+        if knows_outermost && !is_mixed { Self::Known } else { Self::Unknown }
+    }
+}
+
 /// The weights of a row, of the sums of all columns in their order.
 pub(super) fn weights<C: Count>(refined: &Refined, sums: &[Sums<C>], per_edge: PerEdge) -> Weights {
     let has_edges = refined.profile.info.run.trampoline;

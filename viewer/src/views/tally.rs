@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::hint::black_box;
 use std::ops::Range;
 
-use super::outermost::{Has, Outermost};
+use super::outermost::{NodeFacts, Outermost};
 use super::row::Row;
 use super::sums::{Own, PerEdge, Samples, Sums, weights};
 use crate::profile::{Count, Frame, FrameKind, FrameRef, FunctionRef};
@@ -161,10 +161,10 @@ impl<'r, C: Count> Tally<'r, C> {
         let called = if self.refined.parent[node] == 0 { 0 } else { CALLED };
         let places = at..self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
-        let has = self.has(own, node);
+        let facts = self.facts(own, node);
         let entry = self.of_function(frame, node);
         entry.kinds |= called;
-        entry.add(places, inclusive, own, has);
+        entry.add(places, inclusive, own, facts);
     }
 
     /// Adds inclusive samples alone; returns whether the node is outermost, so that they were
@@ -197,8 +197,8 @@ impl<'r, C: Count> Tally<'r, C> {
         let own = self.own_of_path(node);
         let places = at..self.added.end(node, at);
         let inclusive = self.added.samples.inclusive[node];
-        let has = self.has(own, node);
-        self.path().add(places, inclusive, own, has);
+        let facts = self.facts(own, node);
+        self.path().add(places, inclusive, own, facts);
     }
 
     /// Where the last outermost node of the path ends: nodes with fewer samples before them are
@@ -217,11 +217,11 @@ impl<'r, C: Count> Tally<'r, C> {
         self.added.samples.own(self.refined, node, edges.of(node, self.kind(node)))
     }
 
-    /// What a node has that has these edges.
+    /// The facts of a node that has these edges.
     #[inline]
-    pub(super) fn has(&self, own: Own<C>, node: usize) -> Has {
+    pub(super) fn facts(&self, own: Own<C>, node: usize) -> NodeFacts {
         let work_of_others = self.added.edges.has_work_of_others(node);
-        Has { edges: own.has_edges(), work_of_others }
+        NodeFacts { edges: own.has_edges(), work_of_others }
     }
 
     fn kind(&self, node: usize) -> FrameKind {
@@ -279,10 +279,7 @@ fn rows_of<C: Count>(refined: &Refined, tallies: &[Tally<'_, C>]) -> (Vec<Row>, 
         let of =
             |column: &WeightColumn| tallies[column.metric.index()].of_nodes(&column.nodes, place);
         let sums: Vec<_> = columns.iter().map(of).collect();
-        let per_edge = match refined.knows_outermost() && entry.kinds & MIXED == 0 {
-            true => PerEdge::Known,
-            false => PerEdge::Unknown,
-        };
+        let per_edge = PerEdge::of_row(refined.knows_outermost(), entry.kinds & MIXED != 0);
         Row {
             frame: frames.get(place).copied().flatten(),
             // Function numbers fit: frames hold them in the same type.
@@ -347,8 +344,8 @@ impl<C: Count> Added<'_, C> {
 impl<C: Count> Entry<C> {
     /// Adds a node at these places.
     #[inline]
-    fn add(&mut self, places: Range<C>, inclusive: C, own: Own<C>, has: Has) {
-        let standing = self.outermost.enter(places, has);
+    fn add(&mut self, places: Range<C>, inclusive: C, own: Own<C>, facts: NodeFacts) {
+        let standing = self.outermost.enter(places, facts);
         self.kinds |= if standing.is_mixed { MIXED } else { 0 };
         self.sums.add(inclusive, own, standing);
     }

@@ -66,6 +66,10 @@ impl Direction for Downward {
         node
     }
 
+    fn places(&self, _: u32) -> core::ops::Range<u32> {
+        0..0
+    }
+
     fn leads_on(&self, refined: &Refined, node: u32) -> bool {
         !refined.children().of(node).is_empty()
     }

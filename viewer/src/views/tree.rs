@@ -13,7 +13,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use super::outermost::{Has, Outermost};
+use super::outermost::{NodeFacts, Outermost};
 use super::peer_costs::RanksOfSum;
 use super::row::Row;
 use super::sort::Sort;
@@ -64,9 +64,7 @@ pub trait Direction {
 
     /// Where it and the members below it stand among those of their row, which come in that order;
     /// nowhere if none is ever below another.
-    fn places(&self, _member: Self::Member) -> Range<u32> {
-        0..0
-    }
+    fn places(&self, member: Self::Member) -> Range<u32>;
 
     /// Whether there is a member one step further than this one.
     fn leads_on(&self, refined: &Refined, member: Self::Member) -> bool;
@@ -431,8 +429,8 @@ impl<D: Direction> RowTree<D> {
             let kind = refined.frames[refined.frame[node].index()].kind;
             let work_of_others = edges.has_work_of_others(node);
             let edges = edges.of(node, kind);
-            let has = Has { edges: edges.is_some(), work_of_others };
-            let standing = above[group].enter(direction.places(member), has);
+            let facts = NodeFacts { edges: edges.is_some(), work_of_others };
+            let standing = above[group].enter(direction.places(member), facts);
             are_mixed[group] |= standing.is_mixed;
             if let Some([outermost, all]) = nodes_of_rows.get_mut(group) {
                 outermost.extend(standing.is_outermost.then_some(number));
@@ -451,8 +449,7 @@ impl<D: Direction> RowTree<D> {
         for ((entry, sums), is_mixed) in
             rows.iter_mut().zip(sums.chunks(columns.len())).zip(are_mixed)
         {
-            let per_edge =
-                if knows_outermost && !is_mixed { PerEdge::Known } else { PerEdge::Unknown };
+            let per_edge = PerEdge::of_row(knows_outermost, is_mixed);
             entry.row.weights = weights(refined, sums, per_edge);
         }
         for (entry, [outermost, all]) in rows.iter_mut().zip(nodes_of_rows) {

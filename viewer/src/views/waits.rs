@@ -111,11 +111,10 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// What the list of imbalances shows as cost, in samples between bounds. What no imbalance is
-    /// known of is in no such list.
+    /// What the list of imbalances shows as cost, in samples between bounds, if it is known.
     #[must_use]
-    pub fn imbalance(&self) -> [u64; 2] {
-        self.over.as_ref().map_or([self.samples; 2], OfMetric::imbalance)
+    pub fn imbalance(&self) -> Option<[u64; 2]> {
+        self.over.as_ref().map(OfMetric::imbalance)
     }
 }
 
@@ -382,7 +381,7 @@ impl Waits {
             }
         }
         self.imbalances.reverse();
-        self.imbalances.sort_by_key(|wait| Reverse(wait.imbalance()[0]));
+        self.imbalances.sort_by_key(|wait| Reverse(wait.imbalance().map(|[low, _]| low)));
         Ok(())
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct Recorded<C> {
     pub(crate) marked: bool,
     /// Whether nodes of a tree of callers have samples of work that was done for other threads'
     /// activations of their function.
-    pub(crate) is_mixed: bool,
+    pub(crate) has_work_of_others: bool,
     /// The greatest effect of the stages since then.
     pub(crate) effect: Effect,
     /// The edges of the profile's nodes; none in a tree of callers.
@@ -51,7 +51,7 @@ impl<C: Count> Recorded<C> {
             loaded: edges,
             inclusive,
             marked: false,
-            is_mixed: false,
+            has_work_of_others: false,
             effect: Effect::None,
             families: Lazy::default(),
         }
@@ -62,14 +62,14 @@ impl<C: Count> Recorded<C> {
         low: Column<C>,
         high: Column<C>,
         inclusive: Column<C>,
-        is_mixed: bool,
+        has_work_of_others: bool,
     ) -> Self {
         Self {
             low,
             high,
             inclusive,
             marked: true,
-            is_mixed,
+            has_work_of_others,
             effect: Effect::None,
             loaded: Vec::new().into(),
             families: Lazy::default(),
@@ -140,7 +140,7 @@ pub(crate) struct EdgeCounts<'c, C> {
     before: Option<&'c [C]>,
     now: &'c [C],
     above_handovers: Option<&'c Bits>,
-    is_mixed: bool,
+    has_work_of_others: bool,
     marked: bool,
     is_part: bool,
     /// Whether nodes whose outer callers are not known have counts.
@@ -164,7 +164,7 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
                 before: None,
                 now,
                 above_handovers: above_handovers.as_ref(),
-                is_mixed: false,
+                has_work_of_others: false,
                 marked: true,
                 is_part,
                 has_partial: false,
@@ -176,7 +176,7 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
                 before: Some(&recorded.inclusive),
                 now,
                 above_handovers: None,
-                is_mixed: recorded.is_mixed,
+                has_work_of_others: recorded.has_work_of_others,
                 marked: recorded.marked,
                 is_part,
                 has_partial: false,
@@ -198,10 +198,10 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
     }
 
     /// Whether a node is of something that is called, and its samples may be of work that this
-    /// thread did for another one.
+    /// thread did for another one; in a tree of callers with such work, any node.
     #[inline]
     pub(crate) fn has_work_of_others(&self, node: usize) -> bool {
-        self.is_mixed || self.above_handovers.is_some_and(|above| above.contains(node))
+        self.has_work_of_others || self.above_handovers.is_some_and(|above| above.contains(node))
     }
 
     /// As [`of`](Self::of), in 64 bits.

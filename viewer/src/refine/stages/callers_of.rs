@@ -218,7 +218,7 @@ struct Forest<'r, C> {
     low: Vec<C>,
     high: Vec<C>,
     /// Whether samples of a match are in part of other threads' work.
-    is_mixed: bool,
+    has_work_of_others: bool,
     /// Each match, and the node on which it ends: its samples are there.
     ends: Vec<(u32, u32)>,
     /// Members of the nodes that are still to be made, those of the next one last.
@@ -245,7 +245,7 @@ impl<'r, C: Count> Forest<'r, C> {
             frame: Vec::new(),
             low: Vec::new(),
             high: Vec::new(),
-            is_mixed: false,
+            has_work_of_others: false,
             ends: Vec::new(),
             members: Vec::new(),
             open: Vec::new(),
@@ -326,7 +326,7 @@ impl<'r, C: Count> Forest<'r, C> {
         // counted elsewhere, and that not of an outermost one.
         let counts = if old.is_part { counts.of_part() } else { counts.with_partial() };
         let kind = old.frames[old.frame[matched].index()].kind;
-        self.is_mixed |= kind.is_called() && counts.has_work_of_others(matched);
+        self.has_work_of_others |= kind.is_called() && counts.has_work_of_others(matched);
         if let Some((low, high)) = counts.of(matched, kind) {
             for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
                 let sum = if column[node] == C::MAX { C::default() } else { column[node] };
@@ -393,7 +393,8 @@ impl<'r, C: Count> Forest<'r, C> {
         let further = old.further.iter().map(samples).collect::<Result<_, _>>()?;
         let low = Column::made(self.low, home);
         let high = if is_exact { low.clone() } else { Column::made(self.high, home) };
-        let recorded = Recorded::of_callers(low, high, all.inclusive.clone(), self.is_mixed);
+        let recorded =
+            Recorded::of_callers(low, high, all.inclusive.clone(), self.has_work_of_others);
         let (bounds, home) = (Lazy::default(), home.clone());
         let costs = CostsOf { all, further, recorded, bounds, home };
         Ok((self.parent, self.frame, costs))

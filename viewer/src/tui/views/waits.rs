@@ -125,11 +125,11 @@ impl WaitLists {
         self.waits.as_ref().map_or(&[], |waits| self.list.of(waits))
     }
 
-    /// What the list shows as cost, in samples between bounds.
-    fn cost(&self, wait: &Wait) -> [u64; 2] {
+    /// What the list shows as cost, in samples between bounds, if it is known.
+    fn cost(&self, wait: &Wait) -> Option<[u64; 2]> {
         match self.list {
             List::Imbalances => wait.imbalance(),
-            List::Paths | List::Operations => [wait.samples; 2],
+            List::Paths | List::Operations => Some([wait.samples; 2]),
         }
     }
 
@@ -171,7 +171,7 @@ impl WaitLists {
         let metric = scene.refined.source_of(wait.metric);
         let (base, _) = scene.refined.account_of(wait.metric);
         // There is no room for two bounds, which what is said of it has.
-        let cost = exact(self.cost(wait)).map(|samples| {
+        let cost = self.cost(wait).and_then(exact).map(|samples| {
             [amount(samples, metric, scene.form()), format!("{}%", percent(samples, base))]
         });
         let functions = &scene.refined.functions;

@@ -7,7 +7,7 @@
 
 use crate::profile::{Count, FrameKind, FrameRef};
 use crate::refine::{Cancelled, Chain, Link, NodeSet, Refined, Stopped, Watch, in_width};
-use crate::views::outermost::{Has, is_mixed};
+use crate::views::outermost::{NodeFacts, is_mixed};
 use crate::views::row::Row;
 use crate::views::sums::Sums;
 use crate::views::tally::{self, Added, Tally};
@@ -202,7 +202,7 @@ struct OpenEnd<C> {
     callers: usize,
     /// What all ends before this one have.
     before: Sums<C>,
-    has: Has,
+    facts: NodeFacts,
     /// Whether the rows are mixed that have the ends below it, without those above.
     is_mixed: bool,
     /// What it has, if it has edges, or else the outermost ends below it that have.
@@ -223,9 +223,9 @@ impl<C: Count> OpenEnds<C> {
 
     fn enter(&mut self, tally: &Tally<'_, C>, node: usize, beginning: u32, until: C) {
         let (callers, before, own) = (self.callers.len(), self.sums, tally.own_of_path(node));
-        let has = tally.has(own, node);
+        let facts = tally.facts(own, node);
         let mut outer = Sums::default();
-        if has.edges {
+        if facts.edges {
             outer.add_outer(own);
         }
         self.ends.push(OpenEnd {
@@ -234,7 +234,7 @@ impl<C: Count> OpenEnds<C> {
             until,
             callers,
             before,
-            has,
+            facts,
             is_mixed: false,
             outer,
         });
@@ -247,10 +247,10 @@ impl<C: Count> OpenEnds<C> {
             let mut below = self.sums.without(&end.before);
             below.add_sums(&end.outer);
             let are_mixed =
-                end.is_mixed || is_mixed(end.outer.edge_samples > 0, end.has.work_of_others);
+                end.is_mixed || is_mixed(end.outer.edge_samples > 0, end.facts.work_of_others);
             if let Some(outer) = self.ends.last_mut() {
                 outer.is_mixed |= are_mixed;
-                if !outer.has.edges {
+                if !outer.facts.edges {
                     outer.outer.add_sums(&end.outer);
                 }
             }

@@ -120,6 +120,19 @@ main
     let rows = callers_of(&refined, "fib", Reach::Extended);
     let main = of_function(&refined, &rows, "main");
     assert_eq!(weights(&[rows[0].clone(), main.clone()]), [mixed; 2]);
+    // Nor has it where what is above the handover goes on, and is in no other row.
+    let other = "\
+main
+  g
+    fib
+      \"[parallel region]\" handover
+        g
+          fib 9 e=9
+";
+    let refined = Refined::base(&profile(other));
+    assert_eq!(weights(&[along(&refined, &["fib", "g"])]), [mixed]);
+    let rows = callers_of(&refined, "fib", Reach::Extended);
+    assert_eq!(weights(&[of_function(&refined, &rows, "g").clone()]), [mixed]);
     // Only what is called is above a handover as a call.
     let inlined = outline.replace("    fib\n", "    other\n");
     let refined = Refined::base(&profile(&inlined));
