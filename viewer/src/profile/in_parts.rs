@@ -1,4 +1,4 @@
-//! Work that several threads do at once. Two things of different kinds at once: [`csprof_format::beside`].
+//! Work that several threads do at once; of two things that differ, see [`csprof_format::beside`].
 
 use std::ops::Range;
 use std::panic::resume_unwind;
