@@ -133,6 +133,10 @@ impl Effort {
             left_ns if left_ns > -MOST_NS / 8 => LEAST_IN_DEBT,
             _ => LEAST_IN_DEEP_DEBT,
         };
+        if self.is_in_deep_debt() {
+            // Not even half of what is earned: the next frame may take longer than the period.
+            self.allowed_ns = 0;
+        }
         self.timed_from = None;
     }
 
@@ -177,7 +181,10 @@ impl Effort {
     /// long walks only. Signal side.
     #[inline]
     pub(super) fn spend(&mut self, took: u32, walked: usize, now_ns: impl Fn() -> u64) -> bool {
-        let price_ns = i64::from(took) * FRAME_NS * self.factor / ONE;
+        // The first frame, where there is but that, is paid for as it is: by the factor, a thread
+        // that waits would earn less than it spends.
+        let factor = if self.is_in_deep_debt() { ONE } else { self.factor };
+        let price_ns = i64::from(took) * FRAME_NS * factor / ONE;
         self.left_ns = (self.left_ns - price_ns).max(-MOST_NS);
         self.spent_ns += price_ns;
         if self.spent_ns >= TIMED_NS && self.timed_from.is_none() {
@@ -195,7 +202,7 @@ impl Effort {
             self.wanted_ns = 0;
         }
         // The innermost frame alone tells nothing.
-        if self.spent_ns > 0 {
+        if !self.is_in_deep_debt() {
             self.learn(now_ns);
         }
     }
@@ -215,6 +222,7 @@ impl Effort {
             // A walk that was timed from its start, and took almost nothing.
             Some((_, _, false, true)) => {
                 self.factor -= (self.factor - ONE) / 8;
+                LEARNED.store(self.factor, Relaxed);
                 return;
             }
             // Walks that are too short to be measured shall not be so for ever.
@@ -320,6 +328,33 @@ mod tests {
         let earned_ns = samples * PERIOD_NS / SHARE as u64;
         assert!(walks * slow_ns <= earned_ns + MOST_NS as u64, "{walks}");
         assert!(walks * slow_ns >= earned_ns / 2, "{walks}");
+    }
+
+    /// However cheap the first frame is: nothing says so of the next one.
+    #[test]
+    fn who_owes_much_walks_one_frame() {
+        let mut effort = Effort { left_ns: -MOST_NS / 2, ..Effort::FULL };
+        for _ in 0..100 {
+            effort.earn(PERIOD_NS);
+            assert!(effort.is_in_deep_debt() && !effort.spend(1, 1, no_clock));
+            effort.end(true, no_clock);
+        }
+        assert!(effort.left_ns > -MOST_NS / 2, "{}", effort.left_ns);
+    }
+
+    /// An outlier among short walks is forgotten, also by threads that begin later.
+    #[test]
+    fn outliers_pass() {
+        let (mut effort, clock) = (Effort { left_ns: 0, ..Effort::FULL }, Cell::new(0));
+        for sample in 0..20 * TIMED_EVERY {
+            effort.earn(PERIOD_NS);
+            effort.begin(|| clock.get());
+            clock.set(clock.get() + if sample < TIMED_EVERY { 2 * LONG_NS } else { 1_000 });
+            let _ = effort.spend(20, 1, || clock.get());
+            effort.end(false, || clock.get());
+            assert!(effort.factor <= 2 * ONE, "{}", effort.factor);
+        }
+        assert!(effort.factor < ONE + ONE / 4, "{}", effort.factor);
     }
 
     /// A frame that takes much longer than there is time for is paid back.

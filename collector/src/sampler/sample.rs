@@ -241,8 +241,8 @@ impl Sampler {
         let mut returned_to = false;
         let mut cut = false;
         // One of which the recipe is remembered takes no longer, and may be the armed one.
-        let is_remembered = self.cache.get(registers.ip.wrapping_sub(kind.lookup_bias())).is_some();
-        let only_innermost = effort.is_in_deep_debt() && !is_remembered;
+        let pc = registers.ip.wrapping_sub(kind.lookup_bias());
+        let only_innermost = effort.is_in_deep_debt() && self.cache.get(pc).is_none();
         effort.begin(cpu_time_ns);
         let visit = |frame: &Frame| {
             if frame.kind == FrameKind::Interrupted && is_trampoline_code(frame.address) {

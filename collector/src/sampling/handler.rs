@@ -81,10 +81,9 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         if weight > 0 {
             take(thread, (metric, weight), cpu_ns, context, reading);
         }
-        if let (Some(interval), Some(before_ns)) = (interval, cpu_ns) {
+        if let (Some((interval, is_slower)), Some(before_ns)) = (interval, cpu_ns) {
             let took_ns = sys::now_ns(Clock::ThreadCpu).saturating_sub(before_ns);
-            let is_paced = weight > 0 && interval > Setting::of(metric).every;
-            if pace::pay(interval, took_ns) && is_paced {
+            if pace::pay(interval, took_ns) && is_slower {
                 thread.sampler.arena.process().set_paced();
             }
         }

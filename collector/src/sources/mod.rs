@@ -217,10 +217,10 @@ impl Sources {
     }
 
     /// Of the source of a metric, if it is of elapsed time, the periods from one of its signals to
-    /// the next. Signal side.
+    /// the next, and whether these are more than was asked for. Signal side.
     #[must_use]
     #[inline]
-    pub fn interval(&self, metric: usize) -> Option<u64> {
+    pub fn interval(&self, metric: usize) -> Option<(u64, bool)> {
         let opened = self.opened.iter().find(|opened| opened.metric == metric)?;
         match &opened.source {
             Source::Timer(timer) => timer.interval(),

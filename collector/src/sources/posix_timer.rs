@@ -26,6 +26,8 @@ pub(super) struct PosixTimer {
     /// Periods from one of its signals to the next, as far as that is known here: another thread
     /// may have [restarted](super::pace::restarted) it since.
     interval: u64,
+    /// Whether it comes less often than was asked for, since that would take too much.
+    is_slower: bool,
     /// Whether it is to be set anew, since its last signal.
     is_out_of_pace: bool,
     /// Periods of elapsed time; `None` for CPU time, of which the kernel counts them.
@@ -64,8 +66,8 @@ impl PosixTimer {
         let timer = Timer::create(clock, SIGNAL, tid, cookie)?;
         let handle = TimerHandle { timer, metric, clock, period_ns };
         let pace = Pace::present();
-        let interval = handle.start_at(pace, random_below);
-        Ok(Self { handle, cookie, pace, interval, is_out_of_pace: false, due })
+        let (interval, is_slower) = handle.start_at(pace, random_below);
+        Ok(Self { handle, cookie, pace, interval, is_slower, is_out_of_pace: false, due })
     }
 
     pub(super) const fn handle(&self) -> TimerHandle {
@@ -81,7 +83,8 @@ impl PosixTimer {
     pub(super) fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
         let Some(due) = &mut self.due else { return 1 + u64::from(signal.overrun.unsigned_abs()) };
         let is_set_otherwise = (now.is_paused, now.every) != (before.is_paused, before.every);
-        self.is_out_of_pace |= is_set_otherwise || self.pace != Pace::present();
+        self.is_out_of_pace |=
+            is_set_otherwise || !now.is_steady_since(before) || self.pace != Pace::present();
         if now.is_paused {
             0
         } else if now.is_steady_since(before) {
@@ -92,9 +95,10 @@ impl PosixTimer {
         }
     }
 
-    /// Of elapsed time, the periods from one of its signals to the next.
-    pub(super) fn interval(&self) -> Option<u64> {
-        self.due.is_some().then_some(self.interval)
+    /// Of elapsed time, the periods from one of its signals to the next, and whether these are more
+    /// than was asked for.
+    pub(super) fn interval(&self) -> Option<(u64, bool)> {
+        self.due.is_some().then_some((self.interval, self.is_slower))
     }
 
     /// Whether it is of elapsed time, and to be set to the present pace, since it has interrupted
@@ -106,27 +110,28 @@ impl PosixTimer {
     /// Sets it to the present pace, a whole interval from now: less would be too early.
     pub(super) fn keep_pace(&mut self) {
         let pace = Pace::present();
-        self.interval = self.handle.start_at(pace, |interval_ns| interval_ns - 1);
+        (self.interval, self.is_slower) = self.handle.start_at(pace, |interval_ns| interval_ns - 1);
         (self.pace, self.is_out_of_pace) = (pace, false);
     }
 }
 
 impl TimerHandle {
     /// Starts it at this pace, so many nanoseconds and one from now: `first` is told the interval.
-    /// Returns that in periods.
-    fn start_at(&self, pace: Pace, first: impl FnOnce(u64) -> u64) -> u64 {
+    /// Returns that in periods, and whether it is longer than was asked for.
+    fn start_at(&self, pace: Pace, first: impl FnOnce(u64) -> u64) -> (u64, bool) {
         // CPU time costs an interruption at the kernel's tick at most, of a thread that runs.
-        let interval_ns = if self.clock == Clock::Monotonic {
+        let (paced_ns, least_ns) = if self.clock == Clock::Monotonic {
             let setting = Setting::of(self.metric);
             let [paced_ns, asked_ns] =
                 [pace.periods(), setting.every].map(|every| self.period_ns.saturating_mul(every));
             let least_ns = if setting.is_paused { asked_ns.max(LOOK_NS) } else { asked_ns };
-            paced_ns.min(LONGEST_NS).max(least_ns)
+            (paced_ns.min(LONGEST_NS), least_ns)
         } else {
-            self.period_ns
+            (0, self.period_ns)
         };
+        let interval_ns = paced_ns.max(least_ns);
         let _ = self.timer.set(first(interval_ns) + 1, interval_ns);
-        interval_ns.checked_div(self.period_ns).unwrap_or(1)
+        (interval_ns.checked_div(self.period_ns).unwrap_or(1), paced_ns > least_ns)
     }
 }
 

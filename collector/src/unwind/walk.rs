@@ -274,8 +274,7 @@ pub fn walk(
     }
 }
 
-/// Visits the first frame alone, without a look at how it is left, and returns `end`. That takes
-/// next to nothing.
+/// Visits the first frame alone, without a look at how it is left, and returns `end`.
 #[cold]
 pub fn innermost(
     start: &Registers,
@@ -290,7 +289,7 @@ pub fn innermost(
         // Who answers notes whether it is code in the place of other code.
         let _ = target.foreign(pc);
     }
-    visit(&Frame { kind, address, sp, marks: target.marks(pc), exit: Exit::None, took: 0 });
+    visit(&Frame { kind, address, sp, marks: target.marks(pc), exit: Exit::None, took: 1 });
     end
 }
 
