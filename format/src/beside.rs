@@ -14,7 +14,7 @@ pub fn both<A: Send, B>(
 ) -> (A, B) {
     let has_processors = || thread::available_parallelism().is_ok_and(|count| count.get() > 1);
     if !(is_worth_it && has_processors()) {
-        // It may end early, or say how far it is.
+        // First, for it may say how far it is.
         let own = own();
         return (beside(), own);
     }

@@ -48,9 +48,9 @@ const LEAST_FRAMES: usize = CUT_DEPTH;
 /// The same, while what earlier ones took is not paid for.
 const LEAST_IN_DEBT: usize = 16;
 
-/// The same, while more than an eighth of the most is owed that may be. That one is not even left:
-/// to follow its code may take longer than the period, and of a function without call frame
-/// information each sample meets another instruction.
+/// The same, while more is owed than an eighth of what may be. That one is not even left if its
+/// recipe is not remembered: to follow its code may take longer than the period, and of a function
+/// without call frame information each sample meets another instruction.
 const LEAST_IN_DEEP_DEBT: usize = 1;
 
 /// What a walk must have reckoned before it is timed, and then again for the time to say something:
@@ -133,17 +133,13 @@ impl Effort {
             left_ns if left_ns > -MOST_NS / 8 => LEAST_IN_DEBT,
             _ => LEAST_IN_DEEP_DEBT,
         };
-        if self.is_in_deep_debt() {
-            // Not even half of what is earned: the next frame may take longer than the period.
-            self.allowed_ns = 0;
-        }
         self.timed_from = None;
     }
 
     /// Right before the walk. `now_ns` is the thread's CPU time, asked seldom. Signal side.
     pub(super) fn begin(&mut self, now_ns: impl Fn() -> u64) {
         self.walks = self.walks.wrapping_add(1);
-        if self.walks.is_multiple_of(TIMED_EVERY) {
+        if self.walks.is_multiple_of(TIMED_EVERY) && !self.is_in_deep_debt() {
             self.timed_from = Some((now_ns(), self.spent_ns));
         }
     }
@@ -190,7 +186,10 @@ impl Effort {
         if self.spent_ns >= TIMED_NS && self.timed_from.is_none() {
             self.timed_from = Some((now_ns(), self.spent_ns));
         }
-        self.spent_ns <= self.allowed_ns || walked < self.least
+        // In deep debt not even half of what is earned: the next frame may take longer than the
+        // period.
+        let is_paid = self.spent_ns <= self.allowed_ns && !self.is_in_deep_debt();
+        is_paid || walked < self.least
     }
 
     /// After the walk. Signal side.
@@ -219,10 +218,13 @@ impl Effort {
         });
         let (took_ns, reckoned_ns) = match timed {
             Some((took_ns, reckoned_ns, true, _)) => (took_ns, reckoned_ns),
-            // A walk that was timed from its start, and took almost nothing.
+            // A walk that was timed from its start, and took not long.
             Some((_, _, false, true)) => {
-                self.factor -= (self.factor - ONE) / 8;
-                LEARNED.store(self.factor, Relaxed);
+                // Who has learned nothing has nothing to take back.
+                if self.factor > ONE {
+                    self.factor -= (self.factor - ONE) / 8;
+                    LEARNED.store(self.factor, Relaxed);
+                }
                 return;
             }
             // Walks that are too short to be measured shall not be so for ever.
@@ -313,7 +315,7 @@ mod tests {
 
     /// A frame that takes longer than the period: the thread goes on most of the time.
     #[test]
-    fn most_samples_of_slow_frames_walk_none() {
+    fn most_samples_of_slow_frames_walk_one() {
         let mut effort = Effort { left_ns: 0, ..Effort::FULL };
         let mut walks = 0_u64;
         let (samples, slow_ns) = (100_000, 3 * PERIOD_NS);
@@ -333,16 +335,17 @@ mod tests {
     /// However cheap the first frame is: nothing says so of the next one.
     #[test]
     fn who_owes_much_walks_one_frame() {
-        let mut effort = Effort { left_ns: -MOST_NS / 2, ..Effort::FULL };
+        let mut effort = Effort { left_ns: -MOST_NS / 2, factor: MOST_FACTOR, ..Effort::FULL };
         for _ in 0..100 {
-            effort.earn(PERIOD_NS);
+            // A thread that waits earns least.
+            effort.earn(worth_ns(PERIOD_NS, 0));
             assert!(effort.is_in_deep_debt() && !effort.spend(1, 1, no_clock));
             effort.end(true, no_clock);
         }
         assert!(effort.left_ns > -MOST_NS / 2, "{}", effort.left_ns);
     }
 
-    /// An outlier among short walks is forgotten, also by threads that begin later.
+    /// An outlier among short walks is forgotten.
     #[test]
     fn outliers_pass() {
         let (mut effort, clock) = (Effort { left_ns: 0, ..Effort::FULL }, Cell::new(0));

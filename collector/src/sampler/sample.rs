@@ -240,7 +240,8 @@ impl Sampler {
         // Whether the frame visited last returns to the next one through a slot.
         let mut returned_to = false;
         let mut cut = false;
-        // One of which the recipe is remembered takes no longer, and may be the armed one.
+        // A first frame whose recipe is remembered is left as always: that is cheap, and its slot
+        // may be the armed one.
         let pc = registers.ip.wrapping_sub(kind.lookup_bias());
         let only_innermost = effort.is_in_deep_debt() && self.cache.get(pc).is_none();
         effort.begin(cpu_time_ns);

@@ -83,7 +83,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         }
         if let (Some((interval, is_slower)), Some(before_ns)) = (interval, cpu_ns) {
             let took_ns = sys::now_ns(Clock::ThreadCpu).saturating_sub(before_ns);
-            if pace::pay(interval, took_ns) && is_slower {
+            if pace::pay(interval, took_ns) && is_slower && weight > 0 {
                 thread.sampler.arena.process().set_paced();
             }
         }

@@ -82,9 +82,7 @@ impl PosixTimer {
     /// not decided here; of elapsed time none passes.
     pub(super) fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
         let Some(due) = &mut self.due else { return 1 + u64::from(signal.overrun.unsigned_abs()) };
-        let is_set_otherwise = (now.is_paused, now.every) != (before.is_paused, before.every);
-        self.is_out_of_pace |=
-            is_set_otherwise || !now.is_steady_since(before) || self.pace != Pace::present();
+        self.is_out_of_pace |= now != before || self.pace != Pace::present();
         if now.is_paused {
             0
         } else if now.is_steady_since(before) {

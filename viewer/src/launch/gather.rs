@@ -234,8 +234,8 @@ impl Gathering {
         if header.flags & FLAG_PACED != 0 {
             messages.push(
                 "interruptions by realtime took more than an eighth of the program's CPU time and \
-                 a twentieth of a processor: threads were interrupted less often, and each sample \
-                 stands for several periods"
+                 a twentieth of a processor together: threads were interrupted less often, and \
+                 each sample stands for several periods"
                     .to_owned(),
             );
         }

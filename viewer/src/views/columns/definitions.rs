@@ -28,7 +28,8 @@ const THEMES: &[&[Definition]] = &[
     over_ranks::COLUMNS,
 ];
 
-/// All of them, each in the place of its [`Id`]; it does not compile unless each has one entry.
+/// All of them, each in the place of its [`Id`]; it does not compile unless each that
+/// [`Id::COUNT`] counts has one entry.
 const fn by_number() -> [Definition; Id::COUNT] {
     let mut columns = [COLUMN; Id::COUNT];
     let mut entries = 0;
@@ -38,6 +39,7 @@ const fn by_number() -> [Definition; Id::COUNT] {
         while entry < THEMES[theme].len() {
             let column = THEMES[theme][entry];
             let number = column.id as usize;
+            assert!(number < Id::COUNT, "Id::COUNT goes by another column than the last one");
             assert!(columns[number].key.is_empty(), "a column has two entries");
             assert!(!column.key.is_empty(), "a column has no key");
             columns[number] = column;

@@ -127,7 +127,7 @@ pub enum Id {
     BaseDerived,
     /// What it makes of OTHER.
     OtherDerived,
-    /// What it makes of OTHER minus that.
+    /// What it makes of OTHER minus that. The last one, by which [`Id::COUNT`] goes.
     DerivedDelta,
 }
 

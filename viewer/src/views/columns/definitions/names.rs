@@ -27,7 +27,6 @@ pub(super) const COLUMNS: &[Definition] = &[
     FUNCTION_OF_BOTH,
 ];
 
-/// What columns of words have alike.
 const FUNCTION: Definition = Definition {
     id: Id::Function,
     key: "function",
@@ -41,10 +40,9 @@ const KIND: Definition = Definition {
     id: Id::Kind,
     key: "kind",
     value: |at| Cell::Text(at.row.kind.definition().reported),
-    order: Order::None,
     help: "Kind of frame",
     explain: kind,
-    ..FUNCTION
+    ..COLUMN
 };
 
 fn kind(at: &At<'_>, about: About) -> Explanation {
@@ -66,10 +64,9 @@ const MODULE: Definition = Definition {
         let module = at.function().and_then(|function| function.module);
         Cell::of_text(module.map(|module| at.basis.refined.profile.module_path(module)))
     },
-    order: Order::None,
     help: "Load module",
     explain: module,
-    ..FUNCTION
+    ..COLUMN
 };
 
 fn module(at: &At<'_>, _: About) -> Explanation {
@@ -86,10 +83,9 @@ const FILE: Definition = Definition {
         let file = at.function().and_then(|function| function.file);
         Cell::of_text(file.map(|file| at.basis.refined.profile.string(file)))
     },
-    order: Order::None,
     help: "Source file",
     explain: source,
-    ..FUNCTION
+    ..COLUMN
 };
 
 fn source(at: &At<'_>, _: About) -> Explanation {
@@ -133,10 +129,9 @@ const LINE: Definition = Definition {
         0 => Cell::Nothing,
         line => Cell::Count(line.into()),
     },
-    order: Order::None,
     help: "Line in the source file",
     repeats: Some(Id::File),
-    ..FUNCTION
+    ..COLUMN
 };
 
 const ADDRESS: Definition = Definition {
@@ -144,10 +139,9 @@ const ADDRESS: Definition = Definition {
     key: "address",
     unit: Unit::Count,
     value: |at| at.site().map_or(Cell::Nothing, |frame| Cell::Count(frame.offset)),
-    order: Order::None,
     help: "Offset in the load module",
     explain: address,
-    ..FUNCTION
+    ..COLUMN
 };
 
 fn address(at: &At<'_>, _: About) -> Explanation {
@@ -168,10 +162,9 @@ const BUILD_ID: Definition = Definition {
         [] => Cell::Nothing,
         id => Cell::Bytes(id),
     },
-    order: Order::None,
     help: "Build id of the load module",
     explain: build_id,
-    ..FUNCTION
+    ..COLUMN
 };
 
 fn build_id(at: &At<'_>, _: About) -> Explanation {
@@ -186,10 +179,9 @@ const CALL_FILE: Definition = Definition {
         let file = at.frame().and_then(|frame| frame.file);
         Cell::of_text(file.map(|file| at.basis.refined.profile.string(file)))
     },
-    order: Order::None,
     help: "Source file of the line that is executed, or called from",
     explain: call,
-    ..FUNCTION
+    ..COLUMN
 };
 
 fn call(at: &At<'_>, _: About) -> Explanation {
@@ -206,10 +198,9 @@ const CALL_LINE: Definition = Definition {
         0 => Cell::Nothing,
         line => Cell::Count(line.into()),
     },
-    order: Order::None,
     help: "The line that is executed, or called from",
     repeats: Some(Id::CallFile),
-    ..FUNCTION
+    ..COLUMN
 };
 
 const FUNCTION_OF_BOTH: Definition =
