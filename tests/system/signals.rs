@@ -65,6 +65,16 @@ fn no_wait_of_a_librarys_own_ends_early_by_a_sample_of_elapsed_time() {
     assert!(rows.inclusive_of("main") >= 150, "{rows}");
 }
 
+/// The kernel merges it with a sample that waits to come by the same signal.
+#[test]
+fn no_signal_that_a_thread_sends_itself_is_lost() {
+    let workshop = Workshop::new("raised");
+    workshop.compile("cc -O2 -o program @raised.c");
+    // Some 80 were, of 100 000.
+    let recording = workshop.record(&["-e", "realtime@5000"], &["./program"]);
+    assert_eq!(recording.outcome.said(), "lost 0\n");
+}
+
 /// What is read and written in parts is read and written whole; and it is seen where that takes
 /// its time.
 #[test]

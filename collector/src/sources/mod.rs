@@ -251,6 +251,22 @@ impl Sources {
         }
     }
 
+    /// Does `work` while none of the timers ends. Signal side. One thread at a time, while no other
+    /// forks.
+    pub fn without_timers(&mut self, work: impl FnOnce()) {
+        for opened in &self.opened {
+            if let Source::Timer(timer) = &opened.source {
+                timer.handle().stop();
+            }
+        }
+        work();
+        for opened in &mut self.opened {
+            if let Source::Timer(timer) = &mut opened.source {
+                timer.keep_pace();
+            }
+        }
+    }
+
     /// Of each event, the number of its metric, and the times since this was called last for which
     /// the thread had it and for which it was counted, in nanoseconds. Either side.
     pub fn times_ns(&mut self) -> impl Iterator<Item = (usize, [u64; 2])> {

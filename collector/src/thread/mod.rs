@@ -82,6 +82,17 @@ pub fn current() -> *mut Thread {
     ThreadOfHere::get()
 }
 
+/// Does `work` while no timer of the calling thread's ends, where that can be had. Signal side, with
+/// all signals blocked.
+#[cold]
+pub fn without_timers(work: impl FnOnce()) {
+    // SAFETY: this thread's state, if it has one, in its handler, which holds it no more.
+    match unsafe { current().as_mut() } {
+        Some(thread) if process::active() => registry::without_timers(&mut thread.sources, work),
+        _ => work(),
+    }
+}
+
 fn set_current(thread: *mut Thread) {
     ThreadOfHere::set(thread);
 }

@@ -16,6 +16,7 @@
 //! - [`inherit`]: programs that are executed;
 //! - [`alternate_stack`]: the alternate stack, which the collector takes for its handlers;
 //! - [`by_number`]: the same calls, made by syscall(2);
+//! - [`raise`]: signals that a thread sends itself;
 //! - [`trap`]: SIGTRAP, which is the program's unless it has no use for it;
 //! - [`histogram`]: the profiler in the C library.
 //!
@@ -32,6 +33,7 @@ pub(super) mod interruption;
 pub(super) mod mask;
 mod others;
 pub(super) mod poll;
+mod raise;
 pub(super) mod relatives;
 pub(super) mod saved_mask;
 pub(super) mod transfers;

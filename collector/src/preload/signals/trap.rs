@@ -8,13 +8,11 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::SIGNAL;
-use super::mask::{believed_in, block_interrupted, open_held, settle};
+use super::mask::{believed_in, block_interrupted, settle};
 use super::others::{SetAction, others};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use crate::preload::real::{self, Handler};
 use crate::preload::under_way::Waits;
-use crate::preload::view::sampled;
 use crate::sampling::entry::on_trap;
 use crate::sealed::sealed;
 use crate::sources::loan::{self, TRAP, bit};
@@ -64,33 +62,6 @@ pub(super) fn give_back(why: &str) {
             sys::drop_samples(TRAP, is_sample);
         }
     }
-}
-
-fn before_raise(signal: c_int) {
-    if signal == TRAP && sampled() {
-        give_back("the program sends itself SIGTRAP");
-    }
-    // It comes before the call returns.
-    if signal == SIGNAL && sampled() {
-        open_held();
-    }
-}
-
-/// raise(3). It blocks all signals first, and a SIGTRAP that is sent while a sample waits to come
-/// by the same signal is merged with it (signal(7)).
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn raise(signal: c_int) -> c_int {
-    before_raise(signal);
-    // SAFETY: the program's own argument, passed on.
-    unsafe { real::raise(signal) }
-}
-
-/// raise(3) under the name of 4.2BSD.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn gsignal(signal: c_int) -> c_int {
-    before_raise(signal);
-    // SAFETY: the program's own argument, passed on.
-    unsafe { real::gsignal(signal) }
 }
 
 /// Whether the program's action asks for the `siginfo_t`. [`on_trap`] needs it in any case.
