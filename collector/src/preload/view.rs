@@ -45,11 +45,6 @@ arch::thread_word! {
     pub(super) SettledChild: u64 = "csprof_settled_child"
 }
 
-arch::thread_word! {
-    /// Profiling signals that came to the thread and were no samples.
-    pub(super) PassedOn: u64 = "csprof_passed_on"
-}
-
 /// Whether this process has made a child by clone(2) that runs on its memory beside it.
 static HAS_CHILD_BESIDE: AtomicBool = AtomicBool::new(false);
 

@@ -48,7 +48,7 @@ const LEAST_FRAMES: usize = CUT_DEPTH;
 /// The same, while what earlier ones took is not paid for.
 const LEAST_IN_DEBT: usize = 16;
 
-/// The same, while more is owed than an eighth of what may be. That one is not even left if its
+/// The same, while more is owed than an eighth of what may be. That frame is not even left if its
 /// recipe is not remembered: to follow its code may take longer than the period, and of a function
 /// without call frame information each sample meets another instruction.
 const LEAST_IN_DEEP_DEBT: usize = 1;
@@ -222,7 +222,8 @@ impl Effort {
             Some((_, _, false, true)) => {
                 // Who has learned nothing has nothing to take back.
                 if self.factor > ONE {
-                    self.factor -= (self.factor - ONE) / 8;
+                    // Rounded up, so that it comes back to one.
+                    self.factor -= (self.factor - ONE + 7) / 8;
                     LEARNED.store(self.factor, Relaxed);
                 }
                 return;
@@ -315,7 +316,7 @@ mod tests {
 
     /// A frame that takes longer than the period: the thread goes on most of the time.
     #[test]
-    fn most_samples_of_slow_frames_walk_one() {
+    fn most_samples_of_slow_frames_walk_no_further_than_the_first() {
         let mut effort = Effort { left_ns: 0, ..Effort::FULL };
         let mut walks = 0_u64;
         let (samples, slow_ns) = (100_000, 3 * PERIOD_NS);

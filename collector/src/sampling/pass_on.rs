@@ -84,6 +84,16 @@ pub fn set_handler_of(signal: i32, handler: usize) {
     }
 }
 
+arch::thread_word! {
+    /// Profiling signals that came to the thread and were samples, or may have been.
+    pub Samples: u64 = "csprof_samples"
+}
+
+arch::thread_word! {
+    /// Those that were sent to it by pthread_kill(3) or raise(3).
+    pub SentHere: u64 = "csprof_sent_here"
+}
+
 /// The profiling signal: a sample, or the program's.
 pub(super) unsafe extern "C" fn on_profiling_signal(
     _: i32,
@@ -94,7 +104,12 @@ pub(super) unsafe extern "C" fn on_profiling_signal(
 ) -> bool {
     // SAFETY: the three arguments of the kernel.
     if unsafe { on_signal(info, context) } {
+        Samples::set(Samples::get().wrapping_add(1));
         return false;
+    }
+    // SAFETY: the kernel passes a live structure.
+    if unsafe { (*info).si_code } == libc::SI_TKILL {
+        SentHere::set(SentHere::get().wrapping_add(1));
     }
     let chooser = CHOOSER.load(Ordering::Relaxed);
     if chooser.is_null() {

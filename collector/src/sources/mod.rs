@@ -36,7 +36,7 @@ use csprof_format::launch::{
 use crate::control::{self, Setting};
 use crate::messages::{self, Warning};
 use crate::process::Process;
-use crate::sys::{self, Clock, PerfError, Usage, usage};
+use crate::sys::{self, Clock, PausedTimer, PerfError, Usage, usage};
 
 pub use calls::{metric_of, metric_of_resource};
 use entries::Entries;
@@ -251,20 +251,17 @@ impl Sources {
         }
     }
 
-    /// Does `work` while none of the timers ends. Signal side. One thread at a time, while no other
-    /// forks.
-    pub fn without_timers(&mut self, work: impl FnOnce()) {
-        for opened in &self.opened {
+    /// Does `work` while none of the timers comes due; they go on where they were. Signal side. One
+    /// thread at a time, while no other forks.
+    pub fn without_timers(&self, work: impl FnOnce()) {
+        let mut paused = [None; MAX_SOURCES];
+        for (paused, opened) in paused.iter_mut().zip(&self.opened) {
             if let Source::Timer(timer) = &opened.source {
-                timer.handle().stop();
+                *paused = timer.handle().pause();
             }
         }
         work();
-        for opened in &mut self.opened {
-            if let Source::Timer(timer) = &mut opened.source {
-                timer.keep_pace();
-            }
-        }
+        paused.into_iter().flatten().for_each(PausedTimer::go_on);
     }
 
     /// Of each event, the number of its metric, and the times since this was called last for which

@@ -14,7 +14,7 @@ use super::object::Object;
 use super::pace::Pace;
 use super::signal_info::{SIGNAL, SignalInfo};
 use crate::control::Setting;
-use crate::sys::{Clock, Errno, Timer};
+use crate::sys::{Clock, Errno, PausedTimer, Timer};
 
 /// A timer of the calling thread.
 #[derive(Debug)]
@@ -130,6 +130,13 @@ impl TimerHandle {
         let interval_ns = paced_ns.max(least_ns);
         let _ = self.timer.set(first(interval_ns) + 1, interval_ns);
         (interval_ns.checked_div(self.period_ns).unwrap_or(1), paced_ns > least_ns)
+    }
+}
+
+impl TimerHandle {
+    /// Stops it, to go on where it was.
+    pub(super) fn pause(&self) -> Option<PausedTimer> {
+        self.timer.pause()
     }
 }
 

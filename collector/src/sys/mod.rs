@@ -49,4 +49,4 @@ pub use signal::{
     Disposition, Handler, KernelAction, abort, drop_samples, drop_samples_and, handler_of,
     interrupts, pending, rt_sigaction, send_again, set_disposition,
 };
-pub use timer::Timer;
+pub use timer::{PausedTimer, Timer};

@@ -8,6 +8,26 @@ use super::clock::Clock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer(i32);
 
+/// A timer that was [stopped](Timer::pause), and what was left of its interval.
+#[derive(Clone, Copy, Debug)]
+pub struct PausedTimer {
+    timer: Timer,
+    left: libc::itimerspec,
+}
+
+impl PausedTimer {
+    /// Has it go on where it was.
+    pub fn go_on(self) {
+        let _ = self.timer.exchange(&self.left);
+    }
+}
+
+/// That of a timer that does not run.
+const STOPPED: libc::itimerspec = {
+    let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    libc::itimerspec { it_interval: zero, it_value: zero }
+};
+
 /// `struct sigevent` as the kernel reads it (64 bytes; include/uapi/asm-generic/siginfo.h).
 #[repr(C)]
 struct SigEvent {
@@ -48,11 +68,23 @@ impl Timer {
             tv_nsec: (ns % 1_000_000_000) as i64,
         };
         let spec = libc::itimerspec { it_interval: time(period_ns), it_value: time(first_ns) };
-        // SAFETY: `spec` is live; no old value is asked for.
-        unsafe {
-            call(libc::SYS_timer_settime, [self.0 as usize, 0, (&raw const spec).addr(), 0, 0, 0])
-        }
-        .map(drop)
+        self.exchange(&spec).map(drop)
+    }
+
+    /// Stops it; a signal that is pending is dropped by some kernels.
+    pub fn pause(self) -> Option<PausedTimer> {
+        let before = self.exchange(&STOPPED).ok()?;
+        let runs = before.it_value.tv_sec != 0 || before.it_value.tv_nsec != 0;
+        runs.then_some(PausedTimer { timer: self, left: before })
+    }
+
+    /// Sets it, and returns how it was set.
+    fn exchange(self, new: &libc::itimerspec) -> Result<libc::itimerspec, Errno> {
+        let (mut before, new) = (STOPPED, core::ptr::from_ref(new).addr());
+        let old = (&raw mut before).addr();
+        // SAFETY: both structures are live, and of the kernel's layout.
+        unsafe { call(libc::SYS_timer_settime, [self.0 as usize, 0, new, old, 0, 0]) }?;
+        Ok(before)
     }
 
     /// Deletes the timer; its pending signal is dropped with it.

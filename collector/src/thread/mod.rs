@@ -1,9 +1,9 @@
 //! One thread's sampling state: from its start to its end.
 //!
 //! Setup side, except [`current`], which the handler uses to find the state of the thread it
-//! interrupted, the [handler stack](handler_stack), and what notes a sample. The pointer lives in
-//! initial-exec thread-local storage, which a library that is
-//! loaded at start-up may use: one load, never `__tls_get_addr`, which may allocate.
+//! interrupted, the [handler stack](handler_stack), [`without_timers`], and what notes a sample.
+//! The pointer lives in initial-exec thread-local storage, which a library that is loaded at
+//! start-up may use: one load, never `__tls_get_addr`, which may allocate.
 //!
 //! Invariant: the state is used by its own thread only, by the handler or, with all signals
 //! blocked, by the functions here: a handler of the program that came in between could fork, throw
@@ -82,14 +82,16 @@ pub fn current() -> *mut Thread {
     ThreadOfHere::get()
 }
 
-/// Does `work` while no timer of the calling thread's ends, where that can be had. Signal side, with
-/// all signals blocked.
+/// Does `work` while no timer of the calling thread comes due, where that can be had. Either side,
+/// with all signals blocked.
 #[cold]
 pub fn without_timers(work: impl FnOnce()) {
-    // SAFETY: this thread's state, if it has one, in its handler, which holds it no more.
-    match unsafe { current().as_mut() } {
-        Some(thread) if process::active() => registry::without_timers(&mut thread.sources, work),
-        _ => work(),
+    let thread = if process::active() { current() } else { core::ptr::null_mut() };
+    // SAFETY: this thread's state, if it has one; all signals are blocked, and its handler is not
+    // at a sample.
+    match unsafe { thread.as_ref() } {
+        Some(thread) => registry::without_timers(&thread.sources, work),
+        None => work(),
     }
 }
 

@@ -211,10 +211,10 @@ pub fn go_on(sources: &mut Sources) {
     }
 }
 
-/// Does `work` while [no timer](Sources::without_timers) of the calling thread ends, unless somebody
-/// is changing the sources of all threads. Signal side.
+/// Does `work` while [no timer](Sources::without_timers) of the calling thread comes due, unless
+/// somebody is changing the sources of all threads. Signal side.
 #[cold]
-pub(super) fn without_timers(sources: &mut Sources, work: impl FnOnce()) {
+pub(super) fn without_timers(sources: &Sources, work: impl FnOnce()) {
     let registry = REGISTRY.try_lock_blocked().filter(|registry| registry.stops == 0);
     match registry {
         Some(_held) => sources.without_timers(work),

@@ -13,7 +13,7 @@ use super::{BIT, SIGNAL, kept, trap};
 use crate::preload::real::{self, Handler};
 use crate::preload::stub;
 use crate::preload::under_way::Waits;
-use crate::preload::view::{PassedOn, sampled};
+use crate::preload::view::sampled;
 use crate::process;
 use crate::sampling::entry::{on_handled, on_profile, on_trap};
 use crate::sampling::pass_on::{Chosen, handler_of, set_chooser};
@@ -138,7 +138,6 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     if may_be_own(info) {
         return None;
     }
-    PassedOn::set(PassedOn::get().wrapping_add(1));
     let is_blocked = believed_in(context) & BIT != 0;
     let ends = handler == libc::SIG_DFL && !is_blocked;
     if handler == libc::SIG_IGN || is_blocked && sealed() || ends {
@@ -159,10 +158,16 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
     if is_blocked {
         // The signal waits.
         block_interrupted(SIGNAL, context);
-        thread::without_timers(|| {
+        let wait = || {
             sys::drop_samples(SIGNAL, may_be_own);
             sys::send_again(info, info.si_code != libc::SI_TKILL);
-        });
+        };
+        // What was sent to the process is not merged with what comes to a thread.
+        if info.si_code == libc::SI_TKILL {
+            thread::without_timers(wait)
+        } else {
+            wait()
+        }
         return None;
     }
     let flags = ASKED.flags.load(Ordering::Relaxed) as c_int;
