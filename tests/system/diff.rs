@@ -274,3 +274,51 @@ fn two_runs_of_a_program_call_a_function_with_several_names_the_same() {
         }
     }
 }
+
+/// Static functions of a name, in one file and in two, before and after their lines have moved.
+#[test]
+fn functions_of_one_name_are_rows_of_their_own() {
+    let workshop = Workshop::new("same_name");
+    let build = |name: &str, flag: &str| {
+        for part in 1..=3 {
+            workshop.compile(&format!(
+                "cc -O2 -g -fno-inline -DPART={part} {flag} -c -o {part}.o @same_name.c"
+            ));
+        }
+        workshop.compile(&format!("cc -o {name} 1.o 2.o 3.o"));
+        let _ = workshop.record(&["-e", "task-clock@1000"], &[&format!("./{name}")]);
+        fs::rename(workshop.path("run.csprof"), workshop.path(&format!("{name}.csprof"))).unwrap();
+    };
+    build("old", "-DBEFORE");
+    build("new", "-DMOVED");
+    let report = |arguments: &[&str]| -> Value {
+        serde_json::from_str(&said(&workshop, arguments)).unwrap()
+    };
+    let works = |report: &Value| -> Vec<Value> {
+        let rows = report["rows"].as_array().unwrap().iter();
+        rows.filter(|row| row["function"] == "work").cloned().collect()
+    };
+    let flat = report(&["report", "old.csprof", "--view", "flat", "--format", "json"]);
+    let places: Vec<_> =
+        works(&flat).iter().map(|row| format!("{}:{}", row["file"], row["line"])).collect();
+    assert_eq!(places.len(), 3, "{flat}");
+    assert!(places[0].contains("same_name_too.c"), "the one that costs most: {places:?}");
+    // Each has its caller, and is the same function in both builds.
+    let tree = report(&["diff", "old.csprof", "new.csprof", "--format", "json"]);
+    for caller in ["one", "two", "three"] {
+        let row = at(&tree, &[caller, "work"]);
+        assert!(row["base"]["exclusive"].as_u64() > Some(0), "{row}");
+        assert!(row["other"]["exclusive"].as_u64() > Some(0), "{row}");
+    }
+    let flat = report(&["diff", "old.csprof", "new.csprof", "--view", "flat", "--format", "json"]);
+    assert_eq!(works(&flat).len(), 3, "{flat}");
+    // Each is found by where it is.
+    let source =
+        |place: &str| report(&["report", "old.csprof", "--format", "json", "--source", place]);
+    assert_eq!(source("work")["others"], 2);
+    for (place, others) in
+        [("work same_name_too.c", 0), ("work same_name_too.c:1", 0), ("work same_name.c", 1)]
+    {
+        assert_eq!(source(place)["others"], others, "{place}");
+    }
+}

@@ -82,7 +82,7 @@ fn names_that_come_later_make_the_same_file() {
     assert!(!held.contains(" 0 programs") && held.ends_with(" of at most 1.0 MiB\n"), "{held}");
     done("1M", &["symbolize", "bare.csprof"]);
     assert!(done("1M", &["cache", "--clear"]).contains(": 0 programs and libraries, 0.0 of"));
-    assert!(done("0", &["cache"]).contains("; not used: CSPROF_CACHE_SIZE=256M turns it on"));
+    assert!(done("0", &["cache"]).contains("; not used: CSPROF_CACHE_SIZE=256M would turn it on"));
     let bytes = |name| fs::read(workshop.path(name)).unwrap();
     let named = read::read(&bytes("named.csprof")).unwrap();
     assert!(named.functions.len() > 4 && !named.structure.loops.is_empty());

@@ -5,6 +5,7 @@
 pub mod cli;
 pub mod demo;
 pub mod export;
+mod job_place;
 pub mod launch;
 pub mod print;
 pub mod profile;

@@ -11,14 +11,14 @@ use crate::print;
 use crate::symbols::cache::{Cache, SIZE_VARIABLE};
 
 const HELP: &str = "\
-CSPROF_CACHE_SIZE=256M keeps what record, symbolize and salvage read from the debug information of \
-programs, in csprof/names in the folder of XDG_CACHE_HOME or else ~/.cache, so that the next recording \
-of that very build takes less time at its end. Without it, nothing is kept. What was not used for the \
-longest time goes first. It is written after the profile, and not of files that were changed within \
-the last two seconds.
+What record, symbolize and salvage read from the debug information of programs is kept in csprof/names \
+in the folder of XDG_CACHE_HOME or else ~/.cache, 256 MiB at most, so that the next recording of that \
+very build takes less time at its end. CSPROF_CACHE_SIZE=1G keeps more, and CSPROF_CACHE_SIZE=0 \
+nothing, as do the ranks of a job that are not told. What was not used for the longest time goes first. \
+It is written after the profile, and not of files that were changed within the last two seconds.
 
 Examples:
-  CSPROF_CACHE_SIZE=256M csprof record ./solver input
+  CSPROF_CACHE_SIZE=1G csprof record ./solver input
   csprof cache
   csprof cache --clear";
 
@@ -63,7 +63,7 @@ impl CacheOf {
         match (limit, malformed) {
             (Some(limit), _) => writeln!(out, "of at most {:.1} MiB", mebibytes(limit))?,
             (None, Some(why)) => writeln!(out, "MiB; not used: {why}")?,
-            (None, None) => writeln!(out, "MiB; not used: {SIZE_VARIABLE}=256M turns it on")?,
+            (None, None) => writeln!(out, "MiB; not used: {SIZE_VARIABLE}=256M would turn it on")?,
         }
         Ok(exit_code::DONE)
     }

@@ -20,6 +20,7 @@ use super::kept_sources::{KeepSources, LEFT_FOR_LATER, keep_sources, saved_at_le
 use super::outside::{Common, Outside};
 use super::phase_at::{self, AskedFunction};
 use super::size::memory_size;
+use crate::job_place;
 use crate::launch::output::Output;
 use crate::launch::plan::Plan;
 use crate::launch::run_dir::kept_text;
@@ -466,7 +467,7 @@ pub(super) fn save(
             && let Ok(path) = output.save_whole(&recording.profile)
         {
             let symbolize = format!("csprof symbolize {} adds the names later", path.display());
-            let is_rank = file_name::has_peers_here();
+            let is_rank = job_place::has_peers_here();
             let advice = match is_rank {
                 true => format!("csprof merge does it once for all ranks; {symbolize}"),
                 false => symbolize,

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use csprof_format::launch::job::{JOB_IDS, LAUNCHERS, Place};
 
 use super::machine;
+use crate::job_place::place_here;
 
 /// Ending of saved profiles.
 pub const SUFFIX: &str = "csprof";
@@ -37,23 +38,6 @@ pub struct FileName {
     pub path: PathBuf,
     /// Whether it is in a folder that was asked for, by a name that nobody has chosen.
     pub is_chosen_here: bool,
-}
-
-/// The place of this process, by its environment.
-#[must_use]
-pub fn place_here() -> Option<Place> {
-    let variables: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-    Place::of(|name| {
-        let found = variables.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_bytes())
-    })
-}
-
-/// Whether this process is one of several ranks, so that a launcher may end it, and has others
-/// write beside it.
-#[must_use]
-pub fn has_peers_here() -> bool {
-    place_here().is_some_and(|place| place.has_peers())
 }
 
 /// The job of this process, by its environment.

@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 use nix::unistd::close;
 
 use super::alive::running_processes;
+use super::inherited;
 use super::run_dir::{self, RunDir};
-use super::{file_name, inherited};
+use crate::job_place;
 
 /// The hidden subcommand that is the keeper; its arguments follow.
 pub const SUBCOMMAND: &str = "keep-run";
@@ -50,7 +51,7 @@ impl Keeper {
     /// what it can.
     #[must_use]
     pub fn start(run_dir: &RunDir, arguments: &[impl AsRef<OsStr>]) -> Option<Self> {
-        if !file_name::has_peers_here() {
+        if !job_place::has_peers_here() {
             return None;
         }
         let mut keeper = Command::new("/proc/self/exe");

@@ -98,6 +98,7 @@ use self::run_dir::{ReadArenas, RunDir};
 use self::signals::{SignalGuard, Toggle};
 use self::spawn::{Program, Settings};
 use self::time_slices::{Slicer, TimeSlices};
+use crate::job_place;
 use crate::print;
 
 /// What a run gave.
@@ -230,7 +231,7 @@ pub fn record(
                 .into(),
         );
     }
-    let missing = ranks::missing(&headers_of(&arenas), file_name::has_peers_here());
+    let missing = ranks::missing(&headers_of(&arenas), job_place::has_peers_here());
     run.info.warnings.extend(missing);
     arenas.iter_mut().for_each(|arena| second_mappings.enter(arena));
     run.slices = TimeSlices::read(run_dir.path());

@@ -15,6 +15,7 @@ use super::metrics;
 use super::spawn::Naming;
 use super::time_slices::TimeSlices;
 use super::{file_name, foreign_file};
+use crate::job_place;
 
 const FILE: &str = "run.json";
 /// More than arguments may have (execve(2): 6 MiB), each byte a number on a line of its own.
@@ -52,7 +53,7 @@ impl JobPlace {
 
     /// That of this process.
     fn here() -> Self {
-        let place = file_name::place_here();
+        let place = job_place::place_here();
         let ranks = place.and_then(|place| place.ranks);
         Self { job: file_name::job_here(), rank: place.map(|place| place.rank), ranks }
     }

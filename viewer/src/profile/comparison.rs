@@ -21,8 +21,9 @@ use csprof_format::ids::{EpochId, ModuleId, ProcessId, ThreadId};
 use csprof_format::profile::Metric;
 use regex::Regex;
 
+use super::definitions::{Named, told_apart};
 pub use super::deviation::{LEAST_VARIANCE, Method, Noise};
-use super::intern::Interner;
+use super::intern::{Interner, Which};
 use super::merge::{
     Agreement, Merger, Renumbered, Unmergeable, measure_the_same, runs_of, sampled_by,
 };
@@ -200,9 +201,11 @@ impl Profile {
             nodes: NodesBuilder::new(columns),
         };
         union.align_modules(first_other);
+        let named = parts.iter().map(|(run, ids, _)| union.named(run, ids)).collect();
+        let functions = told_apart(named);
         let mut ends = vec![1];
-        for (run, ids, first) in parts {
-            union.add(run, &ids, first);
+        for ((run, ids, first), functions) in parts.into_iter().zip(functions) {
+            union.add(run, &ids, first, functions);
             ends.push(union.nodes.len());
         }
         let Union { mut profile, mut interner, others, nodes, .. } = union;
@@ -399,18 +402,32 @@ impl Union<'_> {
         }
     }
 
-    /// Appends the trees of a run.
-    fn add(&mut self, part: Profile, ids: &Renumbered, first: First) {
+    /// What the functions of a run are called in the comparison.
+    fn named(&self, part: &Profile, ids: &Renumbered) -> Vec<Named> {
         let mut nameless = vec![false; part.functions.len()];
         for frame in &part.frames {
             nameless[frame.function.index()] |= frame.kind == FrameKind::Unknown;
         }
-        let functions: Vec<FunctionRef> = part
-            .functions
-            .iter()
-            .zip(nameless)
-            .map(|(function, nameless)| self.function(function, nameless, ids))
-            .collect();
+        let named = |(function, nameless): (&Function, bool)| {
+            let named = self.name(function, nameless, ids);
+            let file = named.file.and_then(|file| self.profile.info.strings.get(file.index()));
+            let own = (Arc::clone(&function.name), function.module);
+            Named { own, file: file.map(Arc::clone), function: named }
+        };
+        part.functions.iter().zip(nameless).map(named).collect()
+    }
+
+    /// Appends the trees of a run, of which these are the functions.
+    fn add(
+        &mut self,
+        part: Profile,
+        ids: &Renumbered,
+        first: First,
+        functions: Vec<(Function, Option<Which>)>,
+    ) {
+        let named = part.functions.iter().zip(functions);
+        let functions: Vec<FunctionRef> =
+            named.map(|(own, (function, which))| self.function(own, function, which)).collect();
         let file =
             |file: Option<csprof_format::ids::StringId>| file.map(|id| ids.strings[id.index()]);
         let frame = |frame: &Frame| {
@@ -439,7 +456,8 @@ impl Union<'_> {
         }));
     }
 
-    fn function(&mut self, function: &Function, nameless: bool, ids: &Renumbered) -> FunctionRef {
+    /// A function of a run, as it is called in the comparison.
+    fn name(&self, function: &Function, nameless: bool, ids: &Renumbered) -> Function {
         let own = function.module.map(|id| ids.modules[id.index()]);
         let (module, of_several) = own
             .and_then(|module| self.modules.get(&module))
@@ -462,7 +480,13 @@ impl Union<'_> {
             }
         };
         let file = function.file.map(|id| ids.strings[id.index()]);
-        let number = self.interner.function(Function { name, module, file, line: function.line });
+        Function { name, module, file, line: function.line }
+    }
+
+    /// The number of a function that a run calls `own`.
+    fn function(&mut self, own: &Function, named: Function, which: Option<Which>) -> FunctionRef {
+        let shown = ShownName::of(&own.name);
+        let number = self.interner.one_of_several(named, which);
         if shown.also().next().is_some() {
             let known = self.others.entry(number).or_default();
             for other in shown.also().take(MOST_OTHERS) {

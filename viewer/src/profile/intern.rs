@@ -9,11 +9,15 @@ use csprof_format::ids::ModuleId;
 use super::frame_kind::FrameKind;
 use super::model::{Frame, FrameRef, Function, FunctionRef};
 
+/// Which of several functions of one name in one load module: static functions, closures, methods
+/// of classes that are not part of the name. A file and a number within it.
+pub(super) type Which = (Arc<str>, u32);
+
 /// The tables of functions and frames while a profile is being built.
 pub(super) struct Interner {
     pub(super) functions: Vec<Function>,
     pub(super) frames: Vec<Frame>,
-    function_numbers: HashMap<(Arc<str>, Option<ModuleId>), FunctionRef>,
+    function_numbers: HashMap<(Arc<str>, Option<ModuleId>, Option<Which>), FunctionRef>,
 }
 
 impl Interner {
@@ -33,11 +37,20 @@ impl Interner {
         self.frames.reserve(frames);
     }
 
-    /// The number of a function. Name and module decide; a definition's file and line are taken
-    /// from the first that knows them.
+    /// The number of the function of this name in this module.
     pub(super) fn function(&mut self, function: Function) -> FunctionRef {
+        self.one_of_several(function, None)
+    }
+
+    /// The number of a function. Name, module and which it is of several decide; a definition's
+    /// file and line are taken from the first that knows them.
+    pub(super) fn one_of_several(
+        &mut self,
+        function: Function,
+        which: Option<Which>,
+    ) -> FunctionRef {
         let next = FunctionRef(number(self.functions.len()));
-        match self.function_numbers.entry((function.name.clone(), function.module)) {
+        match self.function_numbers.entry((function.name.clone(), function.module, which)) {
             Entry::Occupied(known) => {
                 let known = *known.get();
                 let present = &mut self.functions[known.index()];

@@ -13,6 +13,7 @@ mod builder;
 mod column;
 pub mod comparison;
 mod counts;
+mod definitions;
 mod derive;
 pub mod derived;
 mod deviation;

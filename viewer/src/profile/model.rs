@@ -1,6 +1,7 @@
 //! What a loaded profile is made of: functions, frames, and nodes in columns.
 
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -212,11 +213,28 @@ impl Function {
 }
 
 /// What a function is called in all profiles of its program; its number is of one of them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct FunctionKey {
     name: Arc<str>,
     /// Path of its load module.
     module: Option<Arc<str>>,
+    /// File and line of its definition, by which it is told from others of its name. It moves when
+    /// the program is changed, so keys with another one are equal.
+    definition: Option<(Arc<str>, u32)>,
+}
+
+impl PartialEq for FunctionKey {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.module) == (&other.name, &other.module)
+    }
+}
+
+impl Eq for FunctionKey {}
+
+impl Hash for FunctionKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.name, &self.module).hash(state);
+    }
 }
 
 impl FunctionKey {
@@ -227,13 +245,18 @@ impl FunctionKey {
             let path = profile.info.modules.get(module.index())?.path;
             profile.info.strings.get(path.index()).filter(|path| !path.is_empty()).map(Arc::clone)
         };
-        Self { name: Arc::clone(&function.name), module: function.module.and_then(path) }
+        let file = function.file.and_then(|file| profile.info.strings.get(file.index()));
+        Self {
+            name: Arc::clone(&function.name),
+            module: function.module.and_then(path),
+            definition: file.map(|file| (Arc::clone(file), function.line)),
+        }
     }
 
     /// The key of a function of this name in the load module of this path.
     #[must_use]
     pub fn named(name: &str, module: Option<&str>) -> Self {
-        Self { name: name.into(), module: module.map(Into::into) }
+        Self { name: name.into(), module: module.map(Into::into), definition: None }
     }
 
     /// Name of the function.
@@ -255,7 +278,15 @@ impl FunctionKey {
         let has_name =
             Arc::ptr_eq(&self.name, &function.name) || is_same_name(&self.name, &function.name);
         let module = || function.module.map(|module| profile.module_path(module));
-        has_name && self.module.as_deref() == module().filter(|path| !path.is_empty())
+        let is_defined_there = || {
+            let file = |file: StringId| profile.info.strings.get(file.index());
+            let there = function.file.and_then(file).map(|file| (&**file, function.line));
+            let own = self.definition.as_ref().map(|(file, line)| (&**file, *line));
+            own.zip(there).is_none_or(|(own, there)| own == there)
+        };
+        has_name
+            && self.module.as_deref() == module().filter(|path| !path.is_empty())
+            && is_defined_there()
     }
 }
 

@@ -27,7 +27,8 @@ const AROUND: u32 = 3;
 /// Characters of a line of source.
 const LONGEST: usize = 200;
 
-/// The function of a name, or of that without scopes and arguments; of several the one that costs
+/// The function of a name, or of that without scopes and arguments, with the place of its
+/// definition behind it or not, as rows have it (`work a.c:12`); of several the one that costs
 /// most, and how many others there are.
 ///
 /// # Errors
@@ -39,14 +40,41 @@ pub fn function_named(refined: &Refined, name: &str) -> Result<(FunctionRef, usi
         let found = rows.iter().map(|row| row.function).filter(|function| is_it(of(*function)));
         found.collect::<Vec<_>>()
     };
-    let exact = called(&|other| other == name);
-    let found = if exact.is_empty() { called(&|other| base_name(other) == name) } else { exact };
+    let named = |name: &str| {
+        let exact = called(&|other| other == name);
+        if exact.is_empty() { called(&|other| base_name(other) == name) } else { exact }
+    };
+    let mut found = named(name);
+    if found.is_empty()
+        && let Some((name, place)) = name.rsplit_once(' ')
+        && !place.is_empty()
+    {
+        found = named(name.trim_end());
+        found.retain(|&function| is_defined_at(refined, function, place));
+    }
     match found[..] {
         [first, ..] => Ok((first, found.len() - 1)),
         [] => Err(format!(
             "no function with samples is called `{name}`; csprof report --view flat lists them"
         )),
     }
+}
+
+/// Whether a function is defined in this file, named by the end of its path, and at the line behind
+/// it, if there is one.
+fn is_defined_at(refined: &Refined, function: FunctionRef, place: &str) -> bool {
+    let function = &refined.functions[function.index()];
+    let (file, line) = match place.rsplit_once(':') {
+        Some((file, line)) if !line.is_empty() => match line.parse::<u32>() {
+            Ok(line) => (file, Some(line)),
+            Err(_) => (place, None),
+        },
+        _ => (place, None),
+    };
+    let path = function.file.map(|path| refined.profile.string(path));
+    let before = path.and_then(|path| path.strip_suffix(file));
+    before.is_some_and(|before| before.is_empty() || before.ends_with('/') || file.starts_with('/'))
+        && line.is_none_or(|line| line == function.line)
 }
 
 /// Writes the lines of the file of a function.
@@ -75,8 +103,14 @@ pub fn text(
     };
     writeln!(out, "{name}  {}", printable(path))?;
     if others > 0 {
+        let cost = if others == 1 { "costs" } else { "cost" };
         let others = counted(others as u64, "other function", form);
-        writeln!(out, "{others} of this name cost less; name one by all of its name")?;
+        writeln!(
+            out,
+            "{others} of this name {cost} less; name one by all of its name, or with its file, as in \
+             '{name} {}'",
+            printable(path.rsplit('/').next().unwrap_or(path))
+        )?;
     }
     let lines = unwatched(|watch| SourceLines::new(refined, path, Some(function), watch));
     let info = &refined.profile.info;
@@ -98,6 +132,13 @@ pub fn text(
             }
             writeln!(out, "--path-map OLD=NEW says where the files are; lines with samples:")?;
         }
+    }
+    if lines.lines.is_empty() {
+        return writeln!(
+            out,
+            "its samples have no lines: what named it knows functions alone, as perf maps do (of \
+             Python and Node.js)"
+        );
     }
     writeln!(out)?;
     let basis = options.basis_of_text(refined);
@@ -322,6 +363,18 @@ mod tests {
         let missing = written(Sources::default());
         assert_eq!(missing["found"], serde_json::Value::Null);
         assert_eq!(missing["tried"][0]["path"], "/src/a.c");
+    }
+
+    #[test]
+    fn a_function_whose_samples_have_no_lines_says_so() {
+        let profile = from_outline("main 1 at:/a.c:0\n").unwrap();
+        let refined = Refined::base(&profile);
+        let function = function_named(&refined, "main").unwrap();
+        let mut out = Vec::new();
+        text(&refined, function, &Sources::default(), &Options::default(), &mut out).unwrap();
+        let told = String::from_utf8(out).unwrap();
+        assert!(told.contains("its samples have no lines"), "{told}");
+        assert!(!told.contains("excl"), "{told}");
     }
 
     #[test]

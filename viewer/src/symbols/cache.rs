@@ -18,8 +18,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Uid;
 
+use crate::job_place::has_peers_here;
+
 /// Environment variable with the bytes that the cache may have; 0 for none at all.
 pub const SIZE_VARIABLE: &str = "CSPROF_CACHE_SIZE";
+
+/// What it may have where nothing is said.
+const USUAL_SIZE: u64 = 256 << 20;
 
 /// What entries begin with.
 const MAGIC: &[u8; 8] = b"csprofn1";
@@ -65,24 +70,29 @@ pub struct Holds {
 }
 
 impl Cache {
-    /// The user's cache; `None` unless `CSPROF_CACHE_SIZE` is a size above 0, and where there is no
-    /// place for it.
+    /// The user's cache; `None` if `CSPROF_CACHE_SIZE` is 0, and where there is no place for it. One
+    /// of many ranks has it only if it is told to: all would write at the same time, to a home that
+    /// is on one server.
     ///
     /// # Errors
     ///
     /// A text for people, if the variable is no size.
     pub fn from_environment() -> Result<Option<Self>, String> {
-        Self::from_variables(|name| std::env::var_os(name))
+        Self::from_variables(|name| std::env::var_os(name), has_peers_here())
     }
 
-    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Result<Option<Self>, String> {
+    fn from_variables(
+        variable: impl Fn(&str) -> Option<OsString>,
+        is_one_of_many: bool,
+    ) -> Result<Option<Self>, String> {
         let set = |name| variable(name).filter(|value| !value.is_empty());
-        let Some(size) = set(SIZE_VARIABLE) else { return Ok(None) };
-        let Some(limit) = size.to_str().and_then(bytes) else {
-            let size = size.display();
-            return Err(format!(
-                "{SIZE_VARIABLE}={size} is no size such as 256M, so nothing is remembered"
-            ));
+        let limit = match set(SIZE_VARIABLE) {
+            Some(size) => size.to_str().and_then(bytes).ok_or_else(|| {
+                let size = size.display();
+                format!("{SIZE_VARIABLE}={size} is no size such as 256M, so nothing is remembered")
+            })?,
+            None if is_one_of_many => 0,
+            None => USUAL_SIZE,
         };
         let folder = Self::folder_of(variable).filter(|_| limit > 0);
         Ok(folder.map(|folder| Self { settled: SETTLED, ..Self::at(folder, limit) }))
@@ -535,11 +545,13 @@ mod tests {
 
     #[test]
     fn variables_say_where_and_how_much() {
-        let all = |pairs: &[(&str, &str)]| {
-            Cache::from_variables(|name| {
+        let as_rank = |pairs: &[(&str, &str)], is_one_of_many: bool| {
+            let variable = |name: &str| {
                 pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).into())
-            })
+            };
+            Cache::from_variables(variable, is_one_of_many)
         };
+        let all = |pairs: &[(&str, &str)]| as_rank(pairs, false);
         let of = |pairs: &[(&str, &str)]| {
             all(pairs)
                 .unwrap()
@@ -548,7 +560,10 @@ mod tests {
         let at = |folder: &str, limit| Some((folder.to_owned(), limit));
         let small = (SIZE_VARIABLE, "1M");
         assert_eq!(of(&[("HOME", "/h"), small]), at("/h/.cache/csprof/names", 1 << 20));
-        assert_eq!(of(&[("HOME", "/h")]), None, "it is asked for");
+        assert_eq!(of(&[("HOME", "/h")]), at("/h/.cache/csprof/names", USUAL_SIZE));
+        // Of a rank it is asked for.
+        assert!(as_rank(&[("HOME", "/h")], true).unwrap().is_none());
+        assert!(as_rank(&[("HOME", "/h"), small], true).unwrap().is_some());
         assert_eq!(
             of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c"), (SIZE_VARIABLE, "2g")]),
             at("/c/csprof/names", 2 << 30)

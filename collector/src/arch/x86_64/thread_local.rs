@@ -16,6 +16,7 @@ macro_rules! thread_word {
         $visibility struct $name;
 
         impl $name {
+            /// The calling thread's.
             #[inline]
             $visibility fn get() -> $type {
                 let value: $type;
@@ -32,6 +33,7 @@ macro_rules! thread_word {
                 value
             }
 
+            /// Sets the calling thread's.
             #[inline]
             $visibility fn set(value: $type) {
                 // SAFETY: writes the thread-local word defined above, of which there is no

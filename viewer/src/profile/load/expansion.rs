@@ -1,12 +1,12 @@
 //! The source-level frames of machine frames.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::budget::MAX_INLINED;
-use csprof_format::ids::{FrameId, FunctionId, StringId};
+use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
 use csprof_format::loss::PartialReason;
 use csprof_format::profile as saved;
 
@@ -54,15 +54,19 @@ impl Expansion {
         let machine = &saved.frames;
         let mut interner = Interner::new();
         interner.reserve(functions.len(), machine.len().max(sites.function.len()));
+        let several = defined_several_times(&functions);
         let numbers: Vec<_> = functions
             .iter()
             .map(|function| {
-                interner.function(Function {
+                let definition = function.file.map(|file| (name(saved, file), function.line));
+                let which = definition.filter(|_| several.contains(&key(function)));
+                let function = Function {
                     name: name(saved, function.name),
                     module: Some(function.module),
                     file: function.file,
                     line: function.line,
-                })
+                };
+                interner.one_of_several(function, which)
             })
             .collect();
         let nameless: Vec<bool> = functions.iter().map(|f| is_nameless(saved, f)).collect();
@@ -114,6 +118,25 @@ impl Expansion {
         });
         Self { interner, frames: FrameLists(first), left, no_path }
     }
+}
+
+/// What a function is called, and where.
+fn key(function: &saved::Function) -> (StringId, ModuleId) {
+    (function.name, function.module)
+}
+
+/// Names that several functions of a load module have, by where they are defined: each is a row of
+/// its own. One whose definition is not known may be any of them, and is another row.
+fn defined_several_times(functions: &[saved::Function]) -> HashSet<(StringId, ModuleId)> {
+    let mut first = HashMap::new();
+    let mut several = HashSet::new();
+    for function in functions.iter().filter(|function| function.file.is_some()) {
+        let definition = (function.file, function.line);
+        if *first.entry(key(function)).or_insert(definition) != definition {
+            several.insert(key(function));
+        }
+    }
+    several
 }
 
 /// Name and kind of a frame for which there is no symbol.
