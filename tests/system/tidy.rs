@@ -126,6 +126,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "demo",
             "print",
+            "job_place",
             "profile",
             "structure",
             "symbols",

@@ -25,7 +25,7 @@ use crate::launch::output::Output;
 use crate::launch::plan::Plan;
 use crate::launch::run_dir::kept_text;
 use crate::launch::spawn::{Naming, Settings};
-use crate::launch::{self, Recording, file_name, running};
+use crate::launch::{self, Recording, running};
 use crate::print;
 use crate::profile::{Function, Profile};
 use crate::sources::Sources;

@@ -13,11 +13,14 @@ use super::model::{Frame, FrameRef, Function, FunctionRef};
 /// of classes that are not part of the name. A file and a number within it.
 pub(super) type Which = (Arc<str>, u32);
 
+/// What tells functions apart: name, load module, and which it is of several.
+type Key = (Arc<str>, Option<ModuleId>, Option<Which>);
+
 /// The tables of functions and frames while a profile is being built.
 pub(super) struct Interner {
     pub(super) functions: Vec<Function>,
     pub(super) frames: Vec<Frame>,
-    function_numbers: HashMap<(Arc<str>, Option<ModuleId>, Option<Which>), FunctionRef>,
+    function_numbers: HashMap<Key, FunctionRef>,
 }
 
 impl Interner {

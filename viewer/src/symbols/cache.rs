@@ -70,9 +70,9 @@ pub struct Holds {
 }
 
 impl Cache {
-    /// The user's cache; `None` if `CSPROF_CACHE_SIZE` is 0, and where there is no place for it. One
-    /// of many ranks has it only if it is told to: all would write at the same time, to a home that
-    /// is on one server.
+    /// The user's cache; `None` if `CSPROF_CACHE_SIZE` is 0, and where there is no place for it.
+    /// One of many ranks has it only if it is told to: all would write at the same time, to a home
+    /// that is on one server.
     ///
     /// # Errors
     ///
