@@ -61,6 +61,7 @@ pub mod file_identity;
 pub mod launch;
 pub mod loss;
 pub mod program;
+pub mod role;
 
 #[cfg(feature = "saved")]
 mod ahead;
@@ -72,6 +73,8 @@ mod block;
 pub mod budget;
 #[cfg(feature = "saved")]
 mod codec;
+#[cfg(feature = "saved")]
+pub mod earlier;
 #[cfg(feature = "saved")]
 pub mod error;
 #[cfg(feature = "saved")]

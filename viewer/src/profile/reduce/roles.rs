@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use csprof_format::profile::{Exit, Process, Thread, ThreadShare};
+use csprof_format::role::numberless;
 
 use super::super::program;
-use super::super::role::numberless;
 
 /// Messages of processes that a sum repeats.
 const MOST_MESSAGES: usize = 8;
@@ -75,7 +75,7 @@ impl ThreadSums {
     /// Adds those of other threads.
     pub(super) fn add(&mut self, other: &Self) {
         if self.name != other.name {
-            self.name = numberless(&self.name);
+            self.name = numberless(&self.name).collect();
         }
         self.tid = self.tid.min(other.tid);
         add_losses(&mut self.losses, &other.losses);
