@@ -371,6 +371,9 @@ pub struct ThreadRecord {
     pub cpu_before_ns: u64,
     /// Threads that had the record before this one, and have ended.
     pub earlier: u64,
+    /// Time in which none had it, from the end of one to the start of the next, in nanoseconds; an
+    /// end that is not known is the next one's start.
+    pub apart_ns: u64,
     /// Recorded or lost samples that came long after they were due, see [`LATE_NS`].
     pub late: u64,
     /// What of `signals`, `delivered`, `recorded` and `partial` further sources have, from number 1
@@ -452,7 +455,7 @@ pub struct ShareRecord {
 /// Kernels tick every 10 ms at least, and look at CPU timers then.
 pub const LATE_NS: u64 = 50_000_000;
 
-const _: () = assert!(size_of::<ThreadRecord>() == 872);
+const _: () = assert!(size_of::<ThreadRecord>() == 880);
 
 /// One node of a calling context tree.
 ///

@@ -14,14 +14,23 @@ pub struct EarlierThreads {
     pub thread: ThreadId,
     /// How many threads there were before the last; at least 1.
     pub count: u64,
+    /// Time between its start and its end in which none of them ran, in nanoseconds: from the end
+    /// of one to the start of the next.
+    pub apart_ns: u64,
 }
 
 impl Profile {
+    /// What one of the profile stands for besides the last of them; `None` for most.
+    #[must_use]
+    pub fn earlier_of(&self, thread: ThreadId) -> Option<&EarlierThreads> {
+        let found = self.earlier.binary_search_by_key(&thread, |row| row.thread);
+        found.ok().and_then(|place| self.earlier.get(place))
+    }
+
     /// How many threads one of the profile stands for besides the last of them; 0 for most.
     #[must_use]
     pub fn earlier_threads(&self, thread: ThreadId) -> u64 {
-        let found = self.earlier.binary_search_by_key(&thread, |row| row.thread);
-        found.ok().and_then(|place| self.earlier.get(place)).map_or(0, |row| row.count)
+        self.earlier_of(thread).map_or(0, |row| row.count)
     }
 
     /// How many threads there were in all processes; `u64::MAX` if there were more.

@@ -122,8 +122,9 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
                 profile.phases.extend((!name.is_empty()).then_some(Phase { epoch, name }));
             }
             for thread in (0..profile.threads.len()).map(ThreadId::from_index) {
-                let count = choices.below(3) as u64;
-                profile.earlier.extend((count > 0).then_some(EarlierThreads { thread, count }));
+                let (count, apart_ns) = (choices.below(3) as u64, choices.below(1 << 20) as u64);
+                let row = EarlierThreads { thread, count, apart_ns };
+                profile.earlier.extend((count > 0).then_some(row));
             }
             if choices.below(3) == 0 {
                 sum(&mut profile, &mut choices);

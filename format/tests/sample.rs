@@ -137,7 +137,7 @@ pub(crate) fn of_phases() -> Profile {
 
 /// The same with a thread that stands for a hundred.
 pub(crate) fn of_earlier() -> Profile {
-    let earlier = vec![EarlierThreads { thread: ThreadId(1), count: 99 }];
+    let earlier = vec![EarlierThreads { thread: ThreadId(1), count: 99, apart_ns: 1_234_567 }];
     Profile { earlier, ..profile() }
 }
 

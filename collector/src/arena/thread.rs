@@ -191,10 +191,13 @@ impl ThreadArena {
             cpu_ns: record.cpu_ns,
             names: Some([record.name, name]),
         };
+        let now_ns = sys::now_ns(Clock::Monotonic);
+        let end_ns = if record.end_ns == 0 { now_ns } else { record.end_ns };
+        record.apart_ns += now_ns.saturating_sub(end_ns);
+        record.end_ns = 0;
         record.earlier += 1;
         record.tid = tid;
         record.name = name;
-        record.end_ns = 0;
         this.before = before;
         Ok(this)
     }

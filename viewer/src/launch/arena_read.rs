@@ -563,6 +563,7 @@ fn thread_record(bytes: &[u8]) -> ThreadRecord {
         partial: fields.counters(),
         cpu_before_ns: fields.u64(),
         earlier: fields.u64(),
+        apart_ns: fields.u64(),
         late: fields.u64(),
         further: std::array::from_fn(|_| ShareRecord {
             signals: fields.u64(),

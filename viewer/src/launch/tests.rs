@@ -103,6 +103,7 @@ fn small() -> ArenaBytes {
             LogRecord::Message("task-clock was refused".into()),
         ])
         .thread(&ThreadRow {
+            earlier: [0; 2],
             tid: 70,
             name: "xz",
             delivered: 10,
@@ -227,6 +228,7 @@ fn an_epoch_of_a_phase_has_the_mappings_of_its_nodes() {
             phase(2, "write"),
         ])
         .thread(&ThreadRow {
+            earlier: [0; 2],
             tid: 70,
             name: "prog",
             delivered: 3,
@@ -607,6 +609,7 @@ fn two_files_of_one_path_are_two_modules() {
     };
     let log = [epoch(0), library(0, 1), LogRecord::Unload { number: 0 }, epoch(1), library(1, 2)];
     let thread = ThreadRow {
+        earlier: [0; 2],
         tid: 70,
         name: "xz",
         delivered: 5,

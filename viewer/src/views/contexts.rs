@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::profile::{self as saved, Process, Thread};
 
-use super::number::{Form, counted};
+use super::number::{Form, count as number_of, counted};
 use super::peers::Peers;
 use super::printable::{command_line, printable};
 use super::row::{Row, Weight};
@@ -213,10 +213,11 @@ pub fn all_contexts(
         for (thread, sums) in threads {
             let Some(known) = info.threads.get(thread.index()) else { continue };
             let name = String::from_utf8_lossy(&known.name);
+            let earlier = and_earlier(info.earlier_threads(thread), Form::Ascii);
             list.push(Context {
                 process,
                 thread: Some(thread),
-                label: format!("{} {}", known.tid, printable(&name)),
+                label: format!("{} {}{earlier}", known.tid, printable(&name)),
                 name: name.into_owned(),
                 stage: stages.thread(thread),
                 row: row(&sums),
@@ -229,6 +230,16 @@ pub fn all_contexts(
     }
     let of_peers: Vec<u64> = of_peers.into_values().collect();
     Ok((list, Imbalance { balance: Balance::of(&of_peers), ranks: peers.ranks }))
+}
+
+/// What stands behind a thread that stands for so many others, which ran one after the other before
+/// it: ` and 98 earlier`; nothing if it stands for none.
+#[must_use]
+pub fn and_earlier(earlier: u64, form: Form) -> String {
+    match earlier {
+        0 => String::new(),
+        _ => format!(" and {} earlier", number_of(earlier, form)),
+    }
 }
 
 /// What a process is told by: `rank 3, pid 4711`, or `240 summed processes`.

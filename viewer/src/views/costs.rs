@@ -32,6 +32,8 @@ pub struct CpuTime {
     pub undelivered: u64,
     /// How many threads ran and got no sample.
     pub threads_without: u64,
+    /// Whether there may be more of these: of threads that are counted together, one had some.
+    pub is_least: bool,
     /// The rest: in processes and threads that csprof did not see, or after it last looked.
     pub elsewhere: u64,
 }
@@ -58,7 +60,11 @@ impl CpuTime {
             due = due.saturating_add(if ended { noted } else { noted.max(sampled) });
             unnoted = unnoted.saturating_add(if ended { 0 } else { sampled.saturating_sub(noted) });
             sum.sampled = sum.sampled.saturating_add(sampled);
-            sum.threads_without += u64::from(noted > 0 && delivered == 0);
+            let are_without = noted > 0 && delivered == 0;
+            let earlier = info.earlier_threads(ThreadId::from_index(place));
+            let stands_for = earlier.saturating_add(1);
+            sum.threads_without += if are_without { stands_for } else { 0 };
+            sum.is_least |= earlier > 0 && !are_without;
         }
         for account in &info.accounts {
             sum.before = sum.before.saturating_add(account.cpu_before_ns);
@@ -100,7 +106,10 @@ impl ElapsedTime {
             let ends = [thread.end_ns, process, info.run.duration_ns];
             let end = ends.into_iter().find(|&end| end > 0).unwrap_or(0);
             let delivered = info.share(ThreadId::from_index(place), number).delivered;
-            sum.passed = sum.passed.saturating_add(end.saturating_sub(thread.start_ns));
+            let earlier = info.earlier_of(ThreadId::from_index(place));
+            let apart = earlier.map_or(0, |row| row.apart_ns);
+            let passed = end.saturating_sub(thread.start_ns).saturating_sub(apart);
+            sum.passed = sum.passed.saturating_add(passed);
             sum.sampled = sum.sampled.saturating_add(delivered.saturating_mul(metric.period));
         }
         sum.undelivered = sum.passed.saturating_sub(sum.sampled);

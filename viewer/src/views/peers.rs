@@ -44,7 +44,9 @@ impl Peers {
         // In a sum, threads are of a role, and do different work.
         let is_sum = info.is_sum();
         let candidates = info.threads.iter().enumerate().map(|(number, thread)| {
-            let is_kept = kept.threads[number] && !is_sum;
+            // One that stands for several, which ran one after the other, did the work of none.
+            let is_one = info.earlier_threads(ThreadId::from_index(number)) == 0;
+            let is_kept = kept.threads[number] && !is_sum && is_one;
             let group = is_kept.then_some(thread.process.0 as usize)?;
             Some((group, Life::new(thread.start_ns, thread.end_ns)))
         });
@@ -85,12 +87,18 @@ pub(super) fn ranks_of_sum(refined: &Refined) -> Option<Vec<Option<u32>>> {
 }
 
 /// How many ranks or threads share the work of a run: the peers, in each process that has none or
-/// is one the peers among its threads. At least 1: what has no peers works alone. O(nodes).
+/// is one the peers among its threads. At least 1: what has no peers works alone. `None` where
+/// threads with samples stand for several: how many of these worked at one time is not known.
+/// O(nodes).
 #[must_use]
-pub fn workers(refined: &Refined) -> u32 {
+pub fn workers(refined: &Refined) -> Option<u32> {
     let info = &refined.profile.info;
     if info.is_sum() {
-        return u32::try_from(info.summed_ranks().len()).unwrap_or(u32::MAX).max(1);
+        return Some(u32::try_from(info.summed_ranks().len()).unwrap_or(u32::MAX).max(1));
+    }
+    let has_samples = |thread: ThreadId| info.threads[thread.index()].recorded > 0;
+    if info.earlier.iter().any(|row| has_samples(row.thread)) {
+        return None;
     }
     let peers = Peers::of(refined);
     // The peers that are processes, and the threads that are peers in each.
@@ -110,10 +118,10 @@ pub fn workers(refined: &Refined) -> u32 {
         }
     }
     let of_peers = threads.values().map(|&threads| threads.max(1)).sum();
-    match of_peers {
+    Some(match of_peers {
         0 => elsewhere.into_values().max().unwrap_or(1),
         workers => workers,
-    }
+    })
 }
 
 /// Which processes and threads are kept, and which processes have samples.

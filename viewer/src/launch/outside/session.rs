@@ -416,6 +416,7 @@ impl Tracked {
             partial: [0; REASON_SLOTS],
             cpu_before_ns: 0,
             earlier: 0,
+            apart_ns: 0,
             late: 0,
             further: [ShareRecord::default(); MAX_SOURCES - 1],
         };

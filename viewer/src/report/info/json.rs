@@ -167,6 +167,8 @@ fn processes(profile: &Profile) -> Vec<impl Serialize> {
         threads.push(object! {
             tid: thread.tid,
             name: text(&thread.name),
+            // Threads that ran before it, one after the other, and are counted with it.
+            earlier: info.earlier_threads(ThreadId::from_index(place)),
             samples: thread.recorded,
             delivered: thread.delivered,
             partial: thread.partial,
