@@ -424,6 +424,28 @@ main 5
         assert_eq!(of("not rank = 1 or rank = 1"), (rows(&all), 45, 2));
     }
 
+    /// In a list, in what `split` makes, and of several processes.
+    #[test]
+    fn threads_that_stand_for_several_say_so() {
+        let mut profile = from_outline(RANKS).unwrap();
+        let row = |thread, count| csprof_format::profile::EarlierThreads {
+            thread: ThreadId(thread),
+            count,
+            apart_ns: 0,
+        };
+        profile.info.earlier = vec![row(1, 98), row(2, 2)];
+        let (list, _) = all_contexts(&Refined::base(&profile), &Watch::none()).unwrap();
+        let labels: Vec<_> =
+            list.iter().filter(|of| of.thread.is_some()).map(|of| &*of.label).collect();
+        assert_eq!(labels, ["20  and 2 earlier", "10 main", "11 worker and 98 earlier"]);
+        let split = apply(&profile, &parse("split thread").unwrap()).unwrap();
+        let names: Vec<_> =
+            split.functions.iter().map(|function| function.name.to_string()).collect();
+        // Number 0 of the second process is one of three, and number 1 of the first one of 99.
+        let has = |name: &str| names.iter().any(|of| of == name);
+        assert!(has("thread=0 and 2 earlier") && has("thread=1 and 98 earlier"), "{names:?}");
+    }
+
     /// Hosts number processes and threads alike, and so do runs that were merged their ranks.
     #[test]
     fn every_row_leads_to_its_own_samples() {

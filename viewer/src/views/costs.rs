@@ -221,6 +221,27 @@ mod tests {
         assert_eq!(of(&profile), Some((172_000_000, 170_000_000, 2_000_000)));
     }
 
+    /// Threads that ran one after the other: not while none of them did.
+    #[test]
+    fn several_threads_passed_the_time_of_each() {
+        let mut profile = from_outline("main 9 realtime:4\n  wait 30 realtime:30\n").unwrap();
+        profile.info.threads[0].end_ns = 300_000_000;
+        let thread = ThreadId(0);
+        profile.info.earlier =
+            vec![saved::EarlierThreads { thread, count: 9, apart_ns: 100_000_000 }];
+        assert_eq!(ElapsedTime::of(&profile).map(|time| time.passed), Some(200_000_000));
+        // One of them had a sample; of the others nobody knows.
+        let threads = vec![ThreadAccount::default()];
+        profile.info.accounts = vec![Account { threads, ..Account::default() }];
+        profile.info.threads[0].cpu_ns = 27_000_000;
+        let without = |profile: &Profile| {
+            CpuTime::of(profile).map(|cpu| (cpu.threads_without, cpu.is_least)).unwrap()
+        };
+        assert_eq!(without(&profile), (0, true));
+        profile.info.threads[0].delivered = profile.info.further[0].threads[0].delivered;
+        assert_eq!(without(&profile), (10, false));
+    }
+
     #[test]
     fn what_killed_processes_used_is_at_least_what_was_sampled() {
         let mut profile = from_outline("main 17\n").unwrap();

@@ -473,6 +473,35 @@ work 500
         assert_eq!(imbalance(&profile, ""), (0, 0));
     }
 
+    /// What several threads did one after the other is no part of what others did meanwhile.
+    #[test]
+    fn a_thread_that_stands_for_several_is_no_peer() {
+        let outline = "# rank=0 thread=1 epoch=0\nwork 50\n# rank=0 thread=2 epoch=0\nwork 40\n\
+                       # rank=0 thread=3 epoch=0\nwork 60\n# rank=0 thread=4 epoch=0\nidle\n";
+        let mut profile = from_outline(outline).unwrap();
+        let peers = |profile: &Profile| {
+            let refined = Refined::base(profile);
+            let peers = Peers::of(&refined);
+            let peers =
+                (0..3).filter(|&thread| peers.is_peer(ThreadId(thread))).collect::<Vec<_>>();
+            (peers, workers(&refined))
+        };
+        profile.info.processes[0].rank = None;
+        assert_eq!(peers(&profile), (vec![0, 1, 2], Some(3)));
+        let row = |thread| csprof_format::profile::EarlierThreads {
+            thread: ThreadId(thread),
+            count: 9,
+            apart_ns: 0,
+        };
+        profile.info.earlier = vec![row(2)];
+        profile.info.threads[2].recorded = 60;
+        assert_eq!(peers(&profile), (vec![0, 1], None));
+        // Threads without samples share no work.
+        profile.info.earlier = vec![row(3)];
+        profile.info.threads[3].recorded = 0;
+        assert_eq!(peers(&profile), (vec![0, 1, 2], Some(3)));
+    }
+
     /// The main thread computes with its workers and elsewhere, or waits for them.
     #[test]
     fn threads_that_do_the_same_work_are_peers() {
