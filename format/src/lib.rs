@@ -104,6 +104,8 @@ mod structure;
 #[cfg(feature = "saved")]
 pub mod sum;
 #[cfg(feature = "saved")]
+mod thread_count;
+#[cfg(feature = "saved")]
 pub mod times;
 #[cfg(feature = "saved")]
 pub mod validate;

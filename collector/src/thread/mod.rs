@@ -86,8 +86,8 @@ pub fn current() -> *mut Thread {
     ThreadOfHere::get()
 }
 
-/// Does `work` while no timer of the calling thread's ends, where that can be had. Signal side, with
-/// all signals blocked.
+/// Does `work` while no timer of the calling thread's ends, where that can be had. Signal side,
+/// with all signals blocked.
 #[cold]
 pub fn without_timers(work: impl FnOnce()) {
     // SAFETY: this thread's state, if it has one, in its handler, which holds it no more.

@@ -169,7 +169,8 @@ pub(super) fn leave_spare(spare: Spare) {
     }
 }
 
-/// What a thread that begins so is to go on in, if another one has left it. All signals are blocked.
+/// What a thread that begins so is to go on in, if another one has left it. All signals are
+/// blocked.
 pub(super) fn take_ended(beginning: &Beginning) -> Option<EndedThread> {
     REGISTRY.lock_blocked().ended.take(beginning)
 }
@@ -239,8 +240,8 @@ pub fn go_on(sources: &mut Sources) {
     }
 }
 
-/// Does `work` while [no timer](Sources::without_timers) of the calling thread ends, unless somebody
-/// is changing the sources of all threads. Signal side.
+/// Does `work` while [no timer](Sources::without_timers) of the calling thread ends, unless
+/// somebody is changing the sources of all threads. Signal side.
 #[cold]
 pub(super) fn without_timers(sources: &mut Sources, work: impl FnOnce()) {
     let registry = REGISTRY.try_lock_blocked().filter(|registry| registry.stops == 0);
