@@ -101,7 +101,7 @@ pub fn start(default_trap: *mut c_void) {
         messages::note("the profiling signal could not be taken: nothing is sampled");
         return;
     }
-    thread::started(thread::own_stack::OwnStack::of_main());
+    thread::started(thread::own_stack::OwnStack::of_main(), None);
     if let Some(process) = process::current() {
         process.arena.note_start();
     }

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         ("phases.csprof", sample::of_phases()),
         ("outside.csprof", sample::of_outside()),
         ("sums.csprof", sample::of_sums()),
+        ("earlier.csprof", sample::of_earlier()),
     ];
     for (name, profile) in profiles {
         if let Err(error) = write::save_new(&profile, &Path::new(&folder).join(name)) {

@@ -35,7 +35,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 13;
+pub const ARENA_VERSION: u32 = 14;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -83,7 +83,7 @@ pub struct ArenaHeader {
     pub end_ns: u64,
     /// Bytes handed out, this page included; the next extent begins here. Atomic.
     pub used: u64,
-    /// Number of threads that have a record. Atomic.
+    /// Number of records of threads. Atomic.
     pub threads: u32,
     /// MPI or job rank plus one; 0 if there is none.
     pub rank_plus_one: u32,
@@ -327,21 +327,23 @@ pub struct EntryRecord {
 
 const _: () = assert!(size_of::<EntryRecord>() == 16);
 
-/// One thread's counters. All counters are written by that thread only.
+/// The counters of one thread, or of several that ran one after the other: each wrote them while it
+/// ran, and nobody else. Counts are those of all together.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ThreadRecord {
-    /// Thread id.
+    /// Thread id; of several, the last one's.
     pub tid: u32,
-    /// Index of the thread in its process, from 0.
+    /// Index of the record in its process, from 0.
     pub index: u32,
-    /// Name as the kernel knows it, padded with zeros.
+    /// Name as the kernel knows it, padded with zeros; of several, the last one's.
     pub name: [u8; 16],
-    /// `CLOCK_MONOTONIC` at the start of sampling.
+    /// `CLOCK_MONOTONIC` at the start of sampling; of several, the first one's.
     pub start_ns: u64,
-    /// `CLOCK_MONOTONIC` at the thread's end; 0 while it runs.
+    /// `CLOCK_MONOTONIC` at the thread's end; 0 while it runs, and where that is not known. Of
+    /// several, the last one's.
     pub end_ns: u64,
-    /// CPU time of the thread at its last sample or its end, in nanoseconds.
+    /// CPU time of the thread at its last sample or its end, in nanoseconds; of several, the sum.
     pub cpu_ns: u64,
     /// Nodes published. Atomic.
     pub node_count: u32,
@@ -365,8 +367,13 @@ pub struct ThreadRecord {
     pub losses: [u64; REASON_SLOTS],
     /// Recorded samples with a partial path, by `PartialReason`.
     pub partial: [u64; REASON_SLOTS],
-    /// CPU time of the thread when sampling began, in nanoseconds.
+    /// CPU time of the thread when sampling began, in nanoseconds; of several, the sum.
     pub cpu_before_ns: u64,
+    /// Threads that had the record before this one, and have ended.
+    pub earlier: u64,
+    /// Time in which none had it, from the end of one to the start of the next, in nanoseconds; an
+    /// end that is not known is the next one's start.
+    pub apart_ns: u64,
     /// Recorded or lost samples that came long after they were due, see [`LATE_NS`].
     pub late: u64,
     /// What of `signals`, `delivered`, `recorded` and `partial` further sources have, from number 1
@@ -448,7 +455,7 @@ pub struct ShareRecord {
 /// Kernels tick every 10 ms at least, and look at CPU timers then.
 pub const LATE_NS: u64 = 50_000_000;
 
-const _: () = assert!(size_of::<ThreadRecord>() == 864);
+const _: () = assert!(size_of::<ThreadRecord>() == 880);
 
 /// One node of a calling context tree.
 ///

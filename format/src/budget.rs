@@ -12,8 +12,9 @@ use crate::error::ErrorKind;
 use crate::ids::FrameId;
 use crate::kind::BlockKind;
 use crate::profile::{
-    Account, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, ModuleFile, Phase, Process,
-    Profile, RankSums, SampleTime, SourceFile, Spread, SummedRun, TailCall, Thread, Tree,
+    Account, EarlierThreads, Epoch, Frame, Function, InLoop, Loop, MergedRun, Module, ModuleFile,
+    Phase, Process, Profile, RankSums, SampleTime, SourceFile, Spread, SummedRun, TailCall, Thread,
+    Tree,
 };
 use crate::violation::{Fault, Violation};
 
@@ -133,6 +134,7 @@ impl Budget {
             BlockKind::Phases => size_of::<Phase>(),
             BlockKind::SummedRuns => size_of::<SummedRun>(),
             BlockKind::Spreads => size_of::<Spread>(),
+            BlockKind::Earlier => size_of::<EarlierThreads>(),
         };
         let decoded = u64::from(decoded);
         let contents = match kind {
@@ -146,7 +148,8 @@ impl Budget {
             | BlockKind::InLoops
             | BlockKind::Files
             | BlockKind::Times
-            | BlockKind::Spreads => 0,
+            | BlockKind::Spreads
+            | BlockKind::Earlier => 0,
             BlockKind::Strings => decoded,
             // Text, modules of a byte or more, and stretches of two.
             BlockKind::Sources => decoded.saturating_mul(SOURCE),

@@ -61,6 +61,7 @@ pub mod file_identity;
 pub mod launch;
 pub mod loss;
 pub mod program;
+pub mod role;
 
 #[cfg(feature = "saved")]
 mod ahead;
@@ -72,6 +73,8 @@ mod block;
 pub mod budget;
 #[cfg(feature = "saved")]
 mod codec;
+#[cfg(feature = "saved")]
+pub mod earlier;
 #[cfg(feature = "saved")]
 pub mod error;
 #[cfg(feature = "saved")]
@@ -100,6 +103,8 @@ pub mod spread;
 mod structure;
 #[cfg(feature = "saved")]
 pub mod sum;
+#[cfg(feature = "saved")]
+mod thread_count;
 #[cfg(feature = "saved")]
 pub mod times;
 #[cfg(feature = "saved")]

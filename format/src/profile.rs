@@ -20,6 +20,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::address::FrameKind;
+pub use crate::earlier::EarlierThreads;
 use crate::file_identity::FileIdentity;
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use crate::launch::{SourceKind, Trigger, Unit};
@@ -99,6 +100,8 @@ pub struct Profile {
     /// How the cost of the nodes of a sum is spread over ranks, ordered by
     /// [place](Spread::place), no place twice.
     pub spreads: Vec<Spread>,
+    /// The threads that stand for several, in ascending order, none twice. Mostly empty.
+    pub earlier: Vec<EarlierThreads>,
 }
 
 impl Profile {
@@ -430,7 +433,7 @@ pub enum Origin {
 pub struct Thread {
     /// The process it belongs to.
     pub process: ProcessId,
-    /// Thread id on the host.
+    /// Thread id on the host; of [several](Profile::earlier), the last one's.
     pub tid: u32,
     /// Its name as the kernel knows it (`pthread_setname_np`), bytes.
     pub name: Vec<u8>,

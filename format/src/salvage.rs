@@ -20,7 +20,8 @@ use crate::profile::{Nodes, Profile, Sites, Structure, SymbolSource, ThreadShare
 use crate::read::{Reader, load, scan};
 use crate::validate::{self, validate};
 use crate::version::{
-    MINOR_OF_PHASES, MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_SUMS, MINOR_OF_TIMES,
+    MINOR_OF_EARLIER, MINOR_OF_PHASES, MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_SUMS,
+    MINOR_OF_TIMES,
 };
 
 /// Stands for text that was lost.
@@ -54,6 +55,8 @@ pub struct Salvaged {
     /// Whether it was dropped how costs are spread over ranks, or may have been where the file is
     /// cut off.
     pub lost_ranks: bool,
+    /// Whether it is lost which threads stand for how many.
+    pub lost_earlier: bool,
     /// Whether more source files may have stood where the file is cut off.
     pub may_lack_sources: bool,
 }
@@ -80,6 +83,7 @@ impl fmt::Display for Salvaged {
         f.write_str(if self.lost_times { ", times of samples" } else { "" })?;
         f.write_str(if self.lost_phases { ", names of phases" } else { "" })?;
         f.write_str(if self.lost_ranks { ", what ranks have" } else { "" })?;
+        f.write_str(if self.lost_earlier { ", how many threads there were" } else { "" })?;
         f.write_str(" are lost")?;
         let is_unsure = self.may_lack_sources && !self.lost_sources;
         f.write_str(if is_unsure { ", lines of source files may be" } else { "" })?;
@@ -100,6 +104,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let had_sources = scan.header.minor >= MINOR_OF_SOURCES;
     let had_times = scan.header.minor >= MINOR_OF_TIMES;
     let had_phases = scan.header.minor >= MINOR_OF_PHASES;
+    let had_earlier = scan.header.minor >= MINOR_OF_EARLIER;
     let had_ranks = scan.header.minor >= MINOR_OF_SUMS;
     let mut reader = Reader::new(scan.header, bytes.len());
     let mut damage = None;
@@ -110,6 +115,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     let mut lost_times = false;
     let mut lost_phases = false;
     let mut lost_ranks = false;
+    let mut lost_earlier = false;
     for (index, block) in scan.blocks.iter().enumerate() {
         let kind = BlockKind::from_u16(block.header.kind);
         if kind.is_some_and(|kind| closed.contains(&kind)) {
@@ -126,6 +132,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         lost_sources |= kind == Some(BlockKind::Sources);
         lost_times |= kind == Some(BlockKind::Times);
         lost_phases |= kind == Some(BlockKind::Phases);
+        lost_earlier |= kind == Some(BlockKind::Earlier);
         lost_ranks |= matches!(kind, Some(BlockKind::SummedRuns | BlockKind::Spreads));
         reader.cut(before.0, before.1);
         match kind {
@@ -146,6 +153,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
                 | BlockKind::Phases
                 | BlockKind::SummedRuns
                 | BlockKind::Spreads
+                | BlockKind::Earlier
                 | BlockKind::End,
             )
             | None => {}
@@ -210,6 +218,11 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         profile.summed.clear();
         profile.spreads.clear();
     }
+    lost_earlier |= is_cut && had_earlier;
+    if damage.is_some() && validate::earlier(&profile).is_err() {
+        lost_earlier = true;
+        profile.earlier.clear();
+    }
     // A part of it would say of other frames that they are in no loop.
     let structure_lost = is_cut || strings_lost || closed.contains(&BlockKind::Loops);
     let is_wrong = damage.is_some() && validate::structure(&profile).is_err();
@@ -234,6 +247,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
         lost_times,
         lost_phases,
         lost_ranks,
+        lost_earlier,
         may_lack_sources,
     };
     if salvaged.damage.is_some() {

@@ -46,6 +46,7 @@ fn all(profile: &Profile, nodes: fn(&Profile) -> Result<(), Violation>) -> Resul
     sources(profile)?;
     times(profile)?;
     phases(profile)?;
+    earlier(profile)?;
     summed(profile)
 }
 
@@ -579,6 +580,24 @@ pub(crate) fn summed(profile: &Profile) -> Result<(), Violation> {
         Some(element) => Err(broken(BlockKind::Spreads, element, Fault::Spread)),
         None => Ok(()),
     }
+}
+
+/// Threads that stand for several are in order, and do.
+pub(crate) fn earlier(profile: &Profile) -> Result<(), Violation> {
+    let mut before = None;
+    for (check, row) in enumerate(BlockKind::Earlier, &profile.earlier) {
+        check.names("thread", row.thread.0, &profile.threads)?;
+        let fault = if before.is_some_and(|before| before >= row.thread) {
+            Fault::Order
+        } else if row.count == 0 {
+            Fault::Earlier
+        } else {
+            before = Some(row.thread);
+            continue;
+        };
+        return Err(broken(check.table, check.element, fault));
+    }
+    Ok(())
 }
 
 /// Source files are of paths and modules that there are, in order, and have the lines they tell of.

@@ -2,8 +2,10 @@
 
 /// Files of another major version are not readable here.
 pub(crate) const MAJOR: u16 = 1;
-/// The minor version of a profile that is a sum over processes. Files of a later one are readable:
-/// blocks that this version does not know can be skipped.
+/// The minor version of a profile in which threads stand for several. Files of a later one are
+/// readable: blocks that this version does not know can be skipped.
+pub(crate) const MINOR_OF_EARLIER: u16 = 10;
+/// The minor version of a profile that is a sum over processes, without these.
 pub(crate) const MINOR_OF_SUMS: u16 = 9;
 /// The minor version of a profile with reasons for losses or partial paths that only processes have
 /// which are sampled from outside, and that is no sum.

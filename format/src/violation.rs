@@ -117,6 +117,8 @@ pub enum Fault {
     Stage,
     /// The phase has no name, or too long a one.
     PhaseName,
+    /// The thread stands for no other.
+    Earlier,
     /// Processes that were summed do not go with those that have their samples.
     Summed,
     /// The spread is out of order, of no node of a sum, or what no ranks can have.
@@ -226,6 +228,7 @@ impl fmt::Display for Violation {
                 "has more than {MAX_STAGE} bytes, or is beyond the {MAX_STAGES} there may be"
             ),
             Fault::PhaseName => write!(f, "has no name of 1 to {MAX_PHASE} bytes"),
+            Fault::Earlier => f.write_str("says that there were none"),
             Fault::Summed => f.write_str("does not have the samples of the processes of the sum"),
             Fault::Spread => {
                 f.write_str("is out of order, of no node of a sum, or what no ranks can have")

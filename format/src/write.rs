@@ -30,8 +30,9 @@ use crate::sections::{
 use crate::sum::SpreadColumns;
 use crate::validate::validate;
 use crate::version::{
-    MAJOR, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_OUTSIDE, MINOR_OF_PHASES, MINOR_OF_RUNS,
-    MINOR_OF_SAMPLES, MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_SUMS, MINOR_OF_TIMES,
+    MAJOR, MINOR_OF_EARLIER, MINOR_OF_FILES, MINOR_OF_METRICS, MINOR_OF_OUTSIDE, MINOR_OF_PHASES,
+    MINOR_OF_RUNS, MINOR_OF_SAMPLES, MINOR_OF_SOURCES, MINOR_OF_STRUCTURE, MINOR_OF_SUMS,
+    MINOR_OF_TIMES,
 };
 use crate::whole_file::Temporary;
 
@@ -55,6 +56,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     let mut blocks = Blocks { out, bytes, written: 0, number: 0, run, several, budget };
     // The least version that has all there is to write, so that older readers need not wonder.
     let minor = match profile.runs.is_empty() && profile.accounts.is_empty() {
+        _ if !profile.earlier.is_empty() => MINOR_OF_EARLIER,
         _ if profile.is_sum() => MINOR_OF_SUMS,
         _ if has_reasons_of_outside(profile) => MINOR_OF_OUTSIDE,
         _ if !profile.phases.is_empty() => MINOR_OF_PHASES,
@@ -94,6 +96,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     blocks.rows(BlockKind::Phases, &profile.phases)?;
     blocks.rows(BlockKind::SummedRuns, &profile.summed)?;
     blocks.columns(BlockKind::Spreads, &profile.spreads, SpreadColumns::new)?;
+    blocks.rows(BlockKind::Earlier, &profile.earlier)?;
     let end = End {
         blocks: blocks.number,
         nodes: profile.nodes.len() as u64,

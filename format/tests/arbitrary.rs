@@ -4,10 +4,10 @@ use csprof_format::address::FrameKind;
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping,
-    MergedRun, Metric, Module, ModuleFile, Origin, Phase, Process, Profile, RankSums, RunInfo,
-    SampleTime, Sites, SourceDoubt, SourceFile, Spread, SummedProcess, SummedRun, SymbolSource,
-    TailCall, Thread, ThreadAccount, ThreadShare, Tree,
+    Account, EarlierThreads, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop,
+    Loop, Mapping, MergedRun, Metric, Module, ModuleFile, Origin, Phase, Process, Profile,
+    RankSums, RunInfo, SampleTime, Sites, SourceDoubt, SourceFile, Spread, SummedProcess,
+    SummedRun, SymbolSource, TailCall, Thread, ThreadAccount, ThreadShare, Tree,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -120,6 +120,11 @@ pub(crate) fn profile() -> impl Strategy<Value = Profile> {
             for epoch in (0..profile.epochs.len()).map(EpochId::from_index) {
                 let name = "p".repeat(choices.below(5));
                 profile.phases.extend((!name.is_empty()).then_some(Phase { epoch, name }));
+            }
+            for thread in (0..profile.threads.len()).map(ThreadId::from_index) {
+                let (count, apart_ns) = (choices.below(3) as u64, choices.below(1 << 20) as u64);
+                let row = EarlierThreads { thread, count, apart_ns };
+                profile.earlier.extend((count > 0).then_some(row));
             }
             if choices.below(3) == 0 {
                 sum(&mut profile, &mut choices);

@@ -105,6 +105,7 @@ fn example() -> Profile {
         phases: Vec::new(),
         summed: Vec::new(),
         spreads: Vec::new(),
+        earlier: Vec::new(),
     }
 }
 
@@ -212,7 +213,7 @@ fn arena_records_have_the_stated_layout() {
         rows("### Thread record"),
         fields!(ThreadRecord: tid, index, name, start_ns, end_ns, cpu_ns, node_count, max_depth,
             signals, delivered, recorded, returns, lost_returns, frames_unwound, reused_paths,
-            losses, partial, cpu_before_ns, late, further)
+            losses, partial, cpu_before_ns, earlier, apart_ns, late, further)
     );
     assert_eq!(rows("### Node"), fields!(Node: key, parent, child, left, right, samples, edges));
     assert_eq!(rows("### Time record"), fields!(TimeRecord: time_ns, node, samples));

@@ -214,3 +214,11 @@ fn picture(profile: &Profile) -> String {
 fn draw(out: &mut String, line: core::fmt::Arguments<'_>) {
     writeln!(out, "{line}").expect("a String takes everything");
 }
+
+#[test]
+fn version_1_10() {
+    let file = golden("v1/earlier.csprof");
+    let profile = read::read(&file).expect("version 1.10 is readable");
+    assert_eq!(profile, sample::of_earlier());
+    assert_eq!(file[0x0a], 10);
+}

@@ -1,4 +1,4 @@
-//! Phases that no profile may have.
+//! Phases, and counts of threads, that no profile may have.
 
 use csprof_format::profile::Profile;
 use csprof_format::validate::validate;
@@ -20,5 +20,21 @@ fn phases_are_of_epochs_in_order_and_have_names() {
         change(&mut profile);
         let violation = validate(&profile).expect_err(message);
         assert_eq!(violation.to_string(), message);
+    }
+}
+
+#[test]
+fn threads_that_stand_for_several_are_in_order() {
+    let cases: [(Change, &str); 3] = [
+        (|p| p.earlier[0].thread.0 = 99, "99, but there are only"),
+        (|p| p.earlier.push(p.earlier[0]), "earlier threads 1 comes after one that belongs"),
+        (|p| p.earlier[0].count = 0, "earlier threads 0 says that there were none"),
+    ];
+    for (change, message) in cases {
+        let mut profile = sample::of_earlier();
+        assert_eq!(profile.thread_count(), profile.threads.len() as u64 + 99);
+        change(&mut profile);
+        let violation = validate(&profile).expect_err(message).to_string();
+        assert!(violation.contains(message), "{violation}");
     }
 }

@@ -114,6 +114,17 @@ fn lost_ranks_cost_nothing_else() {
 }
 
 #[test]
+fn lost_counts_of_threads_cost_nothing_else() {
+    let salvaged = damaged_of(&sample::of_earlier(), 25);
+    assert!(salvaged.profile.earlier.is_empty());
+    assert!(salvaged.to_string().contains("how many threads there were are lost"), "{salvaged}");
+    assert_eq!((salvaged.lost_samples, salvaged.lost_symbols), (0, false));
+    let elsewhere = damaged_of(&sample::of_earlier(), 12);
+    assert_eq!(elsewhere.profile.earlier, sample::of_earlier().earlier);
+    assert!(!elsewhere.to_string().contains("how many threads"), "{elsewhere}");
+}
+
+#[test]
 fn lost_phases_cost_nothing_else() {
     let salvaged = damaged_of(&sample::of_phases(), 22);
     assert!(salvaged.profile.phases.is_empty());

@@ -5,10 +5,10 @@ use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
-    Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop, Mapping, Metric,
-    Module, ModuleFile, Nodes, Origin, Phase, Process, Profile, RankSums, RunInfo, SampleTime,
-    Sites, SourceDoubt, SourceFile, Spread, Stretch, Structure, SummedProcess, SummedRun,
-    SymbolSource, TailCall, Thread, ThreadShare, Tree,
+    EarlierThreads, Epoch, EpochReason, Exit, Frame, Function, FurtherMetric, InLoop, Loop,
+    Mapping, Metric, Module, ModuleFile, Nodes, Origin, Phase, Process, Profile, RankSums, RunInfo,
+    SampleTime, Sites, SourceDoubt, SourceFile, Spread, Stretch, Structure, SummedProcess,
+    SummedRun, SymbolSource, TailCall, Thread, ThreadShare, Tree,
 };
 
 /// The same of two metrics: some of the samples are of elapsed time.
@@ -133,6 +133,12 @@ pub(crate) fn of_outside() -> Profile {
 pub(crate) fn of_phases() -> Profile {
     let phase = |epoch, name: &str| Phase { epoch: EpochId(epoch), name: name.to_owned() };
     Profile { phases: vec![phase(1, "größe"), phase(2, "solve \u{1b}")], ..profile() }
+}
+
+/// The same with a thread that stands for a hundred.
+pub(crate) fn of_earlier() -> Profile {
+    let earlier = vec![EarlierThreads { thread: ThreadId(1), count: 99, apart_ns: 1_234_567 }];
+    Profile { earlier, ..profile() }
 }
 
 /// The same as a sum, of which rank 0 is kept apart.
@@ -367,6 +373,7 @@ pub(crate) fn profile() -> Profile {
         phases: Vec::new(),
         summed: Vec::new(),
         spreads: Vec::new(),
+        earlier: Vec::new(),
     }
 }
 

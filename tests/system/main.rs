@@ -34,6 +34,8 @@ mod memory;
 mod phase_at;
 /// Parallel regions of OpenMP.
 mod regions;
+/// Threads without end, which share records.
+mod short_threads;
 /// Phases by elapsed time.
 mod slices;
 /// Several sample sources in one run.

@@ -109,7 +109,8 @@ unsafe extern "C" fn prepare(birth: *mut Birth) -> Onward {
     let birth = unsafe { Box::from_raw(birth) };
     believe(birth.blocked);
     watch_end();
-    thread::started(birth.stack.here());
+    let routine = (birth.start as *const ()).addr();
+    thread::started(birth.stack.here(), Some(routine));
     Onward { start: birth.start, argument: birth.argument }
 }
 

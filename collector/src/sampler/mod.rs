@@ -23,7 +23,7 @@ use csprof_format::address::FrameKind;
 use csprof_format::loss::PartialReason;
 
 use crate::arch::unwind::registers::Registers;
-use crate::arena::ThreadArena;
+use crate::arena::{EndedThread, ThreadArena};
 use crate::trampoline::path::Path;
 use crate::trampoline::walked::Walked;
 use crate::unwind::cache::RecipeCache;
@@ -161,11 +161,11 @@ impl Sampler {
     ///
     /// # Safety
     /// Nobody finds the record any more, and nobody has a reference to what is shared.
-    pub unsafe fn end(mut self) -> Buffers {
-        self.arena.release();
+    pub unsafe fn end(self) -> (EndedThread, Buffers) {
+        let ended = self.arena.end();
         // SAFETY: made by `new` from a box, and found by nobody.
         drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
-        Buffers { path: self.path, walked: self.walked, cache: self.cache }
+        (ended, Buffers { path: self.path, walked: self.walked, cache: self.cache })
     }
 
     /// In the child of a fork, where the tree is the parent's: lets what is in use come to its end,

@@ -257,7 +257,7 @@ fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
             None => claim.leave(),
         }
     }
-    let delivered = thread.sampler.arena.record_mut().delivered;
+    let delivered = thread.sampler.arena.own_delivered();
     // The name may be set late, and the thread may be killed at any time.
     if delivered.is_power_of_two() || delivered.is_multiple_of(64) {
         thread.note_progress();

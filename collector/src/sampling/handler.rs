@@ -125,7 +125,7 @@ fn take(
     };
     thread.sampler.sample(reading.map(Reading::map), &sample);
     // The name may be set late, and the thread may be killed at any time.
-    let signals = thread.sampler.arena.record_mut().signals;
+    let signals = thread.sampler.arena.own_signals();
     if signals.is_power_of_two() || signals.is_multiple_of(64) {
         thread.note_progress();
     }

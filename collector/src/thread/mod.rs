@@ -16,6 +16,7 @@
 
 use alloc::boxed::Box;
 use alloc::format;
+mod ended;
 pub mod handler_stack;
 pub mod own_stack;
 pub mod pause;
@@ -27,6 +28,7 @@ use core::ptr::NonNull;
 
 use csprof_format::loss::LossReason;
 
+pub use ended::Beginning;
 use own_stack::{OwnStack, thread_stack_in_use};
 use spare::Spare;
 
@@ -59,6 +61,8 @@ pub struct Thread {
     pub tid: u32,
     /// What triggers its samples.
     pub sources: Sources,
+    /// How it began; `None` of the main thread, whose record is no other's.
+    beginning: Option<Beginning>,
     /// Where the registry has it.
     place: registry::RegistryIndex,
     /// The stack that the thread was given.
@@ -100,8 +104,8 @@ fn set_current(thread: *mut Thread) {
 }
 
 /// Begins sampling the calling thread, on the stack that it was given. Called at the start of each
-/// thread, in it.
-pub fn started(stack: OwnStack) {
+/// thread, in it. `routine` is the address of its start routine; `None` for the main thread.
+pub fn started(stack: OwnStack, routine: Option<usize>) {
     // A child that shares its parent's memory is not sampled, nor are its threads: the parent would
     // find none of this id, and take it for dead.
     let (Some(process), true) = (process::current(), process::active()) else { return };
@@ -109,14 +113,19 @@ pub fn started(stack: OwnStack) {
         return;
     }
     let mask = sys::set_mask(Mask::ALL);
-    begin(process, stack, None);
+    begin(process, stack, routine, None);
     // The program may have blocked every signal around pthread_create: this one is ours.
     sys::set_mask(Mask(mask.0 & !loan::signals().0));
 }
 
 /// All signals are blocked here. `place` is where the thread's [`Shared`] was before, of which
 /// nobody else has a reference; it stays there, for the trampoline may have looked at it already.
-fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Shared>>) {
+fn begin(
+    process: &'static Process,
+    stack: OwnStack,
+    routine: Option<usize>,
+    place: Option<NonNull<Shared>>,
+) {
     let refused = |what: &str| {
         process.arena.count_unsampled_thread();
         messages::warn_once(
@@ -139,7 +148,9 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
         stack.engage(!modules::asks_kernel_for_stacks());
     }
     let tid = sys::tid();
-    let Ok(arena) = ThreadArena::create(process.arena, tid) else {
+    let name = sys::thread_name();
+    let beginning = routine.map(|routine| Beginning { routine, name });
+    let Some(arena) = record(process, beginning.as_ref(), tid, name) else {
         if let Some(stack) = HandlerStack::disengage() {
             stack.release();
         }
@@ -159,6 +170,7 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
         sampler,
         tid,
         sources: Sources::NONE,
+        beginning,
         place: registry::RegistryIndex::MAX,
         stack,
         handlers: handler_stack::top(),
@@ -176,11 +188,27 @@ fn begin(process: &'static Process, stack: OwnStack, place: Option<NonNull<Share
     thread.open_sources(process);
 }
 
+/// A record of its own, or that in which another thread has ended; `None` if memory is refused.
+fn record(
+    process: &'static Process,
+    beginning: Option<&Beginning>,
+    tid: u32,
+    name: [u8; 16],
+) -> Option<ThreadArena> {
+    if let Some(beginning) = beginning
+        && let Some(ended) = registry::take_ended(beginning)
+    {
+        let going_on = ThreadArena::go_on(process.arena, ended, tid, name);
+        return going_on.map_err(|ended| registry::put_ended_back(beginning, ended)).ok();
+    }
+    ThreadArena::create(process.arena, tid, name).ok()
+}
+
 impl Thread {
     fn open_sources(&mut self, process: &Process) {
         const { assert!(sources::COOKIES <= align_of::<Self>()) };
         let address = (&raw const *self).expose_provenance();
-        self.sampler.arena.record_mut().cpu_before_ns = sys::now_ns(Clock::ThreadCpu);
+        self.sampler.arena.note_cpu_before(sys::now_ns(Clock::ThreadCpu));
         let tid = self.tid;
         let open = || Sources::open(process, tid, address);
         let owner = registry::Owner(NonNull::from(&mut *self).cast());
@@ -224,7 +252,8 @@ impl Thread {
     #[inline(never)]
     fn release(self: Box<Self>, handlers: Option<HandlerStack>) {
         // SAFETY: it is not the thread's current one.
-        let buffers = unsafe { self.sampler.end() };
+        let (ended, buffers) = unsafe { self.sampler.end() };
+        registry::leave_ended(self.beginning.as_ref(), ended);
         registry::leave_spare(Spare { buffers, handlers });
     }
 

@@ -48,7 +48,7 @@ pub fn restart_after_fork() {
         if let Some(buffers) = buffers {
             registry::leave_spare(Spare { buffers, handlers: None });
         }
-        begin(process, stack, place);
+        begin(process, stack, None, place);
     }
     if let Some(mask) = mask {
         sys::set_mask(mask);

@@ -2,8 +2,10 @@
 
 #![expect(unsafe_code, reason = "writes the CPU time of other threads")]
 
+use super::ended::{Beginning, Ended};
 use super::spare::Spare;
-use crate::arena::CpuCell;
+use crate::allocator;
+use crate::arena::{CpuCell, EndedThread};
 use crate::messages;
 use crate::phases;
 use crate::process;
@@ -27,6 +29,7 @@ pub struct Registry {
     /// Calls of [`stop_all`] that no [`restart_all`] has followed: new threads stay stopped too.
     stops: u32,
     spare: Vec<Spare>,
+    ended: Ended<EndedThread>,
 }
 
 /// A thread's place in the registry.
@@ -91,6 +94,7 @@ static REGISTRY: SetupLock<Registry> = SetupLock::new(Registry {
     next: 0,
     stops: 0,
     spare: Vec::new(),
+    ended: Ended::new(),
 });
 
 /// Locks the registry, for a fork.
@@ -165,6 +169,30 @@ pub(super) fn leave_spare(spare: Spare) {
     }
 }
 
+/// What a thread that begins so is to go on in, if another one has left it. All signals are
+/// blocked.
+pub(super) fn take_ended(beginning: &Beginning) -> Option<EndedThread> {
+    REGISTRY.lock_blocked().ended.take(beginning)
+}
+
+/// Puts back what was taken, and could not be used. All signals are blocked.
+pub(super) fn put_ended_back(beginning: &Beginning, ended: EndedThread) {
+    REGISTRY.lock_blocked().ended.put_back(beginning, ended);
+}
+
+/// Keeps what a thread has left in the arena for the next that begins so, once there are many. All
+/// signals are blocked.
+pub(super) fn leave_ended(beginning: Option<&Beginning>, ended: EndedThread) {
+    let may_keep = || !allocator::is_low();
+    let is_mixed = REGISTRY.lock_blocked().ended.add(beginning, ended, may_keep);
+    if is_mixed {
+        messages::note(
+            "threads that began alike took different names when some of them went on in the \
+             records of others: such a record has the name that they began with",
+        );
+    }
+}
+
 /// Removes all, in the child of a fork, where the other threads are not.
 pub(super) fn forget_all() {
     let mut registry = REGISTRY.lock();
@@ -173,6 +201,7 @@ pub(super) fn forget_all() {
     registry.free.clear();
     registry.handles().for_each(Handle::forget);
     registry.threads.clear();
+    registry.ended.forget();
 }
 
 /// Notes the CPU time of all threads.

@@ -27,13 +27,13 @@ pub const ALL: &[Hazard] = &[
 ];
 
 fn all_threads_are_there(trial: &Trial<'_>) {
-    assert_eq!(trial.recording.profile.threads.len(), 1 + 2000 + 100 + 300);
+    assert_eq!(trial.recording.profile.thread_count(), 1 + 2000 + 100 + 300);
     nothing_is_damaged(trial);
 }
 
 /// However many are alive at a time: nobody is told that some have none.
 fn all_have_edges(trial: &Trial<'_>) {
-    assert_eq!(trial.recording.profile.threads.len(), 1 + 100 + 2500);
+    assert_eq!(trial.recording.profile.thread_count(), 1 + 100 + 2500);
     let messages = trial.recording.messages();
     assert!(!messages.contains("edge"), "{messages}");
     nothing_is_damaged(trial);

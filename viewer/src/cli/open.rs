@@ -453,7 +453,19 @@ impl Compare<'_> {
     /// The scaling of runs whose ranks or threads are counted, where they are not given.
     fn scaled(&self, kind: ScalingKind, sides: &[Vec<(String, Profile)>; 2]) -> Result<Scaling> {
         let count = |runs: &Vec<(String, Profile)>| -> Result<u32> {
-            let mut counted = runs.iter().map(|(name, run)| (name, workers(&Refined::base(run))));
+            let count = |(name, run): &(String, Profile)| {
+                let unknown = || {
+                    WrongUsage(format!(
+                        "{name}: threads that ran one after the other are counted together, so it is not \
+                         known how many shared the work; --workers BASE,OTHER says how many there are"
+                    ))
+                };
+                Ok::<_, WrongUsage>((
+                    name.clone(),
+                    workers(&Refined::base(run)).ok_or_else(unknown)?,
+                ))
+            };
+            let mut counted = runs.iter().map(count).collect::<Result<Vec<_>, _>>()?.into_iter();
             let (first, workers) = counted.next().ok_or_else(|| anyhow!("no run"))?;
             match counted.find(|(_, others)| *others != workers) {
                 Some((name, others)) => Err(WrongUsage(format!(

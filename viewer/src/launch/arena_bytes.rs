@@ -48,6 +48,8 @@ pub(super) fn leaf_of(source: usize, address: u64) -> FrameKey {
 pub(super) struct ThreadRow<'a> {
     pub(super) tid: u32,
     pub(super) name: &'a str,
+    /// Threads before it in the record, and nanoseconds in which none had it.
+    pub(super) earlier: [u64; 2],
     pub(super) delivered: u64,
     pub(super) recorded: u64,
     pub(super) losses: &'a [u64],
@@ -163,8 +165,8 @@ impl ArenaBytes {
         for field in losses.chain(partial) {
             payload.extend(field.to_le_bytes());
         }
-        // CPU time before sampling, late samples
-        for field in [500u64, 2] {
+        // CPU time before sampling, earlier threads, late samples
+        for field in [500, row.earlier[0], row.earlier[1], 2] {
             payload.extend(field.to_le_bytes());
         }
         let further = row.further.iter().copied().chain(std::iter::repeat([0; 4]));

@@ -562,6 +562,8 @@ fn thread_record(bytes: &[u8]) -> ThreadRecord {
         losses: fields.counters(),
         partial: fields.counters(),
         cpu_before_ns: fields.u64(),
+        earlier: fields.u64(),
+        apart_ns: fields.u64(),
         late: fields.u64(),
         further: std::array::from_fn(|_| ShareRecord {
             signals: fields.u64(),

@@ -25,8 +25,9 @@ use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, Stri
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
-    Account, Epoch, EpochReason, Frame, Function, GENERATED_CODE, HANDOVERS, Module, ModuleFile,
-    Origin, Phase, Process, Profile, RunInfo, SymbolSource, Thread, ThreadAccount, Tree, WAITS,
+    Account, EarlierThreads, Epoch, EpochReason, Frame, Function, GENERATED_CODE, HANDOVERS,
+    Module, ModuleFile, Origin, Phase, Process, Profile, RunInfo, SymbolSource, Thread,
+    ThreadAccount, Tree, WAITS,
 };
 
 use self::placed::{
@@ -418,6 +419,9 @@ impl Gathering {
             start_ns: self.since_start(record.start_ns),
             end_ns: self.since_start(record.end_ns),
         });
+        let (count, apart_ns) = (record.earlier, record.apart_ns);
+        let row = EarlierThreads { thread: id, count, apart_ns };
+        self.profile.earlier.extend((count > 0).then_some(row));
         unreadable
     }
 

@@ -232,6 +232,7 @@ mod tests {
             .sources(&KINDS)
             .log(&[epoch(0), load(0, "/bin/xz", 0x1000, 0x2000)])
             .thread(&ThreadRow {
+                earlier: [0; 2],
                 tid: pid,
                 name: "xz",
                 delivered: 41,

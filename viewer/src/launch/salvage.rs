@@ -110,14 +110,16 @@ pub(super) fn last_sign_of_life(arena: &Arena) -> u64 {
         let record = &thread.record;
         let used = record.cpu_ns.saturating_sub(record.cpu_before_ns);
         // What waited used none; but each sample of a source of time stands for as much of it as
-        // the source has for period, one after the other.
+        // the source has for period, one after the other. The first one of a thread comes after a
+        // part of a period, so of several threads each may have one too many.
         let further: u64 = record.further.iter().map(|share| share.delivered).sum();
         let samples = core::iter::once(record.delivered.saturating_sub(further))
             .chain(record.further.iter().map(|share| share.delivered));
         let sampled = samples.enumerate().filter_map(|(number, samples)| {
+            let samples = samples.saturating_sub(record.earlier);
             metrics::asked_of(&arena.header, number)?.time_ns(samples)
         });
-        let lived = sampled.max().unwrap_or(0).max(used);
+        let lived = sampled.max().unwrap_or(0).max(used).saturating_add(record.apart_ns);
         record.end_ns.max(record.start_ns.saturating_add(lived))
     });
     log.chain(threads).chain([arena.header.start_ns, arena.header.end_ns]).max().unwrap_or(0)

@@ -8,6 +8,7 @@ use std::time::Duration;
 use csprof_format::address::FrameKey;
 use csprof_format::arena::{ArenaHeader, ExtentHeader, LogRecord};
 use csprof_format::file_identity::FileIdentity;
+use csprof_format::ids::ThreadId;
 use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{Origin, Profile, RunInfo, SampleTime};
@@ -103,6 +104,7 @@ fn small() -> ArenaBytes {
             LogRecord::Message("task-clock was refused".into()),
         ])
         .thread(&ThreadRow {
+            earlier: [0; 2],
             tid: 70,
             name: "xz",
             delivered: 10,
@@ -227,6 +229,7 @@ fn an_epoch_of_a_phase_has_the_mappings_of_its_nodes() {
             phase(2, "write"),
         ])
         .thread(&ThreadRow {
+            earlier: [0; 2],
             tid: 70,
             name: "prog",
             delivered: 3,
@@ -536,7 +539,7 @@ fn what_is_no_arena_is_told_apart() {
     assert_eq!(verdict(&[b'x'; 4096]), "it does not begin like an arena");
     let mut other = small().bytes;
     other[8] = 1;
-    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 13");
+    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 14");
 }
 
 #[test]
@@ -594,6 +597,35 @@ fn a_killed_thread_lived_as_long_as_it_was_sampled() {
     assert_eq!(last_sign_of_life(&arena), 10_000 + 1_000_000_000);
 }
 
+/// Of several threads, the last of which was killed: the first sample of each may stand for less
+/// than a period, and none of them ran in between.
+#[test]
+fn a_killed_thread_that_others_went_before_lived_as_long_as_all() {
+    let mut arena = arena(&small());
+    let record = &mut arena.threads[0].record;
+    (record.start_ns, record.end_ns) = (10_000, 0);
+    (record.cpu_before_ns, record.cpu_ns) = (5_000_000, 690_000_000);
+    (record.earlier, record.apart_ns) = (9, 2_000_000);
+    arena.header.sources[0].period = 100_000_000;
+    assert_eq!(last_sign_of_life(&arena), 10_000 + 685_000_000 + 2_000_000);
+    arena.threads[0].record.earlier = 1;
+    assert_eq!(last_sign_of_life(&arena), 10_000 + 900_000_000 + 2_000_000);
+}
+
+#[test]
+fn threads_that_went_on_in_the_record_of_another_are_counted() {
+    let several = ThreadRow { earlier: [99, 3000], tid: 71, ..ThreadRow::default() };
+    let profile =
+        gathered(vec![arena(&small().thread(&several)), arena(&small().thread(&several))]);
+    let rows: Vec<_> =
+        profile.earlier.iter().map(|row| (row.thread.0, row.count, row.apart_ns)).collect();
+    assert_eq!(rows, [(1, 99, 3000), (3, 99, 3000)]);
+    assert_eq!(profile.thread_count(), 202);
+    assert_eq!(profile.earlier_threads(ThreadId(3)), 99);
+    assert_eq!(profile.earlier_threads(ThreadId(2)), 0);
+    validate(&profile).unwrap();
+}
+
 /// A library without a build id that was replaced and loaded again, at its old place.
 #[test]
 fn two_files_of_one_path_are_two_modules() {
@@ -607,6 +639,7 @@ fn two_files_of_one_path_are_two_modules() {
     };
     let log = [epoch(0), library(0, 1), LogRecord::Unload { number: 0 }, epoch(1), library(1, 2)];
     let thread = ThreadRow {
+        earlier: [0; 2],
         tid: 70,
         name: "xz",
         delivered: 5,

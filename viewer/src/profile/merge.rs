@@ -501,6 +501,7 @@ impl Merger {
             accounts,
             times,
             phases,
+            earlier,
             ..
         } = part;
         shift(&mut processes, &mut threads, &mut epochs, later);
@@ -517,6 +518,10 @@ impl Merger {
             thread.process = process(thread.process);
             merged.threads.push(thread);
         }
+        merged.earlier.extend(earlier.into_iter().map(|row| saved::EarlierThreads {
+            thread: ThreadId(row.thread.0 + first_thread),
+            ..row
+        }));
         for mut epoch in epochs {
             epoch.process = process(epoch.process);
             for mapping in &mut epoch.load_map {

@@ -243,13 +243,14 @@ impl Reduction {
         shares: Vec<Vec<ThreadShare>>,
     ) -> BTreeMap<u32, BTreeMap<(Group, Role), ThreadSums>> {
         let mut of_ranks: BTreeMap<u32, BTreeMap<_, ThreadSums>> = BTreeMap::new();
-        for (thread, shares) in part.threads.iter().zip(shares) {
-            if ThreadSums::is_blank(thread) {
+        for (number, (thread, shares)) in part.threads.iter().zip(shares).enumerate() {
+            let earlier = part.earlier_threads(ThreadId::from_index(number));
+            if ThreadSums::is_blank(thread) && earlier == 0 {
                 continue;
             }
             let process = &part.processes[thread.process.index()];
             let key = (groups[thread.process.index()].clone(), Role::of(thread, process));
-            let own = ThreadSums::of(thread, shares, part.run.start_unix_ns);
+            let own = ThreadSums::of(thread, earlier, shares, part.run.start_unix_ns);
             let into = match process.rank {
                 Some(rank) => of_ranks.entry(rank).or_default(),
                 None => &mut self.threads,

@@ -1,6 +1,7 @@
 //! What threads of a process do that are summed together.
 
 use csprof_format::profile::{Process, Thread};
+use csprof_format::role::numberless;
 
 /// What a thread is to its process. Threads of one role are summed: the main thread, and those of
 /// one name but for the numbers in it, as pools number their threads.
@@ -15,17 +16,8 @@ pub(super) struct Role {
 impl Role {
     /// That of a thread of this process.
     pub(super) fn of(thread: &Thread, process: &Process) -> Self {
-        Self { is_other: thread.tid != process.pid, name: numberless(&thread.name) }
+        Self { is_other: thread.tid != process.pid, name: numberless(&thread.name).collect() }
     }
-}
-
-/// A name with `*` in place of each number.
-pub(super) fn numberless(name: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(name.len());
-    for run in name.chunk_by(|a, b| a.is_ascii_digit() && b.is_ascii_digit()) {
-        plain.extend_from_slice(if run[0].is_ascii_digit() { b"*" } else { run });
-    }
-    plain
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ pub(super) fn heading(
             counted(info.summed_ranks().len() as u64, "rank", form),
             info.summed_processes().count(),
         ),
-        false => (counted(info.threads.len() as u64, "thread", form), info.processes.len()),
+        false => (counted(info.thread_count(), "thread", form), info.processes.len()),
     };
     write!(out, "{samples} on {parts} of {}", counted(processes as u64, "process", form))?;
     let elapsed = duration(info.run.duration_ns as f64, form);

@@ -83,8 +83,9 @@ pub fn title(model: &Model, cells: usize) -> String {
     if info.processes.len() > 1 {
         parts.push(format!("{} processes", info.processes.len()));
     }
-    if info.threads.len() > info.processes.len() {
-        parts.push(format!("{} threads", info.threads.len()));
+    let threads = info.thread_count();
+    if threads > info.processes.len() as u64 {
+        parts.push(format!("{threads} threads"));
     }
     let mut periods: Vec<_> =
         model.profile.metrics().map(|(_, metric)| amount(1, metric, model.form())).collect();

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::profile::{self as saved, Process, Thread};
 
-use super::number::{Form, counted};
+use super::number::{Form, count as number_of, counted};
 use super::peers::Peers;
 use super::printable::{command_line, printable};
 use super::row::{Row, Weight};
@@ -213,10 +213,11 @@ pub fn all_contexts(
         for (thread, sums) in threads {
             let Some(known) = info.threads.get(thread.index()) else { continue };
             let name = String::from_utf8_lossy(&known.name);
+            let earlier = and_earlier(info.earlier_threads(thread), Form::Ascii);
             list.push(Context {
                 process,
                 thread: Some(thread),
-                label: format!("{} {}", known.tid, printable(&name)),
+                label: format!("{} {}{earlier}", known.tid, printable(&name)),
                 name: name.into_owned(),
                 stage: stages.thread(thread),
                 row: row(&sums),
@@ -229,6 +230,16 @@ pub fn all_contexts(
     }
     let of_peers: Vec<u64> = of_peers.into_values().collect();
     Ok((list, Imbalance { balance: Balance::of(&of_peers), ranks: peers.ranks }))
+}
+
+/// What stands behind a thread that stands for so many others, which ran one after the other before
+/// it: ` and 98 earlier`; nothing if it stands for none.
+#[must_use]
+pub fn and_earlier(earlier: u64, form: Form) -> String {
+    match earlier {
+        0 => String::new(),
+        _ => format!(" and {} earlier", number_of(earlier, form)),
+    }
 }
 
 /// What a process is told by: `rank 3, pid 4711`, or `240 summed processes`.
@@ -411,6 +422,28 @@ main 5
         let outside = ["105 0 rank = 1", "30 30 rank = 0", "30 0 thread = 10", "0 0 thread = 11"];
         assert_eq!(of("not through solve"), (rows(&outside), 75, 2));
         assert_eq!(of("not rank = 1 or rank = 1"), (rows(&all), 45, 2));
+    }
+
+    /// In a list, in what `split` makes, and of several processes.
+    #[test]
+    fn threads_that_stand_for_several_say_so() {
+        let mut profile = from_outline(RANKS).unwrap();
+        let row = |thread, count| csprof_format::profile::EarlierThreads {
+            thread: ThreadId(thread),
+            count,
+            apart_ns: 0,
+        };
+        profile.info.earlier = vec![row(1, 98), row(2, 2)];
+        let (list, _) = all_contexts(&Refined::base(&profile), &Watch::none()).unwrap();
+        let labels: Vec<_> =
+            list.iter().filter(|of| of.thread.is_some()).map(|of| &*of.label).collect();
+        assert_eq!(labels, ["20  and 2 earlier", "10 main", "11 worker and 98 earlier"]);
+        let split = apply(&profile, &parse("split thread").unwrap()).unwrap();
+        let names: Vec<_> =
+            split.functions.iter().map(|function| function.name.to_string()).collect();
+        // Number 0 of the second process is one of three, and number 1 of the first one of 99.
+        let has = |name: &str| names.iter().any(|of| of == name);
+        assert!(has("thread=0 and 2 earlier") && has("thread=1 and 98 earlier"), "{names:?}");
     }
 
     /// Hosts number processes and threads alike, and so do runs that were merged their ranks.

@@ -56,7 +56,10 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
     if cpu.undelivered > 0 {
         let without = match cpu.threads_without {
             0 => String::new(),
-            n => format!("; {} got no sample at all", counted(n, "thread", form)),
+            n => {
+                let least = if cpu.is_least { "at least " } else { "" };
+                format!("; {least}{} got no sample at all", counted(n, "thread", form))
+            }
         };
         let ticks = metric.source == SourceKind::CpuTime.name();
         let (since, remedy) = if ticks {
@@ -105,7 +108,7 @@ pub fn elapsed_time(profile: &Profile, form: Form) -> Vec<Line> {
         missing: false,
     };
     let share = |ns| percent(ns, time.passed);
-    let threads = counted(profile.info.threads.len() as u64, "thread", form);
+    let threads = counted(profile.info.thread_count(), "thread", form);
     let mut lines = vec![
         line("passed", time.passed, format!("passed for {threads}, from start to end")),
         line("sampled", time.sampled, format!("sampled ({}%)", share(time.sampled))),
@@ -239,6 +242,34 @@ pub fn process(profile: &Profile, place: usize, form: Form) -> String {
     }
     let cpu = info.accounts.get(place).map_or(cpu, |account| account.cpu_ns.max(cpu));
     format!("{}{}", counted(recorded, "sample", form), used_and_rate(profile, &ids, cpu, form))
+}
+
+/// How many threads of a process are counted with others, where any are.
+#[must_use]
+pub fn threads_together(profile: &Profile, place: usize, form: Form) -> Option<String> {
+    let info = &profile.info;
+    let (mut all, mut standing, mut stood_for) = (0u64, 0u64, 0u64);
+    for (id, _) in info.threads_of(ProcessId::from_index(place)) {
+        let earlier = info.earlier_threads(id);
+        all = all.saturating_add(earlier).saturating_add(1);
+        if earlier > 0 {
+            standing += 1;
+            stood_for = stood_for.saturating_add(earlier).saturating_add(1);
+        }
+    }
+    if standing == 0 {
+        return None;
+    }
+    Some(match info.is_sum() {
+        // How many were summed into each thread is not said.
+        true => "threads that ran one after the other are counted together".to_owned(),
+        false => format!(
+            "{} in all; {} of them ran one after the other and are counted together, as {}",
+            counted(all, "thread", form),
+            count(stood_for, form),
+            count(standing, form)
+        ),
+    })
 }
 
 /// What is said of a thread behind its samples, as of a process.

@@ -32,6 +32,8 @@ pub struct CpuTime {
     pub undelivered: u64,
     /// How many threads ran and got no sample.
     pub threads_without: u64,
+    /// Whether there may be more of these: of threads that are counted together, one had some.
+    pub is_least: bool,
     /// The rest: in processes and threads that csprof did not see, or after it last looked.
     pub elsewhere: u64,
 }
@@ -58,7 +60,11 @@ impl CpuTime {
             due = due.saturating_add(if ended { noted } else { noted.max(sampled) });
             unnoted = unnoted.saturating_add(if ended { 0 } else { sampled.saturating_sub(noted) });
             sum.sampled = sum.sampled.saturating_add(sampled);
-            sum.threads_without += u64::from(noted > 0 && delivered == 0);
+            let are_without = noted > 0 && delivered == 0;
+            let earlier = info.earlier_threads(ThreadId::from_index(place));
+            let stands_for = earlier.saturating_add(1);
+            sum.threads_without += if are_without { stands_for } else { 0 };
+            sum.is_least |= earlier > 0 && !are_without;
         }
         for account in &info.accounts {
             sum.before = sum.before.saturating_add(account.cpu_before_ns);
@@ -100,7 +106,10 @@ impl ElapsedTime {
             let ends = [thread.end_ns, process, info.run.duration_ns];
             let end = ends.into_iter().find(|&end| end > 0).unwrap_or(0);
             let delivered = info.share(ThreadId::from_index(place), number).delivered;
-            sum.passed = sum.passed.saturating_add(end.saturating_sub(thread.start_ns));
+            let earlier = info.earlier_of(ThreadId::from_index(place));
+            let apart = earlier.map_or(0, |row| row.apart_ns);
+            let passed = end.saturating_sub(thread.start_ns).saturating_sub(apart);
+            sum.passed = sum.passed.saturating_add(passed);
             sum.sampled = sum.sampled.saturating_add(delivered.saturating_mul(metric.period));
         }
         sum.undelivered = sum.passed.saturating_sub(sum.sampled);
@@ -210,6 +219,27 @@ mod tests {
         assert_eq!(of(&profile), Some((290_000_000, 170_000_000, 120_000_000)));
         profile.info.threads[0].end_ns = 182_000_000;
         assert_eq!(of(&profile), Some((172_000_000, 170_000_000, 2_000_000)));
+    }
+
+    /// Threads that ran one after the other: not while none of them did.
+    #[test]
+    fn several_threads_passed_the_time_of_each() {
+        let mut profile = from_outline("main 9 realtime:4\n  wait 30 realtime:30\n").unwrap();
+        profile.info.threads[0].end_ns = 300_000_000;
+        let thread = ThreadId(0);
+        profile.info.earlier =
+            vec![saved::EarlierThreads { thread, count: 9, apart_ns: 100_000_000 }];
+        assert_eq!(ElapsedTime::of(&profile).map(|time| time.passed), Some(200_000_000));
+        // One of them had a sample; of the others nobody knows.
+        let threads = vec![ThreadAccount::default()];
+        profile.info.accounts = vec![Account { threads, ..Account::default() }];
+        profile.info.threads[0].cpu_ns = 27_000_000;
+        let without = |profile: &Profile| {
+            CpuTime::of(profile).map(|cpu| (cpu.threads_without, cpu.is_least)).unwrap()
+        };
+        assert_eq!(without(&profile), (0, true));
+        profile.info.threads[0].delivered = profile.info.further[0].threads[0].delivered;
+        assert_eq!(without(&profile), (10, false));
     }
 
     #[test]

@@ -44,7 +44,9 @@ impl Peers {
         // In a sum, threads are of a role, and do different work.
         let is_sum = info.is_sum();
         let candidates = info.threads.iter().enumerate().map(|(number, thread)| {
-            let is_kept = kept.threads[number] && !is_sum;
+            // One that stands for several, which ran one after the other, did the work of none.
+            let is_one = info.earlier_threads(ThreadId::from_index(number)) == 0;
+            let is_kept = kept.threads[number] && !is_sum && is_one;
             let group = is_kept.then_some(thread.process.0 as usize)?;
             Some((group, Life::new(thread.start_ns, thread.end_ns)))
         });
@@ -85,12 +87,18 @@ pub(super) fn ranks_of_sum(refined: &Refined) -> Option<Vec<Option<u32>>> {
 }
 
 /// How many ranks or threads share the work of a run: the peers, in each process that has none or
-/// is one the peers among its threads. At least 1: what has no peers works alone. O(nodes).
+/// is one the peers among its threads. At least 1: what has no peers works alone. `None` where
+/// threads with samples stand for several: how many of these worked at one time is not known.
+/// O(nodes).
 #[must_use]
-pub fn workers(refined: &Refined) -> u32 {
+pub fn workers(refined: &Refined) -> Option<u32> {
     let info = &refined.profile.info;
     if info.is_sum() {
-        return u32::try_from(info.summed_ranks().len()).unwrap_or(u32::MAX).max(1);
+        return Some(u32::try_from(info.summed_ranks().len()).unwrap_or(u32::MAX).max(1));
+    }
+    let has_samples = |thread: ThreadId| info.threads[thread.index()].recorded > 0;
+    if info.earlier.iter().any(|row| has_samples(row.thread)) {
+        return None;
     }
     let peers = Peers::of(refined);
     // The peers that are processes, and the threads that are peers in each.
@@ -110,10 +118,10 @@ pub fn workers(refined: &Refined) -> u32 {
         }
     }
     let of_peers = threads.values().map(|&threads| threads.max(1)).sum();
-    match of_peers {
+    Some(match of_peers {
         0 => elsewhere.into_values().max().unwrap_or(1),
         workers => workers,
-    }
+    })
 }
 
 /// Which processes and threads are kept, and which processes have samples.
@@ -463,6 +471,35 @@ work 500
         // One after the other, none waits.
         profile.info.processes[1].start_ns = 90;
         assert_eq!(imbalance(&profile, ""), (0, 0));
+    }
+
+    /// What several threads did one after the other is no part of what others did meanwhile.
+    #[test]
+    fn a_thread_that_stands_for_several_is_no_peer() {
+        let outline = "# rank=0 thread=1 epoch=0\nwork 50\n# rank=0 thread=2 epoch=0\nwork 40\n\
+                       # rank=0 thread=3 epoch=0\nwork 60\n# rank=0 thread=4 epoch=0\nidle\n";
+        let mut profile = from_outline(outline).unwrap();
+        let peers = |profile: &Profile| {
+            let refined = Refined::base(profile);
+            let peers = Peers::of(&refined);
+            let peers =
+                (0..3).filter(|&thread| peers.is_peer(ThreadId(thread))).collect::<Vec<_>>();
+            (peers, workers(&refined))
+        };
+        profile.info.processes[0].rank = None;
+        assert_eq!(peers(&profile), (vec![0, 1, 2], Some(3)));
+        let row = |thread| csprof_format::profile::EarlierThreads {
+            thread: ThreadId(thread),
+            count: 9,
+            apart_ns: 0,
+        };
+        profile.info.earlier = vec![row(2)];
+        profile.info.threads[2].recorded = 60;
+        assert_eq!(peers(&profile), (vec![0, 1], None));
+        // Threads without samples share no work.
+        profile.info.earlier = vec![row(3)];
+        profile.info.threads[3].recorded = 0;
+        assert_eq!(peers(&profile), (vec![0, 1, 2], Some(3)));
     }
 
     /// The main thread computes with its workers and elsewhere, or waits for them.

@@ -415,6 +415,8 @@ impl Tracked {
             losses: [0; REASON_SLOTS],
             partial: [0; REASON_SLOTS],
             cpu_before_ns: 0,
+            earlier: 0,
+            apart_ns: 0,
             late: 0,
             further: [ShareRecord::default(); MAX_SOURCES - 1],
         };

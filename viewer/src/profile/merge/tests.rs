@@ -154,6 +154,18 @@ f1 1 module:/opt/app at:app.c:1
 }
 
 #[test]
+fn threads_that_stand_for_several_do_so_in_all() {
+    let mut parts = [0, 1, 2].map(|rank| run(rank, u64::from(rank), &[(0, 1, 5, 0)]));
+    let row =
+        |thread, count| saved::EarlierThreads { thread: ThreadId(thread), count, apart_ns: 7 };
+    parts[1].earlier = vec![row(0, 99)];
+    parts[2].earlier = vec![row(0, 3)];
+    let all = merged(&parts);
+    assert_eq!(all.earlier, [row(1, 99), row(2, 3)]);
+    assert_eq!(all.thread_count(), 105);
+}
+
+#[test]
 fn one_run_alone_stays_what_it_is() {
     let alone = run(0, 5, &[(0, 1, 2, 1), (0, 10, 3, 0)]);
     assert_eq!(merged(std::slice::from_ref(&alone)), alone);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use csprof_format::profile::{Exit, Process, Thread, ThreadShare};
+use csprof_format::role::numberless;
 
 use super::super::program;
-use super::super::role::numberless;
 
 /// Messages of processes that a sum repeats.
 const MOST_MESSAGES: usize = 8;
@@ -31,6 +31,8 @@ impl Group {
 pub(super) struct ThreadSums {
     name: Vec<u8>,
     tid: u32,
+    /// Threads that those which were summed stand for besides.
+    pub(super) earlier: u64,
     losses: Vec<u64>,
     returns: u64,
     lost_returns: u64,
@@ -43,12 +45,18 @@ pub(super) struct ThreadSums {
 }
 
 impl ThreadSums {
-    /// Those of a thread, whose profile began at this moment.
-    pub(super) fn of(thread: &Thread, shares: Vec<ThreadShare>, began_ns: u64) -> Self {
+    /// Those of a thread with so many `earlier` ones, whose profile began at this moment.
+    pub(super) fn of(
+        thread: &Thread,
+        earlier: u64,
+        shares: Vec<ThreadShare>,
+        began_ns: u64,
+    ) -> Self {
         let end_ns = if thread.end_ns == 0 { 0 } else { began_ns.saturating_add(thread.end_ns) };
         Self {
             name: thread.name.clone(),
             tid: thread.tid,
+            earlier,
             losses: thread.losses.clone(),
             returns: thread.returns,
             lost_returns: thread.lost_returns,
@@ -75,9 +83,10 @@ impl ThreadSums {
     /// Adds those of other threads.
     pub(super) fn add(&mut self, other: &Self) {
         if self.name != other.name {
-            self.name = numberless(&self.name);
+            self.name = numberless(&self.name).collect();
         }
         self.tid = self.tid.min(other.tid);
+        self.earlier = self.earlier.saturating_add(other.earlier);
         add_losses(&mut self.losses, &other.losses);
         self.returns = self.returns.saturating_add(other.returns);
         self.lost_returns = self.lost_returns.saturating_add(other.lost_returns);

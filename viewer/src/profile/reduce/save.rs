@@ -237,8 +237,12 @@ impl Order<'_> {
             let began = profile.run.start_unix_ns;
             let (mut thread, shares) = sums.thread(tid, began, &self.metrics);
             thread.process = id;
-            threads.insert(role, ThreadId::from_index(profile.threads.len()));
+            let summed = ThreadId::from_index(profile.threads.len());
+            threads.insert(role, summed);
             profile.threads.push(thread);
+            // Of threads of many processes it is not said when none of them ran.
+            let row = saved::EarlierThreads { thread: summed, count: sums.earlier, apart_ns: 0 };
+            profile.earlier.extend((row.count > 0).then_some(row));
             for (further, share) in profile.further.iter_mut().zip(shares.into_iter().skip(1)) {
                 further.threads.push(share);
             }

@@ -153,6 +153,34 @@ fn all_processes_together_have_what_the_parts_had() {
     assert_eq!(names, [&b"solver"[..], b"worker-*"]);
 }
 
+/// Threads of other roles stand for as many as they did.
+#[test]
+fn threads_that_stand_for_several_do_so_in_a_sum() {
+    let parts = [0, 1, 2].map(|rank| {
+        let mut part = run(rank, u64::from(rank), &[(0, 1, 5, 0)]);
+        let main = saved::Thread { tid: 10 + rank, ..part.threads[0].clone() };
+        part.threads[0].name = b"request-7".to_vec();
+        part.threads[0].tid = 99;
+        part.threads.push(saved::Thread {
+            name: b"main".to_vec(),
+            recorded: 0,
+            delivered: 0,
+            ..main
+        });
+        let thread = ThreadId(0);
+        let row = saved::EarlierThreads { thread, count: 40 + u64::from(rank), apart_ns: 7 };
+        part.earlier = vec![row];
+        part
+    });
+    let sum = reduced(Keep::None, &parts);
+    let earlier = |name: &[u8]| {
+        let place = sum.threads.iter().position(|thread| thread.name == name).unwrap();
+        sum.earlier_threads(ThreadId::from_index(place))
+    };
+    assert_eq!((earlier(b"request-7"), earlier(b"main")), (123, 0));
+    bytes(&sum);
+}
+
 #[test]
 fn what_does_not_go_together_is_refused() {
     let own = [(0, 1, 5, 0)];
@@ -193,6 +221,9 @@ fn varied(number: u32, nodes: &[(u32, u64, u64, u64)], form: u32) -> saved::Prof
     }
     code(&mut profile, form);
     profile.threads[0].name = format!("t{}", form % 4).into_bytes();
+    let row =
+        saved::EarlierThreads { thread: ThreadId(0), count: u64::from(form % 6), apart_ns: 1 };
+    profile.earlier.extend((row.count > 0).then_some(row));
     profile.processes[0].messages = vec![format!("message {}", form % 11)];
     profile.run.trampoline = !form.is_multiple_of(13);
     profile.stages = (0..form % 3).map(|n| format!("hide f{n}")).collect();

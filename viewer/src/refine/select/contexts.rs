@@ -16,6 +16,9 @@ pub(crate) struct Contexts<'r> {
     refined: &'r Refined,
     /// Position of each thread within its process.
     thread_numbers: Vec<u32>,
+    /// How many others the threads of each position stand for, which ran before them: of all
+    /// processes together, and only where there are any.
+    earlier: HashMap<u32, u64>,
     /// The names of phases.
     phases: Vec<&'r str>,
     /// The number of each name.
@@ -31,9 +34,18 @@ impl<'r> Contexts<'r> {
             let follows = index > 0 && threads[index - 1].process == thread.process;
             thread_numbers.push(if follows { thread_numbers[index - 1] + 1 } else { 0 });
         }
+        let mut earlier: HashMap<u32, u64> = HashMap::new();
+        // A number is of threads of both sides.
+        let is_compared = refined.profile.comparison.is_some();
+        for row in refined.profile.info.earlier.iter().filter(|_| !is_compared) {
+            if let Some(&number) = thread_numbers.get(row.thread.index()) {
+                let count = earlier.entry(number).or_default();
+                *count = count.saturating_add(row.count);
+            }
+        }
         let phases = phases(&refined.profile.info);
         let phase_numbers = phases.iter().copied().zip(0..).collect();
-        Self { refined, thread_numbers, phases, phase_numbers }
+        Self { refined, thread_numbers, earlier, phases, phase_numbers }
     }
 
     /// What `in` compares with.
@@ -52,6 +64,10 @@ impl<'r> Contexts<'r> {
     pub(crate) fn called(&self, number: u32, axis: Axis) -> Option<String> {
         match axis {
             Axis::Phase => self.phases.get(number as usize).map(|&name| name.to_owned()),
+            Axis::Thread => Some(match self.earlier.get(&number) {
+                Some(earlier) => format!("{number} and {earlier} earlier"),
+                None => number.to_string(),
+            }),
             _ => Some(number.to_string()),
         }
     }

@@ -77,7 +77,8 @@ pub fn write(profile: &Profile, places: &Places, out: &mut impl Write) -> io::Re
             sampled_s: seconds(cpu.sampled),
             before_s: seconds(cpu.before),
             undelivered_s: seconds(cpu.undelivered),
-            threads_without_samples: cpu.threads_without,
+            // `null` where it is not known, of threads that are counted together.
+            threads_without_samples: (!cpu.is_least).then_some(cpu.threads_without),
             elsewhere_s: seconds(cpu.elsewhere),
         }),
         // Where the elapsed time of threads went, in seconds; `null` where samples are not of it.
@@ -167,6 +168,8 @@ fn processes(profile: &Profile) -> Vec<impl Serialize> {
         threads.push(object! {
             tid: thread.tid,
             name: text(&thread.name),
+            // Threads that ran before it, one after the other, and are counted with it.
+            earlier: info.earlier_threads(ThreadId::from_index(place)),
             samples: thread.recorded,
             delivered: thread.delivered,
             partial: thread.partial,

@@ -217,7 +217,7 @@ fn json_keeps_its_keys_and_adds_up() {
     assert_eq!((&process["pid"], &process["rank"]), (&json!(1000), &Value::Null));
     assert_eq!(
         process["threads"][1],
-        json!({"tid": 71, "name": "worker", "samples": 5, "delivered": 7, "partial": 5,
+        json!({"tid": 71, "name": "worker", "earlier": 0, "samples": 5, "delivered": 7, "partial": 5,
                "returns": 0, "lost_returns": 3, "cpu_s": 0.04, "cpu_before_s": 0.001,
                "late": 0, "losses": {"in-trampoline": 2}})
     );

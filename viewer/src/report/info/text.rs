@@ -9,6 +9,7 @@ use csprof_format::profile::{Exit, FROM_OUTSIDE, Origin, Process, RunInfo, Threa
 
 use super::{Places, epoch_reason, sets, text};
 use crate::profile::Profile;
+use crate::views::contexts::and_earlier;
 use crate::views::cost_lines::{self, Line};
 use crate::views::costs::CpuTime;
 use crate::views::names::modules_to_list;
@@ -327,12 +328,18 @@ fn write_process(
         let rate = cost_lines::thread(profile, id, form);
         let samples = count(thread.recorded, form);
         let name = printable(&name);
-        writeln!(out, "  {samples:>14}  thread {} {name}{rate}", thread.tid)?;
+        let earlier = and_earlier(info.earlier_threads(id), form);
+        writeln!(out, "  {samples:>14}  thread {} {name}{earlier}{rate}", thread.tid)?;
     }
     if let Some(rest @ [_, ..]) = threads.get(THREADS_LISTED..) {
         let samples = rest.iter().fold(0u64, |sum, (_, t)| sum.saturating_add(t.recorded));
-        let more = counted(rest.len() as u64, "thread", form);
+        let earlier = rest.iter().map(|(id, _)| info.earlier_threads(*id));
+        let more = earlier.fold(rest.len() as u64, u64::saturating_add);
+        let more = counted(more, "thread", form);
         writeln!(out, "  {:>14}  in {more} more", count(samples, form))?;
+    }
+    if let Some(together) = cost_lines::threads_together(profile, number, form) {
+        writeln!(out, "  {together}")?;
     }
     let epochs = (0..).map(EpochId::from_index).zip(&info.epochs);
     for (id, epoch) in epochs.filter(|(_, epoch)| epoch.process.index() == number) {

@@ -91,6 +91,8 @@ pub enum Id {
     Pid,
     /// Number of the thread.
     Tid,
+    /// How many threads a thread stands for, or a process has.
+    Threads,
     /// The refinement to the process or the thread.
     Stage,
     /// What a process or a thread had.
@@ -289,12 +291,13 @@ pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 25] = [
 pub(super) const CONTEXTS: [Id; 3] = [Id::Part, Id::Percent, Id::Imbalance];
 
 /// Of processes and threads, for machines; of several metrics, each has those of one metric.
-pub(super) const CONTEXTS_MACHINE: [Id; 9] = [
+pub(super) const CONTEXTS_MACHINE: [Id; 10] = [
     Id::ContextKind,
     Id::Name,
     Id::Rank,
     Id::Pid,
     Id::Tid,
+    Id::Threads,
     Id::Stage,
     Id::Part,
     Id::Imbalance,

@@ -28,7 +28,7 @@ fn rows_are_spread_as_the_job_was_made() {
     let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
     for keep in [Keep::All, Keep::Top, Keep::None] {
         let refined = Refined::base(&opened(&job, keep));
-        assert_eq!(workers(&refined), 12);
+        assert_eq!(workers(&refined), Some(12));
         let of_name = |name: &str| {
             let rows = flat(&refined, Sort::default());
             let is_it =

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use csprof_format::profile::Process;
+use csprof_format::ids::ProcessId;
+use csprof_format::profile::{Process, Profile as Saved};
 
 use crate::views::columns::cell::Cell;
 use crate::views::columns::column::{
@@ -16,7 +17,7 @@ use crate::views::printable::printable;
 
 /// All of them.
 pub(super) const COLUMNS: &[Definition] =
-    &[CONTEXT_KIND, NAME, RANK, PID, TID, STAGE, PART, IMBALANCE, PEER];
+    &[CONTEXT_KIND, NAME, RANK, PID, TID, THREADS, STAGE, PART, IMBALANCE, PEER];
 
 /// What columns of processes and threads have alike.
 const CONTEXT: Definition = Definition { lines: Lines::Contexts, ..COLUMN };
@@ -53,6 +54,32 @@ const TID: Definition = fact(Id::Tid, "tid", "Number of the thread", |at| {
     let thread = at.context.and_then(|context| context.thread);
     number(thread.map(|thread| at.basis.refined.profile.info.threads[thread.index()].tid))
 });
+
+const THREADS: Definition = fact(
+    Id::Threads,
+    "threads",
+    "Threads that a process had, or that a thread stands for: itself, and those that ran before it, \
+     one after the other, and are counted with it",
+    |at| {
+        let info = &at.basis.refined.profile.info;
+        // Of a sum, a thread stands for those of many ranks.
+        let context = at.context.filter(|_| !info.is_sum());
+        context.map_or(Cell::Nothing, |of| match of.thread {
+            Some(thread) => Cell::Count(info.earlier_threads(thread).saturating_add(1)),
+            None => Cell::Count(threads_of(info, of.process)),
+        })
+    },
+);
+
+/// How many threads a process had.
+fn threads_of(info: &Saved, process: ProcessId) -> u64 {
+    let threads = &info.threads;
+    let first = threads.partition_point(|thread| thread.process < process);
+    let end = threads.partition_point(|thread| thread.process <= process);
+    let rows = |place: usize| info.earlier.partition_point(|row| row.thread.index() < place);
+    let earlier = info.earlier[rows(first)..rows(end)].iter().map(|row| row.count);
+    earlier.fold((end - first) as u64, u64::saturating_add)
+}
 
 const STAGE: Definition = fact(Id::Stage, "stage", "The refinement to it", |at| {
     Cell::of_text(at.context.map(|context| &*context.stage))
