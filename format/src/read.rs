@@ -22,8 +22,8 @@ use crate::header::{FILE_HEADER, FileHeader, MAGIC};
 use crate::kind::BlockKind;
 use crate::profile::{FurtherMetric, Metric, Profile, Structure, Thread, ThreadShare};
 use crate::sections::{
-    End, FrameColumns, FunctionColumns, SiteColumns, Sparse, StringColumns, TimeColumns,
-    TreeColumns, append_shares,
+    End, FrameColumns, FunctionColumns, SiteColumns, StringColumns, TimeColumns, TreeColumns,
+    append_shares,
 };
 use crate::sum::SpreadColumns;
 use crate::validate::validate_read;
@@ -195,6 +195,9 @@ pub(crate) struct Reader {
     end: Option<End>,
     budget: Budget,
     buffer: Vec<u8>,
+    /// The path of the last node, from the root of its tree. Of no use after nodes were
+    /// [cut](Self::cut), after which none are added.
+    path: Vec<u32>,
 }
 
 impl Reader {
@@ -209,6 +212,7 @@ impl Reader {
             end: None,
             budget: Budget::of_file(bytes),
             buffer: Vec::new(),
+            path: Vec::new(),
         }
     }
 
@@ -257,7 +261,11 @@ impl Reader {
         self.budget.block(kind, header.count, block.decoded(), several)?;
         let mut buffer = core::mem::take(&mut self.buffer);
         let applied = match ahead.nodes(block) {
-            Some(decoded) => decoded.and_then(|decoded| self.nodes(decoded)),
+            Some(decoded) => decoded.and_then(|decoded| {
+                let added = self.nodes(&decoded);
+                ahead.give_back(decoded);
+                added
+            }),
             None => block.payload(&mut buffer).and_then(|payload| match header.version {
                 1 => self.payload(kind, payload),
                 _ => self.payload_of_several(kind, payload),
@@ -322,7 +330,9 @@ impl Reader {
             }
             BlockKind::Sites => decode::<SiteColumns>(payload)?.append(&mut profile.sites),
             BlockKind::Trees => decode::<TreeColumns>(payload)?.append(&mut profile.trees),
-            BlockKind::Nodes => self.nodes((decode(payload)?, Sparse::default())),
+            BlockKind::Nodes => {
+                self.nodes(&ahead::decode_payload(payload, false, Default::default())?)
+            }
             BlockKind::Runs => rows(payload, &mut profile.runs),
             BlockKind::Accounts => rows(payload, &mut profile.accounts),
             BlockKind::Loops => rows(payload, &mut profile.structure.loops),
@@ -373,15 +383,15 @@ impl Reader {
                 }
                 Ok(count)
             }
-            _ => self.nodes(decode(payload)?),
+            _ => self.nodes(&ahead::decode_payload(payload, true, Default::default())?),
         }
     }
 
     /// Adds a block of nodes, and says how many there are.
-    fn nodes(&mut self, (columns, shares): ahead::Decoded) -> Result<usize, ErrorKind> {
+    fn nodes(&mut self, (columns, shares): &ahead::Decoded) -> Result<usize, ErrorKind> {
         let start = self.profile.nodes.len();
-        let count = columns.append(&mut self.profile)?;
-        append_shares(&shares, &mut self.profile.further, start, count)?;
+        let count = columns.append(&mut self.profile, &mut self.path)?;
+        append_shares(shares, &mut self.profile.further, start, count)?;
         Ok(count)
     }
 
