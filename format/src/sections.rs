@@ -481,6 +481,12 @@ impl NodeColumns {
         self.edges.read(payload)
     }
 
+    /// Samples and returns of all these nodes, or the greatest number.
+    pub(crate) fn sums(&self) -> [u64; 2] {
+        [&self.samples, &self.edges]
+            .map(|column| column.value.iter().fold(0_u64, |sum, &value| sum.saturating_add(value)))
+    }
+
     /// Appends the nodes to those of `profile`, whose trees are known. `path` is that of the last
     /// node, from the root of its tree; empty before the first one.
     pub(crate) fn append(
