@@ -285,6 +285,9 @@ fn measure(file: &Path, presses: usize) {
     let terminal = Terminal::with_options(backend, TerminalOptions { viewport });
     let terminal = terminal.expect("a screen of a size that is known");
     let mut viewer = Viewer { base, model, terminal, wire };
+    // What the viewer is told before it paints for the first time.
+    let effects = update(&mut viewer.model, Message::Resized { width: 80, height: 24 });
+    assert!(effects.is_empty(), "nothing is asked of a worker");
     viewer.paint();
     let after = clocks();
 

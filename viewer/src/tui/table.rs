@@ -389,7 +389,14 @@ impl<D: Direction> Rows for Table<D> {
         }
         let basis = Basis::new(refined);
         let length = |line: &Line| column.value(&basis, self.tree.row(line.row)).length();
-        self.lines().iter().filter_map(length).fold(0.0, f64::max)
+        let begins_with_longest = self.tree.begins_with_most(refined, column);
+        let mut above = None;
+        let may_be_longest = |line: &&Line| {
+            let is_first = above.is_none_or(|above| line.depth > above);
+            above = Some(line.depth);
+            is_first || !begins_with_longest
+        };
+        self.lines().iter().filter(may_be_longest).filter_map(length).fold(0.0, f64::max)
     }
 
     fn measure(&mut self, refined: &Refined, column: Column) {

@@ -13,6 +13,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use super::columns::{Column, Id};
 use super::outermost::{NodeFacts, Outermost};
 use super::peer_costs::RanksOfSum;
 use super::row::Row;
@@ -88,10 +89,17 @@ struct Entry {
     depth: u32,
     /// Range of `RowTree::members`.
     members: Range<u32>,
-    /// Range of `RowTree::order`, once opened.
-    children: Option<Range<u32>>,
-    /// How the children are ordered at present, and by which metric.
-    sorted: Option<(Sort, MetricRef)>,
+    /// Once opened.
+    children: Option<Box<Children>>,
+}
+
+/// The children of a row. Most rows are never opened, so they lie apart.
+#[derive(Clone, Debug)]
+struct Children {
+    /// Range of `RowTree::order`.
+    range: Range<u32>,
+    /// How they are ordered at present, and by which metric.
+    sorted: (Sort, MetricRef),
 }
 
 /// A tree of rows, made as it is opened.
@@ -140,7 +148,6 @@ impl<D: Direction> RowTree<D> {
             depth: 0,
             members: 0..number(members.len()),
             children: None,
-            sorted: None,
         };
         let position = vec![0; Frame::row_keys(refined.functions.len())];
         let entries = vec![root];
@@ -171,7 +178,6 @@ impl<D: Direction> RowTree<D> {
             depth: 1,
             members: 0..0,
             children: None,
-            sorted: None,
         }));
         self.adopt(refined, RowId::ROOT, first..number(self.entries.len()));
     }
@@ -252,13 +258,12 @@ impl<D: Direction> RowTree<D> {
         }
         let Self { entries, order, sort, sections, .. } = self;
         let sections = if id == RowId::ROOT { &sections[..] } else { &[] };
-        let entry = &mut entries[id.index()];
-        let range = entry.children.clone().unwrap_or_default();
-        let sorted = Some((*sort, refined.metric));
-        let stale = entry.sorted != sorted;
-        entry.sorted = sorted;
-        let children = &mut order[range.start as usize..range.end as usize];
-        if stale {
+        let Some(of) = &mut entries[id.index()].children else { return &[] };
+        let sorted = (*sort, refined.metric);
+        let is_stale = of.sorted != sorted;
+        of.sorted = sorted;
+        let children = &mut order[of.range.start as usize..of.range.end as usize];
+        if is_stale {
             sort_rows(refined, entries, (*sort, sections), children);
         }
         children
@@ -267,8 +272,17 @@ impl<D: Direction> RowTree<D> {
     /// The children of a row as [`RowTree::children`] last returned them; empty if never.
     #[must_use]
     pub fn opened_children(&self, id: RowId) -> &[RowId] {
-        let range = self.entries[id.index()].children.clone().unwrap_or_default();
-        &self.order[range.start as usize..range.end as usize]
+        let range = self.entries[id.index()].children.as_ref().map(|of| &of.range);
+        range.map_or(&[], |range| &self.order[range.start as usize..range.end as usize])
+    }
+
+    /// Whether the first child of each row has the most in a column of costs, since that is what
+    /// children are ordered by. False where that is not certain.
+    #[must_use]
+    pub fn begins_with_most(&self, refined: &Refined, column: Column) -> bool {
+        let is_cost = matches!(column.id, Id::Inclusive | Id::Exclusive);
+        let is_plain = refined.profile.comparison.is_none() && self.sections.is_empty();
+        is_cost && is_plain && self.sort == Sort::by(column)
     }
 
     /// How many members are kept.
@@ -359,7 +373,6 @@ impl<D: Direction> RowTree<D> {
                     depth,
                     members: 0..0,
                     children: None,
-                    sorted: None,
                 });
                 *position = number(self.entries.len() - first);
             }
@@ -481,9 +494,9 @@ impl<D: Direction> RowTree<D> {
         self.order.extend(rows.map(RowId));
         let sections = if id == RowId::ROOT { &self.sections[..] } else { &[] };
         sort_rows(refined, &self.entries, (self.sort, sections), &mut self.order[start..]);
-        let entry = &mut self.entries[id.index()];
-        entry.children = Some(number(start)..number(self.order.len()));
-        entry.sorted = Some((self.sort, refined.metric));
+        let range = number(start)..number(self.order.len());
+        let children = Children { range, sorted: (self.sort, refined.metric) };
+        self.entries[id.index()].children = Some(Box::new(children));
     }
 }
 
