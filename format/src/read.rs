@@ -29,7 +29,7 @@ use crate::sum::SpreadColumns;
 use crate::validate::validate_read;
 
 /// Bytes of a file from which on two threads read it.
-const LARGE: usize = 8 << 20;
+const LARGE: usize = if cfg!(test) { 1 << 10 } else { 8 << 20 };
 
 /// Largest file that is read: 4 GiB.
 pub const MAX_FILE: u64 = 4 << 30;
@@ -501,4 +501,25 @@ where
     let count = rows.len();
     table.append(&mut rows);
     Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn halves_of_a_file_are_the_file() {
+        for length in [0, 1, LARGE - 1, LARGE, 5 * LARGE + 1] {
+            let bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(&bytes).unwrap();
+            let read = in_halves(file.as_file(), length);
+            assert_eq!(read, (length >= LARGE).then(|| bytes.clone()));
+            assert_eq!(load(file.path()).unwrap(), bytes);
+            // Of a file that has become shorter.
+            assert_eq!(in_halves(file.as_file(), length.max(LARGE) + 1), None);
+        }
+    }
 }

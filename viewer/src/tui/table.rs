@@ -689,3 +689,39 @@ impl<D: Direction> Table<D> {
         rows
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+    use crate::refine::unwatched;
+    use crate::views::top_down::TopDown;
+
+    /// In whichever order, with rows that are open, closed and folded.
+    #[test]
+    fn the_longest_bar_is_that_of_all_lines() {
+        let outline = "m 1\n  a\n    b\n      c\n        d\n          e 3\n  f 2\n    g 9\n    \
+                       h 4\nn 5\n  k 6\n";
+        let refined = Refined::base(&from_outline(outline).unwrap());
+        let columns = [Column::INCLUSIVE, Column::EXCLUSIVE];
+        let tree = unwatched(|watch| TopDown::new(&refined, watch));
+        let mut table = Table::new(tree, &refined).folding(&refined);
+        for open in 0..4 {
+            table.select(open);
+            table.open_subtree(&refined);
+            for key in [Column::INCLUSIVE, Column::EXCLUSIVE, Column::NAME] {
+                for reversed in [false, true] {
+                    table.set_sort(&refined, Sort { key, reversed });
+                    for column in columns {
+                        let length = |line: &Line| {
+                            let row = table.row(*line);
+                            column.value(&Basis::new(&refined), row).length()
+                        };
+                        let longest = table.lines().iter().filter_map(length).fold(0.0, f64::max);
+                        assert_eq!(table.longest(&refined, column), longest, "{key:?} {reversed}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use csprof_format::address::FrameKind as SavedKind;
+use csprof_format::beside::both;
 use csprof_format::budget::MAX_INLINED;
 use csprof_format::ids::{FrameId, FunctionId, StringId};
 use csprof_format::loss::PartialReason;
@@ -13,6 +14,9 @@ use csprof_format::profile as saved;
 use super::super::intern::Interner;
 use super::super::model::{address, module_name, text};
 use super::super::{Frame, FrameKind, FrameRef, Function, pseudo};
+
+/// Functions from which on a thread is worth what it costs.
+const MANY_FUNCTIONS: usize = if cfg!(test) { 4 } else { 1 << 14 };
 
 /// The source-level frames of all machine frames.
 pub(super) struct Expansion {
@@ -54,18 +58,19 @@ impl Expansion {
         let machine = &saved.frames;
         let mut interner = Interner::new();
         interner.reserve(functions.len(), machine.len().max(sites.function.len()));
-        let numbers: Vec<_> = functions
-            .iter()
-            .map(|function| {
-                interner.function(Function {
-                    name: name(saved, function.name),
-                    module: Some(function.module),
-                    file: function.file,
-                    line: function.line,
-                })
+        let mut number = |function: &saved::Function| {
+            interner.function(Function {
+                name: name(saved, function.name),
+                module: Some(function.module),
+                file: function.file,
+                line: function.line,
             })
-            .collect();
-        let nameless: Vec<bool> = functions.iter().map(|f| is_nameless(saved, f)).collect();
+        };
+        let (nameless, numbers): (Vec<bool>, Vec<_>) = both(
+            functions.len() >= MANY_FUNCTIONS,
+            || functions.iter().map(|function| is_nameless(saved, function)).collect(),
+            || functions.iter().map(&mut number).collect(),
+        );
         let mut first = Vec::with_capacity(machine.len() + 1);
         for (index, frame) in machine.iter().enumerate() {
             first.push(interner.next_frame().0);
