@@ -75,7 +75,8 @@ pub(super) struct Resumed {
     pub(super) unfit: Vec<String>,
 }
 
-/// The profile, given without stages, refined by those of a screen, but for those that do not apply to it any more.
+/// The profile, given without stages, refined by those of a screen, but for those that do not
+/// apply to it any more.
 pub(super) fn resumed(screen: &SavedScreen, base: &Refined, sets: &Sets) -> Option<Resumed> {
     let mut stages = screen.stages()?;
     let mut refined = base.clone();

@@ -66,9 +66,9 @@ impl SavedStages {
     }
 
     /// The stages that the profile was saved with, then those that were `asked` for, and the
-    /// profile refined by the first ones, which is given without any. What is asked for may begin with them, as a command line
-    /// does that was made for another profile, or hide what they hide. Those of the profile that do
-    /// not apply to it are left out.
+    /// profile refined by the first ones, which is given without any. What is asked for may begin
+    /// with them, as a command line does that was made for another profile, or hide what they
+    /// hide. Those of the profile that do not apply to it are left out.
     pub(super) fn before(self, asked: Refinement, base: &Refined, sets: &Sets) -> (Begun, Refined) {
         let profile = &base.profile;
         let mut begun = Begun::default();

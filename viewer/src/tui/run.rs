@@ -130,8 +130,9 @@ pub type Writer = Arc<dyn Fn(&Profile, &[String]) -> anyhow::Result<Vec<u8>> + S
 /// Reads the profile again from where it was read; an error is for people.
 pub type ProfileReader = Arc<dyn Fn() -> anyhow::Result<Profile> + Send + Sync>;
 
-/// Shows a profile, given without stages and refined to begin with, by these stages, until the user leaves. It
-/// can be read again by `read`, if it is in files, and what is on the screen is written by `write`.
+/// Shows a profile, given without stages and refined to begin with, by these stages, until the
+/// user leaves. It can be read again by `read`, if it is in files, and what is on the screen is
+/// written by `write`.
 ///
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
