@@ -58,7 +58,7 @@ const WHOLE: [(&str, f64); 2] = [("the flame view", 100.0), ("the source of a fu
 const PRESSES: usize = 200;
 
 /// Keys before, keys that are measured and come back to where they began, and what they do.
-const KEYS: [(&str, &str, &str); 44] = [
+const KEYS: [(&str, &str, &str); 45] = [
     ("HeHe", "kj", "up and down among open rows"),
     ("HeHe", "gG", "to the top and to the bottom"),
     ("He", "<pageup><pagedown>", "a screen up and down"),
@@ -67,7 +67,8 @@ const KEYS: [(&str, &str, &str); 44] = [
     ("gj", "eE", "a subtree opened, all closed"),
     ("g", "HE", "the hot path, all closed"),
     ("H", "hu", "a row closed, and that undone"),
-    ("g<space>", "jk<pagedown><pageup>Gg", "among all callees of a row"),
+    ("g", "jk<pagedown><pageup>Gg", "among all callees of a row"),
+    ("g", "ssss<S><S>", "four orders of all callees"),
     ("g<space>", "ssss<S><S>", "four orders, and turned round"),
     ("He", "%%", "percent of all, of what is shown"),
     ("He", "mM", "the next metric, the one before"),
