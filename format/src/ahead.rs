@@ -4,12 +4,13 @@
 //! parents are told by the node before, so nodes are put together in order, by one thread; that
 //! takes as long as checking, decompressing and decoding them does.
 
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::{self, Scope};
 
 use crate::block::{Block, TARGET_DECODED};
 use crate::codec;
 use crate::error::ErrorKind;
+use crate::integers::Integers;
 use crate::kind::BlockKind;
 use crate::sections::{NodeColumns, Sparse};
 
@@ -27,15 +28,24 @@ pub(crate) type Decoded = (NodeColumns, Sparse);
 
 /// Blocks of nodes in the order of the file. Those of one lane are every second, or third, of them.
 pub(crate) struct Ahead {
-    lanes: Vec<Receiver<Result<Decoded, ErrorKind>>>,
+    lanes: Vec<Lane>,
     /// The lane that the next block comes from.
     next: usize,
+    /// The lane that the last block came from.
+    last: usize,
+}
+
+/// Where what a thread has decoded comes from, and where its memory goes back to when it was put
+/// together: the kernel takes as long to hand out new memory as to decode takes.
+struct Lane {
+    decoded: Receiver<Result<Decoded, ErrorKind>>,
+    spent: Sender<Decoded>,
 }
 
 impl Ahead {
     /// Nothing is decoded ahead.
     pub(crate) const fn none() -> Self {
-        Self { lanes: Vec::new(), next: 0 }
+        Self { lanes: Vec::new(), next: 0, last: 0 }
     }
 
     /// Begins to decode what of the blocks of a file is worth it. All of them must be asked for, in
@@ -53,12 +63,14 @@ impl Ahead {
         let mut lanes = Vec::new();
         for lane in 0..count {
             let blocks = of_nodes.clone().skip(lane).step_by(count);
-            let (sender, receiver) = sync_channel(1);
+            let (sender, decoded) = sync_channel(1);
+            let (spent, come_back) = channel();
             let decoder = move || {
                 let mut buffer = Vec::new();
                 for block in blocks {
+                    let memory = come_back.try_recv().unwrap_or_default();
                     // Nobody asks for more after an error.
-                    if sender.send(decode(block, &mut buffer)).is_err() {
+                    if sender.send(decode(block, &mut buffer, memory)).is_err() {
                         return;
                     }
                 }
@@ -67,17 +79,25 @@ impl Ahead {
             if thread::Builder::new().spawn_scoped(scope, decoder).is_err() {
                 return Self::none();
             }
-            lanes.push(receiver);
+            lanes.push(Lane { decoded, spent });
         }
-        Self { lanes, next: 0 }
+        Self { lanes, next: 0, last: 0 }
     }
 
     /// What a block holds, if it was decoded ahead.
     pub(crate) fn nodes(&mut self, block: &Block<'_>) -> Option<Result<Decoded, ErrorKind>> {
         let lane = self.lanes.get(self.next).filter(|_| is_ahead(block))?;
-        self.next = (self.next + 1) % self.lanes.len();
+        (self.last, self.next) = (self.next, (self.next + 1) % self.lanes.len());
         // A thread that ended without an answer has panicked, which the scope tells.
-        lane.recv().ok()
+        lane.decoded.recv().ok()
+    }
+
+    /// Gives back what the last block held, for another one's.
+    pub(crate) fn give_back(&self, spent: Decoded) {
+        if let Some(lane) = self.lanes.get(self.last) {
+            // A thread that has ended needs none.
+            drop(lane.spent.send(spent));
+        }
     }
 }
 
@@ -88,14 +108,63 @@ fn is_ahead(block: &Block<'_>) -> bool {
         && block.decoded() <= MOST_DECODED
 }
 
-fn decode(block: &Block<'_>, buffer: &mut Vec<u8>) -> Result<Decoded, ErrorKind> {
-    let payload = block.payload(buffer)?;
-    let decoded = match block.header.version {
-        1 => codec::decode_measured(payload, |columns: &NodeColumns| Some(columns.encoded_len()))
-            .map(|columns| (columns, Sparse::default())),
-        _ => codec::decode_measured(payload, |(columns, shares): &Decoded| {
-            Some(columns.encoded_len() + shares.encoded_len())
-        }),
+/// What a block holds, in this memory.
+fn decode(block: &Block<'_>, buffer: &mut Vec<u8>, memory: Decoded) -> Result<Decoded, ErrorKind> {
+    decode_payload(block.payload(buffer)?, block.header.version > 1, memory)
+}
+
+/// What the payload of a block of nodes holds, in this memory. It has shares if the profile has
+/// several metrics.
+pub(crate) fn decode_payload(
+    payload: &[u8],
+    has_shares: bool,
+    mut memory: Decoded,
+) -> Result<Decoded, ErrorKind> {
+    if read(payload, has_shares, &mut memory).is_some() {
+        return Ok(memory);
+    }
+    // It says what is wrong.
+    let decoded = match has_shares {
+        false => codec::decode(payload).map(|columns| (columns, Sparse::default())),
+        true => codec::decode(payload),
     };
     decoded.map_err(ErrorKind::Malformed)
+}
+
+/// Reads a payload in the place of what there is. `None` if it is not as it is written.
+fn read(payload: &[u8], has_shares: bool, (columns, shares): &mut Decoded) -> Option<()> {
+    let mut integers = Integers::of(payload);
+    columns.read(&mut integers)?;
+    if has_shares {
+        shares.read(&mut integers)?;
+    }
+    integers.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::FrameId;
+    use crate::profile::Nodes;
+
+    /// Both ways to decode agree, of one metric and of several, whatever the memory held.
+    #[test]
+    fn nodes_are_decoded_as_the_codec_does() {
+        let mut nodes = Nodes::default();
+        for node in 0..70_000_u32 {
+            let value = [0, 1, 250, 251, 65_535, 65_536, 1 << 32, u64::MAX][node as usize % 8];
+            nodes.push(node.saturating_sub(1), FrameId(node), value, value / 2);
+        }
+        let mut memory = Decoded::default();
+        for count in [300, 0, 70_000, 1] {
+            let (columns, shares) = (|| NodeColumns::new(&nodes, 0..count), Sparse::default());
+            let one = codec::encode(&columns()).unwrap();
+            assert!(read(&one, false, &mut memory).is_some());
+            assert_eq!(memory.0, columns());
+            let several = codec::encode(&(columns(), shares)).unwrap();
+            assert!(read(&several, true, &mut memory).is_some());
+            assert_eq!(memory, codec::decode(&several).unwrap());
+            assert!(read(&several, false, &mut memory).is_none(), "bytes are left");
+        }
+    }
 }

@@ -319,8 +319,13 @@ impl Charges<'_> {
 pub(crate) fn source_node(profile: &Profile) -> u64 {
     let sum = |counts: &[u64]| counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
     let most = sum(&profile.nodes.samples).max(sum(&profile.nodes.edges));
+    source_node_of(most, profile.further.len())
+}
+
+/// The same of a profile with so many samples, or returns if these are more, and further metrics.
+pub(crate) fn source_node_of(most: u64, further: usize) -> u64 {
     let count = if most < u32::MAX.into() { NARROW } else { WIDE };
-    SOURCE_NODE + count * (COUNTS + FURTHER_COUNTS * profile.further.len() as u64)
+    SOURCE_NODE + count * (COUNTS + FURTHER_COUNTS * further as u64)
 }
 
 #[cfg(test)]

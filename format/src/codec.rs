@@ -72,29 +72,11 @@ pub(crate) fn encoded_len<T: Serialize>(value: &T) -> Option<usize> {
     Some(size.bytes_written)
 }
 
-/// How many bytes [`encode`] makes of a vector of integers of 32 or 64 bits, with its length. The
-/// same as [`encoded_len`], in a tenth of the time.
-pub(crate) fn integers_len(integers: impl ExactSizeIterator<Item = u64>) -> usize {
-    let length_of = |integer: u64| {
-        let is_more = |most: u64| usize::from(integer > most);
-        1 + 2 * is_more(250) + 2 * is_more(u16::MAX.into()) + 4 * is_more(u32::MAX.into())
-    };
-    length_of(integers.len() as u64) + integers.map(length_of).sum::<usize>()
-}
-
 /// The value that `bytes` hold, all of them.
 pub(crate) fn decode<'de, T>(bytes: &'de [u8]) -> Result<T, Malformed>
 where
     T: Deserialize<'de> + Serialize,
 {
-    decode_measured(bytes, encoded_len)
-}
-
-/// The same of a value of which `encoded_len` says how many bytes [`encode`] makes of it.
-pub(crate) fn decode_measured<'de, T: Deserialize<'de>>(
-    bytes: &'de [u8],
-    encoded_len: impl FnOnce(&T) -> Option<usize>,
-) -> Result<T, Malformed> {
     let (value, consumed) =
         bincode::serde::borrow_decode_from_slice::<T, _>(bytes, config()).map_err(malformed)?;
     if consumed != bytes.len() {

@@ -84,6 +84,8 @@ mod header;
 #[cfg(feature = "saved")]
 pub mod ids;
 #[cfg(feature = "saved")]
+mod integers;
+#[cfg(feature = "saved")]
 pub mod intern;
 #[cfg(feature = "saved")]
 mod kind;

@@ -17,9 +17,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::address::FrameKind;
-use crate::codec::integers_len;
 use crate::error::{ErrorKind, Layout};
 use crate::ids::{EpochId, FrameId, FunctionId, ModuleId, StringId, ThreadId};
+use crate::integers::Integers;
 use crate::profile::{Frame, Function, FurtherMetric, Nodes, Profile, SampleTime, Sites, Tree};
 
 /// Elements of a column that go into one block: half a megabyte of nodes.
@@ -87,7 +87,7 @@ pub(crate) struct TreeColumns {
 }
 
 /// See [`Nodes`].
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeColumns {
     /// How many levels to go up from the node before, to reach the parent; 0 for a root.
     up: Vec<u32>,
@@ -97,7 +97,7 @@ pub(crate) struct NodeColumns {
 }
 
 /// A column without its zeros.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sparse {
     /// Zeros before each value.
     gap: Vec<u32>,
@@ -149,10 +149,11 @@ impl Sparse {
         sparse
     }
 
-    /// How many bytes it takes in a payload.
-    pub(crate) fn encoded_len(&self) -> usize {
-        integers_len(self.gap.iter().map(|&gap| gap.into()))
-            + integers_len(self.value.iter().copied())
+    /// Reads what comes next in a payload in the place of what there is. `None` if it is not as it
+    /// is written.
+    pub(crate) fn read(&mut self, payload: &mut Integers<'_>) -> Option<()> {
+        payload.read(&mut self.gap)?;
+        payload.read(&mut self.value)
     }
 
     /// Appends the column with its zeros, `length` entries, to `column`.
@@ -471,36 +472,52 @@ impl NodeColumns {
         }
     }
 
-    /// How many bytes they take in a payload.
-    pub(crate) fn encoded_len(&self) -> usize {
-        integers_len(self.up.iter().map(|&up| up.into()))
-            + integers_len(self.frame.iter().map(|frame| frame.0.into()))
-            + self.samples.encoded_len()
-            + self.edges.encoded_len()
+    /// Reads what comes next in a payload in the place of what there is. `None` if it is not as it
+    /// is written.
+    pub(crate) fn read(&mut self, payload: &mut Integers<'_>) -> Option<()> {
+        payload.read(&mut self.up)?;
+        payload.read(&mut self.frame)?;
+        self.samples.read(payload)?;
+        self.edges.read(payload)
     }
 
-    /// Appends the nodes to those of `profile`, whose trees are known.
-    pub(crate) fn append(self, profile: &mut Profile) -> Result<usize, ErrorKind> {
+    /// Samples and returns of all these nodes, or the greatest number.
+    pub(crate) fn sums(&self) -> [u64; 2] {
+        [&self.samples, &self.edges]
+            .map(|column| column.value.iter().fold(0_u64, |sum, &value| sum.saturating_add(value)))
+    }
+
+    /// Appends the nodes to those of `profile`, whose trees are known. `path` is that of the last
+    /// node, from the root of its tree; empty before the first one.
+    pub(crate) fn append(
+        &self,
+        profile: &mut Profile,
+        path: &mut Vec<u32>,
+    ) -> Result<usize, ErrorKind> {
         let Profile { trees, nodes, .. } = profile;
         let count = self.up.len();
         columns("frame", self.frame.len(), count)?;
         let start = nodes.len();
-        let mut tree = trees.partition_point(|tree| (tree.first_node as usize) < start);
+        let tree = trees.partition_point(|tree| (tree.first_node as usize) < start);
+        let mut roots = trees[tree..].iter().map(|tree| tree.first_node as usize).peekable();
         nodes.parent.reserve(count);
         for (node, &up) in (start..).zip(&self.up) {
-            let root = trees.get(tree).is_some_and(|tree| tree.first_node as usize == node);
-            let parent = if root {
-                tree += 1;
-                (up == 0).then_some(node as u32)
+            let number = node as u32;
+            let parent = if roots.next_if_eq(&node).is_some() {
+                path.clear();
+                (up == 0).then_some(number)
             } else {
-                (node as u32).checked_sub(1).and_then(|last| climb(&nodes.parent, last, up))
+                let levels = path.len().saturating_sub(up as usize);
+                path.truncate(levels);
+                path.last().copied()
             };
             let Some(parent) = parent else {
                 return Err(ErrorKind::Layout(Layout::Ascent { node: node as u64 }));
             };
             nodes.parent.push(parent);
+            path.push(number);
         }
-        nodes.frame.extend(self.frame);
+        nodes.frame.extend_from_slice(&self.frame);
         let sparse = |column| ErrorKind::Layout(Layout::Sparse { column });
         self.samples.extend(&mut nodes.samples, count).ok_or(sparse("samples"))?;
         self.edges.extend(&mut nodes.edges, count).ok_or(sparse("edges"))?;
@@ -523,38 +540,4 @@ fn ascent(parent: &[u32], node: usize) -> u32 {
         up += 1;
     }
     up
-}
-
-/// The node `up` levels above `node`; `None` beyond the root.
-fn climb(parent: &[u32], mut node: u32, up: u32) -> Option<u32> {
-    for _ in 0..up {
-        let above = *parent.get(node as usize)?;
-        if above == node {
-            return None;
-        }
-        node = above;
-    }
-    Some(node)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codec;
-
-    /// So many nodes that the lengths of the columns, and their values, take each number of bytes.
-    #[test]
-    fn columns_know_how_long_they_are() {
-        let mut nodes = Nodes::default();
-        for node in 0..70_000_u32 {
-            let value = [0, 1, 250, 251, 65_535, 65_536, 1 << 32, u64::MAX][node as usize % 8];
-            nodes.push(node.saturating_sub(1), FrameId(node), value, value / 2);
-        }
-        for count in [0, 1, 250, 251, 300, 70_000] {
-            let columns = NodeColumns::new(&nodes, 0..count);
-            assert_eq!(Some(columns.encoded_len()), codec::encoded_len(&columns), "{count}");
-        }
-        let gaps = Sparse { gap: vec![0, 250, 251, 65_536, u32::MAX], value: vec![1; 5] };
-        assert_eq!(Some(gaps.encoded_len()), codec::encoded_len(&gaps));
-    }
 }

@@ -6,6 +6,7 @@
 //! samples in order of their nodes, and the ranks of a sum in that of their numbers.
 
 use crate::address::FrameKind;
+use crate::beside::{MANY_NODES, both};
 use crate::ids::{FrameId, ModuleId, StringId, ThreadId};
 use crate::kind::BlockKind;
 use crate::profile::{
@@ -27,7 +28,13 @@ pub fn validate(profile: &Profile) -> Result<(), Violation> {
 /// above the one before, below the root of the tree that it is in, or was refused: if the trees
 /// are sound, so are parents.
 pub(crate) fn validate_read(profile: &Profile) -> Result<(), Violation> {
-    all(profile, frames_of_nodes)
+    let is_large = profile.nodes.len() >= MANY_NODES;
+    let rest = || all(profile, |_| Ok(()));
+    match both(is_large, || are_frames_sound(profile), rest) {
+        (true, valid) => valid,
+        // It says what is wrong first, and where.
+        (false, _) => validate(profile),
+    }
 }
 
 fn all(profile: &Profile, nodes: fn(&Profile) -> Result<(), Violation>) -> Result<(), Violation> {
@@ -305,25 +312,21 @@ pub(crate) fn nodes(profile: &Profile) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Nodes have known frames, and those of roots where trees begin and nowhere else.
-fn frames_of_nodes(profile: &Profile) -> Result<(), Violation> {
+/// Whether nodes have known frames, and those of roots where trees begin and nowhere else. Relies on
+/// nothing.
+fn are_frames_sound(profile: &Profile) -> bool {
     // Small enough to stay in a cache, as frames are not.
     let is_root = |frame: &Frame| frame.kind == FrameKind::Root;
     let is_root: Vec<bool> = profile.frames.iter().map(is_root).collect();
     let is_inner = |frame: &FrameId| is_root.get(frame.index()) == Some(&false);
-    for tree in &profile.trees {
+    profile.trees.iter().all(|tree| {
         let first = tree.first_node as usize;
         let end = first.saturating_add(tree.node_count as usize);
         let frames = profile.nodes.frame.get(first..end).unwrap_or_default();
-        let is_sound = frames.split_first().is_some_and(|(root, inner)| {
+        frames.split_first().is_some_and(|(root, inner)| {
             is_root.get(root.index()) == Some(&true) && inner.iter().all(is_inner)
-        });
-        if !is_sound {
-            // It says what is wrong, and where.
-            return nodes(profile);
-        }
-    }
-    Ok(())
+        })
+    })
 }
 
 /// Whether `target` is `node` or one of its ancestors.

@@ -58,7 +58,7 @@ const WHOLE: [(&str, f64); 2] = [("the flame view", 100.0), ("the source of a fu
 const PRESSES: usize = 200;
 
 /// Keys before, keys that are measured and come back to where they began, and what they do.
-const KEYS: [(&str, &str, &str); 38] = [
+const KEYS: [(&str, &str, &str); 45] = [
     ("HeHe", "kj", "up and down among open rows"),
     ("HeHe", "gG", "to the top and to the bottom"),
     ("He", "<pageup><pagedown>", "a screen up and down"),
@@ -67,6 +67,8 @@ const KEYS: [(&str, &str, &str); 38] = [
     ("gj", "eE", "a subtree opened, all closed"),
     ("g", "HE", "the hot path, all closed"),
     ("H", "hu", "a row closed, and that undone"),
+    ("g", "jk<pagedown><pageup>Gg", "among all callees of a row"),
+    ("g", "ssss<S><S>", "four orders of all callees"),
     ("g<space>", "ssss<S><S>", "four orders, and turned round"),
     ("He", "%%", "percent of all, of what is shown"),
     ("He", "mM", "the next metric, the one before"),
@@ -81,8 +83,12 @@ const KEYS: [(&str, &str, &str); 38] = [
     ("H", "Zu", "a row as the root, undone"),
     ("", "21", "the callers view"),
     ("2j", "lh", "callers of a function"),
+    ("2", "jk<pagedown><pageup>Gg", "in the callers view"),
+    ("2jl", "jk<pagedown><pageup>", "among callers of a function"),
+    ("2", "ss<S><S>", "other orders of callers"),
     ("2jl", "mM", "other metrics of callers"),
     ("", "31", "the flat view"),
+    ("3", "jk<pagedown><pageup>Gg", "in the flat view"),
     ("3", "ss<S><S>", "other orders of it"),
     ("3", "mM", "other metrics of it"),
     ("5", "liwh", "a path in the tables, its kinds"),
@@ -97,6 +103,7 @@ const KEYS: [(&str, &str, &str); 38] = [
     ("", "!q", "what is worth a look"),
     ("H", "71", "the source of a function"),
     ("H7", "jjkk<pagedown><pageup>HnN", "among its lines"),
+    ("H7", "Gg", "to its ends"),
 ];
 
 /// CPU time of this thread in milliseconds.
@@ -285,6 +292,9 @@ fn measure(file: &Path, presses: usize) {
     let terminal = Terminal::with_options(backend, TerminalOptions { viewport });
     let terminal = terminal.expect("a screen of a size that is known");
     let mut viewer = Viewer { base, model, terminal, wire };
+    // What the viewer is told before it paints for the first time.
+    let effects = update(&mut viewer.model, Message::Resized { width: 80, height: 24 });
+    assert!(effects.is_empty(), "nothing is asked of a worker");
     viewer.paint();
     let after = clocks();
 

@@ -89,7 +89,7 @@ impl Demo {
             let base = Refined::base(profile);
             let write = screen::writer(appearance, sets.clone());
             let options = appearance.viewer(true, settings);
-            tui::run(opened, Some(read), write, base, Stages::default(), options)?;
+            tui::run(opened, Some(read), write, [base.clone(), base], Stages::default(), options)?;
             return Ok(ExitCode::from(status));
         }
         let mut out = print::output(print::Escaping::Text);

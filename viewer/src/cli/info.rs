@@ -12,7 +12,7 @@ use super::open::ProfileFile;
 use super::saved_stages::SavedStages;
 use crate::print;
 use crate::profile::Profile;
-use crate::refine::Refinement;
+use crate::refine::{Refined, Refinement};
 use crate::report::info::{self, Places, RefinementPlace, SetPlace};
 use crate::set_files::{SetFile, SetFiles};
 
@@ -52,7 +52,7 @@ impl Info {
         // Which of the stages that it begins with do not count.
         let saved = SavedStages::default();
         let sets = self.file.set_files().load();
-        let (begun, _) = saved.before(Refinement::default(), &profile, &sets);
+        let (begun, _) = saved.before(Refinement::default(), &Refined::base(&profile), &sets);
         begun.left_out.iter().try_for_each(print::message)?;
         Ok(exit_code::DONE)
     }

@@ -75,10 +75,11 @@ pub(super) struct Resumed {
     pub(super) unfit: Vec<String>,
 }
 
-/// The profile refined by the stages of a screen, but for those that do not apply to it any more.
-pub(super) fn resumed(screen: &SavedScreen, profile: &Profile, sets: &Sets) -> Option<Resumed> {
+/// The profile, given without stages, refined by those of a screen, but for those that do not
+/// apply to it any more.
+pub(super) fn resumed(screen: &SavedScreen, base: &Refined, sets: &Sets) -> Option<Resumed> {
     let mut stages = screen.stages()?;
-    let mut refined = Refined::base(profile);
+    let mut refined = base.clone();
     let mut unfit = Vec::new();
     let count = stages.0.len();
     // Of a large profile it takes a moment.
@@ -127,7 +128,7 @@ mod tests {
             &[("hide gone", true), ("hide solve", true), ("sing", true), ("hide lost", false)],
         );
         let Resumed { refined, stages, unfit } =
-            resumed(&about, &profile, &Sets::default()).unwrap();
+            resumed(&about, &Refined::base(&profile), &Sets::default()).unwrap();
         assert_eq!(refined.outcomes.len(), 1);
         let kept: Vec<_> = stages.0.iter().map(|stage| (stage.text.as_str(), stage.on)).collect();
         let off = |text| (text, false);

@@ -344,7 +344,7 @@ pub(super) fn parsed(
         tell_problems(&sets)?;
     }
     let asked = sets.parse(text).map_err(|error| WrongUsage(format!("--refine:\n{error}")))?;
-    let (begun, refined) = saved.before(asked, profile, &sets);
+    let (begun, refined) = saved.before(asked, &Refined::base(profile), &sets);
     begun.left_out.iter().try_for_each(print::message)?;
     Ok((begun, refined))
 }

@@ -5,7 +5,6 @@ use std::io;
 use clap::Args;
 
 use crate::print::{self, printable};
-use crate::profile::Profile;
 use crate::profile::merge::CommonStages;
 use crate::refine::{Refined, Refinement, Sets, Stage, has_regex};
 
@@ -67,17 +66,13 @@ impl SavedStages {
     }
 
     /// The stages that the profile was saved with, then those that were `asked` for, and the
-    /// profile refined by the first ones. What is asked for may begin with them, as a command line
-    /// does that was made for another profile, or hide what they hide. Those of the profile that do
-    /// not apply to it are left out.
-    pub(super) fn before(
-        self,
-        asked: Refinement,
-        profile: &Profile,
-        sets: &Sets,
-    ) -> (Begun, Refined) {
+    /// profile refined by the first ones, which is given without any. What is asked for may begin
+    /// with them, as a command line does that was made for another profile, or hide what they
+    /// hide. Those of the profile that do not apply to it are left out.
+    pub(super) fn before(self, asked: Refinement, base: &Refined, sets: &Sets) -> (Begun, Refined) {
+        let profile = &base.profile;
         let mut begun = Begun::default();
-        let mut refined = Refined::base(profile);
+        let mut refined = base.clone();
         let texts = if self.no_saved_stages { &[][..] } else { &profile.info.stages[..] };
         for text in texts {
             let applied = read(text, sets).and_then(|stage| {
@@ -102,7 +97,7 @@ impl SavedStages {
             *saved = asked.stages;
         } else {
             let hides_alone = saved.iter().all(|stage| matches!(stage, Stage::Hide(_)));
-            let is_done = |stage: &Stage| hides_alone && is_hidden(stage, profile, &refined);
+            let is_done = |stage: &Stage| hides_alone && is_hidden(stage, base, &refined);
             saved.extend(asked.stages.into_iter().skip_while(is_done));
         }
         (begun, refined)
@@ -110,10 +105,10 @@ impl SavedStages {
 }
 
 /// Whether a stage hides frames of the profile that are all hidden here.
-fn is_hidden(stage: &Stage, profile: &Profile, here: &Refined) -> bool {
+fn is_hidden(stage: &Stage, base: &Refined, here: &Refined) -> bool {
     let Stage::Hide(pattern) = stage else { return false };
     let has = |refined: &Refined| !refined.matching(pattern).functions.is_empty();
-    !has(here) && has(&Refined::base(profile))
+    !has(here) && has(base)
 }
 
 /// The one stage that a text of a profile stands for. A profile may come from anybody, so what can
@@ -146,7 +141,7 @@ fn told(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::from_outline;
+    use crate::profile::{Profile, from_outline};
     use crate::refine::{SetText, parse};
 
     fn profile(stages: &[&str]) -> Profile {
@@ -159,7 +154,7 @@ mod tests {
     fn begun_with(stages: &[&str], asked: &str, sets: &Sets) -> (String, usize, Vec<String>) {
         let asked = sets.parse(asked).unwrap();
         let profile = profile(stages);
-        let (begun, refined) = SavedStages::default().before(asked, &profile, sets);
+        let (begun, refined) = SavedStages::default().before(asked, &Refined::base(&profile), sets);
         assert_eq!(refined.outcomes.len(), begun.saved);
         // What is asked for applies to what they leave.
         let rest = &begun.refinement.stages[begun.saved..];
@@ -207,8 +202,11 @@ mod tests {
             assert_eq!((&*text, saved, left_out.len()), (expected, stages.len(), 0));
         }
         let none = SavedStages { no_saved_stages: true };
-        let (begun, refined) =
-            none.before(parse("hide main").unwrap(), &profile(&[SAVED]), &Sets::default());
+        let (begun, refined) = none.before(
+            parse("hide main").unwrap(),
+            &Refined::base(&profile(&[SAVED])),
+            &Sets::default(),
+        );
         assert_eq!((&*begun.refinement.to_string(), begun.saved), ("hide main", 0));
         assert!(refined.outcomes.is_empty());
     }
@@ -233,8 +231,11 @@ mod tests {
         ] {
             let asked = parse(asked).unwrap();
             let profile = profile(stages);
-            let (begun, refined) =
-                SavedStages::default().before(asked.clone(), &profile, &Sets::default());
+            let (begun, refined) = SavedStages::default().before(
+                asked.clone(),
+                &Refined::base(&profile),
+                &Sets::default(),
+            );
             assert_eq!(begun.refinement.stages[1..], asked.stages, "{stages:?}");
             assert!(refined.refine_unwatched(&asked.stages).is_err());
         }

@@ -53,6 +53,7 @@ impl NodesBuilder {
     }
 
     /// Adds a node and returns its number. All its samples are the first metric's.
+    #[inline]
     pub fn push(&mut self, parent: u32, frame: FrameRef, samples: u64, edges: u64) -> u32 {
         let id = u32::try_from(self.len()).unwrap_or(u32::MAX);
         self.parent.push(parent);

@@ -409,10 +409,10 @@ impl Union<'_> {
             nameless[frame.function.index()] |= frame.kind == FrameKind::Unknown;
         }
         let named = |(function, nameless): (&Function, bool)| {
-            let named = self.name(function, nameless, ids);
+            let (named, is_renamed) = self.name(function, nameless, ids);
             let file = named.file.and_then(|file| self.profile.info.strings.get(file.index()));
-            let own = (Arc::clone(&function.name), function.module);
-            Named { own, file: file.map(Arc::clone), function: named }
+            let build = function.module.map(|id| ids.modules[id.index()]);
+            Named { is_renamed, build, file: file.map(Arc::clone), function: named }
         };
         part.functions.iter().zip(nameless).map(named).collect()
     }
@@ -456,8 +456,8 @@ impl Union<'_> {
         }));
     }
 
-    /// A function of a run, as it is called in the comparison.
-    fn name(&self, function: &Function, nameless: bool, ids: &Renumbered) -> Function {
+    /// A function of a run, as it is called in the comparison, and whether a rule has renamed it.
+    fn name(&self, function: &Function, nameless: bool, ids: &Renumbered) -> (Function, bool) {
         let own = function.module.map(|id| ids.modules[id.index()]);
         let (module, of_several) = own
             .and_then(|module| self.modules.get(&module))
@@ -468,19 +468,21 @@ impl Union<'_> {
             Some(_) => marked(first, &[], own).into(),
             None => Arc::clone(&function.name),
         };
-        let name = match (nameless && of_several, module) {
+        let renamed = || self.renames.iter().find_map(|rule| rule.apply(&compared));
+        let (name, is_renamed): (Arc<str>, bool) = match (nameless && of_several, module) {
             (true, Some(module)) => {
                 let path = self.profile.module_path(module);
-                format!("[{} without names]", path.rsplit('/').next().unwrap_or(path)).into()
+                let name = path.rsplit('/').next().unwrap_or(path);
+                (format!("[{name} without names]").into(), false)
             }
-            (true, None) => "[code outside all modules]".into(),
-            (false, _) => {
-                let renamed = self.renames.iter().find_map(|rule| rule.apply(&compared));
-                renamed.map_or(compared, Into::into)
-            }
+            (true, None) => ("[code outside all modules]".into(), false),
+            (false, _) => match renamed() {
+                Some(renamed) => (renamed.into(), true),
+                None => (compared, false),
+            },
         };
         let file = function.file.map(|id| ids.strings[id.index()]);
-        Function { name, module, file, line: function.line }
+        (Function { name, module, file, line: function.line }, is_renamed)
     }
 
     /// The number of a function that a run calls `own`.

@@ -189,6 +189,7 @@ impl CountsBuilder {
     }
 
     /// Appends a count, or what of it there is room for.
+    #[inline]
     pub fn push(&mut self, count: u64) {
         let count = self.add(count);
         match &mut self.values {
@@ -247,15 +248,21 @@ impl CountsBuilder {
 
     /// Adds a count, or what of it there is room for, to the sum, and widens the column if the sum
     /// needs it.
+    #[inline]
     fn add(&mut self, count: u64) -> u64 {
         let count = count.min(MOST - self.sum);
         self.sum += count;
-        if let Values::Narrow(values) = &self.values
-            && self.sum >= u64::from(u32::MAX)
-        {
-            self.values = Values::Wide(values.iter().map(|&count| count.into()).collect());
+        if self.sum >= u64::from(u32::MAX) {
+            self.widen();
         }
         count
+    }
+
+    #[cold]
+    fn widen(&mut self) {
+        if let Values::Narrow(values) = &self.values {
+            self.values = Values::Wide(values.iter().map(|&count| count.into()).collect());
+        }
     }
 }
 

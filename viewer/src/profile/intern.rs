@@ -9,9 +9,15 @@ use csprof_format::ids::ModuleId;
 use super::frame_kind::FrameKind;
 use super::model::{Frame, FrameRef, Function, FunctionRef};
 
-/// Which of several functions of one name in one load module: static functions, closures, methods
-/// of classes that are not part of the name. A file and a number within it.
-pub(super) type Which = (Arc<str>, u32);
+/// Which of several functions of one name in one load module: there may be many static functions,
+/// closures or scripts' `main`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Which {
+    /// The one that is defined in this file and line.
+    Defined(Arc<str>, u32),
+    /// The one of this number among those that runs have in common.
+    Nth(u32),
+}
 
 /// What tells functions apart: name, load module, and which it is of several.
 type Key = (Arc<str>, Option<ModuleId>, Option<Which>);

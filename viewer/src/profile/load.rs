@@ -55,6 +55,7 @@ impl Profile {
         let tables = Tables {
             structure: &structure,
             expansion: &expansion,
+            leave_out: passages.are_any() || starts.are_any(),
             passages,
             starts,
             spreads,

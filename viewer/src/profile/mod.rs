@@ -42,7 +42,7 @@ pub use column::Column;
 pub(crate) use column::Home;
 pub use counts::{Count, Counts, MOST};
 pub use frame_kind::{Activation, FrameKind, KindDefinition, Look, Nature};
-pub(crate) use in_parts::{in_parts, of_each, split};
+pub(crate) use in_parts::{in_parts, of_each, processors, split};
 pub use metric::MetricRef;
 pub use model::{
     Frame, FrameRef, Function, FunctionKey, FunctionRef, LOOP, Nodes, Profile, Stream, add_up,

@@ -1,7 +1,6 @@
 //! What a loaded profile is made of: functions, frames, and nodes in columns.
 
 use std::borrow::Cow;
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -213,28 +212,14 @@ impl Function {
 }
 
 /// What a function is called in all profiles of its program; its number is of one of them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FunctionKey {
     name: Arc<str>,
     /// Path of its load module.
     module: Option<Arc<str>>,
-    /// File and line of its definition, by which it is told from others of its name. It moves when
-    /// the program is changed, so keys with another one are equal.
+    /// File and line of its definition, where it is known: of several functions of the name the one
+    /// that is meant. It moves when the program is changed, and is not kept.
     definition: Option<(Arc<str>, u32)>,
-}
-
-impl PartialEq for FunctionKey {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.name, &self.module) == (&other.name, &other.module)
-    }
-}
-
-impl Eq for FunctionKey {}
-
-impl Hash for FunctionKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.name, &self.module).hash(state);
-    }
 }
 
 impl FunctionKey {
@@ -271,22 +256,22 @@ impl FunctionKey {
         self.module.as_deref()
     }
 
-    /// Whether it is that of a function, in whichever profile; what a profile tells of its other
-    /// names does not count.
+    /// Whether it is that of a function, in whichever profile, or of another one of its name; what
+    /// a profile tells of its other names does not count.
     #[must_use]
     pub fn is(&self, profile: &Profile, function: &Function) -> bool {
         let has_name =
             Arc::ptr_eq(&self.name, &function.name) || is_same_name(&self.name, &function.name);
         let module = || function.module.map(|module| profile.module_path(module));
-        let is_defined_there = || {
-            let file = |file: StringId| profile.info.strings.get(file.index());
-            let there = function.file.and_then(file).map(|file| (&**file, function.line));
-            let own = self.definition.as_ref().map(|(file, line)| (&**file, *line));
-            own.zip(there).is_none_or(|(own, there)| own == there)
-        };
-        has_name
-            && self.module.as_deref() == module().filter(|path| !path.is_empty())
-            && is_defined_there()
+        has_name && self.module.as_deref() == module().filter(|path| !path.is_empty())
+    }
+
+    /// Whether a function [of this key](Self::is) is defined where the one that is meant is.
+    #[must_use]
+    pub fn is_defined_as(&self, profile: &Profile, function: &Function) -> bool {
+        let file = function.file.and_then(|file| profile.info.strings.get(file.index()));
+        let there = file.map(|file| (&**file, function.line));
+        self.definition.as_ref().map(|(file, line)| (&**file, *line)) == there
     }
 }
 

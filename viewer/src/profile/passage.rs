@@ -92,6 +92,11 @@ impl Starts {
         Self(starts)
     }
 
+    /// Whether there are any.
+    pub(super) fn are_any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     pub(super) fn has(&self, node: usize) -> bool {
         self.0.get(node).is_some_and(|starts| *starts)
     }

@@ -366,18 +366,6 @@ mod tests {
     }
 
     #[test]
-    fn a_function_whose_samples_have_no_lines_says_so() {
-        let profile = from_outline("main 1 at:/a.c:0\n").unwrap();
-        let refined = Refined::base(&profile);
-        let function = function_named(&refined, "main").unwrap();
-        let mut out = Vec::new();
-        text(&refined, function, &Sources::default(), &Options::default(), &mut out).unwrap();
-        let told = String::from_utf8(out).unwrap();
-        assert!(told.contains("its samples have no lines"), "{told}");
-        assert!(!told.contains("excl"), "{told}");
-    }
-
-    #[test]
     fn a_function_is_found_by_what_it_is_called() {
         let told = report("f", "");
         assert!(told.starts_with("ns::f(int)  /src/b.c\n/here/b.c: there is no such"), "{told}");

@@ -130,8 +130,9 @@ pub type Writer = Arc<dyn Fn(&Profile, &[String]) -> anyhow::Result<Vec<u8>> + S
 /// Reads the profile again from where it was read; an error is for people.
 pub type ProfileReader = Arc<dyn Fn() -> anyhow::Result<Profile> + Send + Sync>;
 
-/// Shows a profile, refined to begin with, by these stages, until the user leaves. It
-/// can be read again by `read`, if it is in files, and what is on the screen is written by `write`.
+/// Shows a profile, given without stages and refined to begin with, by these stages, until the
+/// user leaves. It can be read again by `read`, if it is in files, and what is on the screen is
+/// written by `write`.
 ///
 /// # Errors
 /// If standard output is no terminal, or the terminal fails.
@@ -139,14 +140,13 @@ pub fn run(
     opened: Opened<'_>,
     read: Option<ProfileReader>,
     write: Writer,
-    refined: Refined,
+    [base, refined]: [Refined; 2],
     stages: Stages,
     options: Options,
 ) -> anyhow::Result<()> {
     let Opened { profile, name, files, salvage, metric, compared_by, .. } = opened;
     let (set_files, problems) = (opened.sets, opened.problems);
     let sets = Arc::new(set_files.load());
-    let base = Refined::base(profile);
     let forest = unwatched(|watch| Forest::of(refined, watch)).looking_at(metric);
     let variable = |name| std::env::var(name).ok();
     let color = options.color.decide(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());

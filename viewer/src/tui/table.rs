@@ -264,11 +264,14 @@ impl<D: Direction> Table<D> {
 
     /// Selects the outermost row of a function, if there is one.
     pub fn select_function(&mut self, refined: &Refined, key: &FunctionKey) {
-        let is_it = |line: &Line| {
-            line.depth == 0 && refined.is_function(self.tree.row(line.row).function, key)
+        let function = |line: &Line| self.tree.row(line.row).function;
+        let is_it = |(_, line): &(usize, &Line)| {
+            line.depth == 0 && refined.is_function(function(line), key)
         };
-        let found = self.lines().iter().position(is_it);
-        self.selected = found.unwrap_or(self.selected);
+        // Of equal ones the first.
+        let named = self.lines().iter().enumerate().rev().filter(is_it);
+        let found = named.max_by_key(|(_, line)| refined.is_meant(function(line), key));
+        self.selected = found.map_or(self.selected, |(at, _)| at);
     }
 
     /// Selects a row, opening what is above it and the fold that it is in.
@@ -389,7 +392,14 @@ impl<D: Direction> Rows for Table<D> {
         }
         let basis = Basis::new(refined);
         let length = |line: &Line| column.value(&basis, self.tree.row(line.row)).length();
-        self.lines().iter().filter_map(length).fold(0.0, f64::max)
+        let begins_with_longest = self.tree.begins_with_most(refined, column);
+        let mut above = None;
+        let may_be_longest = |line: &&Line| {
+            let is_first = above.is_none_or(|above| line.depth > above);
+            above = Some(line.depth);
+            is_first || !begins_with_longest
+        };
+        self.lines().iter().filter(may_be_longest).filter_map(length).fold(0.0, f64::max)
     }
 
     fn measure(&mut self, refined: &Refined, column: Column) {
@@ -680,5 +690,41 @@ impl<D: Direction> Table<D> {
             at = parent;
         }
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+    use crate::refine::unwatched;
+    use crate::views::top_down::TopDown;
+
+    /// In whichever order, with rows that are open, closed and folded.
+    #[test]
+    fn the_longest_bar_is_that_of_all_lines() {
+        let outline = "m 1\n  a\n    b\n      c\n        d\n          e 3\n  f 2\n    g 9\n    \
+                       h 4\nn 5\n  k 6\n";
+        let refined = Refined::base(&from_outline(outline).unwrap());
+        let columns = [Column::INCLUSIVE, Column::EXCLUSIVE];
+        let tree = unwatched(|watch| TopDown::new(&refined, watch));
+        let mut table = Table::new(tree, &refined).folding(&refined);
+        for open in 0..4 {
+            table.select(open);
+            table.open_subtree(&refined);
+            for key in [Column::INCLUSIVE, Column::EXCLUSIVE, Column::NAME] {
+                for reversed in [false, true] {
+                    table.set_sort(&refined, Sort { key, reversed });
+                    for column in columns {
+                        let length = |line: &Line| {
+                            let row = table.row(*line);
+                            column.value(&Basis::new(&refined), row).length()
+                        };
+                        let longest = table.lines().iter().filter_map(length).fold(0.0, f64::max);
+                        assert_eq!(table.longest(&refined, column), longest, "{key:?} {reversed}");
+                    }
+                }
+            }
+        }
     }
 }

@@ -104,17 +104,27 @@ impl Folds {
         // that level, is start-up code with nothing else above.
         let mut hidden: Vec<u32> = vec![0];
         let mut starts: Vec<bool> = vec![true];
+        // And whether that row passes on all it has to the one below it, as inner ones of a chain
+        // do. Both are asked of rows with others below them: most have none, and are many.
+        let above = open.first().and_then(|line| tree.parent(line.row));
+        let mut leads: Vec<bool> = vec![above.is_some_and(|above| chains.leads_on(above))];
         let mut at = 0;
         while let Some(&line) = open.get(at) {
             let level = line.depth as usize;
             hidden.truncate(level + 1);
             starts.truncate(level + 1);
+            leads.truncate(level + 1);
             let above = hidden.get(level).copied().unwrap_or(0);
             let is_start = starts.get(level).copied().unwrap_or(false);
-            let rows = if self.is_on { chains.chain(&open[at..], is_start) } else { 1 };
-            let is_fold = !self.unfolded.contains(&line.row);
+            let is_led_to = leads.get(level).copied().unwrap_or(false);
+            let rows = match self.is_on {
+                true => chains.chain(&open[at..], is_start, is_led_to),
+                false => 1,
+            };
+            let is_fold = rows > 1 && !self.unfolded.contains(&line.row);
             let mut more = above;
-            for (step, open) in open[at..at + rows].iter().enumerate() {
+            let next = open[at + 1..].iter().map(|next| next.depth).chain([0]);
+            for ((step, open), next) in open[at..at + rows].iter().enumerate().zip(next) {
                 if step == 0 || !is_fold {
                     self.lines.push(Line { depth: open.depth - above, ..*open });
                     self.places.push(at + step);
@@ -122,8 +132,10 @@ impl Folds {
                     more += 1;
                 }
                 hidden.push(more);
-                let is_start = starts.last() == Some(&true) && chains.leads_from_start(open.row);
-                starts.push(is_start);
+                let is_above = self.is_on && next > open.depth;
+                let is_start = starts.last() == Some(&true);
+                starts.push(is_above && is_start && chains.leads_from_start(open.row));
+                leads.push(is_above && chains.leads_on(open.row));
             }
             at += rows;
         }
@@ -163,7 +175,7 @@ struct Chains<'t, D: Direction> {
 
 impl<D: Direction> Chains<'_, D> {
     /// How many lines from the first one on are one fold; 1 if it is not folded.
-    fn chain(&self, lines: &[Line], is_start: bool) -> usize {
+    fn chain(&self, lines: &[Line], is_start: bool, is_led_to: bool) -> usize {
         if is_start && self.is_start(lines[0].row) {
             // Below the last one there may be several; then what comes next is not below it alone.
             let mut is_alone = true;
@@ -176,13 +188,16 @@ impl<D: Direction> Chains<'_, D> {
             let rows = starts.count();
             return if rows < LEAST_START { 1 } else { rows };
         }
-        let parent = self.tree.parent(lines[0].row).filter(|parent| *parent != RowId::ROOT);
-        let leads_here = |parent| passes_on(self.tree, parent) && !self.is_start(parent);
-        if !parent.is_some_and(leads_here) {
+        if !is_led_to {
             return 1;
         }
         let rows = lines.iter().take_while(|line| self.is_inner(line.row)).count();
         if rows < LEAST_CHAIN { 1 } else { rows }
+    }
+
+    /// Whether what is below a row may be an inner row of a chain.
+    fn leads_on(&self, row: RowId) -> bool {
+        row != RowId::ROOT && passes_on(self.tree, row) && !self.is_start(row)
     }
 
     fn has_one(&self, row: RowId) -> bool {
@@ -203,6 +218,9 @@ impl<D: Direction> Chains<'_, D> {
 
     /// Whether a row is open start-up code without cost of its own.
     fn is_start(&self, row: RowId) -> bool {
+        if !self.visible.is_open(row) {
+            return false;
+        }
         let start = self.tree.row(row);
         let is_starter = |row: RowId| is_starter(self.name(row));
         // Rust has a `main` of C's before its own.
@@ -218,7 +236,6 @@ impl<D: Direction> Chains<'_, D> {
             })
         };
         start.kind.is_function()
-            && self.visible.is_open(row)
             && !children.is_empty()
             && start.weights.iter().all(|weight| weight.exclusive == 0)
             && (is_starter(row) || leads_to_start())

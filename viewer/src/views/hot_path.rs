@@ -58,15 +58,18 @@ pub fn hot_path<D: Direction>(
             part => part.unsigned_abs(),
         };
         let children = tree.opened_children(at);
-        let part = children.iter().map(|&row| part_of(row)).max().unwrap_or(0);
+        let order = super::Sort::default();
+        // In this order, the first one is the hottest, and the one that is taken among equals.
+        let is_first = tree.begins_with_most(refined, order.key);
+        let may_be = if is_first { &children[..children.len().min(1)] } else { children };
+        let part = may_be.iter().map(|&row| part_of(row)).max().unwrap_or(0);
         let share = u128::from(share);
         if part == 0 || part.saturating_mul(100) < whole.unsigned_abs().saturating_mul(share) {
             break;
         }
         // Few can have so much, if a share was asked for; of a hundred thousand equal ones, names
         // would be far away.
-        let order = super::Sort::default();
-        let hottest = children.iter().copied().filter(|&row| part_of(row) == part);
+        let hottest = may_be.iter().copied().filter(|&row| part_of(row) == part);
         let hottest = hottest.min_by(|&a, &b| order.compare(refined, tree.row(a), tree.row(b)));
         let Some(child) = hottest else { break };
         path.push(child);

@@ -22,9 +22,16 @@ pub struct Step {
     number: FunctionRef,
 }
 
+impl Step {
+    /// What two profiles of a program have in common of it.
+    fn lasting(&self) -> (FrameKind, &str, Option<&str>) {
+        (self.kind, self.key.name(), self.key.module())
+    }
+}
+
 impl PartialEq for Step {
     fn eq(&self, other: &Self) -> bool {
-        (self.kind, &self.key) == (other.kind, &other.key)
+        self.lasting() == other.lasting()
     }
 }
 
@@ -32,7 +39,7 @@ impl Eq for Step {}
 
 impl Hash for Step {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.kind, &self.key).hash(state);
+        self.lasting().hash(state);
     }
 }
 
@@ -54,7 +61,8 @@ impl Step {
         Self { key: refined.key(row.function), kind: row.kind, number: row.function }
     }
 
-    /// A row of this key and kind; of several it means the one of this number.
+    /// A row of this key and kind; of several it means the one that is defined there, or of this
+    /// number.
     #[must_use]
     pub const fn new(key: FunctionKey, kind: FrameKind, number: FunctionRef) -> Self {
         Self { key, kind, number }
@@ -86,10 +94,11 @@ impl Step {
     #[must_use]
     pub fn function(&self, refined: &Refined) -> Option<FunctionRef> {
         let is_it = |function: &FunctionRef| {
-            function.index() < refined.functions.len() && refined.is_function(*function, &self.key)
+            function.index() < refined.functions.len()
+                && refined.is_function(*function, &self.key)
+                && refined.is_meant(*function, &self.key)
         };
-        let numbers = (0..refined.functions.len()).filter_map(|at| u32::try_from(at).ok());
-        Some(self.number).filter(is_it).or_else(|| numbers.map(FunctionRef).find(is_it))
+        Some(self.number).filter(is_it).or_else(|| refined.function_of(&self.key))
     }
 }
 
@@ -111,10 +120,12 @@ impl<D: Direction> RowTree<D> {
     pub fn child(&mut self, refined: &Refined, id: RowId, step: &Step) -> Option<RowId> {
         self.children(refined, id);
         let children = self.opened_children(id).iter().copied();
-        let mut named = children.filter(|&child| step.is(refined, self.row(child)));
-        let first = named.next()?;
-        let is_it = |child: &RowId| self.row(*child).function == step.number;
-        Some(if is_it(&first) { first } else { named.find(is_it).unwrap_or(first) })
+        let named = children.filter(|&child| step.is(refined, self.row(child)));
+        // Of equal ones the first.
+        named.rev().max_by_key(|&child| {
+            let function = self.row(child).function;
+            (refined.is_meant(function, &step.key), function == step.number)
+        })
     }
 
     /// The same, or else the first such row within loops that stand between the two.

@@ -212,7 +212,7 @@ fn partial_reasons(profile: &Profile) -> Vec<Reason> {
 /// Why there are no samples, in one sentence; `None` if there are some.
 #[must_use]
 pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
-    if profile.total() > 0 {
+    if profile.nodes.samples.iter().any(|samples| samples > 0) {
         return None;
     }
     let info = &profile.info;

@@ -13,14 +13,18 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use super::columns::{Column, Id};
 use super::outermost::{NodeFacts, Outermost};
 use super::peer_costs::RanksOfSum;
 use super::row::Row;
 use super::sort::Sort;
 use super::strips::SharedStrips;
 use super::sums::{PerEdge, Samples, Sums, weights};
-use crate::profile::{Count, Frame, FrameRef, MetricRef};
+use crate::profile::{Count, Frame, FrameRef, MetricRef, of_each, processors};
 use crate::refine::{CostsOf, Refined, WeightColumn, in_width};
+
+/// Rows from which on a thread is worth what it costs.
+const SHARED: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 /// A row of one [`RowTree`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,9 +40,9 @@ impl RowId {
 }
 
 /// Which way the rows of a tree lead: to callees or to callers.
-pub trait Direction {
+pub trait Direction: Sync {
     /// The members of rows.
-    type Member: Copy + core::fmt::Debug;
+    type Member: Copy + core::fmt::Debug + Sync;
 
     /// Whether a row keeps its members after it was opened. If not, there are never more members
     /// than nodes, however deep rows are opened.
@@ -88,10 +92,17 @@ struct Entry {
     depth: u32,
     /// Range of `RowTree::members`.
     members: Range<u32>,
-    /// Range of `RowTree::order`, once opened.
-    children: Option<Range<u32>>,
-    /// How the children are ordered at present, and by which metric.
-    sorted: Option<(Sort, MetricRef)>,
+    /// Once opened.
+    children: Option<Box<Children>>,
+}
+
+/// The children of a row. Most rows are never opened, so they lie apart.
+#[derive(Clone, Debug)]
+struct Children {
+    /// Range of `RowTree::order`.
+    range: Range<u32>,
+    /// How they are ordered at present, and by which metric.
+    sorted: (Sort, MetricRef),
 }
 
 /// A tree of rows, made as it is opened.
@@ -140,7 +151,6 @@ impl<D: Direction> RowTree<D> {
             depth: 0,
             members: 0..number(members.len()),
             children: None,
-            sorted: None,
         };
         let position = vec![0; Frame::row_keys(refined.functions.len())];
         let entries = vec![root];
@@ -171,7 +181,6 @@ impl<D: Direction> RowTree<D> {
             depth: 1,
             members: 0..0,
             children: None,
-            sorted: None,
         }));
         self.adopt(refined, RowId::ROOT, first..number(self.entries.len()));
     }
@@ -252,13 +261,12 @@ impl<D: Direction> RowTree<D> {
         }
         let Self { entries, order, sort, sections, .. } = self;
         let sections = if id == RowId::ROOT { &sections[..] } else { &[] };
-        let entry = &mut entries[id.index()];
-        let range = entry.children.clone().unwrap_or_default();
-        let sorted = Some((*sort, refined.metric));
-        let stale = entry.sorted != sorted;
-        entry.sorted = sorted;
-        let children = &mut order[range.start as usize..range.end as usize];
-        if stale {
+        let Some(of) = &mut entries[id.index()].children else { return &[] };
+        let sorted = (*sort, refined.metric);
+        let is_stale = of.sorted != sorted;
+        of.sorted = sorted;
+        let children = &mut order[of.range.start as usize..of.range.end as usize];
+        if is_stale {
             sort_rows(refined, entries, (*sort, sections), children);
         }
         children
@@ -267,8 +275,17 @@ impl<D: Direction> RowTree<D> {
     /// The children of a row as [`RowTree::children`] last returned them; empty if never.
     #[must_use]
     pub fn opened_children(&self, id: RowId) -> &[RowId] {
-        let range = self.entries[id.index()].children.clone().unwrap_or_default();
-        &self.order[range.start as usize..range.end as usize]
+        let range = self.entries[id.index()].children.as_ref().map(|of| &of.range);
+        range.map_or(&[], |range| &self.order[range.start as usize..range.end as usize])
+    }
+
+    /// Whether the first child of each row has the most in a column of costs, since that is what
+    /// children are ordered by. False where that is not certain.
+    #[must_use]
+    pub fn begins_with_most(&self, refined: &Refined, column: Column) -> bool {
+        let is_cost = matches!(column.id, Id::Inclusive | Id::Exclusive);
+        let is_plain = refined.profile.comparison.is_none() && self.sections.is_empty();
+        is_cost && is_plain && self.sort == Sort::by(column)
     }
 
     /// How many members are kept.
@@ -359,7 +376,6 @@ impl<D: Direction> RowTree<D> {
                     depth,
                     members: 0..0,
                     children: None,
-                    sorted: None,
                 });
                 *position = number(self.entries.len() - first);
             }
@@ -371,8 +387,6 @@ impl<D: Direction> RowTree<D> {
             entry.row.has_children |= self.direction.leads_on(refined, member);
             entry.members.end += 1;
         }
-        in_width!(&refined.costs, costs => self.weigh(refined, costs, first, &found, &group_of));
-
         // Second pass: members move to where their row keeps them.
         let mut start = number(self.members.len());
         for entry in &mut self.entries[first..] {
@@ -389,6 +403,7 @@ impl<D: Direction> RowTree<D> {
             self.members[*place as usize] = member;
             *place += 1;
         }
+        in_width!(&refined.costs, costs => self.weigh(refined, costs, first));
         self.adopt(refined, id, number(first)..number(self.entries.len()));
         if !D::KEEPS_MEMBERS {
             // The row's members are dropped when it is opened.
@@ -402,60 +417,56 @@ impl<D: Direction> RowTree<D> {
         self.compact();
     }
 
-    /// Adds the weights of members to their rows, which are those from `first` on.
-    fn weigh<C: Count>(
-        &mut self,
-        refined: &Refined,
-        costs: &CostsOf<C>,
-        first: usize,
-        members: &[D::Member],
-        group_of: &[u32],
-    ) {
-        let Self { direction, entries, columns, ranks, .. } = self;
-        let edges = costs.edges(refined);
+    /// Adds the weights of their members to the rows from `first` on. Many are shared out among
+    /// threads.
+    fn weigh<C: Count>(&mut self, refined: &Refined, costs: &CostsOf<C>, first: usize) {
+        let Self { direction, entries, members, columns, ranks, .. } = self;
+        let (direction, members, columns) = (&*direction, &members[..], &columns[..]);
+        let edges_of = costs.edges(refined);
         let samples: Vec<_> = Samples::of_metrics(costs).collect();
-        let rows = &mut entries[first..];
-        let mut above = vec![Outermost::default(); rows.len()];
-        let mut sums = vec![Sums::default(); rows.len() * columns.len()];
-        let mut are_mixed = vec![false; rows.len()];
         let over_ranks = ranks.costs(refined);
-        // The outermost nodes of each row, and all.
-        let mut nodes_of_rows =
-            vec![[Vec::new(), Vec::new()]; if over_ranks.is_some() { rows.len() } else { 0 }];
-        for (&member, &group) in members.iter().zip(group_of) {
-            let group = group as usize;
-            let number = direction.node(member);
-            let node = number as usize;
-            let kind = refined.frames[refined.frame[node].index()].kind;
-            let work_of_others = edges.has_work_of_others(node);
-            let edges = edges.of(node, kind);
-            let facts = NodeFacts { edges: edges.is_some(), work_of_others };
-            let standing = above[group].enter(direction.places(member), facts);
-            are_mixed[group] |= standing.is_mixed;
-            if let Some([outermost, all]) = nodes_of_rows.get_mut(group) {
-                outermost.extend(standing.is_outermost.then_some(number));
-                all.push(number);
-            }
-            let of_row = &mut sums[group * columns.len()..];
-            for (sums, column) in of_row.iter_mut().zip(&*columns) {
-                if column.nodes.contains(&number) {
-                    let samples = samples[column.metric.index()];
-                    let own = samples.own(refined, node, edges);
-                    sums.add(samples.inclusive[node], own, standing);
-                }
-            }
-        }
         let knows_outermost = !D::IS_NESTED || refined.knows_outermost();
-        for ((entry, sums), is_mixed) in
-            rows.iter_mut().zip(sums.chunks(columns.len())).zip(are_mixed)
-        {
-            let per_edge = PerEdge::of_row(knows_outermost, is_mixed);
-            entry.row.weights = weights(refined, sums, per_edge);
-        }
-        for (entry, [outermost, all]) in rows.iter_mut().zip(nodes_of_rows) {
-            let made = over_ranks.as_ref().and_then(|of| of.of_row(&outermost, &all));
-            entry.row.over_ranks = made.map(Arc::new);
-        }
+        let weigh = |rows: &mut [Entry]| {
+            let mut sums = vec![Sums::default(); columns.len()];
+            // The outermost nodes of a row, and all.
+            let [mut outermost, mut all] = [Vec::new(), Vec::new()];
+            for entry in rows {
+                sums.fill(Sums::default());
+                outermost.clear();
+                all.clear();
+                let (mut above, mut is_mixed) = (Outermost::default(), false);
+                let range = entry.members.start as usize..entry.members.end as usize;
+                for &member in &members[range] {
+                    let number = direction.node(member);
+                    let node = number as usize;
+                    let kind = refined.frames[refined.frame[node].index()].kind;
+                    let work_of_others = edges_of.has_work_of_others(node);
+                    let edges = edges_of.of(node, kind);
+                    let facts = NodeFacts { edges: edges.is_some(), work_of_others };
+                    let standing = above.enter(direction.places(member), facts);
+                    is_mixed |= standing.is_mixed;
+                    if over_ranks.is_some() {
+                        outermost.extend(standing.is_outermost.then_some(number));
+                        all.push(number);
+                    }
+                    for (sums, column) in sums.iter_mut().zip(columns) {
+                        if column.nodes.contains(&number) {
+                            let samples = samples[column.metric.index()];
+                            let own = samples.own(refined, node, edges);
+                            sums.add(samples.inclusive[node], own, standing);
+                        }
+                    }
+                }
+                let per_edge = PerEdge::of_row(knows_outermost, is_mixed);
+                entry.row.weights = weights(refined, &sums, per_edge);
+                let made = over_ranks.as_ref().and_then(|of| of.of_row(&outermost, &all));
+                entry.row.over_ranks = made.map(Arc::new);
+            }
+        };
+        let rows = &mut entries[first..];
+        let parts = (rows.len() / SHARED).clamp(1, processors());
+        let length = rows.len().div_ceil(parts).max(1);
+        of_each(rows.chunks_mut(length).collect(), weigh);
     }
 
     /// Drops the members that no row needs, if they are more than half.
@@ -481,9 +492,9 @@ impl<D: Direction> RowTree<D> {
         self.order.extend(rows.map(RowId));
         let sections = if id == RowId::ROOT { &self.sections[..] } else { &[] };
         sort_rows(refined, &self.entries, (self.sort, sections), &mut self.order[start..]);
-        let entry = &mut self.entries[id.index()];
-        entry.children = Some(number(start)..number(self.order.len()));
-        entry.sorted = Some((self.sort, refined.metric));
+        let range = number(start)..number(self.order.len());
+        let children = Children { range, sorted: (self.sort, refined.metric) };
+        self.entries[id.index()].children = Some(Box::new(children));
     }
 }
 

@@ -5,14 +5,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use csprof_format::address::FrameKind as SavedKind;
+use csprof_format::beside::both;
 use csprof_format::budget::MAX_INLINED;
 use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
 use csprof_format::loss::PartialReason;
 use csprof_format::profile as saved;
 
-use super::super::intern::Interner;
+use super::super::intern::{Interner, Which};
 use super::super::model::{address, module_name, text};
 use super::super::{Frame, FrameKind, FrameRef, Function, pseudo};
+
+/// Functions from which on a thread is worth what it costs.
+const MANY_FUNCTIONS: usize = if cfg!(test) { 4 } else { 1 << 14 };
 
 /// The source-level frames of all machine frames.
 pub(super) struct Expansion {
@@ -54,22 +58,24 @@ impl Expansion {
         let machine = &saved.frames;
         let mut interner = Interner::new();
         interner.reserve(functions.len(), machine.len().max(sites.function.len()));
-        let several = defined_several_times(&functions);
-        let numbers: Vec<_> = functions
-            .iter()
-            .map(|function| {
-                let definition = function.file.map(|file| (name(saved, file), function.line));
-                let which = definition.filter(|_| several.contains(&key(function)));
-                let function = Function {
-                    name: name(saved, function.name),
-                    module: Some(function.module),
-                    file: function.file,
-                    line: function.line,
-                };
-                interner.one_of_several(function, which)
-            })
-            .collect();
-        let nameless: Vec<bool> = functions.iter().map(|f| is_nameless(saved, f)).collect();
+        let several = defined_several_times(saved, &functions);
+        let mut number = |function: &saved::Function| {
+            let is_one_of_several = several.contains(&key(function));
+            let which = definition(saved, function).filter(|_| is_one_of_several);
+            let function = Function {
+                name: name(saved, function.name),
+                module: Some(function.module),
+                file: function.file,
+                line: function.line,
+            };
+            let which = which.map(|(file, line)| Which::Defined(file.into(), line));
+            interner.one_of_several(function, which)
+        };
+        let (nameless, numbers): (Vec<bool>, Vec<_>) = both(
+            functions.len() >= MANY_FUNCTIONS,
+            || functions.iter().map(|function| is_nameless(saved, function)).collect(),
+            || functions.iter().map(&mut number).collect(),
+        );
         let mut first = Vec::with_capacity(machine.len() + 1);
         for (index, frame) in machine.iter().enumerate() {
             first.push(interner.next_frame().0);
@@ -127,16 +133,28 @@ fn key(function: &saved::Function) -> (StringId, ModuleId) {
 
 /// Names that several functions of a load module have, by where they are defined: each is a row of
 /// its own. One whose definition is not known may be any of them, and is another row.
-fn defined_several_times(functions: &[saved::Function]) -> HashSet<(StringId, ModuleId)> {
+fn defined_several_times(
+    saved: &saved::Profile,
+    functions: &[saved::Function],
+) -> HashSet<(StringId, ModuleId)> {
     let mut first = HashMap::new();
     let mut several = HashSet::new();
-    for function in functions.iter().filter(|function| function.file.is_some()) {
-        let definition = (function.file, function.line);
-        if *first.entry(key(function)).or_insert(definition) != definition {
+    for function in functions {
+        if let Some(definition) = definition(saved, function)
+            && *first.entry(key(function)).or_insert(definition) != definition
+        {
             several.insert(key(function));
         }
     }
     several
+}
+
+/// Line and end of the path of a function's definition: its name and folder, for one file may have
+/// two paths where builds were moved (`-ffile-prefix-map`).
+fn definition<'p>(saved: &'p saved::Profile, function: &saved::Function) -> Option<(&'p str, u32)> {
+    let path: &str = saved.strings.get(function.file?.index())?;
+    let start = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
+    Some((&path[start..], function.line))
 }
 
 /// Name and kind of a frame for which there is no symbol.

@@ -36,6 +36,8 @@ pub(super) struct Tables<'t> {
     /// How costs are spread over ranks, in sums.
     pub(super) spreads: Option<SpreadsOfMachine>,
     pub(super) is_tail_callee: Vec<bool>,
+    /// Whether any node may be left out.
+    pub(super) leave_out: bool,
     /// Whether it is asked which node has the samples of a machine node.
     pub(super) has_holders: bool,
     /// Left-out calls that may be put back in each tree, besides those that always may.
@@ -176,7 +178,8 @@ impl<'p> Part<'p> {
         let passed = self.passed.get(parent).copied().unwrap_or(0);
         // In a sum, of all trees that have the path.
         let counts = |spreads: &SpreadsOfMachine| spreads.counts(machine.first + node);
-        let is_passage = samples == 0 && !tables.spreads.as_ref().is_some_and(counts);
+        let is_passage =
+            tables.leave_out && samples == 0 && !tables.spreads.as_ref().is_some_and(counts);
         if is_passage && tables.starts.has(machine.first + node) {
             machine.parent[node] = above;
             return;

@@ -432,6 +432,23 @@ impl Refined {
         key.is(&self.profile, &self.functions[function.index()])
     }
 
+    /// The function of a key: of several that have it, the one that is meant, or else the first.
+    /// O(functions).
+    #[must_use]
+    pub fn function_of(&self, key: &FunctionKey) -> Option<FunctionRef> {
+        let numbers = (0..self.functions.len()).filter_map(|at| u32::try_from(at).ok());
+        let mut named = numbers.map(FunctionRef).filter(|&of| self.is_function(of, key));
+        let first = named.next()?;
+        let is_meant = |&of: &FunctionRef| self.is_meant(of, key);
+        Some(if is_meant(&first) { first } else { named.find(is_meant).unwrap_or(first) })
+    }
+
+    /// Whether a function that has this key is the one that is meant by it.
+    #[must_use]
+    pub fn is_meant(&self, function: FunctionRef, key: &FunctionKey) -> bool {
+        key.is_defined_as(&self.profile, &self.functions[function.index()])
+    }
+
     /// The place of a function in the order of names, if it is one of the profile's. The first
     /// time, O(functions × log functions).
     pub(crate) fn name_place(&self, function: FunctionRef) -> Option<u32> {

@@ -32,6 +32,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, top: usize, height: u
     let columns = model.columns();
     let basis = model.basis();
     headings(canvas, model, &columns, rows, top - 1);
+    let has_bars =
+        columns.numbers.iter().any(|placed| placed.column.definition().unit == Unit::Bar);
+    let longest = if has_bars { rows.longest(basis.refined, columns.barred) } else { 0.0 };
     for offset in 0..height {
         let at = rows.scroll() + offset;
         if at >= rows.len() {
@@ -41,7 +44,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, top: usize, height: u
         let sign = view.sign(at, model.theme.glyphs);
         let found = path(canvas, model, (rows, at, sign), &columns, y);
         canvas.text(columns.path_width, y, model.theme.glyphs.vertical, 1, model.theme.faint());
-        numbers(canvas, model.theme, &basis, rows, at, &columns, y);
+        numbers(canvas, model.theme, (&basis, longest), rows, at, &columns, y);
         if model.dims_noise && is_within_noise(model, rows, at, columns.cost) {
             canvas.restyle(0, y, canvas.width(), model.theme.faint());
         }
@@ -214,7 +217,7 @@ pub(in crate::tui) fn marker_at(rows: &dyn Rows, line: Line, cells: usize) -> us
 fn numbers(
     canvas: &mut Canvas<'_>,
     theme: Theme,
-    basis: &Basis<'_>,
+    (basis, longest): (&Basis<'_>, f64),
     rows: &dyn Rows,
     at: usize,
     columns: &Columns,
@@ -236,7 +239,7 @@ fn numbers(
             let barred = columns.barred;
             let is_known = !is_fold || !barred.definition().unit.is_of_edges();
             let length = barred.value(basis, row).length().filter(|_| is_known);
-            let part = length.unwrap_or(0.0) / rows.longest(basis.refined, barred);
+            let part = length.unwrap_or(0.0) / longest;
             let bar = theme.glyphs.bar(part, cells);
             canvas.text(start, y, &bar, cells, bar_style(theme, basis, row, columns.cost));
             continue;

@@ -117,12 +117,6 @@ impl Whose {
     }
 }
 
-/// The function of a key, if it is there.
-fn function(refined: &Refined, key: &FunctionKey) -> Option<FunctionRef> {
-    let functions = (0..refined.functions.len()).filter_map(|at| u32::try_from(at).ok());
-    functions.map(FunctionRef).find(|function| refined.is_function(*function, key))
-}
-
 impl Butterfly {
     /// Lets it be about another function.
     fn turn(&mut self, about: Option<Arc<Whose>>) {
@@ -219,7 +213,7 @@ impl View for Butterfly {
 
     /// It is about the function that was selected.
     fn entered(&mut self, key: Option<FunctionKey>, _path: Option<Path>, shown: &Refined) {
-        let about = key.and_then(|key| Whose::of(shown, function(shown, &key)?));
+        let about = key.and_then(|key| Whose::of(shown, shown.function_of(&key)?));
         let same = self.about.as_ref().map(|about| &about.key) == about.as_ref().map(|of| &of.key);
         if !same {
             self.before.clear();
@@ -232,7 +226,7 @@ impl View for Butterfly {
             self.about.as_ref().filter(|_| self.list.is_none() && self.refused.is_none())?;
         let (about, text) = (Arc::clone(about), about.text());
         Some(Wanted::new("butterfly", text, move |refined, watch| {
-            let function = function(refined, &about.key).unwrap_or(FunctionRef(0));
+            let function = refined.function_of(&about.key).unwrap_or(FunctionRef(0));
             Ok(Made::default().with(ButterflyTables::new(refined, &about.path, function, watch)?))
         }))
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use csprof_format::ids::ModuleId;
 
 use super::super::super::page::Item;
-use crate::profile::{FunctionKey, FunctionRef};
+use crate::profile::FunctionKey;
 use crate::refine::{Cancelled, Refined, Watch};
 use crate::sources::{Missing, Source, Sources, doubt};
 use crate::symbols::code::{CodeLine, code_of, written_ns};
@@ -71,13 +71,6 @@ pub(super) fn shown_function(shown: &Refined, row: &Row) -> Shown {
     Shown { key: shown.key(row.function), name }
 }
 
-/// The number of a function, if it is there.
-pub(super) fn number_of(refined: &Refined, key: &FunctionKey) -> Option<FunctionRef> {
-    (0..refined.functions.len())
-        .map(|at| FunctionRef(u32::try_from(at).unwrap_or(u32::MAX)))
-        .find(|function| refined.is_function(*function, key))
-}
-
 /// Lists the instructions of a function, and counts what they cost.
 pub(super) fn disassemble(
     refined: &Refined,
@@ -87,7 +80,7 @@ pub(super) fn disassemble(
 ) -> Result<MadeCode, Cancelled> {
     let info = &refined.profile.info;
     let found =
-        number_of(refined, &shown.key).ok_or_else(|| "the stages left nothing of it".to_owned());
+        refined.function_of(&shown.key).ok_or_else(|| "the stages left nothing of it".to_owned());
     let found = found.and_then(|function| addresses(refined, function));
     let code = found.and_then(|(module, addresses)| {
         let code = code_of(info, module, &addresses, &DiskFiles::from_environment(&[]))?;
@@ -131,7 +124,7 @@ pub(super) fn read(
     watch: &Watch<'_>,
 ) -> Result<FileOf, Cancelled> {
     let info = &refined.profile.info;
-    let number = number_of(refined, &shown.key);
+    let number = refined.function_of(&shown.key);
     let path = number.and_then(|number| file_of(refined, number));
     let path: Arc<str> = path.map_or_else(|| "".into(), |path| refined.profile.string(path).into());
     let lines = SourceLines::new(refined, &path, number, watch)?;
