@@ -12,9 +12,9 @@ use super::saved_rows::{Names, Reader, SavedLook, SavedStep, Writer};
 use super::stages::{Stage, Stages};
 use super::view::Memory;
 use super::views::{TABS, VIEWS};
-use crate::profile::{FunctionKey, Profile};
 use crate::profile::derived::DerivedRef;
 use crate::profile::program_key::{program_key, short};
+use crate::profile::{FunctionKey, Profile};
 use crate::sources::Sources;
 use crate::views::columns::{Choice, Id, PercentOf, Unit};
 use crate::views::path::Path;
@@ -158,9 +158,9 @@ impl SavedScreen {
         let has_looks = looks.contains_key(VIEWS[view.0].command);
         let selected = model.views[view.0].selected_path(&model.scene.refined);
         let selected = selected.filter(|_| fits && !has_looks);
-        let function = model.views[view.0].about_function().map(|(key, line)| {
-            (key.name().to_owned(), key.module().map(str::to_owned), line)
-        });
+        let function = model.views[view.0]
+            .about_function()
+            .map(|(key, line)| (key.name().to_owned(), key.module().map(str::to_owned), line));
         let function = function.filter(|(name, ..)| name.len() <= MOST_STAGE_BYTES);
         Self {
             version: VERSION,
