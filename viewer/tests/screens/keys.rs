@@ -97,7 +97,7 @@ fn commands_are_found_by_parts_of_their_names() {
 
 #[test]
 fn the_help_says_what_is_not_as_elsewhere() {
-    assert_snapshot!(screen(&solver(), "80x30", "?/Not as<enter>zz"));
+    assert_snapshot!(screen(&solver(), "80x30", "?/Not as<enter>"));
 }
 
 /// Every key of every mode, pressed in each view, on a narrow, a usual and a wide screen: it is no

@@ -49,7 +49,7 @@ main 1 at:m.c:3
     let functions = ["[mm] 26 18", "dot 8 8", "main 27 1"];
     assert_eq!(after("3"), functions);
     assert_eq!(after("L"), functions, "loops are no functions");
-    after("><space>E");
+    after(">e");
     let loops = [
         "main 27 1",
         "[mm] 26 18",
