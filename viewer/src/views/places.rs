@@ -525,8 +525,9 @@ main 1 at:m.c:3
             let stage = ["", "hide gamma", "not under delta"][stage];
             let Ok(refined) = apply(&profile, &parse(stage).unwrap()) else { return Ok(()) };
             let mut tree = Tree::new(&refined);
-            let (parts, watch) = ([0..u32::MAX], Watch::none());
-            let leaves = tree.leaves(Grain::Module, &parts, false, &mut Vec::new(), &watch);
+            let (part, watch) = (0..u32::MAX, Watch::none());
+            let parts = std::slice::from_ref(&part);
+            let leaves = tree.leaves(Grain::Module, parts, false, &mut Vec::new(), &watch);
             let Ok(Leaves::OfFrames(of_frames)) = leaves else { unreachable!() };
             let above = tree.nodes.parent.clone();
             let place = |place: u32| (place != 0).then_some(place);
