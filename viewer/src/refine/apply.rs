@@ -5,12 +5,13 @@ use super::forest::error::{RefineError, Stop, Stopped};
 use super::forest::lazy::Lazy;
 use super::forest::refined::{Outcome, Refined};
 use super::lang::stage::{Refinement, Stage};
+use super::lang::syntax::{Field, FramePattern};
 use super::select::contexts::Contexts;
 use super::stages::placed::Placed;
 use super::stages::step::{Step, Transform};
 use super::stages::transform;
-use super::watch::{Watch, unwatched};
-use crate::profile::{Frame, Function, MetricRef, Profile, Stream};
+use super::watch::{Cancelled, Watch, unwatched};
+use crate::profile::{Frame, FrameKind, Function, MetricRef, Profile, Stream};
 
 /// Applies all stages to a profile.
 ///
@@ -60,6 +61,31 @@ impl Refined {
             watch.end();
         }
         Ok(refined)
+    }
+
+    /// The same without the rows of loops (`by loop`): their samples are those of the functions
+    /// again whose code they are. What asks where in its code a function spends must not ask its
+    /// loops, which have no address of their own. O(nodes) if there are any.
+    ///
+    /// # Errors
+    /// The watch ended it.
+    pub(crate) fn without_loops(&self, watch: &Watch<'_>) -> Result<Self, Cancelled> {
+        if !self.has_loops() {
+            return Ok(self.clone());
+        }
+        let word = FrameKind::Loop.definition().word;
+        let hide = Stage::Hide(FramePattern::Field(Field::Kind, word.to_owned()));
+        match self.clone().refine(&[hide], watch) {
+            Ok(refined) => Ok(refined),
+            Err(Stopped::Cancelled) => Err(Cancelled),
+            // None is shown.
+            Err(Stopped::Refused(_)) => Ok(self.clone()),
+        }
+    }
+
+    /// Whether there are rows of loops.
+    pub(crate) fn has_loops(&self) -> bool {
+        self.frames.iter().any(|frame| frame.kind == FrameKind::Loop)
     }
 
     /// The same with places, such as lines of a file, for the functions of some frames. Their

@@ -213,7 +213,10 @@ pub(super) fn callers(refined: &Refined, options: &Options) -> Callers {
 fn functions(refined: &Refined, sort: Sort, options: &Options) -> Vec<Row> {
     let mut rows = flat(refined, sort);
     if let Some(strips) = options.spread.then(|| Strips::of(refined)).flatten() {
-        let mut made = unwatched(|watch| strips.of_functions(refined, watch));
+        let mut made = unwatched(|watch| {
+            let refined = refined.without_loops(watch)?;
+            strips.of_functions(&refined, watch)
+        });
         rows.iter_mut().for_each(|row| row.strips = made[row.function.index()].take());
     }
     rows

@@ -133,6 +133,13 @@ impl Sources {
         }
     }
 
+    /// The folders that were added, the first one first, as they are called wherever csprof is
+    /// started.
+    pub fn folders(&self) -> impl Iterator<Item = String> {
+        let named = self.folders.iter().filter_map(|folder| std::path::absolute(folder).ok());
+        named.filter_map(|folder| folder.into_os_string().into_string().ok())
+    }
+
     /// Finds and reads a file by its recorded path, which begins in `directory` if it is relative.
     ///
     /// # Errors

@@ -91,6 +91,8 @@ pub struct Model {
     pub views: Vec<BoxedView>,
     /// The view that is looked at.
     pub view: ViewId,
+    /// The path that was selected last where rows are paths, and in which view.
+    pub selected_path: Option<(ViewId, Path)>,
     /// What lies over it, the focus last.
     pub over: Vec<Over>,
     /// The stages that made what is shown: those asked for, unless a refinement is pending.
@@ -208,6 +210,7 @@ impl Model {
             live: None,
             sets: Arc::default(),
             view: ViewId::HOME,
+            selected_path: None,
             over: Vec::new(),
             shown_stages: Stages::default(),
             asked: Vec::new(),

@@ -36,7 +36,7 @@ pub(super) struct Writer {
 
 /// A row: its function among the names, its kind, and the number that tells it from others of one
 /// name.
-type SavedStep = (u32, u8, u32);
+pub(super) type SavedStep = (u32, u8, u32);
 
 /// What a table looks like.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -124,7 +124,7 @@ impl Writer {
         paths.iter().map(|path| self.path(path)).collect()
     }
 
-    fn path(&mut self, path: &Path) -> Option<Vec<SavedStep>> {
+    pub(super) fn path(&mut self, path: &Path) -> Option<Vec<SavedStep>> {
         path.0.iter().map(|step| self.step(step)).collect()
     }
 
@@ -183,7 +183,7 @@ impl Reader {
         paths.iter().map(|path| self.path(path)).collect()
     }
 
-    fn path(&self, path: &[SavedStep]) -> Option<Path> {
+    pub(super) fn path(&self, path: &[SavedStep]) -> Option<Path> {
         path.iter().map(|step| self.step(step)).collect::<Option<_>>().map(Path)
     }
 

@@ -8,14 +8,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::model::Model;
-use super::saved_rows::{Names, Reader, SavedLook, Writer};
+use super::saved_rows::{Names, Reader, SavedLook, SavedStep, Writer};
 use super::stages::{Stage, Stages};
 use super::view::Memory;
 use super::views::{TABS, VIEWS};
-use crate::profile::Profile;
 use crate::profile::derived::DerivedRef;
 use crate::profile::program_key::{program_key, short};
+use crate::profile::{FunctionKey, Profile};
+use crate::sources::Sources;
 use crate::views::columns::{Choice, Id, PercentOf, Unit};
+use crate::views::path::Path;
 
 /// The version of this form. Another one is read as nothing.
 const VERSION: u32 = 1;
@@ -23,6 +25,9 @@ const VERSION: u32 = 1;
 /// Most stages that are kept, and bytes of each.
 const MOST_STAGES: usize = 100;
 const MOST_STAGE_BYTES: usize = 4096;
+
+/// Most folders of source files that are kept.
+const MOST_FOLDERS: usize = 16;
 
 /// Cells that a column may have.
 const CELLS: core::ops::RangeInclusive<usize> = 3..=60;
@@ -48,6 +53,15 @@ pub struct SavedScreen {
     path_width: Option<usize>,
     names: Names,
     looks: BTreeMap<String, Vec<Option<SavedLook>>>,
+    /// The row that is selected in a view that keeps no look.
+    #[serde(default)]
+    selected: Option<Vec<SavedStep>>,
+    /// The function that the view is about: name, load module, line.
+    #[serde(default)]
+    function: Option<(String, Option<String>, Option<u32>)>,
+    /// Folders below which source files are looked for, the first one first.
+    #[serde(default)]
+    folders: Vec<String>,
 }
 
 /// A column by names: a profile that is opened again may have other derived metrics.
@@ -140,9 +154,20 @@ impl SavedScreen {
                 looks.insert(VIEWS[place].command.to_owned(), own);
             }
         }
+        let view = model.view;
+        let has_looks = looks.contains_key(VIEWS[view.0].command);
+        let selected = model.views[view.0].selected_path(&model.scene.refined);
+        let selected = selected.filter(|_| fits && !has_looks);
+        let function = model.views[view.0]
+            .about_function()
+            .map(|(key, line)| (key.name().to_owned(), key.module().map(str::to_owned), line));
+        let function = function.filter(|(name, ..)| name.len() <= MOST_STAGE_BYTES);
         Self {
             version: VERSION,
             about: About::of(&model.profile),
+            selected: selected.and_then(|path| writer.path(&path)),
+            function,
+            folders: model.sources.folders().take(MOST_FOLDERS).collect(),
             stages: fits.then_some(kept),
             view: Some(VIEWS[model.view.0].command.to_owned()),
             metric: Some(model.metric().source.clone()),
@@ -171,6 +196,9 @@ impl SavedScreen {
             path_width: None,
             names: Names::default(),
             looks: BTreeMap::new(),
+            selected: None,
+            function: None,
+            folders: Vec::new(),
         }
     }
 
@@ -219,6 +247,25 @@ impl SavedScreen {
     pub(super) fn place_of_view(&self) -> Option<usize> {
         let name = self.view.as_deref()?;
         VIEWS[..TABS].iter().position(|view| view.command == name)
+    }
+
+    /// The row that was selected in a view that keeps no look.
+    pub(super) fn selected(&self) -> Option<Path> {
+        Reader::of(&self.names).path(self.selected.as_ref()?)
+    }
+
+    /// The function that the view was about, and the line.
+    pub(super) fn function(&self) -> Option<(FunctionKey, Option<u32>)> {
+        let (name, module, line) = self.function.as_ref()?;
+        Some((FunctionKey::named(name, module.as_deref()), *line))
+    }
+
+    /// These places, and the folders in which source files were looked for.
+    pub(super) fn sources(&self, given: &Sources) -> Sources {
+        let mut sources = given.clone();
+        let folders = self.folders.iter().take(MOST_FOLDERS).rev();
+        folders.for_each(|folder| sources.add_folder(folder));
+        sources
     }
 
     /// What percentages were of.

@@ -318,7 +318,15 @@ pub trait View: Debug {
         None
     }
 
+    /// The function that a view without rows is about, and the line that is selected.
+    fn about_function(&self) -> Option<(FunctionKey, Option<u32>)> {
+        None
+    }
+
     // What happens to it.
+
+    /// It was left at this function and line.
+    fn return_to(&mut self, _function: &FunctionKey, _line: Option<u32>, _shown: &Refined) {}
 
     /// Another view was left for it, in which this function was selected, and this row.
     fn entered(&mut self, _function: Option<FunctionKey>, _path: Option<Path>, _shown: &Refined) {}

@@ -13,10 +13,11 @@ use super::tally::{self, Tally};
 use crate::refine::{Cancelled, Refined, Watch, in_width, unwatched};
 
 /// A row for each function that has samples in it or below it, greatest exclusive cost first
-/// when `sort` says so. O(nodes).
+/// when `sort` says so. Loops (`by loop`) are no functions: what they cost is their functions'.
+/// O(nodes).
 #[must_use]
 pub fn flat(refined: &Refined, sort: Sort) -> Vec<Row> {
-    let mut rows = unwatched(|watch| by_function(refined, watch));
+    let mut rows = unwatched(|watch| by_function(&refined.without_loops(watch)?, watch));
     sort.sort(refined, &mut rows);
     rows
 }

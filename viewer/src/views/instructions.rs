@@ -71,6 +71,7 @@ impl InstructionCosts {
         instructions: &[Range<u64>],
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
+        let refined = &refined.without_loops(watch)?;
         let first = refined.functions.len();
         let name = |range: &Range<u64>| Function {
             module: Some(module),

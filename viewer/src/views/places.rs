@@ -1,10 +1,12 @@
-//! The flat view as a tree of places: load modules, source files, functions, lines.
+//! The flat view as a tree of places: load modules, source files, functions, loops, lines.
 //!
 //! Each row is what its place costs from wherever it was called. Exclusive cost adds up from lines
 //! to modules. Inclusive cost does not: a sample counts once for each place on its path, however
 //! often the path comes through it, so a file whose functions call each other costs less than its
 //! functions together, and never less than one of them (Hall's maximal nodes, for sets of frames).
 //! Places that are not known are left out: a function without a source file is below its module.
+//! Loops are places where the stage `by loop` shows them: each is in the loop or function that it
+//! stands below, and what a function spends and calls in it, at whichever line, is within it.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,7 +20,7 @@ use crate::refine::{Cancelled, Grain, Refined, Visitor, Watch, walk};
 
 /// The places of everything that is shown, as a forest to be shown like any other: each place is a
 /// node below the place that holds it; the first ones are modules, files, or functions, which hold
-/// lines. What returns is an activation of a function, not a place, so
+/// loops and lines. What returns is an activation of a function, not a place, so
 /// no node has edges. O(nodes × levels).
 ///
 /// # Errors
@@ -32,19 +34,17 @@ pub fn places(
     // Each part has nodes of its own, in the order of the parts.
     let (processes, parts): (Vec<_>, Vec<_>) = refined.runs().into_iter().unzip();
     let mut ends = vec![tree.count()];
-    let of_part = |_| {
-        let of_frames = tree.part(outermost);
-        ends.push(tree.count());
-        of_frames
-    };
-    let of_parts: Vec<_> = parts.iter().map(of_part).collect();
+    let has_loops = refined.has_loops() && !refined.is_inverted;
+    watch.begin(0, 1, if has_loops { 3 } else { 1 }, refined.node_count());
+    let leaves = tree.leaves(outermost, &parts, has_loops, &mut ends, watch)?;
     let count = tree.count();
-    watch.begin(0, 1, 1, refined.node_count());
+    let above = &tree.nodes.parent[..];
     let metrics: Vec<MetricRef> = refined.metrics().collect();
     let sums = walk(refined, watch, || Sums {
         refined,
         parts: &parts,
-        of_parts: &of_parts,
+        leaves: &leaves,
+        above,
         of_metrics: metrics
             .iter()
             .map(|_| [vec![0; count as usize], vec![0; count as usize]])
@@ -88,6 +88,18 @@ enum Place {
     Line(Option<StringId>, u32),
 }
 
+/// The node of each place of a part below a node.
+type Known = HashMap<(u32, Place), u32>;
+
+/// The innermost places, as nodes of the tree of places. All in which something lies are above its
+/// innermost one.
+enum Leaves {
+    /// Of each part, those of each frame.
+    OfFrames(Vec<Vec<u32>>),
+    /// Of each node, where those of one frame are not the same everywhere.
+    OfNodes(Vec<u32>),
+}
+
 /// The tree of places while it grows.
 struct Tree<'r> {
     refined: &'r Refined,
@@ -110,37 +122,122 @@ impl<'r> Tree<'r> {
         number(self.nodes.len())
     }
 
-    /// For each frame, the nodes of the places in which it lies, outermost first.
-    fn part(&mut self, outermost: Grain) -> Vec<Vec<u32>> {
-        let mut known = HashMap::new();
+    /// Adds the places of all parts, and tells where those of each end.
+    fn leaves(
+        &mut self,
+        outermost: Grain,
+        parts: &[Range<u32>],
+        has_loops: bool,
+        ends: &mut Vec<u32>,
+        watch: &Watch<'_>,
+    ) -> Result<Leaves, Cancelled> {
         let refined = self.refined;
-        refined.frames.iter().map(|frame| self.places(frame, outermost, &mut known)).collect()
+        if !has_loops {
+            let of_part = |_| {
+                let mut known = HashMap::new();
+                let of_frame = |frame| {
+                    let holder = self.holder(frame, outermost, &mut known);
+                    self.line(frame, holder, &mut known)
+                };
+                let of_frames = refined.frames.iter().map(of_frame).collect();
+                ends.push(self.count());
+                of_frames
+            };
+            return Ok(Leaves::OfFrames(parts.iter().map(of_part).collect()));
+        }
+        let mut leaves = vec![0; refined.node_count()];
+        for part in parts {
+            let end = refined.node_count().min(part.end as usize);
+            let nodes = end.min(part.start as usize).max(1)..end;
+            self.part_with_loops(nodes, outermost, &mut leaves, watch)?;
+            ends.push(self.count());
+        }
+        Ok(Leaves::OfNodes(leaves))
     }
 
-    /// The nodes of the places of a frame. `known` has the node of each place below a node.
-    fn places(
+    /// The same of the nodes of one part where there are loops. All that a function does at one
+    /// address is in the same loops, which stand one below the other below its node: so its line is
+    /// in the innermost one that has all samples of the node, and samples of its loops are that
+    /// line's.
+    fn part_with_loops(
         &mut self,
-        frame: &Frame,
+        nodes: Range<usize>,
         outermost: Grain,
-        known: &mut HashMap<(u32, Place), u32>,
-    ) -> Vec<u32> {
+        leaves: &mut [u32],
+        watch: &Watch<'_>,
+    ) -> Result<(), Cancelled> {
+        let refined = self.refined;
+        let frame = |node: usize| &refined.frames[refined.frame[node].index()];
+        let first = nodes.start;
+        // Of each node the function or loop that it is, as a place, and the node of the function
+        // that its code is of; 0 for what is in none.
+        let mut holders = vec![0; nodes.len()];
+        let mut owners = vec![0; nodes.len()];
+        let mut known = HashMap::new();
+        watch.forward(nodes.clone(), |nodes| {
+            for node in nodes.filter(|&node| refined.is_shown(node)) {
+                let here = frame(node);
+                let above = refined.parent[node] as usize;
+                let at = node - first;
+                let around = above.checked_sub(first).filter(|_| frame(above).kind.is_code());
+                match around.filter(|_| here.kind == FrameKind::Loop) {
+                    Some(around) => {
+                        let place = Place::Function(here.function, here.kind);
+                        holders[at] = self.within(holders[around], place, &mut known);
+                        owners[at] = owners[around];
+                    }
+                    None => {
+                        holders[at] = self.holder(here, outermost, &mut known);
+                        owners[at] = if here.kind.is_function() { number(node) } else { 0 };
+                    }
+                }
+            }
+        })?;
+        // Of each node the loop below it that has all of its samples.
+        let mut innermost = vec![0; nodes.len()];
+        watch.backward(nodes, |nodes| {
+            for node in nodes.rev().filter(|&node| refined.is_shown(node)) {
+                let (here, at) = (frame(node), node - first);
+                leaves[node] = match (innermost[at], owners[at]) {
+                    (0, 0) if here.kind == FrameKind::Loop => holders[at],
+                    (0, 0) => self.line(here, holders[at], &mut known),
+                    (0, owner) => self.line(frame(owner as usize), holders[at], &mut known),
+                    (inner, _) => leaves[inner as usize],
+                };
+                let above = refined.parent[node] as usize;
+                let has_all = refined.samples_of_all(above).0 == refined.samples_of_all(node).0;
+                if here.kind == FrameKind::Loop && owners[at] != 0 && has_all {
+                    innermost[above - first] = number(node);
+                }
+            }
+        })
+    }
+
+    /// The node of the function of a frame, within its file and module.
+    fn holder(&mut self, frame: &Frame, outermost: Grain, known: &mut Known) -> u32 {
         let function = &self.refined.functions[frame.function.index()];
         let module = function.module.filter(|_| outermost == Grain::Module).map(Place::Module);
         let file = function.file.or(frame.file);
         let file =
             file.filter(|_| matches!(outermost, Grain::Module | Grain::File)).map(Place::File);
         let kind = kind_of_function(frame.kind);
-        let line = (frame.line > 0).then_some(Place::Line(frame.file, frame.line));
-        let nested = [module, file, Some(Place::Function(frame.function, kind)), line];
-        let mut above = 0;
-        let mut nodes = Vec::with_capacity(nested.len());
-        for place in nested.into_iter().flatten() {
-            let frame = self.frame(place);
-            let add = || self.nodes.push(above, frame, 0, 0);
-            above = *known.entry((above, place)).or_insert_with(add);
-            nodes.push(above);
+        let nested = [module, file, Some(Place::Function(frame.function, kind))];
+        nested.into_iter().flatten().fold(0, |above, place| self.within(above, place, known))
+    }
+
+    /// The node of the line of a frame within that of its function or loop; the latter if the line
+    /// is not known.
+    fn line(&mut self, frame: &Frame, holder: u32, known: &mut Known) -> u32 {
+        match frame.line {
+            0 => holder,
+            line => self.within(holder, Place::Line(frame.file, line), known),
         }
-        nodes
+    }
+
+    /// The node of a place within that of another one.
+    fn within(&mut self, above: u32, place: Place, known: &mut Known) -> u32 {
+        let frame = self.frame(place);
+        *known.entry((above, place)).or_insert_with(|| self.nodes.push(above, frame, 0, 0))
     }
 
     /// The frame that stands for a place. A function is what it is elsewhere.
@@ -188,8 +285,9 @@ struct Sums<'r> {
     refined: &'r Refined,
     /// The parts of the forest that have places of their own.
     parts: &'r [Range<u32>],
-    /// Of each of them, the nodes of the places of each frame.
-    of_parts: &'r [Vec<Vec<u32>>],
+    leaves: &'r Leaves,
+    /// The place above each.
+    above: &'r [u32],
     metrics: &'r [MetricRef],
     /// Exclusive and inclusive samples of each.
     of_metrics: Vec<[Vec<u64>; 2]>,
@@ -198,10 +296,18 @@ struct Sums<'r> {
 }
 
 impl<'r> Sums<'r> {
-    /// The nodes of the places in which a node lies.
-    fn places(&self, node: u32) -> &'r [u32] {
-        let part = self.parts.partition_point(|part| part.end <= node);
-        &self.of_parts[part][self.refined.frame[node as usize].index()]
+    /// The nodes of the places in which a node lies, the innermost first.
+    fn places(&self, node: u32) -> impl Iterator<Item = usize> + Clone + use<'r> {
+        let leaf = match self.leaves {
+            Leaves::OfFrames(of_parts) => {
+                let part = self.parts.partition_point(|part| part.end <= node);
+                of_parts[part][self.refined.frame[node as usize].index()]
+            }
+            Leaves::OfNodes(of_nodes) => of_nodes[node as usize],
+        };
+        let above = self.above;
+        let place = |place: u32| (place != 0).then_some(place as usize);
+        core::iter::successors(place(leaf), move |&at| place(above[at]))
     }
 }
 
@@ -211,23 +317,22 @@ impl Visitor for Sums<'_> {
         let places = self.places(node);
         for (&metric, [exclusive, inclusive]) in self.metrics.iter().zip(&mut self.of_metrics) {
             let of_node = self.refined.own_of_metric(n, metric);
-            for &place in places {
-                let place = place as usize;
+            for place in places.clone() {
                 if self.on_path[place] == 0 {
                     inclusive[place] += of_node.0;
                 }
                 exclusive[place] += of_node.1;
             }
         }
-        for &place in places {
-            self.on_path[place as usize] += 1;
+        for place in places {
+            self.on_path[place] += 1;
         }
         node
     }
 
     fn leave(&mut self, node: u32) {
-        for &place in self.places(node) {
-            self.on_path[place as usize] -= 1;
+        for place in self.places(node) {
+            self.on_path[place] -= 1;
         }
     }
 }
@@ -302,8 +407,106 @@ main 1 module:/opt/app at:main.c:9
         assert!(picture(&refined, Grain::Function).contains_key(&vec!["dot".to_owned()]));
     }
 
+    /// What the stage `by loop` shows stands between a function and its lines.
+    #[test]
+    fn loops_are_within_their_functions_and_hold_their_lines() {
+        let profile = from_outline(
+            "\
+main 1 at:m.c:3
+  mm 2 at:m.c:12 loop:m.c:10 loop:m.c:11
+    dot 8 inline at:m.c:2
+    mm 16 at:m.c:14 loop:m.c:10
+  mm 32 at:m.c:12 loop:m.c:10 loop:m.c:11
+  mm 64 at:m.c:20
+",
+        )
+        .unwrap();
+        let told = |stages: &str, outermost| {
+            let refined = apply(&profile, &parse(stages).unwrap()).unwrap();
+            let picture = picture(&refined, outermost).into_iter();
+            let told = picture.map(|(path, (inclusive, exclusive))| {
+                format!("{inclusive:>3} {exclusive:>3} {}", path.join(" > "))
+            });
+            told.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told("by loop", Grain::Function),
+            [
+                "  8   8 dot",
+                "  8   8 dot > m.c:2",
+                "123   1 main",
+                "123   1 main > m.c:3",
+                "122 114 mm",
+                " 58  50 mm > loop at m.c:10",
+                " 58  34 mm > loop at m.c:10 > loop at m.c:11",
+                " 58  34 mm > loop at m.c:10 > loop at m.c:11 > m.c:12",
+                " 16  16 mm > loop at m.c:10 > m.c:14",
+                " 64  64 mm > m.c:20",
+            ]
+        );
+        // What is left of loops whose function is gone has no line that would be known.
+        assert_eq!(
+            told("by loop | root at loop:m.c:11 | hide mm", Grain::Function),
+            [
+                "  8   8 dot",
+                "  8   8 dot > m.c:2",
+                " 58  50 loop at m.c:11",
+                " 16  16 loop at m.c:11 > loop at m.c:10",
+            ]
+        );
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        /// Loops part what a function and its lines cost, and change nothing of it.
+        #[test]
+        fn loops_change_no_cost_of_functions_and_lines(outline in outlines(), stage in 0..2_usize) {
+            let looped: String = outline
+                .lines()
+                .enumerate()
+                .map(|(number, line)| {
+                    let loops = ["", "loop:b.c:1", "loop:b.c:1 loop:b.c:2", "loop:b.c:3"];
+                    format!("{line} at:b.c:{} {}\n", number % 3 + 4, loops[number % 4])
+                })
+                .collect();
+            let profile = from_outline(&looped).unwrap();
+            // Loops are under their functions, and stay where these are hidden: stages that ask for
+            // that are others.
+            let stage = ["", "through beta"][stage];
+            let after = if stage.is_empty() { String::new() } else { format!(" | {stage}") };
+            let Ok(without) = apply(&profile, &parse(stage).unwrap()) else { return Ok(()) };
+            let Ok(with) = apply(&profile, &parse(&format!("by loop{after}")).unwrap()) else {
+                return Ok(());
+            };
+            let is_loop = |name: &String| name.starts_with("loop at");
+            let functions = |refined: &Refined| {
+                let mut of = picture(refined, Grain::Function);
+                of.retain(|path, _| path.len() == 1);
+                of
+            };
+            let of_functions = functions(&with);
+            prop_assert_eq!(&of_functions, &functions(&without));
+            // Lines have what they had, in all their loops together.
+            let mut lines: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+            for (path, (_, exclusive)) in picture(&with, Grain::Function) {
+                if path.len() > 1 && !is_loop(&path[path.len() - 1]) {
+                    let path = path.into_iter().filter(|name| !is_loop(name)).collect();
+                    *lines.entry(path).or_default() += exclusive;
+                }
+            }
+            let mut before = picture(&without, Grain::Function);
+            before.retain(|path, _| path.len() > 1);
+            let before = before.into_iter().map(|(path, (_, exclusive))| (path, exclusive));
+            prop_assert_eq!(lines, before.collect::<BTreeMap<_, _>>());
+            // No place costs less than one in it.
+            let forest = unwatched(|watch| places(&with, Grain::Function, watch));
+            for node in 1..forest.node_count() {
+                let above = forest.parent[node] as usize;
+                prop_assert!(forest.inclusive(above) >= forest.inclusive(node));
+                prop_assert!(above == 0 || forest.exclusive(above) >= forest.exclusive(node));
+            }
+        }
 
         /// A place costs what the samples cost whose path comes through it: each once.
         #[test]
@@ -322,7 +525,16 @@ main 1 module:/opt/app at:main.c:9
             let stage = ["", "hide gamma", "not under delta"][stage];
             let Ok(refined) = apply(&profile, &parse(stage).unwrap()) else { return Ok(()) };
             let mut tree = Tree::new(&refined);
-            let of_frames = tree.part(Grain::Module);
+            let (part, watch) = (0..u32::MAX, Watch::none());
+            let parts = std::slice::from_ref(&part);
+            let leaves = tree.leaves(Grain::Module, parts, false, &mut Vec::new(), &watch);
+            let Ok(Leaves::OfFrames(of_frames)) = leaves else { unreachable!() };
+            let above = tree.nodes.parent.clone();
+            let place = |place: u32| (place != 0).then_some(place);
+            let of_frame = |&leaf: &u32| {
+                core::iter::successors(place(leaf), |&at| place(above[at as usize])).collect()
+            };
+            let of_frames: Vec<Vec<u32>> = of_frames[0].iter().map(of_frame).collect();
             let mut inclusive = vec![0; tree.nodes.len()];
             let mut exclusive = inclusive.clone();
             for node in 1..refined.node_count() {

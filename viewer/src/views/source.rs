@@ -90,6 +90,7 @@ impl SourceLines {
         function: Option<FunctionRef>,
         watch: &Watch<'_>,
     ) -> Result<Self, Cancelled> {
+        let refined = &refined.without_loops(watch)?;
         let file = named(refined, path);
         let mut numbers: BTreeMap<u32, bool> = BTreeMap::new();
         for frame in refined.frames.iter() {
@@ -151,6 +152,7 @@ pub fn callees(
     number: u32,
     watch: &Watch<'_>,
 ) -> Result<Vec<Row>, Cancelled> {
+    let refined = &refined.without_loops(watch)?;
     let file = named(refined, path);
     let name = format!("{path}:{number}");
     let place_of = |frame: &Frame| (line_in(refined, frame, &file)? == number).then_some(0);
@@ -276,6 +278,38 @@ main 1 e=1 at:a.c:10
                 assert_eq!(line.row.weights, row.weights, "{path}:{}", line.number);
             }
         }
+    }
+
+    /// `by loop` moves what is a function's own to its loops, but not to another line.
+    #[test]
+    fn lines_keep_their_own_cost_beside_loops() {
+        let looped = "
+main 1 at:a.c:10
+  work 2 e=5 at:a.c:20 loop:a.c:18 loop:a.c:19
+    helper 4 inline at:a.h:3
+    other 32 e=3 at:b.c:20
+  work 64 e=5 at:a.c:21 loop:a.c:18
+  work 128 at:a.c:30
+";
+        let profile = from_outline(looped).unwrap();
+        let base = Refined::base(&profile);
+        let by_loop = apply(&profile, &parse("by loop").unwrap()).unwrap();
+        for path in ["a.c", "a.h", "b.c"] {
+            assert_eq!(lines(&profile, "by loop", path), lines(&profile, "", path), "{path}");
+            let edges = |refined: &Refined| {
+                let made = unwatched(|watch| SourceLines::new(refined, path, None, watch));
+                let lines = made.lines.iter();
+                lines.map(|line| line.row.weights.clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(edges(&by_loop), edges(&base), "{path}");
+        }
+        assert_eq!(lines(&profile, "by loop", "a.c")[1], (20, 38, 2, "ci".to_owned()));
+        let called = |refined: &Refined| {
+            let rows = unwatched(|watch| callees(refined, "a.c", 20, watch));
+            rows.iter().map(|row| (row.function, row.kind)).collect::<Vec<_>>()
+        };
+        assert_eq!(called(&by_loop), called(&base));
+        assert_eq!(called(&by_loop).len(), 2);
     }
 
     #[test]

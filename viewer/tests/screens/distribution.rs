@@ -221,3 +221,13 @@ fn a_row_over_time() {
     insta::assert_snapshot!("explained_slice", screen(&profile, "80x24", "/second<enter>D="));
     insta::assert_snapshot!("one_slice", screen(&profile, "80x24", "/second<enter>D<enter>"));
 }
+
+/// In the source view it is that of the function, whichever line is selected.
+#[test]
+fn beside_source_it_is_of_the_function() {
+    let profile = super::solver();
+    let mut viewer = Viewer::new(&profile, "80x24");
+    let screen = viewer.press("/exchange<enter>7D").screen();
+    assert!(screen.contains("exchange, the whole function"), "{screen}");
+    assert!(!screen.contains("all that is shown"), "{screen}");
+}

@@ -53,6 +53,29 @@ fn the_selection_is_that_of_the_tree() {
     assert_eq!(selected(viewer.press("1")), above);
 }
 
+/// Also through views that have no paths.
+#[test]
+fn the_selection_survives_other_views() {
+    let profile = solver();
+    for between in ["", "3", "2", "7", "34", "37", "72"] {
+        let mut viewer = Viewer::new(&profile, "80x20");
+        viewer.press("/exchange<enter>");
+        let in_tree = selected(&viewer);
+        assert!(in_tree.starts_with("exchange at "), "{in_tree}");
+        assert_eq!(selected(viewer.press(between).press("6")), in_tree, "{between}");
+        assert_eq!(selected(viewer.press(between).press("1")), in_tree, "{between}");
+        // What is selected in one of the two later is that of both.
+        let above = selected(viewer.press("6k").press(between));
+        let above = if between.is_empty() { above } else { selected(viewer.press("6")) };
+        assert_ne!(above, in_tree);
+        assert_eq!(selected(viewer.press(between).press("1")), above, "{between}");
+    }
+    // A fold that is selected stays one.
+    let mut viewer = Viewer::new(&profile, "80x20");
+    let before = viewer.press("gg").screen();
+    assert_eq!(viewer.press("31").screen(), before);
+}
+
 #[test]
 fn zooming_is_a_step_and_moving_is_none() {
     let profile = solver();

@@ -97,7 +97,7 @@ fn commands_are_found_by_parts_of_their_names() {
 
 #[test]
 fn the_help_says_what_is_not_as_elsewhere() {
-    assert_snapshot!(screen(&solver(), "80x30", "?/Not as<enter>zz"));
+    assert_snapshot!(screen(&solver(), "80x30", "?/Not as<enter>"));
 }
 
 /// Every key of every mode, pressed in each view, on a narrow, a usual and a wide screen: it is no
@@ -232,4 +232,17 @@ fn what_a_file_of_settings_changes_is_left_out_of_command_lines() {
     let mut viewer = Viewer::new(&profile, "80x24");
     viewer.model.configured = true;
     assert!(viewer.press(":repro<enter>").screen().contains("csprof --no-config report"));
+}
+
+/// Whatever has the focus says that a key is none of its own.
+#[test]
+fn keys_without_a_meaning_are_told_everywhere() {
+    for way in ["", "!", "'", "F", "|", "I", "?", "=", "<enter>", "7", "D"] {
+        let mut viewer = Viewer::new(&solver(), "80x24");
+        viewer.press("jj").press(way).press("Q");
+        let screen = viewer.screen();
+        let last = screen.lines().last().unwrap();
+        assert!(last.contains("Q is "), "{way}: {screen}");
+        assert!(!viewer.press("j").screen().contains("Q is "), "{way}");
+    }
 }

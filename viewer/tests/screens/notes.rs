@@ -249,7 +249,9 @@ fn open(profile: &Profile, left: &str) -> Viewer {
 
 #[test]
 fn a_screen_opens_as_it_was_left() {
-    for keys in ["jj", "jje", "jjejjj", "jH", "jjesS", "jj%", "2jl", "2gjjljls", "3jj", ".", "4"] {
+    let of_rows = ["jj", "jje", "jjejjj", "jH", "jjesS", "jj%", "2jl", "2gjjljls", "3jj", ".", "4"];
+    let of_others = ["6jj", "6jjjl", "6jj3", "/exchange<enter>7", "/memcpy<enter>71"];
+    for keys in of_rows.into_iter().chain(of_others) {
         let mut viewer = Viewer::new(&solver(), "80x24");
         let before = picture(viewer.press(keys));
         let text = SavedScreen::of(&mut viewer.model).text();
@@ -257,6 +259,24 @@ fn a_screen_opens_as_it_was_left() {
         // A key that does nothing: the first screen has a legend.
         assert_eq!(picture(again.press("<C-l>")), before, "{keys}");
     }
+}
+
+#[test]
+fn folders_of_sources_are_asked_for_once() {
+    let folders = ["/home/me/of \u{e9}", "/home/me/before"];
+    let mut viewer = Viewer::new(&solver(), "80x24");
+    for folder in folders.iter().rev() {
+        viewer.press("/exchange<enter>7p");
+        viewer.send(Message::Pasted((*folder).to_owned()));
+        viewer.press("<enter>1");
+    }
+    let text = SavedScreen::of(&mut viewer.model).text();
+    let mut again = open(&solver(), &text);
+    assert_eq!(again.model.sources.folders().collect::<Vec<_>>(), folders);
+    assert_eq!(picture(again.press("7")), picture(viewer.press("7")));
+    // Who wrote a screen before them knew none.
+    let old = text.replace("\"folders\":", "\"unknown\":");
+    assert_eq!(open(&solver(), &old).model.sources.folders().count(), 0);
 }
 
 #[test]

@@ -36,6 +36,37 @@ fn rows(viewer: &Viewer) -> Vec<String> {
 }
 
 #[test]
+fn loops_stand_between_functions_and_their_lines() {
+    let outline = "\
+main 1 at:m.c:3
+  mm 2 e=1 at:m.c:12 loop:m.c:10 loop:m.c:11
+    dot 8 e=3 at:m.c:2
+  mm 16 at:m.c:15 loop:m.c:10
+";
+    let profile = from_outline(outline).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    let mut after = |keys: &str| rows(viewer.press(keys));
+    let functions = ["[mm] 26 18", "dot 8 8", "main 27 1"];
+    assert_eq!(after("3"), functions);
+    assert_eq!(after("L"), functions, "loops are no functions");
+    after(">e");
+    let loops = [
+        "main 27 1",
+        "[mm] 26 18",
+        " loop at m.c:10 26 18",
+        "  m.c:15 16 16",
+        "  loop at m.c:11 10 2",
+        "   m.c:12 10 2",
+        "dot 8 8",
+    ];
+    assert_eq!(rows(&viewer), loops);
+    assert_eq!(
+        rows(viewer.press("L")),
+        ["main 27 1", "[mm] 26 18", " m.c:15 16 16", " m.c:12 10 2", "dot 8 8"]
+    );
+}
+
+#[test]
 fn functions_are_found_in_their_files_and_modules_and_taken_apart_to_lines() {
     let profile = placed();
     let mut viewer = Viewer::new(&profile, "80x20");

@@ -84,7 +84,12 @@ pub fn list(refined: &Refined, options: &Options, limits: Limits) -> Listing {
         },
         // `csprof diff` has none.
         View::Butterfly => Listing::default(),
-        View::Callers | View::Flat => {
+        View::Flat => {
+            let refined = &unwatched(|watch| refined.without_loops(watch));
+            let mut tree = unwatched(|watch| Callers::new(refined, watch));
+            list_tree(refined, &mut tree, options, limits, most)
+        }
+        View::Callers => {
             let mut tree = unwatched(|watch| Callers::new(refined, watch));
             list_tree(refined, &mut tree, options, limits, most)
         }

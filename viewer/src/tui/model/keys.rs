@@ -47,13 +47,13 @@ impl Model {
         {
             return Some(Message::Digit(c as u8 - b'0'));
         }
-        let in_menu = matches!(self.over.last(), Some(Over::Menu(_)));
-        if in_menu {
-            let item = self.menu_items().find(|item| item.keys().any(|k| k == keys))?;
+        if matches!(self.over.last(), Some(Over::Menu(_)))
+            && let Some(item) = self.menu_items().find(|item| item.keys().any(|k| k == keys))
+        {
             return Some(item.message.clone());
         }
-        // Over a view there is a line to say so.
-        let is_told = self.over.is_empty() || !self.begun.is_empty();
+        // A prompt has its own text in the line that says so.
+        let is_told = !matches!(self.over.last(), Some(Over::Prompt(_))) || !self.begun.is_empty();
         is_told.then_some(Message::Unbound(keys))
     }
 

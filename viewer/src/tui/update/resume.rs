@@ -17,6 +17,8 @@ pub(super) fn resume(model: &mut Model, saved: &SavedScreen) -> Effects {
             Err(_) => gone.push(format!("the metric {source}")),
         }
     }
+    let sources = saved.sources(&model.sources);
+    model.look_in(&sources);
     model.percent_of = saved.percent_of();
     let there: Vec<Choice> = model.basis().choices();
     (model.choices, model.path_width) = saved.columns(&there, &model.profile);
@@ -32,7 +34,16 @@ pub(super) fn resume(model: &mut Model, saved: &SavedScreen) -> Effects {
             model.view = ViewId(place);
         }
         // A view that has not kept what it is about is about what is selected in the first one.
-        Some(place) => effects = view::show(model, ViewId(place)),
+        Some(place) => {
+            effects = view::show(model, ViewId(place));
+            let (view, shown) = (&mut model.views[place], &model.scene.refined);
+            if let Some(path) = saved.selected() {
+                view.entered(None, Some(path), shown);
+            }
+            if let Some((function, line)) = saved.function() {
+                view.return_to(&function, line, shown);
+            }
+        }
         None => {}
     }
     (1..memories.len()).for_each(|place| recall(model, ViewId(place)));

@@ -8,7 +8,7 @@ use super::super::view::Outcome;
 use super::super::views::TABS;
 use super::ask::{Effects, ask};
 use super::{note_prompt, notes, refinement};
-use crate::profile::{FunctionRef, short_name};
+use crate::profile::{FrameKind, FunctionRef, short_name};
 use crate::views::distribution::RowSubject;
 use crate::views::path::{Path, Step};
 
@@ -29,11 +29,17 @@ pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
         model.notice = model.view().told(model);
         return ended;
     }
-    let path = model.view().selected_path(&model.scene.refined);
     let came_from = std::mem::replace(&mut model.view, view);
     model.forget_found();
     if came_from != view {
         model.sideways = 0;
+        // A view without paths, such as the flat one, hands on that of the view before it.
+        if let Some(path) = model.views[came_from.0].selected_path(&model.scene.refined) {
+            model.selected_path = Some((came_from, path));
+        }
+        // In the view that the path is of, it may be hidden in a fold that is selected.
+        let of_other = model.selected_path.as_ref().filter(|(of, _)| *of != view);
+        let path = of_other.map(|(_, path)| path.clone());
         model.views[view.0].entered(function, path, &model.scene.refined);
     }
     ended
@@ -57,6 +63,14 @@ fn row(model: &Model) -> Option<(RowSubject, String)> {
         return Some((RowSubject::Path(path), name));
     }
     let Some(rows) = model.rows() else {
+        if let Some((key, _)) = view.about_function() {
+            let step = Step::new(key, FrameKind::Call, FunctionRef(0));
+            if step.function(of_rows).is_some() {
+                let name = named(std::slice::from_ref(&step), "");
+                let name = format!("{name}, the whole function");
+                return Some((RowSubject::Callers(Path(vec![step])), name));
+            }
+        }
         // Of processes and other pages: what all of them are about.
         return Some((RowSubject::Path(Path::default()), "all that is shown".to_owned()));
     };

@@ -74,7 +74,16 @@ pub(in crate::tui) fn wanted(has_spread: bool) -> Wanted {
         let strips = has_spread.then(|| Strips::of(refined)).flatten();
         let tree = Callers::with_strips(refined, strips, watch)?;
         let table = |tree| first_table(tree, refined, Cost::Exclusive);
-        let functions = Functions(table(tree.clone()), has_spread);
+        let list = match refined.has_loops() {
+            // Loops call, and are no functions.
+            true => {
+                let refined = refined.without_loops(watch)?;
+                let strips = has_spread.then(|| Strips::of(&refined)).flatten();
+                Callers::with_strips(&refined, strips, watch)?
+            }
+            false => tree.clone(),
+        };
+        let functions = Functions(table(list), has_spread);
         let callers = WithCallers(table(tree), has_spread);
         Ok(Made::default().with(callers).with(functions))
     })

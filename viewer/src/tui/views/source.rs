@@ -415,12 +415,21 @@ impl View for SourceView {
 
     /// The view is about the function that was selected, if one was.
     fn entered(&mut self, function: Option<FunctionKey>, _path: Option<Path>, shown: &Refined) {
-        let Some(key) = function else { return };
+        if let Some(key) = function {
+            self.return_to(&key, None, shown);
+        }
+    }
+
+    fn about_function(&self) -> Option<(FunctionKey, Option<u32>)> {
+        Some((self.shown.as_ref()?.key.clone(), self.selected_line().or(self.follow)))
+    }
+
+    fn return_to(&mut self, key: &FunctionKey, line: Option<u32>, shown: &Refined) {
         let is_it = |function: &&Function| key.is(&shown.profile, function);
         if let Some(function) = shown.functions.iter().find(is_it) {
             let name = function.name.clone();
             self.before.clear();
-            self.show(Shown { key, name }, None);
+            self.show(Shown { key: key.clone(), name }, line);
         }
     }
 
