@@ -26,7 +26,7 @@ fn refused(workshop: &Workshop, arguments: &[&str]) -> String {
 }
 
 fn job() -> Job {
-    Job { ranks: 48, common: 20, private: 2, late: vec![(17, 5), (30, 11)] }
+    Job { ranks: 48, common: 20, private: 2, late: vec![(17, 5), (30, 11)], addresses: 5 }
 }
 
 /// The profiles of the ranks, in a folder.

@@ -296,7 +296,7 @@ fn why_the_source_is_not_known() {
 /// Over how many ranks a number is, or why there is none.
 #[test]
 fn columns_over_ranks_say_of_how_many_or_why_not() {
-    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)], addresses: 1 };
     let summed = |keep: Keep| {
         let mut reduction = Reduction::new(keep);
         for rank in 0..job.ranks {

@@ -13,7 +13,7 @@ fn waits(profile: &Profile, stages: &str) -> (Refined, Waits) {
 }
 
 fn job() -> Job {
-    Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] }
+    Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)], addresses: 1 }
 }
 
 fn summed(job: &Job, keep: Keep) -> Profile {
