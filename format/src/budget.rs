@@ -133,6 +133,7 @@ impl Budget {
             BlockKind::Phases => size_of::<Phase>(),
             BlockKind::SummedRuns => size_of::<SummedRun>(),
             BlockKind::Spreads => size_of::<Spread>(),
+            BlockKind::JobSizes => size_of::<u32>(),
         };
         let decoded = u64::from(decoded);
         let contents = match kind {

@@ -81,6 +81,8 @@ kinds! {
     SummedRuns = 23, "summed run", "summed runs";
     /// How costs are spread over ranks.
     Spreads = 24, "spread", "spreads";
+    /// How many ranks jobs have.
+    JobSizes = 25, "job size", "job sizes";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -105,7 +107,8 @@ impl BlockKind {
         // that were merged, all that they measured; accounts only explain, the program's
         // structure only adds rows, files only serve to find more names, without its stages a
         // profile shows all frames, source files may be on the reader's machine, and nodes have
-        // all samples whenever they were taken, in whichever phase, and of whichever rank.
+        // all samples whenever they were taken, in whichever phase, of whichever rank, and of
+        // however many.
         !matches!(
             self,
             Self::Functions
@@ -122,6 +125,7 @@ impl BlockKind {
                 | Self::Phases
                 | Self::SummedRuns
                 | Self::Spreads
+                | Self::JobSizes
         )
     }
 }

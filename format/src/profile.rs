@@ -99,6 +99,9 @@ pub struct Profile {
     /// How the cost of the nodes of a sum is spread over ranks, ordered by
     /// [place](Spread::place), no place twice.
     pub spreads: Vec<Spread>,
+    /// How many ranks the jobs have that ranks of this profile are of, as launchers say; in
+    /// ascending order, none twice, each at least 2. A job of which that is not known is not in it.
+    pub job_sizes: Vec<u32>,
 }
 
 impl Profile {

@@ -337,6 +337,7 @@ impl Reader {
             BlockKind::Phases => rows(payload, &mut profile.phases),
             BlockKind::SummedRuns => rows(payload, &mut profile.summed),
             BlockKind::Spreads => decode::<SpreadColumns>(payload)?.append(&mut profile.spreads),
+            BlockKind::JobSizes => rows(payload, &mut profile.job_sizes),
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -412,6 +413,7 @@ impl Reader {
             BlockKind::Phases => profile.phases.len(),
             BlockKind::SummedRuns => profile.summed.len(),
             BlockKind::Spreads => profile.spreads.len(),
+            BlockKind::JobSizes => profile.job_sizes.len(),
         }
     }
 

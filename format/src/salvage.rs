@@ -146,6 +146,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
                 | BlockKind::Phases
                 | BlockKind::SummedRuns
                 | BlockKind::Spreads
+                | BlockKind::JobSizes
                 | BlockKind::End,
             )
             | None => {}
@@ -209,6 +210,9 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     if lost_ranks {
         profile.summed.clear();
         profile.spreads.clear();
+    }
+    if damage.is_some() && validate::job_sizes(&profile).is_err() {
+        profile.job_sizes.clear();
     }
     // A part of it would say of other frames that they are in no loop.
     let structure_lost = is_cut || strings_lost || closed.contains(&BlockKind::Loops);

@@ -46,7 +46,8 @@ fn all(profile: &Profile, nodes: fn(&Profile) -> Result<(), Violation>) -> Resul
     sources(profile)?;
     times(profile)?;
     phases(profile)?;
-    summed(profile)
+    summed(profile)?;
+    job_sizes(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -577,6 +578,16 @@ pub(crate) fn summed(profile: &Profile) -> Result<(), Violation> {
     }
     match profile.unsound_spread() {
         Some(element) => Err(broken(BlockKind::Spreads, element, Fault::Spread)),
+        None => Ok(()),
+    }
+}
+
+/// Jobs have several ranks, and no size is there twice.
+pub(crate) fn job_sizes(profile: &Profile) -> Result<(), Violation> {
+    let mut before = 1;
+    let is_wrong = |&size: &u32| std::mem::replace(&mut before, size) >= size;
+    match profile.job_sizes.iter().position(is_wrong) {
+        Some(element) => Err(broken(BlockKind::JobSizes, element, Fault::Order)),
         None => Ok(()),
     }
 }

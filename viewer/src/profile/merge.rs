@@ -501,8 +501,12 @@ impl Merger {
             accounts,
             times,
             phases,
+            job_sizes,
             ..
         } = part;
+        merged.job_sizes.extend(job_sizes);
+        merged.job_sizes.sort_unstable();
+        merged.job_sizes.dedup();
         shift(&mut processes, &mut threads, &mut epochs, later);
 
         let first_process = number(merged.processes.len());

@@ -9,10 +9,11 @@
 use std::sync::Arc;
 
 use csprof_format::profile::RankSums;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::over_ranks::{OfMetric, OverRanks, Sums};
 use super::peers::ranks_of_sum;
-use crate::profile::{MetricRef, Spreads};
+use crate::profile::{FrameKind, FrameRef, MetricRef, Spreads};
 use crate::refine::{Cancelled, Refined, Watch, depth_first};
 
 /// How many frames above those of a row are asked whether they have no more than it, so that the
@@ -44,12 +45,39 @@ pub(super) struct Each {
     ends: Vec<u32>,
     /// The place among the numbers of the peer that each stream is of.
     of_stream: Vec<Option<u32>>,
+    /// Frames that a stage put above all paths of one peer and of no other: what is below is
+    /// spread over nobody.
+    of_one: FxHashSet<FrameRef>,
 }
 
 impl Each {
     fn new(refined: &Refined, numbers: Vec<u32>, of_stream: Vec<Option<u32>>) -> Self {
         let ends = refined.streams.iter().map(|stream| stream.nodes.end).collect();
-        Self { numbers, ends, of_stream }
+        let mut peers_below: FxHashMap<FrameRef, FxHashSet<Option<u32>>> = FxHashMap::default();
+        for (stream, peer) in refined.streams.iter().zip(&of_stream) {
+            let frames = stream.nodes.clone().map(|node| refined.frame[node as usize]);
+            for frame in frames.take_while(|frame| is_context(refined, *frame)) {
+                peers_below.entry(frame).or_default().insert(*peer);
+            }
+        }
+        peers_below.retain(|_, peers| peers.len() == 1);
+        Self { numbers, ends, of_stream, of_one: peers_below.into_keys().collect() }
+    }
+
+    /// Whether nodes are, or are below, what a stage has put above one peer alone.
+    fn are_of_one(&self, refined: &Refined, placed: &[(u32, u32)]) -> bool {
+        let Some(&(place, mut node)) = placed.first() else { return false };
+        if placed.iter().any(|of| of.0 != place) {
+            return false;
+        }
+        while !self.of_one.is_empty() && node != 0 {
+            let frame = refined.frame[node as usize];
+            if is_context(refined, frame) && self.of_one.contains(&frame) {
+                return true;
+            }
+            node = refined.parent[node as usize];
+        }
+        false
     }
 
     /// The ranks that processes have.
@@ -142,6 +170,16 @@ impl<'r> PeerCosts<'r> {
         }
     }
 
+    /// Whether no peer has anything of a node, as where it is of a launcher.
+    pub(super) fn is_of_none(&self, node: u32) -> bool {
+        match &self.known {
+            Known::Each(each) => each.place(node).is_none(),
+            Known::Summed { spreads, .. } => {
+                spreads.place(node).is_some_and(Spreads::is_of_no_rank)
+            }
+        }
+    }
+
     /// How many peers there are.
     #[must_use]
     pub fn count(&self) -> u32 {
@@ -220,7 +258,10 @@ impl<'r> PeerCosts<'r> {
     fn of_placed(&self, placed: &[(u32, u32)]) -> Option<OverRanks> {
         let inclusive = |node: u32, metric| self.refined.of_metric(node as usize, metric).0;
         match &self.known {
-            Known::Each(each) => Some(self.of_each_peer(each, placed, inclusive)),
+            Known::Each(each) => {
+                let is_spread = !each.are_of_one(self.refined, placed);
+                is_spread.then(|| self.of_each_peer(each, placed, inclusive))
+            }
             Known::Summed { spreads, kept, .. } => {
                 placed.first()?;
                 let places = self.whole(spreads, placed)?;
@@ -242,7 +283,10 @@ impl<'r> PeerCosts<'r> {
     fn own_of_placed(&self, placed: &[(u32, u32)]) -> Option<OverRanks> {
         let own = |node: u32, metric| self.refined.own_of_metric(node as usize, metric).1;
         match &self.known {
-            Known::Each(each) => Some(self.of_each_peer(each, placed, own)),
+            Known::Each(each) => {
+                let is_spread = !each.are_of_one(self.refined, placed);
+                is_spread.then(|| self.of_each_peer(each, placed, own))
+            }
             Known::Summed { spreads, kept, .. } => {
                 let children = self.refined.children();
                 let mut innermost: Vec<(u32, u32)> = Vec::new();
@@ -389,6 +433,11 @@ impl<'r> PeerCosts<'r> {
         }
         Ok(made)
     }
+}
+
+/// Whether a stage put a frame above all paths of a rank, a process, a thread or the like.
+fn is_context(refined: &Refined, frame: FrameRef) -> bool {
+    refined.frames[frame.index()].kind == FrameKind::Context
 }
 
 /// Places that together have of a metric what these have, for each rank: instead of all that is

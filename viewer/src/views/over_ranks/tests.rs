@@ -189,6 +189,20 @@ fn stages_leave_what_is_known() {
         assert_eq!(after(&all, stages, "kernel_3"), kernel(ranks), "{stages}");
     }
     assert_eq!(after(&all, "rank = 7", "kernel_3"), None, "a rank alone");
+    // A row of one rank is spread over nobody, and one of all is as it was.
+    assert_eq!(after(&all, "split rank", "rank=7"), None);
+    let refined = apply(&all, &parse("split rank").unwrap()).unwrap();
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+    for id in tree.children(&refined, RowId::ROOT).to_vec() {
+        for below in [&[id][..], tree.children(&refined, id).to_vec().as_slice()].concat() {
+            assert_eq!(tree.row(below).over_ranks, None);
+        }
+    }
+    let flat_rows = flat(&refined, Sort::default());
+    let is_kernel =
+        |row: &&crate::views::Row| &*refined.functions[row.function.index()].name == "kernel_3";
+    let over = flat_rows.iter().find(is_kernel).unwrap().over_ranks.clone().unwrap();
+    assert_eq!(over.of(MetricRef::FIRST).copied(), whole);
     for stages in ["rank = 7", "not rank = 7"] {
         assert_eq!(after(&top, stages, "kernel_3"), None, "{stages}");
     }
