@@ -2,11 +2,7 @@
 //!
 //! What a sum says is inclusive; the exclusive cost of a path is that without what longer paths
 //! have, of which only the sum and bounds are known, but where there is no longer path. Of rows
-//! that are several paths, [`Sums`] says what is known.
-
-mod sums;
-
-pub(super) use self::sums::Sums;
+//! that are several paths, [`several_paths`](super::several_paths) says what is known.
 
 use crate::profile::MetricRef;
 use crate::profile::derived::Value;
@@ -37,7 +33,7 @@ pub struct OfMetric {
     /// How many ranks have none at all, where it is known.
     pub without: Option<u32>,
     /// Sum of the squares of what each rank has, where it is known.
-    squares: Option<u64>,
+    pub(super) squares: Option<u64>,
 }
 
 impl OverRanks {

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use csprof_format::profile::RankSums;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::over_ranks::{OfMetric, OverRanks, Sums};
+use super::over_ranks::{OfMetric, OverRanks};
 use super::peers::ranks_of_sum;
+use super::several_paths::Sums;
 use crate::profile::{FrameKind, FrameRef, MetricRef, Spreads};
 use crate::refine::{Cancelled, Refined, Watch, depth_first};
 
@@ -356,8 +357,8 @@ impl<'r> PeerCosts<'r> {
         OverRanks::of_metrics(made.collect())
     }
 
-    /// The places of nodes that are in the order of these; `None` if one of their paths is not whole
-    /// any more.
+    /// The places of nodes that are in their order; `None` if one of the paths is not whole any
+    /// more.
     fn whole(&self, spreads: &Spreads, placed: &[(u32, u32)]) -> Option<Vec<u32>> {
         let is_refined = matches!(self.known, Known::Summed { is_refined: true, .. });
         // A path is a node of each rank that is kept apart, too.

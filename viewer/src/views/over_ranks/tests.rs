@@ -13,6 +13,7 @@ use crate::refine::{Refined, apply, parse, unwatched};
 use crate::views::Sort;
 use crate::views::flat::flat;
 use crate::views::peers::workers;
+use crate::views::several_paths::Sums;
 use crate::views::top_down::TopDown;
 use crate::views::tree::RowId;
 

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 
 use csprof_format::profile::RankSums;
 
-use super::OfMetric;
+use super::over_ranks::OfMetric;
 
 /// What is added up for one metric.
 #[derive(Clone, Debug, Default)]
-pub(in crate::views) struct Sums {
+pub(super) struct Sums {
     /// Samples of all ranks.
     sum: u64,
     paths: Vec<Path>,
@@ -34,7 +34,7 @@ struct Path {
 }
 
 impl Sums {
-    pub(in crate::views) fn add(&mut self, of: &RankSums, ranks: u32) {
+    pub(super) fn add(&mut self, of: &RankSums, ranks: u32) {
         if of.ranks == 0 {
             return;
         }
@@ -45,7 +45,7 @@ impl Sums {
     }
 
     /// Adds what a path has that no path has that is longer by one function.
-    pub(in crate::views) fn add_own(&mut self, of: &RankSums, longer: &[RankSums], ranks: u32) {
+    pub(super) fn add_own(&mut self, of: &RankSums, longer: &[RankSums], ranks: u32) {
         let below = longer.iter().fold(0_u64, |sum, longer| sum.saturating_add(longer.sum));
         if below == 0 {
             return self.add(of, ranks);
@@ -59,17 +59,18 @@ impl Sums {
         let most_below = longer.iter().fold(0_u64, |sum, longer| sum.saturating_add(longer.most));
         let own = |[low, high]: [u64; 2]| [low.saturating_sub(most_below), high.min(sum)];
         let most = (of.most_rank, own([of.most; 2]));
-        self.paths.push(Path { of: None, any: own(others(of, ranks)), most, least: None });
+        let least = Some((of.least_rank, own([of.least; 2]))).filter(|_| of.ranks >= ranks);
+        self.paths.push(Path { of: None, any: own(others(of, ranks)), most, least });
     }
 
     /// Whether all is known: of no path, or of one.
-    pub(in crate::views) fn is_exact(&self) -> bool {
+    pub(super) fn is_exact(&self) -> bool {
         matches!(self.paths[..], [] | [Path { of: Some(_), .. }])
     }
 
     /// What is known of so many ranks, none of which has more than `cap`. Of some, that are kept
     /// apart, it is given what they have, ordered by rank.
-    pub(in crate::views) fn finish(self, ranks: u32, kept: &[(u32, u64)], cap: u64) -> OfMetric {
+    pub(super) fn finish(self, ranks: u32, kept: &[(u32, u64)], cap: u64) -> OfMetric {
         let Self { sum, paths } = &self;
         let none = OfMetric {
             ranks,
@@ -180,20 +181,27 @@ impl Sums {
     }
 }
 
-/// The least and the greatest that a rank may have on a path on which it has not most. Of n numbers
-/// with sum s and sum of squares q, none is farther from the mean than their variance lets a single
-/// one be: |n x - s|² ≤ (n - 1) (n q - s²).
+/// The least and the greatest that a rank may have on a path on which it has not most, nor least of
+/// all. Of n numbers with sum s and sum of squares q, none is farther from the mean than their
+/// variance lets a single one be: |n x - s|² ≤ (n - 1) (n q - s²).
 fn others(of: &RankSums, ranks: u32) -> [u64; 2] {
-    let least = if of.ranks >= ranks { of.least } else { 0 };
+    let is_everywhere = of.ranks >= ranks;
+    let least = if is_everywhere { of.least } else { 0 };
     let usual = [least, of.most.min(of.sum.saturating_sub(of.most))];
-    let (n, s) = (u128::from(ranks.saturating_sub(1)), u128::from(of.sum.saturating_sub(of.most)));
-    let square = |number: u64| u128::from(number).checked_mul(number.into());
     let bounds = || {
+        let mut n = u128::from(ranks).checked_sub(1)?;
+        let mut s = of.sum.checked_sub(of.most)?;
         // Of greater squares it is known only that they are as great.
         let squares = Some(u128::from(of.squares)).filter(|_| of.squares < u64::MAX)?;
-        let q = squares.checked_sub(square(of.most)?)?;
-        let spread = n.checked_mul(q)?.checked_sub(s.checked_mul(s)?)?;
-        let farthest = n.checked_sub(1)?.checked_mul(spread)?;
+        let mut q = squares.checked_sub(u128::from(of.most).pow(2))?;
+        if is_everywhere && of.least_rank != of.most_rank {
+            n = n.checked_sub(1)?;
+            s = s.checked_sub(of.least)?;
+            q = q.checked_sub(u128::from(of.least).pow(2))?;
+        }
+        let s = u128::from(s);
+        let variance = n.checked_mul(q)?.checked_sub(s.pow(2))?;
+        let farthest = n.checked_sub(1)?.checked_mul(variance)?;
         let root = farthest.isqrt() + u128::from(farthest.isqrt().pow(2) < farthest);
         let low = s.saturating_sub(root).div_ceil(n);
         Some([u64::try_from(low).ok()?, u64::try_from((s + root) / n).ok()?])
