@@ -180,6 +180,10 @@ fn parts_of_a_job_may_be_summed_before() {
     assert!(workshop.csprof(&few).complained().contains("samples of 2 runs"));
     let apart = workshop.csprof(&["merge", "--concat", "-o", "apart.csprof", "ranks"]);
     assert!(apart.complained().contains("samples of 48 runs"), "{}", apart.complained());
+    // Columns over ranks are those of sums.
+    let by_rank =
+        workshop.csprof(&["report", "apart.csprof", "--sort", "rank-imbalance"]).complained();
+    assert!(by_rank.contains("orders sums over the ranks of a job"), "{by_rank}");
     let mixed = refused(&workshop, &["report", "whole.csprof", "apart.csprof"]);
     assert!(mixed.contains("whole.csprof: is a sum over processes"), "{mixed}");
 }
