@@ -105,6 +105,7 @@ fn example() -> Profile {
         phases: Vec::new(),
         summed: Vec::new(),
         spreads: Vec::new(),
+        job_sizes: Vec::new(),
     }
 }
 

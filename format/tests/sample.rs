@@ -367,6 +367,7 @@ pub(crate) fn profile() -> Profile {
         phases: Vec::new(),
         summed: Vec::new(),
         spreads: Vec::new(),
+        job_sizes: Vec::new(),
     }
 }
 
