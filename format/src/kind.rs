@@ -82,7 +82,7 @@ kinds! {
     /// How costs are spread over ranks.
     Spreads = 24, "spread", "spreads";
     /// How many ranks jobs have.
-    JobSizes = 25, "job size", "job sizes";
+    JobSizes = 26, "job size", "job sizes";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
