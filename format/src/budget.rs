@@ -135,6 +135,7 @@ impl Budget {
             BlockKind::SummedRuns => size_of::<SummedRun>(),
             BlockKind::Spreads => size_of::<Spread>(),
             BlockKind::Earlier => size_of::<EarlierThreads>(),
+            BlockKind::JobSizes => size_of::<u32>(),
         };
         let decoded = u64::from(decoded);
         let contents = match kind {

@@ -83,6 +83,8 @@ kinds! {
     Spreads = 24, "spread", "spreads";
     /// Threads that stand for several.
     Earlier = 25, "count of earlier threads", "earlier threads";
+    /// How many ranks jobs have.
+    JobSizes = 26, "job size", "job sizes";
     /// How much the file holds; nothing follows.
     End = 255, "end", "end";
 }
@@ -107,8 +109,8 @@ impl BlockKind {
         // that were merged, all that they measured; accounts only explain, the program's
         // structure only adds rows, files only serve to find more names, without its stages a
         // profile shows all frames, source files may be on the reader's machine, and nodes have
-        // all samples whenever they were taken, in whichever phase, and of whichever rank or
-        // thread.
+        // all samples whenever they were taken, in whichever phase, of whichever rank or thread,
+        // and of however many.
         !matches!(
             self,
             Self::Functions
@@ -126,6 +128,7 @@ impl BlockKind {
                 | Self::SummedRuns
                 | Self::Spreads
                 | Self::Earlier
+                | Self::JobSizes
         )
     }
 }

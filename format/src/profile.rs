@@ -102,6 +102,9 @@ pub struct Profile {
     pub spreads: Vec<Spread>,
     /// The threads that stand for several, in ascending order, none twice. Mostly empty.
     pub earlier: Vec<EarlierThreads>,
+    /// How many ranks the jobs have that ranks of this profile are of, as launchers say; in
+    /// ascending order, none twice, each at least 2. A job of which that is not known is not in it.
+    pub job_sizes: Vec<u32>,
 }
 
 impl Profile {

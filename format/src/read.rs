@@ -383,6 +383,7 @@ impl Reader {
             BlockKind::SummedRuns => rows(payload, &mut profile.summed),
             BlockKind::Spreads => decode::<SpreadColumns>(payload)?.append(&mut profile.spreads),
             BlockKind::Earlier => rows(payload, &mut profile.earlier),
+            BlockKind::JobSizes => rows(payload, &mut profile.job_sizes),
             BlockKind::End => {
                 self.end = Some(decode(payload)?);
                 Ok(1)
@@ -462,6 +463,7 @@ impl Reader {
             BlockKind::SummedRuns => profile.summed.len(),
             BlockKind::Spreads => profile.spreads.len(),
             BlockKind::Earlier => profile.earlier.len(),
+            BlockKind::JobSizes => profile.job_sizes.len(),
         }
     }
 

@@ -154,6 +154,7 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
                 | BlockKind::SummedRuns
                 | BlockKind::Spreads
                 | BlockKind::Earlier
+                | BlockKind::JobSizes
                 | BlockKind::End,
             )
             | None => {}
@@ -222,6 +223,9 @@ pub fn salvage(bytes: &[u8]) -> Result<Salvaged, Error> {
     if damage.is_some() && validate::earlier(&profile).is_err() {
         lost_earlier = true;
         profile.earlier.clear();
+    }
+    if damage.is_some() && validate::job_sizes(&profile).is_err() {
+        profile.job_sizes.clear();
     }
     // A part of it would say of other frames that they are in no loop.
     let structure_lost = is_cut || strings_lost || closed.contains(&BlockKind::Loops);

@@ -54,7 +54,8 @@ fn all(profile: &Profile, nodes: fn(&Profile) -> Result<(), Violation>) -> Resul
     times(profile)?;
     phases(profile)?;
     earlier(profile)?;
-    summed(profile)
+    summed(profile)?;
+    job_sizes(profile)
 }
 
 fn broken(table: BlockKind, element: usize, fault: Fault) -> Violation {
@@ -601,6 +602,16 @@ pub(crate) fn earlier(profile: &Profile) -> Result<(), Violation> {
         return Err(broken(check.table, check.element, fault));
     }
     Ok(())
+}
+
+/// Jobs have several ranks, and no size is there twice.
+pub(crate) fn job_sizes(profile: &Profile) -> Result<(), Violation> {
+    let mut before = 1;
+    let is_wrong = |&size: &u32| std::mem::replace(&mut before, size) >= size;
+    match profile.job_sizes.iter().position(is_wrong) {
+        Some(element) => Err(broken(BlockKind::JobSizes, element, Fault::Order)),
+        None => Ok(()),
+    }
 }
 
 /// Source files are of paths and modules that there are, in order, and have the lines they tell of.

@@ -97,6 +97,7 @@ pub fn write(profile: &Profile, out: &mut impl Write) -> Result<(), Error> {
     blocks.rows(BlockKind::SummedRuns, &profile.summed)?;
     blocks.columns(BlockKind::Spreads, &profile.spreads, SpreadColumns::new)?;
     blocks.rows(BlockKind::Earlier, &profile.earlier)?;
+    blocks.rows(BlockKind::JobSizes, &profile.job_sizes)?;
     let end = End {
         blocks: blocks.number,
         nodes: profile.nodes.len() as u64,

@@ -165,6 +165,7 @@ fn sum(profile: &mut Profile, choices: &mut Choices) {
             }
         }
     }
+    profile.job_sizes = vec![2, 4096];
     profile.summed = vec![SummedRun { info: profile.run.clone(), processes }];
     profile.spreads = spreads;
 }

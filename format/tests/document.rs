@@ -106,6 +106,7 @@ fn example() -> Profile {
         summed: Vec::new(),
         spreads: Vec::new(),
         earlier: Vec::new(),
+        job_sizes: Vec::new(),
     }
 }
 

@@ -374,6 +374,7 @@ pub(crate) fn profile() -> Profile {
         summed: Vec::new(),
         spreads: Vec::new(),
         earlier: Vec::new(),
+        job_sizes: Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use csprof_format::profile::Profile;
 use csprof_format::validate::validate;
+use csprof_format::{read, write};
 
 use crate::sample;
 
@@ -34,4 +35,26 @@ fn sums_are_of_their_processes_and_spreads_of_their_ranks() {
     let mut profile = sample::of_sums();
     profile.spreads.swap(0, 1);
     assert!(validate(&profile).expect_err("out of order").to_string().contains("spread 1"));
+}
+
+/// The sizes of jobs are in the file, which is of the version that it is of without them, and less
+/// may be lost of it where it is cut off.
+#[test]
+fn sizes_of_jobs_are_kept() {
+    let mut profile = sample::profile();
+    let bytes = |profile: &Profile| {
+        let mut bytes = Vec::new();
+        write::write(profile, &mut bytes).map(|()| bytes)
+    };
+    let without = bytes(&profile).expect("it is sound");
+    profile.job_sizes = vec![4, 256];
+    let with = bytes(&profile).expect("it is sound");
+    assert_eq!(read::read(&with).expect("it was written").job_sizes, [4, 256]);
+    let minor = |bytes: &[u8]| [bytes[0x0a], bytes[0x0b]];
+    assert_eq!(minor(&with), minor(&without));
+    for wrong in [&[1][..], &[4, 4], &[8, 4]] {
+        profile.job_sizes = wrong.to_vec();
+        let refused = validate(&profile).expect_err("no sizes of jobs").to_string();
+        assert!(refused.contains("job size"), "{refused}");
+    }
 }

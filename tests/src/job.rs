@@ -11,7 +11,9 @@
 //!   MPI_Barrier             for as long as the rank with most was busy longer
 //! ```
 //!
-//! A worker thread of each rank has samples in `pool`, too. The tests, a benchmark and the unit
+//! Functions are sampled at several [addresses](Job::addresses) if that is wanted, and every other
+//! kernel is called from two call sites, as those of real programs are: so each is many nodes. A
+//! worker thread of each rank has samples in `pool`, too. The tests, a benchmark and the unit
 //! tests of the sum of a job have this file in common.
 
 use std::collections::HashMap;
@@ -40,6 +42,9 @@ pub struct Job {
     pub private: u32,
     /// Ranks that are late, each with the path on which it is.
     pub late: Vec<(u32, u32)>,
+    /// At how many addresses a function is sampled. With 1 there is one address for each function
+    /// in all, which also calls others.
+    pub addresses: u32,
 }
 
 impl Job {
@@ -97,6 +102,10 @@ impl Job {
     fn add_rank(&self, made: &mut Made, rank: u32, busiest: u64) {
         made.begin_rank(rank);
         let root = made.begin_thread();
+        if self.addresses > 1 {
+            self.add_sites(made, root, rank, busiest);
+            return;
+        }
         let main = made.node(root, 0x1000, "main", 0);
         let mut step = main;
         for path in 0..self.common {
@@ -118,6 +127,60 @@ impl Job {
         made.node(root, 0x1003, "pool", POOL);
         made.end_thread(100_000 + rank, &format!("worker-{rank}"));
     }
+
+    /// The same with several addresses for each function.
+    fn add_sites(&self, made: &mut Made, root: u32, rank: u32, busiest: u64) {
+        // Functions are a page apart; calls are behind the addresses that are sampled.
+        let site = |function: u64, number: u64| (function << 12) + 0x800 + number;
+        let leaves = |made: &mut Made, above: u32, function: u64, name: &str, samples: u64| {
+            for (number, part) in (0..).zip(parts(samples, self.addresses, rank ^ above)) {
+                if part > 0 {
+                    made.node(above, (function << 12) + number, name, part);
+                }
+            }
+        };
+        for step in 0..self.common.div_ceil(KERNELS) {
+            let call = made.node(root, site(1, step.into()), "main", 0);
+            let name = format!("step_{step}");
+            for path in step * KERNELS..self.common.min((step + 1) * KERNELS) {
+                let halves = parts(self.kernel(rank, path), 1 + path % 2, rank);
+                for (half, samples) in (0..).zip(halves) {
+                    let site = site(0x10 + u64::from(step), u64::from(path % KERNELS) * 2 + half);
+                    let call = made.node(call, site, &name, 0);
+                    let kernel = 0x1000 + u64::from(path);
+                    leaves(made, call, kernel, &format!("kernel_{path}"), samples);
+                }
+            }
+        }
+        let call = made.node(root, site(1, 0x100), "main", 0);
+        for number in 0..self.private {
+            let call = made.node(call, site(2, number.into()), "report", 0);
+            let function = 0x10_0000 + u64::from(rank) * 0x100 + u64::from(number);
+            leaves(made, call, function, &format!("report_{rank}_{number}"), self.report(rank));
+        }
+        let call = made.node(root, site(1, 0x101), "main", 0);
+        leaves(made, call, 3, "MPI_Barrier", self.wait(rank, busiest));
+        made.end_thread(1000 + rank, "solver");
+        let root = made.begin_thread();
+        leaves(made, root, 4, "pool", POOL);
+        made.end_thread(100_000 + rank, &format!("worker-{rank}"));
+    }
+}
+
+/// Samples in so many parts, which differ by chance.
+fn parts(samples: u64, count: u32, seed: u32) -> Vec<u64> {
+    let mut rest = samples;
+    let part = |number: u32| {
+        let left = u64::from(count - number);
+        let noise = seed.wrapping_mul(2_654_435_761).wrapping_add(number.wrapping_mul(40_503)) >> 9;
+        let part = match left {
+            1 => rest,
+            _ => (rest * (80 + u64::from(noise % 41)) / (100 * left)).min(rest),
+        };
+        rest -= part;
+        part
+    };
+    (0..count).map(part).collect()
 }
 
 /// The profile of some ranks while it is made.
@@ -127,6 +190,7 @@ struct Made {
     first: u32,
     /// The frame of each address.
     frames: HashMap<u64, FrameId>,
+    functions: HashMap<String, FunctionId>,
 }
 
 impl Made {
@@ -149,7 +213,7 @@ impl Made {
             ..Profile::default()
         };
         profile.sites.first = vec![0, 0];
-        Self { profile, first: 0, frames: HashMap::new() }
+        Self { profile, first: 0, frames: HashMap::new(), functions: HashMap::new() }
     }
 
     fn begin_rank(&mut self, rank: u32) {
@@ -180,13 +244,17 @@ impl Made {
     fn node(&mut self, parent: u32, offset: u64, name: &str, samples: u64) -> u32 {
         let Profile { strings, functions, sites, frames, nodes, .. } = &mut self.profile;
         let frame = *self.frames.entry(offset).or_insert_with(|| {
-            let name_id = StringId::from_index(strings.len());
-            strings.push(name.into());
-            sites.function.push(FunctionId::from_index(functions.len()));
+            let function = *self.functions.entry(name.to_owned()).or_insert_with(|| {
+                let name_id = StringId::from_index(strings.len());
+                strings.push(name.into());
+                let function = Function { name: name_id, module: ModuleId(0), file: None, line: 0 };
+                functions.push(function);
+                FunctionId::from_index(functions.len() - 1)
+            });
+            sites.function.push(function);
             sites.file.push(None);
             sites.line.push(0);
             sites.first.push(sites.function.len() as u32);
-            functions.push(Function { name: name_id, module: ModuleId(0), file: None, line: 0 });
             frames.push(Frame { kind: FrameKind::Call, module: Some(ModuleId(0)), offset });
             FrameId::from_index(frames.len() - 1)
         });

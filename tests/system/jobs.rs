@@ -248,13 +248,14 @@ fn ranks_by_variables_have_files_of_their_own() {
     let files: Vec<&str> = files.iter().map(|file| file.to_str().unwrap()).collect();
     for (options, told) in [
         (&["--expect-ranks", "5"][..], "ranks 2 and 4 of 5 are missing"),
-        (&[], "no profile of rank 2 is among these, and one of rank 3 is"),
+        (&[], "rank 2 of 4 is missing"),
     ] {
         let merge = [&["merge", "-f", "-o", "all.csprof"], options, &files].concat();
         let merged = Recording::new(workshop.csprof(&merge), workshop.path("all.csprof"));
         let complained = merged.outcome.complained();
         assert!(complained.contains(told), "{complained}");
         assert!(merged.output(&["info"]).contains(told));
+        assert!(merged.output(&["info"]).contains("3 of 4 ranks"), "{}", merged.output(&["info"]));
         // Found once, for all.
         assert!(merged.rows().inclusive_of("work") > 0, "{}", merged.rows());
     }

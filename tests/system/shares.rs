@@ -25,7 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A workshop with the profiles of 16 ranks in a folder.
 fn ranks(test: &str, common: u32) -> Workshop {
     let workshop = Workshop::new(test);
-    let job = Job { ranks: 16, common, private: common / 10, late: vec![(5, 3), (11, 1)] };
+    let job =
+        Job { ranks: 16, common, private: common / 10, late: vec![(5, 3), (11, 1)], addresses: 1 };
     fs::create_dir(workshop.path("ranks")).unwrap();
     let busiest = job.busiest();
     for rank in 0..job.ranks {

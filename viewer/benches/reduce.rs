@@ -46,7 +46,7 @@ fn main() {
     );
     for ranks in numbers("CSPROF_BENCH_RANKS", "16,64,256,1024") {
         let late = vec![(ranks / 3, 5), (ranks / 2, 11)];
-        let job = Job { ranks, common, private: common / 100, late };
+        let job = Job { ranks, common, private: common / 100, late, addresses: 1 };
         let busiest = job.busiest();
         for (name, keep) in [("none", Keep::None), ("top", Keep::Top), ("all", Keep::All)] {
             most_memory();

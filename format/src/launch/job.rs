@@ -60,7 +60,8 @@ pub const LAUNCHERS: &[Launcher] = &[
         name: "MPICH, Intel MPI",
         rank: "PMI_RANK",
         ranks: &["PMI_SIZE"],
-        local_rank: &["MPI_LOCALRANKID", "PMI_LOCAL_RANK"],
+        // The last is of mpirun_rsh, which comes with MVAPICH 3.
+        local_rank: &["MPI_LOCALRANKID", "PMI_LOCAL_RANK", "MVP_COMM_WORLD_LOCAL_RANK"],
         local_ranks: &["MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"],
         // Where Slurm starts them (srun --mpi=pmi2), which says nothing of those on the node.
         cores: &["SLURM_CPUS_PER_TASK"],
@@ -81,7 +82,7 @@ pub const LAUNCHERS: &[Launcher] = &[
         rank: "PALS_RANKID",
         ranks: &[],
         local_rank: &["PALS_LOCAL_RANKID"],
-        local_ranks: &[],
+        local_ranks: &["PALS_LOCAL_SIZE"],
         cores: &[],
         step: None,
     },

@@ -84,7 +84,8 @@ pub struct Merge {
     /// tenth of its cost or more, all, or none [default: top, of more than 8 ranks]
     #[arg(long, value_name = "WHICH", value_parser = keep())]
     keep_ranks: Option<Keep>,
-    /// Say which of ranks 0 to N - 1 are in none of the profiles, and which are beyond
+    /// Say which of ranks 0 to N - 1 are in none of the profiles, and which are beyond [default: as
+    /// many as the launcher has told the ranks, if it has]
     #[arg(long, value_name = "N")]
     expect_ranks: Option<u32>,
     /// Leave out files that cannot be read, and name them; else one fails all
@@ -383,6 +384,16 @@ fn named(ranks: &[u32]) -> String {
 /// and which are beyond.
 fn missing_ranks(merged: &saved::Profile, expected: Option<u32>) -> Vec<String> {
     let present = ranks_of(merged);
+    // Of several jobs it is not known which rank is of which.
+    let told = match merged.job_sizes[..] {
+        [size] if present.last().is_some_and(|&last| last < size) => Some(size),
+        _ => None,
+    };
+    if expected.is_none()
+        && let Some(size) = told
+    {
+        return ranks::absent(&present, size).into_iter().collect();
+    }
     if let Some(expected) = expected {
         let beyond: Vec<u32> = present.range(expected..).copied().collect();
         let beyond = (!beyond.is_empty())

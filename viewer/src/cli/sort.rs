@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use super::exit_code::WrongUsage;
 use crate::profile::Profile;
 use crate::views::Cost;
-use crate::views::columns::{Column, Id};
+use crate::views::columns::{Column, Id, Unit};
 
 /// What `--sort` names.
 #[derive(Clone, Debug)]
@@ -62,11 +62,24 @@ impl SortBy {
     ///
     /// # Errors
     ///
-    /// When it is neither a column nor a metric of the profile.
+    /// When it is neither a column nor a metric of the profile, or a column over ranks and the
+    /// profile is no sum.
     pub(super) fn column(&self, profile: &Profile) -> Result<Column> {
         let name = match self {
             Self::Metric(name) => name,
-            Self::Column(id) => return Ok(Column::of(*id, None)),
+            Self::Column(id) => {
+                let column = Column::of(*id, None);
+                if column.definition().unit == Unit::OverRanks && !profile.info.is_sum() {
+                    return Err(WrongUsage(format!(
+                        "--sort: `{}` orders sums over the ranks of a job, and this is none; csprof \
+                         merge --keep-ranks all makes one of it, and --view distribution and --spread \
+                         tell how ranks differ that are kept apart",
+                        column.definition().name.unwrap_or_default()
+                    ))
+                    .into());
+                }
+                return Ok(column);
+            }
         };
         let (source, cost) = match name.strip_suffix(":excl") {
             Some(source) => (source, Cost::Exclusive),

@@ -254,6 +254,13 @@ impl Gathering {
                 messages.push(format!("{number} {processes}{name} {}", reason.explanation()));
             }
         }
+        // One of one has no job around it, or it is another one that a launcher started in that.
+        if header.rank_plus_one > 0 && header.ranks > 1 {
+            let sizes = &mut self.profile.job_sizes;
+            if let Err(place) = sizes.binary_search(&header.ranks) {
+                sizes.insert(place, header.ranks);
+            }
+        }
         self.profile.processes.push(Process {
             pid: header.pid,
             parent_pid: header.parent_pid,

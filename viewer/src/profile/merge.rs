@@ -502,8 +502,12 @@ impl Merger {
             times,
             phases,
             earlier,
+            job_sizes,
             ..
         } = part;
+        merged.job_sizes.extend(job_sizes);
+        merged.job_sizes.sort_unstable();
+        merged.job_sizes.dedup();
         shift(&mut processes, &mut threads, &mut epochs, later);
 
         let first_process = number(merged.processes.len());

@@ -64,6 +64,8 @@ pub struct Reduction {
     /// What the part was called that has each run and each rank.
     run_names: BTreeMap<u128, String>,
     rank_names: BTreeMap<u32, String>,
+    /// How many ranks jobs have.
+    job_sizes: BTreeSet<u32>,
     /// The stages that all parts begin with.
     stages: Option<Vec<String>>,
 }
@@ -108,6 +110,7 @@ impl Reduction {
             runs: Vec::new(),
             run_names: BTreeMap::new(),
             rank_names: BTreeMap::new(),
+            job_sizes: BTreeSet::new(),
             stages: None,
         }
     }
@@ -133,6 +136,7 @@ impl Reduction {
         let metrics = self.metric_numbers(part);
         let shares = shares(part, &metrics);
         let groups = groups(part);
+        self.job_sizes.extend(&part.job_sizes);
         self.runs.extend(runs(part, &groups, &shares, &metrics));
         let mut threads = self.add_threads(part, &groups, shares);
         let frames = self.tables.add(part);

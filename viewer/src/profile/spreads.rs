@@ -25,6 +25,9 @@ pub struct Spreads {
     of_node: Vec<u32>,
     /// Of each place, one for each metric.
     sums: Vec<RankSums>,
+    /// Of each place that of the path without its last frame, and that of its first frame; a first
+    /// frame has its own.
+    above: Vec<[u32; 2]>,
 }
 
 /// The place of each node of a saved profile, while it is loaded.
@@ -40,7 +43,7 @@ impl Spreads {
     /// Those of a profile of one metric and so many nodes, all of which are spread alike.
     #[cfg(test)]
     pub(crate) fn alike(ranks: u32, nodes: usize, of: RankSums) -> Self {
-        Self { ranks, metrics: 1, of_node: vec![0; nodes], sums: vec![of] }
+        Self { ranks, metrics: 1, of_node: vec![0; nodes], sums: vec![of], above: vec![[0; 2]] }
     }
 
     /// How many ranks the sum is of; 0 in profiles that are no sums.
@@ -59,6 +62,18 @@ impl Spreads {
     #[must_use]
     pub fn is_of_no_rank(place: u32) -> bool {
         place == OF_NO_RANK
+    }
+
+    /// The place of the recorded path without its last frame; its own of a first frame.
+    #[must_use]
+    pub fn above(&self, place: u32) -> u32 {
+        self.above.get(place as usize).map_or(place, |[above, _]| *above)
+    }
+
+    /// The place of the first frame of a recorded path, below which is all that its threads have.
+    #[must_use]
+    pub fn first(&self, place: u32) -> u32 {
+        self.above.get(place as usize).map_or(place, |[_, first]| *first)
     }
 
     /// What ranks have at a place, of each metric.
@@ -86,18 +101,23 @@ impl SpreadsOfMachine {
         // Of what is in no spread no rank has anything.
         let mut places = OF_NO_RANK + 1;
         spreads.sums.resize(metrics, RankSums::default());
+        spreads.above.push([OF_NO_RANK; 2]);
         for tree in trees.iter().filter(|tree| process_of(saved, tree.thread).rank.is_none()) {
             let range = tree.first_node as usize..(tree.first_node + tree.node_count) as usize;
             of_machine[range].fill(OF_NO_RANK);
         }
         for spread in std::mem::take(&mut saved.spreads) {
-            let place = &mut of_machine[spread.node as usize];
-            if *place == OF_NO_RANK {
-                *place = places;
+            if of_machine[spread.node as usize] == OF_NO_RANK {
+                // A parent comes before; in a made-up file it may be in no spread.
+                let above = of_machine[nodes.parent[spread.node as usize] as usize];
+                let above = if above == OF_NO_RANK { places } else { above };
+                let first = spreads.above.get(above as usize).map_or(places, |[_, first]| *first);
+                spreads.above.push([above, first]);
+                of_machine[spread.node as usize] = places;
                 places += 1;
                 spreads.sums.resize(spreads.sums.len() + metrics, RankSums::default());
             }
-            let start = *place as usize * metrics;
+            let start = of_machine[spread.node as usize] as usize * metrics;
             spreads.sums[start + usize::from(spread.metric)] = spread.of;
         }
         let mut counts: Vec<bool> = nodes.samples.iter().map(|&samples| samples > 0).collect();

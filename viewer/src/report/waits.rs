@@ -52,7 +52,10 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let titles = [
         format!("Waits by operation{over}:"),
         format!("Waits by path{over}:"),
-        format!("Paths outside of waits whose imbalance costs most{over}, (max - mean) x number:"),
+        format!(
+            "Paths outside of waits whose imbalance costs most{over}, (max - mean) x number, in % of \
+             what all have:"
+        ),
     ];
     for ((table, rows), title) in tables(&waits).into_iter().zip(titles) {
         page.table(table, rows, &title, out)?;
@@ -387,7 +390,7 @@ Waits by path, over 4 ranks:
   time     %    mean      min     max  max rank  imbalance                last  path
 940 ms  29.0  235 ms  10.0 ms  310 ms    rank 0     300 ms  rank 2, works most  main > MPI_Allreduce
 
-Paths outside of waits whose imbalance costs most, over 4 ranks, (max - mean) x number:
+Paths outside of waits whose imbalance costs most, over 4 ranks, (max - mean) x number, in % of what all have:
 imbalance     %    mean     min     max  max rank  path
    900 ms  27.8  575 ms  500 ms  800 ms    rank 2  main > solve
 

@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn late_ranks_are_clusters_of_their_own() {
         let late = vec![(7, 3), (2, 3), (5, 9)];
-        let job = Job { ranks: 24, common: 12, private: 1, late };
+        let job = Job { ranks: 24, common: 12, private: 1, late, addresses: 1 };
         let of = |keep: Keep| {
             let mut reduction = Reduction::new(keep);
             reduction.add("job", &job.together()).unwrap();

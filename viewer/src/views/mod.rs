@@ -39,6 +39,7 @@ pub mod printable;
 mod row;
 pub mod search;
 pub mod sets;
+mod several_paths;
 pub mod since;
 pub mod slices;
 pub mod sort;

@@ -2,16 +2,24 @@
 //!
 //! Where each of them has trees of its own, that is added up of the nodes of a row, and is exact
 //! after any stage. Else a [sum](crate::profile::Spreads) says it of each path that was recorded;
-//! where stages took a part of a path, it is not known.
+//! where stages took a part of a path, it is not known. A row may be many of these paths, one for
+//! each address at which a function was sampled or called another. Where they are all that is below
+//! one recorded frame, they are spread as that is.
 
 use std::sync::Arc;
 
 use csprof_format::profile::RankSums;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::over_ranks::{OverRanks, Sums};
+use super::over_ranks::{OfMetric, OverRanks};
 use super::peers::ranks_of_sum;
-use crate::profile::{MetricRef, Spreads};
+use super::several_paths::Sums;
+use crate::profile::{FrameKind, FrameRef, MetricRef, Spreads};
 use crate::refine::{Cancelled, Refined, Watch, depth_first};
+
+/// How many frames above those of a row are asked whether they have no more than it, so that the
+/// time of a row does not grow with the length of its paths.
+const MOST_FRAMES_UP: usize = 8;
 
 /// What is known of how the costs of a forest are spread over ranks, or over other peers.
 #[derive(Debug)]
@@ -24,8 +32,9 @@ pub struct PeerCosts<'r> {
 enum Known<'r> {
     /// What each of them has.
     Each(Arc<Each>),
-    /// What a sum says of each path; whether stages were applied to it.
-    Summed { spreads: &'r Spreads, is_refined: bool },
+    /// What a sum says of each path; what the ranks have that it keeps apart; whether stages were
+    /// applied to it.
+    Summed { spreads: &'r Spreads, kept: Arc<Each>, is_refined: bool },
 }
 
 /// Peers of which each has nodes of its own.
@@ -37,12 +46,52 @@ pub(super) struct Each {
     ends: Vec<u32>,
     /// The place among the numbers of the peer that each stream is of.
     of_stream: Vec<Option<u32>>,
+    /// Frames that a stage put above all paths of one peer and of no other: what is below is
+    /// spread over nobody.
+    of_one: FxHashSet<FrameRef>,
 }
 
 impl Each {
     fn new(refined: &Refined, numbers: Vec<u32>, of_stream: Vec<Option<u32>>) -> Self {
         let ends = refined.streams.iter().map(|stream| stream.nodes.end).collect();
-        Self { numbers, ends, of_stream }
+        let mut peers_below: FxHashMap<FrameRef, FxHashSet<Option<u32>>> = FxHashMap::default();
+        for (stream, peer) in refined.streams.iter().zip(&of_stream) {
+            let frames = stream.nodes.clone().map(|node| refined.frame[node as usize]);
+            for frame in frames.take_while(|frame| is_context(refined, *frame)) {
+                peers_below.entry(frame).or_default().insert(*peer);
+            }
+        }
+        peers_below.retain(|_, peers| peers.len() == 1);
+        Self { numbers, ends, of_stream, of_one: peers_below.into_keys().collect() }
+    }
+
+    /// Whether nodes are, or are below, what a stage has put above one peer alone.
+    fn are_of_one(&self, refined: &Refined, placed: &[(u32, u32)]) -> bool {
+        let Some(&(place, mut node)) = placed.first() else { return false };
+        if placed.iter().any(|of| of.0 != place) {
+            return false;
+        }
+        while !self.of_one.is_empty() && node != 0 {
+            let frame = refined.frame[node as usize];
+            if is_context(refined, frame) && self.of_one.contains(&frame) {
+                return true;
+            }
+            node = refined.parent[node as usize];
+        }
+        false
+    }
+
+    /// The ranks that processes have.
+    fn of_ranks(refined: &Refined, of_process: &[Option<u32>]) -> Self {
+        let mut numbers: Vec<u32> = of_process.iter().copied().flatten().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let place = |rank: u32| u32::try_from(numbers.binary_search(&rank).ok()?).ok();
+        let of_stream = refined.streams.iter().map(|stream| {
+            of_process.get(stream.process.index()).copied().flatten().and_then(place)
+        });
+        let of_stream = of_stream.collect();
+        Self::new(refined, numbers, of_stream)
     }
 
     fn place(&self, node: u32) -> Option<u32> {
@@ -61,27 +110,22 @@ pub(super) enum RanksOfSum {
     OneRank,
     /// What each has.
     Each(Arc<Each>),
-    /// How paths are spread.
-    Summed,
+    /// How paths are spread, and what the ranks have that are kept apart.
+    Summed(Arc<Each>),
 }
 
 impl RanksOfSum {
     pub(super) fn find(refined: &Refined) -> Self {
         if let Some(of_process) = ranks_of_sum(refined) {
-            let mut numbers: Vec<u32> = of_process.iter().copied().flatten().collect();
-            numbers.sort_unstable();
-            numbers.dedup();
-            let place = |rank: u32| u32::try_from(numbers.binary_search(&rank).ok()?).ok();
-            let of_stream = refined.streams.iter().map(|stream| {
-                of_process.get(stream.process.index()).copied().flatten().and_then(place)
-            });
-            let of_stream = of_stream.collect();
-            return match numbers.len() > 1 {
-                true => Self::Each(Arc::new(Each::new(refined, numbers, of_stream))),
-                false => Self::OneRank,
-            };
+            let each = Each::of_ranks(refined, &of_process);
+            return if each.numbers.len() > 1 { Self::Each(Arc::new(each)) } else { Self::OneRank };
         }
-        if refined.spreads().is_some() { Self::Summed } else { Self::Nothing }
+        if refined.spreads().is_none() {
+            return Self::Nothing;
+        }
+        let processes = refined.profile.info.processes.iter();
+        let of_process: Vec<Option<u32>> = processes.map(|process| process.rank).collect();
+        Self::Summed(Arc::new(Each::of_ranks(refined, &of_process)))
     }
 
     /// What the ranks have in the forest that this was found of.
@@ -89,8 +133,9 @@ impl RanksOfSum {
         let known = match self {
             Self::Nothing | Self::OneRank => return None,
             Self::Each(each) => Known::Each(Arc::clone(each)),
-            Self::Summed => Known::Summed {
+            Self::Summed(kept) => Known::Summed {
                 spreads: refined.spreads()?,
+                kept: Arc::clone(kept),
                 is_refined: !refined.outcomes.is_empty(),
             },
         };
@@ -123,6 +168,16 @@ impl<'r> PeerCosts<'r> {
         match &self.known {
             Known::Each(_) => true,
             Known::Summed { spreads, .. } => nodes.all(|node| spreads.place(node).is_some()),
+        }
+    }
+
+    /// Whether no peer has anything of a node, as where it is of a launcher.
+    pub(super) fn is_of_none(&self, node: u32) -> bool {
+        match &self.known {
+            Known::Each(each) => each.place(node).is_none(),
+            Known::Summed { spreads, .. } => {
+                spreads.place(node).is_some_and(Spreads::is_of_no_rank)
+            }
         }
     }
 
@@ -204,10 +259,21 @@ impl<'r> PeerCosts<'r> {
     fn of_placed(&self, placed: &[(u32, u32)]) -> Option<OverRanks> {
         let inclusive = |node: u32, metric| self.refined.of_metric(node as usize, metric).0;
         match &self.known {
-            Known::Each(each) => Some(self.of_each_peer(each, placed, inclusive)),
-            Known::Summed { spreads, .. } => {
+            Known::Each(each) => {
+                let is_spread = !each.are_of_one(self.refined, placed);
+                is_spread.then(|| self.of_each_peer(each, placed, inclusive))
+            }
+            Known::Summed { spreads, kept, .. } => {
                 placed.first()?;
-                self.of_paths(spreads, placed, |sums, of, _| sums.add(of, self.count()))
+                let places = self.whole(spreads, placed)?;
+                let of_metric = |metric: MetricRef| {
+                    let mut sums = Sums::default();
+                    for place in together(spreads, &places, metric) {
+                        sums.add(&spreads.at(place)[metric.index()], self.count());
+                    }
+                    self.finish(sums, (spreads, &places), (kept, placed), metric, inclusive)
+                };
+                Some(OverRanks::of_metrics(self.metrics().map(of_metric).collect()))
             }
         }
     }
@@ -218,8 +284,11 @@ impl<'r> PeerCosts<'r> {
     fn own_of_placed(&self, placed: &[(u32, u32)]) -> Option<OverRanks> {
         let own = |node: u32, metric| self.refined.own_of_metric(node as usize, metric).1;
         match &self.known {
-            Known::Each(each) => Some(self.of_each_peer(each, placed, own)),
-            Known::Summed { spreads, .. } => {
+            Known::Each(each) => {
+                let is_spread = !each.are_of_one(self.refined, placed);
+                is_spread.then(|| self.of_each_peer(each, placed, own))
+            }
+            Known::Summed { spreads, kept, .. } => {
                 let children = self.refined.children();
                 let mut innermost: Vec<(u32, u32)> = Vec::new();
                 // The places of longer paths, of each place.
@@ -237,12 +306,28 @@ impl<'r> PeerCosts<'r> {
                 }
                 longer.sort_unstable();
                 longer.dedup();
-                self.of_paths(spreads, &innermost, |sums, of, (place, metric)| {
-                    let first = longer.partition_point(|of| of.0 < place);
-                    let those = longer[first..].iter().take_while(|of| of.0 == place);
-                    let those = those.map(|&(_, longer)| spreads.at(longer)[metric.index()]);
-                    sums.add_own(of, &those.collect::<Vec<_>>(), self.count());
-                })
+                let places = self.whole(spreads, &innermost)?;
+                let of_metric = |metric: MetricRef| {
+                    let of = |place: u32| &spreads.at(place)[metric.index()];
+                    let longer_of = |place: u32| {
+                        let first = longer.partition_point(|of| of.0 < place);
+                        let those = longer[first..].iter().take_while(move |of| of.0 == place);
+                        let those = those.map(|&(_, longer)| *of(longer));
+                        those.filter(|longer| longer.sum > 0).collect::<Vec<_>>()
+                    };
+                    let mut sums = Sums::default();
+                    // What nothing is called from has what is its own, alone.
+                    let (last, others): (Vec<u32>, Vec<u32>) =
+                        places.iter().partition(|&&place| longer_of(place).is_empty());
+                    for place in together(spreads, &last, metric) {
+                        sums.add(of(place), self.count());
+                    }
+                    for place in others {
+                        sums.add_own(of(place), &longer_of(place), self.count());
+                    }
+                    self.finish(sums, (spreads, &places), (kept, placed), metric, own)
+                };
+                Some(OverRanks::of_metrics(self.metrics().map(of_metric).collect()))
             }
         }
     }
@@ -264,40 +349,59 @@ impl<'r> PeerCosts<'r> {
                 }
             }
         }
-        let sums = of_peers.iter().map(|of| {
+        let made = of_peers.iter().map(|of| {
             let mut sums = Sums::default();
             sums.add(of, self.count());
-            sums
+            sums.finish(self.count(), &[], u64::MAX)
         });
-        OverRanks::of_sums(sums.collect(), self.count())
+        OverRanks::of_metrics(made.collect())
     }
 
-    /// What a sum says of the paths of nodes; `None` if one of them is not whole any more.
-    fn of_paths(
-        &self,
-        spreads: &Spreads,
-        placed: &[(u32, u32)],
-        add: impl Fn(&mut Sums, &RankSums, (u32, MetricRef)),
-    ) -> Option<OverRanks> {
+    /// The places of nodes that are in their order; `None` if one of the paths is not whole any
+    /// more.
+    fn whole(&self, spreads: &Spreads, placed: &[(u32, u32)]) -> Option<Vec<u32>> {
         let is_refined = matches!(self.known, Known::Summed { is_refined: true, .. });
-        let mut sums: Vec<Sums> = self.metrics().map(|_| Sums::default()).collect();
         // A path is a node of each rank that is kept apart, too.
-        for of_place in placed.chunk_by(|one, other| one.0 == other.0) {
+        let of_place = placed.chunk_by(|one, other| one.0 == other.0).map(|of_place| {
             let place = of_place[0].0;
             let is_whole = |(metric, of): (MetricRef, &RankSums)| {
                 let nodes = of_place.iter().map(|&(_, node)| node as usize);
                 of.sum == nodes.map(|node| self.refined.of_metric(node, metric).0).sum::<u64>()
             };
-            let of_metrics = spreads.at(place);
             let may_be_part = is_refined && !Spreads::is_of_no_rank(place);
-            if may_be_part && !self.metrics().zip(of_metrics).all(is_whole) {
-                return None;
-            }
-            for ((metric, of), sums) in self.metrics().zip(of_metrics).zip(&mut sums) {
-                add(sums, of, (place, metric));
+            let is_part = may_be_part && !self.metrics().zip(spreads.at(place)).all(is_whole);
+            (!is_part).then_some(place)
+        });
+        of_place.collect()
+    }
+
+    /// What is known of a metric of these places together. The nodes, in the order of their places,
+    /// say what the ranks have that are kept apart.
+    fn finish(
+        &self,
+        sums: Sums,
+        (spreads, places): (&Spreads, &[u32]),
+        (kept, placed): (&Each, &[(u32, u32)]),
+        metric: MetricRef,
+        cost: impl Fn(u32, MetricRef) -> u64,
+    ) -> OfMetric {
+        if sums.is_exact() {
+            return sums.finish(self.count(), &[], u64::MAX);
+        }
+        let mut of_kept: Vec<(u32, u64)> =
+            kept.numbers.iter().map(|&number| (number, 0_u64)).collect();
+        for &(_, node) in placed {
+            if let Some(place) = kept.place(node) {
+                let own = &mut of_kept[place as usize].1;
+                *own = own.saturating_add(cost(node, metric));
             }
         }
-        Some(OverRanks::of_sums(sums, self.count()))
+        // No rank has more than its threads have in all.
+        let mut first: Vec<u32> = places.iter().map(|&place| spreads.first(place)).collect();
+        first.sort_unstable();
+        first.dedup();
+        let most = first.iter().map(|&first| spreads.at(first)[metric.index()].most);
+        sums.finish(self.count(), &of_kept, most.fold(0, u64::saturating_add))
     }
 
     /// The same of each function, by its number: of its outermost nodes. O(nodes × log nodes).
@@ -330,4 +434,38 @@ impl<'r> PeerCosts<'r> {
         }
         Ok(made)
     }
+}
+
+/// Whether a stage put a frame above all paths of a rank, a process, a thread or the like.
+fn is_context(refined: &Refined, frame: FrameRef) -> bool {
+    refined.frames[frame.index()].kind == FrameKind::Context
+}
+
+/// Places that together have of a metric what these have, for each rank: instead of all that is
+/// below a recorded frame, the frame. If it has no more samples than these together, no rank has,
+/// for none has less.
+fn together(spreads: &Spreads, places: &[u32], metric: MetricRef) -> Vec<u32> {
+    let sum = |place: u32| spreads.at(place)[metric.index()].sum;
+    let has_any = |place: &u32| sum(*place) > 0;
+    let mut places: Vec<u32> = places.iter().copied().filter(has_any).collect();
+    for _ in 0..MOST_FRAMES_UP {
+        if places.len() < 2 {
+            break;
+        }
+        places.sort_unstable_by_key(|&place| (spreads.above(place), place));
+        let mut up = Vec::with_capacity(places.len());
+        let mut is_anew = false;
+        for siblings in places.chunk_by(|&a, &b| spreads.above(a) == spreads.above(b)) {
+            let above = spreads.above(siblings[0]);
+            let of_siblings = siblings.iter().map(|&place| sum(place)).fold(0, u64::saturating_add);
+            let is_all = !siblings.contains(&above) && sum(above) == of_siblings;
+            is_anew |= is_all;
+            if is_all { up.push(above) } else { up.extend_from_slice(siblings) }
+        }
+        places = up;
+        if !is_anew {
+            break;
+        }
+    }
+    places
 }

@@ -28,7 +28,7 @@ use self::operations::{is_for_all, is_mpi};
 use super::call_paths::CallPaths;
 use super::dimension::{Dimension, dimensions};
 use super::distribution::why_no_peers;
-use super::number::{Form, counted};
+use super::number::{Form, counted, percent};
 use super::over_ranks::OfMetric;
 use super::path::Path;
 use super::peer_costs::{PeerCosts, RanksOfSum};
@@ -239,6 +239,10 @@ impl Waits {
             _ => (realtime, lock),
         };
         let are_ranks = self.are_ranks();
+        let is_over_ranks = self.over.as_ref().is_some_and(|over| over.noun == "rank");
+        // What launchers wait is nothing that ranks wait for each other.
+        let is_left_out =
+            |node: u32| is_over_ranks && costs.is_some_and(|costs| costs.is_of_none(node));
         for (metric, seen) in [(of_seen, Some(seen)), (of_counted, None)] {
             let Some(metric) = metric else { continue };
             watch.step(refined.node_count())?;
@@ -251,11 +255,22 @@ impl Waits {
             let work = work.and_then(|costs| self.work(refined, costs, &rows, metric));
             let work = work.as_deref();
             let of = Found { refined, costs, metric, is_counted, work, are_ranks };
+            let nodes = |path: u32| self.all.nodes(path).filter(|&node| !is_left_out(node));
             let mut by_function: BTreeMap<(FunctionRef, FrameKind), Vec<u32>> = BTreeMap::new();
             for &path in &rows {
                 let key = (self.all.function(path), self.all.kind(path));
-                by_function.entry(key).or_default().extend(self.all.nodes(path));
-                self.paths.extend(of.wait(key, path, self.all.nodes(path)));
+                by_function.entry(key).or_default().extend(nodes(path));
+                self.paths.extend(of.wait(key, path, nodes(path)));
+            }
+            let all = rows.iter().flat_map(|&path| self.all.nodes(path));
+            let left_out: u64 =
+                all.filter(|&node| is_left_out(node)).map(|node| of.samples(node)).sum();
+            if left_out > 0 {
+                let source = &refined.source_of(metric).source;
+                let share = percent(left_out, refined.account_of(metric).0);
+                self.missing.push(format!(
+                    "{share} % of {source} that processes without a rank wait, as launchers do"
+                ));
             }
             for (key, nodes) in by_function {
                 self.operations.extend(of.wait(key, 0, nodes.iter().copied()));

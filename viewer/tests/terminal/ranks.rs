@@ -15,7 +15,7 @@ use job::Job;
 /// Three keys lead to the path on which a rank makes all others wait, and name the rank.
 #[test]
 fn the_late_rank_of_ten_thousand_is_found_in_three_keys() {
-    let job = Job { ranks: 10_000, common: 4, private: 1, late: vec![(6789, 3)] };
+    let job = Job { ranks: 10_000, common: 4, private: 1, late: vec![(6789, 3)], addresses: 1 };
     let mut reduction = Reduction::new(Keep::None);
     reduction.add("job", &job.together()).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -84,7 +84,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let late = vec![(ranks / 3, 2), (ranks / 2, 1)];
-        recorded(folder.path(), &Job { ranks, common: 4, private, late });
+        recorded(folder.path(), &Job { ranks, common: 4, private, late, addresses: 1 });
         merge(folder.path(), "one.csprof", how).run_share(Share::WHOLE).unwrap();
         let several = merge(folder.path(), "several.csprof", how);
         prop_assert_eq!(in_shares(&several, count), vec![None; count as usize]);
@@ -95,7 +95,7 @@ proptest! {
 }
 
 fn job() -> Job {
-    Job { ranks: 12, common: 4, private: 1, late: Vec::new() }
+    Job { ranks: 12, common: 4, private: 1, late: Vec::new(), addresses: 1 }
 }
 
 #[test]

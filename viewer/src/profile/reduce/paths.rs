@@ -40,7 +40,9 @@ pub(super) struct RankCounts {
     counts: Vec<u64>,
 }
 
-/// A rank leads where it has most of all, if that is a tenth of what it has at least.
+/// A rank leads where it has most of all, if that is a tenth of what it has at least. Only from
+/// frames that it has called from: a function that is sampled has many addresses, of which another
+/// rank has most of each by chance, and all that is sampled in it is below the call of it.
 const LEAD: u128 = 10;
 
 impl Paths {
@@ -151,8 +153,14 @@ impl Paths {
                 }
             }
         }
+        let mut has_below = vec![false; of.nodes.len()];
+        for &node in &of.nodes {
+            if let Ok(above) = of.nodes.binary_search(&self.parent[node as usize]) {
+                has_below[above] |= of.nodes[above] != node;
+            }
+        }
         let mut leads = Vec::new();
-        for (at, &node) in of.nodes.iter().enumerate() {
+        for (at, &node) in of.nodes.iter().enumerate().filter(|&(at, _)| has_below[at]) {
             for metric in 0..metrics {
                 let samples = u128::from(inclusive[at * metrics + metric]);
                 if samples > 0 && samples * LEAD >= totals[metric].into() {

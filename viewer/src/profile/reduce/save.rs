@@ -56,6 +56,7 @@ impl Reduction {
         let children = self.paths.sorted_children(&frames);
         let order = Order { of: &self, frames, children, metrics };
         order.save(&mut profile, has_edges);
+        profile.job_sizes = self.job_sizes.into_iter().collect();
         profile.stages = self.stages.unwrap_or_default();
         profile
     }

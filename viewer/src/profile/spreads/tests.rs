@@ -11,7 +11,7 @@ use crate::profile::reduce::{Keep, Reduction};
 use super::*;
 
 fn job() -> Job {
-    Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] }
+    Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)], addresses: 1 }
 }
 
 /// Adds a call of the collector's below the last node, with so many samples of its own, and what it

@@ -104,6 +104,8 @@ pub fn write(profile: &Profile, places: &Places, out: &mut impl Write) -> io::Re
         // What a sum is of; absent for other profiles.
         #[serde(flatten)]
         sum: info.is_sum().then(|| object! { sum: sum(info) }),
+        // How many ranks the jobs have that processes are ranks of, as launchers say.
+        job_ranks: &info.job_sizes,
         // Why there are no samples, where there are none.
         no_samples_because: why_no_samples(profile, Form::Unicode),
         // The files of sets of frames, with the sets that count from each.

@@ -184,13 +184,13 @@ pub(super) const COMPARED_LINES: [Id; 3] = [Id::Delta, Id::Base, Id::Other];
 pub(super) const PAGE: &[&[Id]] = &[
     &[Id::Inclusive, Id::Percent, Id::ExclusivePercent, Id::Edges, Id::PerEdge, Id::Calls],
     &SPREAD,
-    &OVER_RANKS,
+    &[Id::RankMean, Id::RankMost, Id::MostRank, Id::RankImbalance],
 ];
 
 /// How rows are spread, where that is asked for.
 const SPREAD: [Id; 2] = [Id::Spread, Id::OverPhases];
 
-/// Over the ranks of a sum, in any medium.
+/// Over the ranks of a sum, for machines: all that is known. A page has what says whom to look at.
 const OVER_RANKS: [Id; 6] =
     [Id::RankMean, Id::RankMost, Id::MostRank, Id::RankLeast, Id::RankImbalance, Id::RankDeviation];
 

@@ -296,7 +296,7 @@ fn why_the_source_is_not_known() {
 /// Over how many ranks a number is, or why there is none.
 #[test]
 fn columns_over_ranks_say_of_how_many_or_why_not() {
-    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)], addresses: 1 };
     let summed = |keep: Keep| {
         let mut reduction = Reduction::new(keep);
         for rank in 0..job.ranks {
@@ -322,6 +322,9 @@ fn columns_over_ranks_say_of_how_many_or_why_not() {
         (Keep::All, "rank = 7", "kernel_3", Id::RankMost, "one at most is shown"),
         (Keep::All, "", "report_40_0", Id::MostRank, "no rank that is shown has samples"),
         (Keep::Top, "", "report_40_0", Id::MostRank, "no rank that is shown has samples"),
+        (Keep::Top, "", "report_40_0", Id::RankMean, "no rank that is shown has samples"),
+        (Keep::All, "", "report_40_0", Id::RankImbalance, "no rank that is shown has samples"),
+        (Keep::All, "split rank", "rank=3", Id::RankImbalance, "one at most is shown"),
         (Keep::All, "", "main", Id::OwnMostRank, "no rank that is shown has samples of its own"),
         (Keep::All, "", "kernel_3", Id::OwnMostRank, "7 of 12 ranks"),
         (Keep::Top, "hide step_0", "kernel_3", Id::RankMost, "stages took a part"),

@@ -2,6 +2,9 @@
 
 use csprof_format::ids::FunctionId;
 
+use csprof_format::profile::RankSums;
+use proptest::prelude::*;
+
 use super::*;
 use crate::profile::Profile;
 use crate::profile::reduce::tests::job::Job;
@@ -10,6 +13,7 @@ use crate::refine::{Refined, apply, parse, unwatched};
 use crate::views::Sort;
 use crate::views::flat::flat;
 use crate::views::peers::workers;
+use crate::views::several_paths::Sums;
 use crate::views::top_down::TopDown;
 use crate::views::tree::RowId;
 
@@ -25,8 +29,10 @@ fn opened(job: &Job, keep: Keep) -> Profile {
 /// Rows have what the job was made of, whichever of the ranks are nodes of their own.
 #[test]
 fn rows_are_spread_as_the_job_was_made() {
-    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
-    for keep in [Keep::All, Keep::Top, Keep::None] {
+    let late = || vec![(7, 3)];
+    let job = |addresses| Job { ranks: 12, common: 18, private: 1, late: late(), addresses };
+    let keeps = || [Keep::All, Keep::Top, Keep::None].into_iter();
+    for (keep, job) in keeps().flat_map(|keep| [(keep, job(1)), (keep, job(6))]) {
         let refined = Refined::base(&opened(&job, keep));
         assert_eq!(workers(&refined), Some(12));
         let of_name = |name: &str| {
@@ -38,6 +44,18 @@ fn rows_are_spread_as_the_job_was_made() {
         };
         let late = of_name("kernel_3");
         assert_eq!((late.most, late.most_rank), ([job.kernel(7, 3); 2], Some(7)), "{keep:?}");
+        let waits = of_name("MPI_Barrier");
+        let waits = (waits.least, waits.least_rank, waits.without);
+        assert_eq!(waits, ([job.wait(7, job.busiest()); 2], None, Some(1)), "{keep:?}");
+        // What is called from one call site is exact, at however many addresses it is.
+        let costs: Vec<u64> = (0..12).map(|rank| job.kernel(rank, 4)).collect();
+        let (most, least) = (costs.iter().max().unwrap(), costs.iter().min().unwrap());
+        let other = of_name("kernel_4");
+        assert_eq!((other.most, other.least), ([*most; 2], [*least; 2]), "{keep:?}");
+        assert!(other.deviation().is_some());
+        let step = of_name("step_0");
+        let of_step = (0..12).map(|rank| (0..16).map(|path| job.kernel(rank, path)).sum::<u64>());
+        assert_eq!((step.most, step.most_rank), ([of_step.max().unwrap(); 2], Some(7)));
         let sum: u64 = (0..12).map(|rank| job.kernel(rank, 3)).sum();
         assert_eq!((late.ranks, late.sum), (12, sum));
         let own = of_name("report_5_0");
@@ -58,7 +76,7 @@ fn rows_are_spread_as_the_job_was_made() {
 /// What a launcher has is in no number of the ranks, also where it has the same functions.
 #[test]
 fn only_ranks_count() {
-    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)], addresses: 1 };
     let mut reduction = Reduction::new(Keep::Top);
     for rank in 0..job.ranks {
         reduction.add(&rank.to_string(), &job.rank(rank, job.busiest())).unwrap();
@@ -82,7 +100,7 @@ fn only_ranks_count() {
 /// Ranks that are not kept apart cannot be told from others, also among some that are.
 #[test]
 fn ranks_of_a_sum_are_exact_or_refused() {
-    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)], addresses: 1 };
     let profile = opened(&job, Keep::Top);
     let shown = |text: &str| apply(&profile, &parse(text).unwrap()).map(|refined| refined.shown);
     let own = job.busiest() + 40;
@@ -101,7 +119,8 @@ fn ranks_of_a_sum_are_exact_or_refused() {
 /// The same of two sums that are compared: each side has to keep the rank.
 #[test]
 fn ranks_of_compared_sums_are_exact_or_refused() {
-    let late = |rank| Job { ranks: 12, common: 18, private: 1, late: vec![(rank, 3)] };
+    let late =
+        |rank| Job { ranks: 12, common: 18, private: 1, late: vec![(rank, 3)], addresses: 1 };
     let compared = |ranks: [u32; 2]| {
         let [base, other] = ranks.map(|rank| opened(&late(rank), Keep::Top));
         Profile::compared(("base", base), ("other", other), &[]).unwrap()
@@ -144,7 +163,7 @@ fn after(profile: &Profile, stages: &str, function: &str) -> Option<OfMetric> {
 /// whole, and blank elsewhere.
 #[test]
 fn stages_leave_what_is_known() {
-    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)], addresses: 1 };
     let (all, top, none) =
         (opened(&job, Keep::All), opened(&job, Keep::Top), opened(&job, Keep::None));
     let kernel = |ranks: &[u32]| {
@@ -152,7 +171,7 @@ fn stages_leave_what_is_known() {
         let mut of = RankSums::default();
         ranks.iter().for_each(|&rank| of.add(&RankSums::of_rank(rank, job.kernel(rank, 3))));
         sums.add(&of, ranks.len() as u32);
-        Some(sums.finish(ranks.len() as u32))
+        Some(sums.finish(ranks.len() as u32, &[], u64::MAX))
     };
     let everybody: Vec<u32> = (0..12).collect();
     let whole = kernel(&everybody);
@@ -171,6 +190,20 @@ fn stages_leave_what_is_known() {
         assert_eq!(after(&all, stages, "kernel_3"), kernel(ranks), "{stages}");
     }
     assert_eq!(after(&all, "rank = 7", "kernel_3"), None, "a rank alone");
+    // A row of one rank is spread over nobody, and one of all is as it was.
+    assert_eq!(after(&all, "split rank", "rank=7"), None);
+    let refined = apply(&all, &parse("split rank").unwrap()).unwrap();
+    let mut tree = unwatched(|watch| TopDown::new(&refined, watch));
+    for id in tree.children(&refined, RowId::ROOT).to_vec() {
+        for below in [&[id][..], tree.children(&refined, id).to_vec().as_slice()].concat() {
+            assert_eq!(tree.row(below).over_ranks, None);
+        }
+    }
+    let flat_rows = flat(&refined, Sort::default());
+    let is_kernel =
+        |row: &&crate::views::Row| &*refined.functions[row.function.index()].name == "kernel_3";
+    let over = flat_rows.iter().find(is_kernel).unwrap().over_ranks.clone().unwrap();
+    assert_eq!(over.of(MetricRef::FIRST).copied(), whole);
     for stages in ["rank = 7", "not rank = 7"] {
         assert_eq!(after(&top, stages, "kernel_3"), None, "{stages}");
     }
@@ -185,7 +218,7 @@ fn stages_leave_what_is_known() {
 /// that they have none.
 #[test]
 fn exclusive_costs_are_spread_too() {
-    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)], addresses: 1 };
     for keep in [Keep::All, Keep::Top, Keep::None] {
         let refined = Refined::base(&opened(&job, keep));
         let rows = flat(&refined, Sort::default());
@@ -226,7 +259,7 @@ fn inline(rank: &mut csprof_format::profile::Profile, of: &str, names: &[&str]) 
 /// cost of its innermost frame, and the one between has none of it.
 #[test]
 fn exclusive_costs_of_inlined_recursion_are_known() {
-    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] };
+    let job = Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)], addresses: 1 };
     for keep in [Keep::All, Keep::Top, Keep::None] {
         let mut reduction = Reduction::new(keep);
         for number in 0..job.ranks {
@@ -272,12 +305,14 @@ fn bounds_of_exclusive_costs_hold() {
         let own: Vec<u64> = inclusive.iter().zip(longer).map(|(all, below)| all - below).collect();
         let mut sums = Sums::default();
         sums.add_own(&spread(&inclusive), &[spread(&longer)], 3);
-        let of = sums.finish(3);
+        let of = sums.finish(3, &[], u64::MAX);
         assert_eq!(of.sum, own.iter().sum::<u64>());
         let [most, least] = [own.iter().max().unwrap(), own.iter().min().unwrap()];
         assert!(of.most[0] <= *most && *most <= of.most[1], "{own:?} {of:?}");
         assert!(of.least[0] <= *least && *least <= of.least[1], "{own:?} {of:?}");
-        assert_eq!((of.most_rank, of.deviation(), of.without), (None, None, None));
+        let is_most = |rank: u32| own[rank as usize] == *most;
+        assert!(of.most_rank.is_none_or(is_most), "{own:?} {of:?}");
+        assert_eq!((of.deviation(), of.without), (None, None));
     }
 }
 
@@ -288,7 +323,7 @@ fn of(paths: &[&[(u32, u64)]], ranks: u32) -> OfMetric {
         path.iter().for_each(|&(rank, samples)| of.add(&RankSums::of_rank(rank, samples)));
         sums.add(&of, ranks);
     }
-    sums.finish(ranks)
+    sums.finish(ranks, &[], u64::MAX)
 }
 
 #[test]
@@ -312,8 +347,62 @@ fn bounds_of_several_paths_hold() {
     let paths: [&[(u32, u64)]; 2] = [&[(0, 1), (1, 9), (2, 3)], &[(0, 7), (1, 2), (2, 5)]];
     let other = of(&paths, 3);
     let sums = [8, 11, 8];
-    assert_eq!(other.most_rank, None);
-    assert!(other.most[0] <= 11 && 11 <= other.most[1], "{other:?}");
+    // The third has at most 3 and 5, and the first 1 and 7.
+    assert_eq!((other.most, other.most_rank), ([11; 2], Some(1)));
     assert!(other.least[0] <= 8 && 8 <= other.least[1], "{other:?}");
     assert_eq!(other.sum, sums.iter().sum::<u64>());
+}
+
+/// What a rank has on each path of its own, and on longer ones.
+type Costs = [(u64, u64)];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+    /// Whatever ranks have on several paths, also exclusively: what is said is so.
+    #[test]
+    fn nothing_false_is_said(
+        ranks in prop::collection::vec(prop::collection::vec((0_u64..40, 0_u64..9), 4), 1..9),
+        kept in prop::collection::vec(any::<bool>(), 9),
+        paths in 0_usize..5,
+        own_paths in 0_usize..5,
+    ) {
+        let count = ranks.len() as u32;
+        let spread = |samples: fn(&Costs, usize) -> u64, path: usize| {
+            let mut of = RankSums::default();
+            let those = (0..).zip(&ranks).map(|(rank, own)| (rank, samples(own, path)));
+            those.filter(|of| of.1 > 0).for_each(|(rank, own)| of.add(&RankSums::of_rank(rank, own)));
+            of
+        };
+        let mut sums = Sums::default();
+        for path in 0..paths.min(4) {
+            sums.add(&spread(|own, path| own[path].0, path), count);
+        }
+        for path in 0..own_paths.min(4) {
+            let longer = spread(|own, path| own[path].1, path);
+            let longer: Vec<RankSums> = [longer].into_iter().filter(|of| of.sum > 0).collect();
+            let all = spread(|own, path| own[path].0 + own[path].1, path);
+            sums.add_own(&all, &longer, count);
+        }
+        let all: Vec<u64> = ranks
+            .iter()
+            .map(|own| {
+                let sum = |paths: usize| own[..paths.min(4)].iter().map(|of| of.0).sum::<u64>();
+                sum(paths) + sum(own_paths)
+            })
+            .collect();
+        let (most, least) = (*all.iter().max().unwrap(), *all.iter().min().unwrap());
+        let numbered = (0..).zip(&all).zip(kept).filter(|(_, is_kept)| *is_kept);
+        let apart: Vec<(u32, u64)> = numbered.map(|((rank, own), _)| (rank, *own)).collect();
+        let of = sums.finish(count, &apart, most);
+        prop_assert_eq!(of.sum, all.iter().sum::<u64>());
+        // No rank has more than is given as the most that one has in all.
+        prop_assert!(of.most[0] <= most && most == of.most[1], "{:?} {:?}", all, of);
+        prop_assert!(of.least[0] <= least && least <= of.least[1], "{:?} {:?}", all, of);
+        let first = |samples: u64| all.iter().position(|own| *own == samples).map(|of| of as u32);
+        prop_assert!(of.most_rank.is_none_or(|rank| Some(rank) == first(most)), "{:?} {:?}", all, of);
+        prop_assert!(of.least_rank.is_none_or(|rank| Some(rank) == first(least)), "{:?} {:?}", all, of);
+        let without = all.iter().filter(|own| **own == 0).count() as u32;
+        prop_assert!(of.without.is_none_or(|of| of == without), "{:?} {:?}", all, of);
+    }
 }

@@ -13,7 +13,7 @@ fn waits(profile: &Profile, stages: &str) -> (Refined, Waits) {
 }
 
 fn job() -> Job {
-    Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)] }
+    Job { ranks: 12, common: 18, private: 1, late: vec![(7, 3)], addresses: 1 }
 }
 
 fn summed(job: &Job, keep: Keep) -> Profile {
@@ -45,6 +45,36 @@ fn names(waits: &Waits, wait: &Wait, refined: &Refined) -> String {
     let rows = waits.rows(wait);
     let names = rows.iter().map(|row| &*refined.functions[row.function.index()].name);
     names.collect::<Vec<_>>().join(" > ")
+}
+
+/// What a launcher waits is in no list over ranks, kept apart or summed, and how much is told.
+#[test]
+fn what_launchers_wait_is_no_wait_of_ranks() {
+    let launcher = "# thread=9 epoch=0 name=mpirun\nmain\n  MPI_Barrier 400\n  MPI_Comm_spawn 5\n";
+    let ranks = "# rank=0 thread=1 epoch=0\nmain 100\n  MPI_Barrier 60\n\
+                 # rank=1 thread=2 epoch=0\nmain 160\n  MPI_Barrier 2\n";
+    let profile = from_outline(&format!("{launcher}{ranks}")).unwrap();
+    let (refined, apart) = waits(&profile, "");
+    assert_eq!(apart.over.as_ref().unwrap().count, 2);
+    let all = listed(&apart, &apart.paths, &refined);
+    assert_eq!(all, [("main > MPI_Barrier".to_owned(), 62)]);
+    assert_eq!(apart.operations[0].samples, 62);
+    let told = "55.7 % of cputime that processes without a rank wait";
+    assert!(is_told(&apart, told), "{:?}", apart.missing);
+
+    let job = job();
+    let mut reduction = Reduction::new(Keep::Top);
+    for rank in 0..job.ranks {
+        reduction.add(&rank.to_string(), &job.rank(rank, job.busiest())).unwrap();
+    }
+    let mut launcher = job.rank(0, job.busiest());
+    launcher.run.start_unix_ns += 5000;
+    launcher.processes[0].rank = None;
+    reduction.add("launcher", &launcher).unwrap();
+    let (_, summed) = waits(&Profile::from_saved(reduction.finish()), "");
+    let waited: u64 = (0..12).map(|rank| job.wait(rank, job.busiest())).sum();
+    assert_eq!((summed.paths.len(), summed.paths[0].samples), (1, waited));
+    assert!(is_told(&summed, "that processes without a rank wait"), "{:?}", summed.missing);
 }
 
 /// Whichever ranks are kept apart: how long all wait, who came last, and what for.

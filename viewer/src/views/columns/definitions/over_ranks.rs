@@ -155,7 +155,8 @@ fn explain(at: &At<'_>, _: About) -> Explanation {
     if refined.profile.spreads.ranks() == 0 {
         return Vec::new();
     }
-    let is_one = || matches!(RanksOfSum::find(refined), RanksOfSum::OneRank);
+    // Where it is known what each has, there is nothing but of one alone.
+    let is_one = || matches!(RanksOfSum::find(refined), RanksOfSum::OneRank | RanksOfSum::Each(_));
     let none = match OWN_OVER_RANKS.contains(&at.column.id) {
         true => "none: no rank that is shown has samples of its own here",
         false => "none: no rank that is shown has samples here",
@@ -209,7 +210,9 @@ impl<'r> At<'r> {
             Measure::Source if metric.unit == "bytes" => Shown::Bytes,
             _ => Shown::Number,
         };
-        match self.of_ranks().and_then(|of| value(of, measure.of(1, metric) as f64)) {
+        // Of what no rank has, as of a launcher's functions, there is nothing to spread.
+        let of = self.of_ranks().filter(|of| of.sum > 0);
+        match of.and_then(|of| value(of, measure.of(1, metric) as f64)) {
             Some(value) => Cell::Derived { value, shown },
             None => Cell::Nothing,
         }
