@@ -201,7 +201,9 @@ impl Profile {
             nodes: NodesBuilder::new(columns),
         };
         union.align_modules(first_other);
-        let named = parts.iter().map(|(run, ids, _)| union.named(run, ids)).collect();
+        let side = |part: usize| if part < of_base { BASE } else { OTHER };
+        let named = parts.iter().enumerate();
+        let named = named.map(|(part, (run, ids, _))| union.named(run, ids, side(part))).collect();
         let functions = told_apart(named);
         let mut ends = vec![1];
         for ((run, ids, first), functions) in parts.into_iter().zip(functions) {
@@ -402,8 +404,8 @@ impl Union<'_> {
         }
     }
 
-    /// What the functions of a run are called in the comparison.
-    fn named(&self, part: &Profile, ids: &Renumbered) -> Vec<Named> {
+    /// What the functions of a run of this side are called in the comparison.
+    fn named(&self, part: &Profile, ids: &Renumbered, side: usize) -> Vec<Named> {
         let mut nameless = vec![false; part.functions.len()];
         for frame in &part.frames {
             nameless[frame.function.index()] |= frame.kind == FrameKind::Unknown;
@@ -411,7 +413,10 @@ impl Union<'_> {
         let named = |(function, nameless): (&Function, bool)| {
             let (named, is_renamed) = self.name(function, nameless, ids);
             let file = named.file.and_then(|file| self.profile.info.strings.get(file.index()));
-            let build = function.module.map(|id| ids.modules[id.index()]);
+            let module = function.module.map(|id| ids.modules[id.index()]);
+            let about = module.and_then(|id| self.profile.info.modules.get(id.index()));
+            let is_told = about.is_some_and(|module| !module.build_id.is_empty());
+            let build = (module, (!is_told).then_some(side));
             Named { is_renamed, build, file: file.map(Arc::clone), function: named }
         };
         part.functions.iter().zip(nameless).map(named).collect()

@@ -2,12 +2,12 @@
 //!
 //! Static functions, closures and methods may share a name; where they are defined tells them
 //! apart. In another build of the program that is another line, and of one that was not sampled
-//! nothing is known. So in one build the line decides. In another one, as many in a file of the
-//! same name are the same in their order; where they are more or fewer, those of one line are, and
-//! between them the others in their order. Where no run has more than one, it is the same wherever
-//! it has moved.
+//! nothing is known. So in one build, of all whose runs are compared, the line decides. In another
+//! one, as many in a file of the same name are the same in their order; where they are more or
+//! fewer, those of one line are, and between them the others in their order. Where no build has
+//! more than one, it is the same wherever it has moved.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use csprof_format::ids::ModuleId;
@@ -21,11 +21,15 @@ pub(super) struct Named {
     pub(super) function: Function,
     /// Whether a rule has given it that name: it may be that of several that are to be one.
     pub(super) is_renamed: bool,
-    /// Its load module, which is another one in another build.
-    pub(super) build: Option<ModuleId>,
+    /// What its load module was built by.
+    pub(super) build: Build,
     /// File of the definition.
     pub(super) file: Option<Arc<str>>,
 }
+
+/// A build of a load module: the module, which is another one where its build id is, and the side
+/// of the comparison where it has none.
+pub(super) type Build = (Option<ModuleId>, Option<usize>);
 
 /// Name and load module in the comparison.
 type Key = (Arc<str>, Option<ModuleId>);
@@ -45,150 +49,132 @@ impl Named {
 
 /// For each run its functions, with which of several each is.
 pub(super) fn told_apart(runs: Vec<Vec<Named>>) -> Vec<Vec<(Function, Option<Which>)>> {
-    let several = several(&runs);
-    let mut known: HashMap<Key, Vec<Same>> = HashMap::new();
+    let mut numbers: HashMap<(Key, Build, Definition), u32> = HashMap::new();
+    for (key, builds) in several(&runs) {
+        let mut known = Vec::new();
+        for (build, definitions) in builds {
+            let found = find(&mut known, &definitions);
+            let found = definitions.into_iter().zip(found);
+            numbers.extend(found.map(|(of, number)| ((key.clone(), build, of), number)));
+        }
+    }
+    let which = |named: &Named| {
+        let number = numbers.get(&(named.key(), named.build, named.definition()?))?;
+        Some(Which::Nth(*number))
+    };
     let told = |run: Vec<Named>| {
-        let mut of_run: HashMap<Key, BTreeMap<Definition, Option<ModuleId>>> = HashMap::new();
-        for named in run.iter().filter(|named| several.contains(&named.key())) {
-            if let Some(definition) = named.definition() {
-                of_run.entry(named.key()).or_default().insert(definition, named.build);
-            }
-        }
-        let mut numbers: HashMap<(Key, Definition), u32> = HashMap::new();
-        for (key, definitions) in of_run {
-            let found = find(known.entry(key.clone()).or_default(), &definitions);
-            let found = definitions.into_keys().zip(found);
-            numbers.extend(found.map(|(of, number)| ((key.clone(), of), number)));
-        }
-        let which = |named: &Named| {
-            let number = numbers.get(&(named.key(), named.definition()?))?;
-            Some(Which::Nth(*number))
-        };
         let run = run.into_iter().map(|named| (which(&named), named.function));
         run.map(|(which, function)| (function, which)).collect()
     };
     runs.into_iter().map(told).collect()
 }
 
-/// Names of which some run has several functions. Not those of which some run has none but unknown
-/// ones, or one that was renamed: these may be any of the others.
-fn several(runs: &[Vec<Named>]) -> HashSet<Key> {
-    let (mut several, mut never) = (HashSet::new(), HashSet::new());
+/// The definitions of a name by build, in the order in which builds come, and their own.
+type ByBuild = Vec<(Build, BTreeSet<Definition>)>;
+
+/// Names of which some build has several functions, whichever run has met them. Not those of which
+/// some run has none but unknown ones, or one that was renamed: these may be any of the others.
+fn several(runs: &[Vec<Named>]) -> HashMap<Key, ByBuild> {
+    let mut known: HashMap<Key, ByBuild> = HashMap::new();
+    let mut never = HashSet::new();
     for run in runs {
-        let mut first: HashMap<Key, Option<Definition>> = HashMap::new();
+        let mut is_known: HashMap<Key, bool> = HashMap::new();
         for named in run {
             let key = named.key();
             if named.is_renamed {
                 never.insert(key.clone());
             }
             let definition = named.definition();
-            let before = first.entry(key.clone()).or_insert_with(|| definition.clone());
-            match (&*before, definition) {
-                (Some(before), Some(definition)) if *before != definition => {
-                    several.insert(key);
+            *is_known.entry(key.clone()).or_default() |= definition.is_some();
+            if let Some(definition) = definition {
+                let builds = known.entry(key).or_default();
+                match builds.iter_mut().find(|(build, _)| *build == named.build) {
+                    Some((_, definitions)) => drop(definitions.insert(definition)),
+                    None => builds.push((named.build, BTreeSet::from([definition]))),
                 }
-                (None, Some(definition)) => *before = Some(definition),
-                _ => {}
             }
         }
-        never.extend(first.into_iter().filter(|(_, of)| of.is_none()).map(|(key, _)| key));
+        never.extend(is_known.into_iter().filter(|(_, is_known)| !is_known).map(|(key, _)| key));
     }
-    several.retain(|key| !never.contains(key));
-    several
+    known.retain(|key, builds| {
+        !never.contains(key) && builds.iter().any(|(_, definitions)| definitions.len() > 1)
+    });
+    known
 }
 
-/// A function that runs have in common, as the last run has it.
-struct Same {
-    file: Arc<str>,
-    line: u32,
-    build: Option<ModuleId>,
-}
+/// A function that builds have in common: where the last one has it.
+type Same = Definition;
 
-/// The numbers of the functions of a run, in order of their definitions, among those that are
-/// known; those that are new are added. O(n × log n).
-fn find(known: &mut Vec<Same>, run: &BTreeMap<Definition, Option<ModuleId>>) -> Vec<u32> {
-    let run: Vec<_> = run.iter().map(|((file, line), build)| (file, *line, *build)).collect();
-    // By file name, those that are known and those of the run, in order of lines.
+/// The numbers of the functions of a build, in order of their definitions, among those that are
+/// known of others; those that are new are added. O(n × log n).
+fn find(known: &mut Vec<Same>, build: &BTreeSet<Definition>) -> Vec<u32> {
+    let build: Vec<&Definition> = build.iter().collect();
+    // By file name, those that are known and those of the build, in order of paths and lines.
     let mut files: BTreeMap<&str, [Vec<usize>; 2]> = BTreeMap::new();
-    for (number, same) in known.iter().enumerate() {
-        files.entry(base_name(&same.file)).or_default()[0].push(number);
+    for (number, (file, _)) in known.iter().enumerate() {
+        files.entry(base_name(file)).or_default()[0].push(number);
     }
-    for (at, (file, ..)) in run.iter().enumerate() {
+    for (at, (file, _)) in build.iter().enumerate() {
         files.entry(base_name(file)).or_default()[1].push(at);
     }
-    let mut pairs = vec![None; run.len()];
-    let is_other_build = |number: usize, at: usize| known[number].build != run[at].2;
-    for [of_known, of_run] in files.values_mut() {
-        of_known.sort_by_key(|&number| known[number].line);
-        of_run.sort_by_key(|&at| run[at].1);
-        let is_moved = of_known.len() == of_run.len()
-            && of_known.iter().zip(&*of_run).all(|(&number, &at)| is_other_build(number, at));
-        if is_moved {
-            of_run.iter().zip(of_known).for_each(|(&at, number)| pairs[at] = Some(*number));
-            continue;
+    let mut pairs = vec![None; build.len()];
+    for [of_known, of_build] in files.values_mut() {
+        of_known.sort_by_key(|&number| &known[number]);
+        if of_known.len() == of_build.len() {
+            of_build.iter().zip(of_known).for_each(|(&at, number)| pairs[at] = Some(*number));
+        } else {
+            pair_by_line(known, &build, [of_known, of_build], &mut pairs);
+            pair_by_neighbours([of_known, of_build], &mut pairs);
         }
-        pair_by_line(known, &run, [of_known, of_run], &mut pairs);
-        pair_by_neighbours(&is_other_build, [of_known, of_run], &mut pairs);
     }
     // Where one is left on each side, its file has another name.
     let taken: HashSet<usize> = pairs.iter().flatten().copied().collect();
     let mut left_known = (0..known.len()).filter(|number| !taken.contains(number));
-    let mut left_run = (0..run.len()).filter(|&at| pairs[at].is_none());
+    let mut left = (0..build.len()).filter(|&at| pairs[at].is_none());
     if let (Some(number), None) = (left_known.next(), left_known.next())
-        && let (Some(at), None) = (left_run.next(), left_run.next())
-        && is_other_build(number, at)
+        && let (Some(at), None) = (left.next(), left.next())
     {
         pairs[at] = Some(number);
     }
-    let mut numbers = Vec::with_capacity(run.len());
-    for (pair, (file, line, build)) in pairs.into_iter().zip(run) {
-        let same = Same { file: Arc::clone(file), line, build };
+    let mut numbers = Vec::with_capacity(build.len());
+    for (pair, definition) in pairs.into_iter().zip(build) {
         let number = pair.unwrap_or(known.len());
         match known.get_mut(number) {
-            Some(known) => *known = same,
-            None => known.push(same),
+            Some(known) => known.clone_from(definition),
+            None => known.push(definition.clone()),
         }
         numbers.push(u32::try_from(number).unwrap_or(u32::MAX));
     }
     numbers
 }
 
-/// A definition of a run.
-type OfRun<'r> = (&'r Arc<str>, u32, Option<ModuleId>);
-
 /// Those of one line: first of the very path, then of the same name of the file, as where sources
 /// lie elsewhere.
 fn pair_by_line(
     known: &[Same],
-    run: &[OfRun<'_>],
-    [of_known, of_run]: [&[usize]; 2],
+    build: &[&Definition],
+    [of_known, of_build]: [&[usize]; 2],
     pairs: &mut [Option<usize>],
 ) {
     let mut taken = HashSet::new();
     for is_path_asked in [true, false] {
-        let path = |path: &'_ Arc<str>| is_path_asked.then(|| Arc::clone(path));
-        let mut places: HashMap<(Option<Arc<str>>, u32), Vec<usize>> = HashMap::new();
+        let place = |(file, line): &Definition| (is_path_asked.then(|| Arc::clone(file)), *line);
+        let mut places: HashMap<_, Vec<usize>> = HashMap::new();
         for &number in of_known.iter().rev().filter(|number| !taken.contains(*number)) {
-            let Same { file, line, .. } = &known[number];
-            places.entry((path(file), *line)).or_default().push(number);
+            places.entry(place(&known[number])).or_default().push(number);
         }
-        for &at in of_run {
-            let (file, line, _) = run[at];
+        for &at in of_build {
             if pairs[at].is_none() {
-                pairs[at] = places.get_mut(&(path(file), line)).and_then(Vec::pop);
+                pairs[at] = places.get_mut(&place(build[at])).and_then(Vec::pop);
                 taken.extend(pairs[at]);
             }
         }
     }
 }
 
-/// Those of another build that stand between the same neighbours, in order.
-fn pair_by_neighbours(
-    is_other_build: &dyn Fn(usize, usize) -> bool,
-    [of_known, of_run]: [&[usize]; 2],
-    pairs: &mut [Option<usize>],
-) {
-    let taken: HashSet<usize> = of_run.iter().filter_map(|&at| pairs[at]).collect();
+/// Those that stand between the same neighbours, in order.
+fn pair_by_neighbours([of_known, of_build]: [&[usize]; 2], pairs: &mut [Option<usize>]) {
+    let taken: HashSet<usize> = of_build.iter().filter_map(|&at| pairs[at]).collect();
     let mut left: HashMap<usize, VecDeque<usize>> = HashMap::new();
     let mut passed = 0;
     for &number in of_known {
@@ -199,13 +185,11 @@ fn pair_by_neighbours(
         }
     }
     passed = 0;
-    for &at in of_run {
+    for &at in of_build {
         if pairs[at].is_some() {
             passed += 1;
-        } else if let Some(left) = left.get_mut(&passed)
-            && left.front().is_some_and(|&number| is_other_build(number, at))
-        {
-            pairs[at] = left.pop_front();
+        } else {
+            pairs[at] = left.get_mut(&passed).and_then(VecDeque::pop_front);
         }
     }
 }
@@ -225,7 +209,7 @@ mod tests {
             let named = |&(file, line): &(&str, u32)| Named {
                 function: Function { line, ..Function::named("f") },
                 is_renamed: false,
-                build: Some(ModuleId(build)),
+                build: (Some(ModuleId(build)), None),
                 file: (!file.is_empty()).then(|| file.into()),
             };
             run.iter().map(named).collect()
@@ -243,12 +227,42 @@ mod tests {
         assert_eq!(which(&[(0, &[("a.c", 2)]), (1, &[("b.c", 7)])]), [[None], [None]]);
     }
 
+    fn of_a(lines: &[u32]) -> Vec<(&'static str, u32)> {
+        lines.iter().map(|&line| ("a.c", line)).collect()
+    }
+
     #[test]
     fn in_one_build_the_line_decides_whatever_was_sampled() {
-        let lines = |lines: &[u32]| -> Vec<_> { lines.iter().map(|&line| ("a.c", line)).collect() };
         assert_eq!(
-            which(&[(0, &lines(&[10, 20, 30])), (0, &lines(&[20, 30])), (0, &lines(&[5, 20]))]),
-            [nth(&[0, 1, 2]), nth(&[1, 2]), nth(&[3, 1])]
+            which(&[(0, &of_a(&[10, 20, 30])), (0, &of_a(&[20, 30])), (0, &of_a(&[5, 20]))]),
+            [nth(&[1, 2, 3]), nth(&[2, 3]), nth(&[0, 2])]
+        );
+        // Also where each run has met one.
+        assert_eq!(which(&[(0, &of_a(&[10])), (0, &[("b.c", 20)])]), [nth(&[0]), nth(&[1])]);
+    }
+
+    /// What one run of a build has not met, another one may have.
+    #[test]
+    fn runs_of_a_build_are_taken_together() {
+        assert_eq!(
+            which(&[
+                (0, &of_a(&[10, 20])),
+                (1, &of_a(&[30])),
+                (1, &of_a(&[15, 30])),
+                (0, &of_a(&[20]))
+            ]),
+            [nth(&[0, 1]), nth(&[1]), nth(&[0, 1]), nth(&[1])]
+        );
+    }
+
+    #[test]
+    fn files_of_one_name_keep_their_folders() {
+        assert_eq!(
+            which(&[
+                (0, &[("a/util.c", 10), ("b/util.c", 5)]),
+                (1, &[("a/util.c", 10), ("b/util.c", 12)])
+            ]),
+            [nth(&[0, 1]), nth(&[0, 1])]
         );
     }
 
@@ -290,7 +304,8 @@ mod tests {
         );
         assert_eq!(
             which(&[(0, &[("a.c", 1), ("b.c", 1)]), (0, &[("b.c", 1), ("x.c", 5)])]),
-            [nth(&[0, 1]), nth(&[1, 2])]
+            [nth(&[0, 1]), nth(&[1, 2])],
+            "not in one build"
         );
     }
 
