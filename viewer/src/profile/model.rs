@@ -244,6 +244,18 @@ impl FunctionKey {
         Self { name: name.into(), module: module.map(Into::into), definition: None }
     }
 
+    /// The same of the one of its functions that is defined in this file and line.
+    #[must_use]
+    pub fn defined_at(self, definition: Option<(&str, u32)>) -> Self {
+        Self { definition: definition.map(|(file, line)| (file.into(), line)), ..self }
+    }
+
+    /// File and line of its definition, where it is known.
+    #[must_use]
+    pub fn definition(&self) -> Option<(&str, u32)> {
+        self.definition.as_ref().map(|(file, line)| (&**file, *line))
+    }
+
     /// Name of the function.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -266,12 +278,13 @@ impl FunctionKey {
         has_name && self.module.as_deref() == module().filter(|path| !path.is_empty())
     }
 
-    /// Whether a function [of this key](Self::is) is defined where the one that is meant is.
+    /// Whether a function [of this key](Self::is) is known to be defined where the one that is
+    /// meant is.
     #[must_use]
     pub fn is_defined_as(&self, profile: &Profile, function: &Function) -> bool {
         let file = function.file.and_then(|file| profile.info.strings.get(file.index()));
         let there = file.map(|file| (&**file, function.line));
-        self.definition.as_ref().map(|(file, line)| (&**file, *line)) == there
+        self.definition().is_some_and(|own| Some(own) == there)
     }
 }
 

@@ -107,9 +107,10 @@ pub fn text(
         let others = counted(others as u64, "other function", form);
         writeln!(
             out,
-            "{others} of this name {cost} less; name one by all of its name, or with its file, as in \
-             '{name} {}'",
-            printable(path.rsplit('/').next().unwrap_or(path))
+            "{others} of this name {cost} no more; name one by all of its name, or with its place, as in \
+             '{name} {}:{}'",
+            printable(path.rsplit('/').next().unwrap_or(path)),
+            refined.functions[function.index()].line
         )?;
     }
     let lines = unwatched(|watch| SourceLines::new(refined, path, Some(function), watch));
@@ -130,14 +131,14 @@ pub fn text(
             for (path, why) in &missing.tried {
                 writeln!(out, "{}: {why}", printable(&path.to_string_lossy()))?;
             }
-            writeln!(out, "--path-map OLD=NEW says where the files are; lines with samples:")?;
+            let lines = if lines.lines.is_empty() { "" } else { "; lines with samples:" };
+            writeln!(out, "--path-map OLD=NEW says where the files are{lines}")?;
         }
     }
     if lines.lines.is_empty() {
         return writeln!(
             out,
-            "its samples have no lines: what named it knows functions alone, as perf maps do (of \
-             Python and Node.js)"
+            "none of its samples has a line; perf maps, for one (Python, Node.js), name functions alone"
         );
     }
     writeln!(out)?;

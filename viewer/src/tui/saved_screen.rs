@@ -59,6 +59,9 @@ pub struct SavedScreen {
     /// The function that the view is about: name, load module, line.
     #[serde(default)]
     function: Option<(String, Option<String>, Option<u32>)>,
+    /// File and line of its definition.
+    #[serde(default)]
+    definition: Option<(String, u32)>,
     /// Folders below which source files are looked for, the first one first.
     #[serde(default)]
     folders: Vec<String>,
@@ -158,16 +161,27 @@ impl SavedScreen {
         let has_looks = looks.contains_key(VIEWS[view.0].command);
         let selected = model.views[view.0].selected_path(&model.scene.refined);
         let selected = selected.filter(|_| fits && !has_looks);
-        let function = model.views[view.0]
-            .about_function()
-            .map(|(key, line)| (key.name().to_owned(), key.module().map(str::to_owned), line));
-        let function = function.filter(|(name, ..)| name.len() <= MOST_STAGE_BYTES);
+        let is_short = |text: &str| text.len() <= MOST_STAGE_BYTES;
+        let about = model.views[view.0].about_function();
+        let about =
+            about.filter(|(key, _)| is_short(key.name()) && key.module().is_none_or(is_short));
+        let definition = about.as_ref().and_then(|(key, _)| key.definition());
+        let definition = definition.filter(|(file, _)| is_short(file));
+        let function = about
+            .as_ref()
+            .map(|(key, line)| (key.name().to_owned(), key.module().map(str::to_owned), *line));
         Self {
             version: VERSION,
             about: About::of(&model.profile),
             selected: selected.and_then(|path| writer.path(&path)),
             function,
-            folders: model.sources.folders().take(MOST_FOLDERS).collect(),
+            definition: definition.map(|(file, line)| (file.to_owned(), line)),
+            folders: model
+                .sources
+                .folders()
+                .filter(|folder| is_short(folder))
+                .take(MOST_FOLDERS)
+                .collect(),
             stages: fits.then_some(kept),
             view: Some(VIEWS[model.view.0].command.to_owned()),
             metric: Some(model.metric().source.clone()),
@@ -198,6 +212,7 @@ impl SavedScreen {
             looks: BTreeMap::new(),
             selected: None,
             function: None,
+            definition: None,
             folders: Vec::new(),
         }
     }
@@ -257,7 +272,8 @@ impl SavedScreen {
     /// The function that the view was about, and the line.
     pub(super) fn function(&self) -> Option<(FunctionKey, Option<u32>)> {
         let (name, module, line) = self.function.as_ref()?;
-        Some((FunctionKey::named(name, module.as_deref()), *line))
+        let definition = self.definition.as_ref().map(|(file, line)| (file.as_str(), *line));
+        Some((FunctionKey::named(name, module.as_deref()).defined_at(definition), *line))
     }
 
     /// These places, and the folders in which source files were looked for.

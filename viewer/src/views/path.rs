@@ -96,7 +96,7 @@ impl Step {
         let is_it = |function: &FunctionRef| {
             function.index() < refined.functions.len()
                 && refined.is_function(*function, &self.key)
-                && refined.is_meant(*function, &self.key)
+                && (self.key.definition().is_none() || refined.is_meant(*function, &self.key))
         };
         Some(self.number).filter(is_it).or_else(|| refined.function_of(&self.key))
     }

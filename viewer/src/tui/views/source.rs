@@ -22,7 +22,7 @@ use super::super::scene::Scene;
 use super::super::view::{
     BoxedView, Memory, OF_ROWS, Outcome, Repro, Sheet, Subject, View, ViewEntry,
 };
-use crate::profile::{Function, FunctionKey, MetricRef};
+use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::sources::{Kept, Source, Sources};
 use crate::views::columns::{About, Explanation};
@@ -425,11 +425,10 @@ impl View for SourceView {
     }
 
     fn return_to(&mut self, key: &FunctionKey, line: Option<u32>, shown: &Refined) {
-        let is_it = |function: &&Function| key.is(&shown.profile, function);
-        if let Some(function) = shown.functions.iter().find(is_it) {
-            let name = function.name.clone();
+        if let Some(function) = shown.function_of(key) {
+            let name = shown.functions[function.index()].name.clone();
             self.before.clear();
-            self.show(Shown { key: key.clone(), name }, line);
+            self.show(Shown { key: shown.key(function), name }, line);
         }
     }
 
