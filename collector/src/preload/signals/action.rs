@@ -139,15 +139,16 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
         return None;
     }
     let is_blocked = believed_in(context) & BIT != 0;
-    let ends = handler == libc::SIG_DFL && !is_blocked;
-    if handler == libc::SIG_IGN || is_blocked && sealed() || ends {
+    let is_default = handler == libc::SIG_DFL && !is_blocked;
+    if handler == libc::SIG_IGN || is_blocked && sealed() || is_default {
         if let Some(process) = process::current() {
             process.arena.count_foreign_signal();
         }
         if is_blocked && sealed() {
             block_interrupted(SIGNAL, context);
         }
-        if ends {
+        // The first process of a namespace is not ended by it (pid_namespaces(7)).
+        if is_default && sys::pid() != 1 {
             // It comes again, and ends the process, when this handler returns. Where these calls
             // are deadly, they are so to a process that would be dead.
             let _ = sys::set_disposition(SIGNAL, sys::Disposition::Default);
