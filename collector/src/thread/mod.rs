@@ -198,8 +198,11 @@ fn record(
     if let Some(beginning) = beginning
         && let Some(ended) = registry::take_ended(beginning)
     {
-        let going_on = ThreadArena::go_on(process.arena, ended, tid, name);
-        return going_on.map_err(|ended| registry::put_ended_back(beginning, ended)).ok();
+        match ThreadArena::go_on(process.arena, ended, tid, name) {
+            Ok(arena) => return Some(arena),
+            // There may be room for a new tree where there is none for the whole of an old one.
+            Err(ended) => registry::put_ended_back(beginning, ended),
+        }
     }
     ThreadArena::create(process.arena, tid, name).ok()
 }
