@@ -233,8 +233,8 @@ pub fn all_contexts(
     Ok((list, Imbalance { balance: Balance::of(&of_peers), ranks: peers.ranks }))
 }
 
-/// What stands behind the number of a thread: its name, and for how many others it stands, which ran
-/// one after the other before it: ` worker and 98 earlier`. Nothing if it has neither.
+/// What stands behind the number of a thread: its name, and for how many others it stands, which
+/// ran one after the other before it: ` worker and 98 earlier`. Nothing if it has neither.
 #[must_use]
 pub fn name_and_earlier(name: &str, earlier: u64, form: Form) -> String {
     let name = if name.is_empty() { String::new() } else { format!(" {name}") };
