@@ -336,14 +336,15 @@ pub struct ThreadRecord {
     pub tid: u32,
     /// Index of the record in its process, from 0.
     pub index: u32,
-    /// Name as the kernel knows it, padded with zeros; of several, the last one's.
+    /// Name as the kernel knows it, padded with zeros; of several, the last that was noted.
     pub name: [u8; 16],
     /// `CLOCK_MONOTONIC` at the start of sampling; of several, the first one's.
     pub start_ns: u64,
     /// `CLOCK_MONOTONIC` at the thread's end; 0 while it runs, and where that is not known. Of
     /// several, the last one's.
     pub end_ns: u64,
-    /// CPU time of the thread at its last sample or its end, in nanoseconds; of several, the sum.
+    /// CPU time of the thread when it was last noted, at the start of sampling, at a sample or at
+    /// its end, in nanoseconds; of several, the sum.
     pub cpu_ns: u64,
     /// Nodes published. Atomic.
     pub node_count: u32,

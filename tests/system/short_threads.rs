@@ -1,5 +1,6 @@
-//! Programs that start threads for ever: once 1000 have ended, the next go on in their records, and
-//! nothing that they did is lost.
+//! Programs that start threads for ever: the first 1000 that end keep their records, those that end
+//! later leave theirs to the next, and nothing that they did is lost. What is excepted is in
+//! docs/decisions/collector-memory.md.
 
 use csprof_format::profile::{Profile, Thread};
 use csprof_tests::paths::Rows;
@@ -61,6 +62,7 @@ fn a_hundred_thousand_threads_take_bounded_memory() {
     let shown = |what: &str| recording.output(&[what]).replace('\u{2009}', " ");
     let text = shown("info");
     assert!(text.contains("100 001 threads in all; 99 0"), "{text}");
+    assert!(text.contains(": each stands for threads that ran one after the other"), "{text}");
     let report = shown("report");
     assert!(report.contains(" on 100 001 threads of 1 process"), "{report}");
     let list = recording.output(&["report", "--view", "threads", "--format", "csv"]);
@@ -97,6 +99,20 @@ fn threads_of_one_role_go_on_in_each_others_records() {
     assert_eq!(recording.rows().inclusive_of("request"), 3000);
 }
 
+/// Also while one of them has not been looked at: not as who started them, which none is called.
+#[test]
+fn a_record_has_the_last_name_that_was_noted() {
+    let workshop = workshop("short_threads_left");
+    let recording = record(&workshop, &[], &["1200", "4", "named-left"]);
+    let of_several = |(thread, earlier)| (earlier > 0).then_some(thread);
+    let threads: Vec<&Thread> = with_earlier(&recording.profile).filter_map(of_several).collect();
+    // The last ones are among them, without an end.
+    assert!(threads.iter().any(|thread| thread.end_ns == 0), "{threads:?}");
+    for thread in threads {
+        assert!(thread.name.starts_with(b"read-"), "{thread:?}");
+    }
+}
+
 #[test]
 fn threads_that_take_different_names_are_not_mixed() {
     let workshop = workshop("short_threads_names");
@@ -116,6 +132,20 @@ fn threads_that_end_behind_the_c_librarys_back_leave_their_records() {
     assert_eq!(profile.thread_count(), 4001);
     assert!(profile.threads.len() <= 1 + OWN + 100, "{} records", profile.threads.len());
     assert_eq!(recording.rows().inclusive_of("request"), 4000);
+}
+
+/// What they used before they were sampled is no part of what others used in the same record.
+#[test]
+fn what_is_gone_without_a_sample_takes_no_time_from_others() {
+    let workshop = workshop("short_threads_gone_unsampled");
+    let recording = record(&workshop, &[], &["1500", "4", "gone"]);
+    let profile = &recording.profile;
+    let accounts = profile.accounts.iter().flat_map(|account| &account.threads);
+    assert_eq!(accounts.clone().count(), profile.threads.len());
+    for (thread, account) in profile.threads.iter().zip(accounts) {
+        assert!(account.cpu_before_ns > 0, "{thread:?}");
+        assert!(thread.cpu_ns >= account.cpu_before_ns, "{thread:?} {account:?}");
+    }
 }
 
 #[test]

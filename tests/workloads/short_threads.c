@@ -2,6 +2,7 @@
  * side by side. Each asks for memory once; of 500, the first burns 5 ms of CPU time. WAY:
  *   named      each takes a name of its own, which differs in its number
  *   two-names  each second one takes another name
+ *   named-left each takes such a name, but for the last, which are there when the process ends
  *   gone       each second one ends by a system call of its own
  *   forks      a child of fork goes on with 20 threads more
  *   main-ends  the main thread ends before them, by pthread_exit */
@@ -18,7 +19,7 @@
 
 static const char *way = "";
 static long threads, at_once;
-static atomic_long answers;
+static atomic_long answers, left;
 
 static int is_way(const char *name) { return strcmp(way, name) == 0; }
 
@@ -42,8 +43,12 @@ __attribute__((noinline)) static long request(long number) {
 static void *serve(void *argument) {
     long number = (long)argument;
     char name[16];
+    if (is_way("named-left") && number >= threads - at_once) {
+        atomic_fetch_add(&left, 1);
+        for (;;) pause();
+    }
     snprintf(name, sizeof name, number % 2 && is_way("two-names") ? "write" : "read-%ld", number);
-    if (is_way("named") || is_way("two-names")) pthread_setname_np(pthread_self(), name);
+    if (is_way("named") || is_way("named-left") || is_way("two-names")) pthread_setname_np(pthread_self(), name);
     atomic_fetch_add(&answers, request(number) + 1);
     if (number % 2 && is_way("gone")) syscall(SYS_exit, 0);
     return NULL;
@@ -59,6 +64,10 @@ static void serve_all(void) {
         for (long number = first; number < last; number++) {
             int error = pthread_create(&ids[number - first], &attributes, serve, (void *)number);
             if (error != 0) printf("no thread: %s\n", strerror(error)), exit(1);
+        }
+        if (is_way("named-left") && last == threads) {
+            while (atomic_load(&left) < at_once) usleep(1000);
+            break;
         }
         // Of one that is gone the C library hears by the kernel, which clears its id.
         for (long number = first; number < last; number++) pthread_join(ids[number - first], NULL);

@@ -75,7 +75,8 @@ struct Before {
     signals: u64,
     delivered: u64,
     cpu_ns: u64,
-    /// What the last of them was called in the end, and this thread when it began.
+    /// The last name that was noted of them, and what this thread was called when it began;
+    /// `None` if none had the record before.
     names: Option<[[u8; 16]; 2]>,
 }
 
@@ -174,8 +175,9 @@ impl ThreadArena {
         Ok(this)
     }
 
-    /// That of a thread of this name in which another one has ended: its counts go on. What has
-    /// ended stays what it was if memory is refused.
+    /// That of a thread in which another one has ended: its counts go on. The record keeps its name
+    /// until one is [noted](Self::record_mut): `name`, with which the thread begins, is mostly that
+    /// of its creator, which none is called. What has ended stays what it was if memory is refused.
     pub fn go_on(
         arena: &'static Arena,
         mut ended: EndedThread,
@@ -197,7 +199,6 @@ impl ThreadArena {
         record.end_ns = 0;
         record.earlier += 1;
         record.tid = tid;
-        record.name = name;
         this.before = before;
         Ok(this)
     }
@@ -381,7 +382,9 @@ impl ThreadArena {
     }
 
     /// The thread has ended: unmaps everything. The file keeps it, but for whole pages of nodes
-    /// that were never taken. Its trampoline is disarmed, and its handler can no longer find this.
+    /// that were never taken, if it is the first that had the record. Those of one that went on
+    /// stay: to free them and have them back for each further thread takes time for each byte, up
+    /// to 655 kB. Its trampoline is disarmed, and its handler can no longer find this.
     pub fn end(mut self) -> EndedThread {
         let (last, place) = locate(self.next_node - 1);
         let mut returned = 0;
@@ -391,7 +394,8 @@ impl ThreadArena {
             let nodes = (place as usize + 1) * size_of::<Node>();
             let used =
                 (first.addr() - start.addr().get() + nodes).next_multiple_of(EXTENT_ALIGN as usize);
-            if used < size
+            if self.before.names.is_none()
+                && used < size
                 // SAFETY: inside the mapping of one extent, behind the last node of this tree.
                 && unsafe { sys::give_back(start.add(used), size - used) }
             {

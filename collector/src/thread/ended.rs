@@ -66,6 +66,8 @@ struct Kind<L> {
     name: [u8; 16],
     /// Whether one was called otherwise, but for numbers.
     is_mixed: bool,
+    /// Whether it was said that threads of different names have had one record.
+    is_told: bool,
     /// What the next may take.
     left: Vec<L>,
 }
@@ -112,7 +114,8 @@ impl<L: Left> Ended<L> {
             None if self.kinds.len() >= MOST_KINDS || !may_keep() => return false,
             None => {
                 let (beginning, name) = (*beginning, *left.name());
-                self.kinds.push(Kind { beginning, name, is_mixed: false, left: Vec::new() });
+                let (is_mixed, is_told, left_to_next) = (false, false, Vec::new());
+                self.kinds.push(Kind { beginning, name, is_mixed, is_told, left: left_to_next });
                 return self.leave(self.kinds.len() - 1, left, || true);
             }
         };
@@ -121,16 +124,18 @@ impl<L: Left> Ended<L> {
 
     fn leave(&mut self, place: usize, left: L, may_keep: impl FnOnce() -> bool) -> bool {
         let is_over = self.number > MOST_OWN;
-        let Some(kind) = self.kinds.get_mut(place).filter(|kind| !kind.is_mixed) else {
-            return false;
-        };
-        if left.is_mixed() || !is_same_role(&kind.name, left.name()) {
+        let Some(kind) = self.kinds.get_mut(place) else { return false };
+        if kind.is_mixed || left.is_mixed() || !is_same_role(&kind.name, left.name()) {
             kind.is_mixed = true;
             kind.left = Vec::new();
-            return left.is_mixed();
+            // Often the kind is known to be mixed by one that had a record of its own, before one
+            // ends that had another's.
+            let is_news = left.is_mixed() && !kind.is_told;
+            kind.is_told |= is_news;
+            return is_news;
         }
-        let has_room = kind.left.len() < kind.left.capacity() || may_keep();
-        if is_over && has_room {
+        // Also where the list has room: what is left has memory of its own.
+        if is_over && may_keep() {
             kind.left.push(left);
         }
         false
@@ -229,6 +234,18 @@ mod tests {
         assert_eq!(ended.take(&server), None);
     }
 
+    /// Where one with a record of its own was called otherwise before: it is said all the same.
+    #[test]
+    fn what_is_mixed_is_said_once_whoever_ends_first() {
+        let (mut ended, server) = (ended(MOST_OWN), beginning(1, "server"));
+        ended.add(Some(&server), record(1, "read"), || true);
+        assert!(ended.take(&server).is_some());
+        assert!(!ended.add(Some(&server), record(2, "write"), || true));
+        assert!(ended.add(Some(&server), Record(1, name("write"), true), || true));
+        assert!(!ended.add(Some(&server), Record(3, name("write"), true), || true));
+        assert_eq!(ended.take(&server), None);
+    }
+
     #[test]
     fn tables_are_bounded() {
         let mut ended = ended(MOST_OWN);
@@ -237,14 +254,12 @@ mod tests {
         }
         assert!(ended.take(&beginning(MOST_KINDS - 1, "a")).is_some());
         assert_eq!(ended.take(&beginning(MOST_KINDS, "a")), None);
-        // Nor does anything grow where memory is refused.
+        // Nor is anything kept where memory is refused, even if the list has room.
         let first = beginning(0, "a");
-        while ended.kinds[0].left.len() < ended.kinds[0].left.capacity() {
-            ended.add(Some(&first), record(1, "a"), || false);
-        }
-        let full = ended.kinds[0].left.len();
+        let kept = ended.kinds[0].left.len();
+        assert!(kept < ended.kinds[0].left.capacity());
         ended.add(Some(&first), record(1, "a"), || false);
-        assert_eq!(ended.kinds[0].left.len(), full);
+        assert_eq!(ended.kinds[0].left.len(), kept);
         // What many threads at a time have left goes when they are taken.
         while ended.take(&first).is_some() {}
         assert!(ended.kinds[0].left.is_empty());

@@ -61,7 +61,8 @@ pub struct Thread {
     pub tid: u32,
     /// What triggers its samples.
     pub sources: Sources,
-    /// How it began; `None` of the main thread, whose record is no other's.
+    /// How it began; `None` of the main thread, and of the one that goes on in the child of a fork:
+    /// their records are no others'.
     beginning: Option<Beginning>,
     /// Where the registry has it.
     place: registry::RegistryIndex,
@@ -118,8 +119,10 @@ pub fn started(stack: OwnStack, routine: Option<usize>) {
     sys::set_mask(Mask(mask.0 & !loan::signals().0));
 }
 
-/// All signals are blocked here. `place` is where the thread's [`Shared`] was before, of which
-/// nobody else has a reference; it stays there, for the trampoline may have looked at it already.
+/// All signals are blocked here. `routine` is the address of the thread's start routine; `None` for
+/// the main thread, and for the one that goes on in the child of a fork. `place` is where the
+/// thread's [`Shared`] was before, of which nobody else has a reference; it stays there, for the
+/// trampoline may have looked at it already.
 fn begin(
     process: &'static Process,
     stack: OwnStack,
@@ -198,8 +201,11 @@ fn record(
     if let Some(beginning) = beginning
         && let Some(ended) = registry::take_ended(beginning)
     {
-        let going_on = ThreadArena::go_on(process.arena, ended, tid, name);
-        return going_on.map_err(|ended| registry::put_ended_back(beginning, ended)).ok();
+        match ThreadArena::go_on(process.arena, ended, tid, name) {
+            Ok(arena) => return Some(arena),
+            // There may be room for a new tree where there is none for the whole of an old one.
+            Err(ended) => registry::put_ended_back(beginning, ended),
+        }
     }
     ThreadArena::create(process.arena, tid, name).ok()
 }
@@ -208,11 +214,16 @@ impl Thread {
     fn open_sources(&mut self, process: &Process) {
         const { assert!(sources::COOKIES <= align_of::<Self>()) };
         let address = (&raw const *self).expose_provenance();
-        self.sampler.arena.note_cpu_before(sys::now_ns(Clock::ThreadCpu));
+        let cpu_ns = sys::now_ns(Clock::ThreadCpu);
+        self.sampler.arena.note_cpu_before(cpu_ns);
+        let cpu = self.sampler.arena.cpu_cell();
+        // One that ends by a system call of its own may note nothing else: without this, what it
+        // used before would be taken from what others used in the same record.
+        // SAFETY: this thread's own arena, which it has not released.
+        unsafe { cpu.note(cpu_ns) };
         let tid = self.tid;
         let open = || Sources::open(process, tid, address);
         let owner = registry::Owner(NonNull::from(&mut *self).cast());
-        let cpu = self.sampler.arena.cpu_cell();
         let (sources, place, dead) = registry::join(tid, cpu, owner, open);
         for registry::Owner(thread) in dead.into_iter().flatten() {
             // SAFETY: found dead just now, and taken from the registry.

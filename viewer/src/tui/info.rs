@@ -6,7 +6,7 @@ use csprof_format::profile::{EpochReason, Exit, Origin, Process, RunInfo};
 use super::page::Item;
 use crate::profile::Profile;
 use crate::profile::comparison::Comparison;
-use crate::views::contexts::and_earlier;
+use crate::views::contexts::name_and_earlier;
 use crate::views::cost_lines::{self, Line};
 use crate::views::names::{modules_to_list, nameless};
 use crate::views::number::{Form, amount, count, counted, duration, percent};
@@ -272,8 +272,8 @@ fn processes(profile: &Profile, form: Form) -> Vec<Item> {
             if losses > 0 {
                 text.push_str(&format!(", {} lost", count(losses, form)));
             }
-            let earlier = and_earlier(info.earlier_threads(id), form);
-            let thread = format!("  thread {} {name}{earlier}", thread.tid);
+            let name = name_and_earlier(&name, info.earlier_threads(id), form);
+            let thread = format!("  thread {}{name}", thread.tid);
             items.push(warning_if(losses > 0, &thread, text));
         }
         items.extend(cost_lines::threads_together(profile, place, form).map(Item::Text));

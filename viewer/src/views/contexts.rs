@@ -213,11 +213,12 @@ pub fn all_contexts(
         for (thread, sums) in threads {
             let Some(known) = info.threads.get(thread.index()) else { continue };
             let name = String::from_utf8_lossy(&known.name);
-            let earlier = and_earlier(info.earlier_threads(thread), Form::Ascii);
+            let earlier = info.earlier_threads(thread);
+            let described = name_and_earlier(&printable(&name), earlier, Form::Ascii);
             list.push(Context {
                 process,
                 thread: Some(thread),
-                label: format!("{} {}{earlier}", known.tid, printable(&name)),
+                label: format!("{}{described}", known.tid),
                 name: name.into_owned(),
                 stage: stages.thread(thread),
                 row: row(&sums),
@@ -232,13 +233,14 @@ pub fn all_contexts(
     Ok((list, Imbalance { balance: Balance::of(&of_peers), ranks: peers.ranks }))
 }
 
-/// What stands behind a thread that stands for so many others, which ran one after the other before
-/// it: ` and 98 earlier`; nothing if it stands for none.
+/// What stands behind the number of a thread: its name, and for how many others it stands, which
+/// ran one after the other before it: ` worker and 98 earlier`. Nothing if it has neither.
 #[must_use]
-pub fn and_earlier(earlier: u64, form: Form) -> String {
+pub fn name_and_earlier(name: &str, earlier: u64, form: Form) -> String {
+    let name = if name.is_empty() { String::new() } else { format!(" {name}") };
     match earlier {
-        0 => String::new(),
-        _ => format!(" and {} earlier", number_of(earlier, form)),
+        0 => name,
+        _ => format!("{name} and {} earlier", number_of(earlier, form)),
     }
 }
 
@@ -437,7 +439,7 @@ main 5
         let (list, _) = all_contexts(&Refined::base(&profile), &Watch::none()).unwrap();
         let labels: Vec<_> =
             list.iter().filter(|of| of.thread.is_some()).map(|of| &*of.label).collect();
-        assert_eq!(labels, ["20  and 2 earlier", "10 main", "11 worker and 98 earlier"]);
+        assert_eq!(labels, ["20 and 2 earlier", "10 main", "11 worker and 98 earlier"]);
         let split = apply(&profile, &parse("split thread").unwrap()).unwrap();
         let names: Vec<_> =
             split.functions.iter().map(|function| function.name.to_string()).collect();

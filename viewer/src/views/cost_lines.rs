@@ -264,7 +264,8 @@ pub fn threads_together(profile: &Profile, place: usize, form: Form) -> Option<S
         // How many were summed into each thread is not said.
         true => "threads that ran one after the other are counted together".to_owned(),
         false => format!(
-            "{} in all; {} of them ran one after the other and are counted together, as {}",
+            "{} in all; {} of them are counted together, as {}: each stands for threads that ran one \
+             after the other",
             counted(all, "thread", form),
             count(stood_for, form),
             count(standing, form)

@@ -10,7 +10,7 @@ use csprof_format::profile::{Exit, FROM_OUTSIDE, Origin, Process, RunInfo, Threa
 use super::{Places, epoch_reason, sets, text};
 use crate::profile::Profile;
 use crate::profile::reduce::ranks_of;
-use crate::views::contexts::and_earlier;
+use crate::views::contexts::name_and_earlier;
 use crate::views::cost_lines::{self, Line};
 use crate::views::costs::CpuTime;
 use crate::views::names::modules_to_list;
@@ -332,9 +332,8 @@ fn write_process(
         let name = text(&thread.name);
         let rate = cost_lines::thread(profile, id, form);
         let samples = count(thread.recorded, form);
-        let name = printable(&name);
-        let earlier = and_earlier(info.earlier_threads(id), form);
-        writeln!(out, "  {samples:>14}  thread {} {name}{earlier}{rate}", thread.tid)?;
+        let name = name_and_earlier(&printable(&name), info.earlier_threads(id), form);
+        writeln!(out, "  {samples:>14}  thread {}{name}{rate}", thread.tid)?;
     }
     if let Some(rest @ [_, ..]) = threads.get(THREADS_LISTED..) {
         let samples = rest.iter().fold(0u64, |sum, (_, t)| sum.saturating_add(t.recorded));
