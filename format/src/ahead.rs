@@ -23,9 +23,9 @@ const FEWEST_BLOCKS: usize = 8;
 /// before.
 const MOST_DECODED: u32 = 2 * TARGET_DECODED as u32;
 
-/// Bytes of memory up to which that of a block goes back for another one's: what one that is decoded
-/// ahead takes, each byte of it an integer of eight. Vectors keep the most that they ever held, and
-/// blocks may be made so that each of them is once the largest.
+/// Bytes of memory up to which that of a block goes back for another one's: what one that is
+/// decoded ahead takes, each byte of it an integer of eight. Vectors keep the most that they ever
+/// held, and blocks may be made so that each of them is once the largest.
 const MOST_KEPT: usize = 8 * MOST_DECODED as usize;
 
 /// A block of nodes, and what further metrics have of them.

@@ -313,8 +313,8 @@ pub(crate) fn nodes(profile: &Profile) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Whether nodes have known frames, and those of roots where trees begin and nowhere else. Relies on
-/// nothing.
+/// Whether nodes have known frames, and those of roots where trees begin and nowhere else. Relies
+/// on nothing.
 fn are_frames_sound(profile: &Profile) -> bool {
     // Small enough to stay in a cache, as frames are not.
     let is_root = |frame: &Frame| frame.kind == FrameKind::Root;

@@ -81,7 +81,8 @@ pub struct Merge {
     #[arg(long, conflicts_with = "keep_ranks")]
     concat: bool,
     /// Sum the ranks, and keep these apart: each that has the most of all of some call, with what
-    /// is below it, that is a tenth of its cost or more, all, or none [default: top, of more than 8 ranks]
+    /// is below it, that is a tenth of its cost or more, all, or none [default: top, of more than 8
+    /// ranks]
     #[arg(long, value_name = "WHICH", value_parser = keep())]
     keep_ranks: Option<Keep>,
     /// Say which of ranks 0 to N - 1 are in none of the profiles, and which are beyond [default: as

@@ -68,8 +68,8 @@ impl OfMetric {
         self.sum as f64 / f64::from(self.ranks.max(1))
     }
 
-    /// Standard deviation over all ranks, where it is known. It is 0 exactly where all have the same:
-    /// the squares are subtracted as integers.
+    /// Standard deviation over all ranks, where it is known. It is 0 exactly where all have the
+    /// same: the squares are subtracted as integers.
     #[must_use]
     pub fn deviation(&self) -> Option<f64> {
         let ranks = self.ranks.max(1);
