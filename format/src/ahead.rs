@@ -23,6 +23,11 @@ const FEWEST_BLOCKS: usize = 8;
 /// before.
 const MOST_DECODED: u32 = 2 * TARGET_DECODED as u32;
 
+/// Bytes of memory up to which that of a block goes back for another one's: what one that is
+/// decoded ahead takes, each byte of it an integer of eight. Vectors keep the most that they ever
+/// held, and blocks may be made so that each of them is once the largest.
+const MOST_KEPT: usize = 8 * MOST_DECODED as usize;
+
 /// A block of nodes, and what further metrics have of them.
 pub(crate) type Decoded = (NodeColumns, Sparse);
 
@@ -92,13 +97,21 @@ impl Ahead {
         lane.decoded.recv().ok()
     }
 
-    /// Gives back what the last block held, for another one's.
+    /// Gives back what the last block held, for another one's, if it is not too much.
     pub(crate) fn give_back(&self, spent: Decoded) {
+        if memory(&spent) > MOST_KEPT {
+            return;
+        }
         if let Some(lane) = self.lanes.get(self.last) {
             // A thread that has ended needs none.
             drop(lane.spent.send(spent));
         }
     }
+}
+
+/// Bytes of memory that it takes, used or not.
+fn memory((columns, shares): &Decoded) -> usize {
+    columns.memory() + shares.memory()
 }
 
 /// Whether a block is one that threads decode. What the reader passes over is none.
@@ -146,6 +159,38 @@ mod tests {
     use super::*;
     use crate::ids::FrameId;
     use crate::profile::Nodes;
+
+    /// Blocks in which another column is the largest each time leave no more memory than one does.
+    #[test]
+    fn memory_that_grew_too_large_does_not_go_back() {
+        let (_sender, decoded) = sync_channel(1);
+        let (spent, come_back) = channel();
+        let ahead = Ahead { lanes: vec![Lane { decoded, spent }], next: 0, last: 0 };
+        // Lengths of eight columns: each of zeros, a byte each.
+        let most = MOST_DECODED - 64;
+        let payload = |large: usize| {
+            let length = |column| if column == large { most } else { 0 };
+            let integers = |column| {
+                let zeros = vec![0; length(column) as usize];
+                match length(column) {
+                    0 => vec![0],
+                    count => [&[252][..], &count.to_le_bytes(), &zeros].concat(),
+                }
+            };
+            (0..8).flat_map(integers).collect::<Vec<u8>>()
+        };
+        let mut memory_held = Decoded::default();
+        let mut came_back = 0;
+        for large in 0..8 {
+            let payload = payload(large);
+            assert!(payload.len() <= MOST_DECODED as usize);
+            assert!(read(&payload, true, &mut memory_held).is_some());
+            ahead.give_back(memory_held);
+            memory_held = come_back.try_recv().inspect(|_| came_back += 1).unwrap_or_default();
+            assert!(memory(&memory_held) <= MOST_KEPT, "{large}");
+        }
+        assert!((1..8).contains(&came_back), "{came_back}");
+    }
 
     /// Both ways to decode agree, of one metric and of several, whatever the memory held.
     #[test]

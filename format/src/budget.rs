@@ -36,6 +36,11 @@ pub const MAX_INLINED: usize = 512;
 
 /// Bytes that a node takes in the columns that are read.
 const NODE: u64 = 2 * size_of::<u32>() as u64 + 2 * size_of::<u64>() as u64;
+/// Bytes that a node takes besides while nodes are read: its place in the path of the last one,
+/// which grows by doubling, and is as long as the nodes are many if each is below the one before.
+/// What is charged of each node when a profile is loaded is more, and comes after that.
+const PATH: u64 = 2 * size_of::<u32>() as u64;
+const _: () = assert!(PATH <= SOURCE_NODE + COUNTS * NARROW, "loading takes more than the path");
 /// Bytes that a source-level node takes, besides counts: parent, frame, and its place among the
 /// children of a view.
 const SOURCE_NODE: u64 = 16;
@@ -76,6 +81,10 @@ pub(crate) struct Budget {
     limit: u64,
     /// What was charged; more than `limit` only after a charge was refused.
     used: u64,
+    /// What is taken besides while blocks are read: the [path](PATH). Nothing once the expansion
+    /// was charged, which takes more.
+    while_read: u64,
+    is_expanded: bool,
 }
 
 /// Bytes of memory that the profile of a file of this many bytes may take.
@@ -84,14 +93,18 @@ fn limit_of(bytes: u64) -> u64 {
 }
 
 impl Budget {
+    fn of(limit: u64) -> Self {
+        Self { limit, used: 0, while_read: 0, is_expanded: false }
+    }
+
     /// That of a file of this many bytes.
     pub(crate) fn of_file(bytes: usize) -> Self {
-        Self { limit: limit_of(bytes as u64), used: 0 }
+        Self::of(limit_of(bytes as u64))
     }
 
     /// The largest there is.
     pub(crate) fn largest() -> Self {
-        Self { limit: CEILING, used: 0 }
+        Self::of(CEILING)
     }
 
     /// Checks that a file of this many bytes may ask for what was charged.
@@ -157,7 +170,10 @@ impl Budget {
             _ => decoded.saturating_mul(EXPANSION),
         };
         self.add(u64::from(count).saturating_mul(element as u64).saturating_add(contents));
-        if self.used <= self.limit {
+        if kind == BlockKind::Nodes && !self.is_expanded {
+            self.while_read += PATH * u64::from(count);
+        }
+        if self.used.saturating_add(self.while_read) <= self.limit {
             return Ok(());
         }
         Err(ErrorKind::TooMuch { limit: self.limit })
@@ -194,6 +210,7 @@ impl Budget {
         let length = |id: crate::ids::StringId| {
             profile.strings.get(id.index()).map_or(0, |text| text.len() as u64)
         };
+        (self.while_read, self.is_expanded) = (0, true);
         let mut charges = Charges { budget: self, first: None };
         for (element, function) in profile.functions.iter().enumerate() {
             let name = length(function.name);
@@ -272,7 +289,7 @@ impl Budget {
                 charges.add(sums, BlockKind::Spreads, element, "metrics", metrics);
             }
         }
-        let Charges { budget: Self { limit, used: needed }, first } = charges;
+        let Charges { budget: Self { limit, used: needed, .. }, first } = charges;
         let Some((table, element, what, amount)) = first else { return Ok(()) };
         let fault = Fault::Memory { what, amount, needed: *needed, limit: *limit };
         Err(Violation { table, element, fault })
@@ -344,6 +361,25 @@ mod tests {
             profile.nodes.push(0, FrameId(u32::from(node < deep)), 1, 0);
         }
         profile
+    }
+
+    /// While nodes are read, each may be below the one before; the writer, which has charged more
+    /// for each before, is not charged for that.
+    #[test]
+    fn the_path_of_the_last_node_is_charged_while_nodes_are_read() {
+        let most = (FLOOR / (NODE + PATH)) as u32;
+        let read = |blocks: &[u32]| {
+            let mut budget = Budget::of_file(0);
+            let mut blocks = blocks.iter();
+            blocks.try_for_each(|&count| budget.block(BlockKind::Nodes, count, 0, false)).is_ok()
+        };
+        assert!(read(&[most]) && read(&[most / 2, most - most / 2]));
+        for refused in [&[most + 1][..], &[most / 2, most - most / 2 + 1]] {
+            assert!(!read(refused), "{refused:?}");
+        }
+        let mut budget = Budget::of_file(0);
+        budget.expansion(&Profile::default(), 0).unwrap();
+        budget.block(BlockKind::Nodes, most + 1, 0, false).unwrap();
     }
 
     #[test]

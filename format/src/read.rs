@@ -227,8 +227,8 @@ pub(crate) struct Reader {
     end: Option<End>,
     budget: Budget,
     buffer: Vec<u8>,
-    /// The path of the last node, from the root of its tree. Of no use after nodes were
-    /// [cut](Self::cut), after which none are added.
+    /// The path of the last node, from the root of its tree, which the budget allows for. Of no use
+    /// after nodes were [cut](Self::cut), after which none are added.
     path: Vec<u32>,
     /// Samples and returns of all nodes, or the greatest number.
     sums: [u64; 2],

@@ -156,6 +156,11 @@ impl Sparse {
         payload.read(&mut self.value)
     }
 
+    /// Bytes of memory that its vectors take, used or not.
+    pub(crate) fn memory(&self) -> usize {
+        self.gap.capacity() * size_of::<u32>() + self.value.capacity() * size_of::<u64>()
+    }
+
     /// Appends the column with its zeros, `length` entries, to `column`.
     fn extend(&self, column: &mut Vec<u64>, length: usize) -> Option<()> {
         let start = column.len();
@@ -479,6 +484,14 @@ impl NodeColumns {
         payload.read(&mut self.frame)?;
         self.samples.read(payload)?;
         self.edges.read(payload)
+    }
+
+    /// Bytes of memory that its vectors take, used or not.
+    pub(crate) fn memory(&self) -> usize {
+        self.up.capacity() * size_of::<u32>()
+            + self.frame.capacity() * size_of::<FrameId>()
+            + self.samples.memory()
+            + self.edges.memory()
     }
 
     /// Samples and returns of all these nodes, or the greatest number.

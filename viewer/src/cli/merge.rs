@@ -41,7 +41,7 @@ use crate::launch::output::Output;
 use crate::launch::ranks;
 use crate::print;
 use crate::profile::merge::CommonStages;
-use crate::profile::reduce::{Keep, Reduction, ranks_of};
+use crate::profile::reduce::{Keep, Reduction, job_size, ranks_of};
 use crate::symbols::files::DiskFiles;
 use crate::views::number::{Form, counted};
 
@@ -80,8 +80,9 @@ pub struct Merge {
     /// Keep all runs apart, with all their processes, threads and epochs
     #[arg(long, conflicts_with = "keep_ranks")]
     concat: bool,
-    /// Sum the ranks, and keep these apart: each that has the most of all of some path that is a
-    /// tenth of its cost or more, all, or none [default: top, of more than 8 ranks]
+    /// Sum the ranks, and keep these apart: each that has the most of all of some call, with what
+    /// is below it, that is a tenth of its cost or more, all, or none [default: top, of more than 8
+    /// ranks]
     #[arg(long, value_name = "WHICH", value_parser = keep())]
     keep_ranks: Option<Keep>,
     /// Say which of ranks 0 to N - 1 are in none of the profiles, and which are beyond [default: as
@@ -251,7 +252,10 @@ impl Merge {
             }
         }
         let missing = missing_ranks(&profile, self.expect_ranks);
-        profile.run.warnings.extend(missing.clone());
+        // What is said of one run goes with it into further merges, where the others may be.
+        if profile.is_sum() || !profile.runs.is_empty() {
+            profile.run.warnings.extend(missing.clone());
+        }
         output.save(&profile).map_err(|error| self.with_remedy(error.into(), &profile))?;
         files.remember();
         told(&missing)?;
@@ -384,13 +388,8 @@ fn named(ranks: &[u32]) -> String {
 /// and which are beyond.
 fn missing_ranks(merged: &saved::Profile, expected: Option<u32>) -> Vec<String> {
     let present = ranks_of(merged);
-    // Of several jobs it is not known which rank is of which.
-    let told = match merged.job_sizes[..] {
-        [size] if present.last().is_some_and(|&last| last < size) => Some(size),
-        _ => None,
-    };
     if expected.is_none()
-        && let Some(size) = told
+        && let Some(size) = job_size(merged)
     {
         return ranks::absent(&present, size).into_iter().collect();
     }

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::exit_code::WrongUsage;
 use crate::profile::Profile;
+use crate::profile::reduce::ranks_of;
 use crate::views::Cost;
 use crate::views::columns::{Column, Id, Unit};
 
@@ -70,10 +71,16 @@ impl SortBy {
             Self::Column(id) => {
                 let column = Column::of(*id, None);
                 if column.definition().unit == Unit::OverRanks && !profile.info.is_sum() {
+                    let why = match ranks_of(&profile.info).is_empty() {
+                        true => "this has no ranks",
+                        false => {
+                            "this is none; csprof merge --keep-ranks all makes one of its ranks, if none \
+                             comes twice, and --view distribution and --spread tell how ranks differ that \
+                             are kept apart"
+                        }
+                    };
                     return Err(WrongUsage(format!(
-                        "--sort: `{}` orders sums over the ranks of a job, and this is none; csprof \
-                         merge --keep-ranks all makes one of it, and --view distribution and --spread \
-                         tell how ranks differ that are kept apart",
+                        "--sort: `{}` orders sums over the ranks of a job, and {why}",
                         column.definition().name.unwrap_or_default()
                     ))
                     .into());

@@ -37,9 +37,9 @@ use super::role::Role;
 pub enum Keep {
     /// All of them.
     All,
-    /// Each that has the most of all ranks of some path which is a tenth of what it has or more. If
-    /// a rank is no such in a part of the job, it is none in the whole: so parts may be summed
-    /// before.
+    /// Each that has the most of all ranks of some call, with what is below it, which is a tenth of
+    /// what it has or more. If a rank is no such in a part of the job, it is none in the whole: so
+    /// parts may be summed before.
     #[default]
     Top,
     /// None.
@@ -371,6 +371,15 @@ pub fn repeated_rank(part: &saved::Profile) -> Option<u32> {
 pub fn ranks_of(part: &saved::Profile) -> BTreeSet<u32> {
     let of_processes = part.processes.iter().filter_map(|process| process.rank);
     of_processes.chain(part.summed_ranks()).collect()
+}
+
+/// How many ranks the job has that a profile is of. `None` if its launcher did not say, and where
+/// the profile has ranks of several jobs: of them it is not known which rank is of which.
+#[must_use]
+pub fn job_size(part: &saved::Profile) -> Option<u32> {
+    let &[size] = &part.job_sizes[..] else { return None };
+    let last = ranks_of(part).last().copied();
+    (last.is_some_and(|last| last < size) && repeated_rank(part).is_none()).then_some(size)
 }
 
 /// The group of each process. One that many were summed into has no rank, but what it was made of

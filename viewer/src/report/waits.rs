@@ -49,12 +49,13 @@ pub fn text(refined: &Refined, options: &Options, out: &mut impl Write) -> io::R
     let page = Page { refined, options, waits: &waits, form };
     let over =
         waits.over.as_ref().map_or_else(String::new, |over| format!(", over {}", over.whose));
+    let whole = if options.percent_of_shown { "is shown" } else { "was recorded" };
     let titles = [
         format!("Waits by operation{over}:"),
         format!("Waits by path{over}:"),
         format!(
             "Paths outside of waits whose imbalance costs most{over}, (max - mean) x number, in % of \
-             what all have:"
+             all that {whole}:"
         ),
     ];
     for ((table, rows), title) in tables(&waits).into_iter().zip(titles) {
@@ -390,7 +391,7 @@ Waits by path, over 4 ranks:
   time     %    mean      min     max  max rank  imbalance                last  path
 940 ms  29.0  235 ms  10.0 ms  310 ms    rank 0     300 ms  rank 2, works most  main > MPI_Allreduce
 
-Paths outside of waits whose imbalance costs most, over 4 ranks, (max - mean) x number, in % of what all have:
+Paths outside of waits whose imbalance costs most, over 4 ranks, (max - mean) x number, in % of all that was recorded:
 imbalance     %    mean     min     max  max rank  path
    900 ms  27.8  575 ms  500 ms  800 ms    rank 2  main > solve
 

@@ -68,12 +68,14 @@ impl OfMetric {
         self.sum as f64 / f64::from(self.ranks.max(1))
     }
 
-    /// Standard deviation over all ranks, where it is known.
+    /// Standard deviation over all ranks, where it is known. It is 0 exactly where all have the
+    /// same: the squares are subtracted as integers.
     #[must_use]
     pub fn deviation(&self) -> Option<f64> {
-        let mean = self.mean();
-        let variance = self.squares? as f64 / f64::from(self.ranks.max(1)) - mean * mean;
-        Some(variance.max(0.0).sqrt())
+        let ranks = self.ranks.max(1);
+        let (sum, squares) = (u128::from(self.sum), u128::from(self.squares?));
+        let differences = (u128::from(ranks) * squares).checked_sub(sum * sum)?;
+        Some((differences as f64).sqrt() / f64::from(ranks))
     }
 
     /// What the other ranks could wait for the one with most: (most - mean) × ranks.

@@ -428,6 +428,7 @@ impl<'r> PeerCosts<'r> {
         found.sort_unstable();
         let mut made = vec![None; refined.functions.len()];
         for of_one in found.chunk_by(|one, other| one.0 == other.0) {
+            watch.step(0)?;
             let outermost = of_one.partition_point(|&(_, is_below, _)| !is_below);
             let nodes: Vec<u32> = of_one.iter().map(|&(.., node)| node).collect();
             made[of_one[0].0 as usize] = self.of_row(&nodes[..outermost], &nodes);

@@ -21,12 +21,12 @@ pub(super) struct Sums {
     paths: Vec<Path>,
 }
 
-/// A path, or what of it no longer path has.
+/// A path, or what no path that is longer by one function has of it.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     /// How it is spread, where that is known.
     of: Option<RankSums>,
-    /// The least and the greatest that a rank may have, which is none of the following.
+    /// The least and the greatest that a rank may have that is not named here.
     any: [u64; 2],
     /// The same of the rank with most, and of the one with least, where that has any.
     most: (u32, [u64; 2]),

@@ -135,6 +135,46 @@ fn the_output_names_what_all_shares_left_out() {
     assert!(bytes("one.csprof") == bytes("job.csprof"));
 }
 
+/// What is missing of one run may come later; it stays with a profile that is of several.
+#[test]
+fn a_rank_that_comes_later_is_not_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = Job { ranks: 3, ..job() };
+    fs::create_dir(folder.path().join("ranks")).unwrap();
+    let write = |rank: u32| {
+        let mut profile = job.rank(rank, job.busiest());
+        profile.job_sizes = vec![3];
+        let path = folder.path().join(format!("ranks/{rank}.csprof"));
+        write::save_new(&profile, &path).unwrap();
+    };
+    let warnings = |name: &str, how: &[&str]| {
+        merge(folder.path(), name, how).run_share(Share::WHOLE).unwrap();
+        read::open(&folder.path().join(name)).unwrap().run.warnings.join("\n")
+    };
+    let both = ["--concat", "--keep-ranks=all"];
+    write(0);
+    for (how, name) in both.into_iter().zip(["apart.csprof", "sum.csprof"]) {
+        let is_sum = how != "--concat";
+        assert_eq!(warnings(name, &[how]).contains("are missing"), is_sum, "{how}");
+    }
+    fs::remove_file(folder.path().join("ranks/0.csprof")).unwrap();
+    write(1);
+    for (how, name) in both.into_iter().zip(["apart.csprof", "sum.csprof"]) {
+        let first = folder.path().join(name).display().to_string();
+        let name = format!("two.{name}");
+        let said = warnings(&name, &[how, &first]);
+        assert!(said.contains("rank 2 of 3 is missing"), "{how}: {said}");
+        assert!(!said.contains("are missing"), "{how}: {said}");
+    }
+    fs::remove_file(folder.path().join("ranks/1.csprof")).unwrap();
+    write(2);
+    for (how, name) in both.into_iter().zip(["two.apart.csprof", "two.sum.csprof"]) {
+        let first = folder.path().join(name).display().to_string();
+        let said = warnings(&format!("all.{name}"), &[how, &first]);
+        assert!(!said.contains("missing"), "{how}: {said}");
+    }
+}
+
 #[test]
 fn shares_that_merge_other_files_are_told() {
     // At once: share 0 is there until the other has seen it. A machine that is busy is asked again,

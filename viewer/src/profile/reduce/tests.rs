@@ -185,6 +185,35 @@ fn threads_that_stand_for_several_do_so_in_a_sum() {
     bytes(&sum);
 }
 
+/// A profile of processes with these ranks, in runs of so many, of jobs of these sizes.
+fn of_jobs(sizes: &[u32], ranks: &[u32], runs: &[u32]) -> saved::Profile {
+    let process = |&rank: &u32| Process { rank: Some(rank), ..Process::default() };
+    let run = |&processes: &u32| saved::MergedRun { processes, ..Default::default() };
+    saved::Profile {
+        processes: ranks.iter().map(process).collect(),
+        runs: runs.iter().map(run).collect(),
+        job_sizes: sizes.to_vec(),
+        ..saved::Profile::default()
+    }
+}
+
+#[test]
+fn a_job_has_a_size_where_all_ranks_may_be_of_it() {
+    let size = |sizes: &[u32], ranks: &[u32], runs: &[u32]| job_size(&of_jobs(sizes, ranks, runs));
+    assert_eq!(size(&[4], &[0, 1, 3], &[]), Some(4));
+    assert_eq!(size(&[4], &[0, 1, 3], &[1, 2]), Some(4));
+    // Processes of one rank.
+    assert_eq!(size(&[4], &[0, 0, 3], &[2, 1]), Some(4));
+    // Runs of two jobs, of which one lacks rank 3.
+    assert_eq!(size(&[4], &[0, 1, 2, 3, 0, 1, 2], &[4, 3]), None);
+    // Another job did not say how many ranks it has.
+    let many: Vec<u32> = (0..64).collect();
+    assert_eq!(size(&[4], &many, &[4, 60]), None);
+    assert_eq!(size(&[4, 8], &[0, 1], &[1, 1]), None);
+    assert_eq!(size(&[], &[0, 1], &[]), None);
+    assert_eq!(size(&[4], &[], &[]), None);
+}
+
 #[test]
 fn what_does_not_go_together_is_refused() {
     let own = [(0, 1, 5, 0)];

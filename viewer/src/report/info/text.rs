@@ -9,7 +9,7 @@ use csprof_format::profile::{Exit, FROM_OUTSIDE, Origin, Process, RunInfo, Threa
 
 use super::{Places, epoch_reason, sets, text};
 use crate::profile::Profile;
-use crate::profile::reduce::ranks_of;
+use crate::profile::reduce::{job_size, ranks_of};
 use crate::views::contexts::name_and_earlier;
 use crate::views::cost_lines::{self, Line};
 use crate::views::costs::CpuTime;
@@ -133,8 +133,8 @@ fn run(profile: &Profile, form: Form, out: &mut impl Write) -> io::Result<()> {
     if profile.info.is_sum() {
         fact("sum", sum_of(profile, form));
     }
-    if let [size] = profile.info.job_sizes[..] {
-        let present = ranks_of(&profile.info).range(..size).count();
+    if let Some(size) = job_size(&profile.info) {
+        let present = ranks_of(&profile.info).len();
         fact("job", format!("{present} of {}", counted(size.into(), "rank", form)));
     }
     for (name, value) in facts {

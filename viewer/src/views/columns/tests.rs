@@ -324,7 +324,7 @@ fn columns_over_ranks_say_of_how_many_or_why_not() {
         (Keep::Top, "", "report_40_0", Id::MostRank, "no rank that is shown has samples"),
         (Keep::Top, "", "report_40_0", Id::RankMean, "no rank that is shown has samples"),
         (Keep::All, "", "report_40_0", Id::RankImbalance, "no rank that is shown has samples"),
-        (Keep::All, "split rank", "rank=3", Id::RankImbalance, "one at most is shown"),
+        (Keep::All, "split rank", "rank=3", Id::RankImbalance, "this row is of one rank alone"),
         (Keep::All, "", "main", Id::OwnMostRank, "no rank that is shown has samples of its own"),
         (Keep::All, "", "kernel_3", Id::OwnMostRank, "7 of 12 ranks"),
         (Keep::Top, "hide step_0", "kernel_3", Id::RankMost, "stages took a part"),

@@ -1,7 +1,8 @@
 //! Rows of sums, against jobs of which each rank's cost is known.
 
-use csprof_format::ids::FunctionId;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use csprof_format::ids::FunctionId;
 use csprof_format::profile::RankSums;
 use proptest::prelude::*;
 
@@ -9,9 +10,10 @@ use super::*;
 use crate::profile::Profile;
 use crate::profile::reduce::tests::job::Job;
 use crate::profile::reduce::{Keep, Reduction};
-use crate::refine::{Refined, apply, parse, unwatched};
+use crate::refine::{Cancelled, Refined, Watch, apply, parse, unwatched};
 use crate::views::Sort;
 use crate::views::flat::flat;
+use crate::views::peer_costs::PeerCosts;
 use crate::views::peers::workers;
 use crate::views::several_paths::Sums;
 use crate::views::top_down::TopDown;
@@ -24,6 +26,39 @@ fn opened(job: &Job, keep: Keep) -> Profile {
         reduction.add(&rank.to_string(), &job.rank(rank, job.busiest())).unwrap();
     }
     Profile::from_saved(reduction.finish())
+}
+
+#[test]
+fn ranks_that_have_the_same_do_not_deviate() {
+    let of_ranks = |ranks: u32, each: u64| OfMetric {
+        ranks,
+        sum: u64::from(ranks) * each,
+        most: [each; 2],
+        most_rank: None,
+        least: [each; 2],
+        least_rank: None,
+        without: Some(0),
+        squares: Some(u64::from(ranks) * each * each),
+    };
+    for ranks in 1..=1000 {
+        assert_eq!(of_ranks(ranks, 123_456_789).deviation(), Some(0.0), "{ranks}");
+    }
+    let two = OfMetric { sum: 8, squares: Some(9 + 25), ..of_ranks(2, 4) };
+    assert_eq!(two.deviation(), Some(1.0));
+}
+
+/// Also after the pass over the nodes.
+#[test]
+fn whoever_waits_for_functions_may_end_it() {
+    let job = Job { ranks: 12, common: 18, private: 1, late: Vec::new(), addresses: 1 };
+    let refined = Refined::base(&opened(&job, Keep::Top));
+    let costs = PeerCosts::of_sum(&refined).unwrap();
+    assert!(costs.of_functions(&Watch::none()).is_ok());
+    let cancelled = AtomicBool::new(false);
+    // The pass asks once, before it goes over so few nodes.
+    let end = |_| cancelled.store(true, Ordering::Relaxed);
+    let watch = Watch::until(&cancelled).reporting(&end);
+    assert_eq!(costs.of_functions(&watch).unwrap_err(), Cancelled);
 }
 
 /// Rows have what the job was made of, whichever of the ranks are nodes of their own.

@@ -156,7 +156,11 @@ fn explain(at: &At<'_>, _: About) -> Explanation {
         return Vec::new();
     }
     // Where it is known what each has, there is nothing but of one alone.
-    let is_one = || matches!(RanksOfSum::find(refined), RanksOfSum::OneRank | RanksOfSum::Each(_));
+    let of_one = || match RanksOfSum::find(refined) {
+        RanksOfSum::OneRank => Some("none: of all ranks one at most is shown"),
+        RanksOfSum::Each(_) => Some("none: this row is of one rank alone"),
+        RanksOfSum::Nothing | RanksOfSum::Summed(_) => None,
+    };
     let none = match OWN_OVER_RANKS.contains(&at.column.id) {
         true => "none: no rank that is shown has samples of its own here",
         false => "none: no rank that is shown has samples here",
@@ -169,7 +173,7 @@ fn explain(at: &At<'_>, _: About) -> Explanation {
         (cell, Some(of)) => {
             format!("{} of {}", cell.text(form), counted(of.ranks.into(), "rank", form))
         }
-        (_, None) if is_one() => "none: of all ranks one at most is shown".to_owned(),
+        (_, None) if let Some(said) = of_one() => said.to_owned(),
         (_, None) if at.weight().inclusive == 0 => none.to_owned(),
         (_, None) => "not known: not all ranks are kept apart, and the sum says it of whole paths \
                       as they were recorded; stages took a part of this one, or put it together \
