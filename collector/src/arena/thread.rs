@@ -381,10 +381,15 @@ impl ThreadArena {
         }
     }
 
+    /// Whether it goes on in the record of a thread that has ended.
+    pub fn went_on(&self) -> bool {
+        self.before.names.is_some()
+    }
+
     /// The thread has ended: unmaps everything. The file keeps it, but for whole pages of nodes
     /// that were never taken, if it is the first that had the record. Those of one that went on
-    /// stay: to free them and have them back for each further thread takes time for each byte, up
-    /// to 655 kB. Its trampoline is disarmed, and its handler can no longer find this.
+    /// stay: to free them and have them back for each further thread takes time for each byte. Its
+    /// trampoline is disarmed, and its handler can no longer find this.
     pub fn end(mut self) -> EndedThread {
         let (last, place) = locate(self.next_node - 1);
         let mut returned = 0;
@@ -394,7 +399,7 @@ impl ThreadArena {
             let nodes = (place as usize + 1) * size_of::<Node>();
             let used =
                 (first.addr() - start.addr().get() + nodes).next_multiple_of(EXTENT_ALIGN as usize);
-            if self.before.names.is_none()
+            if !self.went_on()
                 && used < size
                 // SAFETY: inside the mapping of one extent, behind the last node of this tree.
                 && unsafe { sys::give_back(start.add(used), size - used) }

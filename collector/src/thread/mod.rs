@@ -217,10 +217,12 @@ impl Thread {
         let cpu_ns = sys::now_ns(Clock::ThreadCpu);
         self.sampler.arena.note_cpu_before(cpu_ns);
         let cpu = self.sampler.arena.cpu_cell();
-        // One that ends by a system call of its own may note nothing else: without this, what it
-        // used before would be taken from what others used in the same record.
-        // SAFETY: this thread's own arena, which it has not released.
-        unsafe { cpu.note(cpu_ns) };
+        if self.sampler.arena.went_on() {
+            // One that ends by a system call of its own may note nothing else: without this, what
+            // it used before would be taken from what others used in the same record.
+            // SAFETY: this thread's own arena, which it has not released.
+            unsafe { cpu.note(cpu_ns) };
+        }
         let tid = self.tid;
         let open = || Sources::open(process, tid, address);
         let owner = registry::Owner(NonNull::from(&mut *self).cast());

@@ -2,10 +2,11 @@
 //!
 //! Static functions, closures and methods may share a name; where they are defined tells them
 //! apart. In another build of the program that is another line, and of one that was not sampled
-//! nothing is known. So in one build, of all whose runs are compared, the line decides. In another
-//! one, as many in a file of the same name are the same in their order; where they are more or
-//! fewer, those of one line are, and between them the others in their order. Where no build has
-//! more than one, it is the same wherever it has moved.
+//! nothing is known. In one build the line decides, all its runs taken together. In another one, as
+//! many in the same files are the same in their order; where they are more or fewer, those of one
+//! line are, and between them the others in their order; and where one is left on each side, its
+//! file has another name. Where no build has more than one, it is the same wherever it has moved.
+//! Where some run knows no definition, or one was renamed, all are one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub(super) struct Named {
     pub(super) function: Function,
     /// Whether a rule has given it that name: it may be that of several that are to be one.
     pub(super) is_renamed: bool,
-    /// What its load module was built by.
+    /// The build of its load module.
     pub(super) build: Build,
     /// File of the definition.
     pub(super) file: Option<Arc<str>>,
@@ -43,9 +44,20 @@ impl Named {
     }
 
     fn definition(&self) -> Option<Definition> {
-        Some((Arc::clone(self.file.as_ref()?), self.function.line))
+        let is_known = self.function.line > 0;
+        is_known.then(|| Some((end_of_path(self.file.as_ref()?).into(), self.function.line)))?
     }
 }
+
+/// The file of a path with its folder: one file may have two paths where builds were moved
+/// (`-ffile-prefix-map`).
+pub(super) fn end_of_path(path: &str) -> &str {
+    let start = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
+    &path[start..]
+}
+
+/// Most builds of which functions of a name are told apart: each is held against those before.
+const MOST_BUILDS: usize = 64;
 
 /// For each run its functions, with which of several each is.
 pub(super) fn told_apart(runs: Vec<Vec<Named>>) -> Vec<Vec<(Function, Option<Which>)>> {
@@ -53,7 +65,7 @@ pub(super) fn told_apart(runs: Vec<Vec<Named>>) -> Vec<Vec<(Function, Option<Whi
     for (key, builds) in several(&runs) {
         let mut known = Vec::new();
         for (build, definitions) in builds {
-            let found = find(&mut known, &definitions);
+            let found = find(&mut known, &definitions, build.1.is_none());
             let found = definitions.into_iter().zip(found);
             numbers.extend(found.map(|(of, number)| ((key.clone(), build, of), number)));
         }
@@ -69,7 +81,7 @@ pub(super) fn told_apart(runs: Vec<Vec<Named>>) -> Vec<Vec<(Function, Option<Whi
     runs.into_iter().map(told).collect()
 }
 
-/// The definitions of a name by build, in the order in which builds come, and their own.
+/// For each build, in the order in which they come, the definitions of a name.
 type ByBuild = Vec<(Build, BTreeSet<Definition>)>;
 
 /// Names of which some build has several functions, whichever run has met them. Not those of which
@@ -88,8 +100,9 @@ fn several(runs: &[Vec<Named>]) -> HashMap<Key, ByBuild> {
             *is_known.entry(key.clone()).or_default() |= definition.is_some();
             if let Some(definition) = definition {
                 let builds = known.entry(key).or_default();
-                match builds.iter_mut().find(|(build, _)| *build == named.build) {
-                    Some((_, definitions)) => drop(definitions.insert(definition)),
+                match builds.iter().position(|(build, _)| *build == named.build) {
+                    Some(at) => drop(builds[at].1.insert(definition)),
+                    None if builds.len() == MOST_BUILDS => drop(never.insert(named.key())),
                     None => builds.push((named.build, BTreeSet::from([definition]))),
                 }
             }
@@ -106,8 +119,9 @@ fn several(runs: &[Vec<Named>]) -> HashMap<Key, ByBuild> {
 type Same = Definition;
 
 /// The numbers of the functions of a build, in order of their definitions, among those that are
-/// known of others; those that are new are added. O(n × log n).
-fn find(known: &mut Vec<Same>, build: &BTreeSet<Definition>) -> Vec<u32> {
+/// known of others; those that are new are added. Where it is not certain that it is another build,
+/// lines decide first. O(n × log n) for n of both.
+fn find(known: &mut Vec<Same>, build: &BTreeSet<Definition>, is_another: bool) -> Vec<u32> {
     let build: Vec<&Definition> = build.iter().collect();
     // By file name, those that are known and those of the build, in order of paths and lines.
     let mut files: BTreeMap<&str, [Vec<usize>; 2]> = BTreeMap::new();
@@ -120,19 +134,23 @@ fn find(known: &mut Vec<Same>, build: &BTreeSet<Definition>) -> Vec<u32> {
     let mut pairs = vec![None; build.len()];
     for [of_known, of_build] in files.values_mut() {
         of_known.sort_by_key(|&number| &known[number]);
-        if of_known.len() == of_build.len() {
+        let folders: BTreeSet<&str> = of_known.iter().map(|&of| &*known[of].0).collect();
+        let own: BTreeSet<&str> = of_build.iter().map(|&at| &*build[at].0).collect();
+        let has_same_files = folders == own || folders.is_disjoint(&own);
+        if is_another && has_same_files && of_known.len() == of_build.len() {
             of_build.iter().zip(of_known).for_each(|(&at, number)| pairs[at] = Some(*number));
         } else {
             pair_by_line(known, &build, [of_known, of_build], &mut pairs);
             pair_by_neighbours([of_known, of_build], &mut pairs);
         }
     }
-    // Where one is left on each side, its file has another name.
+    // Where one is left on each side, in other files, its file has another name.
     let taken: HashSet<usize> = pairs.iter().flatten().copied().collect();
     let mut left_known = (0..known.len()).filter(|number| !taken.contains(number));
     let mut left = (0..build.len()).filter(|&at| pairs[at].is_none());
     if let (Some(number), None) = (left_known.next(), left_known.next())
         && let (Some(at), None) = (left.next(), left.next())
+        && known[number].0 != build[at].0
     {
         pairs[at] = Some(number);
     }
@@ -239,6 +257,55 @@ mod tests {
         );
         // Also where each run has met one.
         assert_eq!(which(&[(0, &of_a(&[10])), (0, &[("b.c", 20)])]), [nth(&[0]), nth(&[1])]);
+    }
+
+    /// A module without a build id may be the same one on the other side.
+    #[test]
+    fn where_builds_are_not_known_lines_decide_first() {
+        let run = |side: usize, lines: &[u32]| -> Vec<Named> {
+            let named = |&line: &u32| Named {
+                function: Function { line, ..Function::named("f") },
+                is_renamed: false,
+                build: (None, Some(side)),
+                file: Some("a.js".into()),
+            };
+            lines.iter().map(named).collect()
+        };
+        let told = told_apart(vec![run(0, &[10, 20, 30]), run(1, &[20, 30, 40])]);
+        let which = |run: &[(Function, Option<Which>)]| -> Vec<_> {
+            run.iter().map(|(_, which)| which.clone()).collect()
+        };
+        assert_eq!([which(&told[0]), which(&told[1])], [nth(&[0, 1, 2]), nth(&[1, 2, 3])]);
+    }
+
+    #[test]
+    fn a_file_with_two_paths_is_one() {
+        let runs: [(u32, &[(&str, u32)]); 2] =
+            [(0, &[("/b/x/inc/h.h", 10)]), (0, &[("/usr/src/x/inc/h.h", 10)])];
+        assert_eq!(which(&runs), [[None], [None]]);
+    }
+
+    #[test]
+    fn what_is_in_one_file_on_both_sides_is_no_other_files() {
+        assert_eq!(
+            which(&[
+                (0, &[("a/util.c", 10), ("b/util.c", 20)]),
+                (1, &[("b/util.c", 20), ("c/util.c", 5)])
+            ]),
+            [nth(&[0, 1]), nth(&[1, 0])]
+        );
+    }
+
+    #[test]
+    fn what_a_rule_has_renamed_is_one() {
+        let named = |line, is_renamed| Named {
+            function: Function { line, ..Function::named("f") },
+            is_renamed,
+            build: (Some(ModuleId(0)), None),
+            file: Some("a.c".into()),
+        };
+        let told = told_apart(vec![vec![named(1, false), named(2, true)]]);
+        assert!(told[0].iter().all(|(_, which)| which.is_none()));
     }
 
     /// What one run of a build has not met, another one may have.

@@ -218,7 +218,7 @@ pub struct FunctionKey {
     /// Path of its load module.
     module: Option<Arc<str>>,
     /// File and line of its definition, where it is known: of several functions of the name the one
-    /// that is meant. It moves when the program is changed, and is not kept.
+    /// that is meant. It moves when the program is changed.
     definition: Option<(Arc<str>, u32)>,
 }
 

@@ -107,8 +107,8 @@ pub fn text(
         let others = counted(others as u64, "other function", form);
         writeln!(
             out,
-            "{others} of this name {cost} no more; name one by all of its name, or with its place, as in \
-             '{name} {}:{}'",
+            "{others} of this name {cost} no more; name one by all of its name, or with its place, as \
+             '{name} {}:{}' names this one",
             printable(path.rsplit('/').next().unwrap_or(path)),
             refined.functions[function.index()].line
         )?;

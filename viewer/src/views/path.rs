@@ -124,7 +124,8 @@ impl<D: Direction> RowTree<D> {
         // Of equal ones the first.
         named.rev().max_by_key(|&child| {
             let function = self.row(child).function;
-            (refined.is_meant(function, &step.key), function == step.number)
+            let is_told = step.key.definition().is_some();
+            (is_told && refined.is_meant(function, &step.key), function == step.number)
         })
     }
 

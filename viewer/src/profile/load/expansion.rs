@@ -11,6 +11,7 @@ use csprof_format::ids::{FrameId, FunctionId, ModuleId, StringId};
 use csprof_format::loss::PartialReason;
 use csprof_format::profile as saved;
 
+use super::super::definitions::end_of_path;
 use super::super::intern::{Interner, Which};
 use super::super::model::{address, module_name, text};
 use super::super::{Frame, FrameKind, FrameRef, Function, pseudo};
@@ -149,12 +150,9 @@ fn defined_several_times(
     several
 }
 
-/// Line and end of the path of a function's definition: its name and folder, for one file may have
-/// two paths where builds were moved (`-ffile-prefix-map`).
+/// File, by the [end of its path](end_of_path), and line of a function's definition.
 fn definition<'p>(saved: &'p saved::Profile, function: &saved::Function) -> Option<(&'p str, u32)> {
-    let path: &str = saved.strings.get(function.file?.index())?;
-    let start = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
-    Some((&path[start..], function.line))
+    Some((end_of_path(saved.strings.get(function.file?.index())?), function.line))
 }
 
 /// Name and kind of a frame for which there is no symbol.

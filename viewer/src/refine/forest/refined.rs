@@ -443,10 +443,15 @@ impl Refined {
         Some(if is_meant(&first) { first } else { named.find(is_meant).unwrap_or(first) })
     }
 
-    /// Whether a function that has this key is the one that is meant by it.
+    /// Whether a function that has this key is the one that is meant by it: where the key knows no
+    /// definition, one of which none is known.
     #[must_use]
     pub fn is_meant(&self, function: FunctionRef, key: &FunctionKey) -> bool {
-        key.is_defined_as(&self.profile, &self.functions[function.index()])
+        let function = &self.functions[function.index()];
+        match key.definition() {
+            Some(_) => key.is_defined_as(&self.profile, function),
+            None => function.file.is_none(),
+        }
     }
 
     /// The place of a function in the order of names, if it is one of the profile's. The first
