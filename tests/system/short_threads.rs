@@ -142,7 +142,11 @@ fn what_is_gone_without_a_sample_takes_no_time_from_others() {
     let profile = &recording.profile;
     let accounts = profile.accounts.iter().flat_map(|account| &account.threads);
     assert_eq!(accounts.clone().count(), profile.threads.len());
-    for (thread, account) in profile.threads.iter().zip(accounts) {
+    assert!(!profile.earlier.is_empty());
+    let accounts: Vec<_> = accounts.collect();
+    for earlier in &profile.earlier {
+        let at = earlier.thread.index();
+        let (thread, account) = (&profile.threads[at], accounts[at]);
         assert!(account.cpu_before_ns > 0, "{thread:?}");
         assert!(thread.cpu_ns >= account.cpu_before_ns, "{thread:?} {account:?}");
     }

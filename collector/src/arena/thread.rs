@@ -190,7 +190,8 @@ impl ThreadArena {
         let before = Before {
             signals: record.signals,
             delivered: record.delivered,
-            cpu_ns: record.cpu_ns,
+            // One that ended by a system call of its own may have noted what it used before alone.
+            cpu_ns: record.cpu_ns.max(record.cpu_before_ns),
             names: Some([record.name, name]),
         };
         let now_ns = sys::now_ns(Clock::Monotonic);

@@ -374,7 +374,8 @@ pub fn ranks_of(part: &saved::Profile) -> BTreeSet<u32> {
 }
 
 /// How many ranks the job has that a profile is of. `None` if its launcher did not say, and where
-/// the profile is seen to have ranks of several jobs: of them it is not known which rank is of which.
+/// the profile is seen to have ranks of several jobs: of them it is not known which rank is of
+/// which.
 #[must_use]
 pub fn job_size(part: &saved::Profile) -> Option<u32> {
     let &[size] = &part.job_sizes[..] else { return None };
