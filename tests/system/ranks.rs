@@ -58,7 +58,7 @@ fn the_rank_that_all_wait_for_is_named_in_a_sum() {
     workshop.compile("cc -O2 -g -o program @ranks.c");
     // The shell is the launcher, and waits itself.
     let ranks = "for r in $(seq 0 15); do PMI_RANK=$r PMI_SIZE=16 ./program; done; exit 0";
-    let _ = workshop.record(&["-e", "cputime@1000"], &["sh", "-c", ranks]);
+    let _ = workshop.record(&["-e", "task-clock@1000"], &["sh", "-c", ranks]);
     let merged = workshop.csprof(&["merge", "-o", "sum.csprof", "run.csprof"]);
     let complained = merged.complained();
     assert!(complained.contains("of 16 ranks, summed"), "{complained}");
