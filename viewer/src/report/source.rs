@@ -195,7 +195,7 @@ struct SourceHeading<'r> {
     #[serde(flatten)]
     heading: Heading<'r>,
     function: &'r str,
-    /// Other functions of this name, which cost less.
+    /// Other functions of this name, which cost no more.
     others: usize,
     file: Option<&'r str>,
     /// Where its text was found.
