@@ -14,7 +14,7 @@ const HELP: &str = "\
 What record, symbolize and salvage read from the debug information of programs is kept in csprof/names \
 in the folder of XDG_CACHE_HOME or else ~/.cache, 256 MiB at most, so that the next recording of that \
 very build takes less time at its end. CSPROF_CACHE_SIZE=1G keeps more, and CSPROF_CACHE_SIZE=0 \
-nothing. Ranks of a job keep nothing unless it is set. What was not used for the longest time goes first. \
+nothing. Ranks of a job keep nothing unless that variable is set. What was not used for the longest time goes first. \
 It is written after the profile, and not of files that were changed within the last two seconds.
 
 Examples:

@@ -63,9 +63,10 @@ const MOST_BUILDS: usize = 64;
 pub(super) fn told_apart(runs: Vec<Vec<Named>>) -> Vec<Vec<(Function, Option<Which>)>> {
     let mut numbers: HashMap<(Key, Build, Definition), u32> = HashMap::new();
     for (key, builds) in several(&runs) {
+        let is_another = builds.iter().all(|((_, side), _)| side.is_none());
         let mut known = Vec::new();
         for (build, definitions) in builds {
-            let found = find(&mut known, &definitions, build.1.is_none());
+            let found = find(&mut known, &definitions, is_another);
             let found = definitions.into_iter().zip(found);
             numbers.extend(found.map(|(of, number)| ((key.clone(), build, of), number)));
         }
@@ -115,7 +116,7 @@ fn several(runs: &[Vec<Named>]) -> HashMap<Key, ByBuild> {
     known
 }
 
-/// A function that builds have in common: where the last one has it.
+/// A function that builds have in common: where the last build that has it defines it.
 type Same = Definition;
 
 /// The numbers of the functions of a build, in order of their definitions, among those that are
@@ -123,34 +124,40 @@ type Same = Definition;
 /// lines decide first. O(n × log n) for n of both.
 fn find(known: &mut Vec<Same>, build: &BTreeSet<Definition>, is_another: bool) -> Vec<u32> {
     let build: Vec<&Definition> = build.iter().collect();
-    // By file name, those that are known and those of the build, in order of paths and lines.
-    let mut files: BTreeMap<&str, [Vec<usize>; 2]> = BTreeMap::new();
+    let of_known: HashSet<Arc<str>> = known.iter().map(|(file, _)| Arc::clone(file)).collect();
+    let of_build: HashSet<&str> = build.iter().map(|(file, _)| &**file).collect();
+    // Files on both sides by path, the others by name; of each the known ones and those of the
+    // build, in order of paths and lines.
+    let mut groups: BTreeMap<(bool, &str), [Vec<usize>; 2]> = BTreeMap::new();
+    let group = |path| match of_known.contains(path) && of_build.contains(path) {
+        true => (true, path),
+        false => (false, base_name(path)),
+    };
     for (number, (file, _)) in known.iter().enumerate() {
-        files.entry(base_name(file)).or_default()[0].push(number);
+        groups.entry(group(file)).or_default()[0].push(number);
     }
     for (at, (file, _)) in build.iter().enumerate() {
-        files.entry(base_name(file)).or_default()[1].push(at);
+        groups.entry(group(file)).or_default()[1].push(at);
     }
     let mut pairs = vec![None; build.len()];
-    for [of_known, of_build] in files.values_mut() {
+    for [of_known, of_build] in groups.values_mut() {
         of_known.sort_by_key(|&number| &known[number]);
-        let folders: BTreeSet<&str> = of_known.iter().map(|&of| &*known[of].0).collect();
-        let own: BTreeSet<&str> = of_build.iter().map(|&at| &*build[at].0).collect();
-        let has_same_files = folders == own || folders.is_disjoint(&own);
-        if is_another && has_same_files && of_known.len() == of_build.len() {
+        if is_another && of_known.len() == of_build.len() {
             of_build.iter().zip(of_known).for_each(|(&at, number)| pairs[at] = Some(*number));
         } else {
             pair_by_line(known, &build, [of_known, of_build], &mut pairs);
             pair_by_neighbours([of_known, of_build], &mut pairs);
         }
     }
-    // Where one is left on each side, in other files, its file has another name.
+    // Where one is left on each side, in files that the other side has not, its file has another
+    // name.
     let taken: HashSet<usize> = pairs.iter().flatten().copied().collect();
     let mut left_known = (0..known.len()).filter(|number| !taken.contains(number));
     let mut left = (0..build.len()).filter(|&at| pairs[at].is_none());
     if let (Some(number), None) = (left_known.next(), left_known.next())
         && let (Some(at), None) = (left.next(), left.next())
-        && known[number].0 != build[at].0
+        && !of_build.contains(&*known[number].0)
+        && !of_known.contains(&build[at].0)
     {
         pairs[at] = Some(number);
     }
@@ -166,27 +173,19 @@ fn find(known: &mut Vec<Same>, build: &BTreeSet<Definition>, is_another: bool) -
     numbers
 }
 
-/// Those of one line: first of the very path, then of the same name of the file, as where sources
-/// lie elsewhere.
+/// Those of one line.
 fn pair_by_line(
     known: &[Same],
     build: &[&Definition],
     [of_known, of_build]: [&[usize]; 2],
     pairs: &mut [Option<usize>],
 ) {
-    let mut taken = HashSet::new();
-    for is_path_asked in [true, false] {
-        let place = |(file, line): &Definition| (is_path_asked.then(|| Arc::clone(file)), *line);
-        let mut places: HashMap<_, Vec<usize>> = HashMap::new();
-        for &number in of_known.iter().rev().filter(|number| !taken.contains(*number)) {
-            places.entry(place(&known[number])).or_default().push(number);
-        }
-        for &at in of_build {
-            if pairs[at].is_none() {
-                pairs[at] = places.get_mut(&place(build[at])).and_then(Vec::pop);
-                taken.extend(pairs[at]);
-            }
-        }
+    let mut lines: HashMap<u32, Vec<usize>> = HashMap::new();
+    for &number in of_known.iter().rev() {
+        lines.entry(known[number].1).or_default().push(number);
+    }
+    for &at in of_build {
+        pairs[at] = lines.get_mut(&build[at].1).and_then(Vec::pop);
     }
 }
 
@@ -262,20 +261,23 @@ mod tests {
     /// A module without a build id may be the same one on the other side.
     #[test]
     fn where_builds_are_not_known_lines_decide_first() {
-        let run = |side: usize, lines: &[u32]| -> Vec<Named> {
+        let run = |build: Build, lines: &[u32]| -> Vec<Named> {
             let named = |&line: &u32| Named {
                 function: Function { line, ..Function::named("f") },
                 is_renamed: false,
-                build: (None, Some(side)),
+                build,
                 file: Some("a.js".into()),
             };
             lines.iter().map(named).collect()
         };
-        let told = told_apart(vec![run(0, &[10, 20, 30]), run(1, &[20, 30, 40])]);
         let which = |run: &[(Function, Option<Which>)]| -> Vec<_> {
             run.iter().map(|(_, which)| which.clone()).collect()
         };
-        assert_eq!([which(&told[0]), which(&told[1])], [nth(&[0, 1, 2]), nth(&[1, 2, 3])]);
+        let [known, base, other] = [(Some(ModuleId(0)), None), (None, Some(0)), (None, Some(1))];
+        for [base, other] in [[base, other], [base, known], [known, other]] {
+            let told = told_apart(vec![run(base, &[10, 20, 30]), run(other, &[20, 30, 40])]);
+            assert_eq!([which(&told[0]), which(&told[1])], [nth(&[0, 1, 2]), nth(&[1, 2, 3])]);
+        }
     }
 
     #[test]
@@ -293,6 +295,26 @@ mod tests {
                 (1, &[("b/util.c", 20), ("c/util.c", 5)])
             ]),
             [nth(&[0, 1]), nth(&[1, 0])]
+        );
+    }
+
+    #[test]
+    fn one_that_was_not_sampled_makes_no_pair_of_two_files() {
+        let [a, b] = ["a/util.c", "b/util.c"];
+        assert_eq!(
+            which(&[(0, &[(a, 10), (a, 20), (b, 5)]), (1, &[(a, 10), (b, 5), (b, 9)])]),
+            [nth(&[0, 1, 2]), nth(&[0, 2, 3])]
+        );
+        assert_eq!(
+            which(&[(0, &[(a, 10), (b, 20)]), (1, &[(a, 10), (a, 15)])]),
+            [nth(&[0, 1]), nth(&[0, 2])]
+        );
+        assert_eq!(
+            which(&[
+                (0, &[("a.c", 1), ("a.c", 9), ("b.c", 1)]),
+                (1, &[("a.c", 1), ("b.c", 1), ("b.c", 7)])
+            ]),
+            [nth(&[0, 1, 2]), nth(&[0, 2, 3])]
         );
     }
 

@@ -63,7 +63,7 @@ impl Interner {
             Entry::Occupied(known) => {
                 let known = *known.get();
                 let present = &mut self.functions[known.index()];
-                if present.file.is_none() && function.file.is_some() {
+                if present.line == 0 && (function.line > 0 || present.file.is_none()) {
                     present.file = function.file;
                     present.line = function.line;
                 }

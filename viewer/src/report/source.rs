@@ -105,13 +105,14 @@ pub fn text(
     if others > 0 {
         let cost = if others == 1 { "costs" } else { "cost" };
         let others = counted(others as u64, "other function", form);
-        writeln!(
-            out,
-            "{others} of this name {cost} no more; name one by all of its name, or with its place, as \
-             '{name} {}:{}' names this one",
-            printable(path.rsplit('/').next().unwrap_or(path)),
-            refined.functions[function.index()].line
-        )?;
+        write!(out, "{others} of this name {cost} no more; name one by all of its name")?;
+        let function = &refined.functions[function.index()];
+        if function.file.is_some() && function.line > 0 {
+            let file = printable(path.rsplit('/').next().unwrap_or(path)).to_string();
+            let line = function.line;
+            write!(out, ", or with its place, as '{name} {file}:{line}' names this one")?;
+        }
+        writeln!(out)?;
     }
     let lines = unwatched(|watch| SourceLines::new(refined, path, Some(function), watch));
     let info = &refined.profile.info;

@@ -152,7 +152,9 @@ fn defined_several_times(
 
 /// File, by the [end of its path](end_of_path), and line of a function's definition.
 fn definition<'p>(saved: &'p saved::Profile, function: &saved::Function) -> Option<(&'p str, u32)> {
-    Some((end_of_path(saved.strings.get(function.file?.index())?), function.line))
+    let is_known = function.line > 0;
+    let path = saved.strings.get(function.file?.index())?;
+    is_known.then(|| (end_of_path(path), function.line))
 }
 
 /// Name and kind of a frame for which there is no symbol.
