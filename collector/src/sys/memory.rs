@@ -1,7 +1,7 @@
 //! Memory: anonymous mappings, and looks at memory that may not be there.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::Errno;
 use super::call::call;
@@ -15,6 +15,24 @@ static PRIVATE: AtomicUsize = AtomicUsize::new(0);
 pub fn private_bytes() -> usize {
     // Relaxed: a number for people.
     PRIVATE.load(Ordering::Relaxed)
+}
+
+/// Whether the kernel locks each new mapping: mlockall(2), `MCL_FUTURE`.
+static LOCKED: AtomicBool = AtomicBool::new(false);
+
+/// To be called when the program is about to ask for that.
+pub fn note_locking() {
+    // Relaxed: a mapping that another thread makes meanwhile is locked by chance anyway.
+    LOCKED.store(true, Ordering::Relaxed);
+}
+
+/// Leaves a new mapping of the collector's out of what the program may lock (RLIMIT_MEMLOCK), if the
+/// kernel has locked it. Either side.
+pub(super) fn leave_unlocked(address: usize, size: usize) {
+    if LOCKED.load(Ordering::Relaxed) {
+        // SAFETY: what is in the mapping stays there.
+        let _ = unsafe { call(libc::SYS_munlock, [address, size, 0, 0, 0, 0]) };
+    }
 }
 
 /// Maps `size` bytes of zeroed private memory.
@@ -33,6 +51,7 @@ pub fn map_anonymous(size: usize) -> Result<NonNull<u8>, Errno> {
             ],
         )
     }?;
+    leave_unlocked(address, size);
     PRIVATE.fetch_add(size, Ordering::Relaxed);
     NonNull::new(core::ptr::with_exposed_provenance_mut(address)).ok_or(Errno(libc::ENOMEM))
 }
