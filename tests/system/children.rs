@@ -219,7 +219,7 @@ fn limits_of_memory_leave_a_program_what_it_needs() {
     );
 
     // Where csprof has the same limit.
-    let record = "ulimit -d 15000; exec \"$0\" record -o run.csprof ./other";
+    let record = "ulimit -d 15000; exec \"$0\" record -f -o run.csprof ./other";
     let outcome = workshop.run(&["sh", "-c", record, csprof().to_str().unwrap()]);
     assert_eq!((outcome.said(), outcome.status.code()), ("runs\n".into(), Some(7)));
     let told = outcome.complained();
@@ -227,6 +227,13 @@ fn limits_of_memory_leave_a_program_what_it_needs() {
         told.contains("other is not profiled: its memory for data is limited to 15000"),
         "{told}"
     );
+}
+
+/// Lines of csprof's variables, and the others.
+fn of_csprof(said: &str) -> (Vec<&str>, Vec<&str>) {
+    let names = ["LD_PRELOAD", "ASAN_OPTIONS", "CSPROF_RUN_DIR", "CSPROF_SOURCE", "CSPROF_QUIET"];
+    let is_own = |line: &&str| line.split('=').next().is_some_and(|name| names.contains(&name));
+    said.lines().partition(is_own)
 }
 
 #[test]
@@ -237,17 +244,11 @@ fn a_program_finds_its_environment_in_its_order() {
         let mut command = workshop.command("env");
         deadline::run(command.args(given).args(words)).said()
     };
-    let own = |said: &str| {
-        let names =
-            ["LD_PRELOAD", "ASAN_OPTIONS", "CSPROF_RUN_DIR", "CSPROF_SOURCE", "CSPROF_QUIET"];
-        let name = |line: &&str| line.split('=').next().is_some_and(|name| names.contains(&name));
-        said.lines().partition::<Vec<&str>, _>(name)
-    };
     let alone = run(&["env"]);
     let csprof = csprof();
     let under = run(&[csprof.to_str().unwrap(), "record", "-q", "-o", "run.csprof", "env"]);
-    assert_eq!(own(&under).1, own(&alone).1);
-    assert_eq!(own(&under).0.len(), 5, "{under}");
+    assert_eq!(of_csprof(&under).1, of_csprof(&alone).1);
+    assert_eq!(of_csprof(&under).0.len(), 5, "{under}");
     // In its place.
     let place = |said: &str| said.lines().position(|line| line.starts_with("LD_PRELOAD="));
     assert_eq!(place(&under), place(&alone), "{under}");

@@ -79,8 +79,8 @@ fn an_interrupt_ends_the_program_but_not_csprof() {
     assert!(is_share(worked(&recording), 160, 50));
 }
 
-/// What a program sends its process group reaches csprof, too: that neither ends csprof nor comes to
-/// the program again.
+/// What a program sends its process group reaches csprof, too: that neither ends csprof nor comes
+/// to the program again.
 #[test]
 fn a_signal_to_the_group_comes_once_and_ends_nobody() {
     let workshop = Workshop::new("to_group");

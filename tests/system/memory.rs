@@ -233,7 +233,7 @@ fn a_program_may_lock_as_much_as_alone() {
     let alone = workshop.run(&["./program"]);
     assert!(alone.said().starts_with("locked: 0\nthreads: "), "{}", alone.said());
     for source in ["cputime@200", "task-clock@5000"] {
-        let recording = workshop.record(&["-f", "-e", source], &["./program"]);
+        let recording = workshop.record(&["-e", source], &["./program"]);
         assert_eq!(recording.outcome.said(), alone.said(), "{source}");
         assert_eq!(recording.outcome.status, alone.status, "{source}");
     }

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use super::Errno;
 use super::call::call;
-use super::memory::leave_unlocked;
+use super::locked::leave_unlocked;
 
 /// An open file whose number the program might close or give to something else behind our back.
 ///

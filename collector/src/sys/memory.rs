@@ -1,10 +1,11 @@
 //! Memory: anonymous mappings, and looks at memory that may not be there.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::Errno;
 use super::call::call;
+use super::locked::leave_unlocked;
 use crate::arch::PAGE_SIZE;
 
 /// Bytes of private memory mapped at present.
@@ -15,24 +16,6 @@ static PRIVATE: AtomicUsize = AtomicUsize::new(0);
 pub fn private_bytes() -> usize {
     // Relaxed: a number for people.
     PRIVATE.load(Ordering::Relaxed)
-}
-
-/// Whether the kernel locks each new mapping: mlockall(2), `MCL_FUTURE`.
-static LOCKED: AtomicBool = AtomicBool::new(false);
-
-/// To be called when the program is about to ask for that.
-pub fn note_locking() {
-    // Relaxed: a mapping that another thread makes meanwhile is locked by chance anyway.
-    LOCKED.store(true, Ordering::Relaxed);
-}
-
-/// Leaves a new mapping of the collector's out of what the program may lock (RLIMIT_MEMLOCK), if the
-/// kernel has locked it. Either side.
-pub(super) fn leave_unlocked(address: usize, size: usize) {
-    if LOCKED.load(Ordering::Relaxed) {
-        // SAFETY: what is in the mapping stays there.
-        let _ = unsafe { call(libc::SYS_munlock, [address, size, 0, 0, 0, 0]) };
-    }
 }
 
 /// Maps `size` bytes of zeroed private memory.

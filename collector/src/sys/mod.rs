@@ -13,6 +13,7 @@ mod clock;
 mod division;
 mod error;
 mod file;
+mod locked;
 mod memory;
 mod perf;
 mod perf_counter;
@@ -29,9 +30,10 @@ pub use error::Errno;
 pub use file::{
     File, FileNumber, Folder, SMALLEST_OWN, can_be_loaded, exists, give_up, is_own, map_to_read,
 };
+pub use locked::note_locking;
 pub use memory::{
-    copy_readable, give_back, is_readable, is_resident, map_anonymous, note_locking, private_bytes,
-    probe, probe_bytes, probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous,
+    copy_readable, give_back, is_readable, is_resident, map_anonymous, private_bytes, probe,
+    probe_bytes, probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous,
     wipe_on_fork, write_constant,
 };
 pub use perf::{Awaited, PerfSignal};

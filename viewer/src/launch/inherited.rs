@@ -67,7 +67,7 @@ impl Environment {
     }
 
     fn of(own: Vec<CString>, changes: &[(&str, Option<OsString>)]) -> Self {
-        let mut changes: Vec<_> = changes.iter().map(|change| Some(change)).collect();
+        let mut changes: Vec<_> = changes.iter().map(Some).collect();
         let is_of = |string: &CString, name: &str| {
             let rest = string.to_bytes().strip_prefix(name.as_bytes());
             rest.is_some_and(|rest| rest.starts_with(b"="))
