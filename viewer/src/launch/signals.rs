@@ -80,6 +80,7 @@ pub struct SignalGuard {
     stage: Arc<Mutex<Stage>>,
     /// When somebody last wanted all of it to end, who may not wait for long, by each of [`ENDS`].
     told_to_end: Arc<Mutex<[Option<Instant>; ENDS.len()]>>,
+    of_run: Arc<OfRun>,
     /// Until it is dropped.
     taking: Option<Taking>,
     /// Signals that are ignored until the program has inherited that.
@@ -115,7 +116,7 @@ impl Toggle {
 #[derive(Debug)]
 enum Stage {
     /// Nothing runs yet, as far as is known: what arrives meanwhile.
-    Preparing(Vec<i32>),
+    Preparing(Vec<Received>),
     /// The program's, which lives.
     Running(Pid),
     /// csprof's own: the program has ended (its id may belong to somebody else by now), and the
@@ -150,7 +151,8 @@ impl SignalGuard {
             taking.add(signal)?;
         }
         let arenas = run.map(|run| run.all_arenas().map(Path::to_owned).collect());
-        let of_run = OfRun { arenas: arenas.unwrap_or_default() };
+        let of_run = Arc::new(OfRun { arenas: arenas.unwrap_or_default() });
+        let senders = Arc::clone(&of_run);
         let stage = Arc::new(Mutex::new(Stage::Preparing(Vec::new())));
         let seen = Arc::clone(&stage);
         let told_to_end = Arc::new(Mutex::new([None; ENDS.len()]));
@@ -167,10 +169,17 @@ impl SignalGuard {
                         *when = Some(Instant::now());
                     }
                 }
-                arrived(received, mask, &of_run, &mut lock(&seen));
+                arrived(received, mask, &senders, &mut lock(&seen));
             }
         })?;
-        Ok(Self { stage, told_to_end, taking: Some(taking), ignored, listener: Some(listener) })
+        Ok(Self {
+            stage,
+            told_to_end,
+            of_run,
+            taking: Some(taking),
+            ignored,
+            listener: Some(listener),
+        })
     }
 
     /// Waits until the program ends and returns how. From then on an interrupt is a wish to stop
@@ -207,7 +216,7 @@ impl SignalGuard {
     fn begin_running(&self, pid: Pid) {
         let mut stage = lock(&self.stage);
         if let Stage::Preparing(early) = std::mem::replace(&mut *stage, Stage::Running(pid)) {
-            early.into_iter().for_each(|signal| pass_on(signal, pid));
+            early.into_iter().for_each(|received| self.of_run.pass_on(received, pid));
         }
     }
 
@@ -280,10 +289,8 @@ fn is_in(mask: u64, signal: i32) -> bool {
 fn arrived(received: Received, ignored: u64, of_run: &OfRun, stage: &mut Stage) {
     let signal = received.signal;
     match stage {
-        Stage::Preparing(_) | Stage::Running(_)
-            if is_no_programs(received) || of_run.has_sent(received) => {}
-        Stage::Preparing(early) => early.push(signal),
-        Stage::Running(pid) => pass_on(signal, *pid),
+        Stage::Preparing(early) => early.push(received),
+        Stage::Running(pid) => of_run.pass_on(received, *pid),
         Stage::Saving { since, interrupts, waiting, advice } => {
             let is_wish = (FROM_TERMINAL.contains(&signal) || signal == SIGTERM)
                 && !is_in(ignored, signal)
@@ -305,12 +312,6 @@ fn arrived(received: Received, ignored: u64, of_run: &OfRun, stage: &mut Stage) 
     }
 }
 
-/// Sends the program a signal.
-fn pass_on(signal: i32, pid: Pid) {
-    // The program may have ended this moment; then there is nobody to tell.
-    let _ = received::send(pid, signal);
-}
-
 /// Whether the program has it already, or is not to have it: whether the terminal has sent it both,
 /// or the kernel means csprof's own limits and files. What csprof was executed with by a program
 /// that had set an alarm is the program's.
@@ -330,11 +331,21 @@ struct OfRun {
 }
 
 impl OfRun {
+    /// Sends the program what is for it.
+    fn pass_on(&self, received: Received, program: Pid) {
+        if !is_no_programs(received) && !self.has_sent(received, program) {
+            // The program may have ended this moment; then there is nobody to tell.
+            let _ = received::send(program, received.signal);
+        }
+    }
+
     /// Whether one of them has sent a signal, also one that has ended since; of those that are not
     /// profiled only one that has not, or that was not waited for.
-    fn has_sent(&self, received: Received) -> bool {
+    fn has_sent(&self, received: Received, program: Pid) -> bool {
         let Sender::Process(sender) = received.sender else { return false };
-        if process::descends_from(sender, std::process::id()) {
+        let program = program.as_raw().cast_unsigned();
+        // csprof may have further children, of a shell that has become csprof (exec).
+        if sender == program || process::descends_from(sender, program) {
             return true;
         }
         // Ids are used again, and a container has ids of its own.
@@ -437,7 +448,18 @@ mod tests {
         let waits = status_when_sent("echo; read never", &[libc::SIGTERM]);
         assert_eq!(waits.signal(), Some(15));
 
-        // Another child, which whoever has become csprof left to it, ends by such a signal first.
+        // By another child, which whoever has become csprof left to it: it means the program.
+        let folder = tempfile::tempdir().unwrap();
+        let begun = folder.path().join("begun");
+        let (begun, own) = (begun.display(), std::process::id());
+        let script = format!("until [ -e {begun} ]; do sleep 0.01; done; kill -TERM {own}");
+        let mut other = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+        let waits = status_of(&format!("touch {begun}; read never"));
+        assert_eq!(waits.signal(), Some(15));
+        // It may have been reaped.
+        let _ = other.wait();
+
+        // Another such child ends by such a signal first.
         let mut other = Command::new("sh").args(["-c", "kill -40 $$"]).spawn().unwrap();
         assert!(comes_true(|| !process::is_alive(other.id())));
         let patient = format!("trap 'exit 9' USR1; sleep 0.2; {loops}");
