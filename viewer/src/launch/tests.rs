@@ -542,7 +542,7 @@ fn what_is_no_arena_is_told_apart() {
     assert_eq!(verdict(&[b'x'; 4096]), "it does not begin like an arena");
     let mut other = small().bytes;
     other[8] = 1;
-    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 14");
+    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 15");
 }
 
 #[test]
