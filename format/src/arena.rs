@@ -35,7 +35,7 @@ use crate::loss::{LossReason, PartialReason};
 /// First bytes of an arena: the high bit and the line ends show damage by text transfer.
 pub const ARENA_MAGIC: [u8; 8] = *b"\x89CSPA\r\n\x1a";
 /// Version of this layout. An arena is read by the csprof that wrote it, so there is no minor.
-pub const ARENA_VERSION: u32 = 14;
+pub const ARENA_VERSION: u32 = 15;
 /// First four bytes of each extent.
 pub const EXTENT_MAGIC: u32 = u32::from_le_bytes(*b"XTNT");
 /// Alignment of extents, in bytes.
@@ -172,10 +172,10 @@ pub const FLAG_LOCKED: u32 = 8;
 /// [`ArenaHeader::flags`]: threads were interrupted by elapsed time less often than was asked for.
 pub const FLAG_PACED: u32 = 16;
 
-const _: () = assert!(size_of::<ArenaHeader>() == 1704);
+const _: () = assert!(size_of::<ArenaHeader>() == 1744);
 
 /// Room for reasons in [`ArenaHeader::left_out`].
-pub const LEFT_OUT_SLOTS: usize = 8;
+pub const LEFT_OUT_SLOTS: usize = 10;
 /// Room for the name of a program in [`ArenaHeader::left_out_names`], in bytes.
 pub const LEFT_OUT_NAME: usize = 16;
 
@@ -199,11 +199,13 @@ pub enum LeftOut {
     Guest = 6,
     /// Forked by a raw system call, behind the C library's back.
     ByHand = 7,
+    /// Executed under a limit of memory that leaves little room for the collector.
+    Limited = 8,
 }
 
 impl LeftOut {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Refused,
         Self::Environment,
         Self::OutOfReach,
@@ -212,6 +214,7 @@ impl LeftOut {
         Self::Loader,
         Self::Guest,
         Self::ByHand,
+        Self::Limited,
     ];
 
     /// What happened to processes of this kind, after their number.
@@ -227,8 +230,8 @@ impl LeftOut {
             }
             Self::OutOfReach => {
                 "started, not in this profile: csprof's files cannot be reached from where it was \
-                 (chroot, or mounts of its own), unless /dev/shm and csprof's folder in /var/tmp are \
-                 mounted there, too"
+                 (chroot, mounts of its own, landlock, or missing rights), unless /dev/shm and \
+                 csprof's folder in /var/tmp can be read there, too"
             }
             Self::Machine => {
                 "started, not in this profile, nor what it started: built for another machine than \
@@ -249,6 +252,10 @@ impl LeftOut {
             Self::ByHand => {
                 "made by a raw system call, not in this profile: the C library was not told of the \
                  fork; programs that it executed are in it"
+            }
+            Self::Limited => {
+                "started, not in this profile, nor what it started: a limit of memory leaves little \
+                 room for the collector (ulimit -v below 64 MiB, or ulimit -d below 16 MiB)"
             }
         }
     }

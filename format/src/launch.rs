@@ -24,6 +24,12 @@ pub use self::source::{
 pub const RUN_DIR: &str = "CSPROF_RUN_DIR";
 /// Name of a symbolic link in [`RUN_DIR`] whose text is the [`Shares`] of the run.
 pub const SHARES: &str = "shares";
+/// Least address space (RLIMIT_AS) that a program must be allowed for the collector to be
+/// preloaded, in bytes. That takes 4 MiB at the start, and more for each thread; programs must find
+/// the rest.
+pub const LEAST_ADDRESS_SPACE: u64 = 64 << 20;
+/// The same for memory that only it can write to (RLIMIT_DATA), of which the collector takes 3 MiB.
+pub const LEAST_DATA: u64 = 16 << 20;
 /// What triggers samples: see [`SampleSources`].
 pub const SOURCE: &str = "CSPROF_SOURCE";
 /// `1` turns the return trampoline off.

@@ -1,6 +1,7 @@
 //! fork, exec and all that is made of them: every process of the run is in the profile, with
 //! samples of its own.
 
+use csprof_tests::binary::csprof;
 use csprof_tests::deadline;
 use csprof_tests::installed::are_installed;
 use csprof_tests::notes::skip;
@@ -167,4 +168,112 @@ fn a_daemon_is_waited_for_on_demand() {
          (--wait waits for their end)"
     );
     assert!(unwaited.rows().inclusive_of("work") < samples);
+}
+
+/// A program that may not read the collector's file any more starts others, whose loader would
+/// complain: it does not hear of the collector.
+#[test]
+fn who_may_not_read_the_collector_starts_programs_as_alone() {
+    let test = "who_may_not_read_the_collector";
+    let workshop = Workshop::new(test);
+    workshop.compile("cc -O2 -o program @landlocked.c");
+    workshop.compile("cc -O2 -o other @starts.c");
+    if workshop.run(&["./program", "exec", "/bin/true"]).status.code() == Some(77) {
+        skip(test, "no landlock to be had");
+        return;
+    }
+    for way in ["exec", "spawn", "vfork", "shell"] {
+        let words = ["./program", way, "./other"];
+        let alone = workshop.run(&words);
+        let recording = workshop.record(&["-q"], &words);
+        let outcome = &recording.outcome;
+        assert_eq!(outcome.said(), alone.said(), "{way}");
+        assert_eq!(outcome.complained(), alone.complained(), "{way}");
+        assert_eq!(outcome.status, alone.status, "{way}");
+        let messages = recording.messages();
+        let told =
+            messages.contains("started, not in this profile: csprof's files cannot be reached");
+        assert!(told, "{way}: {messages}");
+    }
+}
+
+/// What a limit of memory leaves is the program's: it starts with as little as it does alone.
+#[test]
+fn limits_of_memory_leave_a_program_what_it_needs() {
+    let workshop = Workshop::new("limits_of_memory");
+    workshop.compile("cc -O2 -o other @starts.c");
+    let script = "for size in 2600 3000 3500 4000 5000 6000 8000 12000 20000; do \
+                  (ulimit -v $size; ./other; echo $size: $?); \
+                  (ulimit -d $size; ./other; echo $size: $?); done; \
+                  for size in 100 200 300 500 800 1200; do (ulimit -d $size; ./other; echo $?); done";
+    let words = ["sh", "-c", script];
+    let alone = workshop.run(&words);
+    assert!(alone.said().contains("20000: 7"), "{}", alone.said());
+    let recording = workshop.record(&["-q"], &words);
+    assert_eq!(recording.outcome.said(), alone.said());
+    assert_eq!(recording.outcome.complained(), alone.complained());
+    let messages = recording.messages();
+    assert!(
+        messages.contains("nor what it started: a limit of memory leaves little"),
+        "{messages}"
+    );
+
+    // Where csprof has the same limit.
+    let record = "ulimit -d 15000; exec \"$0\" record -f -o run.csprof ./other";
+    let outcome = workshop.run(&["sh", "-c", record, csprof().to_str().unwrap()]);
+    assert_eq!((outcome.said(), outcome.status.code()), ("runs\n".into(), Some(7)));
+    let told = outcome.complained();
+    assert!(
+        told.contains("other is not profiled: its memory for data is limited to 15000"),
+        "{told}"
+    );
+}
+
+/// Lines of csprof's variables, and the others.
+fn of_csprof(said: &str) -> (Vec<&str>, Vec<&str>) {
+    let names = ["LD_PRELOAD", "ASAN_OPTIONS", "CSPROF_RUN_DIR", "CSPROF_SOURCE", "CSPROF_QUIET"];
+    let is_own = |line: &&str| line.split('=').next().is_some_and(|name| names.contains(&name));
+    said.lines().partition(is_own)
+}
+
+#[test]
+fn a_program_finds_its_environment_in_its_order() {
+    let workshop = Workshop::new("order_of_environment");
+    let given = ["-i", "B=1", "A=2", "CSPROF_CONFIG=", "C=3", "LD_PRELOAD=", "PATH=/usr/bin:/bin"];
+    let run = |words: &[&str]| {
+        let mut command = workshop.command("env");
+        deadline::run(command.args(given).args(words)).said()
+    };
+    let alone = run(&["env"]);
+    let csprof = csprof();
+    let under = run(&[csprof.to_str().unwrap(), "record", "-q", "-o", "run.csprof", "env"]);
+    assert_eq!(of_csprof(&under).1, of_csprof(&alone).1);
+    assert_eq!(of_csprof(&under).0.len(), 5, "{under}");
+    // In its place.
+    let place = |said: &str| said.lines().position(|line| line.starts_with("LD_PRELOAD="));
+    assert_eq!(place(&under), place(&alone), "{under}");
+}
+
+/// Standard streams that are closed are closed for the program, and no file of csprof's has their
+/// numbers.
+#[test]
+fn a_program_finds_its_standard_streams_closed() {
+    let workshop = Workshop::new("closed_streams");
+    workshop.compile("cc -O2 -o program @standard_streams.c");
+    let csprof = csprof();
+    let csprof = csprof.to_str().unwrap();
+    for closed in ["", "<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
+        let run = |record: &str| {
+            let script = format!("exec {record} ./program 3>said {closed}");
+            let outcome = workshop.run(&["sh", "-c", &script]);
+            let said = std::fs::read_to_string(workshop.path("said")).unwrap();
+            (said, outcome.said(), outcome.complained(), outcome.status.code())
+        };
+        let alone = run("");
+        assert!(alone.0.contains("next"), "{}", alone.0);
+        for source in ["cputime", "task-clock@5000"] {
+            let record = format!("{csprof} record -q -f -e {source} -o run.csprof");
+            assert_eq!(run(&record), alone, "{source}: {closed}");
+        }
+    }
 }

@@ -413,6 +413,11 @@ fn what_cannot_be_asked_of_a_run_is_said_in_a_line() {
         (&["rate", "cputime@200"], "the run began with 100/s, and no more samples are to be had"),
         (&["rate", "cputime"], "a rate stands behind the source"),
         (&["snapshot", "no/such/folder/x"], "there is no such folder"),
+        (
+            &["snapshot", "run.csprof"],
+            "run.csprof: here the run saves its whole profile when it ends",
+        ),
+        (&["snapshot", "../control_errors/run.csprof"], "here the run saves its whole profile"),
     ] {
         let said = refused(words);
         assert!(said.contains(expected), "{words:?}: {said}");

@@ -2,6 +2,7 @@
 //! whoever ended the program.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt as _;
 
 use csprof_tests::binary::csprof;
 use csprof_tests::paths::is_share;
@@ -76,6 +77,35 @@ fn an_interrupt_ends_the_program_but_not_csprof() {
     let recording = Recording::new(outcome, workshop.path("run.csprof"));
     assert_eq!(recording.info["signal"].as_i64(), Some(2));
     assert!(is_share(worked(&recording), 160, 50));
+}
+
+/// What a program sends its process group reaches csprof, too: that neither ends csprof nor comes
+/// to the program again.
+#[test]
+fn a_signal_to_the_group_comes_once_and_ends_nobody() {
+    let workshop = Workshop::new("to_group");
+    workshop.compile("cc -O2 -o program @signals_to_group.c");
+    // Those that nobody catches, those that stop csprof, too, until somebody has it go on, and
+    // the C library's own.
+    let others = [9, 19, 20, 21, 22, 32, 33];
+    for signal in (1..=64).filter(|of| !others.contains(of)) {
+        let number = signal.to_string();
+        let mut command = workshop.csprof_command();
+        command.args(["record", "-o", &format!("{number}.csprof"), "./program", &number]);
+        command.process_group(0);
+        let outcome = deadline::finish(deadline::start(&mut command), &command);
+        let said = (outcome.said(), outcome.status.code());
+        assert_eq!(said, ("1\n".into(), Some(7)), "{signal}: {}", outcome.complained());
+        let recording = Recording::new(outcome, workshop.path(&format!("{number}.csprof")));
+        assert_eq!(recording.info["exit"].as_i64(), Some(7), "{signal}");
+    }
+    // By a program that has ended when csprof looks for it.
+    let script = "trap 'echo taken' USR1; /bin/kill -USR1 0; sleep 0.3; exit 7";
+    let mut command = workshop.csprof_command();
+    command.args(["record", "-f", "-o", "run.csprof", "sh", "-c", script]).process_group(0);
+    let outcome = deadline::finish(deadline::start(&mut command), &command);
+    let said = (outcome.said(), outcome.status.code());
+    assert_eq!(said, ("taken\n".into(), Some(7)), "{}", outcome.complained());
 }
 
 /// Who ends a job (mpirun after MPI_Abort, a batch system) sends SIGTERM and, soon after, SIGKILL.

@@ -223,3 +223,18 @@ fn new_and_delete_of_cpp() {
     assert_eq!(leaks.inclusive_of("vectors()"), 0, "{leaks}");
     assert_eq!(leaks.inclusive_of("objects()"), 10 * 40, "{leaks}");
 }
+
+/// What the kernel locks of csprof's, because a program has it lock all that is mapped, does not
+/// count against what the program may lock.
+#[test]
+fn a_program_may_lock_as_much_as_alone() {
+    let workshop = Workshop::new("locked_future");
+    workshop.compile("cc -O2 -pthread -o program @locked_future.c");
+    let alone = workshop.run(&["./program"]);
+    assert!(alone.said().starts_with("locked: 0\nthreads: "), "{}", alone.said());
+    for source in ["cputime@200", "task-clock@5000"] {
+        let recording = workshop.record(&["-e", source], &["./program"]);
+        assert_eq!(recording.outcome.said(), alone.said(), "{source}");
+        assert_eq!(recording.outcome.status, alone.status, "{source}");
+    }
+}

@@ -287,7 +287,16 @@ fn a_terminal_that_only_prints_lines_is_refused() {
 
 #[test]
 fn a_signal_that_ends_it_gives_the_terminal_back() {
-    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
+    for signal in [
+        Signal::SIGTERM,
+        Signal::SIGHUP,
+        Signal::SIGINT,
+        Signal::SIGQUIT,
+        Signal::SIGABRT,
+        Signal::SIGUSR1,
+        Signal::SIGALRM,
+        Signal::SIGXCPU,
+    ] {
         let viewer = Session::start(&[]);
         let pid = i32::try_from(viewer.child.process_id().unwrap()).unwrap();
         kill(Pid::from_raw(pid), signal).unwrap();

@@ -29,6 +29,7 @@
 //! | [`alloc`] | `malloc` `calloc` `realloc` `posix_memalign` `aligned_alloc` `memalign` `valloc` `pvalloc` `free` | what is asked of the allocator is counted |
 //! | [`calls`] | `sched_yield` | calls are counted, and sampled without a signal |
 //! | `io` | `read` `__read_chk` `pread` `pread64` `__pread_chk` `__pread64_chk` `readv` `preadv` `preadv64` `preadv2` `preadv64v2` `write` `pwrite` `pwrite64` `writev` `pwritev` `pwritev64` `pwritev2` `pwritev64v2` `sendfile` `sendfile64` `splice` `copy_file_range` `fsync` `fdatasync` `sync_file_range` `msync` `sync` `syncfs`; `recv`, `send` and their kind, of `signals::hold`; streams, by `streams` | samples do not cut them short; bytes, and the time of it, are counted |
+//! | `locked_memory` | `mlockall` | memory of the collector does not count against the program's limit |
 //! | `locks` | `pthread_mutex_lock` `pthread_mutex_timedlock` `pthread_mutex_clocklock` `pthread_rwlock_rdlock` `pthread_rwlock_timedrdlock` `pthread_rwlock_clockrdlock` `pthread_rwlock_wrlock` `pthread_rwlock_timedwrlock` `pthread_rwlock_clockwrlock` `mtx_lock` `mtx_timedlock` `pthread_cond_wait` `pthread_cond_timedwait` `pthread_cond_clockwait` `cnd_wait` `cnd_timedwait` `sem_wait` `pthread_barrier_wait` `pthread_join` `pthread_timedjoin_np` `pthread_clockjoin_np` `thrd_join`; `sem_timedwait`, `sem_clockwait` of `signals::hold` | the time that threads wait for each other is counted |
 //! | `mpi` | none: by `imports`, places where modules have addresses of MPI's functions | time in MPI, or its bytes, are counted |
 //! | `regions` | none: by `imports`, places where modules have addresses of libgomp's functions | what workers do in a parallel region is below it |
@@ -61,6 +62,7 @@ mod fork;
 mod imports;
 mod io;
 mod jumps;
+mod locked_memory;
 mod locks;
 mod mpi;
 mod ompt;

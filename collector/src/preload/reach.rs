@@ -2,8 +2,10 @@
 //!
 //! A program with a cleared environment is not sampled, and must not be: what is in an environment
 //! is for the program to say. One that is started in another root, or with other mounts, may find
-//! csprof's variables but not its files; the dynamic linker would complain about that on the
-//! program's standard error, so the variables are taken out of its environment.
+//! csprof's variables but not its files, and so may one that is forbidden to read them (landlock,
+//! rights that were given up); the dynamic linker would complain about that on the program's
+//! standard error, so the variables are taken out of its environment. They are, too, where a limit
+//! of memory (RLIMIT_AS, RLIMIT_DATA) might leave too little room for program and collector.
 //!
 //! Either way somebody has to know. The count is in the arena, which the child of a vfork, too, has
 //! mapped, and `csprof record` tells.
@@ -27,7 +29,7 @@ use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use csprof_format::arena::LeftOut;
-use csprof_format::launch::{LD_PRELOAD, RUN_DIR};
+use csprof_format::launch::{LD_PRELOAD, LEAST_ADDRESS_SPACE, LEAST_DATA, RUN_DIR};
 
 use super::program::{self, File};
 use super::real::{Real, Strings, slots};
@@ -105,7 +107,7 @@ impl Start {
         let variables = unsafe { Variables::of(envp) };
         let reason = if !variables.lead_here(library) {
             LeftOut::Environment
-        } else if !sys::exists(library) || !sys::exists(process.folder.path()) {
+        } else if !sys::can_be_loaded(library) || !sys::exists(process.folder.path()) {
             // SAFETY: as the caller promises.
             start.replaced = Some(unsafe { without_csprof(envp, library, Taken::All) });
             LeftOut::OutOfReach
@@ -117,6 +119,10 @@ impl Start {
             let reason = finding.obstacle.reason();
             process.arena.name_left_out(reason, finding.name());
             reason
+        } else if !sys::may_map(LEAST_ADDRESS_SPACE, LEAST_DATA) {
+            // SAFETY: as the caller promises.
+            start.replaced = Some(unsafe { without_csprof(envp, library, Taken::All) });
+            LeftOut::Limited
         } else {
             return start;
         };
@@ -127,13 +133,17 @@ impl Start {
 
     /// The environment of this process, looked at. Where csprof is out of reach, it is out of reach
     /// for good: the process, if it is no vfork child, gets an environment that does not lead
-    /// there, for whatever the C library starts with it.
+    /// there, for whatever the C library starts with it. So it does before a shell that a limit of
+    /// memory leaves no room for the collector.
     pub(super) fn with_own(file: Option<File<'_>>) -> Self {
         // SAFETY: the C library keeps it as a vector.
         let start = unsafe { Self::with(c_library::environment(), file) };
-        if let Some((_, LeftOut::OutOfReach)) = start.counted
-            && process::active()
-        {
+        let is_for_good = match start.counted {
+            Some((_, LeftOut::OutOfReach)) => true,
+            Some((_, LeftOut::Limited)) => file.is_none(),
+            _ => false,
+        };
+        if is_for_good && process::active() {
             // SAFETY: as above. The old vector stays as it is for whoever is reading it.
             unsafe { leave_out_of_own() };
         }

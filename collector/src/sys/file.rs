@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use super::Errno;
 use super::call::call;
+use super::locked::leave_unlocked;
 
 /// An open file whose number the program might close or give to something else behind our back.
 ///
@@ -234,6 +235,40 @@ pub fn exists(path: &CStr) -> bool {
     .is_ok()
 }
 
+/// Whether a dynamic linker with the rights of this thread could load the library at this path:
+/// whether it is there, and may be read (file modes, landlock(7)) and executed (`noexec`). Where no
+/// file number or memory is left just now, whether it is there. Either side.
+#[must_use]
+pub fn can_be_loaded(path: &CStr) -> bool {
+    const PAGE: usize = 4096;
+    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    // SAFETY: `path` is a live C string.
+    let opened = unsafe {
+        call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr().addr(), flags, 0, 0, 0])
+    };
+    let is_there = |error: Errno| {
+        matches!(error.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM) && exists(path)
+    };
+    let number = match opened {
+        Ok(number) => number,
+        Err(error) => return is_there(error),
+    };
+    let code = (libc::PROT_READ | libc::PROT_EXEC) as usize;
+    // SAFETY: a new mapping where the kernel finds room, which nobody reads.
+    let mapped =
+        unsafe { call(libc::SYS_mmap, [0, PAGE, code, libc::MAP_PRIVATE as usize, number, 0]) };
+    // SAFETY: the file that was just opened. In a child of vfork numbers are the child's own.
+    let _ = unsafe { call(libc::SYS_close, [number, 0, 0, 0, 0, 0]) };
+    match mapped {
+        Ok(start) => {
+            // SAFETY: the mapping that was just made.
+            let _ = unsafe { call(libc::SYS_munmap, [start, PAGE, 0, 0, 0, 0]) };
+            true
+        }
+        Err(error) => is_there(error) || error.0 == libc::EAGAIN,
+    }
+}
+
 impl File {
     /// Creates the file, which must not exist, readable and writable by its owner only.
     pub fn create_new(folder: &Folder, place: FileNumber, path: &CStr) -> Result<Self, Errno> {
@@ -399,6 +434,7 @@ impl File {
                 ],
             )
         }?;
+        leave_unlocked(address, size);
         NonNull::new(core::ptr::with_exposed_provenance_mut(address)).ok_or(Errno(libc::ENOMEM))
     }
 }

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::Errno;
 use super::call::call;
+use super::locked::leave_unlocked;
 use crate::arch::PAGE_SIZE;
 
 /// Bytes of private memory mapped at present.
@@ -33,6 +34,7 @@ pub fn map_anonymous(size: usize) -> Result<NonNull<u8>, Errno> {
             ],
         )
     }?;
+    leave_unlocked(address, size);
     PRIVATE.fetch_add(size, Ordering::Relaxed);
     NonNull::new(core::ptr::with_exposed_provenance_mut(address)).ok_or(Errno(libc::ENOMEM))
 }

@@ -13,6 +13,7 @@ mod clock;
 mod division;
 mod error;
 mod file;
+mod locked;
 mod memory;
 mod perf;
 mod perf_counter;
@@ -26,7 +27,10 @@ pub use call::by_number;
 pub use clock::{Clock, elapsed_ns, now_ns, read_elapsed_by, read_elapsed_by_call, thread_cpu_ns};
 pub use division::{Way, is_divided};
 pub use error::Errno;
-pub use file::{File, FileNumber, Folder, SMALLEST_OWN, exists, give_up, is_own, map_to_read};
+pub use file::{
+    File, FileNumber, Folder, SMALLEST_OWN, can_be_loaded, exists, give_up, is_own, map_to_read,
+};
+pub use locked::note_locking;
 pub use memory::{
     copy_readable, give_back, is_readable, is_resident, map_anonymous, private_bytes, probe,
     probe_bytes, probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous,
@@ -37,8 +41,9 @@ pub use perf_counter::{Counted, CounterReading, PerfCounter};
 pub use perf_event::{Delivery, PerfError};
 pub use process::{
     Mask, SignalStatus, Spent, Switches, Usage, alternate_stack, block, kernel_release, lock_pi,
-    parent_pid, pid, processors, set_alternate_stack, set_mask, sleep_ns, spent, stack_limit,
-    switches, thread_exists, thread_name, tid, unblock, unlock_pi, usage, write_message, yield_now,
+    may_map, parent_pid, pid, processors, set_alternate_stack, set_mask, sleep_ns, spent,
+    stack_limit, switches, thread_exists, thread_name, tid, unblock, unlock_pi, usage,
+    write_message, yield_now,
 };
 pub use read::{
     MappedFile, OwnFile, PROGRAM, Peeked, absolute, file_at, file_size, folder_identity,

@@ -302,11 +302,22 @@ fn alternate(new: *const libc::stack_t) -> Result<libc::stack_t, Errno> {
 /// How many bytes the main thread's stack may grow to now (RLIMIT_STACK); 0 if nobody says.
 #[must_use]
 pub fn stack_limit() -> u64 {
+    soft_limit(libc::RLIMIT_STACK).unwrap_or(0)
+}
+
+/// Whether limits of memory let a program that this process executes map so many bytes in all
+/// (RLIMIT_AS), and so many that only it can write to (RLIMIT_DATA). Either side.
+#[must_use]
+pub fn may_map(address_space: u64, data: u64) -> bool {
+    let allows = |kind, least| soft_limit(kind).is_none_or(|limit| limit >= least);
+    allows(libc::RLIMIT_AS, address_space) && allows(libc::RLIMIT_DATA, data)
+}
+
+/// A limit of this process; `None` if the kernel does not say.
+fn soft_limit(kind: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a live structure for the answer; nothing is changed.
-    let got = unsafe {
-        let limit = (&raw mut limit).addr();
-        call(libc::SYS_prlimit64, [0, libc::RLIMIT_STACK as usize, 0, limit, 0, 0])
-    };
-    if got.is_ok() { limit.rlim_cur } else { 0 }
+    let got =
+        unsafe { call(libc::SYS_prlimit64, [0, kind as usize, 0, (&raw mut limit).addr(), 0, 0]) };
+    got.is_ok().then_some(limit.rlim_cur)
 }

@@ -95,7 +95,9 @@ fn named(name: &str) -> Result<SampleSource, String> {
             Ok(SampleSource { detail, ..SampleSource::of(SourceKind::Event).every(period) })
         }
         Err(NotFound::Wrong(why)) => Err(why),
-        Err(NotFound::Unknown { part, known }) => Err(unknown(name, &part, &known)),
+        Err(NotFound::Unknown { part, known }) => {
+            Err(has_no_modifiers(name, &part).unwrap_or_else(|| unknown(name, &part, &known)))
+        }
     }
 }
 
@@ -134,6 +136,18 @@ fn unknown(name: &str, part: &str, known: &[String]) -> String {
             near.join(", ")
         ),
     }
+}
+
+/// That one of csprof's own sources, or a group of them, has nothing behind its name.
+fn has_no_modifiers(name: &str, part: &str) -> Option<String> {
+    let kinds = SourceKind::ALL.into_iter().map(SourceKind::name);
+    let is_own = kinds.chain(GROUPS.iter().map(|(group, _)| *group)).any(|own| own == part);
+    (part != name && is_own).then(|| {
+        format!(
+            "`{name}`: `{part}` is a source of csprof's own, which takes no modifiers; write `{part}` \
+             (:u and :k are for events of the kernel and the processor)"
+        )
+    })
 }
 
 /// The period by which an event comes to so many samples a second of a busy thread.
@@ -291,6 +305,16 @@ mod tests {
                 "there is no sample source ``; there are cputime, task-clock, realtime, alloc, \
                  alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, and events \
                  of the kernel and the processor: csprof events lists them",
+            ),
+            (
+                "alloc:k@4K",
+                "`alloc:k`: `alloc` is a source of csprof's own, which takes no modifiers; write \
+                 `alloc` (:u and :k are for events of the kernel and the processor)",
+            ),
+            (
+                "io:u",
+                "`io:u`: `io` is a source of csprof's own, which takes no modifiers; write `io` (:u \
+                 and :k are for events of the kernel and the processor)",
             ),
             ("page-faults@0", "`0` is not a number of events from 1 to 10000000000"),
             ("page-faults@5ms", "`5ms` is not a number of events from 1 to 10000000000"),

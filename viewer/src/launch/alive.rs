@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -53,6 +53,19 @@ fn maps_arena(run_dir: &RunDir, header: &ArenaHeader, file: &File) -> bool {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => run_dir::is_used(header, file),
         Err(_) => false,
     }
+}
+
+/// Whether a process has an arena mapped that lies in one of these folders.
+pub(super) fn maps_arena_in(pid: u32, folders: &[PathBuf]) -> bool {
+    let maps = fs::read(format!("/proc/{pid}/maps"));
+    maps.is_ok_and(|maps| folders.iter().any(|folder| holds(&maps, folder)))
+}
+
+/// Whether a process of this id has left an arena in a folder.
+pub(super) fn has_arena_in(pid: u32, folder: &Path) -> bool {
+    let begin = format!("{pid}-");
+    let names = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    names.map(|entry| entry.file_name()).any(|name| name.as_bytes().starts_with(begin.as_bytes()))
 }
 
 /// How often to look again where processes end while one looks: each may have forked after the list

@@ -102,7 +102,7 @@ impl ArenaBytes {
 
     /// Names the first program that was left out for this reason.
     pub(super) fn left_out_name(mut self, reason: usize, name: &str) -> Self {
-        let place = 240 + reason * LEFT_OUT_NAME;
+        let place = 248 + reason * LEFT_OUT_NAME;
         self.bytes[place..place + name.len()].copy_from_slice(name.as_bytes());
         self
     }
@@ -111,7 +111,7 @@ impl ArenaBytes {
     pub(super) fn sources(mut self, sources: &[(u32, u64, bool)]) -> Self {
         self.bytes[24..28].copy_from_slice(&(sources.len() as u32).to_le_bytes());
         for (place, &(kind, period, dropped)) in
-            (416..).step_by(size_of::<SourceRecord>()).zip(sources)
+            (456..).step_by(size_of::<SourceRecord>()).zip(sources)
         {
             self.bytes[place..place + 8].copy_from_slice(&period.to_le_bytes());
             self.bytes[place + 8..place + 12].copy_from_slice(&kind.to_le_bytes());

@@ -15,7 +15,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use csprof_format::launch::{LEAST_ADDRESS_SPACE, LEAST_DATA};
 use csprof_format::program::{HEAD_BYTES, MAX_INTERPRETERS, Program, look};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{AccessFlags, Gid, Uid, eaccess};
 
 /// Why a program cannot be started. Each is one sentence about one file.
@@ -152,7 +154,7 @@ fn check_file(path: &Path) -> Result<(PathBuf, Option<Unprofiled>), CannotStart>
                 return Err(not_executable(&"its first line names no interpreter"));
             }
             Program::Open if head.starts_with(b"\x7fELF") => {
-                let why = privileges(&metadata);
+                let why = privileges(&metadata).or_else(limits);
                 let file = path.clone();
                 let unprofiled = why.map(|why| Unprofiled { file, why, ignores_preloading: false });
                 return Ok((path, unprofiled));
@@ -162,6 +164,26 @@ fn check_file(path: &Path) -> Result<(PathBuf, Option<Unprofiled>), CannotStart>
         }
     }
     Err(CannotStart::NotExecutable(path, "too many interpreters of interpreters".into()))
+}
+
+/// What csprof is limited to, the program is, too; the collector might take what it needs.
+fn limits() -> Option<String> {
+    for (resource, least, what, option) in [
+        (Resource::RLIMIT_AS, LEAST_ADDRESS_SPACE, "address space", "-v"),
+        (Resource::RLIMIT_DATA, LEAST_DATA, "memory for data", "-d"),
+    ] {
+        if let Ok((limit, _)) = getrlimit(resource)
+            && limit < least
+        {
+            return Some(format!(
+                "its {what} is limited to {} KiB (ulimit {option}), and the collector may need more \
+                 than that leaves; from {} KiB on it is profiled",
+                limit >> 10,
+                least >> 10
+            ));
+        }
+    }
+    None
 }
 
 /// In secure-execution mode the loader ignores libraries that are not in its own folders: says so

@@ -9,6 +9,7 @@
 //! spawn        the environment contract, the program
 //! control      what the run is told while it goes on
 //! plan         when it is sampled, as asked before its start   time_slices  phases by time
+//! received     signals, with who has sent them
 //! signals      csprof outlives the program, whatever ends it     children   which child has ended
 //! early_save   saves what there is so far when the run is told to terminate, and goes on
 //! arena_read   arena → values          load_map   log → what was where, by epoch
@@ -56,6 +57,7 @@ pub mod plan;
 mod process;
 mod python;
 pub mod ranks;
+mod received;
 pub mod run_dir;
 pub mod run_file;
 pub mod running;
@@ -124,7 +126,7 @@ pub struct Recording {
 
 /// Runs `command` with the collector and gathers its profile. `patience` is how long to wait for
 /// processes that outlive the program; without it, only for those that are just ending. A keeper,
-/// if one is needed, has the `saving` arguments. `outlived` is called with the run folder when the
+/// if one is needed, has the `saving` arguments, of which the last is the file. `outlived` is called with the run folder when the
 /// program goes on although csprof was told to terminate.
 ///
 /// # Errors
@@ -157,6 +159,9 @@ pub fn record(
         slices: None,
     };
     run_file::write(run_dir.path(), &run)?;
+    if let Some(output) = saving.last() {
+        run_dir.note_output(Path::new(output));
+    }
     plan.tell_functions(&run_dir)?;
     let slicer = plan.slice.map(|length| Slicer::begin(&run_dir, &control, length, run.start_ns));
     let slicer = slicer.transpose()?;
@@ -167,7 +172,7 @@ pub fn record(
         }
         None => None,
     };
-    let signals = SignalGuard::new(toggle).context("cannot watch for signals")?;
+    let signals = SignalGuard::new(toggle, Some(&run_dir)).context("cannot watch for signals")?;
     let keeper = Keeper::start(&run_dir, saving);
     let salvage = format!("csprof salvage {} -o FILE", run_dir.path().display());
     let advice = match &keeper {

@@ -120,6 +120,16 @@ impl Output {
         Ok(())
     }
 
+    /// Whether this is a name of the file at `path`, which need not be there yet.
+    #[must_use]
+    pub fn is_same_file(&self, path: &Path) -> bool {
+        let place = |path: &Path| {
+            let folder = path.parent()?.canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        };
+        self.path == path || place(&self.path).is_some_and(|own| Some(own) == place(path))
+    }
+
     /// Whether saving makes a file, or replaces one; what stands there may be a pipe.
     #[must_use]
     pub fn makes_a_file(&self) -> bool {

@@ -21,6 +21,14 @@ pub(super) fn is_of_kernel(pid: u32) -> bool {
     fields(pid).is_some_and(|[_, parent]| parent == "2")
 }
 
+/// Whether it is below another process: its child, or a child of one that is. One whose parent has
+/// ended is nobody's descendant any more.
+pub(super) fn descends_from(pid: u32, ancestor: u32) -> bool {
+    let parent = |of: &u32| fields(*of).and_then(|[_, parent]| parent.parse().ok());
+    // A process may end, and its id be used again, while one looks.
+    std::iter::successors(Some(pid), parent).skip(1).take(1000).any(|of| of == ancestor)
+}
+
 /// Whether it is a csprof that has not ended.
 pub(super) fn runs_csprof(pid: u32) -> bool {
     fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"csprof\n") && is_alive(pid)
@@ -74,6 +82,9 @@ mod tests {
     fn who_has_ended_is_not_alive_before_it_was_waited_for() {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         assert!(is_alive(child.id()) && !is_of_kernel(child.id()));
+        let own = std::process::id();
+        assert!(descends_from(child.id(), own) && descends_from(child.id(), 1));
+        assert!(!descends_from(own, own) && !descends_from(own, child.id()));
         assert_eq!(user(child.id()), Some(nix::unistd::Uid::current().as_raw()));
         child.kill().unwrap();
         assert!(comes_true(|| !is_alive(child.id())));

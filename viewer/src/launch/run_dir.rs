@@ -9,6 +9,7 @@
 //! /dev/shm/csprof-4711-x3fQ9a/          0700, as root 0711
 //!     run.json                          what `csprof salvage` needs to know
 //!     changes                           what it was told, and when
+//!     output -> /home/ada/run.csprof    where its profile will be saved
 //!     arenas-9f0c…/                     0700, as root 01733: CSPROF_RUN_DIR
 //!         4712-1763652000.arena
 //!         control                       what the run is told while it goes on
@@ -57,6 +58,9 @@ const SPILL_NAME: &str = "csprof-spill";
 
 /// What links to the folder on a disk.
 const SPILL: &str = "spill";
+
+/// What links to the file in which the profile will be saved.
+const OUTPUT: &str = "output";
 
 /// What says in a folder on a disk which run folder links to it: its device, a colon, and its path.
 const HOME: &str = "home";
@@ -206,6 +210,17 @@ impl RunDir {
     #[must_use]
     pub fn arenas(&self) -> &Path {
         &self.arenas
+    }
+
+    /// Notes where the profile will be saved.
+    pub fn note_output(&self, path: &Path) {
+        let _ = symlink(path, self.path.join(OUTPUT));
+    }
+
+    /// Where the profile will be saved, if somebody will.
+    #[must_use]
+    pub fn output(&self) -> Option<PathBuf> {
+        fs::read_link(self.path.join(OUTPUT)).ok()
     }
 
     /// All folders that have arenas in them.
@@ -649,11 +664,13 @@ pub fn remove_empty_ones() {
             let _ = fs::remove_dir_all(path);
         }
         for path in abandoned_in(&place) {
-            if is_old(&path)
-                && let Ok(mut run_dir) = RunDir::open(&path)
-                && run_dir.is_empty()
-            {
-                run_dir.remove();
+            if !is_old(&path) {
+                continue;
+            }
+            match RunDir::open(&path) {
+                Ok(mut run_dir) if run_dir.is_empty() => run_dir.remove(),
+                Err(_) if is_torso(&path) => drop(fs::remove_dir_all(path)),
+                _ => {}
             }
         }
     }
@@ -667,11 +684,18 @@ fn lost_spills_in(place: &Path, known: &HashSet<PathBuf>) -> Vec<PathBuf> {
         !known.contains(path)
             && is_old(path)
             && !has_maker(path, SPILL_NAME)
-            && RunDir::open(path).is_ok_and(|spill| {
-                !spill.has_used_arena() && (spill.is_empty() || has_lost_home(path))
-            })
+            && (is_torso(path)
+                || RunDir::open(path).is_ok_and(|spill| {
+                    !spill.has_used_arena() && (spill.is_empty() || has_lost_home(path))
+                }))
     };
     folders_in(place, SPILL_NAME).into_iter().filter(is_lost).collect()
+}
+
+/// Whether a folder can be read and has no folder for arenas: who was about to make or to remove it
+/// was killed.
+fn is_torso(path: &Path) -> bool {
+    matches!(arenas_in(path), Ok(None))
 }
 
 /// Whether the run folder of a folder on a disk is gone from a place that is the same here: a

@@ -39,6 +39,8 @@ pub struct Running {
     pub sources: SampleSources,
     /// The `csprof record` that will save its profile, if there is one.
     pub recorder: Option<u32>,
+    /// Where that will save it.
+    pub output: Option<PathBuf>,
     /// Its processes that are sampled, by their ids, ascending. None right at its start.
     pub processes: Vec<u32>,
 }
@@ -176,8 +178,9 @@ fn of_process(pid: u32) -> Result<Running> {
             bail!("process {pid} is another user's");
         }
         bail!(
-            "process {pid} was not started by csprof record or csprof prepare, so nothing in it \
-             can be asked"
+            "process {pid} was not started by csprof record or csprof prepare, so it cannot be \
+             controlled; if csprof record -p samples it, a SIGINT to that csprof ends the recording \
+             and saves its profile"
         )
     };
     of_folder(folder)
@@ -207,6 +210,7 @@ impl Running {
             folder: folder.to_path_buf(),
             command: run.info.command,
             sources: used.unwrap_or(run.sources),
+            output: recorder.and_then(|_| run_dir.output()),
             recorder,
             processes,
         })
@@ -369,7 +373,7 @@ mod tests {
         // Process ids end at 2^22 (proc_sys_kernel(5), pid_max).
         assert_eq!(told("4194305"), "there is no process 4194305");
         let own = told(&std::process::id().to_string());
-        assert!(own.ends_with("so nothing in it can be asked"), "{own}");
+        assert!(own.contains("so it cannot be controlled; if csprof record -p"), "{own}");
         assert!(told("/dev/shm/csprof-1-gone").contains("there is no such run folder"));
 
         let run_dir = RunDir::create().unwrap();

@@ -7,8 +7,9 @@
 //! that csprof was started with as ignored (nohup, background jobs of scripts) are ignored in the
 //! program, too, unless it takes them, as they would be without csprof.
 //!
-//! A program that sends its process group a signal sends it to csprof, too. Nobody means csprof by
-//! those that neither a terminal nor a batch system sends: they are taken, and that is all.
+//! A program that sends its process group a signal (`kill(0, SIGUSR1)`) sends it to csprof, too, and
+//! has it already. What it sends its parent was not meant for it either. So nothing is passed on
+//! that a process of the run has sent, whatever signal it is, and none ends csprof.
 //!
 //! Ctrl-Z stops both by itself. If the program stops alone (it handles SIGTSTP, or stops itself),
 //! csprof stops too, so that the shell notices; where no shell looks, it goes on waiting, for who
@@ -16,6 +17,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -27,11 +29,12 @@ use nix::sys::signal::{self, Signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, getpgid, getpgrp, tcgetpgrp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::iterator::{Handle, Signals};
 
 use super::control::Control;
 use super::inherited::is_ignored;
-use super::{children, process};
+use super::received::{self, Received, Sender, Taking};
+use super::run_dir::RunDir;
+use super::{alive, children, process};
 use crate::print;
 
 /// Signals that the terminal sends to the whole foreground group.
@@ -39,9 +42,25 @@ const FROM_TERMINAL: [i32; 3] = [SIGINT, SIGQUIT, SIGHUP];
 /// Signals that only other processes send.
 const FROM_PROCESSES: [i32; 3] = [SIGTERM, SIGUSR1, SIGUSR2];
 /// Signals that would end csprof, and that only a program sends, to itself or to its process group.
+/// All others that can be caught stop a process, or do nothing.
 fn of_groups() -> impl Iterator<Item = i32> {
-    let standard =
-        [libc::SIGALRM, libc::SIGVTALRM, libc::SIGPROF, libc::SIGIO, libc::SIGPWR, libc::SIGSTKFLT];
+    let standard = [
+        libc::SIGALRM,
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGIO,
+        libc::SIGPWR,
+        libc::SIGSTKFLT,
+        libc::SIGABRT,
+        libc::SIGXCPU,
+        libc::SIGXFSZ,
+        libc::SIGSYS,
+        libc::SIGTRAP,
+        libc::SIGSEGV,
+        libc::SIGBUS,
+        libc::SIGILL,
+        libc::SIGFPE,
+    ];
     standard.into_iter().chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
 }
 
@@ -61,7 +80,9 @@ pub struct SignalGuard {
     stage: Arc<Mutex<Stage>>,
     /// When somebody last wanted all of it to end, who may not wait for long, by each of [`ENDS`].
     told_to_end: Arc<Mutex<[Option<Instant>; ENDS.len()]>>,
-    handle: Handle,
+    of_run: Arc<OfRun>,
+    /// Until it is dropped.
+    taking: Option<Taking>,
     /// Signals that are ignored until the program has inherited that.
     ignored: Vec<i32>,
     listener: Option<thread::JoinHandle<()>>,
@@ -95,7 +116,7 @@ impl Toggle {
 #[derive(Debug)]
 enum Stage {
     /// Nothing runs yet, as far as is known: what arrives meanwhile.
-    Preparing(Vec<i32>),
+    Preparing(Vec<Received>),
     /// The program's, which lives.
     Running(Pid),
     /// csprof's own: the program has ended (its id may belong to somebody else by now), and the
@@ -116,22 +137,29 @@ const TIME_TO_END: Duration = Duration::from_millis(200);
 pub(crate) const SAME_KEY_PRESS: Duration = Duration::from_millis(500);
 
 impl SignalGuard {
-    /// Starts taking signals, of which one may be a toggle.
+    /// Starts taking signals, of which one may be a toggle. Those that a process of `run` sends are
+    /// not passed on.
     ///
     /// # Errors
     ///
     /// When handlers or the listening thread cannot be set up.
-    pub fn new(toggle: Option<Toggle>) -> io::Result<Self> {
+    pub fn new(toggle: Option<Toggle>, run: Option<&RunDir>) -> io::Result<Self> {
         let mask = ignored_signals();
         let (ignored, taken): (Vec<i32>, Vec<i32>) = all().partition(|&signal| is_in(mask, signal));
-        let mut signals = Signals::new(taken)?;
-        let handle = signals.handle();
+        let (taking, mut inbox) = received::begin()?;
+        for signal in taken {
+            taking.add(signal)?;
+        }
+        let arenas = run.map(|run| run.all_arenas().map(Path::to_owned).collect());
+        let of_run = Arc::new(OfRun { arenas: arenas.unwrap_or_default() });
+        let senders = Arc::clone(&of_run);
         let stage = Arc::new(Mutex::new(Stage::Preparing(Vec::new())));
         let seen = Arc::clone(&stage);
         let told_to_end = Arc::new(Mutex::new([None; ENDS.len()]));
         let told = Arc::clone(&told_to_end);
         let listener = thread::Builder::new().name("signals".into()).spawn(move || {
-            for signal in signals.forever() {
+            while let Some(received) = inbox.next() {
+                let signal = received.signal;
                 if let Some(toggle) = toggle.as_ref().filter(|of| of.signal as i32 == signal) {
                     toggle.act();
                     continue;
@@ -141,10 +169,17 @@ impl SignalGuard {
                         *when = Some(Instant::now());
                     }
                 }
-                arrived(signal, mask, &mut lock(&seen));
+                arrived(received, mask, &senders, &mut lock(&seen));
             }
         })?;
-        Ok(Self { stage, told_to_end, handle, ignored, listener: Some(listener) })
+        Ok(Self {
+            stage,
+            told_to_end,
+            of_run,
+            taking: Some(taking),
+            ignored,
+            listener: Some(listener),
+        })
     }
 
     /// Waits until the program ends and returns how. From then on an interrupt is a wish to stop
@@ -159,7 +194,7 @@ impl SignalGuard {
         // The program has inherited that these are ignored. It may take them nevertheless, so from
         // now on they are passed on like the others.
         for &signal in &self.ignored {
-            self.handle.add_signal(signal)?;
+            self.taking.as_ref().map_or(Ok(()), |taking| taking.add(signal))?;
         }
         loop {
             match children::next_change() {
@@ -181,7 +216,7 @@ impl SignalGuard {
     fn begin_running(&self, pid: Pid) {
         let mut stage = lock(&self.stage);
         if let Stage::Preparing(early) = std::mem::replace(&mut *stage, Stage::Running(pid)) {
-            early.into_iter().for_each(|signal| pass_on(signal, pid));
+            early.into_iter().for_each(|received| self.of_run.pass_on(received, pid));
         }
     }
 
@@ -237,7 +272,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Drop for SignalGuard {
     fn drop(&mut self) {
-        self.handle.close();
+        drop(self.taking.take());
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
         }
@@ -251,10 +286,11 @@ fn is_in(mask: u64, signal: i32) -> bool {
 
 /// Does what is to be done about a signal. `ignored` are those with which csprof was started as
 /// ignored, bit `n − 1` for signal `n`.
-fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
+fn arrived(received: Received, ignored: u64, of_run: &OfRun, stage: &mut Stage) {
+    let signal = received.signal;
     match stage {
-        Stage::Preparing(early) => early.push(signal),
-        Stage::Running(pid) => pass_on(signal, *pid),
+        Stage::Preparing(early) => early.push(received),
+        Stage::Running(pid) => of_run.pass_on(received, *pid),
         Stage::Saving { since, interrupts, waiting, advice } => {
             let is_wish = (FROM_TERMINAL.contains(&signal) || signal == SIGTERM)
                 && !is_in(ignored, signal)
@@ -276,13 +312,47 @@ fn arrived(signal: i32, ignored: u64, stage: &mut Stage) {
     }
 }
 
-/// Sends the program a signal, unless the terminal has done so, or the program itself.
-fn pass_on(signal: i32, pid: Pid) {
-    let by_terminal = FROM_TERMINAL.contains(&signal) && in_foreground();
-    let has_it_already = by_terminal || of_groups().any(|of| of == signal);
-    if !has_it_already && let Ok(signal) = Signal::try_from(signal) {
-        // The program may have ended this moment; then there is nobody to tell.
-        let _ = signal::kill(pid, signal);
+/// Whether the program has it already, or is not to have it: whether the terminal has sent it both,
+/// or the kernel means csprof's own limits and files. What csprof was executed with by a program
+/// that had set an alarm is the program's.
+fn is_no_programs(Received { signal, sender }: Received) -> bool {
+    let is_programs = match FROM_TERMINAL.contains(&signal) {
+        true => !in_foreground(),
+        false => signal == libc::SIGALRM,
+    };
+    sender == Sender::Kernel && !is_programs
+}
+
+/// The processes of the run.
+#[derive(Debug)]
+struct OfRun {
+    /// The folders with their arenas.
+    arenas: Vec<PathBuf>,
+}
+
+impl OfRun {
+    /// Sends the program what is for it.
+    fn pass_on(&self, received: Received, program: Pid) {
+        if !is_no_programs(received) && !self.has_sent(received, program) {
+            // The program may have ended this moment; then there is nobody to tell.
+            let _ = received::send(program, received.signal);
+        }
+    }
+
+    /// Whether one of them has sent a signal, also one that has ended since; of those that are not
+    /// profiled only one that has not, or that was not waited for.
+    fn has_sent(&self, received: Received, program: Pid) -> bool {
+        let Sender::Process(sender) = received.sender else { return false };
+        let program = program.as_raw().cast_unsigned();
+        // csprof may have further children, of a shell that has become csprof (exec).
+        if sender == program || process::descends_from(sender, program) {
+            return true;
+        }
+        // Ids are used again, and a container has ids of its own.
+        match process::is_alive(sender) {
+            true => alive::maps_arena_in(sender, &self.arenas),
+            false => self.arenas.iter().any(|folder| alive::has_arena_in(sender, folder)),
+        }
     }
 }
 
@@ -318,6 +388,7 @@ fn ignored_signals() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
     use std::os::unix::process::ExitStatusExt;
     use std::process::{Command, Stdio};
 
@@ -326,10 +397,26 @@ mod tests {
 
     /// Runs a shell script under the guard. Its standard input never ends, so `read` waits.
     fn status_of(script: &str) -> ExitStatus {
-        let guard = SignalGuard::new(None).unwrap();
+        let guard = SignalGuard::new(None, None).unwrap();
         let mut shell =
             Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
         guard.wait(&mut shell, String::new()).unwrap()
+    }
+
+    /// The same, where somebody sends csprof signals once the script has written a line.
+    fn status_when_sent(script: &str, signals: &[i32]) -> ExitStatus {
+        let guard = SignalGuard::new(None, None).unwrap();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        let mut said = BufReader::new(shell.stdout.take().unwrap());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                said.read_line(&mut String::new()).unwrap();
+                signals.iter().for_each(|of| received::send(Pid::this(), *of).unwrap());
+            });
+            guard.wait(&mut shell, String::new()).unwrap()
+        })
     }
 
     // One test, because signals reach the guards of all tests that run at the moment.
@@ -345,28 +432,42 @@ mod tests {
                          kill -CONT $$) & kill -STOP $$; exit 6";
         assert_eq!(status_of(continued).code(), Some(6));
 
-        // Sent to its group, or to csprof: the program alone decides what it is worth.
-        for signal in ["ALRM", "PROF", "29", "34", "64"] {
+        // Sent by the program to its group, or to its parent: it alone decides what it is worth.
+        for signal in ["ALRM", "PROF", "USR1", "TERM", "ABRT", "SEGV", "XCPU", "SYS", "34", "64"] {
             let script = format!("kill -{signal} $PPID; exit 5");
             assert_eq!(status_of(&script).code(), Some(5), "{signal}");
         }
 
         // Sent to csprof alone, here the test. A shell that has a trap may miss the signal on its
         // way into `read`, but not between commands.
-        let trapped = "trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.1; done";
-        assert_eq!(status_of(trapped).code(), Some(9));
-        assert_eq!(status_of("kill -TERM $PPID; read never").signal(), Some(15));
+        let loops = "echo; while :; do sleep 0.1; done";
+        for signal in [libc::SIGUSR1, libc::SIGALRM, libc::SIGXCPU, 40] {
+            let trapped = format!("trap 'exit 9' {signal}; {loops}");
+            assert_eq!(status_when_sent(&trapped, &[signal]).code(), Some(9), "{signal}");
+        }
+        let waits = status_when_sent("echo; read never", &[libc::SIGTERM]);
+        assert_eq!(waits.signal(), Some(15));
 
-        // Another child, which whoever has become csprof left to it, ends by such a signal first.
+        // By another child, which whoever has become csprof left to it: it means the program.
+        let folder = tempfile::tempdir().unwrap();
+        let begun = folder.path().join("begun");
+        let (begun, own) = (begun.display(), std::process::id());
+        let script = format!("until [ -e {begun} ]; do sleep 0.01; done; kill -TERM {own}");
+        let mut other = Command::new("sh").args(["-c", &script]).spawn().unwrap();
+        let waits = status_of(&format!("touch {begun}; read never"));
+        assert_eq!(waits.signal(), Some(15));
+        // It may have been reaped.
+        let _ = other.wait();
+
+        // Another such child ends by such a signal first.
         let mut other = Command::new("sh").args(["-c", "kill -40 $$"]).spawn().unwrap();
         assert!(comes_true(|| !process::is_alive(other.id())));
-        let patient = "trap 'exit 9' USR1; sleep 0.2; kill -USR1 $PPID; \
-                       for i in $(seq 600); do sleep 0.1; done";
-        assert_eq!(status_of(patient).code(), Some(9));
+        let patient = format!("trap 'exit 9' USR1; sleep 0.2; {loops}");
+        assert_eq!(status_when_sent(&patient, &[libc::SIGUSR1]).code(), Some(9));
         assert!(other.wait().is_err(), "it was reaped");
 
         // The same at once by two signals, which the program takes and survives for a while.
-        let guard = SignalGuard::new(None).unwrap();
+        let guard = SignalGuard::new(None, None).unwrap();
         let taken = "trap : TERM HUP; kill -TERM $PPID; sleep 0.1; kill -HUP $PPID; sleep 0.2";
         let mut shell = Command::new("sh").args(["-c", taken]).spawn().unwrap();
         guard.wait(&mut shell, String::new()).unwrap();
@@ -374,7 +475,7 @@ mod tests {
         assert!(comes_true(|| guard.outlived().is_some() && guard.must_end()));
 
         // Before it is known that the program runs.
-        let guard = SignalGuard::new(None).unwrap();
+        let guard = SignalGuard::new(None, None).unwrap();
         let mut shell = Command::new("sleep").arg("1000").spawn().unwrap();
         signal::raise(Signal::SIGTERM).unwrap();
         let has_come =

@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 
 use serde::{Deserialize, Serialize};
 
-use super::inherited::Inherited;
+use super::inherited::{Environment, Inherited, give_environment};
 use csprof_format::launch::{
     EPOCH_PER_LOAD, GENERATED, LD_PRELOAD, MEMORY, NO_REGIONS, NO_TRAMPOLINE, QUIET, RUN_DIR,
     SOURCE, SampleSources, TIMES,
@@ -121,13 +121,10 @@ impl Program<'_> {
         if let Some((name, arguments)) = command.split_first() {
             program.arg0(name).args(arguments);
         }
-        for (name, value) in environment(collector, arenas, settings, given) {
-            match value {
-                Some(value) => program.env(name, value),
-                None => program.env_remove(name),
-            };
-        }
-        program.envs(settings.naming.environment(given));
+        let mut changes = environment(collector, arenas, settings, given).to_vec();
+        let naming = settings.naming.environment(given);
+        changes.extend(naming.map(|(name, value)| (name, Some(value))));
+        give_environment(&mut program, Environment::changed(&changes));
         inherited.give_to(&mut program);
         program
     }

@@ -508,7 +508,10 @@ fn a_process_caught_in_the_middle_of_a_sample_adds_up() {
 #[test]
 fn processes_that_are_not_in_the_run_are_told_of() {
     let profile = gathered(vec![arena(
-        &small().left_out([1, 0, 2, 1, 3, 0, 0, 0]).left_out_name(3, "old").left_out_name(4, "sh"),
+        &small()
+            .left_out([1, 0, 2, 1, 3, 0, 0, 0, 0, 0])
+            .left_out_name(3, "old")
+            .left_out_name(4, "sh"),
     )]);
     assert_eq!(
         profile.processes[0].messages[1..],
@@ -516,8 +519,8 @@ fn processes_that_are_not_in_the_run_are_told_of() {
             "1 process made by fork, not in this profile: shared memory for it was refused (a \
              limit of files, file size or memory, or a full /dev/shm)",
             "2 processes started, not in this profile: csprof's files cannot be reached from \
-             where it was (chroot, or mounts of its own), unless /dev/shm and csprof's folder in \
-             /var/tmp are mounted there, too",
+             where it was (chroot, mounts of its own, landlock, or missing rights), unless /dev/shm \
+             and csprof's folder in /var/tmp can be read there, too",
             "1 process (old) started, not in this profile, nor what it started: built for another \
              machine than x86-64",
             "3 processes (sh first) started, not in this profile: statically linked, so no loader \
@@ -539,7 +542,7 @@ fn what_is_no_arena_is_told_apart() {
     assert_eq!(verdict(&[b'x'; 4096]), "it does not begin like an arena");
     let mut other = small().bytes;
     other[8] = 1;
-    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 14");
+    assert_eq!(verdict(&other), "it has arena version 1, and this csprof reads version 15");
 }
 
 #[test]

@@ -9,7 +9,10 @@ use std::time::Duration;
 use anyhow::Context;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use nix::unistd::{Pid, getpgid, getpgrp, getppid, getsid};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGTSTP,
+    SIGUSR1, SIGUSR2, SIGVTALRM, SIGWINCH, SIGXCPU, SIGXFSZ,
+};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -22,6 +25,13 @@ use super::terminal::{give_back, give_back_modes};
 /// to take what gives it back. The shell may be at work, or wait for a terminal that is held
 /// (Ctrl-S).
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Signals that end the viewer, which gives the terminal back before: those that people and programs
+/// send, and those of limits.
+const ENDING: [i32; 14] = [
+    SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGALRM, SIGPROF, SIGSYS, SIGTRAP, SIGUSR1, SIGUSR2,
+    SIGVTALRM, SIGXCPU, SIGXFSZ,
+];
 
 /// What wakes the shell up.
 pub(super) enum Arrival {
@@ -49,8 +59,8 @@ impl<F: FnMut()> Drop for OnDrop<F> {
 /// Starts the thread that waits for signals. Like the one that waits for keys it waits in the
 /// kernel and cannot be told to stop, so it is not joined; it ends with the process.
 pub(super) fn watch_signals(sender: &Sender<Arrival>) -> anyhow::Result<()> {
-    let watched = [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH];
-    let mut signals = Signals::new(watched).context("signals cannot be watched")?;
+    let mut signals = Signals::new(ENDING.iter().chain(&[SIGTSTP, SIGCONT, SIGWINCH]))
+        .context("signals cannot be watched")?;
     let to_shell = sender.clone();
     thread::spawn(move || {
         for signal in &mut signals {

@@ -1,7 +1,7 @@
 //! The user's terminal: taken over on entry, given back on every way out.
 //!
-//! Ways out are: leaving normally, an error, a panic in any thread, SIGTERM, SIGHUP, SIGINT,
-//! SIGQUIT, SIGTSTP, and Ctrl-Z. What was changed is changed back in the opposite order; giving
+//! Ways out are: leaving normally, an error, a panic in any thread, signals that others send (SIGTERM,
+//! SIGHUP, SIGABRT and their kind), SIGTSTP, and Ctrl-Z. What was changed is changed back in the opposite order; giving
 //! back twice is harmless.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};

@@ -21,6 +21,10 @@ pub(super) fn attempt(event: &KernelEvent, period: u64) -> io::Result<()> {
     attributes.open(0, -1).map(drop)
 }
 
+/// Why there is nothing of the processor's.
+pub(super) const NO_COUNTERS: &str =
+    "the processor's counters are not to be had here (as a rule a virtual machine without them)";
+
 /// Why the kernel refuses an event with this error, and what permits it.
 pub(super) fn why(machine: &Machine, event: &KernelEvent, error: &io::Error) -> String {
     let is_hardware = matches!(event.pmu, HARDWARE | CACHE | RAW);
@@ -30,9 +34,7 @@ pub(super) fn why(machine: &Machine, event: &KernelEvent, error: &io::Error) -> 
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) if is_hardware => {
             match machine.has_counters() {
                 true => "the processor does not have it".to_owned(),
-                false => "the processor's counters are not to be had here (as a rule a virtual \
-                          machine without them)"
-                    .to_owned(),
+                false => NO_COUNTERS.to_owned(),
             }
         }
         Some(libc::EOPNOTSUPP) => "its unit counts, but cannot sample".to_owned(),

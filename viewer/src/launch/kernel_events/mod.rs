@@ -202,6 +202,9 @@ fn of_unit(machine: &Machine, name: &str, unit: &str, terms: &str) -> Result<Bas
         return Err(NotFound::Wrong(cause));
     };
     let Some(pmu) = machine.unit(unit) else {
+        if unit == "cpu" && !machine.has_counters() {
+            return Err(NotFound::Wrong(format!("`{name}`: {}", attempt::NO_COUNTERS)));
+        }
         return Err(NotFound::Unknown { part: unit.to_owned(), known: machine.units() });
     };
     let terms = machine.terms(unit, text).map_err(|bad| match bad {

@@ -100,5 +100,10 @@ fn without_tracefs_a_tracepoint_says_what_is_missing() {
     let machine = Machine::at(folder.path().join("a"), vec![folder.path().join("b")]);
     let told = shown(&machine, "sched:sched_switch");
     assert!(told.contains("mount -t tracefs"), "{told}");
+    let told = shown(&machine, "cpu/event=0x3c/");
+    assert!(
+        told.starts_with("`cpu/event=0x3c/`: the processor's counters are not to be"),
+        "{told}"
+    );
     assert_eq!(machine.units(), Vec::<String>::new());
 }

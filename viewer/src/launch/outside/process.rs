@@ -290,6 +290,7 @@ mod tests {
             folder: PathBuf::new(),
             command: Vec::new(),
             sources: SampleSources::one(SampleSource::of(SourceKind::TaskClock)),
+            output: None,
             recorder: None,
             processes: vec![7],
         };

@@ -314,10 +314,15 @@ fn what_a_run_had_on_a_disk_goes_when_its_folder_is_gone() {
         File::open(&path).unwrap().set_modified(then).unwrap();
         path
     });
+    // Its csprof was killed while it removed it.
+    let torso = make(4_194_320, long);
+    fs::remove_dir(torso.join(ARENAS)).unwrap();
+    let then = std::time::SystemTime::now() - long;
+    File::open(&torso).unwrap().set_modified(then).unwrap();
     let known = HashSet::from([known]);
-    assert_eq!(lost_spills_in(place.path(), &known), [lost.clone(), left]);
+    assert_eq!(lost_spills_in(place.path(), &known), [lost.clone(), left, torso.clone()]);
     fs::create_dir(&gone).unwrap();
-    assert_eq!(lost_spills_in(place.path(), &known), [lost]);
+    assert_eq!(lost_spills_in(place.path(), &known), [lost, torso]);
     fs::remove_dir(gone).unwrap();
     assert!(own_folders_in(place.path()).is_empty(), "they are no run folders");
 }
