@@ -13,7 +13,8 @@
 //! - what a handler is given: [`registers`], [`pc`], [`sp`]; to move its frame, [`frame_end`],
 //!   [`frame_moved`], [`RED_ZONE`], [`FRAME_ALIGNMENT`]; to find and know it again,
 //!   [`handler_frames`], [`mark_frame`], [`is_marked_frame`];
-//! - the way back from a handler: [`signal_return`], [`SA_RESTORER`];
+//! - the way back from a handler: [`signal_return`], [`SA_RESTORER`],
+//!   [`STACK_FLAGS`], [`STACK_SIZES`];
 //! - system calls: [`system_call`]; one that was interrupted, [`repeated_call`],
 //!   [`fail_repeated_call`], [`SYSTEM_CALL`]; those that others do not have, [`RESTARTED_CALLS`],
 //!   [`ENDED_CALLS`], [`FORK_CALLS`]; in which of them a thread waited, [`waits_in`],
@@ -61,7 +62,7 @@ pub(crate) use here::entry::{as_in_handler, handlers, prepare_handlers};
 pub(crate) use here::processor::{
     ELF_MACHINE, FIRST_GLIBC, IMPORTS, LIBUNWIND_STEP, PAGE_SIZE, USER_END, has_shadow_stack,
 };
-pub(crate) use here::signal_return::{SA_RESTORER, signal_return};
+pub(crate) use here::signal_return::{SA_RESTORER, STACK_FLAGS, STACK_SIZES, signal_return};
 pub(crate) use here::stubs::{
     Call, Room, Route, call_on_stack, gathering_stub, stub, stub_part, thread_start_stub,
 };

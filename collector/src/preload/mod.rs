@@ -66,6 +66,7 @@ mod mpi;
 mod ompt;
 mod program;
 mod reach;
+mod readable;
 mod real;
 mod regions;
 mod sandbox;

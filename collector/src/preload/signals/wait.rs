@@ -22,10 +22,11 @@ use libc::sigset_t;
 
 use super::interruption::{after_relative_or_held, after_wait, hold_met, own_mask, thread_mask};
 use super::relatives::relative_of;
-use super::words::{first_word, mask_of};
+use super::words::mask_of;
 use super::{BIT, kept, trap};
 use crate::arch::{self, Call, Route};
 use crate::messages::{self, Warning};
+use crate::preload::readable::read;
 use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{self, ENGAGED, UNBLOCKS, waits};
 use crate::preload::under_way::Waits;
@@ -56,12 +57,11 @@ fn with_changed<const AT: usize>(
     real: &Real,
     change: fn(&Call, u64) -> Option<u64>,
 ) -> Route {
-    let mask = core::ptr::with_exposed_provenance::<sigset_t>(call.arguments[AT]);
-    if mask.is_null() || !sampled() {
+    let mask = call.arguments[AT];
+    if mask == 0 || !sampled() {
         return as_it_is(real);
     }
-    // SAFETY: not null, so the program points to a mask.
-    match change(call, unsafe { first_word(mask) }) {
+    match read::<u64>(mask).and_then(|word| change(call, word)) {
         Some(word) => with_mask::<AT>(call, mask_of(word), stub::target(real)),
         None => as_it_is(real),
     }
@@ -197,12 +197,12 @@ arch::stub! {
 /// signalfd(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int {
-    if mask.is_null() || !sampled() {
+    let word = if sampled() { read::<u64>(mask.expose_provenance()) } else { None };
+    let Some(word) = word else {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::signalfd(fd, mask, flags) };
-    }
-    // SAFETY: not null, so the program points to a mask.
-    let filtered = mask_of(awaited(unsafe { first_word(mask) }));
+    };
+    let filtered = mask_of(awaited(word));
     // SAFETY: a live local and the program's own arguments.
     unsafe { real::signalfd(fd, &raw const filtered, flags) }
 }
