@@ -101,10 +101,23 @@ pub fn each_of_c_library(mut show: impl FnMut(&LoaderModule)) {
     });
 }
 
+/// The runtime address of what this library offers by this name; `None` if it does not.
+pub fn function_of_own(name: &CStr) -> Option<u64> {
+    let mut found = None;
+    each_until(|side, module| {
+        if side == Side::Own {
+            found = module.address_of(name);
+        }
+        side == Side::Own
+    });
+    found
+}
+
 /// Of this library, in the order of loading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Before,
+    Own,
     Behind,
 }
 
@@ -114,15 +127,17 @@ fn function(name: &CStr, wanted: Side) -> *mut c_void {
         if side == wanted {
             found = module.address_of(name);
         }
-        found.is_some() || (side, wanted) == (Side::Behind, Side::Before)
+        found.is_some() || side != Side::Before && wanted == Side::Before
     });
     core::ptr::with_exposed_provenance_mut(found.unwrap_or(0) as usize)
 }
 
 /// Shows the modules that are loaded behind this library and before it, but not itself.
 pub fn each_loaded(mut show: impl FnMut(&LoaderModule)) {
-    each_until(|_, module| {
-        show(module);
+    each_until(|side, module| {
+        if side != Side::Own {
+            show(module);
+        }
         false
     });
 }
@@ -137,8 +152,7 @@ pub fn each_behind(mut show: impl FnMut(&LoaderModule)) {
     });
 }
 
-/// Shows the modules that are loaded behind this library and before it, but not itself, until
-/// `is_enough` says so.
+/// Shows the modules that are loaded, and on which side of this library, until `is_enough` says so.
 fn each_until<F: FnMut(Side, &LoaderModule) -> bool>(is_enough: F) {
     struct Search<F> {
         at: Side,
@@ -160,7 +174,7 @@ fn each_until<F: FnMut(Side, &LoaderModule) -> bool>(is_enough: F) {
         let own = function as *const () as u64;
         if module.code.iter().any(|code| code.contains(&own)) {
             search.at = Side::Behind;
-            return 0;
+            return c_int::from((search.is_enough)(Side::Own, &module));
         }
         c_int::from((search.is_enough)(search.at, &module))
     }

@@ -93,6 +93,18 @@ pub const ALL: &[Hazard] = &[
             "told the same: 1, moved often, with an alternate stack: 0\n\
              told the same: 1, moved often, with an alternate stack: 0\n",
         ),
+    Hazard::new("ended_waits", &["cc -O2 -w -o program @ended_waits.c"]).says(
+        "sigsuspend: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             ppoll: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             pselect: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             epoll_pwait: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             pause: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             sigpause: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             sigsuspend: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             ppoll: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             pselect: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             epoll_pwait: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n",
+    ),
     Hazard::new("traps", &["cc -O2 -w -pthread -o program @traps.c"])
         .by_two()
         .variants(&["", "clang"])
