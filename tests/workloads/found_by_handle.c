@@ -38,8 +38,7 @@ static void act(void) {
     OF(sigaction)(SIGPROF, &action, NULL);
     work(100);
     OF(raise)(SIGPROF);
-    printf("was default %d, came %d, same %d %d\n", before.sa_handler == SIG_DFL, came, OF(sigaction) == sigaction,
-           OF(sigaction) == dlsym(RTLD_DEFAULT, "sigaction"));
+    printf("was default %d, came %d\n", before.sa_handler == SIG_DFL, came);
     for (int i = 1; i < 32; i++) OF(signal)(i, SIG_DFL);
     work(100);
     int none = dlsym(library, "no_such_function") == NULL;

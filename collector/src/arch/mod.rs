@@ -10,8 +10,8 @@
 //!   [`call_on_stack`];
 //! - the kernel's entry: [`handlers!`], [`prepare_handlers`]; what handlers may reach,
 //!   [`as_in_handler`];
-//! - what a handler is given: [`registers`], [`pc`], [`sp`]; to move its frame, [`frame_end`],
-//!   [`frame_moved`], [`RED_ZONE`], [`FRAME_ALIGNMENT`]; to find and know it again,
+//! - what a handler is given: [`registers`], [`pc`], [`sp`], [`fingerprint`]; to move its frame,
+//!   [`frame_end`], [`frame_moved`], [`RED_ZONE`], [`FRAME_ALIGNMENT`]; to find and know it again,
 //!   [`handler_frames`], [`mark_frame`], [`is_marked_frame`];
 //! - the way back from a handler: [`signal_return`], [`SA_RESTORER`],
 //!   [`STACK_FLAGS`], [`STACK_SIZES`];
@@ -55,8 +55,8 @@ pub(crate) use here::call::{
 pub(crate) use here::code::dead_end;
 pub(crate) use here::code::{LONGEST_STUB, SET_SPLIT_STACK_END, fault, hide_symbols, is_plt_jump};
 pub(crate) use here::context::{
-    FRAME_ALIGNMENT, RED_ZONE, frame_end, frame_moved, handler_frames, is_marked_frame, mark_frame,
-    pc, registers, sp,
+    FRAME_ALIGNMENT, RED_ZONE, fingerprint, frame_end, frame_moved, handler_frames,
+    is_marked_frame, mark_frame, pc, registers, sp,
 };
 pub(crate) use here::entry::{as_in_handler, handlers, prepare_handlers};
 pub(crate) use here::processor::{

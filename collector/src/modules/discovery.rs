@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::code::{Code, Codes};
 use super::elf::{Identity, LoaderModule, Names, describe, layout};
@@ -101,16 +102,25 @@ pub fn each_of_c_library(mut show: impl FnMut(&LoaderModule)) {
     });
 }
 
-/// The runtime address of what this library offers by this name; `None` if it does not.
-pub fn function_of_own(name: &CStr) -> Option<u64> {
-    let mut found = None;
+/// This library; null before it has begun.
+static OWN: AtomicPtr<LoaderModule> = AtomicPtr::new(core::ptr::null_mut());
+
+/// To be called once, before [`function_of_own`].
+pub fn remember_own() {
     each_until(|side, module| {
         if side == Side::Own {
-            found = module.address_of(name);
+            // Relaxed: read by threads that are made later.
+            OWN.store(Box::into_raw(Box::new(module.clone())), Ordering::Relaxed);
         }
         side == Side::Own
     });
-    found
+}
+
+/// The runtime address of what this library offers by this name; `None` if it does not. Without the
+/// loader, which another thread may hold while it waits for this one.
+pub fn function_of_own(name: &CStr) -> Option<u64> {
+    // SAFETY: null, or a leaked box.
+    unsafe { OWN.load(Ordering::Relaxed).as_ref() }?.address_of(name)
 }
 
 /// Of this library, in the order of loading.

@@ -48,6 +48,7 @@
 
 use crate::c_library;
 use crate::lifecycle;
+use crate::modules;
 mod aliases;
 mod alloc;
 mod calls;
@@ -105,6 +106,7 @@ extern "C" fn construct(
         unsafe { c_library::set_environment(environment) };
     }
     real::find_all();
+    modules::remember_own();
     real::find_unwinder();
     signals::action::remember_inherited();
     reach::remember();

@@ -15,7 +15,7 @@ pub const ALL: &[Hazard] = &[
         ])
         .by_two()
         .says(
-            "was default 1, came 1, same 1 1\nnone 1 1\n0\n\
+            "was default 1, came 1\nnone 1 1\n0\n\
              blocked 0, then 1\n0\n\
              none before 1, now mine 1\n0\n\
              executed, default 1\nexecuted, default 1\nexecuted, default 1\n0\n\

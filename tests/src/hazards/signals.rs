@@ -93,6 +93,8 @@ pub const ALL: &[Hazard] = &[
             "told the same: 1, moved often, with an alternate stack: 0\n\
              told the same: 1, moved often, with an alternate stack: 0\n",
         ),
+    Hazard::new("queued_signals", &["cc -O2 -w -pthread -o program @queued_signals.c"])
+        .says("3649838848\n"),
     Hazard::new("ended_waits", &["cc -O2 -w -o program @ended_waits.c"]).says(
         "sigsuspend: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
              ppoll: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
