@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn it_is_tried_again_and_less_and_less_often() {
         let mut progress = Progress::new();
-        let mut stuck = |progress: &mut Progress| {
+        let stuck = |progress: &mut Progress| {
             let mut now_ns = 0;
             (0..=2 * STUCK).find_map(|_| {
                 now_ns += 2 * PERIOD_NS;

@@ -73,7 +73,7 @@ impl TaskClock {
 
     /// Notes the registers that a signal has found. Signal side.
     pub(super) fn note_progress(&mut self, registers: u64) {
-        let most = (LONGEST_NS / self.period_ns).max(1);
+        let most = LONGEST_NS.checked_div(self.period_ns).unwrap_or(1).max(1);
         let now_ns = || sys::now_ns(Clock::ThreadCpu);
         if let Some(spacing) = self.progress.note(registers, (self.period_ns, most), now_ns) {
             self.spacing[1] = spacing;
