@@ -21,8 +21,12 @@ use super::real::{self, Strings};
 use super::signals::inherit;
 use crate::{arch, c_library, lifecycle, process};
 
-/// Whether what the kernel is to read can be read.
+/// Whether the program that is started is to be looked at, and what the kernel is to read of it can
+/// be read.
 fn are_readable(path: *const c_char, envp: Strings) -> bool {
+    if !Start::looks() {
+        return false;
+    }
     let mut readable = Readable::new();
     let is_own = core::ptr::eq(envp, c_library::environment());
     (path.is_null() || readable.has_string(path.addr()))

@@ -88,7 +88,13 @@ enum Taken {
 }
 
 impl Start {
-    /// One of which nothing can be read: it fails.
+    /// Whether anything is looked at: not where csprof is not at work, nor where a filter may
+    /// forbid it.
+    pub(super) fn looks() -> bool {
+        process::nearest().is_some() && !sealed()
+    }
+
+    /// One that is not looked at.
     pub(super) fn unseen() -> Self {
         Self { replaced: None, counted: None }
     }
@@ -292,7 +298,8 @@ unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> Route {
     let mut readable = Readable::new();
     let is_given = |address: usize| address != 0;
     let [_, name, .., variables] = call.arguments;
-    if is_given(name) && !readable.has_string(name)
+    if !Start::looks()
+        || is_given(name) && !readable.has_string(name)
         || is_given(variables) && !is_own && !readable.has_vector(variables)
     {
         return inherit::spawning(call, stub::target(real));

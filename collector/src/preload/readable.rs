@@ -6,6 +6,7 @@
 
 #![expect(unsafe_code, reason = "pointers from the program")]
 
+use crate::sealed::sealed;
 use crate::thread::own_stack::is_on_own_stack;
 use crate::{arch, sys};
 
@@ -14,11 +15,16 @@ pub(super) fn read<T: Copy>(address: usize) -> Option<T> {
     let here = 0_u64;
     let is_in_use = |at: usize| at > (&raw const here).addr() && is_on_own_stack(at as u64);
     let last = address.wrapping_add(size_of::<T>() - 1);
-    let is_there = address != 0
-        && [address, last].iter().all(|&at| is_in_use(at) || sys::is_readable(at as u64));
+    let is_there =
+        address != 0 && [address, last].iter().all(|&at| is_in_use(at) || can_be_read(at));
     let pointer = core::ptr::with_exposed_provenance::<T>(address);
     // SAFETY: there is something to be read there; the program vouches for what it is.
     is_there.then(|| unsafe { pointer.read_unaligned() })
+}
+
+/// Whether the kernel says so. A sealed process may not ask.
+fn can_be_read(address: usize) -> bool {
+    sealed() || sys::is_readable(address as u64)
 }
 
 /// Whether this can be an address of the program's: not before the first page that a program may
@@ -50,7 +56,7 @@ impl Readable {
         let last = address.checked_add(size_of::<T>() - 1)?;
         for page in [address, last].map(|at| at / arch::PAGE_SIZE) {
             if self.page != Some(page) {
-                if !sys::is_readable((page * arch::PAGE_SIZE) as u64) {
+                if !can_be_read(page * arch::PAGE_SIZE) {
                     return None;
                 }
                 self.page = Some(page);

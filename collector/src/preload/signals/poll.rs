@@ -21,6 +21,7 @@ use crate::preload::readable::read;
 use crate::preload::real::Real;
 use crate::preload::stub::{self, UNBLOCKS, waits};
 use crate::preload::under_way::Waits;
+use crate::preload::view::sampled;
 use crate::sys::{self, Clock};
 
 /// What a call is given in place of its own arguments.
@@ -95,6 +96,9 @@ fn poll_with_mask(call: &mut Call, real: &Real, bytes: usize) -> Route {
 
 /// Makes it a call of pselect.
 pub(in crate::preload) extern "C" fn before_select(call: &mut Call, real: &Real) -> Route {
+    if !sampled() {
+        return as_it_is(real);
+    }
     let timeout = core::ptr::with_exposed_provenance_mut::<timeval>(call.arguments[4]);
     let asked = read::<[i64; 2]>(call.arguments[4]);
     if asked.is_none() && !timeout.is_null() {
