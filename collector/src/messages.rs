@@ -41,6 +41,8 @@ pub enum Warning {
     UserTimeOnly,
     /// The kernel held an event up.
     Throttled,
+    /// The kernel took long to deliver signals.
+    SlowSignals,
     /// The program waits for the profiling signal alone.
     WaitForSignal,
     /// The C library's own profiler stays empty.

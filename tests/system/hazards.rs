@@ -30,7 +30,7 @@ checks! {
     // Signals.
     alternate_stack nested_signals interrupted_waits own_profiler own_profiling_signal
     blocked_signals inherited_signals saved_masks handlers_in_waits waits
-    traps default_profiling_signal kernel_actions calls_by_number
+    handlers_elsewhere bad_pointers ended_waits queued_signals traps default_profiling_signal kernel_actions calls_by_number
     thread_ends
     // Contexts.
     coroutines coroutines_in_assembly copied_stacks copied_stacks_in_assembly boost_contexts small_stacks
@@ -45,7 +45,7 @@ checks! {
     // Threads.
     thread_storm threads_alive real_time raw_exits raw_threads
     // Libraries.
-    load_storm fork_beside_loads waits_in_callback ends_beside_callback late_unwinder unwinder_again mpi_again own_names own_wrappers second_names linked_constructor namespaces between_in_front between_behind jemalloc_in_front
+    load_storm fork_beside_loads waits_in_callback ends_beside_callback late_unwinder unwinder_again mpi_again own_names own_wrappers found_by_handle second_names linked_constructor namespaces between_in_front between_behind jemalloc_in_front
     jemalloc_behind own_malloc tcmalloc_in_front tcmalloc_behind sanitized
     // Descriptors.
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused

@@ -10,10 +10,11 @@
 //!   [`call_on_stack`];
 //! - the kernel's entry: [`handlers!`], [`prepare_handlers`]; what handlers may reach,
 //!   [`as_in_handler`];
-//! - what a handler is given: [`registers`], [`pc`], [`sp`]; to move its frame, [`frame_end`],
-//!   [`frame_moved`], [`RED_ZONE`], [`FRAME_ALIGNMENT`]; to find and know it again,
+//! - what a handler is given: [`registers`], [`pc`], [`sp`], [`fingerprint`]; to move its frame,
+//!   [`frame_end`], [`frame_moved`], [`RED_ZONE`], [`FRAME_ALIGNMENT`]; to find and know it again,
 //!   [`handler_frames`], [`mark_frame`], [`is_marked_frame`];
-//! - the way back from a handler: [`signal_return`], [`SA_RESTORER`];
+//! - the way back from a handler: [`signal_return`], [`SA_RESTORER`],
+//!   [`STACK_FLAGS`], [`STACK_SIZES`];
 //! - system calls: [`system_call`]; one that was interrupted, [`repeated_call`],
 //!   [`fail_repeated_call`], [`SYSTEM_CALL`]; those that others do not have, [`RESTARTED_CALLS`],
 //!   [`ENDED_CALLS`], [`FORK_CALLS`]; in which of them a thread waited, [`waits_in`],
@@ -54,14 +55,14 @@ pub(crate) use here::call::{
 pub(crate) use here::code::dead_end;
 pub(crate) use here::code::{LONGEST_STUB, SET_SPLIT_STACK_END, fault, hide_symbols, is_plt_jump};
 pub(crate) use here::context::{
-    FRAME_ALIGNMENT, RED_ZONE, frame_end, frame_moved, handler_frames, is_marked_frame, mark_frame,
-    pc, registers, sp,
+    FRAME_ALIGNMENT, RED_ZONE, fingerprint, frame_end, frame_moved, handler_frames,
+    is_marked_frame, mark_frame, pc, registers, sp,
 };
 pub(crate) use here::entry::{as_in_handler, handlers, prepare_handlers};
 pub(crate) use here::processor::{
     ELF_MACHINE, FIRST_GLIBC, IMPORTS, LIBUNWIND_STEP, PAGE_SIZE, USER_END, has_shadow_stack,
 };
-pub(crate) use here::signal_return::{SA_RESTORER, signal_return};
+pub(crate) use here::signal_return::{SA_RESTORER, STACK_FLAGS, STACK_SIZES, signal_return};
 pub(crate) use here::stubs::{
     Call, Room, Route, call_on_stack, gathering_stub, stub, stub_part, thread_start_stub,
 };

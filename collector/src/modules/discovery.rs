@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::code::{Code, Codes};
 use super::elf::{Identity, LoaderModule, Names, describe, layout};
@@ -101,10 +102,32 @@ pub fn each_of_c_library(mut show: impl FnMut(&LoaderModule)) {
     });
 }
 
+/// This library; null before it has begun.
+static OWN: AtomicPtr<LoaderModule> = AtomicPtr::new(core::ptr::null_mut());
+
+/// To be called once, before [`function_of_own`].
+pub fn remember_own() {
+    each_until(|side, module| {
+        if side == Side::Own {
+            // Relaxed: read by threads that are made later.
+            OWN.store(Box::into_raw(Box::new(module.clone())), Ordering::Relaxed);
+        }
+        side == Side::Own
+    });
+}
+
+/// The runtime address of what this library offers by this name; `None` if it does not. Without the
+/// loader, which another thread may hold while it waits for this one.
+pub fn function_of_own(name: &CStr) -> Option<u64> {
+    // SAFETY: null, or a leaked box.
+    unsafe { OWN.load(Ordering::Relaxed).as_ref() }?.address_of(name)
+}
+
 /// Of this library, in the order of loading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Before,
+    Own,
     Behind,
 }
 
@@ -114,15 +137,17 @@ fn function(name: &CStr, wanted: Side) -> *mut c_void {
         if side == wanted {
             found = module.address_of(name);
         }
-        found.is_some() || (side, wanted) == (Side::Behind, Side::Before)
+        found.is_some() || side != Side::Before && wanted == Side::Before
     });
     core::ptr::with_exposed_provenance_mut(found.unwrap_or(0) as usize)
 }
 
 /// Shows the modules that are loaded behind this library and before it, but not itself.
 pub fn each_loaded(mut show: impl FnMut(&LoaderModule)) {
-    each_until(|_, module| {
-        show(module);
+    each_until(|side, module| {
+        if side != Side::Own {
+            show(module);
+        }
         false
     });
 }
@@ -137,8 +162,7 @@ pub fn each_behind(mut show: impl FnMut(&LoaderModule)) {
     });
 }
 
-/// Shows the modules that are loaded behind this library and before it, but not itself, until
-/// `is_enough` says so.
+/// Shows the modules that are loaded, and on which side of this library, until `is_enough` says so.
 fn each_until<F: FnMut(Side, &LoaderModule) -> bool>(is_enough: F) {
     struct Search<F> {
         at: Side,
@@ -160,7 +184,7 @@ fn each_until<F: FnMut(Side, &LoaderModule) -> bool>(is_enough: F) {
         let own = function as *const () as u64;
         if module.code.iter().any(|code| code.contains(&own)) {
             search.at = Side::Behind;
-            return 0;
+            return c_int::from((search.is_enough)(Side::Own, &module));
         }
         c_int::from((search.is_enough)(search.at, &module))
     }

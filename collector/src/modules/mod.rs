@@ -60,7 +60,8 @@ use crate::{allocator, generated, phases, process};
 use code::Codes;
 pub use code::{Code, Stretch};
 pub use discovery::{
-    each_behind, each_loaded, each_of_c_library, function_before, function_behind,
+    each_behind, each_loaded, each_of_c_library, function_before, function_behind, function_of_own,
+    remember_own,
 };
 pub use elf::{Identity, LoaderModule};
 pub use load_map::LoadMap;

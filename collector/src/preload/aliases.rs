@@ -13,7 +13,7 @@
 use core::ffi::c_void;
 
 use super::real::{Real, slots};
-use super::signals::interruption::{after_relative_or_held, after_wait};
+use super::signals::interruption::after_relative_or_held;
 use super::signals::{inherit, poll, wait};
 use super::stub::{self, UNBLOCKS, waits, wrappers};
 use super::{alloc, calls, exceptions, locks, reach};
@@ -24,7 +24,7 @@ use crate::sources::requests::BLOCKS_FOLLOWED;
 
 waits! {
     /// sigsuspend(2).
-    call __sigsuspend: wait::with_signal::<0>, after_wait;
+    call __sigsuspend: wait::with_signal::<0>, wait::after;
     /// poll(2).
     hold __poll: poll::before_poll, UNBLOCKS, after_relative_or_held;
     /// select(2).

@@ -21,6 +21,8 @@
 //! new modules are learned when it returns. For any other name the stub jumps on, with the caller's
 //! return address in place, and the thread remembers that it has not looked: its next dlopen,
 //! dlsym or dlclose does. A program that loads a library nearly always asks it for a symbol next.
+//! dlsym, asked by a handle that says which library, does not look at the caller, and is called:
+//! what it finds in the C library may be what csprof has a function for.
 //! Constructors of a new library run before anyone could look; a sample in one asks the loader for
 //! that module ([`modules::foreign`]), and leaves a note that makes the next call look.
 //!
@@ -29,15 +31,16 @@
 
 #![expect(unsafe_code, reason = "stubs, and strings from the program")]
 
-use core::ffi::{CStr, c_char, c_void};
+use core::ffi::{CStr, c_char};
 
 use super::real::{self, Real};
 use super::stub::{self, wrappers};
 use super::view::Belief;
 use super::{mpi, regions};
 use crate::arch::{Call, Route};
+use crate::sealed::sealed;
 use crate::thread::registry;
-use crate::{modules, process};
+use crate::{c_library, modules, process};
 
 /// Whether the loader would open the same file whoever asks.
 ///
@@ -135,10 +138,35 @@ extern "C" fn after_dlclose(_: &mut Call) {
     real::set_errno(errno);
 }
 
-/// Nothing to do before dlsym but what was left undone.
-extern "C" fn before_dlsym(_: &mut Call, real: &Real) -> *mut c_void {
+/// The loader looks at the caller for those handles that are none, of which the one finds what
+/// csprof offers and the other is for what stands before the C library.
+extern "C" fn before_dlsym(call: &mut Call, real: &Real) -> Route {
     look_for_new_modules();
-    stub::target(real)
+    let is_by_caller = [libc::RTLD_DEFAULT, libc::RTLD_NEXT]
+        .iter()
+        .any(|handle| handle.addr() == call.arguments[0]);
+    let calls = !is_by_caller && process::active() && !sealed();
+    Route { target: stub::target(real), calls: usize::from(calls) }
+}
+
+/// A library's own handle leads past csprof: foreign function interfaces ask the C library's for
+/// `sigaction`. What csprof's function of that name would go on to is answered with csprof's.
+extern "C" fn after_dlsym(call: &mut Call) {
+    let found = call.result;
+    if found == 0 {
+        return;
+    }
+    let errno = real::errno();
+    let name = core::ptr::with_exposed_provenance::<c_char>(call.arguments[1]);
+    // SAFETY: the loader has found something by this name.
+    let name = unsafe { CStr::from_ptr(name) };
+    if let Some(own) = modules::function_of_own(name)
+        && own != found as u64
+        && c_library::next(name).addr() == found
+    {
+        call.result = own as usize;
+    }
+    real::set_errno(errno);
 }
 
 wrappers! {
@@ -149,5 +177,5 @@ wrappers! {
     /// dlclose(3).
     call dlclose: before_dlclose, after_dlclose;
     /// dlsym(3).
-    jump dlsym: before_dlsym;
+    call dlsym: before_dlsym, after_dlsym;
 }

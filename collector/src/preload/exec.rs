@@ -16,9 +16,39 @@ use core::ffi::{c_char, c_int};
 
 use super::program::File;
 use super::reach::Start;
+use super::readable::Readable;
 use super::real::{self, Strings};
 use super::signals::inherit;
-use crate::{arch, lifecycle, process};
+use crate::{arch, c_library, lifecycle, process};
+
+/// Whether the program that is started is to be looked at, and what the kernel is to read of it can
+/// be read.
+fn are_readable(path: *const c_char, envp: Strings) -> bool {
+    if !Start::looks() {
+        return false;
+    }
+    let mut readable = Readable::new();
+    let is_own = core::ptr::eq(envp, c_library::environment());
+    (path.is_null() || readable.has_string(path.addr()))
+        && (envp.is_null() || is_own || readable.has_vector(envp.addr()))
+}
+
+/// Looks at the program that is started, if the kernel can.
+///
+/// # Safety
+/// Path and environment must be as the call that is about to be made takes them.
+unsafe fn start<'f>(
+    path: *const c_char,
+    envp: Strings,
+    file: impl FnOnce() -> Option<File<'f>>,
+) -> Start {
+    if are_readable(path, envp) {
+        // SAFETY: by contract.
+        unsafe { Start::with(envp, file()) }
+    } else {
+        Start::unseen()
+    }
+}
 
 /// Runs `exec` with sampling off, and on again if it returns.
 pub(super) fn replacing(start: Start, exec: impl FnOnce(Option<Strings>) -> c_int) -> c_int {
@@ -43,7 +73,7 @@ pub(super) fn replacing(start: Start, exec: impl FnOnce(Option<Strings>) -> c_in
 pub(crate) unsafe extern "C" fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     unsafe {
-        replacing(Start::with(envp, File::at(path)), |new| {
+        replacing(start(path, envp, || File::at(path)), |new| {
             real::execve(path, argv, new.unwrap_or(envp))
         })
     }
@@ -52,8 +82,15 @@ pub(crate) unsafe extern "C" fn execve(path: *const c_char, argv: Strings, envp:
 /// execv(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execv(path: *const c_char, argv: Strings) -> c_int {
+    let environment = c_library::environment();
+    let start = if are_readable(path, environment) {
+        // SAFETY: it can be read.
+        Start::with_own(unsafe { File::at(path) })
+    } else {
+        Start::unseen()
+    };
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
-    replacing(Start::with_own(unsafe { File::at(path) }), |new| unsafe {
+    replacing(start, |new| unsafe {
         match new {
             Some(envp) => real::execve(path, argv, envp),
             None => real::execv(path, argv),
@@ -82,7 +119,7 @@ pub(crate) unsafe extern "C" fn execvpe(
 ) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     unsafe {
-        replacing(Start::with(envp, File::named(file)), |new| {
+        replacing(start(file, envp, || File::named(file)), |new| {
             real::execvpe(file, argv, new.unwrap_or(envp))
         })
     }
@@ -93,7 +130,7 @@ pub(crate) unsafe extern "C" fn execvpe(
 pub(crate) unsafe extern "C" fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     unsafe {
-        replacing(Start::with(envp, File::below(fd, c"".as_ptr())), |new| {
+        replacing(start(c"".as_ptr(), envp, || File::below(fd, c"".as_ptr())), |new| {
             real::fexecve(fd, argv, new.unwrap_or(envp))
         })
     }
@@ -110,7 +147,7 @@ pub(crate) unsafe extern "C" fn execveat(
 ) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     unsafe {
-        replacing(Start::with(envp, File::below(fd, path)), |new| {
+        replacing(start(path, envp, || File::below(fd, path)), |new| {
             real::execveat(fd, path, argv, new.unwrap_or(envp), flags)
         })
     }

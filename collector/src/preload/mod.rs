@@ -49,6 +49,7 @@
 
 use crate::c_library;
 use crate::lifecycle;
+use crate::modules;
 mod aliases;
 mod alloc;
 mod calls;
@@ -68,6 +69,7 @@ mod mpi;
 mod ompt;
 mod program;
 mod reach;
+mod readable;
 mod real;
 mod regions;
 mod sandbox;
@@ -106,6 +108,7 @@ extern "C" fn construct(
         unsafe { c_library::set_environment(environment) };
     }
     real::find_all();
+    modules::remember_own();
     real::find_unwinder();
     signals::action::remember_inherited();
     reach::remember();

@@ -32,6 +32,7 @@ use csprof_format::arena::LeftOut;
 use csprof_format::launch::{LD_PRELOAD, LEAST_ADDRESS_SPACE, LEAST_DATA, RUN_DIR};
 
 use super::program::{self, File};
+use super::readable::Readable;
 use super::real::{Real, Strings, slots};
 use super::signals::inherit;
 use super::stub::{self, UNBLOCKS, wrappers};
@@ -89,13 +90,24 @@ enum Taken {
 }
 
 impl Start {
+    /// Whether anything is looked at: not where csprof is not at work, nor where a filter may
+    /// forbid it.
+    pub(super) fn looks() -> bool {
+        process::nearest().is_some() && !sealed()
+    }
+
+    /// One that is not looked at.
+    pub(super) fn unseen() -> Self {
+        Self { replaced: None, counted: None }
+    }
+
     /// Looks at the environment of a program that this process, or its vfork child, starts now, and
     /// at its file.
     ///
     /// # Safety
     /// `envp` is null or the vector of an environment.
     pub(super) unsafe fn with(envp: Strings, file: Option<File<'_>>) -> Self {
-        let mut start = Self { replaced: None, counted: None };
+        let mut start = Self::unseen();
         let (Some(process), false) = (process::nearest(), sealed()) else { return start };
         let library = LIBRARY.load(Ordering::Relaxed);
         if library.is_null() {
@@ -292,6 +304,16 @@ unsafe fn leave_out_of_own() {
 unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> Route {
     let pointer = core::ptr::with_exposed_provenance::<c_void>;
     let (envp, path) = (pointer(call.arguments[5]).cast(), pointer(call.arguments[1]).cast());
+    let is_own = core::ptr::eq(envp, c_library::environment());
+    let mut readable = Readable::new();
+    let is_given = |address: usize| address != 0;
+    let [_, name, .., variables] = call.arguments;
+    if !Start::looks()
+        || is_given(name) && !readable.has_string(name)
+        || is_given(variables) && !is_own && !readable.has_vector(variables)
+    {
+        return inherit::spawning(call, stub::target(real));
+    }
     // SAFETY: the program's own argument.
     let file = unsafe {
         if core::ptr::eq(real, &raw const slots::posix_spawnp) {
@@ -300,7 +322,7 @@ unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> Route {
             File::at(path)
         }
     };
-    let start = if core::ptr::eq(envp, c_library::environment()) {
+    let start = if is_own {
         Start::with_own(file)
     } else {
         // SAFETY: the program's own argument.

@@ -74,6 +74,9 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     }
     let mut due = if is_entry { None } else { thread.sources.weight(info) };
     let is_ours = is_entry || due.is_some();
+    if is_ours && !is_entry {
+        thread.sources.note_progress(|| arch::fingerprint(context));
+    }
     while let Some((metric, weight)) = due {
         let interval = thread.sources.interval(metric);
         let cpu_ns = interval.map(|_| sys::now_ns(Clock::ThreadCpu));

@@ -34,6 +34,13 @@ impl EventHandle {
         if by_trap { Ok(()) } else { self.event.open(Delivery::Asynchronous) }
     }
 
+    /// Opens it anew, with so many periods of CPU time from one signal to the next. Signal side.
+    pub(super) fn open_anew(&self, spacing: u64) -> Result<(), PerfError> {
+        self.event.space(spacing);
+        self.event.close();
+        self.open()
+    }
+
     /// Whether the signal is this event's. Signal side.
     pub(super) fn has_sent(&self, signal: &SignalInfo) -> bool {
         if signal.signo == loan::TRAP {

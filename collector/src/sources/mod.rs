@@ -25,6 +25,7 @@ pub mod loan;
 mod object;
 pub mod pace;
 mod posix_timer;
+mod progress;
 pub mod requests;
 pub mod signal_info;
 mod task_clock;
@@ -235,8 +236,20 @@ impl Sources {
         self.opened.iter().any(|opened| match &opened.source {
             Source::Timer(timer) => timer.is_out_of_pace(),
             Source::Counted(event) => event.ended_first_period(),
-            Source::Event(_) | Source::Call => false,
+            Source::Event(event) => event.is_out_of_pace(),
+            Source::Call => false,
         })
+    }
+
+    /// Notes the registers that a signal has found, as a number that tells them apart: where the
+    /// thread does not go on between its samples, there are to be fewer. Signal side.
+    #[inline]
+    pub fn note_progress(&mut self, registers: impl Fn() -> u64) {
+        for opened in &mut self.opened {
+            if let Source::Event(event) = &mut opened.source {
+                event.note_progress(registers());
+            }
+        }
     }
 
     /// Has events whose first period has ended go on with whole ones, and timers at the present
@@ -246,6 +259,7 @@ impl Sources {
             match &mut opened.source {
                 Source::Timer(timer) if timer.is_out_of_pace() => timer.keep_pace(),
                 Source::Counted(event) if event.ended_first_period() => event.go_on(),
+                Source::Event(event) if event.is_out_of_pace() => event.go_on(),
                 _ => {}
             }
         }
@@ -272,8 +286,25 @@ impl Sources {
 
     /// Says what is to be said of a thread's sources at its end. Setup side.
     pub fn tell(&mut self) {
-        if let Some(refused) = self.events().find_map(|(_, event)| event.refused()) {
+        let refused = self.opened.iter().find_map(|opened| match &opened.source {
+            Source::Counted(event) => event.refused(),
+            Source::Event(event) => event.refused(),
+            Source::Timer(_) | Source::Call => None,
+        });
+        if let Some(refused) = refused {
             messages::warn_once(Warning::EventNotRestarted, &kernel_event::not_any_more(refused));
+        }
+        let was_stuck = |opened: &Opened| match &opened.source {
+            Source::Event(event) => event.was_stuck(),
+            Source::Timer(_) | Source::Counted(_) | Source::Call => false,
+        };
+        if self.opened.iter().any(was_stuck) {
+            messages::warn_once(
+                Warning::SlowSignals,
+                "the kernel took longer than a period of task-clock to deliver a signal, as it does \
+                 where many others wait: a thread was sampled less often meanwhile, and each sample \
+                 stands for several periods",
+            );
         }
         if self.events().any(|(_, event)| event.is_throttled()) {
             messages::warn_once(

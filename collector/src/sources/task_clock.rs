@@ -9,17 +9,29 @@ use csprof_format::launch::SampleSource;
 
 use super::due::Due;
 use super::event_handle::EventHandle;
+use super::progress::Progress;
 use super::signal_info::{SignalInfo, apart};
 use crate::messages::{self, Warning};
 use crate::modules;
-use crate::sys::{Awaited, Clock, PerfError};
+use crate::sys::{self, Awaited, Clock, PerfError};
 
 /// An event of the calling thread.
 #[derive(Debug)]
 pub(super) struct TaskClock {
     handle: EventHandle,
     due: Due,
+    /// Of its signals, in nanoseconds.
+    period_ns: u64,
+    progress: Progress,
+    /// Periods from one signal to the next, and how many there are to be.
+    spacing: [u64; 2],
+    /// Why it could not go on, if it could not.
+    refused: Option<PerfError>,
 }
+
+/// The longest interval of signals for a thread that does [not go on](super::progress): as long as
+/// the kernel takes at most to look through the signals that a user may have waiting.
+const LONGEST_NS: u64 = 20_000_000;
 
 /// Shortest interval of signals, in nanoseconds: each takes up to 27 µs of the thread's own CPU
 /// time, so a thread with a shorter one would do little else. A shorter period has samples that
@@ -50,11 +62,43 @@ impl TaskClock {
                  cputime samples it",
             );
         }
-        let awaited = Awaited::CpuTime { period_ns: period_ns.max(LEAST_NS), in_kernel };
+        let signals_ns = period_ns.max(LEAST_NS);
+        let awaited = Awaited::CpuTime { period_ns: signals_ns, in_kernel };
         let handle = EventHandle::new(awaited, tid, cookie, apart(number));
         let due = Due::new(Clock::ThreadCpu, period_ns);
         handle.open()?;
-        Ok(Self { handle, due })
+        let progress = Progress::new();
+        Ok(Self { handle, due, period_ns: signals_ns, progress, spacing: [1; 2], refused: None })
+    }
+
+    /// Notes the registers that a signal has found. Signal side.
+    pub(super) fn note_progress(&mut self, registers: u64) {
+        let most = LONGEST_NS.checked_div(self.period_ns).unwrap_or(1).max(1);
+        let now_ns = || sys::now_ns(Clock::ThreadCpu);
+        if let Some(spacing) = self.progress.note(registers, (self.period_ns, most), now_ns) {
+            self.spacing[1] = spacing;
+        }
+    }
+
+    /// Whether the thread was found not to go on.
+    pub(super) const fn was_stuck(&self) -> bool {
+        self.progress.was_stuck()
+    }
+
+    /// Whether it is to be opened anew, with another interval.
+    pub(super) fn is_out_of_pace(&self) -> bool {
+        self.spacing[0] != self.spacing[1]
+    }
+
+    /// Opens it anew. Signal side. One thread at a time, while no other forks.
+    pub(super) fn go_on(&mut self) {
+        self.spacing[0] = self.spacing[1];
+        // The kernel has just had it; but the program may have no file number left.
+        self.refused = self.handle.open_anew(self.spacing[0]).err();
+    }
+
+    pub(super) const fn refused(&self) -> Option<&PerfError> {
+        self.refused.as_ref()
     }
 
     pub(super) fn handle(&self) -> EventHandle {

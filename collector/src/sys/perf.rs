@@ -46,6 +46,8 @@ pub struct PerfSignal {
     number: AtomicI32,
     /// The mapped page; null where the file is kept, and while there is no event.
     page: AtomicPtr<u8>,
+    /// Periods of CPU time from one signal to the next. At least 1.
+    spacing: AtomicU64,
 }
 
 const PERF_TYPE_SOFTWARE: u32 = 1;
@@ -63,7 +65,14 @@ impl PerfSignal {
     pub const fn new(awaited: Awaited, signal: i32, tid: u32, apart: usize) -> Self {
         let (numbers, number) = (Numbers::of(apart), AtomicI32::new(-1));
         let page = AtomicPtr::new(core::ptr::null_mut());
-        Self { awaited, signal, tid, numbers, number, page }
+        Self { awaited, signal, tid, numbers, number, page, spacing: AtomicU64::new(1) }
+    }
+
+    /// From its next [opening](Self::open) on, so many periods of CPU time pass from one signal to
+    /// the next. At least 1.
+    pub fn space(&self, periods: u64) {
+        // Relaxed: read by who opens it, one thread at a time.
+        self.spacing.store(periods, Ordering::Relaxed);
     }
 
     /// What is awaited.
@@ -85,7 +94,7 @@ impl PerfSignal {
                 let attributes = |more| Attributes {
                     kind: PERF_TYPE_SOFTWARE,
                     config: PERF_COUNT_SW_TASK_CLOCK,
-                    sample_period: period_ns,
+                    sample_period: period_ns.saturating_mul(self.spacing.load(Ordering::Relaxed)),
                     flags: FLAG_EXCLUDE_HV | more,
                     ..Attributes::NONE
                 };

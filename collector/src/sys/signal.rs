@@ -24,7 +24,7 @@ pub enum Disposition {
     Handle(Handler),
 }
 /// `struct sigaction` of the kernel, where that has a restorer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct KernelAction {
     /// SIG_DFL, SIG_IGN or a handler's address.
@@ -72,6 +72,17 @@ pub fn set_disposition(signal: i32, disposition: Disposition) -> Result<(), Errn
     // SAFETY: the action is live; the handler, if any, lives as long as the process, since the
     // library is never unloaded (`-z nodelete`).
     unsafe { rt_sigaction(signal as usize, (&raw const action).addr(), 0, size_of::<u64>()) }
+}
+
+/// Gives the kernel another action for `signal`; returns the one that it had.
+///
+/// # Safety
+/// The handler and the way back must be ones that may be called.
+pub unsafe fn exchange_action(signal: i32, new: &KernelAction) -> Result<KernelAction, Errno> {
+    let mut old = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
+    let (new, room) = (core::ptr::from_ref(new).addr(), (&raw mut old).addr());
+    // SAFETY: live structures; of the action by contract.
+    unsafe { rt_sigaction(signal as usize, new, room, size_of::<u64>()) }.map(|()| old)
 }
 
 /// Sends the calling thread, or its process, the same signal once more: rt_tgsigqueueinfo(2). It
@@ -153,7 +164,9 @@ pub fn handler_of(signal: i32) -> usize {
     action_of(signal).handler
 }
 
-fn action_of(signal: i32) -> KernelAction {
+/// What the kernel does with `signal`.
+#[must_use]
+pub fn action_of(signal: i32) -> KernelAction {
     let mut action = KernelAction { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
     // SAFETY: the action is live; the kernel fills it, and changes nothing.
     let _ = unsafe { rt_sigaction(signal as usize, 0, (&raw mut action).addr(), size_of::<u64>()) };

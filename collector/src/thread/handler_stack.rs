@@ -10,7 +10,9 @@
 //! the alternate stack that the kernel knows begins 16 bytes further up for each. The kernel saves
 //! and restores that setting with every handler, as it would the program's own, so it holds in
 //! handlers, after jumps out of them, and in the child of a vfork. Handlers that the program wants
-//! on its alternate stack are moved there (`sampling/pass_on.rs`).
+//! on its alternate stack are moved there (`sampling/pass_on.rs`). A handler that switches contexts
+//! may return in another thread, where the setting of the first one must not come to be: all
+//! handlers return by [csprof's way](arch::signal_return).
 //!
 //! ```text
 //! base             + 4 KiB                 + 12 KiB                                     + 64 KiB
@@ -53,6 +55,12 @@ const REMEMBERED: usize = 64;
 /// Kernel frames begin above the table and what a handler needs.
 const LOW: usize = arch::PAGE_SIZE + NEEDED;
 const STEP: usize = 16;
+
+// The way back from handlers knows a handler stack by its size.
+const _: () = assert!(
+    SIZE - LOW == arch::STACK_SIZES.1
+        && (REMEMBERED - 1) * STEP == arch::STACK_SIZES.1 - arch::STACK_SIZES.0
+);
 
 /// What lies at the base.
 #[repr(C)]
@@ -147,7 +155,7 @@ pub fn setting_for(wanted: &stack_t) -> stack_t {
     let start = base as usize + LOW + number * STEP;
     stack_t {
         ss_sp: core::ptr::with_exposed_provenance_mut(start),
-        ss_flags: 0,
+        ss_flags: arch::STACK_FLAGS,
         ss_size: base as usize + SIZE - start,
     }
 }

@@ -7,6 +7,20 @@ use crate::recording::Recording;
 
 /// All of them.
 pub const ALL: &[Hazard] = &[
+    Hazard::new("found_by_handle", &["cc -O2 -w -o program @found_by_handle.c -ldl"])
+        .command(&[
+            "sh",
+            "-c",
+            "for way in action mask stack program wait; do ./program $way; echo $?; done",
+        ])
+        .by_two()
+        .says(
+            "was default 1, came 1\nnone 1 1\n0\n\
+             blocked 0, then 1\n0\n\
+             none before 1, now mine 1\n0\n\
+             executed, default 1\nexecuted, default 1\nexecuted, default 1\n0\n\
+             ended early: 0\n0\n",
+        ),
     Hazard::new(
         "load_storm",
         &[

@@ -60,6 +60,19 @@ pub const ALL: &[Hazard] = &[
              7\n\
              7\n",
         ),
+    Hazard::new("bad_pointers", &["cc -O2 -w -o program @bad_pointers.c"]).by_two().says(
+        "\x20ppoll -1, pselect -1, epoll_pwait -1, sigsuspend -1, sigwaitinfo -1, \
+             sigtimedwait -1, sigwait 14, signalfd -1, sigaltstack -1, \
+             sigaltstack_told -1, execve -1, execve_arguments -1, \
+             execve_environment -1, execve_variable -1, execv -1, posix_spawn 14, \
+             posix_spawn_environment 14,\n\
+             \x20ppoll -1, pselect -1, epoll_pwait -1, sigsuspend -1, sigwaitinfo -1, \
+             sigtimedwait -1, sigwait 14, signalfd -1, sigaltstack -1, \
+             sigaltstack_told -1, execve -1, execve_arguments -1, \
+             execve_environment -1, execve_variable -1, execv -1, posix_spawn 14, \
+             posix_spawn_environment 14,\n\
+             setcontext -1\n",
+    ),
     // Not by clang 14, which knows no exceptions of other instructions than calls.
     Hazard::new(
         "alternate_stack",
@@ -72,6 +85,28 @@ pub const ALL: &[Hazard] = &[
         .by_two()
         .variants(&["", "-O0", "-O3 -fomit-frame-pointer", "clang"])
         .says("deepest 5, again 12000, ticked 1, handled 3000 3000 3000 3000 3000\n"),
+    // No walk goes from a task's stack to another one.
+    Hazard::new("handlers_elsewhere", &["cc -O2 -w -pthread -o program @handlers_elsewhere.c"])
+        .command(&["sh", "-c", "./program && ./program profiling"])
+        .by_two()
+        .says(
+            "told the same: 1, moved often, with an alternate stack: 0\n\
+             told the same: 1, moved often, with an alternate stack: 0\n",
+        ),
+    Hazard::new("queued_signals", &["cc -O2 -w -pthread -o program @queued_signals.c"])
+        .says("3649838848\n"),
+    Hazard::new("ended_waits", &["cc -O2 -w -o program @ended_waits.c"]).says(
+        "sigsuspend: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             ppoll: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             pselect: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             epoll_pwait: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             pause: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             sigpause: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             sigsuspend: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             ppoll: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             pselect: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             epoll_pwait: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n",
+    ),
     Hazard::new("traps", &["cc -O2 -w -pthread -o program @traps.c"])
         .by_two()
         .variants(&["", "clang"])

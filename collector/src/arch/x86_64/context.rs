@@ -23,6 +23,18 @@ pub(crate) fn sp(context: &ucontext_t) -> u64 {
     context.uc_mcontext.gregs[libc::REG_RSP as usize].cast_unsigned()
 }
 
+/// A number that tells the registers of the interrupted code from others.
+pub(crate) fn fingerprint(context: &ucontext_t) -> u64 {
+    // Of the flags, RF says how the code was interrupted.
+    const RESUME: i64 = 1 << 16;
+    let registers = context.uc_mcontext.gregs;
+    let general = registers.get(..libc::REG_EFL as usize).unwrap_or_default();
+    let flags = registers[libc::REG_EFL as usize] & !RESUME;
+    general.iter().fold(flags.cast_unsigned(), |sum, register| {
+        sum.rotate_left(7).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ register.cast_unsigned()
+    })
+}
+
 /// Bytes below the stack pointer that belong to the interrupted function (psABI, 3.2.2).
 pub(crate) const RED_ZONE: u64 = 128;
 

@@ -1,11 +1,28 @@
 //! The way back from a handler.
 
 use core::arch::global_asm;
+use core::mem::offset_of;
+
+use libc::{stack_t, ucontext_t};
 
 /// The flag of rt_sigaction(2) that says that a way back is given
 /// (arch/x86/include/uapi/asm/signal.h).
 pub(crate) const SA_RESTORER: u64 = 0x0400_0000;
 
+/// The flags of an alternate stack of csprof's own, for the kernel, which takes them for 0, keeps
+/// them in frames, and does not tell them (`do_sigaltstack`, kernel/signal.c). With one of
+/// [`STACK_SIZES`] a frame has them of no other stack.
+pub(crate) const STACK_FLAGS: i32 = libc::SS_ONSTACK;
+
+/// The sizes that such stacks have for the kernel: 16 bytes apart, the last one included.
+pub(crate) const STACK_SIZES: (usize, usize) = ((52 << 10) - 63 * 16, 52 << 10);
+
+// A handler of the program may have switched contexts, and return in another thread than it was
+// called in. Its frame has the alternate stack of that one, which is csprof's and no other thread
+// may have: two would handle signals in one place. The kernel leaves a thread's setting alone where
+// the frame has flags that are none (`restore_altstack`), as it does where the thread had never had
+// an alternate stack.
+//
 // The kernel requires the way back from a handler (rt_sigreturn) to be given. These are the bytes
 // by which debuggers recognize it, gdb's amd64_linux_sigtramp_code, and the name that gdb asks for.
 //
@@ -47,6 +64,19 @@ global_asm!(
     ".hidden __restore_rt",
     ".type __restore_rt, @function",
     "__restore_rt:",
+    "cmp dword ptr [rsp + {flags}], {own_flags}",
+    "jne 2f",
+    "mov rcx, [rsp + {size}]",
+    "mov rdx, rcx",
+    "sub rdx, {smallest}",
+    "cmp rdx, {largest} - {smallest}",
+    "ja 2f",
+    "add rcx, [rsp + {start}]",
+    "mov rax, qword ptr [rip + csprof_handler_stack@GOTTPOFF]",
+    "cmp rcx, fs:[rax]",
+    "je 2f",
+    "mov dword ptr [rsp + {flags}], {no_flags}",
+    "2:",
     "mov rax, {number}",
     "syscall",
     "ud2",
@@ -55,7 +85,17 @@ global_asm!(
     ".popsection",
     ".purgem csprof_saved",
     number = const libc::SYS_rt_sigreturn,
+    start = const STACK + offset_of!(stack_t, ss_sp),
+    flags = const STACK + offset_of!(stack_t, ss_flags),
+    size = const STACK + offset_of!(stack_t, ss_size),
+    own_flags = const STACK_FLAGS,
+    no_flags = const libc::SS_ONSTACK | libc::SS_DISABLE,
+    smallest = const STACK_SIZES.0,
+    largest = const STACK_SIZES.1,
 );
+
+/// Where the alternate stack is in a frame behind its return address, which the handler has taken.
+const STACK: usize = offset_of!(ucontext_t, uc_stack);
 
 unsafe extern "C" {
     #[link_name = "__restore_rt"]

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::mask::{believed_in, block_interrupted, change_one, forget, opening, settle_all};
 use super::others::{SetAction, others, replace, settle_masks, tell, tell_masked, told};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
-use super::{BIT, SIGNAL, kept, trap};
+use super::{BIT, SIGNAL, kept, trap, way_back};
 
 use crate::preload::real::{self, Handler};
 use crate::preload::stub;
@@ -111,6 +111,7 @@ pub(in crate::preload) fn leave_to_kernel() {
         action
     });
     settle_masks();
+    way_back::settle();
     settle_all();
 }
 
@@ -243,6 +244,40 @@ pub(super) unsafe fn change(
     }
 }
 
+/// Sets an action by this function of the C library.
+unsafe fn change_by_library(
+    set_action: SetAction,
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
+    // SAFETY: as the program's caller promised sigaction(2).
+    let result = unsafe { change(set_action, signal, new, old) };
+    if result == 0 {
+        if !new.is_null() && signal != SIGNAL {
+            way_back::lead_back(signal);
+        }
+        // SAFETY: the call succeeded, so `old` holds an action, if it is not null.
+        unsafe { tell_way_back(old) };
+    }
+    result
+}
+
+/// Puts the way back that the program knows of into an answer of the kernel's.
+///
+/// # Safety
+/// `old` must be null or hold an action.
+unsafe fn tell_way_back(old: *mut libc::sigaction) {
+    // SAFETY: by contract.
+    if let Some(old) = unsafe { old.as_mut() }
+        && let Some(kernels) = old.sa_restorer
+    {
+        let told = way_back::told(kernels as usize);
+        // SAFETY: the address of code, which is not called here.
+        old.sa_restorer = unsafe { core::mem::transmute::<usize, Option<extern "C" fn()>>(told) };
+    }
+}
+
 /// sigaction(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigaction(
@@ -251,7 +286,7 @@ pub(crate) unsafe extern "C" fn sigaction(
     old: *mut libc::sigaction,
 ) -> c_int {
     // SAFETY: the program's own arguments.
-    unsafe { change(real::sigaction, signal, new, old) }
+    unsafe { change_by_library(real::sigaction, signal, new, old) }
 }
 
 /// sigaction(2) under the name that old libraries use.
@@ -262,7 +297,7 @@ pub(crate) unsafe extern "C" fn __sigaction(
     old: *mut libc::sigaction,
 ) -> c_int {
     // SAFETY: the program's own arguments.
-    unsafe { change(real::__sigaction, signal, new, old) }
+    unsafe { change_by_library(real::__sigaction, signal, new, old) }
 }
 
 /// The program's view of the profiling signal's action.
@@ -337,7 +372,11 @@ unsafe fn handle(
         return ask(signal, handler, flags);
     }
     // SAFETY: the program's own arguments, passed on.
-    handler_asked(unsafe { set_handler(signal, handler) }, signal)
+    let before = unsafe { set_handler(signal, handler) };
+    if before != libc::SIG_ERR {
+        way_back::lead_back(signal);
+    }
+    handler_asked(before, signal)
 }
 
 /// Flags of [`sysv_signal`].
@@ -387,6 +426,9 @@ pub(crate) unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handl
         let was_held = handler != SIG_HOLD && is_ours(signal) && forget(signal);
         // SAFETY: the program's own arguments, passed on.
         let before = opening(signal, || unsafe { real::sigset(signal, handler) });
+        if before != libc::SIG_ERR {
+            way_back::lead_back(signal);
+        }
         let before = handler_asked(before, signal);
         let was_held = was_held || handler == SIG_HOLD && is_ours(signal) && forget(signal);
         return if was_held && before != libc::SIG_ERR { SIG_HOLD } else { before };

@@ -11,6 +11,7 @@ use core::ffi::{c_int, c_void};
 
 use libc::stack_t;
 
+use crate::preload::readable::read;
 use crate::preload::real;
 use crate::sys;
 use crate::thread::handler_stack::{self, NONE, SS_AUTODISARM};
@@ -41,8 +42,11 @@ pub(crate) unsafe extern "C" fn sigaltstack(new: *const stack_t, old: *mut stack
     let low = own.ss_sp.addr();
     let stands_on_it = own.ss_flags & SS_AUTODISARM == 0 && here > low && here - low <= own.ss_size;
     // Read before writing: the program may pass one structure for both.
-    // SAFETY: not null, so the program points to a stack.
-    let wanted = (!new.is_null()).then(|| unsafe { new.read() });
+    let wanted = read::<stack_t>(new.expose_provenance());
+    if wanted.is_none() && !new.is_null() {
+        real::set_errno(libc::EFAULT);
+        return -1;
+    }
     if let Some(wanted) = wanted
         && let Err(errno) = set(&own, &wanted, stands_on_it)
     {
@@ -56,7 +60,12 @@ pub(crate) unsafe extern "C" fn sigaltstack(new: *const stack_t, old: *mut stack
             _ => 0,
         };
         let told = stack_t { ss_flags: own.ss_flags & SS_AUTODISARM | state, ..own };
-        // SAFETY: not null, so the program points to room for a stack.
+        // The kernel says whether there is room, by what it would tell.
+        // SAFETY: the program's own room, passed on.
+        if unsafe { real::sigaltstack(core::ptr::null(), old) } != 0 {
+            return -1;
+        }
+        // SAFETY: the kernel has written there.
         unsafe { old.write(told) };
     }
     0

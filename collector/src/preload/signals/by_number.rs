@@ -18,11 +18,13 @@ use libc::stack_t;
 use super::action;
 use super::alternate_stack::{is_hidden, sigaltstack};
 use super::wait::awaited;
+use super::way_back;
 use super::words::{as_kernel_has, as_library_has};
 use crate::arch;
 use crate::preload::exec::replacing;
 use crate::preload::program::File;
 use crate::preload::reach::Start;
+use crate::preload::readable::{Readable, read};
 use crate::preload::real;
 use crate::preload::view::sampled;
 use crate::sys::{self, Errno, KernelAction};
@@ -50,15 +52,6 @@ pub(in crate::preload) fn function(number: c_long) -> Option<*mut c_void> {
         libc::SYS_execveat => execveat as *mut c_void,
         _ => return None,
     })
-}
-
-/// What the program points to; `None` where nothing can be read.
-fn read<T: Copy>(address: usize) -> Option<T> {
-    let last = address.wrapping_add(size_of::<T>() - 1);
-    let is_there = address != 0 && [address, last].iter().all(|&at| sys::is_readable(at as u64));
-    let pointer = core::ptr::with_exposed_provenance::<T>(address);
-    // SAFETY: there is something to be read there; the program vouches for what it is.
-    is_there.then(|| unsafe { pointer.read_unaligned() })
 }
 
 /// Answers where the program has room, if it has.
@@ -102,6 +95,7 @@ unsafe extern "C" fn rt_sigaction(number: usize, new: usize, old: usize, size: u
         return -1;
     }
     let mut told = as_kernel_has(&before);
+    told.restorer = way_back::told(told.restorer);
     if told.restorer == 0 {
         // The program's view of a signal of samples, which no restorer of the C library's is in.
         let is_handled = ![libc::SIG_DFL, libc::SIG_IGN].contains(&told.handler);
@@ -188,57 +182,6 @@ unsafe extern "C" fn execveat(
     let call = |envp| (libc::SYS_execveat, [folder, path, argv, envp, flags, 0]);
     // SAFETY: the program's own arguments.
     unsafe { execute(path, envp, call, |path| File::below(folder as c_int, path)) }
-}
-
-/// What can be read of what a program names for an exec.
-struct Readable {
-    /// Number of the page last found to be readable.
-    page: Option<usize>,
-    /// How many bytes may still be read: of more the kernel refuses the call.
-    rest: usize,
-}
-
-impl Readable {
-    /// As the kernel takes for arguments and environment together, since Linux 4.13 (execve(2)).
-    const MOST: usize = 6 << 20;
-
-    fn new() -> Self {
-        Self { page: None, rest: Self::MOST }
-    }
-
-    /// What stands there.
-    fn at<T: Copy>(&mut self, address: usize) -> Option<T> {
-        self.rest = self.rest.checked_sub(size_of::<T>())?;
-        let last = address.checked_add(size_of::<T>() - 1)?;
-        for page in [address, last].map(|at| at / arch::PAGE_SIZE) {
-            if self.page != Some(page) {
-                if !sys::is_readable((page * arch::PAGE_SIZE) as u64) {
-                    return None;
-                }
-                self.page = Some(page);
-            }
-        }
-        // SAFETY: its pages can be read.
-        Some(unsafe { core::ptr::with_exposed_provenance::<T>(address).read_unaligned() })
-    }
-
-    /// Whether the whole of a string can be read.
-    fn has_string(&mut self, address: usize) -> bool {
-        (address..).map_while(|at| self.at::<u8>(at)).any(|byte| byte == 0)
-    }
-
-    /// Whether the whole of a vector of strings can be read.
-    fn has_vector(&mut self, address: usize) -> bool {
-        let mut vector = Self::new();
-        for at in (address..).step_by(size_of::<usize>()) {
-            match vector.at::<usize>(at) {
-                Some(0) => return true,
-                Some(string) if self.has_string(string) => {}
-                _ => return false,
-            }
-        }
-        false
-    }
 }
 
 /// Makes a call that executes `path` with an environment.

@@ -60,7 +60,7 @@ pub(super) fn thread_mask(call: &Call) -> Option<u64> {
 }
 
 /// After a wait with a mask that blocks the profiling signal, which the kernel has taken back.
-pub(in crate::preload) extern "C" fn after_wait(_: &mut Call) {
+pub(super) extern "C" fn after_wait(_: &mut Call) {
     Waits::leave();
 }
 

@@ -14,6 +14,7 @@
 //! - [`hold`]: waiting for time, semaphores, messages and sockets;
 //! - [`transfers`]: reads and writes that move a part of what was asked for;
 //! - [`inherit`]: programs that are executed;
+//! - [`way_back`]: how its handlers return;
 //! - [`alternate_stack`]: the alternate stack, which the collector takes for its handlers;
 //! - [`by_number`]: the same calls, made by syscall(2);
 //! - [`raise`]: signals that a thread sends itself;
@@ -39,6 +40,7 @@ pub(super) mod saved_mask;
 pub(super) mod transfers;
 pub(super) mod trap;
 pub(super) mod wait;
+mod way_back;
 mod words;
 
 use crate::sources::SIGNAL;

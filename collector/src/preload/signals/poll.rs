@@ -17,9 +17,11 @@ use libc::{timespec, timeval};
 use super::interruption::{after_relative_or_held, hold_met, own_mask};
 use super::relatives::relative_of;
 use crate::arch::{Call, Route};
+use crate::preload::readable::read;
 use crate::preload::real::Real;
 use crate::preload::stub::{self, UNBLOCKS, waits};
 use crate::preload::under_way::Waits;
+use crate::preload::view::sampled;
 use crate::sys::{self, Clock};
 
 /// What a call is given in place of its own arguments.
@@ -94,10 +96,15 @@ fn poll_with_mask(call: &mut Call, real: &Real, bytes: usize) -> Route {
 
 /// Makes it a call of pselect.
 pub(in crate::preload) extern "C" fn before_select(call: &mut Call, real: &Real) -> Route {
+    if !sampled() {
+        return as_it_is(real);
+    }
     let timeout = core::ptr::with_exposed_provenance_mut::<timeval>(call.arguments[4]);
-    // SAFETY: null or the program's.
-    let asked = unsafe { timeout.as_ref() }.map_or((0, 0), |time| (time.tv_sec, time.tv_usec));
-    let (seconds, microseconds) = asked;
+    let asked = read::<[i64; 2]>(call.arguments[4]);
+    if asked.is_none() && !timeout.is_null() {
+        return as_it_is(real);
+    }
+    let [seconds, microseconds] = asked.unwrap_or_default();
     let Some(tv_sec) = seconds.checked_add(microseconds / 1_000_000) else {
         return as_it_is(real);
     };

@@ -19,6 +19,7 @@ use super::mask::{believe, believed};
 use super::words::first_word;
 use super::{BIT, kept};
 use crate::arch::{self, Call};
+use crate::preload::readable::may_be_address;
 use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{self, ENGAGED, wrappers};
 use crate::preload::view::sampled;
@@ -127,19 +128,24 @@ unsafe fn go_on_in(context: usize) {
     if noted.is_none() && flags & !WITH_EXTENDED_STATE == OF_HANDLER {
         return;
     }
-    let blocked = noted.unwrap_or(0) | written;
+    if let Some(blocked) = noted {
+        // What the kernel has blocked where the context was kept: a handler for that signal was
+        // left, and opens it when it returns. Or the program has added it, and will open it.
+        believe(blocked);
+        return;
+    }
     if written != 0 {
         // SAFETY: by contract; no handler's, so it has room.
         unsafe {
             mask.cast::<u64>().write_unaligned(word & !written);
-            note(mask, blocked);
+            note(mask, written);
         }
     }
-    believe(blocked);
+    believe(written);
 }
 
 extern "C" fn before_setcontext(call: &mut Call, real: &Real) -> *mut c_void {
-    if sampled() {
+    if sampled() && may_be_address(call.arguments[0]) {
         // SAFETY: the program's own argument, which the real function is about to read.
         unsafe { go_on_in(call.arguments[0]) };
     }
@@ -152,7 +158,9 @@ extern "C" fn before_swapcontext(call: &mut Call, real: &Real) -> *mut c_void {
         // SAFETY: as above, both.
         unsafe {
             note(mask_in(from), believed());
-            go_on_in(to);
+            if may_be_address(to) {
+                go_on_in(to);
+            }
         }
     }
     stub::target(real)

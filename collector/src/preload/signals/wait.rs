@@ -20,29 +20,73 @@ use core::ffi::{c_int, c_void};
 
 use libc::sigset_t;
 
-use super::interruption::{after_relative_or_held, after_wait, hold_met, own_mask, thread_mask};
+use super::action::is_handled;
+use super::interruption::{after_wait, hold_met, own_mask, samples_meet_waits, thread_mask};
+use super::mask::{believe, believed};
 use super::relatives::relative_of;
 use super::words::{first_word, mask_of};
-use super::{BIT, kept, trap};
-use crate::arch::{self, Call, Route};
+use super::{BIT, SIGNAL, kept, trap};
+use crate::arch::{self, Call, Room, Route};
 use crate::messages::{self, Warning};
+use crate::preload::readable::read;
 use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{self, ENGAGED, UNBLOCKS, waits};
 use crate::preload::under_way::Waits;
-use crate::preload::view::sampled;
+use crate::preload::view::{BlockedSince, sampled};
 use crate::sources::loan::{TRAP, bit};
-
-const _: () = assert!(size_of::<sigset_t>() <= size_of::<arch::Room>());
+use crate::sources::may_be_own;
+use crate::sys::{self, Mask};
 
 /// Calls `target` with this mask as argument number `AT`.
 fn with_mask<const AT: usize>(call: &mut Call, mask: sigset_t, target: *mut c_void) -> Route {
-    let room = call.room.as_mut_ptr().cast::<sigset_t>();
-    // SAFETY: large enough, see above, and aligned as words are.
-    unsafe { room.write(mask) };
+    // The last words, of which nobody reads any, are [`Opened`].
+    call.room[..OPENED].fill(0);
+    // SAFETY: a live local.
+    call.room[0] = unsafe { first_word(&raw const mask) };
+    let room = call.room.as_ptr().expose_provenance();
     if let Some(argument) = call.arguments.get_mut(AT) {
-        *argument = room.expose_provenance();
+        *argument = room;
     }
     Route { target, calls: 1 }
+}
+
+/// Where a call's room has what [`open_for_wait`] has changed: whether it has, what the thread
+/// thought of the signals of samples, [`BlockedSince`], and what is to be let through.
+const OPENED: usize = 12;
+const _: () = assert!(size_of::<Room>() >= (OPENED + 4) * size_of::<u64>());
+
+/// The program has blocked the profiling signal, and opens it for this wait. So it is open for the
+/// thread meanwhile; and the kernel has it blocked until the wait begins, or the program's handler
+/// would come before.
+fn open_for_wait(call: &mut Call, word: u64) {
+    let before = sys::block(Mask(BIT)).0;
+    call.room[OPENED..].copy_from_slice(&[1, believed(), BlockedSince::get(), BIT & !before]);
+    believe(word & kept());
+    // One that came while the signal was blocked would end the wait, for the kernel puts the mask
+    // back before it looks for another one.
+    sys::drop_samples(SIGNAL, may_be_own);
+}
+
+/// After a wait with a mask of csprof's, which the kernel has taken back.
+pub(in crate::preload) extern "C" fn after(call: &mut Call) {
+    if call.room[OPENED] != 0 {
+        let [_, before, since, open] =
+            *call.room[OPENED..].as_chunks().0.first().unwrap_or(&[0; 4]);
+        believe(before);
+        BlockedSince::set(since);
+        // In a sealed process it stays blocked.
+        if open != 0 && sampled() {
+            sys::unblock(Mask(open));
+        }
+    }
+    after_wait(call);
+}
+
+/// The same of one by a [relative](super::relatives) or, without one, a held one.
+extern "C" fn after_suspend(call: &mut Call) {
+    if call.room[0] == 0 {
+        after(call);
+    }
 }
 
 /// Goes on as if there were no wrapper.
@@ -54,14 +98,13 @@ fn as_it_is(real: &Real) -> Route {
 fn with_changed<const AT: usize>(
     call: &mut Call,
     real: &Real,
-    change: fn(&Call, u64) -> Option<u64>,
+    change: fn(&mut Call, u64) -> Option<u64>,
 ) -> Route {
-    let mask = core::ptr::with_exposed_provenance::<sigset_t>(call.arguments[AT]);
-    if mask.is_null() || !sampled() {
+    let mask = call.arguments[AT];
+    if mask == 0 || !sampled() {
         return as_it_is(real);
     }
-    // SAFETY: not null, so the program points to a mask.
-    match change(call, unsafe { first_word(mask) }) {
+    match read::<u64>(mask).and_then(|word| change(call, word)) {
         Some(word) => with_mask::<AT>(call, mask_of(word), stub::target(real)),
         None => as_it_is(real),
     }
@@ -75,6 +118,7 @@ pub(in crate::preload) extern "C" fn with_signal<const AT: usize>(
         && let Some(own) = own_mask(call)
     {
         Waits::enter(call);
+        call.room[OPENED] = 0;
         return with_mask::<AT>(call, mask_of(own), stub::target(real));
     }
     with_changed::<AT>(call, real, blocking)
@@ -85,12 +129,24 @@ extern "C" fn without_signal(call: &mut Call, real: &Real) -> Route {
 }
 
 /// What is blocked meanwhile. None if that is what the program blocks.
-fn blocking(call: &Call, word: u64) -> Option<u64> {
-    if word & kept() == kept() {
+fn blocking(call: &mut Call, word: u64) -> Option<u64> {
+    let hidden = hidden_from(word);
+    let opens = believed() & BIT & !(word | hidden) != 0;
+    if word & hidden == hidden && !opens {
         return None;
     }
     Waits::enter(call);
-    Some(word | kept())
+    call.room[OPENED] = 0;
+    if opens {
+        open_for_wait(call, word);
+    }
+    Some(word | hidden)
+}
+
+/// The signals of samples that must not come in a wait with this mask: all, but for the profiling
+/// signal where that is to end the wait, and no sample by it comes in one.
+fn hidden_from(word: u64) -> u64 {
+    if word & BIT == 0 && is_handled() && !samples_meet_waits() { kept() & !BIT } else { kept() }
 }
 
 /// What may be waited for.
@@ -109,7 +165,7 @@ pub(super) fn awaited(word: u64) -> u64 {
 
 /// For pause: the thread's own mask with the signal, and sigsuspend to wait with it.
 extern "C" fn own_with_signal(call: &mut Call, real: &Real) -> Route {
-    let mask = thread_mask(call);
+    let mask = thread_mask(call).map(|mask| mask | believed());
     suspend(call, real, mask)
 }
 
@@ -132,7 +188,7 @@ extern "C" fn own_without(call: &mut Call, real: &Real) -> Route {
     if signal.is_some_and(|signal| bit(signal) & kept() != 0) {
         return as_it_is(real);
     }
-    let mask = signal.and_then(|signal| Some(thread_mask(call)? & !bit(signal)));
+    let mask = signal.and_then(|signal| Some((thread_mask(call)? | believed()) & !bit(signal)));
     suspend(call, real, mask)
 }
 
@@ -159,25 +215,25 @@ fn suspend(call: &mut Call, real: &Real, mask: Option<u64>) -> Route {
 
 waits! {
     /// sigsuspend(2).
-    call sigsuspend: with_signal::<0>, after_wait;
+    call sigsuspend: with_signal::<0>, after;
     /// ppoll(2).
-    call ppoll: with_signal::<3>, after_wait;
+    call ppoll: with_signal::<3>, after;
     /// ppoll(2) as programs built with `_FORTIFY_SOURCE` call it.
-    call __ppoll_chk: with_signal::<3>, after_wait;
+    call __ppoll_chk: with_signal::<3>, after;
     /// pselect(2).
-    call pselect: with_signal::<5>, after_wait;
+    call pselect: with_signal::<5>, after;
     /// epoll_pwait(2).
-    call epoll_pwait: with_signal::<4>, after_wait;
+    call epoll_pwait: with_signal::<4>, after;
     /// epoll_pwait2(2).
-    call epoll_pwait2: with_signal::<4>, after_wait;
+    call epoll_pwait2: with_signal::<4>, after;
     /// pause(2).
-    hold pause: own_with_signal, UNBLOCKS, after_relative_or_held;
+    hold pause: own_with_signal, UNBLOCKS, after_suspend;
     /// sigpause(3) of 4.2BSD, which takes a mask.
-    hold sigpause: with_old_mask, UNBLOCKS, after_relative_or_held;
+    hold sigpause: with_old_mask, UNBLOCKS, after_suspend;
     /// sigpause(3) of System V, which takes a signal.
-    hold __xpg_sigpause: own_without, UNBLOCKS, after_relative_or_held;
+    hold __xpg_sigpause: own_without, UNBLOCKS, after_suspend;
     /// Either sigpause(3), as a second argument says.
-    hold __sigpause: with_either, UNBLOCKS, after_relative_or_held;
+    hold __sigpause: with_either, UNBLOCKS, after_suspend;
     /// sigwait(3).
     call sigwait: without_signal;
 }
@@ -197,12 +253,12 @@ arch::stub! {
 /// signalfd(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int {
-    if mask.is_null() || !sampled() {
+    let word = if sampled() { read::<u64>(mask.expose_provenance()) } else { None };
+    let Some(word) = word else {
         // SAFETY: the program's own arguments, passed on.
         return unsafe { real::signalfd(fd, mask, flags) };
-    }
-    // SAFETY: not null, so the program points to a mask.
-    let filtered = mask_of(awaited(unsafe { first_word(mask) }));
+    };
+    let filtered = mask_of(awaited(word));
     // SAFETY: a live local and the program's own arguments.
     unsafe { real::signalfd(fd, &raw const filtered, flags) }
 }

@@ -1,0 +1,23 @@
+/* A thread for which 40 000 signals wait that it has blocked, each of which the kernel looks at before it delivers
+ * another one, or as many as may, and which works for a while. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+__attribute__((noinline)) static unsigned work(long rounds) {
+    volatile unsigned sum = 0;
+    for (long i = 0; i < rounds; i++) sum += i;
+    return sum;
+}
+
+int main(void) {
+    int queued = 0;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGRTMIN + 3);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    while (queued < 40000 && pthread_sigqueue(pthread_self(), SIGRTMIN + 3, (union sigval){queued}) == 0) queued++;
+    printf("%u\n", work(200000000));
+    return 0;
+}
