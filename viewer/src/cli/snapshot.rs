@@ -13,7 +13,8 @@ use crate::symbols::files::DiskFiles;
 ///
 /// # Errors
 ///
-/// When the run has ended, has no process yet, will save its own profile there, or the profile cannot be saved.
+/// When the run has ended, has no process yet, will save its own profile there, or the profile
+/// cannot be saved.
 pub(super) fn save_snapshot(run: &Running, output: &Output, with_symbols: bool) -> Result<usize> {
     if let Some(own) = run.output.as_deref().filter(|own| output.is_same_file(own)) {
         bail!(

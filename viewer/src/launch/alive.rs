@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use csprof_format::arena::{ArenaHeader, FLAG_EXECED};
 
-use super::process;
 use super::run_dir::{self, RunDir};
+use super::{machine, process};
 
 /// Processes of the run that have not ended. Those that have an arena mapped; and those, younger
 /// than the program, that were started with the run's folder in their environment: they may just be
@@ -61,11 +61,19 @@ pub(super) fn maps_arena_in(pid: u32, folders: &[PathBuf]) -> bool {
     maps.is_ok_and(|maps| folders.iter().any(|folder| holds(&maps, folder)))
 }
 
-/// Whether a process of this id has left an arena in a folder.
-pub(super) fn has_arena_in(pid: u32, folder: &Path) -> bool {
+/// How long a process that has ended is still known by its id.
+const JUST_NOW: Duration = Duration::from_secs(2);
+
+/// Whether a process of this id has left an arena in a folder, and has ended just now: others that
+/// had the id since may not be of the run.
+pub(super) fn has_just_ended(pid: u32, folder: &Path) -> bool {
     let begin = format!("{pid}-");
     let names = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    names.map(|entry| entry.file_name()).any(|name| name.as_bytes().starts_with(begin.as_bytes()))
+    let paths = names.map(|entry| entry.path()).filter(|path| {
+        path.file_name().is_some_and(|name| name.as_bytes().starts_with(begin.as_bytes()))
+    });
+    let since = machine::monotonic_ns().saturating_sub(JUST_NOW.as_nanos() as u64);
+    paths.filter_map(|path| run_dir::header_of(&path)).any(|header| header.end_ns > since)
 }
 
 /// How often to look again where processes end while one looks: each may have forked after the list

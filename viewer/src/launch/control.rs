@@ -19,7 +19,7 @@ use super::machine;
 use super::run_dir::RunDir;
 
 /// In the run folder: a line for each change, `NANOSECONDS TEXT`, of the monotonic clock.
-const CHANGES: &str = "changes";
+pub(super) const CHANGES: &str = "changes";
 
 /// Most bytes of it that are read: 100 000 lines.
 const MOST_BYTES: u64 = 8 << 20;

@@ -4,7 +4,8 @@
 //!
 //! csprof must hear of the program's end, which an ignored SIGCHLD hides (wait(2)); Rust's runtime
 //! ignores SIGPIPE before `main`, and opens /dev/null in the place of standard streams that are
-//! closed; `std::process` sorts an environment that differs from csprof's, and gives a child the default and an empty mask.
+//! closed; `std::process` sorts an environment that differs from csprof's, and gives a child the
+//! default and an empty mask.
 //! The program gets what it would have got without csprof. What runs between fork and exec for that
 //! also keeps `std::process` from posix_spawn(3), whose children ignore two signals of glibc's own.
 

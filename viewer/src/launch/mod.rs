@@ -126,8 +126,8 @@ pub struct Recording {
 
 /// Runs `command` with the collector and gathers its profile. `patience` is how long to wait for
 /// processes that outlive the program; without it, only for those that are just ending. A keeper,
-/// if one is needed, has the `saving` arguments, of which the last is the file. `outlived` is called with the run folder when the
-/// program goes on although csprof was told to terminate.
+/// if one is needed, has the `saving` arguments, of which the last is the file. `outlived` is
+/// called with the run folder when the program goes on although csprof was told to terminate.
 ///
 /// # Errors
 ///

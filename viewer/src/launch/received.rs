@@ -3,7 +3,8 @@
 //! A handler writes them to a pipe, from which a thread reads. It stays when nobody listens any
 //! more: a signal is then taken, and that is all. What the processor reports of an instruction
 //! (SIGSEGV and its kind) looks like what another process sends, but for its code: csprof's own
-//! faults end it as they would without the handler.
+//! faults end it as they would without the handler. So does its own abort(3), which asks for the
+//! default action when the handler has returned.
 
 #![expect(unsafe_code, reason = "handlers of signals, which are to know who has sent them")]
 
@@ -13,6 +14,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{IntoRawFd as _, RawFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -96,7 +99,10 @@ impl Taking {
 impl Drop for Taking {
     fn drop(&mut self) {
         let _ = PIPE.compare_exchange(self.0, -1, Ordering::Relaxed, Ordering::Relaxed);
-        note(self.0, NOBODY_LISTENS);
+        // Where a flood of signals has filled the pipe: handlers add no more.
+        while !note(self.0, NOBODY_LISTENS) && Errno::last() == Errno::EAGAIN {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -109,7 +115,10 @@ impl Inbox {
         if signal == NOBODY_LISTENS[0] {
             return None;
         }
-        let is_of_process = matches!(code, libc::SI_USER | libc::SI_TKILL | libc::SI_QUEUE);
+        let is_of_kernel =
+            matches!(code, libc::SI_TIMER | libc::SI_MESGQ | libc::SI_ASYNCIO | libc::SI_SIGIO);
+        // rt_sigqueueinfo(2) lets a process choose any other one below.
+        let is_of_process = code <= 0 && !is_of_kernel;
         let sender = match is_of_process {
             true => Sender::Process(pid.cast_unsigned()),
             false => Sender::Kernel,
@@ -135,11 +144,11 @@ const RECORD: usize = 12;
 /// The last record, of no signal.
 const NOBODY_LISTENS: [i32; 3] = [0; 3];
 
-/// Async-signal-safe.
-fn note(pipe: i32, record: [i32; 3]) {
+/// Writes a record; whether there was room for it. Async-signal-safe.
+fn note(pipe: i32, record: [i32; 3]) -> bool {
     let record = record.map(i32::to_ne_bytes);
     // SAFETY: bytes of a live array; the number is that of a pipe which is never closed, or none.
-    unsafe { libc::write(pipe, record.as_ptr().cast(), RECORD) };
+    unsafe { libc::write(pipe, record.as_ptr().cast(), RECORD) > 0 }
 }
 
 fn numbers(record: [u8; RECORD]) -> [i32; 3] {
@@ -158,7 +167,7 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _: *mut libc::c
     let (code, pid) = unsafe { ((*info).si_code, (*info).si_pid()) };
     match before(signal).filter(|_| code > 0) {
         Some(before) => own_fault(signal, before.get()),
-        None => note(PIPE.load(Ordering::Relaxed), [signal, code, pid]),
+        None => drop(note(PIPE.load(Ordering::Relaxed), [signal, code, pid])),
     }
     Errno::set_raw(error);
 }

@@ -44,7 +44,8 @@ use nix::sys::statvfs::statvfs;
 use nix::unistd::{Uid, mkdtemp};
 
 use super::arena_read::{self, Arena, NoArena};
-use super::{foreign_file, process};
+use super::control::CHANGES;
+use super::{foreign_file, process, run_file};
 use crate::print;
 
 /// What a run must find in `/dev/shm`, in bytes, for it to be chosen: an arena that cannot grow
@@ -489,6 +490,11 @@ fn arenas_in(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(arenas.map(|entry| entry.path()))
 }
 
+/// The header of an arena, if it has begun.
+pub(super) fn header_of(path: &Path) -> Option<ArenaHeader> {
+    Some(begun(open_arena(path).ok()?.0)?.0)
+}
+
 fn arena_paths_in(folder: &Path) -> (Vec<PathBuf>, Vec<String>) {
     match fs::read_dir(folder) {
         Ok(entries) => {
@@ -692,10 +698,27 @@ fn lost_spills_in(place: &Path, known: &HashSet<PathBuf>) -> Vec<PathBuf> {
     folders_in(place, SPILL_NAME).into_iter().filter(is_lost).collect()
 }
 
-/// Whether a folder can be read and has no folder for arenas: who was about to make or to remove it
-/// was killed.
+/// Whether a folder has no folder for arenas, and nothing but what csprof puts beside it, under the
+/// name that csprof gives (mkdtemp(3)): who was about to make or to remove it was killed. Whatever
+/// else may be a folder of the user's.
 fn is_torso(path: &Path) -> bool {
-    matches!(arenas_in(path), Ok(None))
+    const LETTERS: usize = 6;
+    const PARTS: [&str; 6] = [SPILL, OUTPUT, HOME, CHANGES, run_file::FILE, run_file::UNFINISHED];
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_made = name.rsplit_once('-').is_some_and(|(before, random)| {
+        random.len() == LETTERS
+            && random.bytes().all(|letter| letter.is_ascii_alphanumeric())
+            && before.rsplit_once('-').is_some_and(|(name, pid)| {
+                [NAME, SPILL_NAME].contains(&name) && pid.parse::<u32>().is_ok()
+            })
+    });
+    let is_part = |entry: io::Result<fs::DirEntry>| {
+        entry.is_ok_and(|entry| {
+            let is_folder = entry.file_type().is_ok_and(|of| of.is_dir());
+            !is_folder && PARTS.iter().any(|part| entry.file_name() == *part)
+        })
+    };
+    is_made && fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_part))
 }
 
 /// Whether the run folder of a folder on a disk is gone from a place that is the same here: a

@@ -17,7 +17,9 @@ use super::time_slices::TimeSlices;
 use super::{file_name, foreign_file};
 use crate::job_place;
 
-const FILE: &str = "run.json";
+pub(super) const FILE: &str = "run.json";
+/// The same while it is written.
+pub(super) const UNFINISHED: &str = "run.json.new";
 /// More than arguments may have (execve(2): 6 MiB), each byte a number on a line of its own.
 const MOST_BYTES: u64 = 128 << 20;
 
@@ -69,7 +71,7 @@ pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
         place: JobPlace::here(),
     };
     // In one step: somebody may be reading it.
-    let (path, unfinished) = (folder.join(FILE), folder.join("run.json.new"));
+    let (path, unfinished) = (folder.join(FILE), folder.join(UNFINISHED));
     let bytes = serde_json::to_vec_pretty(&file)?;
     fs::write(&unfinished, bytes)
         .and_then(|()| fs::rename(&unfinished, &path))

@@ -41,8 +41,8 @@ use crate::print;
 const FROM_TERMINAL: [i32; 3] = [SIGINT, SIGQUIT, SIGHUP];
 /// Signals that only other processes send.
 const FROM_PROCESSES: [i32; 3] = [SIGTERM, SIGUSR1, SIGUSR2];
-/// Signals that would end csprof, and that only a program sends, to itself or to its process group.
-/// All others that can be caught stop a process, or do nothing.
+/// Signals that would end csprof, and that are mostly sent by a program, to itself or to its process
+/// group, or by the kernel. All others that can be caught stop a process, or do nothing.
 fn of_groups() -> impl Iterator<Item = i32> {
     let standard = [
         libc::SIGALRM,
@@ -169,7 +169,18 @@ impl SignalGuard {
                         *when = Some(Instant::now());
                     }
                 }
-                arrived(received, mask, &senders, &mut lock(&seen));
+                let mut stage = lock(&seen);
+                if let Stage::Running(pid) = *stage {
+                    // Without the lock: a sender whose memory is held makes it wait.
+                    drop(stage);
+                    let is_for_program = senders.is_for_program(received, pid);
+                    stage = lock(&seen);
+                    if is_for_program && matches!(*stage, Stage::Running(_)) {
+                        pass_on(received, pid);
+                    }
+                } else {
+                    arrived(received, mask, &mut stage);
+                }
             }
         })?;
         Ok(Self {
@@ -215,8 +226,9 @@ impl SignalGuard {
     /// From here on signals are the program's, and so are those that came since it was started.
     fn begin_running(&self, pid: Pid) {
         let mut stage = lock(&self.stage);
-        if let Stage::Preparing(early) = std::mem::replace(&mut *stage, Stage::Running(pid)) {
-            early.into_iter().for_each(|received| self.of_run.pass_on(received, pid));
+        if let Stage::Preparing(mut early) = std::mem::replace(&mut *stage, Stage::Running(pid)) {
+            early.retain(|received| self.of_run.is_for_program(*received, pid));
+            early.iter().for_each(|received| pass_on(*received, pid));
         }
     }
 
@@ -284,13 +296,13 @@ fn is_in(mask: u64, signal: i32) -> bool {
     mask & (1 << (signal - 1)) != 0
 }
 
-/// Does what is to be done about a signal. `ignored` are those with which csprof was started as
+/// Does what is to be done about a signal while no program runs. `ignored` are those with which csprof was started as
 /// ignored, bit `n − 1` for signal `n`.
-fn arrived(received: Received, ignored: u64, of_run: &OfRun, stage: &mut Stage) {
+fn arrived(received: Received, ignored: u64, stage: &mut Stage) {
     let signal = received.signal;
     match stage {
         Stage::Preparing(early) => early.push(received),
-        Stage::Running(pid) => of_run.pass_on(received, *pid),
+        Stage::Running(_) => {}
         Stage::Saving { since, interrupts, waiting, advice } => {
             let is_wish = (FROM_TERMINAL.contains(&signal) || signal == SIGTERM)
                 && !is_in(ignored, signal)
@@ -320,7 +332,19 @@ fn is_no_programs(Received { signal, sender }: Received) -> bool {
         true => !in_foreground(),
         false => signal == libc::SIGALRM,
     };
-    sender == Sender::Kernel && !is_programs
+    match sender {
+        Sender::Kernel => !is_programs,
+        // The kernel names who has written too much to a file as the sender (setrlimit(2)), and
+        // abort(3) sends it to oneself.
+        Sender::Process(sender) => {
+            sender == std::process::id() && [libc::SIGXFSZ, libc::SIGABRT].contains(&signal)
+        }
+    }
+}
+
+/// Sends the program what is for it. It may have ended this moment; then there is nobody to tell.
+fn pass_on(received: Received, program: Pid) {
+    let _ = received::send(program, received.signal);
 }
 
 /// The processes of the run.
@@ -331,16 +355,13 @@ struct OfRun {
 }
 
 impl OfRun {
-    /// Sends the program what is for it.
-    fn pass_on(&self, received: Received, program: Pid) {
-        if !is_no_programs(received) && !self.has_sent(received, program) {
-            // The program may have ended this moment; then there is nobody to tell.
-            let _ = received::send(program, received.signal);
-        }
+    fn is_for_program(&self, received: Received, program: Pid) -> bool {
+        !is_no_programs(received) && !self.has_sent(received, program)
     }
 
-    /// Whether one of them has sent a signal, also one that has ended since; of those that are not
-    /// profiled only one that has not, or that was not waited for.
+    /// Whether one of them has sent a signal, also one that has ended this moment; of those that are
+    /// not profiled only one that has not, or that was not waited for. Where that is not known it
+    /// was another: better twice than never.
     fn has_sent(&self, received: Received, program: Pid) -> bool {
         let Sender::Process(sender) = received.sender else { return false };
         let program = program.as_raw().cast_unsigned();
@@ -351,7 +372,7 @@ impl OfRun {
         // Ids are used again, and a container has ids of its own.
         match process::is_alive(sender) {
             true => alive::maps_arena_in(sender, &self.arenas),
-            false => self.arenas.iter().any(|folder| alive::has_arena_in(sender, folder)),
+            false => self.arenas.iter().any(|folder| alive::has_just_ended(sender, folder)),
         }
     }
 }
@@ -400,7 +421,17 @@ mod tests {
         let guard = SignalGuard::new(None, None).unwrap();
         let mut shell =
             Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).spawn().unwrap();
-        guard.wait(&mut shell, String::new()).unwrap()
+        let status = guard.wait(&mut shell, String::new()).unwrap();
+        // What it has sent is not to come to the guard of the next.
+        assert!(comes_true(|| {
+            let own = std::fs::read_to_string("/proc/self/status").unwrap();
+            own.lines().any(|line| line.strip_prefix("ShdPnd:\t").is_some_and(is_nothing))
+        }));
+        status
+    }
+
+    fn is_nothing(mask: &str) -> bool {
+        u64::from_str_radix(mask, 16) == Ok(0)
     }
 
     /// The same, where somebody sends csprof signals once the script has written a line.
@@ -447,6 +478,11 @@ mod tests {
         }
         let waits = status_when_sent("echo; read never", &[libc::SIGTERM]);
         assert_eq!(waits.signal(), Some(15));
+        // What csprof's own limits and faults have it send itself.
+        for signal in [libc::SIGXFSZ, libc::SIGABRT] {
+            let trapped = format!("trap 'exit 9' {signal}; echo; sleep 0.3; exit 5");
+            assert_eq!(status_when_sent(&trapped, &[signal]).code(), Some(5), "{signal}");
+        }
 
         // By another child, which whoever has become csprof left to it: it means the program.
         let folder = tempfile::tempdir().unwrap();

@@ -111,7 +111,11 @@ impl Program<'_> {
     /// Starts it in place of this process. Returns if the kernel refuses, with the reason.
     #[must_use]
     pub fn exec(self) -> io::Error {
-        self.started().exec()
+        let mut program = self.started();
+        let refused = program.exec();
+        // The environment of this process is now the program's, which is part of it.
+        std::mem::forget(program);
+        refused
     }
 
     fn started(self) -> Command {

@@ -134,11 +134,13 @@ extern "C" fn on_sigbus(
     Errno::set_raw(error);
     match is_ours {
         true => {}
-        false if code > 0 => pass_on(number, info, context),
-        // No instruction will be tried again. It comes when this handler has returned.
         false => {
-            default_action();
-            let _ = raise(Signal::SIGBUS);
+            pass_on(number, info, context);
+            // Of what was sent no instruction is tried again. It comes when this handler has
+            // returned.
+            if code <= 0 && is_default() {
+                let _ = raise(Signal::SIGBUS);
+            }
         }
     }
 }
@@ -162,6 +164,15 @@ fn pass_on(number: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
         // The instruction is tried again, and ends the process.
         _ => default_action(),
     }
+}
+
+/// Whether it ends the process now: also the handler of Rust's runtime sets that.
+fn is_default() -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: nothing is changed; the C library fills the live structure.
+    let asked = unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: plain words, zeros where nothing was written.
+    asked == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_DFL
 }
 
 fn default_action() {

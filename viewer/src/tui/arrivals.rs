@@ -20,6 +20,7 @@ use super::editor::IN_EDITOR;
 use super::key::{Code, Key};
 use super::reader::Reader;
 use super::terminal::{give_back, give_back_modes};
+use crate::launch::inherited::is_ignored;
 
 /// How long a signal that ends the viewer waits for the shell to end it, and then for the terminal
 /// to take what gives it back. The shell may be at work, or wait for a terminal that is held
@@ -59,7 +60,12 @@ impl<F: FnMut()> Drop for OnDrop<F> {
 /// Starts the thread that waits for signals. Like the one that waits for keys it waits in the
 /// kernel and cannot be told to stop, so it is not joined; it ends with the process.
 pub(super) fn watch_signals(sender: &Sender<Arrival>) -> anyhow::Result<()> {
-    let mut signals = Signals::new(ENDING.iter().chain(&[SIGTSTP, SIGCONT, SIGWINCH]))
+    // What the shell had csprof ignore ends it no more than others (`trap '' USR1`).
+    let is_taken = |signal: &i32| {
+        matches!(*signal, SIGTERM | SIGHUP | SIGINT | SIGQUIT) || !is_ignored(*signal)
+    };
+    let ending = ENDING.into_iter().filter(is_taken);
+    let mut signals = Signals::new(ending.chain([SIGTSTP, SIGCONT, SIGWINCH]))
         .context("signals cannot be watched")?;
     let to_shell = sender.clone();
     thread::spawn(move || {

@@ -1,8 +1,8 @@
 //! The user's terminal: taken over on entry, given back on every way out.
 //!
-//! Ways out are: leaving normally, an error, a panic in any thread, signals that others send (SIGTERM,
-//! SIGHUP, SIGABRT and their kind), SIGTSTP, and Ctrl-Z. What was changed is changed back in the opposite order; giving
-//! back twice is harmless.
+//! Ways out are: leaving normally, an error, a panic in any thread, signals that others send
+//! (SIGTERM, SIGHUP, SIGABRT and their kind), SIGTSTP, and Ctrl-Z. What was changed is changed back
+//! in the opposite order; giving back twice is harmless.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -284,6 +284,30 @@ fn what_may_not_be_moved_to_the_disk_keeps_nothing_else_from_it() {
 }
 
 #[test]
+fn what_is_not_all_of_csprofs_making_is_nothing_that_was_left_half_made() {
+    let place = tempfile::tempdir().unwrap();
+    let make = |name: &str, file: Option<&str>| {
+        let path = place.path().join(name);
+        fs::create_dir(&path).unwrap();
+        file.into_iter().for_each(|file| fs::write(path.join(file), "").unwrap());
+        is_torso(&path)
+    };
+    assert!(make("csprof-1-aaaaaa", None) && make("csprof-spill-1-aaaaaa", Some(HOME)));
+    assert!(make("csprof-20250101-Xz19Qa", Some("run.json")));
+    for (name, file) in [
+        ("csprof-20250101-results", None),
+        ("csprof-20250102-tables", Some("solver.csprof")),
+        ("csprof-spill-of-aaaaaa", None),
+        ("csprof-2-aaaaaa", Some("arenas-12")),
+        ("other-2-aaaaaa", None),
+    ] {
+        assert!(!make(name, file), "{name}");
+    }
+    fs::create_dir_all(place.path().join("csprof-3-aaaaaa").join(OUTPUT)).unwrap();
+    assert!(!is_torso(&place.path().join("csprof-3-aaaaaa")), "a folder");
+}
+
+#[test]
 fn what_a_run_had_on_a_disk_goes_when_its_folder_is_gone() {
     let place = tempfile::tempdir().unwrap();
     let make = |pid: u32, age: Duration| {
