@@ -16,10 +16,7 @@ use csprof_format::launch::control::{
 
 use super::foreign_file;
 use super::machine;
-use super::run_dir::RunDir;
-
-/// In the run folder: a line for each change, `NANOSECONDS TEXT`, of the monotonic clock.
-pub(super) const CHANGES: &str = "changes";
+use super::run_dir::{CHANGES, RunDir};
 
 /// Most bytes of it that are read: 100 000 lines.
 const MOST_BYTES: u64 = 8 << 20;

@@ -44,8 +44,7 @@ use nix::sys::statvfs::statvfs;
 use nix::unistd::{Uid, mkdtemp};
 
 use super::arena_read::{self, Arena, NoArena};
-use super::control::CHANGES;
-use super::{foreign_file, process, run_file};
+use super::{foreign_file, process};
 use crate::print;
 
 /// What a run must find in `/dev/shm`, in bytes, for it to be chosen: an arena that cannot grow
@@ -65,6 +64,13 @@ const OUTPUT: &str = "output";
 
 /// What says in a folder on a disk which run folder links to it: its device, a colon, and its path.
 const HOME: &str = "home";
+
+/// What has `record`'s knowledge of the run in it, and the same while it is written.
+pub(super) const RUN_FILE: &str = "run.json";
+pub(super) const RUN_FILE_UNFINISHED: &str = "run.json.new";
+
+/// In the run folder: a line for each change, `NANOSECONDS TEXT`, of the monotonic clock.
+pub(super) const CHANGES: &str = "changes";
 
 /// What the folder with the arenas is called; for root, random digits follow.
 const ARENAS: &str = "arenas";
@@ -703,7 +709,7 @@ fn lost_spills_in(place: &Path, known: &HashSet<PathBuf>) -> Vec<PathBuf> {
 /// else may be a folder of the user's.
 fn is_torso(path: &Path) -> bool {
     const LETTERS: usize = 6;
-    const PARTS: [&str; 6] = [SPILL, OUTPUT, HOME, CHANGES, run_file::FILE, run_file::UNFINISHED];
+    const PARTS: [&str; 6] = [SPILL, OUTPUT, HOME, CHANGES, RUN_FILE, RUN_FILE_UNFINISHED];
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let is_made = name.rsplit_once('-').is_some_and(|(before, random)| {
         random.len() == LETTERS

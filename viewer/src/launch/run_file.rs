@@ -12,14 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::arena_read::Arena;
 use super::gather::Run;
 use super::metrics;
+use super::run_dir::{RUN_FILE, RUN_FILE_UNFINISHED};
 use super::spawn::Naming;
 use super::time_slices::TimeSlices;
 use super::{file_name, foreign_file};
 use crate::job_place;
 
-pub(super) const FILE: &str = "run.json";
-/// The same while it is written.
-pub(super) const UNFINISHED: &str = "run.json.new";
 /// More than arguments may have (execve(2): 6 MiB), each byte a number on a line of its own.
 const MOST_BYTES: u64 = 128 << 20;
 
@@ -71,7 +69,7 @@ pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
         place: JobPlace::here(),
     };
     // In one step: somebody may be reading it.
-    let (path, unfinished) = (folder.join(FILE), folder.join(UNFINISHED));
+    let (path, unfinished) = (folder.join(RUN_FILE), folder.join(RUN_FILE_UNFINISHED));
     let bytes = serde_json::to_vec_pretty(&file)?;
     fs::write(&unfinished, bytes)
         .and_then(|()| fs::rename(&unfinished, &path))
@@ -79,7 +77,7 @@ pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
 }
 
 fn run_file(folder: &Path) -> Result<RunFile> {
-    Ok(serde_json::from_slice(&foreign_file::read(folder, FILE, MOST_BYTES)?)?)
+    Ok(serde_json::from_slice(&foreign_file::read(folder, RUN_FILE, MOST_BYTES)?)?)
 }
 
 /// The same, with the sources that it names.
@@ -113,7 +111,7 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
         slices,
     };
     run.info.warnings.push(format!(
-        "what was run is not known: {FILE} of the run folder cannot be read: {unread}"
+        "what was run is not known: {RUN_FILE} of the run folder cannot be read: {unread}"
     ));
     if let Some(first) = arenas.iter().min_by_key(|arena| arena.header.start_ns) {
         run.info.start_unix_ns = first.header.start_unix_ns;
@@ -134,7 +132,7 @@ mod tests {
         let mut run = read(folder.path(), &[]);
         run.info.command = vec![b"xz".to_vec()];
         write(folder.path(), &run).unwrap();
-        let first = fs::File::open(folder.path().join(FILE)).unwrap();
+        let first = fs::File::open(folder.path().join(RUN_FILE)).unwrap();
         run.info.command.clear();
         write(folder.path(), &run).unwrap();
         let first: RunFile = serde_json::from_reader(first).unwrap();
@@ -149,7 +147,7 @@ mod tests {
         fs::write(folder.path().join("slices"), "1000000000\n1 7\n").unwrap();
         let told = |text: Option<&str>| {
             if let Some(text) = text {
-                fs::write(folder.path().join(FILE), text).unwrap();
+                fs::write(folder.path().join(RUN_FILE), text).unwrap();
             }
             let run = read(folder.path(), &[]);
             assert!(run.slices.is_some());

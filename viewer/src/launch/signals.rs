@@ -7,9 +7,9 @@
 //! that csprof was started with as ignored (nohup, background jobs of scripts) are ignored in the
 //! program, too, unless it takes them, as they would be without csprof.
 //!
-//! A program that sends its process group a signal (`kill(0, SIGUSR1)`) sends it to csprof, too, and
-//! has it already. What it sends its parent was not meant for it either. So nothing is passed on
-//! that a process of the run has sent, whatever signal it is, and none ends csprof.
+//! A program that sends its process group a signal (`kill(0, SIGUSR1)`) sends it to csprof, too,
+//! and has it already. What it sends its parent was not meant for it either. So nothing is passed
+//! on that a process of the run has sent, whatever signal it is, and none ends csprof.
 //!
 //! Ctrl-Z stops both by itself. If the program stops alone (it handles SIGTSTP, or stops itself),
 //! csprof stops too, so that the shell notices; where no shell looks, it goes on waiting, for who
@@ -41,8 +41,8 @@ use crate::print;
 const FROM_TERMINAL: [i32; 3] = [SIGINT, SIGQUIT, SIGHUP];
 /// Signals that only other processes send.
 const FROM_PROCESSES: [i32; 3] = [SIGTERM, SIGUSR1, SIGUSR2];
-/// Signals that would end csprof, and that are mostly sent by a program, to itself or to its process
-/// group, or by the kernel. All others that can be caught stop a process, or do nothing.
+/// Signals that would end csprof, and that are mostly sent by a program, to itself or to its
+/// process group, or by the kernel. All others that can be caught stop a process, or do nothing.
 fn of_groups() -> impl Iterator<Item = i32> {
     let standard = [
         libc::SIGALRM,
@@ -296,8 +296,8 @@ fn is_in(mask: u64, signal: i32) -> bool {
     mask & (1 << (signal - 1)) != 0
 }
 
-/// Does what is to be done about a signal while no program runs. `ignored` are those with which csprof was started as
-/// ignored, bit `n − 1` for signal `n`.
+/// Does what is to be done about a signal while no program runs. `ignored` are those with which
+/// csprof was started as ignored, bit `n − 1` for signal `n`.
 fn arrived(received: Received, ignored: u64, stage: &mut Stage) {
     let signal = received.signal;
     match stage {
@@ -359,9 +359,9 @@ impl OfRun {
         !is_no_programs(received) && !self.has_sent(received, program)
     }
 
-    /// Whether one of them has sent a signal, also one that has ended this moment; of those that are
-    /// not profiled only one that has not, or that was not waited for. Where that is not known it
-    /// was another: better twice than never.
+    /// Whether one of them has sent a signal, also one that has ended this moment; of those that
+    /// are not profiled only one that has not, or that was not waited for. Where that is not known
+    /// it was another: better twice than never.
     fn has_sent(&self, received: Received, program: Pid) -> bool {
         let Sender::Process(sender) = received.sender else { return false };
         let program = program.as_raw().cast_unsigned();

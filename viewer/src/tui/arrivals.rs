@@ -1,10 +1,9 @@
 //! What wakes the viewer up: keys, signals, answers. Each comes from a thread of its own.
 
-use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 use std::time::Duration;
+use std::{fs, io, thread};
 
 use anyhow::Context;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
@@ -20,15 +19,14 @@ use super::editor::IN_EDITOR;
 use super::key::{Code, Key};
 use super::reader::Reader;
 use super::terminal::{give_back, give_back_modes};
-use crate::launch::inherited::is_ignored;
 
 /// How long a signal that ends the viewer waits for the shell to end it, and then for the terminal
 /// to take what gives it back. The shell may be at work, or wait for a terminal that is held
 /// (Ctrl-S).
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Signals that end the viewer, which gives the terminal back before: those that people and programs
-/// send, and those of limits.
+/// Signals that end the viewer, which gives the terminal back before: those that people and
+/// programs send, and those of limits.
 const ENDING: [i32; 14] = [
     SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGALRM, SIGPROF, SIGSYS, SIGTRAP, SIGUSR1, SIGUSR2,
     SIGVTALRM, SIGXCPU, SIGXFSZ,
@@ -57,12 +55,20 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
+/// Signals that this process ignores, bit `n − 1` for signal `n` (proc(5)).
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));
+    mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0)
+}
+
 /// Starts the thread that waits for signals. Like the one that waits for keys it waits in the
 /// kernel and cannot be told to stop, so it is not joined; it ends with the process.
 pub(super) fn watch_signals(sender: &Sender<Arrival>) -> anyhow::Result<()> {
     // What the shell had csprof ignore ends it no more than others (`trap '' USR1`).
+    let ignored = ignored();
     let is_taken = |signal: &i32| {
-        matches!(*signal, SIGTERM | SIGHUP | SIGINT | SIGQUIT) || !is_ignored(*signal)
+        matches!(*signal, SIGTERM | SIGHUP | SIGINT | SIGQUIT) || ignored & 1 << (*signal - 1) == 0
     };
     let ending = ENDING.into_iter().filter(is_taken);
     let mut signals = Signals::new(ending.chain([SIGTSTP, SIGCONT, SIGWINCH]))
