@@ -105,7 +105,15 @@ pub const ALL: &[Hazard] = &[
              sigsuspend: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
              ppoll: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
              pselect: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
-             epoll_pwait: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n",
+             epoll_pwait: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
+             sigsuspend: blocked 1, came in the handler 1\n\
+             ppoll: blocked 1, came in the handler 1\n\
+             pselect: blocked 1, came in the handler 1\n\
+             epoll_pwait: blocked 1, came in the handler 1\n\
+             sigsuspend: blocked 1, came in the handler 1\n\
+             ppoll: blocked 1, came in the handler 1\n\
+             pselect: blocked 1, came in the handler 1\n\
+             epoll_pwait: blocked 1, came in the handler 1\n",
     ),
     Hazard::new("traps", &["cc -O2 -w -pthread -o program @traps.c"])
         .by_two()

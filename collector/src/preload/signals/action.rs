@@ -5,6 +5,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::interruption::interrupted_mask;
 use super::mask::{believed_in, block_interrupted, change_one, forget, opening, settle_all};
 use super::others::{SetAction, others, replace, settle_masks, tell, tell_masked, told};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
@@ -184,9 +185,7 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
         }
         let itself = if flags & libc::SA_NODEFER != 0 { 0 } else { BIT };
         let asked = ASKED.mask.load(Ordering::Relaxed) & !kept();
-        // SAFETY: the mask to return to, of which the kernel has one word.
-        let interrupted = unsafe { (&raw const context.uc_sigmask).cast::<u64>().read() };
-        Some(interrupted | asked | itself)
+        Some(interrupted_mask(context) | asked | itself)
     };
     Waits::take_over_in(context);
     Some(Chosen {
