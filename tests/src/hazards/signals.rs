@@ -94,7 +94,8 @@ pub const ALL: &[Hazard] = &[
              told the same: 1, moved often, with an alternate stack: 0\n",
         ),
     Hazard::new("queued_signals", &["cc -O2 -w -pthread -o program @queued_signals.c"])
-        .says("3649838848\n"),
+        .says("3649838848\n")
+        .also(enough_were_queued),
     Hazard::new("ended_waits", &["cc -O2 -w -o program @ended_waits.c"]).says(
         "sigsuspend: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
              ppoll: ended 10, mask kept 1, came outside 0, blocked in handlers 1\n\
@@ -271,6 +272,10 @@ pub const ALL: &[Hazard] = &[
              3: ignored blocked ignored blocked ignored blocked ignored blocked ignored blocked \
              ignored blocked ignored blocked ignored blocked ignored blocked\n",
         ),
+    // The whole of its time is in the coroutine, where no sample is lost, and none late.
+    Hazard::new("masked_coroutine", &["cc -O2 -o program @masked_coroutine.c"])
+        .says("blocked 1\n")
+        .also(samples_come_in_the_coroutine),
     Hazard::new("saved_masks", &["cc -O2 -w -pthread -o program @saved_masks.c"])
         .variants(&["", "-D_FORTIFY_SOURCE=2", "clang"])
         .says(

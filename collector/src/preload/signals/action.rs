@@ -456,7 +456,12 @@ pub(crate) unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
 pub(crate) unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int {
     if signal != SIGNAL || !sampled() {
         // SAFETY: the program's own arguments, passed on.
-        return unsafe { real::siginterrupt(signal, interrupt) };
+        let result = unsafe { real::siginterrupt(signal, interrupt) };
+        // It sets the action that there is once more.
+        if result == 0 {
+            way_back::lead_back(signal);
+        }
+        return result;
     }
     let restart = libc::SA_RESTART as u64;
     if interrupt == 0 {
