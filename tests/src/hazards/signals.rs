@@ -1,8 +1,11 @@
 //! Signals: handlers on other stacks and inside each other, and programs that use the profiling
 //! signal themselves.
 
+use std::fs;
+
 use super::processes::nothing_is_damaged;
 use crate::hazard::{Hazard, Trial};
+use crate::notes::skip;
 
 /// All of them.
 pub const ALL: &[Hazard] = &[
@@ -373,6 +376,21 @@ pub const ALL: &[Hazard] = &[
              detached: cleaned 34, destroyed 34\n",
         ),
 ];
+
+/// The whole time of the program.
+fn samples_come_in_the_coroutine(trial: &Trial<'_>) {
+    trial.assert_worked(|recording| recording.rows().inclusive_of("work_blocked"), 300);
+}
+
+/// Says so where the user may have fewer signals waiting (RLIMIT_SIGPENDING): the program is then
+/// one that merely works.
+fn enough_were_queued(trial: &Trial<'_>) {
+    let queued = fs::read_to_string(trial.program.workshop.path("queued")).unwrap();
+    if queued != "40000" {
+        let why = format!("{queued} signals waited of 40000 (`ulimit -i`), which proves little");
+        skip("queued_signals", &why);
+    }
+}
 
 /// Three threads of 60 ms.
 fn threads_are_sampled(trial: &Trial<'_>) {
