@@ -112,6 +112,9 @@ impl TaskClock {
     /// The kernel may refuse it now: no file number or no memory is left, or the program has given
     /// up the right to. Then the thread goes on as before; but one that does not go on at all is
     /// sampled no more.
+    // Not inlined: within a loop, functions would be called by addresses kept in registers.
+    #[cold]
+    #[inline(never)]
     pub(super) fn go_on(&mut self) {
         let [before, next] = self.spacing;
         match self.handle.open_anew(next) {
