@@ -218,6 +218,12 @@ fn limits_of_memory_leave_a_program_what_it_needs() {
         "{messages}"
     );
 
+    // Where it is lowered for one shell, what that program starts later is left out with it.
+    workshop.compile("cc -O2 -o lowers @lowers_limit.c");
+    let messages = workshop.record(&["-q"], &["./lowers"]).messages();
+    assert!(messages.contains("3 processes started"), "{messages}");
+    assert!(messages.contains("a limit of memory leaves little"), "{messages}");
+
     // Where csprof has the same limit.
     let record = "ulimit -d 15000; exec \"$0\" record -f -o run.csprof ./other";
     let outcome = workshop.run(&["sh", "-c", record, csprof().to_str().unwrap()]);

@@ -1,5 +1,6 @@
 /* Waits that the profiling signal ends, which another process sends again and again, and what the thread knows of its
- * mask afterwards: with the signal open, and blocked but in the wait. */
+ * mask afterwards: with the signal open, and blocked but in the wait. And which mask its handler has: that of the wait
+ * and its own. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static sigset_t none, profiling;
+static sigset_t none, empty, profiling;
 static volatile sig_atomic_t came, blocked_in_handler;
 
 static int is_blocked(void) {
@@ -48,11 +49,64 @@ static int wait_by(int kind) {
     }
 }
 
+static volatile sig_atomic_t other_came, other_blocked, waits_for_other;
+
+static void on_other(int signal) {
+    (void)signal;
+    other_came++;
+}
+
+static void on_in_wait(int signal) {
+    sigset_t now;
+    (void)signal;
+    came++;
+    sigprocmask(SIG_BLOCK, NULL, &now);
+    other_blocked += sigismember(&now, SIGUSR1);
+    if (waits_for_other) {
+        kill(getpid(), SIGUSR1);
+        while (!other_came) {}
+    }
+}
+
+/* The mask of the profiling signal's handler, where the wait's blocks another signal that is open outside, and where
+ * it is the other way round. */
+static void masks(void) {
+    static const char *const names[] = {"sigsuspend", "ppoll", "pselect", "epoll_pwait"};
+    struct sigaction action = {.sa_handler = on_other};
+    sigset_t all, other;
+    sigaction(SIGUSR1, &action, NULL);
+    action.sa_handler = on_in_wait;
+    sigaction(SIGPROF, &action, NULL);
+    sigfillset(&all);
+    sigdelset(&all, SIGPROF);
+    sigemptyset(&other);
+    sigaddset(&other, SIGUSR1);
+    for (int blocks = 0; blocks < 2; blocks++)
+        for (int kind = 0; kind < 4; kind++) {
+            int blocked, opened;
+            sigprocmask(SIG_SETMASK, blocks ? &profiling : &empty, NULL);
+            none = all;
+            other_blocked = 0;
+            wait_by(kind);
+            blocked = other_blocked > 0;
+            sigprocmask(SIG_BLOCK, &other, NULL);
+            none = empty;
+            sigprocmask(SIG_BLOCK, &profiling, NULL);
+            came = other_came = 0;
+            waits_for_other = 1;
+            wait_by(kind);
+            waits_for_other = 0;
+            opened = other_came;
+            printf("%s: blocked %d, came in the handler %d\n", names[kind], blocked, opened);
+        }
+}
+
 int main(void) {
     static const char *const names[] = {"sigsuspend", "ppoll", "pselect", "epoll_pwait", "pause", "sigpause"};
     struct sigaction action = {.sa_handler = on};
     pid_t child;
     sigemptyset(&none);
+    sigemptyset(&empty);
     sigemptyset(&profiling);
     sigaddset(&profiling, SIGPROF);
     sigaction(SIGPROF, &action, NULL);
@@ -83,6 +137,7 @@ int main(void) {
                    outside, blocked_in_handler == came);
         }
     }
+    masks();
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     return 0;

@@ -134,6 +134,8 @@ int main(int argc, char **argv) {
     pthread_t threads[WORKERS];
     preempting = argc > 1 && !strcmp(argv[1], "profiling") ? SIGPROF : SIGUSR1;
     sigaction(preempting, &action, NULL);
+    /* The C library sets the action once more. */
+    siginterrupt(preempting, 0);
     sigaction(preempting, NULL, &told);
     syscall(SYS_rt_sigaction, preempting, NULL, &by_number, 8);
     for (int i = 0; i < TASKS; i++) {

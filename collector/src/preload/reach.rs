@@ -26,7 +26,7 @@ use alloc::boxed::Box;
 use alloc::ffi::CString;
 use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_void};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use csprof_format::arena::LeftOut;
 use csprof_format::launch::{LD_PRELOAD, LEAST_ADDRESS_SPACE, LEAST_DATA, RUN_DIR};
@@ -42,6 +42,10 @@ use crate::sys;
 
 /// This library's path, as it was preloaded. Null until [`remember`].
 static LIBRARY: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Why csprof's variables were taken out of this process's environment: a [`LeftOut`]; 0: they were
+/// not. What is started without them later is left out for that reason, and not by the program.
+static LEFT_OUT_OF_OWN: AtomicU32 = AtomicU32::new(0);
 
 /// Notes under which name this library was preloaded.
 pub(super) fn remember() {
@@ -118,7 +122,11 @@ impl Start {
         // SAFETY: as the caller promises.
         let variables = unsafe { Variables::of(envp) };
         let reason = if !variables.lead_here(library) {
-            LeftOut::Environment
+            match LEFT_OUT_OF_OWN.load(Ordering::Relaxed) {
+                reason if reason == LeftOut::Limited as u32 => LeftOut::Limited,
+                reason if reason == LeftOut::OutOfReach as u32 => LeftOut::OutOfReach,
+                _ => LeftOut::Environment,
+            }
         } else if !sys::can_be_loaded(library) || !sys::exists(process.folder.path()) {
             // SAFETY: as the caller promises.
             start.replaced = Some(unsafe { without_csprof(envp, library, Taken::All) });
@@ -156,6 +164,9 @@ impl Start {
             _ => false,
         };
         if is_for_good && process::active() {
+            if let Some((_, reason)) = start.counted {
+                LEFT_OUT_OF_OWN.store(reason as u32, Ordering::Relaxed);
+            }
             // SAFETY: as above. The old vector stays as it is for whoever is reading it.
             unsafe { leave_out_of_own() };
         }

@@ -13,7 +13,10 @@ use crate::{arch, sys};
 /// What the program points to; `None` where nothing can be read.
 pub(super) fn read<T: Copy>(address: usize) -> Option<T> {
     let here = 0_u64;
-    let is_in_use = |at: usize| at > (&raw const here).addr() && is_on_own_stack(at as u64);
+    let here = (&raw const here).addr();
+    // Elsewhere than on its own stack nothing says how far out that is in use.
+    let is_in_use =
+        |at: usize| at > here && is_on_own_stack(here as u64) && is_on_own_stack(at as u64);
     let last = address.wrapping_add(size_of::<T>() - 1);
     let is_there =
         address != 0 && [address, last].iter().all(|&at| is_in_use(at) || can_be_read(at));

@@ -135,6 +135,13 @@ impl Waits {
         Self::handlers_around(sp).is_some_and(|mut frames| frames.next().is_none())
     }
 
+    /// Whether a signal has interrupted the innermost call itself, and no handler that has
+    /// interrupted it. What is not known is none. Signal side.
+    pub(super) fn are_interrupted_in(context: &ucontext_t) -> bool {
+        let frames = Self::handlers_from(arch::sp(context));
+        frames.is_some_and(|mut frames| frames.next().is_none())
+    }
+
     /// The frames of the handlers that have interrupted the innermost call, as far as they are on
     /// the thread's own stack.
     fn handlers() -> impl Iterator<Item = *mut ucontext_t> {
@@ -145,7 +152,12 @@ impl Waits {
     /// may be elsewhere.
     fn handlers_around(sp: u64) -> Option<impl Iterator<Item = *mut ucontext_t>> {
         let here = 0_u64;
-        let sp = sp.max((&raw const here).addr() as u64);
+        Self::handlers_from(sp.max((&raw const here).addr() as u64))
+    }
+
+    /// Those of them above this stack pointer, which is the thread's or of what it was interrupted
+    /// in; `None` if they may be elsewhere.
+    fn handlers_from(sp: u64) -> Option<impl Iterator<Item = *mut ucontext_t>> {
         let innermost = usize::from(WaitCounts::get(Self::COUNT)).checked_sub(1);
         let place = innermost.filter(|&number| number < KNOWN).map_or(0, WaitPlaces::get);
         let place = place.cast_unsigned();

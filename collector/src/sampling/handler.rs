@@ -75,7 +75,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     let mut due = if is_entry { None } else { thread.sources.weight(info) };
     let is_ours = is_entry || due.is_some();
     if is_ours && !is_entry {
-        thread.sources.note_progress(|| arch::fingerprint(context));
+        thread.sources.note_progress(info, || arch::fingerprint(context));
     }
     while let Some((metric, weight)) = due {
         let interval = thread.sources.interval(metric);
@@ -96,6 +96,9 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     if !is_ours {
         // An event's SIGTRAP never comes from elsewhere, but perhaps from before an exec or a fork.
         return false;
+    }
+    if !is_entry {
+        thread.sources.look_for_next(info);
     }
     if is_sampled && thread.sources.is_to_go_on() {
         thread::registry::go_on(&mut thread.sources);

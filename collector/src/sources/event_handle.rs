@@ -34,11 +34,29 @@ impl EventHandle {
         if by_trap { Ok(()) } else { self.event.open(Delivery::Asynchronous) }
     }
 
-    /// Opens it anew, with so many periods of CPU time from one signal to the next. Signal side.
+    /// Opens it anew, with so many periods of CPU time from one signal to the next. If that is
+    /// refused, the event stays as it is. Signal side.
     pub(super) fn open_anew(&self, spacing: u64) -> Result<(), PerfError> {
-        self.event.space(spacing);
-        self.event.close();
-        self.open()
+        self.space(spacing);
+        let before = self.event.take();
+        match self.open() {
+            Ok(()) => before.close(),
+            Err(refused) => {
+                self.event.put_back(before);
+                return Err(refused);
+            }
+        }
+        Ok(())
+    }
+
+    /// From its next opening on, there are so many periods.
+    pub(super) fn space(&self, periods: u64) {
+        self.event.space(periods);
+    }
+
+    /// Whether there is an event, as far as csprof knows.
+    pub(super) fn is_open(&self) -> bool {
+        self.event.number() >= 0
     }
 
     /// Whether the signal is this event's. Signal side.

@@ -241,19 +241,36 @@ impl Sources {
         })
     }
 
-    /// Notes the registers that a signal has found, as a number that tells them apart: where the
-    /// thread does not go on between its samples, there are to be fewer. Signal side.
+    /// Notes the registers that a signal has found, as a number that tells them apart, for the
+    /// source that has sent it: where the thread does not go on between its samples, there are to
+    /// be fewer. Signal side.
     #[inline]
-    pub fn note_progress(&mut self, registers: impl Fn() -> u64) {
+    pub fn note_progress(&mut self, signal: &SignalInfo, registers: impl Fn() -> u64) {
         for opened in &mut self.opened {
-            if let Source::Event(event) = &mut opened.source {
+            if let Source::Event(event) = &mut opened.source
+                && event.has_sent(signal)
+            {
                 event.note_progress(registers());
             }
         }
     }
 
-    /// Has events whose first period has ended go on with whole ones, and timers at the present
-    /// [pace]. Signal side. One thread at a time, while no other forks.
+    /// At the end of the handler: looks whether the next sample waits already, where that is to be
+    /// known. Signal side.
+    #[inline]
+    pub fn look_for_next(&mut self, signal: &SignalInfo) {
+        for opened in &mut self.opened {
+            if let Source::Event(event) = &mut opened.source
+                && event.has_sent(signal)
+            {
+                event.look_for_next(signal.signo);
+            }
+        }
+    }
+
+    /// Has events with a count whose first period has ended go on with whole ones, timers at the
+    /// present [pace], and events of CPU time with the interval that their thread [can
+    /// keep](progress). Signal side. One thread at a time, while no other forks.
     pub fn go_on(&mut self) {
         for opened in &mut self.opened {
             match &mut opened.source {

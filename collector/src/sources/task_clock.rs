@@ -9,6 +9,7 @@ use csprof_format::launch::SampleSource;
 
 use super::due::Due;
 use super::event_handle::EventHandle;
+use super::loan::bit;
 use super::progress::Progress;
 use super::signal_info::{SignalInfo, apart};
 use crate::messages::{self, Warning};
@@ -71,13 +72,29 @@ impl TaskClock {
         Ok(Self { handle, due, period_ns: signals_ns, progress, spacing: [1; 2], refused: None })
     }
 
-    /// Notes the registers that a signal has found. Signal side.
+    /// Notes the registers that a signal of the event's has found. Signal side.
     pub(super) fn note_progress(&mut self, registers: u64) {
-        let most = LONGEST_NS.checked_div(self.period_ns).unwrap_or(1).max(1);
         let now_ns = || sys::now_ns(Clock::ThreadCpu);
-        if let Some(spacing) = self.progress.note(registers, (self.period_ns, most), now_ns) {
+        let limits = (self.period_ns, self.most());
+        if let Some(spacing) = self.progress.note(registers, limits, now_ns) {
             self.spacing[1] = spacing;
         }
+    }
+
+    /// At the end of the handler: where the thread perhaps does not go on, looks whether the next
+    /// of these signals waits. Signal side.
+    pub(super) fn look_for_next(&mut self, signal: i32) {
+        if self.progress.is_suspected() {
+            let waits = sys::pending() & bit(signal) != 0;
+            if let Some(spacing) = self.progress.conclude(waits, self.most()) {
+                self.spacing[1] = spacing;
+            }
+        }
+    }
+
+    /// At most so many periods from one signal to the next.
+    fn most(&self) -> u64 {
+        LONGEST_NS.checked_div(self.period_ns).unwrap_or(1).max(1)
     }
 
     /// Whether the thread was found not to go on.
@@ -91,10 +108,28 @@ impl TaskClock {
     }
 
     /// Opens it anew. Signal side. One thread at a time, while no other forks.
+    ///
+    /// The kernel may refuse it now: no file number or no memory is left, or the program has given
+    /// up the right to. Then the thread goes on as before; but one that does not go on at all is
+    /// sampled no more.
+    // Not inlined: within a loop, functions would be called by addresses kept in registers.
+    #[cold]
+    #[inline(never)]
     pub(super) fn go_on(&mut self) {
-        self.spacing[0] = self.spacing[1];
-        // The kernel has just had it; but the program may have no file number left.
-        self.refused = self.handle.open_anew(self.spacing[0]).err();
+        let [before, next] = self.spacing;
+        match self.handle.open_anew(next) {
+            Ok(()) => self.spacing[0] = next,
+            Err(refused) if next > before => {
+                self.handle.end();
+                self.spacing[0] = next;
+                self.refused = Some(refused);
+            }
+            Err(_) => {
+                self.handle.space(before);
+                self.spacing[1] = before;
+                self.progress.stay_at(before);
+            }
+        }
     }
 
     pub(super) const fn refused(&self) -> Option<&PerfError> {
@@ -105,9 +140,11 @@ impl TaskClock {
         self.handle.clone()
     }
 
-    /// What passed without a sample since the program closed the event's file; 0 if it did not.
+    /// What passed without a sample since the program closed the event's file, or since the event
+    /// could not go on; 0 if there is one.
     pub(super) fn lost(&mut self) -> u64 {
-        if self.handle.is_lost() { self.due.take() } else { 0 }
+        let has_ended = self.refused.is_some() && !self.handle.is_open();
+        if has_ended || self.handle.is_lost() { self.due.take() } else { 0 }
     }
 
     pub(super) fn has_sent(&self, signal: &SignalInfo) -> bool {

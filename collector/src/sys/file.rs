@@ -237,7 +237,8 @@ pub fn exists(path: &CStr) -> bool {
 
 /// Whether a dynamic linker with the rights of this thread could load the library at this path:
 /// whether it is there, and may be read (file modes, landlock(7)) and executed (`noexec`). Where no
-/// file number or memory is left just now, whether it is there. Either side.
+/// file number or memory is left just now, or a signal interrupts the call (a file system in user
+/// space), whether it is there. Either side.
 #[must_use]
 pub fn can_be_loaded(path: &CStr) -> bool {
     const PAGE: usize = 4096;
@@ -247,7 +248,8 @@ pub fn can_be_loaded(path: &CStr) -> bool {
         call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr().addr(), flags, 0, 0, 0])
     };
     let is_there = |error: Errno| {
-        matches!(error.0, libc::EMFILE | libc::ENFILE | libc::ENOMEM) && exists(path)
+        let passes = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EINTR];
+        passes.contains(&error.0) && exists(path)
     };
     let number = match opened {
         Ok(number) => number,
@@ -452,7 +454,9 @@ pub fn map_to_read(folder: &Folder, path: &CStr, size: usize) -> Option<NonNull<
         unsafe { call(libc::SYS_mmap, [0, size, read, shared, number as usize, 0]) }.ok()
     });
     close_number(number);
-    NonNull::new(core::ptr::with_exposed_provenance_mut(mapped??))
+    let address = mapped??;
+    leave_unlocked(address, size);
+    NonNull::new(core::ptr::with_exposed_provenance_mut(address))
 }
 
 fn open(place: FileNumber, at: i32, path: &CStr, flags: i32) -> Result<i32, Errno> {

@@ -115,12 +115,15 @@ pub unsafe fn replace_by_zeros(start: NonNull<u8>, size: usize) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
     // SAFETY: the caller vouches for the range.
-    let _ = unsafe {
+    let replaced = unsafe {
         call(
             libc::SYS_mmap,
             [start.as_ptr().addr(), size, protection as usize, flags as usize, usize::MAX, 0],
         )
     };
+    if let Ok(address) = replaced {
+        leave_unlocked(address, size);
+    }
 }
 
 /// The word at `address`, if it can be read. For addresses outside the thread's own stack.

@@ -50,6 +50,32 @@ pub struct PerfSignal {
     spacing: AtomicU64,
 }
 
+/// The event that a [`PerfSignal`] had, if it had one.
+#[derive(Debug)]
+pub struct OpenEvent {
+    number: i32,
+    /// The number, if the file is open under it.
+    file: Option<i32>,
+    page: *mut u8,
+}
+
+impl OpenEvent {
+    /// Ends the event.
+    pub fn close(self) {
+        if let Some(page) = NonNull::new(self.page) {
+            // SAFETY: the page that `PerfSignal::open` mapped, which only the kernel uses.
+            unsafe { unmap(page, PAGE_SIZE) };
+        } else if let Some(number) = self.file {
+            // A child that was forked behind the C library's back may have the file, too.
+            // SAFETY: this request takes no argument.
+            let _ = unsafe {
+                call(libc::SYS_ioctl, [number as usize, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0])
+            };
+            close_number(number);
+        }
+    }
+}
+
 const PERF_TYPE_SOFTWARE: u32 = 1;
 const PERF_COUNT_SW_TASK_CLOCK: u64 = 1;
 const PERF_TYPE_BREAKPOINT: u32 = 5;
@@ -166,20 +192,22 @@ impl PerfSignal {
 
     /// Ends the event.
     pub fn close(&self) {
+        self.take().close();
+    }
+
+    /// Takes the event out of this, which may then open another one.
+    #[must_use]
+    pub fn take(&self) -> OpenEvent {
         let file = self.file_number().filter(|_| !self.is_lost());
         let page = self.page.swap(core::ptr::null_mut(), Ordering::Relaxed);
-        if let Some(page) = NonNull::new(page) {
-            // SAFETY: the page that `open` mapped, which only the kernel uses.
-            unsafe { unmap(page, PAGE_SIZE) };
-        } else if let Some(number) = file {
-            // A child that was forked behind the C library's back may have the file, too.
-            // SAFETY: this request takes no argument.
-            let _ = unsafe {
-                call(libc::SYS_ioctl, [number as usize, PERF_EVENT_IOC_DISABLE, 0, 0, 0, 0])
-            };
-            close_number(number);
-        }
-        self.number.store(-1, Ordering::Relaxed);
+        let number = self.number.swap(-1, Ordering::Relaxed);
+        OpenEvent { number, file, page }
+    }
+
+    /// Puts it back where none has been opened since.
+    pub fn put_back(&self, event: OpenEvent) {
+        self.page.store(event.page, Ordering::Relaxed);
+        self.number.store(event.number, Ordering::Relaxed);
     }
 
     /// In a forked child, which does not inherit the mapping: lets the parent's event go.

@@ -49,6 +49,14 @@ pub(crate) fn repeated_call(context: &ucontext_t) -> Option<(i64, u64)> {
     was_in_it.then(|| (registers[libc::REG_RAX as usize], next.cast_unsigned()))
 }
 
+/// Whether the thread was interrupted behind a system call that has failed with `error`.
+pub(crate) fn has_failed(context: &ucontext_t, error: i32) -> bool {
+    let registers = &context.uc_mcontext.gregs;
+    // As above.
+    registers[libc::REG_RCX as usize] == registers[libc::REG_RIP as usize]
+        && registers[libc::REG_RAX as usize] == -i64::from(error)
+}
+
 /// Makes the [`repeated_call`] one that has failed with `error`.
 pub(crate) fn fail_repeated_call(context: &mut ucontext_t, error: i32) {
     let registers = &mut context.uc_mcontext.gregs;

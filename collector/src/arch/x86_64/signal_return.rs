@@ -23,8 +23,9 @@ pub(crate) const STACK_SIZES: (usize, usize) = ((52 << 10) - 63 * 16, 52 << 10);
 // the frame has flags that are none (`restore_altstack`), as it does where the thread had never had
 // an alternate stack.
 //
-// The kernel requires the way back from a handler (rt_sigreturn) to be given. These are the bytes
-// by which debuggers recognize it, gdb's amd64_linux_sigtramp_code, and the name that gdb asks for.
+// The kernel requires the way back from a handler (rt_sigreturn) to be given. Debuggers and
+// unwinders know it by its call frame information, which says that this is a signal's frame, and
+// gdb by the name, too. It does not begin with the bytes that they look for where there is neither.
 //
 // A handler of the program may be what returns here, so the call frame information says where the
 // kernel has saved the registers: DW_CFA_expression (0x10) with DW_OP_breg7 (0x77, rsp) and the

@@ -5,6 +5,7 @@
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use super::interruption::interrupted_mask;
 use super::mask::{believed_in, block_interrupted, change_one, forget, opening, settle_all};
 use super::others::{SetAction, others, replace, settle_masks, tell, tell_masked, told};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
@@ -184,9 +185,7 @@ fn program_handler(info: &libc::siginfo_t, context: &mut libc::ucontext_t) -> Op
         }
         let itself = if flags & libc::SA_NODEFER != 0 { 0 } else { BIT };
         let asked = ASKED.mask.load(Ordering::Relaxed) & !kept();
-        // SAFETY: the mask to return to, of which the kernel has one word.
-        let interrupted = unsafe { (&raw const context.uc_sigmask).cast::<u64>().read() };
-        Some(interrupted | asked | itself)
+        Some(interrupted_mask(context) | asked | itself)
     };
     Waits::take_over_in(context);
     Some(Chosen {
@@ -457,7 +456,12 @@ pub(crate) unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
 pub(crate) unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int {
     if signal != SIGNAL || !sampled() {
         // SAFETY: the program's own arguments, passed on.
-        return unsafe { real::siginterrupt(signal, interrupt) };
+        let result = unsafe { real::siginterrupt(signal, interrupt) };
+        // It sets the action that there is once more.
+        if result == 0 {
+            way_back::lead_back(signal);
+        }
+        return result;
     }
     let restart = libc::SA_RESTART as u64;
     if interrupt == 0 {

@@ -7,16 +7,45 @@ use core::ffi::c_void;
 use csprof_format::launch::{Interrupts, Properties};
 use libc::sigset_t;
 
-use super::BIT;
 use super::mask::open_held;
 use super::words::first_word;
-use crate::arch::{Call, Route};
+use super::{BIT, kept};
+use crate::arch::{self, Call, Route};
 use crate::preload::real;
 use crate::preload::under_way::{self, Waits};
 use crate::preload::view::sampled;
 use crate::process;
-use crate::sources::loan;
+use crate::sources::loan::{self, bit};
 use crate::sys::{self, Mask};
+
+arch::thread_word! {
+    /// The mask with which the program waits, where the profiling signal may end that, and
+    /// [`IS_NOTED`]; else 0.
+    pub(super) MaskOfWait: u64 = "csprof_mask_of_wait"
+}
+
+/// Of a signal that nobody can block.
+const IS_NOTED: u64 = bit(libc::SIGKILL);
+
+/// Notes the mask of the wait that is about to be made, if the profiling signal may end it.
+pub(super) fn note_mask(word: Option<u64>) {
+    MaskOfWait::set(word.map_or(0, |word| word | IS_NOTED));
+}
+
+/// The mask that was in force where a profiling signal came, which its handler adds to: the frame
+/// has the one that comes back, and of a wait that the signal has ended this is not the wait's.
+/// Signal side.
+pub(super) fn interrupted_mask(context: &libc::ucontext_t) -> u64 {
+    let noted = MaskOfWait::get();
+    if noted & IS_NOTED != 0
+        && arch::has_failed(context, libc::EINTR)
+        && Waits::are_interrupted_in(context)
+    {
+        return noted & !IS_NOTED & !kept();
+    }
+    // SAFETY: the mask to return to, of which the kernel has one word.
+    unsafe { (&raw const context.uc_sigmask).cast::<u64>().read() }
+}
 
 /// Whether the process has a source whose samples may meet waits, now or once SIGTRAP is not on
 /// loan any more.

@@ -33,11 +33,13 @@ const SIGNALS: u64 = BIT | bit(TRAP);
 
 /// What a word about these holds beside them. No more than 32 bits.
 const TAG: u64 = 0xc5f0_3a5c & !SIGNALS;
-const _: () = assert!((TAG | SIGNALS) >> 32 == 0);
+/// The same in a context that swapcontext(3) keeps.
+const TAG_OF_SWAPPED: u64 = 0xc5f1_3a5c & !SIGNALS;
+const _: () = assert!((TAG | TAG_OF_SWAPPED | SIGNALS) >> 32 == 0 && TAG != TAG_OF_SWAPPED);
 
 /// Which of the signals are blocked, if it is such a word.
 fn blocked_in(word: u64) -> Option<u64> {
-    (word & !SIGNALS == TAG).then_some(word & SIGNALS)
+    [TAG, TAG_OF_SWAPPED].contains(&(word & !SIGNALS)).then_some(word & SIGNALS)
 }
 
 /// Where a `jmp_buf` has whether the mask is kept, an `int`, then four bytes of nothing, and then
@@ -49,9 +51,9 @@ const UNUSED: usize = 68;
 ///
 /// # Safety
 /// `mask` points to one of the C library's.
-unsafe fn note(mask: *mut sigset_t, blocked: u64) {
+unsafe fn note(mask: *mut sigset_t, tag: u64, blocked: u64) {
     // SAFETY: by contract; C gives it the alignment of a long.
-    unsafe { mask.cast::<u64>().add(LAST).write_unaligned(TAG | blocked & SIGNALS) }
+    unsafe { mask.cast::<u64>().add(LAST).write_unaligned(tag | blocked & SIGNALS) }
 }
 
 /// What was written there, if anything was.
@@ -60,7 +62,14 @@ unsafe fn note(mask: *mut sigset_t, blocked: u64) {
 /// As above.
 unsafe fn noted(mask: *const sigset_t) -> Option<u64> {
     // SAFETY: by contract.
-    blocked_in(unsafe { mask.cast::<u64>().add(LAST).read_unaligned() })
+    blocked_in(unsafe { last_word(mask) })
+}
+
+/// # Safety
+/// As above.
+unsafe fn last_word(mask: *const sigset_t) -> u64 {
+    // SAFETY: by contract.
+    unsafe { mask.cast::<u64>().add(LAST).read_unaligned() }
 }
 
 /// The thread is about to go on with the mask in a `jmp_buf`, if one was kept.
@@ -108,7 +117,7 @@ fn mask_in(context: usize) -> *mut sigset_t {
 extern "C" fn before_getcontext(call: &mut Call, real: &Real) -> *mut c_void {
     if sampled() {
         // SAFETY: the program's own argument, which the real function is about to fill.
-        unsafe { note(mask_in(call.arguments[0]), believed()) };
+        unsafe { note(mask_in(call.arguments[0]), TAG, believed()) };
     }
     stub::target(real)
 }
@@ -128,20 +137,26 @@ unsafe fn go_on_in(context: usize) {
     if noted.is_none() && flags & !WITH_EXTENDED_STATE == OF_HANDLER {
         return;
     }
-    if let Some(blocked) = noted {
-        // What the kernel has blocked where the context was kept: a handler for that signal was
-        // left, and opens it when it returns. Or the program has added it, and will open it.
+    // SAFETY: by contract.
+    let is_swapped = unsafe { last_word(mask) } & !SIGNALS == TAG_OF_SWAPPED;
+    if let Some(blocked) = noted
+        && is_swapped
+    {
+        // What the kernel has blocked where the thread left the context: a handler for that signal
+        // goes on there, and opens it when it returns. What a program writes into a context, it
+        // writes into one of getcontext(3), before makecontext(3).
         believe(blocked);
         return;
     }
+    let blocked = noted.unwrap_or(0) | written;
     if written != 0 {
         // SAFETY: by contract; no handler's, so it has room.
         unsafe {
             mask.cast::<u64>().write_unaligned(word & !written);
-            note(mask, written);
+            note(mask, TAG, blocked);
         }
     }
-    believe(written);
+    believe(blocked);
 }
 
 extern "C" fn before_setcontext(call: &mut Call, real: &Real) -> *mut c_void {
@@ -157,7 +172,7 @@ extern "C" fn before_swapcontext(call: &mut Call, real: &Real) -> *mut c_void {
         let [from, to, ..] = call.arguments;
         // SAFETY: as above, both.
         unsafe {
-            note(mask_in(from), believed());
+            note(mask_in(from), TAG_OF_SWAPPED, believed());
             if may_be_address(to) {
                 go_on_in(to);
             }
@@ -203,7 +218,7 @@ pub(crate) unsafe extern "C" fn pthread_attr_setsigmask_np(
     unsafe {
         let word = first_word(&raw const changed);
         (&raw mut changed).cast::<u64>().write(word & !kept());
-        note(&raw mut changed, word & kept());
+        note(&raw mut changed, TAG, word & kept());
         real::pthread_attr_setsigmask_np(attributes, &raw const changed)
     }
 }

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::mask::{believed_in, block_interrupted, settle};
 use super::others::{SetAction, others};
+use super::way_back;
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use crate::preload::real::{self, Handler};
 use crate::preload::under_way::Waits;
@@ -164,5 +165,9 @@ pub(super) fn handler(handler: Handler, flags: c_int) -> Handler {
     wanted.sa_mask = mask_of(mask_of_signal(TRAP, flags));
     // SAFETY: live locals.
     let result = unsafe { action(real::sigaction, &raw const wanted, &raw mut before) };
-    if result == 0 { before.sa_sigaction } else { libc::SIG_ERR }
+    if result != 0 {
+        return libc::SIG_ERR;
+    }
+    way_back::lead_back(TRAP);
+    before.sa_sigaction
 }

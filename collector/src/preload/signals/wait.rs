@@ -21,7 +21,9 @@ use core::ffi::{c_int, c_void};
 use libc::sigset_t;
 
 use super::action::is_handled;
-use super::interruption::{after_wait, hold_met, own_mask, samples_meet_waits, thread_mask};
+use super::interruption::{
+    MaskOfWait, after_wait, hold_met, note_mask, own_mask, samples_meet_waits, thread_mask,
+};
 use super::mask::{believe, believed};
 use super::relatives::relative_of;
 use super::words::{first_word, mask_of};
@@ -39,8 +41,8 @@ use crate::sys::{self, Mask};
 
 /// Calls `target` with this mask as argument number `AT`.
 fn with_mask<const AT: usize>(call: &mut Call, mask: sigset_t, target: *mut c_void) -> Route {
-    // The last words, of which nobody reads any, are [`Opened`].
-    call.room[..OPENED].fill(0);
+    // The kernel reads one word, and the C library no more. Behind that is what `after` needs.
+    call.room[..OUTER].fill(0);
     // SAFETY: a live local.
     call.room[0] = unsafe { first_word(&raw const mask) };
     let room = call.room.as_ptr().expose_provenance();
@@ -54,6 +56,9 @@ fn with_mask<const AT: usize>(call: &mut Call, mask: sigset_t, target: *mut c_vo
 /// thought of the signals of samples, [`BlockedSince`], and what is to be let through.
 const OPENED: usize = 12;
 const _: () = assert!(size_of::<Room>() >= (OPENED + 4) * size_of::<u64>());
+
+/// Where it has what [`MaskOfWait`] was before.
+const OUTER: usize = OPENED - 1;
 
 /// The program has blocked the profiling signal, and opens it for this wait. So it is open for the
 /// thread meanwhile; and the kernel has it blocked until the wait begins, or the program's handler
@@ -69,6 +74,7 @@ fn open_for_wait(call: &mut Call, word: u64) {
 
 /// After a wait with a mask of csprof's, which the kernel has taken back.
 pub(in crate::preload) extern "C" fn after(call: &mut Call) {
+    MaskOfWait::set(call.room[OUTER]);
     if call.room[OPENED] != 0 {
         let [_, before, since, open] =
             *call.room[OPENED..].as_chunks().0.first().unwrap_or(&[0; 4]);
@@ -117,8 +123,7 @@ pub(in crate::preload) extern "C" fn with_signal<const AT: usize>(
     if call.arguments[AT] == 0
         && let Some(own) = own_mask(call)
     {
-        Waits::enter(call);
-        call.room[OPENED] = 0;
+        enter(call);
         return with_mask::<AT>(call, mask_of(own), stub::target(real));
     }
     with_changed::<AT>(call, real, blocking)
@@ -131,16 +136,22 @@ extern "C" fn without_signal(call: &mut Call, real: &Real) -> Route {
 /// What is blocked meanwhile. None if that is what the program blocks.
 fn blocking(call: &mut Call, word: u64) -> Option<u64> {
     let hidden = hidden_from(word);
-    let opens = believed() & BIT & !(word | hidden) != 0;
-    if word & hidden == hidden && !opens {
+    let is_ended = (word | hidden) & BIT == 0;
+    if word & hidden == hidden && !is_ended {
         return None;
     }
-    Waits::enter(call);
-    call.room[OPENED] = 0;
-    if opens {
+    enter(call);
+    note_mask(is_ended.then_some(word));
+    if is_ended && believed() & BIT != 0 {
         open_for_wait(call, word);
     }
     Some(word | hidden)
+}
+
+fn enter(call: &mut Call) {
+    Waits::enter(call);
+    call.room[OPENED] = 0;
+    call.room[OUTER] = MaskOfWait::get();
 }
 
 /// The signals of samples that must not come in a wait with this mask: all, but for the profiling
