@@ -105,7 +105,7 @@ reasons! {
         /// CPU time that passed after the program had closed the file of the thread's event, or
         /// after the kernel had refused to open one with a longer interval in its place.
         SourceClosed = 7, "source-closed",
-            "the program closed, by a system call of its own, the file that the samples come from; or the kernel refused a new one";
+            "the program closed, by a system call of its own, the file that the samples come from; or the kernel refused a new one in its place";
         /// A signal that was on its way when the process gave up system calls.
         Sealed = 8, "sealed",
             "the signal arrived after the program had restricted its system calls (seccomp)";

@@ -18,9 +18,8 @@
 //! - system calls: [`system_call`]; one that was interrupted, [`repeated_call`],
 //!   [`fail_repeated_call`], [`has_failed`], [`SYSTEM_CALL`]; those that others do not have,
 //!   [`RESTARTED_CALLS`], [`ENDED_CALLS`], [`FORK_CALLS`]; in which of them a thread waited,
-//!   [`waits_in`],
-//!   [`held_wait`], [`has_returned`], [`returned_call`], [`was_broken_off`]; or in a fault,
-//!   [`has_faulted`];
+//!   [`waits_in`], [`held_wait`], [`has_returned`], [`returned_call`], [`was_broken_off`]; or in a
+//!   fault, [`has_faulted`];
 //! - thread-local storage: [`thread_word!`], [`thread_words!`], [`thread_bytes!`],
 //!   [`thread_pointer`], [`jump_target`];
 //! - the return trampoline: [`trampoline!`], [`InterruptedReturn`], [`trampoline_start`],

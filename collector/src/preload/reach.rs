@@ -163,7 +163,8 @@ impl Start {
             Some((_, LeftOut::Limited)) => file.is_none(),
             _ => false,
         };
-        if is_for_good && process::active() {
+        // Once: later it leads nowhere already.
+        if is_for_good && start.replaced.is_some() && process::active() {
             if let Some((_, reason)) = start.counted {
                 LEFT_OUT_OF_OWN.store(reason as u32, Ordering::Relaxed);
             }

@@ -14,7 +14,7 @@ const STUCK: u32 = 8;
 
 /// Samples at whose end the next one waits before that is believed. By chance one does as often as
 /// the handler takes a part of a period.
-const PROOFS: u32 = 8;
+const PROOFS: u32 = 16;
 
 /// How many times less often a thread is sampled then.
 const FACTOR: u64 = 4;

@@ -28,6 +28,10 @@ pub(super) struct TaskClock {
     spacing: [u64; 2],
     /// Why it could not go on, if it could not.
     refused: Option<PerfError>,
+    /// Whether it has ended for that reason, and not been opened again since.
+    has_ended: bool,
+    /// Periods that passed until it was opened again.
+    gone: u64,
 }
 
 /// The longest interval of signals for a thread that does [not go on](super::progress): as long as
@@ -69,7 +73,16 @@ impl TaskClock {
         let due = Due::new(Clock::ThreadCpu, period_ns);
         handle.open()?;
         let progress = Progress::new();
-        Ok(Self { handle, due, period_ns: signals_ns, progress, spacing: [1; 2], refused: None })
+        Ok(Self {
+            handle,
+            due,
+            period_ns: signals_ns,
+            progress,
+            spacing: [1; 2],
+            refused: None,
+            has_ended: false,
+            gone: 0,
+        })
     }
 
     /// Notes the registers that a signal of the event's has found. Signal side.
@@ -123,6 +136,7 @@ impl TaskClock {
                 self.handle.end();
                 self.spacing[0] = next;
                 self.refused = Some(refused);
+                self.has_ended = true;
             }
             Err(_) => {
                 self.handle.space(before);
@@ -143,8 +157,9 @@ impl TaskClock {
     /// What passed without a sample since the program closed the event's file, or since the event
     /// could not go on; 0 if there is one.
     pub(super) fn lost(&mut self) -> u64 {
-        let has_ended = self.refused.is_some() && !self.handle.is_open();
-        if has_ended || self.handle.is_lost() { self.due.take() } else { 0 }
+        let has_ended = self.has_ended && !self.handle.is_open();
+        let until_now = if has_ended || self.handle.is_lost() { self.due.take() } else { 0 };
+        core::mem::take(&mut self.gone) + until_now
     }
 
     pub(super) fn has_sent(&self, signal: &SignalInfo) -> bool {
@@ -152,6 +167,10 @@ impl TaskClock {
     }
 
     pub(super) fn weight(&mut self) -> u64 {
+        // Opened again by whoever restarts all sources.
+        if core::mem::take(&mut self.has_ended) {
+            self.gone += self.due.take();
+        }
         self.due.take_for_event()
     }
 }

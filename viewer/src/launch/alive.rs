@@ -64,8 +64,8 @@ pub(super) fn maps_arena_in(pid: u32, folders: &[PathBuf]) -> bool {
 /// How long a process that has ended is still known by its id.
 const JUST_NOW: Duration = Duration::from_secs(2);
 
-/// Whether a process of this id has left an arena in a folder, and has ended just now: others that
-/// had the id since may not be of the run.
+/// Whether a process of this id has left an arena in a folder, and has ended just now, or as nobody
+/// could say when: others that had the id since may not be of the run.
 pub(super) fn has_just_ended(pid: u32, folder: &Path) -> bool {
     let begin = format!("{pid}-");
     let names = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
@@ -73,7 +73,7 @@ pub(super) fn has_just_ended(pid: u32, folder: &Path) -> bool {
         path.file_name().is_some_and(|name| name.as_bytes().starts_with(begin.as_bytes()))
     });
     let since = machine::monotonic_ns().saturating_sub(JUST_NOW.as_nanos() as u64);
-    paths.filter_map(|path| run_dir::header_of(&path)).any(|header| header.end_ns > since)
+    paths.filter_map(|path| run_dir::header_of(&path)).any(|of| of.end_ns == 0 || of.end_ns > since)
 }
 
 /// How often to look again where processes end while one looks: each may have forked after the list

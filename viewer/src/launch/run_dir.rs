@@ -72,6 +72,11 @@ pub(super) const RUN_FILE_UNFINISHED: &str = "run.json.new";
 /// In the run folder: a line for each change, `NANOSECONDS TEXT`, of the monotonic clock.
 pub(super) const CHANGES: &str = "changes";
 
+/// In the run folder: the length of the first slices in nanoseconds, then a line for each slice
+/// that began, `NUMBER NANOSECONDS`, of the monotonic clock. Lines that say something else are
+/// passed over.
+pub(super) const SLICES: &str = "slices";
+
 /// What the folder with the arenas is called; for root, random digits follow.
 const ARENAS: &str = "arenas";
 
@@ -709,7 +714,7 @@ fn lost_spills_in(place: &Path, known: &HashSet<PathBuf>) -> Vec<PathBuf> {
 /// else may be a folder of the user's.
 fn is_torso(path: &Path) -> bool {
     const LETTERS: usize = 6;
-    const PARTS: [&str; 6] = [SPILL, OUTPUT, HOME, CHANGES, RUN_FILE, RUN_FILE_UNFINISHED];
+    const PARTS: [&str; 7] = [SPILL, OUTPUT, HOME, CHANGES, SLICES, RUN_FILE, RUN_FILE_UNFINISHED];
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let is_made = name.rsplit_once('-').is_some_and(|(before, random)| {
         random.len() == LETTERS

@@ -225,8 +225,8 @@ impl SignalGuard {
 impl SignalGuard {
     /// From here on signals are the program's, and so are those that came since it was started.
     fn begin_running(&self, pid: Pid) {
-        let mut stage = lock(&self.stage);
-        if let Stage::Preparing(mut early) = std::mem::replace(&mut *stage, Stage::Running(pid)) {
+        let stage = std::mem::replace(&mut *lock(&self.stage), Stage::Running(pid));
+        if let Stage::Preparing(mut early) = stage {
             early.retain(|received| self.of_run.is_for_program(*received, pid));
             early.iter().for_each(|received| pass_on(*received, pid));
         }
@@ -284,8 +284,15 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Drop for SignalGuard {
     fn drop(&mut self) {
+        /// For what it is about to do; but it may have asked about a process whose memory is held.
+        const GRACE: Duration = Duration::from_secs(1);
         drop(self.taking.take());
-        if let Some(listener) = self.listener.take() {
+        let Some(listener) = self.listener.take() else { return };
+        let begin = Instant::now();
+        while !listener.is_finished() && begin.elapsed() < GRACE {
+            thread::sleep(Duration::from_micros(200));
+        }
+        if listener.is_finished() {
             let _ = listener.join();
         }
     }

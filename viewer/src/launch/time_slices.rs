@@ -23,7 +23,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::control::Control;
-use super::run_dir::RunDir;
+use super::run_dir::{RunDir, SLICES};
 use super::{foreign_file, machine};
 
 /// Slices of a run at most; a power of two.
@@ -32,12 +32,7 @@ const MOST: u64 = 256;
 /// How long until a slice that could not be told of is tried again.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
-/// In the run folder: the length of the first slices in nanoseconds, then a line for each slice
-/// that began, `NUMBER NANOSECONDS`, of the monotonic clock. Lines that say something else are
-/// passed over.
-const FILE: &str = "slices";
-
-/// Most bytes of it that are read: each slice that 64 bits of nanoseconds can have.
+/// Most bytes of [`SLICES`] that are read: each slice that 64 bits of nanoseconds can have.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// How often slices have been joined when so many lengths have passed.
@@ -85,7 +80,7 @@ impl<'a> Slicer<'a> {
         length: Duration,
         run_start_ns: u64,
     ) -> Result<Self> {
-        let path = run_dir.path().join(FILE);
+        let path = run_dir.path().join(SLICES);
         let length_ns = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX).max(1);
         let begin = || {
             let mut begun = OpenOptions::new().append(true).create_new(true).open(&path)?;
@@ -154,7 +149,7 @@ pub(super) struct TimeSlice {
 impl TimeSlices {
     /// Those that a run folder tells of; `None` if the run has none.
     pub(super) fn read(folder: &Path) -> Option<Self> {
-        let text = foreign_file::read(folder, FILE, MOST_BYTES).ok()?;
+        let text = foreign_file::read(folder, SLICES, MOST_BYTES).ok()?;
         Self::parse(&String::from_utf8_lossy(&text))
     }
 

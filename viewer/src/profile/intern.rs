@@ -63,7 +63,8 @@ impl Interner {
             Entry::Occupied(known) => {
                 let known = *known.get();
                 let present = &mut self.functions[known.index()];
-                if present.line == 0 && (function.line > 0 || present.file.is_none()) {
+                let knows_more = function.line > 0 && function.file.is_some();
+                if present.line == 0 && (knows_more || present.file.is_none()) {
                     present.file = function.file;
                     present.line = function.line;
                 }

@@ -135,7 +135,7 @@ extern "C" fn on_sigbus(
     match is_ours {
         true => {}
         false => {
-            pass_on(number, info, context);
+            pass_on(number, info, context, code > 0);
             // Of what was sent no instruction is tried again. It comes when this handler has
             // returned.
             if code <= 0 && is_default() {
@@ -156,11 +156,17 @@ fn put_zeros(page: u64, count: u64) -> bool {
     put != libc::MAP_FAILED
 }
 
-/// Does what would have been done without this module.
-fn pass_on(number: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+/// Does what would have been done without this module, of a fault or of what was sent.
+fn pass_on(
+    number: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+    is_fault: bool,
+) {
     match BEFORE.get().and_then(|before| before.as_ref()).map(SigAction::handler) {
         Some(SigHandler::SigAction(before)) => before(number, info, context),
         Some(SigHandler::Handler(before)) => before(number),
+        Some(SigHandler::SigIgn) if !is_fault => {}
         // The instruction is tried again, and ends the process.
         _ => default_action(),
     }

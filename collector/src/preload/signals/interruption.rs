@@ -41,6 +41,8 @@ pub(super) fn interrupted_mask(context: &libc::ucontext_t) -> u64 {
         && arch::has_failed(context, libc::EINTR)
         && Waits::are_interrupted_in(context)
     {
+        // Of one signal: the next comes when its handler has returned, and the wait has ended.
+        MaskOfWait::set(0);
         return noted & !IS_NOTED & !kept();
     }
     // SAFETY: the mask to return to, of which the kernel has one word.
@@ -110,6 +112,7 @@ pub(in crate::preload) fn leave_to(sp: u64) {
             open_held();
         }
         under_way::leave_to(sp);
+        note_mask(None);
     }
 }
 

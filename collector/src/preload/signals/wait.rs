@@ -124,6 +124,7 @@ pub(in crate::preload) extern "C" fn with_signal<const AT: usize>(
         && let Some(own) = own_mask(call)
     {
         enter(call);
+        note_mask(None);
         return with_mask::<AT>(call, mask_of(own), stub::target(real));
     }
     with_changed::<AT>(call, real, blocking)
