@@ -274,8 +274,8 @@ fn functions_that_left_are_called_as_others_are() {
     let binary = Binary::open(&path);
     let left = |others: &[&str]| profile(&binary, "calls_arrives", "last", others).left();
     let told = |name: &str, line| (name.to_owned(), line);
-    assert_eq!(left(&[]), [told("first", 0), told("second", 0)]);
-    assert_eq!(left(&["second"]), [told("first", 0), told("second", 3)]);
+    assert_eq!(left(&[]), [told("first", 4), told("second", 3)]);
+    assert_eq!(left(&["second"]), [told("first", 4), told("second", 3)]);
     // `static` functions of one name are not taken for each other.
     let twin = "static __attribute__((noinline)) int same(int x) { sink = x; return last(x); }";
     let one = format!(
