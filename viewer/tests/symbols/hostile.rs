@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use csprof_format::address::FrameKind;
 use csprof_format::ids::{FrameId, ThreadId};
-use csprof_format::profile::{Process, Profile, Thread, Tree};
+use csprof_format::profile::{Epoch, Process, Profile, Thread, Tree};
 use csprof_format::write;
 use object::{Object as _, ObjectSection as _};
 
@@ -21,7 +21,7 @@ const MOST_SECONDS: u32 = 60;
 const MOST_KIB: u32 = 2 << 20;
 
 /// Cases in the gate.
-const CASES: u64 = 24;
+const CASES: u64 = 60;
 
 const SOURCE: &str = "
     struct pair { int a; int b; };
@@ -98,8 +98,12 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
 /// A profile with a sample at each address.
 fn profile(binary: &Binary, addresses: &[u64]) -> Profile {
     let mut profile = binary.profile(FrameKind::Leaf, addresses);
+    profile.metric.period = 1;
     profile.processes.push(Process::default());
-    profile.threads.push(Thread::default());
+    let samples = addresses.len() as u64;
+    let (signals, delivered, recorded) = (samples, samples, samples);
+    profile.threads.push(Thread { signals, delivered, recorded, ..Thread::default() });
+    profile.epochs.push(Epoch::default());
     let root = FrameId::from_index(profile.frames.len());
     let kind = FrameKind::Root;
     profile.frames.push(csprof_format::profile::Frame { kind, module: None, offset: 0 });
@@ -107,7 +111,8 @@ fn profile(binary: &Binary, addresses: &[u64]) -> Profile {
     for frame in 0..addresses.len() {
         profile.nodes.push(0, FrameId::from_index(frame), 1, 0);
     }
-    profile.trees.push(Tree { thread: ThreadId(0), ..Tree::default() });
+    let nodes = addresses.len() as u32 + 1;
+    profile.trees.push(Tree { thread: ThreadId(0), node_count: nodes, ..Tree::default() });
     profile
 }
 

@@ -296,9 +296,16 @@ fn functions_that_left_are_called_as_others_are() {
         let nodes = &mut resolved.profile.nodes;
         nodes.push(0, FrameId(3), 1, 0);
         resolved.profile.sites = Default::default();
-        Resolved::with_debug_folders(resolved.profile, &[]).left()
+        let resolved = Resolved::with_debug_folders(resolved.profile, &[]);
+        let via = resolved.profile.structure.tail_calls_between(FrameId(1), FrameId(2));
+        let declared = &resolved.profile.functions[via[0].index()];
+        let file = resolved.string(declared.file.unwrap()).to_owned();
+        let sites = &resolved.profile.sites;
+        let sampled = sites.function[sites.rows(FrameId(3)).next().unwrap()];
+        (resolved.left(), file.ends_with("/twins.so.c"), sampled == via[0])
     });
     let mut called: Vec<_> = called.collect();
     called.sort();
-    assert_eq!(called, [[told("same", 0)], [told("same", 2)]]);
+    let same = || vec![told("same", 2)];
+    assert_eq!(called, [(same(), true, false), (same(), true, true)]);
 }
