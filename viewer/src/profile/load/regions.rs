@@ -57,7 +57,7 @@ mod tests {
             (far, Some(0x7f00_0000_0000)),
             (far + 5, Some(0x7f00_0000_0000)),
             (far + APART + 5, Some(0x7f00_0010_0000)),
-            (u64::MAX, Some(u64::MAX & !0xfff)),
+            (u64::MAX, Some(!0xfff)),
             (far - 1, None),
             (0, None),
         ] {
