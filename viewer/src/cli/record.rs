@@ -211,11 +211,24 @@ struct NamingOptions {
     /// /tmp/perf-PID.map stays.
     #[arg(long)]
     java: bool,
+    /// Have Erlang/OTP (25 or later) name Erlang functions (`+JPperf true` in ERL_FLAGS)
+    ///
+    /// What is in ERL_FLAGS already stays; an earlier Erlang refuses to start. Files
+    /// /tmp/perf-PID.map and /tmp/jit-PID.dump stay, of some megabytes.
+    #[arg(long)]
+    erlang: bool,
+    /// Have .NET name managed methods (DOTNET_PerfMapEnabled=3; not tried here)
+    ///
+    /// .NET gets slower by up to a fifth, as its documentation has it. A file /tmp/perf-PID.map
+    /// stays.
+    #[arg(long)]
+    dotnet: bool,
 }
 
 impl From<&NamingOptions> for Naming {
     fn from(options: &NamingOptions) -> Self {
-        Self { python: options.python, node: options.node, java: options.java }
+        let &NamingOptions { python, node, java, erlang, dotnet } = options;
+        Self { python, node, java, erlang, dotnet }
     }
 }
 
@@ -270,7 +283,7 @@ pub struct Sampling {
     #[arg(long)]
     epoch_per_load: bool,
     /// Call paths through code generated at run time, where it says who called it; so do --python,
-    /// --node and --java. Samples of such code cost more
+    /// --node, --java, --erlang and --dotnet. Samples of such code cost more
     #[arg(long)]
     generated: bool,
 }
@@ -350,6 +363,8 @@ impl Record {
             (naming.python, "--python"),
             (naming.node, "--node"),
             (naming.java, "--java"),
+            (naming.erlang, "--erlang"),
+            (naming.dotnet, "--dotnet"),
         ];
         given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
@@ -380,7 +395,7 @@ impl Record {
             });
         }
         // What they name stands in paths that lead on.
-        let generated = settings.generated || naming.python || naming.node || naming.java;
+        let generated = settings.generated || naming.is_asked();
         let settings = Settings { naming, generated, ..settings };
         let Some(program) = self.command.first() else {
             return Err(WrongUsage("no program to run".into()).into());
@@ -549,6 +564,13 @@ fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String>
     let by_python = is_met(&|function| function.file.is_some() && function.line == 0);
     let by_node = is_met(&|function| function.file.is_some() && function.line > 0);
     let by_java = is_met(&|function| function.file.is_none() && function.name.ends_with(')'));
+    // Erlang names functions as `module:name/1`, .NET as `type [assembly] name(…)[Tier]`.
+    let by_erlang = is_met(&|function| {
+        let arity = function.name.rsplit_once('/').map(|(_, arity)| arity);
+        function.name.contains(':')
+            && arity.is_some_and(|arity| arity.starts_with(|first: char| first.is_ascii_digit()))
+    });
+    let by_dotnet = is_met(&|function| function.name.ends_with(']'));
     let asked = [
         (naming.python && !by_python, "--python", "CPython writes names from 3.12 on"),
         (
@@ -557,6 +579,8 @@ fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String>
             "Node.js writes names if it knows the options (20 does)",
         ),
         (naming.java && !by_java, "--java", "OpenJDK writes names from 17 on, when it exits"),
+        (naming.erlang && !by_erlang, "--erlang", "Erlang/OTP writes names from 25 on"),
+        (naming.dotnet && !by_dotnet, "--dotnet", ".NET names what it compiles while it runs"),
     ];
     let asked = asked.iter().filter(|(is_missing, ..)| *is_missing && profile.total() > 0);
     let mut lines: Vec<String> = asked

@@ -47,9 +47,21 @@ pub struct Naming {
     pub node: bool,
     /// OpenJDK from 17 on.
     pub java: bool,
+    /// Erlang/OTP from 25 on.
+    #[serde(default)]
+    pub erlang: bool,
+    /// .NET.
+    #[serde(default)]
+    pub dotnet: bool,
 }
 
 impl Naming {
+    /// Whether any is asked for.
+    #[must_use]
+    pub const fn is_asked(self) -> bool {
+        self.python || self.node || self.java || self.erlang || self.dotnet
+    }
+
     /// The variables, given those around csprof.
     fn environment(
         self,
@@ -63,6 +75,8 @@ impl Naming {
         const PYTHON: &str = "PYTHONPERFSUPPORT";
         const NODE: &str = "NODE_OPTIONS";
         const JAVA: &str = "JDK_JAVA_OPTIONS";
+        const ERLANG: &str = "ERL_FLAGS";
+        const DOTNET: &str = "DOTNET_PerfMapEnabled";
         let added = move |name, options: &str| {
             let mut text = given(name).unwrap_or_default();
             if !text.is_empty() {
@@ -77,7 +91,10 @@ impl Naming {
         let python = self.python.then(|| (PYTHON, OsString::from("1")));
         let node = self.node.then(|| added(NODE, node));
         let java = self.java.then(|| added(JAVA, java));
-        python.into_iter().chain(node).chain(java)
+        let erlang = self.erlang.then(|| added(ERLANG, "+JPperf true"));
+        // A perf map alone: with 1, .NET writes a jitdump file too.
+        let dotnet = self.dotnet.then(|| (DOTNET, OsString::from("3")));
+        python.into_iter().chain(node).chain(java).chain(erlang).chain(dotnet)
     }
 }
 
@@ -211,13 +228,15 @@ mod tests {
         };
         assert_eq!(variables(Naming::default()), [""; 0]);
         assert_eq!(
-            variables(Naming { python: true, node: true, java: true }),
+            variables(Naming { python: true, node: true, java: true, erlang: true, dotnet: true }),
             [
                 "PYTHONPERFSUPPORT=1",
                 "NODE_OPTIONS=--no-warnings --perf-basic-prof-only-functions \
                  --interpreted-frames-native-stack",
                 "JDK_JAVA_OPTIONS=-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions \
                  -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer",
+                "ERL_FLAGS=+JPperf true",
+                "DOTNET_PerfMapEnabled=3",
             ]
         );
     }
@@ -241,7 +260,7 @@ mod tests {
             assert!(changes.contains(&format!("`{name}`")), "{name}");
         }
         let guide = include_str!("../../../docs/guide.md");
-        let naming = Naming { python: true, node: true, java: true };
+        let naming = Naming { python: true, node: true, java: true, erlang: true, dotnet: true };
         for (name, value) in naming.environment(|_| None) {
             let value = value.to_string_lossy();
             assert!(guide.contains(name) && guide.contains(&*value), "{name}: {value}");

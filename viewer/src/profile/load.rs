@@ -10,6 +10,7 @@
 
 mod expansion;
 mod part;
+mod regions;
 
 use std::mem::take;
 use std::ops::Range;

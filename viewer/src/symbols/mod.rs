@@ -254,7 +254,15 @@ fn modules_with_loops(profile: &saved::Profile) -> BTreeSet<ModuleId> {
 #[derive(Default)]
 struct Left {
     found: tail_calls::Found,
-    names: HashMap<tail_calls::Node, String>,
+    names: HashMap<tail_calls::Node, Named>,
+}
+
+/// A function that has no rows.
+struct Named {
+    name: String,
+    /// Where it is declared, if that is known.
+    file: Option<String>,
+    line: u32,
 }
 
 /// Looks for what left by tail calls, in modules that are what ran: if names were known before,
@@ -305,7 +313,7 @@ fn look_for_tail_calls(
         let starts: Vec<u64> = starts.iter().copied().collect();
         let names = || {
             let located = locate::locate(&wanted, files);
-            let found = module::resolve(&wanted, &located, &starts, Detail::Names, files, || {});
+            let found = module::resolve(&wanted, &located, &starts, Detail::Lines, files, || {});
             (!located.is_changed()).then_some(found)
         };
         let names = catch_unwind(AssertUnwindSafe(names)).ok().flatten();
@@ -325,9 +333,12 @@ fn look_for_tail_calls(
     for (id, starts) in starts {
         let Some(module) = resolved.get(&id) else { continue };
         for (index, start) in starts.into_iter().enumerate() {
-            let row = module.sites.rows_of(index).first();
-            let name = row.map(|row| module.sites.name_of(row.function).to_owned());
-            names.extend(name.map(|name| ((id, start), name)));
+            let function = module.sites.outermost(index).map(|function| {
+                let text = |number| module.sites.string(number).to_owned();
+                let (name, file) = (text(function.name), function.file.map(text));
+                ((id, start), Named { name, file, line: function.line })
+            });
+            names.extend(function);
         }
     }
     Left { found, names }
@@ -385,14 +396,17 @@ fn add_tail_calls(
                     let name = profile.functions.get(function.index())?.name;
                     Some(strings.text(name).to_owned())
                 }
-                None => left.names.get(node).cloned(),
+                None => left.names.get(node).map(|named| named.name.clone()),
             };
             let names: Option<Vec<String>> = one_of.iter().map(name).collect();
             let module = one_of.first()?.0;
             let (name, at) = (strings.id(&names?.join(" or ")), only.map_or(0, |node| node.1));
+            let declared = only.and_then(|node| left.names.get(node));
+            let file = declared.and_then(|declared| declared.file.as_ref());
+            let (file, line) =
+                (file.map(|file| strings.id(file)), declared.map_or(0, |at| at.line));
             Some(*added.entry((module, name, at)).or_insert_with(|| {
-                let function = saved::Function { name, module, file: None, line: 0 };
-                profile.functions.push(function);
+                profile.functions.push(saved::Function { name, module, file, line });
                 FunctionId::from_index(profile.functions.len() - 1)
             }))
         });

@@ -91,8 +91,6 @@ pub(super) enum Detail {
     All(Limits),
     /// The same without loops.
     Lines,
-    /// The names of functions by their symbols, which takes no DWARF.
-    Names,
 }
 
 /// Where the names of a module come from; `None` if its own file is malformed.
@@ -161,12 +159,7 @@ pub(super) fn resolve(
     };
     let source = opened.source(located);
     let symbols = Symbols::new(wanted.path, &opened, &mut warnings);
-    let sections = match detail {
-        // They may have to be decompressed.
-        Detail::Names => Ok(None),
-        Detail::All(_) | Detail::Lines => opened.sections(),
-    };
-    let sections = match sections {
+    let sections = match opened.sections() {
         Ok(sections) => sections,
         Err(reason) => {
             warnings.push(format!("{}: {reason}", wanted.path));
@@ -196,7 +189,7 @@ pub(super) fn resolve(
     let mut nameless = BTreeSet::new();
     let limits = match detail {
         Detail::All(limits) => Some(limits),
-        Detail::Lines | Detail::Names => None,
+        Detail::Lines => None,
     };
     let machine = symbols.machine().zip(limits);
     let mut loops = machine.as_ref().map(|(machine, limits)| Loops::new(machine, *limits));

@@ -169,6 +169,12 @@ impl ModuleSites {
         self.strings.values().get(number as usize).map_or("", String::as_str)
     }
 
+    /// The function that address number `index` lies in, not one that is inlined there.
+    pub(super) fn outermost(&self, index: usize) -> Option<&Function> {
+        let row = self.rows_of(index).first()?;
+        self.functions.values().get(row.function as usize)
+    }
+
     /// Gives another name to the outermost functions of some addresses, which are numbered.
     pub(super) fn rename<'n>(&mut self, names: impl Iterator<Item = (usize, &'n str)>) {
         for (index, name) in names {

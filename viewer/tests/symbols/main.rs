@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `chosen` | functions that are chosen at run time: `memcpy` |
 //! | `files` | separate debug files, changed and damaged files |
+//! | `hostile` | damage of any kind |
 //! | `lines` | lines, inlined functions, names from DWARF |
 //! | `loops` | the loops that addresses lie in |
 //! | `remembered` | names from a cache, files that change while they are read |
@@ -19,6 +20,8 @@ mod build;
 mod chosen;
 #[cfg(test)]
 mod files;
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod lines;
 #[cfg(test)]

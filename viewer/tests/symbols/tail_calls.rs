@@ -127,6 +127,41 @@ fn what_was_called_and_is_gone_is_found_again() {
     }
 }
 
+/// Where it was not sampled itself, it is declared where its debug information says: also where
+/// another function is inlined at its beginning. Several have no place.
+#[test]
+fn what_was_found_again_has_a_file_and_a_line() {
+    let shop = Workshop::new();
+    let source = "
+        volatile int sink;
+        #define APART __attribute__((noinline, noclone))
+        static inline __attribute__((always_inline)) void inner(int x) { sink = x; }
+        APART int last(int x) { sink = x; return x * 3; }
+        APART int second(int x) { inner(x); return last(x + 2); }
+        APART int third(int x) { sink = 4; return last(x + 4); }
+        APART int either(int x) { if (x > 3) return second(x); sink = 9; return third(x); }
+        int calls_second(int x) { return second(x) + 1; }
+        int calls_either(int x) { return either(x) + 1; }
+        int main(int argc, char **argv) { return calls_second(argc) + calls_either(argc); }
+    ";
+    for (flags, line) in [(&["-g", "-O2", "-fno-ipa-icf"], 6), (&["-g0", "-O2", "-fno-ipa-icf"], 0)]
+    {
+        let Some(path) = shop.compile("cc", &format!("declared{line}"), source, flags) else {
+            return;
+        };
+        let binary = Binary::open(&path);
+        let resolved = profile(&binary, "calls_second", "last", &[]);
+        assert_eq!(resolved.left(), [("second".to_owned(), line)]);
+        let via = resolved.profile.structure.tail_calls_between(FrameId(1), FrameId(2));
+        let file = resolved.profile.functions[via[0].index()].file;
+        let file = file.map(|file| resolved.string(file).to_owned());
+        assert_eq!(file.is_some_and(|file| file.ends_with(".c")), line > 0);
+        let resolved = profile(&binary, "calls_either", "last", &[]);
+        let lines: Vec<u32> = resolved.left().into_iter().map(|(_, line)| line).collect();
+        assert_eq!(lines, if line > 0 { [8, 0] } else { [0, 0] });
+    }
+}
+
 /// A chain of functions, each of which jumps to the next: all but the last `others` are told.
 #[test]
 fn of_a_long_chain_the_beginning_is_told() {
@@ -239,8 +274,8 @@ fn functions_that_left_are_called_as_others_are() {
     let binary = Binary::open(&path);
     let left = |others: &[&str]| profile(&binary, "calls_arrives", "last", others).left();
     let told = |name: &str, line| (name.to_owned(), line);
-    assert_eq!(left(&[]), [told("first", 0), told("second", 0)]);
-    assert_eq!(left(&["second"]), [told("first", 0), told("second", 3)]);
+    assert_eq!(left(&[]), [told("first", 4), told("second", 3)]);
+    assert_eq!(left(&["second"]), [told("first", 4), told("second", 3)]);
     // `static` functions of one name are not taken for each other.
     let twin = "static __attribute__((noinline)) int same(int x) { sink = x; return last(x); }";
     let one = format!(
@@ -261,9 +296,16 @@ fn functions_that_left_are_called_as_others_are() {
         let nodes = &mut resolved.profile.nodes;
         nodes.push(0, FrameId(3), 1, 0);
         resolved.profile.sites = Default::default();
-        Resolved::with_debug_folders(resolved.profile, &[]).left()
+        let resolved = Resolved::with_debug_folders(resolved.profile, &[]);
+        let via = resolved.profile.structure.tail_calls_between(FrameId(1), FrameId(2));
+        let declared = &resolved.profile.functions[via[0].index()];
+        let file = resolved.string(declared.file.unwrap()).to_owned();
+        let sites = &resolved.profile.sites;
+        let sampled = sites.function[sites.rows(FrameId(3)).next().unwrap()];
+        (resolved.left(), file.ends_with("/twins.so.c"), sampled == via[0])
     });
     let mut called: Vec<_> = called.collect();
     called.sort();
-    assert_eq!(called, [[told("same", 0)], [told("same", 2)]]);
+    let same = || vec![told("same", 2)];
+    assert_eq!(called, [(same(), true, false), (same(), true, true)]);
 }

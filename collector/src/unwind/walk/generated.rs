@@ -29,7 +29,7 @@ use crate::arch::unwind::inference::{
     Belief, LONGEST_CALL, MOST_RESTORING, Made, direct_call, infer_in_piece, is_behind_call,
     is_code, is_frame_pointer, made_frame, put_since, restored, was_frame_pointer,
 };
-use crate::arch::unwind::recipe::Recipe;
+use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 use crate::arch::unwind::registers::{Register, Registers};
 use crate::arch::unwind::step::Obstacle;
 use crate::arch::{PAGE_SIZE, USER_END};
@@ -92,14 +92,16 @@ pub(super) fn leave_generated(
                 (slot, false)
             }
             Piece::HasNoWay { takes_more } => {
-                let is_used = is_frame_pointer(code, at) || was_frame_pointer(code, at);
+                let is_used = is_frame_pointer(code, at)
+                    || was_frame_pointer(code, at)
+                    || !is_returned_to && is_held(registers, bounds, target);
                 let depth = Depth::of(registers, is_at_least, is_returned_to)?;
                 let made = depth.made(code, at, registers.ip);
                 let made = made.or_else(|| depth.made_before(registers.ip, piece, target));
                 if !is_used && made.is_none() {
                     return None;
                 }
-                let made = made.filter(|made| depth.tells(made));
+                let made = made.and_then(|made| Some((depth.above(&made)?, made)));
                 let slot = follow_own_frame(&mut caller, kind, made, bounds, target, words)?;
                 (slot, takes_more)
             }
@@ -142,12 +144,17 @@ impl Depth {
         made_frame(code, at, address, self.is_returned_to, is_it)
     }
 
-    /// Whether what is known of other functions there holds: where their return addresses would be
-    /// is counted from the stack pointer. One that uses its caller's frame has that more on the
-    /// stack.
-    fn tells(&self, made: &Made) -> bool {
-        let is_exact = made.depth.is_none_or(|depth| depth == self.bytes);
-        is_exact && (made.is_own() || !self.is_at_least)
+    /// How far above what is known of the stack pointer it is, if the frame is its function's own:
+    /// what uses its caller's has more on the stack, and its return address below. Where other
+    /// functions would have theirs is counted from the stack pointer: `None` if that must be known.
+    fn above(&self, made: &Made) -> Option<u64> {
+        let above = self.bytes.checked_sub(made.depth.unwrap_or(self.bytes))?;
+        let is_known = if self.is_at_least {
+            made.others() == Some(&[]) && (made.depth.is_some() || made.is_used)
+        } else {
+            above == 0
+        };
+        is_known.then_some(above)
     }
 
     /// The same as [`Self::made`] further before.
@@ -191,7 +198,7 @@ fn follow_piece(
     let (mut by_sp, mut by_other) = (false, false);
     let (mut takes_more, mut takes_more_by_sp) = (false, false);
     let is_returned_to = kind == FrameKind::Call;
-    let is_found = infer_in_piece(code, at, is_returned_to, |way| {
+    infer_in_piece(code, at, is_returned_to, |way| {
         let mut is_last = false;
         takes_more = way.takes_more;
         if is_at_least && !matches!(way.recipe, Recipe::Bp { .. }) {
@@ -229,9 +236,26 @@ fn follow_piece(
             Piece::Left(slot, takes_more)
         }
         Err(_) if by_sp && !by_other => Piece::HasNoWay { takes_more: takes_more_by_sp },
-        Err(_) if is_found => Piece::IsNotBelieved,
+        Err(_) if by_other => Piece::IsNotBelieved,
         Err(_) => Piece::HasNoWay { takes_more: true },
     }
+}
+
+/// Words below the frame pointer in which an interpreter may keep what it has in registers.
+const KEPT: u64 = 8;
+
+/// Whether a register that functions keep holds an address above the frame that rbp points to, as
+/// does a word below rbp: itself, or how many words it is above rbp. Handlers of HotSpot's
+/// interpreter have the method's locals there, and many of them have no use for rbp.
+fn is_held(registers: &Registers, bounds: StackBounds, target: &impl Target) -> bool {
+    let Some(bp) = registers.get(Register::RBP).filter(|bp| bp & 7 == 0) else { return false };
+    let mut values = CalleeSaved::REGISTERS.into_iter().filter_map(|kept| registers.get(kept));
+    values.any(|value| {
+        let is_above = value > bp && value & 7 == 0 && bounds.contains_word(value);
+        let mut words = (1..=KEPT).filter_map(|below| bp.checked_sub(below * 8));
+        let is_it = |word| word == value || word == (value - bp) / 8;
+        is_above && words.any(|at| at >= registers.sp() && target.read(at).is_some_and(is_it))
+    })
 }
 
 /// Follows rbp, which seems to be the frame pointer of the code's own function, unless another
@@ -241,20 +265,22 @@ fn follow_piece(
 fn follow_own_frame(
     registers: &mut Registers,
     kind: FrameKind,
-    made: Option<Made>,
+    made: Option<(u64, Made)>,
     bounds: StackBounds,
     target: &impl Target,
     words: &mut Others,
 ) -> Option<u64> {
     let frame = *registers;
     let slot = follow_chain(registers, bounds, target)?;
-    let may_be_other = match made.as_ref().and_then(Made::others) {
-        Some(others) => {
-            let may_be = |above: &u64| {
-                let word = target.read(frame.sp().wrapping_add(*above));
-                word.is_none_or(|word| may_be_returned_to(word, bounds, target, words, Whose::All))
-            };
-            others.iter().any(may_be)
+    let mut may_be = |above: u64| {
+        let word = target.read(frame.sp().wrapping_add(above));
+        word.is_none_or(|word| may_be_returned_to(word, bounds, target, words, Whose::All))
+    };
+    let others = made.as_ref().and_then(|(above, made)| Some((*above, made.others()?)));
+    let may_be_other = match others {
+        Some((above, _)) if above > MOST_FRAME => true,
+        Some((above, others)) => {
+            (0..above).step_by(8).any(&mut may_be) || others.iter().any(|other| may_be(*other))
         }
         None => {
             let bp = slot.wrapping_sub(8);

@@ -335,6 +335,61 @@ fn a_jitdump_that_is_cut_off_or_damaged_keeps_what_can_be_read() {
     assert_eq!(found.warnings.len(), 1, "{:?}", found.warnings);
 }
 
+/// Any damage to files of both kinds: what is named then is named by what stands there. Goes on for
+/// `CSPROF_FUZZ_MINUTES`, if that is set.
+#[test]
+fn damaged_files_give_no_names_that_do_not_stand_in_them() {
+    let text =
+        "1000 10 first\n1008 10 int Main.run(int)\n2000 8 JS:~f /a.js:1:2\n3000 20 py::g:/b.py\n";
+    let lines = [(0x1000, 3, "/a.c"), (0x1008, 4, "="), (0x2000, 5, "/b.c")];
+    let dump = Dump::new(0)
+        .lines(0x1000, &lines)
+        .load(1, 1, 0x1000, 0x10, "first")
+        .load(2, 2, 0x2000, 0x10, "second")
+        .moved(2, 2, 0x2000, 0x3000, 16);
+    let minutes = std::env::var("CSPROF_FUZZ_MINUTES").ok().map(|text| text.parse().unwrap());
+    let until = minutes.map(|minutes: u64| {
+        std::time::Instant::now() + std::time::Duration::from_secs(60 * minutes)
+    });
+    let asked = [0x0, 0x1000, 0x1008, 0x1010, 0x2000, 0x3000, 0x3008, u64::MAX];
+    for seed in 0_u64.. {
+        if until.map_or(seed == 2000, |until| std::time::Instant::now() > until) {
+            break;
+        }
+        // SplitMix64.
+        let mut state = seed;
+        let mut random = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        };
+        let is_map = random() % 2 == 0;
+        let mut bytes = if is_map { text.as_bytes().to_vec() } else { dump.0.clone() };
+        for _ in 0..=random() % 6 {
+            let at = random() as usize % bytes.len().max(1);
+            let end = (at + random() as usize % 64).min(bytes.len());
+            match random() % 6 {
+                0 => bytes.truncate(end),
+                1 => bytes.extend_from_within(at.min(end)..end),
+                2 => drop(bytes.drain(at.min(end)..end)),
+                3 => bytes[at.min(end)..end].fill([0, 0xff, b'f', b'\n'][random() as usize % 4]),
+                _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = random() as u8),
+            }
+        }
+        let there = String::from_utf8_lossy(&bytes).into_owned();
+        let content = if is_map { Content::PerfMap(bytes) } else { Content::Jitdump(bytes) };
+        let (_, names) = named(content, &asked);
+        for address in asked {
+            let name = names.at(0, address).map(|(symbol, _)| symbol.name.as_str());
+            let parts = name.unwrap_or_default().split(" or ");
+            for part in parts {
+                assert!(there.contains(part), "seed {seed}: {part:?} in {there:?}");
+            }
+        }
+    }
+}
+
 /// Each address asks for the lines of its code: the work and the names must not be their product.
 #[test]
 fn long_file_names_of_a_jitdump_are_refused_and_others_are_kept_once() {

@@ -15,6 +15,7 @@ use super::super::definitions::end_of_path;
 use super::super::intern::{Interner, Which};
 use super::super::model::{address, module_name, text};
 use super::super::{Frame, FrameKind, FrameRef, Function, pseudo};
+use super::regions::Regions;
 
 /// Functions from which on a thread is worth what it costs.
 const MANY_FUNCTIONS: usize = if cfg!(test) { 4 } else { 1 << 14 };
@@ -77,15 +78,18 @@ impl Expansion {
             || functions.iter().map(|function| is_nameless(saved, function)).collect(),
             || functions.iter().map(&mut number).collect(),
         );
+        let regions = Regions::of(machine.iter().enumerate().filter_map(|(index, frame)| {
+            let is_unnamed = sites.rows(FrameId::from_index(index)).is_empty();
+            Some(frame.offset).filter(|_| is_unnamed && is_anonymous(frame))
+        }));
         let mut first = Vec::with_capacity(machine.len() + 1);
         for (index, frame) in machine.iter().enumerate() {
             first.push(interner.next_frame().0);
             let id = FrameId::from_index(index);
             let rows = sites.rows(id);
-            let is_code = !matches!(frame.kind, SavedKind::Root | SavedKind::Partial);
-            let site = is_code.then_some(id);
+            let site = is_code(frame).then_some(id);
             if rows.is_empty() {
-                let (name, kind) = unnamed(saved, frame);
+                let (name, kind) = unnamed(saved, frame, &regions);
                 let module = frame.module;
                 let function = interner.function(Function { module, ..Function::named(name) });
                 interner.frame(Frame { site, ..Frame::made_up(function, kind) });
@@ -127,6 +131,16 @@ impl Expansion {
     }
 }
 
+/// Whether a frame is code of some kind, or a wait.
+fn is_code(frame: &saved::Frame) -> bool {
+    !matches!(frame.kind, SavedKind::Root | SavedKind::Partial)
+}
+
+/// Whether a frame is code outside all load modules.
+fn is_anonymous(frame: &saved::Frame) -> bool {
+    is_code(frame) && frame.module.is_none()
+}
+
 /// What a function is called, and where.
 fn key(function: &saved::Function) -> (StringId, ModuleId) {
     (function.name, function.module)
@@ -158,7 +172,11 @@ fn definition<'p>(saved: &'p saved::Profile, function: &saved::Function) -> Opti
 }
 
 /// Name and kind of a frame for which there is no symbol.
-fn unnamed(saved: &saved::Profile, frame: &saved::Frame) -> (String, FrameKind) {
+fn unnamed(saved: &saved::Profile, frame: &saved::Frame, regions: &Regions) -> (String, FrameKind) {
+    let region = regions.start_of(frame.offset).filter(|_| is_anonymous(frame));
+    if let Some(start) = region {
+        return (format!("[anonymous code at {start:#x}]"), FrameKind::Unknown);
+    }
     match frame.kind {
         SavedKind::Partial => {
             let reason = usize::try_from(frame.offset).ok().and_then(PartialReason::from_index);

@@ -202,14 +202,19 @@ fn what_has_no_name_says_where_it_is() {
     let strange = add_other(&mut profile, SavedKind::Partial, 99);
     let unnamed = add_frame(&mut profile, 0x1234, &[]);
     let outside = add_other(&mut profile, SavedKind::Leaf, 0x7f00);
+    // Of one region with it, which is one function.
+    let near = add_other(&mut profile, SavedKind::Leaf, 0x9f00);
+    let far = add_other(&mut profile, SavedKind::Leaf, 0x123_9f00);
     profile.nodes.push(0, root, 6, 0);
     profile.nodes.push(0, partial, 0, 0);
     profile.nodes.push(1, unnamed, 1, 2);
     profile.nodes.push(0, strange, 0, 0);
     profile.nodes.push(3, outside, 3, 0);
+    profile.nodes.push(3, near, 2, 0);
+    profile.nodes.push(3, far, 4, 0);
     add_tree(&mut profile, 0);
     let loaded = Profile::from_saved(profile);
-    assert_eq!(addresses(&loaded), ["", "", "", "app+0x1234", "", "0x7f00"]);
+    assert_eq!(addresses(&loaded), ["", "", "", "app+0x1234", "", "0x7f00", "0x9f00", "0x1239f00"]);
     assert_eq!(
         to_outline(&loaded),
         "\
@@ -218,7 +223,9 @@ fn what_has_no_name_says_where_it_is() {
 \"[partial: no-cfi]\" partial
   app+0x1234 1 e=2 unknown module:/opt/app
 \"[partial: unknown reason]\" partial
-  0x7f00 3 unknown
+  \"[anonymous code at 0x7000]\" 3 unknown
+  \"[anonymous code at 0x7000]\" 2 unknown
+  \"[anonymous code at 0x1239000]\" 4 unknown
 "
     );
 }

@@ -53,26 +53,22 @@ pub fn infer(
 /// The same of a piece of code around `at`, which goes on beyond it. A way to where the frame is
 /// taken down is enough, `leave`, or `mov %rbp,%rsp; pop %rbp`: code of V8 takes its arguments
 /// off the stack behind that, as many as there are. `is_behind_call` says that there is a call
-/// before `at`: it comes back, or it does not, and another function follows. Returns whether there
-/// is a way, also if none is believed.
+/// before `at`: it comes back, or it does not, and another function follows.
 pub fn infer_in_piece(
     code: &[u8],
     at: usize,
     is_behind_call: bool,
     mut believed: impl FnMut(Inferred) -> Belief,
-) -> bool {
+) {
     let mut steps = MOST_STEPS_IN_PIECE;
     let mut ways = Ways::new(code, at, Ends::Frame);
-    let mut is_found = false;
     while ways.find_next().is_some() {
-        is_found = true;
         let found = follow(code, at, ways.forks(), Ends::Frame, &mut steps);
         let found = found.filter(|found| !(is_behind_call && found.begins));
         if found.is_some_and(|found| believed(found) == Belief::Ends) {
             break;
         }
     }
-    is_found
 }
 
 /// What is made of a way.
@@ -362,7 +358,14 @@ fn follow(
                 state.note_written(effect, memory);
                 state.apply(effect)?;
                 if ends == Ends::Frame && taken_down.by(effect) && !is_return(code, next) {
-                    return state.leave_frame().filter(|_| is_own(state.sp(), before_gap));
+                    let found = if !returns_as_is(code, next) {
+                        state.leave_frame()
+                    } else if state.has_moved_return() {
+                        None
+                    } else {
+                        state.leave()
+                    };
+                    return found.filter(|_| is_own(state.sp(), before_gap));
                 }
                 next
             }
@@ -372,6 +375,27 @@ fn follow(
 
 fn is_return(code: &(impl Text + ?Sized), at: usize) -> bool {
     code.instruction(at).is_some_and(|found| found.effect == Effect::Return)
+}
+
+/// Instructions between where a frame is taken down and the `ret`: HotSpot looks whether it should
+/// stop, or has an exception.
+const MOST_BEHIND_FRAME: u32 = 8;
+
+/// Whether the code at `at`, straight on, comes to a `ret` and leaves the stack pointer and rbp
+/// alone until then.
+fn returns_as_is(code: &(impl Text + ?Sized), mut at: usize) -> bool {
+    for _ in 0..MOST_BEHIND_FRAME {
+        let Some(Instruction { length, effect, .. }) = code.instruction(at) else { return false };
+        match effect {
+            Effect::Return => return true,
+            Effect::None | Effect::Padding => {}
+            Effect::Branch(offset) if offset > 0 => {}
+            Effect::Change(set) if !has(set, Register::RSP) && !has(set, Register::RBP) => {}
+            _ => return false,
+        }
+        at += usize::from(length);
+    }
+    false
 }
 
 /// How many bytes of code from `at` on the same can be said of: those of the instructions straight

@@ -469,18 +469,23 @@ fn a_frame_of_a_size_that_only_the_run_knows() {
     }
 }
 
-/// So long a function that the code since its prologue is not followed: what that says of the size
-/// of the frame is no proof, for another function may have begun since.
+/// The code since the prologue of a long function is followed to where another one may begin.
 #[test]
-fn a_prologue_far_before_says_nothing() {
+fn a_prologue_far_before_is_one() {
     // push %rbp; mov %rsp,%rbp; sub $0x60,%rsp; …; jmp *(%rbx,%rax,8)
     let prologue = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x60];
-    let code = [&prologue[..], &[0x90; 3800], &[0xff, 0x24, 0xc3]].concat();
-    let mut words = [0; 20];
-    words[12..14].copy_from_slice(&[0x70a0, MAIN]);
-    words[..2].fill(OTHER);
-    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7060)];
-    assert_eq!(exit_of(&code, 3808, &named, &words), None);
+    let found = |between: &[u8], place: usize| {
+        let code = [&prologue[..], between, &[0x90; 3800], &[0xff, 0x24, 0xc3]].concat();
+        let mut words = [0; 20];
+        words[12..14].copy_from_slice(&[0x70a0, MAIN]);
+        words[place] = OTHER;
+        let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7060)];
+        exit_of(&code, code.len() as u64 - 3, &named, &words)
+    };
+    let own = Some((0x7068, MAIN));
+    assert_eq!([0, 1].map(|place| found(&[], place)), [own; 2]);
+    let call = [0xe8, 0, 0x10, 0, 0];
+    assert_eq!([0, 1].map(|place| found(&call, place)), [None, own]);
 }
 
 /// HotSpot's stubs look for the method of an interface, and jump to it.
@@ -584,6 +589,7 @@ fn a_return_address_that_was_moved_may_be_anywhere() {
 }
 
 /// Behind a call that does not come back another function may begin: then the words belong to it.
+/// Where it has nothing more on the stack, it returns to the same place.
 #[test]
 fn a_direct_call_says_nothing_of_code_behind_another_call() {
     // sub $8,%rsp; call; add $8,%rsp; ret
@@ -591,11 +597,130 @@ fn a_direct_call_says_nothing_of_code_behind_another_call() {
         &[0x48, 0x83, 0xec, 0x08, 0xe8, 23, 0, 0, 0, 0x48, 0x83, 0xc4, 0x08, 0xc3][..],
         &[0x06; 18],
     ];
-    // …; jmp *(%rbx,%rax,8)
-    for (between, is_found) in [([0x90; 5], true), ([0xe8, 0, 0x10, 0, 0], false)] {
+    // push %rcx; …; jmp *(%rbx,%rax,8)
+    let (push, pop) = (0x51, 0x59);
+    for (between, is_found) in [
+        ([push, 0x90, 0x90, 0x90, 0x90, 0x90], true),
+        ([push, 0xe8, 0, 0x10, 0, 0], false),
+        ([0xe8, 0, 0x10, 0, 0, push], true),
+        ([0xe8, 0, 0x10, 0, 0, pop], false),
+    ] {
         let code = [&caller.concat()[..], &between, &[0x90, 0xff, 0x24, 0xc3]].concat();
         let named = [(Register::RSP, 0x7000), (Register::RBP, 0)];
-        let found = exit_of(&code, 38, &named, &[GENERATED + 9, 0, MAIN]);
-        assert_eq!(found, is_found.then_some((0x7000, GENERATED + 9)), "{between:x?}");
+        let words = [0, GENERATED + 9, 0, MAIN];
+        let found = exit_of(&code, 39, &named, &words);
+        assert_eq!(found, is_found.then_some((0x7008, GENERATED + 9)), "{between:x?}");
     }
+}
+
+/// HotSpot's interpreter aligns the stack at a call of its runtime, where it has to.
+#[test]
+fn a_direct_call_of_code_that_calls_in_two_ways() {
+    // sub $8,%rsp; call 1f; add $8,%rsp; ret; 1: test $15,%esp; je 2f; sub $8,%rsp; call;
+    // add $8,%rsp; jmp 3f; 2: call; 3: nop; jmp *(%rbx,%rax,8)
+    let caller = [0x48, 0x83, 0xec, 0x08, 0xe8, 5, 0, 0, 0, 0x48, 0x83, 0xc4, 0x08, 0xc3];
+    let callee = |raise: [u8; 4]| {
+        let begin =
+            [0xf7, 0xc4, 0x0f, 0, 0, 0, 0x74, 15, 0x48, 0x83, 0xec, 0x08, 0xe8, 0, 0x10, 0, 0];
+        let end = [0xeb, 5, 0xe8, 0, 0x10, 0, 0, 0x90, 0xff, 0x24, 0xc3];
+        [&caller[..], &begin, &raise, &end].concat()
+    };
+    let site = GENERATED + 14 + 28;
+    for (raise, is_found) in [([0x48, 0x83, 0xc4, 0x08], true), ([0x90, 0x90, 0x90, 0x58], false)] {
+        let process = Process::new(&[(0x100, LEAF), (0x300, Recipe::EndOfStack)])
+            .text(0x30e, &[0xff, 0xd0])
+            .generated(&callee(raise))
+            .stack(0x6ff8, &[&[site, GENERATED + 9, 0, MAIN][..], &[0; 16]].concat());
+        let start = interrupted(0x40_0104, &[(Register::RSP, 0x6ff8), (Register::RBP, 0)]);
+        let exit = process.walk(&start).0[1].2;
+        let expected = Exit::Guess { slot: 0x7000, address: GENERATED + 9 };
+        assert_eq!(exit == expected, is_found, "{raise:x?} {exit:x?}");
+    }
+}
+
+/// Handlers of HotSpot's interpreter that have no use for rbp: r14 points to the locals above the
+/// frame, and the frame says so.
+#[test]
+fn a_register_that_the_frame_has_too_says_whose_it_is() {
+    let code = [0x31, 0xc0, 0xff, 0x24, 0xc3]; // xor %eax,%eax; jmp *(%rbx,%rax,8)
+    let r14 = Register::from_dwarf(14).unwrap();
+    let found = |held: u64, word: u64, other: u64| {
+        let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7018), (r14, held)];
+        exit_of(&code, 0, &named, &[other, word, 9, 0x7040, MAIN, 0])
+    };
+    let is_it = Some((0x7020, MAIN));
+    assert_eq!(found(0x7030, 0x7030, 1), is_it);
+    assert_eq!(found(0x7030, 3, 1), is_it, "as many words above");
+    assert_eq!(found(0x7030, 0x7038, 1), None, "another one");
+    assert_eq!(found(0x7008, 0x7008, 1), None, "below the frame");
+    assert_eq!(found(0x10_0000, 0x10_0000, 1), None, "off the stack");
+    assert_eq!(found(0x7030, 0x7030, OTHER), None, "and another return address");
+}
+
+/// What is not understood of a way out says nothing, no more than if there were none.
+#[test]
+fn a_way_that_is_not_understood_is_none() {
+    // mov -8(%rbp),%eax; and $-16,%rsp; ret
+    let code = [0x8b, 0x45, 0xf8, 0x48, 0x83, 0xe4, 0xf0, 0xc3];
+    let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7018)];
+    let found = |word| exit_of(&code, 0, &named, &[word, 2, 3, 0x7040, MAIN, 0]);
+    assert_eq!((found(1), found(OTHER)), (Some((0x7020, MAIN)), None));
+}
+
+/// Behind its frame HotSpot's code looks whether it should stop, and returns: its caller's stack
+/// pointer is known.
+#[test]
+fn what_lies_between_the_frame_and_the_return_may_leave_the_stack_alone() {
+    // push %rbp; mov %rsp,%rbp; sub $16,%rsp; call *%rax; push $1; call *%rax; add $24,%rsp;
+    // pop %rbp; ret
+    let caller = [
+        0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xff, 0xd0, 0x6a, 1, 0xff, 0xd0, 0x48,
+        0x83, 0xc4, 0x18, 0x5d, 0xc3,
+    ];
+    let site = GENERATED + 14;
+    let words = [0x7028, site, 1, OTHER, OTHER, 0x7060, MAIN, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    for (between, is_found) in [
+        (&[0x85, 0xc0, 0x75, 1][..], true),       // test %eax,%eax; jne
+        (&[0x59, 0x51], false),                   // pop %rcx; push %rcx
+        (&[0x48, 0x8d, 0x64, 0x24, 0x08], false), // lea 8(%rsp),%rsp
+        (&[0xeb, 0], false),
+    ] {
+        let code = [&caller[..], &[0x90, 0xc9], between, &[0xc3, 0xc3]].concat();
+        let process = Process::new(&[(0x300, Recipe::EndOfStack)])
+            .text(0x30e, &[0xff, 0xd0, 0xff, 0xd0])
+            .generated(&code)
+            .stack(0x7000, &words);
+        let named = [(Register::RSP, 0x7000), (Register::RBP, 0x7000)];
+        let mut registers = Registers::interrupted(GENERATED + 20, [0; 16]);
+        named.iter().for_each(|(register, value)| registers.set(*register, *value));
+        let exit = process.walk(&registers).0[1].2;
+        let expected = Exit::Guess { slot: 0x7030, address: MAIN };
+        assert_eq!(exit == expected, is_found, "{between:x?} {exit:x?}");
+    }
+}
+
+/// The callee may have taken its argument off the stack, or not; what the code since the prologue
+/// has put there says where the stack pointer was. Only words below that may be another function's
+/// return address.
+#[test]
+fn a_frame_of_a_known_size_says_where_its_stack_pointer_is() {
+    // push %rbp; mov %rsp,%rbp; sub $24,%rsp; call *%rax; jmp *(%rbx,%rax,8); and the callee
+    let code = [
+        0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x18, 0xff, 0xd0, 0xff, 0x24, 0xc3, 0x90, 0xc9,
+        0x59, 0x4a, 0x8d, 0x24, 0xd4, 0x51, 0xc3,
+    ];
+    let exit = |words: [u64; 4]| {
+        let frame = [&[0x7030, GENERATED + 10][..], &words, &[0x7060, MAIN], &[0; 16]].concat();
+        let process = Process::new(&[(0x300, Recipe::EndOfStack)])
+            .text(0x30e, &[0xff, 0xd0, 0xff, 0xd0])
+            .generated(&code)
+            .stack(0x7000, &frame);
+        let mut registers = Registers::interrupted(GENERATED + 13, [0; 16]);
+        registers.set(Register::RSP, 0x7000);
+        registers.set(Register::RBP, 0x7000);
+        process.walk(&registers).0[1].2
+    };
+    let found = Exit::Guess { slot: 0x7038, address: MAIN };
+    assert_eq!(exit([0, OTHER, OTHER, OTHER]), found);
+    assert_eq!(exit([OTHER, 0, 0, 0]), Exit::None);
 }

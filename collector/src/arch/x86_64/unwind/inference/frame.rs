@@ -80,9 +80,11 @@ pub fn put_since(
     address: u64,
     is_returned_to: bool,
 ) -> Option<u64> {
-    made_behind(code, start, (at, address), is_returned_to)
-        .filter(|made| made.others() == Some(&[]))?
-        .depth
+    let Made { depth, others, is_all, .. } =
+        made_behind(code, start, (at, address), is_returned_to)?;
+    // One that began with nothing on the stack but its return address has the same one.
+    let is_same = |above: &u64| Some(*above) == depth;
+    depth.filter(|_| is_all && others.as_slice().iter().all(is_same))
 }
 
 /// Other functions that may have begun since a prologue.
@@ -147,6 +149,8 @@ fn made_behind(
     let may_begin =
         |at: usize| address.wrapping_sub(end.wrapping_sub(at) as u64).is_multiple_of(ALIGNMENT);
     let mut at = start;
+    // Behind the last instruction that moved the stack pointer.
+    let mut moved = start;
     let mut steps = MOST_OF_LOOPS;
     // None where the frame was taken down, or nothing leads to as far as was seen.
     let mut depth = Some(0_i64);
@@ -160,6 +164,9 @@ fn made_behind(
                 if edge.lowered != lowered {
                     starts.lose();
                     lowered = lowered.wrapping_add(1);
+                }
+                if before.get(at..edge.there).is_none_or(may_move) {
+                    moved = edge.there;
                 }
                 at = edge.there;
                 starts.add(edge.depth);
@@ -191,6 +198,9 @@ fn made_behind(
             starts.clear();
         }
         let was_call = core::mem::replace(&mut is_behind_call, matches!(effect, Effect::Call(_)));
+        if moves(effect) {
+            moved = at;
+        }
         depth = match effect {
             // Where V8 enters a function in the middle of a loop, the call before it is an abort.
             Effect::Stop if was_call && !may_begin(at) => {
@@ -224,20 +234,51 @@ fn made_behind(
                         let _room = edges.push(edge);
                     }
                 }
-                let loops = there.filter(|there| offset < 0 && *there >= start);
+                let loops = there.filter(|there| offset < 0 && (start..moved).contains(there));
                 if loops.is_some_and(|there| moves_stack(before, there, at, &mut steps)) {
                     starts.lose();
                     lowered = lowered.wrapping_add(1);
                 }
                 Some(now).filter(|_| matches!(effect, Effect::Branch(_)))
             }
-            Effect::Call(_) if at < end || !is_returned_to => {
+            // None begins by taking off the stack what was put there for the call.
+            Effect::Call(_) if (at < end || !is_returned_to) && !is_raise(before, at) => {
                 starts.add(now);
                 Some(now)
             }
             _ => Some(now),
         };
     }
+}
+
+/// Whether the stack pointer is another one then.
+const fn moves(effect: Effect) -> bool {
+    match effect {
+        Effect::Push(_) | Effect::Pop(_) | Effect::Lower | Effect::Leave => true,
+        Effect::Add { to, .. } | Effect::Load { to, .. } => matches!(to, Register::RSP),
+        Effect::Change(set) => has(set, Register::RSP),
+        _ => false,
+    }
+}
+
+/// Whether an instruction of the code does; also if that cannot be said.
+fn may_move(code: &[u8]) -> bool {
+    let mut at = 0;
+    while at < code.len() {
+        match code.get(at..).and_then(decode) {
+            Some(Instruction { length, effect, .. }) if !moves(effect) => at += usize::from(length),
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// Whether the instruction at `at` takes bytes off the stack, as none does that a function begins
+/// with.
+fn is_raise(code: &[u8], at: usize) -> bool {
+    let found = code.get(at..).and_then(decode).map(|found| found.effect);
+    let is_sp = |register| register == Register::RSP;
+    matches!(found, Some(Effect::Add { to, from, offset: 1.. }) if is_sp(to) && is_sp(from))
 }
 
 /// Generated functions begin at addresses that are multiples of this, at least.
@@ -525,6 +566,24 @@ mod tests {
         // Taken down, and what nothing leads to.
         assert!([13, 14].iter().all(|at| made_frame(&code, *at, 0, true, |_| true).is_none()));
         assert!(made_frame(&code[1..], 7, 0, true, |_| true).is_none(), "no prologue");
+    }
+
+    #[test]
+    fn a_loop_that_leaves_the_stack_pointer_alone_may_be_long() {
+        let prologue = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10];
+        let depth = |body: &[u8]| {
+            let back = -(body.len() as i32 + 6);
+            let branch = [&[0x0f, 0x85][..], &back.to_le_bytes()].concat();
+            let code = [&prologue[..], body, &branch, &[0x90]].concat();
+            let made = made_frame(&code, code.len() - 1, 0, true, |_| true);
+            made.map(|made| made.depth)
+        };
+        let nops = [0x90; 2000];
+        assert_eq!(depth(&nops), Some(Some(16)));
+        assert_eq!(depth(&[&nops[..], &[0x50]].concat()), Some(None), "push %rax");
+        // jmp over what something else may lead to: push %rax; jmp back
+        let over = [&[0xeb, 3, 0x50, 0xeb, 0xfb][..], &nops].concat();
+        assert_eq!(depth(&over), Some(None));
     }
 
     #[test]
