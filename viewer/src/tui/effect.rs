@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::export::{ExportForm, Target};
 use super::made::Wanted;
 use super::stages::Stages;
+use crate::export::table::Table;
 use crate::profile::MetricRef;
 use crate::refine::{FramePattern, Sets};
 use crate::set_files::SetFile;
@@ -59,6 +60,15 @@ pub enum Effect {
         /// Its words.
         words: Vec<String>,
         /// The form that it asks for.
+        form: ExportForm,
+        /// Where it goes.
+        target: Target,
+    },
+    /// Write this table; answer with `Message::Exported`.
+    ExportTable {
+        /// The table.
+        table: Box<Table>,
+        /// The form.
         form: ExportForm,
         /// Where it goes.
         target: Target,

@@ -8,8 +8,9 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use super::message::{Completion, Notice};
-use crate::export::FORMATS;
 use crate::export::format::Format;
+use crate::export::table::{Table, TableForm};
+use crate::export::{FORMATS, html};
 use crate::views::number::{Form, bytes};
 use csprof_format::whole_file::{self, Existing};
 
@@ -42,6 +43,27 @@ impl ExportForm {
             Self::Json => "json",
             Self::Paths(format) => format.name,
         }
+    }
+
+    /// The same of a table, which is no picture.
+    #[must_use]
+    pub fn of_table(&self) -> Option<TableForm> {
+        match self {
+            Self::Text => Some(TableForm::Text),
+            Self::Csv => Some(TableForm::Csv),
+            Self::Json => Some(TableForm::Json),
+            Self::Paths(format) if **format == html::FORMAT => Some(TableForm::Html),
+            Self::Paths(_) => None,
+        }
+    }
+
+    /// A table in this form.
+    ///
+    /// # Errors
+    /// It is none of tables.
+    pub fn of(&self, table: &Table) -> Result<Vec<u8>, String> {
+        let form = self.of_table().ok_or("this is no form of tables")?;
+        table.written(form).map_err(|error| error.to_string())
     }
 
     /// How names of its files end.

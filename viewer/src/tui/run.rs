@@ -454,6 +454,13 @@ impl Shell<'_> {
                     Message::Exported { copied, notice }
                 });
             }
+            Effect::ExportTable { table, form, target } => {
+                let read = self.model.files.clone();
+                self.files.write(move || {
+                    let (copied, notice) = export::put(form.of(&table), &target, form, &read);
+                    Message::Exported { copied, notice }
+                });
+            }
             Effect::Note(change) => {
                 let note = Arc::clone(&self.note);
                 // It waits for other viewers, and for the disk.

@@ -152,6 +152,16 @@ impl Distribution {
         metric: MetricRef,
         watch: &Watch<'_>,
     ) -> Result<Option<Self>, Stopped> {
+        if refined.has_loops() && !matches!(subject, RowSubject::Path(_)) {
+            // A function has what its loops have; what is a loop itself is found with them alone.
+            let ended = |Cancelled| Stopped::Cancelled;
+            let whole = refined.without_loops(watch).map_err(ended)?;
+            if !whole.has_loops()
+                && let Some(found) = Self::weighed(&whole, subject, metric, watch)?
+            {
+                return Ok(Some(found));
+            }
+        }
         let metrics: Vec<MetricRef> = refined.profile.metrics().map(|(metric, _)| metric).collect();
         // Of each stream, metric by metric.
         let mut streams = vec![Samples::default(); refined.streams.len() * metrics.len()];
