@@ -132,7 +132,12 @@ pub enum Purpose {
         cursor: usize,
     },
     /// To mark what a search finds in it: answered with `Message::Searched`.
-    Search(NamePattern),
+    Search {
+        /// What is searched for.
+        pattern: NamePattern,
+        /// Whether rows of loops are left out.
+        without_loops: bool,
+    },
     /// To know what the sets of frames mean in it: answered with `Message::SetsCounted`.
     Sets,
     /// To know what it would show: answered with `Message::Tried`.

@@ -257,6 +257,11 @@ pub trait View: Debug {
         shown
     }
 
+    /// Whether its rows are made from what is shown without rows of loops, where it has some.
+    fn lacks_loops(&self) -> bool {
+        false
+    }
+
     /// Its rows, to find some that have no line yet.
     fn tree_mut<'v>(
         &'v mut self,

@@ -13,13 +13,13 @@ fn a_habit_that_leads_elsewhere_is_told_once() {
         screen.lines().last().unwrap().replace('◀', "").trim().to_owned()
     };
     let said = last(&mut viewer, "jjd");
-    assert_eq!(said, "d: hide it; less's half a screen down is <C-d>");
+    assert_eq!(said, "d: hide it; in less: half a screen down is <C-d>");
     // Once, and not of what is the same there.
     assert!(!last(&mut viewer, "d").contains("less"), "{}", viewer.screen());
     assert!(!last(&mut viewer, "u<C-d>G").contains("less"), "{}", viewer.screen());
     // A key without a meaning leads to what has it.
-    assert_eq!(last(&mut viewer, "a"), "a: no key here; perf report's annotate is 7");
-    assert_eq!(last(&mut viewer, "E"), "E: close all rows; perf report's open all rows is e");
+    assert_eq!(last(&mut viewer, "a"), "a: no key here; in perf report: annotate is 7");
+    assert_eq!(last(&mut viewer, "E"), "E: close all rows; in perf report: opens all rows is e");
     // A prompt takes them as text, and its own line says what it is.
     let said = last(&mut viewer, "fhide t");
     assert!(!said.contains("perf report"), "{said}");
@@ -39,7 +39,7 @@ fn a_habit_waits_for_room() {
     assert!(!viewer.press("E").screen().contains("perf"), "{}", viewer.screen());
     viewer.send(Message::Resized { width: 100, height: 24 });
     assert!(
-        viewer.press("E").screen().contains("perf report's open all rows"),
+        viewer.press("E").screen().contains("in perf report: opens all rows"),
         "{}",
         viewer.screen()
     );

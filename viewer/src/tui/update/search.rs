@@ -151,10 +151,10 @@ pub(super) fn arrived(model: &mut Model, ticket: u64, search: Search) {
     }
 }
 
-/// Whether the rows were made from another forest than that which is shown, so that the shell does
-/// not know them.
+/// Whether the rows were made from a forest that the shell does not know.
 fn has_own_forest(model: &Model) -> bool {
-    !std::ptr::eq(model.of_rows(), &raw const model.scene.refined)
+    let is_own = !std::ptr::eq(model.of_rows(), &raw const model.scene.refined);
+    is_own && !model.view().lacks_loops()
 }
 
 /// Goes to what is found: the next, the previous, or (`None`) the first. Where the profile is
@@ -166,7 +166,9 @@ fn go(model: &mut Model, way: Option<bool>) -> Effects {
         if !has_own_forest(model) && model.refined.node_count() > model.search_at_once {
             model.ticket += 1;
             model.searching = Some((model.ticket, way));
-            return vec![ask(model, Purpose::Search(pattern), model.shown_stages.clone())];
+            let without_loops = model.view().lacks_loops();
+            let purpose = Purpose::Search { pattern, without_loops };
+            return vec![ask(model, purpose, model.shown_stages.clone())];
         }
         // O(nodes), once for each pattern and refinement.
         model.found = Some(unwatched(|watch| Search::new(model.of_rows(), &pattern, watch)));
