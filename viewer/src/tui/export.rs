@@ -161,7 +161,8 @@ pub(super) fn completions(profile: &str, text: &str) -> Vec<Completion> {
     fitting.map(|(text, note)| Completion { text, note: note.to_owned() }).collect()
 }
 
-/// Puts what was written, and what that is in words, where it is to go. Returns what to copy, and what to say.
+/// Puts what was written, which is this in words, where it is to go. Returns what to copy, and what
+/// to say.
 pub(super) fn put(
     written: Result<Vec<u8>, String>,
     target: &Target,

@@ -250,14 +250,11 @@ pub(crate) fn press_all(
     for key in Key::parse_all("jl").into_iter().flatten() {
         first.message(key).into_iter().for_each(|message| send(&mut first, message));
     }
+    met.extend([first.mode().title, small.mode().title]);
     let mut models = VecDeque::from([first, small]);
     let mut pressed = 0;
     while let Some(model) = models.pop_front() {
-        let mode = model.mode();
-        if !met.insert(mode.title) {
-            continue;
-        }
-        for keys in keymap::bindings(mode).flat_map(Binding::keys) {
+        for keys in keymap::bindings(model.mode()).flat_map(Binding::keys) {
             let mut model = model.clone();
             step("key");
             for key in keys {
@@ -268,7 +265,7 @@ pub(crate) fn press_all(
                 step("paint");
                 paint(&model);
             }
-            if !met.contains(model.mode().title) {
+            if met.insert(model.mode().title) {
                 models.push_back(model);
             }
         }

@@ -143,7 +143,7 @@ fn suggestions_are_found_by_reason_and_path() {
     let screen = viewer.press("<enter>/main<enter>").screen();
     let sum: u64 = found.list.iter().map(|of| of.part[0]).sum();
     let share = csprof::views::number::percent(sum, viewer.model.refined.base);
-    assert!(screen.contains(&format!("of 5 rows, in all")) && screen.contains(&share), "{screen}");
+    assert!(screen.contains("of 5 rows, in all") && screen.contains(&share), "{screen}");
     assert_eq!(viewer.press("n").model.view().line(), 1);
     assert_eq!(viewer.press("NN").model.view().line(), 4);
     assert!(viewer.press("/nothing").screen().contains("not found"), "{}", viewer.screen());
