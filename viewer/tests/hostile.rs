@@ -7,11 +7,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a harness of tests: a panic is a failed test")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant, SystemTime};
 
+use csprof::tui::keymap;
 use csprof_format::profile::Profile;
 use csprof_format::write;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -141,6 +143,15 @@ fn golden_files() -> Vec<Vec<u8>> {
     let files: Vec<_> = paths.iter().map(|path| fs::read(path).unwrap()).collect();
     assert!(!files.is_empty());
     files
+}
+
+/// All modes of the table of keys are met, and each of their keys is pressed, with hostile texts.
+#[test]
+fn every_key_is_pressed_on_hostile_texts() {
+    let all: BTreeSet<&str> = keymap::modes().map(|mode| mode.title).collect();
+    let profile = csprof::profile::Profile::from_saved(profiles::every_text());
+    let met = drive::press_all(&profile, (80, 24), (0, 1), &mut |_| ());
+    assert_eq!(met, all);
 }
 
 /// A folder with two profiles in which every text is hostile, under hostile names.

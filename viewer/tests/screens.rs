@@ -32,10 +32,14 @@ mod compare;
 mod contexts;
 #[path = "screens/distribution.rs"]
 mod distribution;
+#[path = "screens/every_view.rs"]
+mod every_view;
 #[path = "screens/export.rs"]
 mod export;
 #[path = "screens/flame.rs"]
 mod flame;
+#[path = "screens/habits.rs"]
+mod habits;
 #[path = "screens/info.rs"]
 mod info;
 #[path = "screens/keys.rs"]
@@ -123,6 +127,7 @@ impl Viewer {
         let mut model = Model::new(forest, file, theme, size);
         // What a first screen says besides is a test of its own.
         model.is_new = false;
+        model.told = None;
         Self { model, effects: Vec::new() }
     }
 

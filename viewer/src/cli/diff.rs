@@ -26,6 +26,7 @@ use crate::report::Options;
 use crate::report::diff::{csv, json, summary, text, total};
 use crate::set_files::SetFiles;
 use crate::views::Sort;
+use crate::views::View;
 use crate::views::columns::{Column, Id};
 use crate::views::difference::unrelated;
 use crate::views::number::Form;
@@ -315,6 +316,8 @@ impl Diff {
         let view = self.view.rows();
         let refined = match self.view.places() {
             Some(grain) => unwatched(|watch| places(&refined, grain, watch)),
+            // Loops are no functions, and nothing calls them.
+            None if view == View::Callers => unwatched(|watch| refined.without_loops(watch)),
             None => refined,
         };
         let options = Options {

@@ -318,6 +318,8 @@ impl Report {
         };
         let refined = match self.places() {
             Some(grain) => unwatched(|watch| places(&refined, grain, watch)),
+            // Loops are no functions, and nothing calls them.
+            None if view == View::Callers => unwatched(|watch| refined.without_loops(watch)),
             None => refined,
         };
         let (table, callers) = match view {

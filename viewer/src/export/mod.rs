@@ -10,6 +10,7 @@ pub mod format;
 pub mod html;
 pub mod picture;
 pub mod svg;
+pub mod table;
 
 /// All formats.
 pub static FORMATS: [&Format; 3] = [&html::FORMAT, &svg::FORMAT, &folded::FORMAT];

@@ -123,7 +123,7 @@ fn styles() -> String {
 
 /// Text as XML has it. What it has no place for at all (XML 1.0, production 2) and no escape shows
 /// is replaced.
-fn escaped(text: &str) -> Cow<'_, str> {
+pub(super) fn escaped(text: &str) -> Cow<'_, str> {
     const SPECIAL: [char; 7] = ['&', '<', '>', '"', '\'', '\u{fffe}', '\u{ffff}'];
     if !text.contains(SPECIAL) {
         return Cow::Borrowed(text);

@@ -21,7 +21,7 @@ use crate::views::number::hex;
 use crate::views::printable::printable;
 
 /// Text as a cell: one line, and no formula.
-pub(super) fn cell(text: &str) -> Cow<'_, str> {
+pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
     let text = printable(text);
     if text.trim_start().starts_with(FORMULA) { Cow::Owned(format!("'{text}")) } else { text }
@@ -108,7 +108,7 @@ impl<'b, W: Write> CsvRows<'b, W> {
 }
 
 /// The error of the output itself: whoever calls wants to know whether it is a broken pipe.
-pub(super) fn of_output(error: csv::Error) -> io::Error {
+pub(crate) fn of_output(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),

@@ -8,6 +8,7 @@ use ratatui::style::Style;
 
 use super::name::{cut, paintable, width};
 use super::theme::Theme;
+use crate::views::search::NamePattern;
 
 /// The screen being painted. Nothing is painted outside of it.
 #[derive(Debug)]
@@ -53,6 +54,21 @@ impl<'c> Canvas<'c> {
         let cells = u16::try_from(cells).unwrap_or(u16::MAX);
         let stretch = Rect { x, y, width: cells, height: 1 };
         self.buffer.set_style(stretch.intersection(self.area), style);
+    }
+
+    /// Marks what is searched for in a text that stands from a cell on.
+    pub fn mark(
+        &mut self,
+        x: usize,
+        y: usize,
+        text: &str,
+        cells: usize,
+        search: Option<&NamePattern>,
+    ) {
+        let Some(place) = search.and_then(|search| search.place_in(text)) else { return };
+        let before = width(&text[..place.start]);
+        let found = width(&text[place]).min(cells.saturating_sub(before));
+        self.style(x + before, y, found, self.theme.found());
     }
 
     /// Gives a stretch of a line a style in place of all others that it has.

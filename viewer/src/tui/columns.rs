@@ -5,14 +5,16 @@
 
 use ratatui::style::Style;
 
-use super::comparison::change;
+use super::comparison::{change, path_cost};
 use super::message::Message;
 use super::name::width as cells_of;
 use super::scene::Scene;
 use super::theme::Theme;
 use crate::refine::Refined;
-use crate::views::Cost;
 use crate::views::columns::{Basis, Cell, Choice, Column, Id, Medium, Tone, Unit};
+use crate::views::difference::Difference;
+use crate::views::number::{amount, percent};
+use crate::views::{Cost, Row};
 
 /// What the numbers of rows that are made from `refined` are of.
 #[must_use]
@@ -23,6 +25,29 @@ pub fn basis<'s>(scene: &Scene, refined: &'s Refined) -> Basis<'s> {
         clustered: scene.clustered,
         form: scene.form(),
         ..Basis::new(refined)
+    }
+}
+
+/// What rows that were found cost together, and their share.
+pub(super) fn cost_text(scene: &Scene, refined: &Refined, cost: &Row) -> String {
+    if let Some(compared) = scene.comparison() {
+        return path_cost(scene, compared, cost);
+    }
+    let basis = basis(scene, refined);
+    let text = Column::INCLUSIVE.text(&basis, &Column::INCLUSIVE.value(&basis, cost));
+    let share = percent(cost.of(scene.refined.metric).inclusive, scene.whole_of(None));
+    format!("{text} {share}%")
+}
+
+/// What so many samples cost of the metric that is looked at, and their share; of a comparison,
+/// what its sides differ by in these of them.
+pub(super) fn amount_text(scene: &Scene, samples: u64, sides: Option<[u64; 2]>) -> String {
+    match (scene.comparison(), sides) {
+        (Some(comparison), Some(sides)) => Difference::new(comparison, sides).delta(scene.form()),
+        _ => {
+            let share = percent(samples, scene.whole_of(None));
+            format!("{} {share}%", amount(samples, scene.metric(), scene.form()))
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::export::{ExportForm, Target};
 use super::made::Wanted;
 use super::stages::Stages;
+use crate::export::table::Table;
 use crate::profile::MetricRef;
 use crate::refine::{FramePattern, Sets};
 use crate::set_files::SetFile;
@@ -59,6 +60,15 @@ pub enum Effect {
         /// Its words.
         words: Vec<String>,
         /// The form that it asks for.
+        form: ExportForm,
+        /// Where it goes.
+        target: Target,
+    },
+    /// Write this table; answer with `Message::Exported`.
+    ExportTable {
+        /// The table.
+        table: Box<Table>,
+        /// The form.
         form: ExportForm,
         /// Where it goes.
         target: Target,
@@ -122,7 +132,12 @@ pub enum Purpose {
         cursor: usize,
     },
     /// To mark what a search finds in it: answered with `Message::Searched`.
-    Search(NamePattern),
+    Search {
+        /// What is searched for.
+        pattern: NamePattern,
+        /// Whether rows of loops are left out.
+        without_loops: bool,
+    },
     /// To know what the sets of frames mean in it: answered with `Message::SetsCounted`.
     Sets,
     /// To know what it would show: answered with `Message::Tried`.

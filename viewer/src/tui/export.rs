@@ -8,8 +8,9 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use super::message::{Completion, Notice};
-use crate::export::FORMATS;
 use crate::export::format::Format;
+use crate::export::table::{Table, TableForm};
+use crate::export::{FORMATS, html};
 use crate::views::number::{Form, bytes};
 use csprof_format::whole_file::{self, Existing};
 
@@ -44,6 +45,36 @@ impl ExportForm {
         }
     }
 
+    /// The same of a table, which is no picture.
+    #[must_use]
+    pub fn of_table(&self) -> Option<TableForm> {
+        match self {
+            Self::Text => Some(TableForm::Text),
+            Self::Csv => Some(TableForm::Csv),
+            Self::Json => Some(TableForm::Json),
+            Self::Paths(format) if **format == html::FORMAT => Some(TableForm::Html),
+            Self::Paths(_) => None,
+        }
+    }
+
+    /// What a table in this form is.
+    #[must_use]
+    pub fn help_of_table(self) -> &'static str {
+        match self {
+            Self::Paths(_) => "the rows of the screen as a page for a browser",
+            Self::Text | Self::Csv | Self::Json => self.help(),
+        }
+    }
+
+    /// A table in this form.
+    ///
+    /// # Errors
+    /// It is none of tables.
+    pub fn of(&self, table: &Table) -> Result<Vec<u8>, String> {
+        let form = self.of_table().ok_or("this is no form of tables")?;
+        table.written(form).map_err(|error| error.to_string())
+    }
+
     /// How names of its files end.
     const fn ending(self) -> &'static str {
         match self {
@@ -53,7 +84,7 @@ impl ExportForm {
     }
 
     /// What it is.
-    const fn help(self) -> &'static str {
+    pub(super) const fn help(self) -> &'static str {
         match self {
             Self::Text => "the rows of the screen as text",
             Self::Csv => "the rows of the screen for spreadsheets",
@@ -130,11 +161,12 @@ pub(super) fn completions(profile: &str, text: &str) -> Vec<Completion> {
     fitting.map(|(text, note)| Completion { text, note: note.to_owned() }).collect()
 }
 
-/// Puts what was written where it is to go. Returns what to copy, and what to say.
+/// Puts what was written, which is this in words, where it is to go. Returns what to copy, and what
+/// to say.
 pub(super) fn put(
     written: Result<Vec<u8>, String>,
     target: &Target,
-    form: ExportForm,
+    what: &str,
     read: &[String],
 ) -> (Option<String>, Notice) {
     let size = |text: &[u8]| bytes(text.len() as u64, Form::Unicode);
@@ -167,7 +199,7 @@ pub(super) fn put(
             }
             let existing = if *replaces { Existing::Replaced } else { Existing::Kept };
             let notice = match whole_file::save(path, existing, |file| file.write_all(&text)) {
-                Ok(()) => Notice::Said(format!("{name}, {}: {}", size(&text), form.help())),
+                Ok(()) => Notice::Said(format!("{name}, {}: {what}", size(&text))),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     Notice::Failed(format!("{name} exists; :export! {name} replaces it"))
                 }
@@ -210,7 +242,7 @@ mod tests {
         let put = |replaces, text: &str| {
             let target = Target::File { path: path.clone(), replaces };
             let read = [folder.path().join("profile").display().to_string()];
-            put(Ok(text.as_bytes().to_vec()), &target, ExportForm::Text, &read).1
+            put(Ok(text.as_bytes().to_vec()), &target, ExportForm::Text.help(), &read).1
         };
         assert!(matches!(put(false, "one"), Notice::Said(_)));
         let Notice::Failed(cause) = put(false, "two") else { panic!() };
@@ -225,7 +257,8 @@ mod tests {
 
     #[test]
     fn the_clipboard_has_an_end() {
-        let copied = |bytes| put(Ok(vec![b'x'; bytes]), &Target::Clipboard, ExportForm::Text, &[]);
+        let copied =
+            |bytes| put(Ok(vec![b'x'; bytes]), &Target::Clipboard, ExportForm::Text.help(), &[]);
         assert_eq!(copied(MOST_COPIED).0.map(|text| text.len()), Some(MOST_COPIED));
         assert!(matches!(copied(MOST_COPIED + 1), (None, Notice::Failed(_))));
     }

@@ -1,6 +1,6 @@
 //! The help page: the keys of the mode, from the key table, and what the numbers mean.
 
-use super::commands;
+use super::habits::HABITS;
 use super::key::Key;
 use super::keymap::{Keymap, Meaning};
 use super::mode::{Group, Mode, PAGE, PROMPT};
@@ -99,42 +99,15 @@ fn pairs(keymap: &Keymap, mode: &'static Mode, group: Group) -> impl Iterator<It
     keys.map(|binding| Item::Pair(binding.keys.to_string(), binding.help.to_owned()))
 }
 
-/// What keys do in programs that people know, where that is something else here: key, program, what
-/// it does there, and the command that does it here, if one does.
-const HABITS: [(&str, &str, &str, &str); 14] = [
-    ("d", "less", "half a screen down", "half-page-down"),
-    ("u", "less", "half a screen up", "half-page-up"),
-    ("f", "less", "a screen down", "page-down"),
-    ("<space>", "less", "a screen down", "page-down"),
-    ("b", "less", "a screen up", "page-up"),
-    ("h", "less, perf report", "help", "help"),
-    ("H", "vim", "the first line of the screen", ""),
-    ("L", "vim", "the last line of the screen", ""),
-    ("d", "perf report", "only this load module", "refine"),
-    ("t", "perf report", "only this thread", "thread"),
-    ("m", "perf report", "the menu", "menu"),
-    ("E", "perf report", "opens all rows", "expand"),
-    ("C", "perf report", "closes all rows", "close-all"),
-    ("F", "perf report", "percent of all, or of what is shown", "percent"),
-];
-
 /// Keys that mean something else than in other programs.
 fn habits(keymap: &Keymap, mode: &'static Mode) -> Vec<Item> {
     let mut items = Vec::new();
-    for (key, program, there, command) in HABITS {
-        let Some(keys) = Key::parse_all(key) else { continue };
-        let Meaning::Message(message) = keymap.meaning(mode, &keys) else { continue };
-        let name = commands::name(&message).unwrap_or_default();
-        if name == command {
-            continue;
-        }
-        let instead = match keymap.keys_of(mode, command).split(' ').next() {
-            _ if command.is_empty() => String::new(),
-            Some(own) if !own.is_empty() => format!(", which is {own}"),
-            _ => format!(", which is :{command}"),
-        };
-        let text = format!("{name}; in {program}: {there}{instead}");
-        items.push(Item::Pair(key.to_owned(), text));
+    for habit in &HABITS {
+        let Some(name) = habit.here(keymap, mode).filter(|name| !name.is_empty()) else { continue };
+        let instead = habit.instead(keymap, mode);
+        let instead = instead.map_or_else(String::new, |own| format!(", which is {own}"));
+        let text = format!("{name}; in {}: {}{instead}", habit.program, habit.there);
+        items.push(Item::Pair(habit.key.to_owned(), text));
     }
     let digits = Key::parse_all("5").map(|keys| keymap.meaning(mode, &keys));
     if let Some(Meaning::Message(_)) = digits {

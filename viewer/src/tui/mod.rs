@@ -28,6 +28,7 @@ pub mod effect;
 pub mod explain;
 pub mod export;
 pub mod forest;
+pub mod habits;
 pub mod header;
 pub mod help;
 pub mod history;

@@ -218,15 +218,17 @@ pub static NOTES: &[Binding] = &[
 ];
 
 /// Taking along what is selected.
-pub static COPY: &[Binding] = &[
-    bind(Numbers, "y", Message::CopyPath, "copy the call path"),
-    bind(
-        Numbers,
-        "Y",
-        Message::OpenPrompt(PromptKind::Export),
-        "write this screen to a file, or copy it",
-    ),
-];
+pub static COPY: &[Binding] = &[bind(Numbers, "y", Message::CopyPath, "copy the call path"), WRITE];
+
+const WRITE: Binding = bind(
+    Numbers,
+    "Y",
+    Message::OpenPrompt(PromptKind::Export),
+    "write this screen to a file, or copy it",
+);
+
+/// Taking along all that is shown.
+pub static EXPORT: &[Binding] = &[WRITE];
 
 /// The action menu.
 pub static MENU: &[Binding] =

@@ -8,7 +8,7 @@ mod keys;
 mod metric;
 mod screen;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ use super::scene::Scene;
 use super::stages::Stages;
 use super::table::Rows;
 use super::theme::Theme;
-use super::view::{BoxedView, RowsMut, Sheet, View};
+use super::view::{BoxedView, Finds, RowsMut, Sheet, View};
 use super::views;
 
 /// What lies over the view and has the focus.
@@ -113,6 +113,8 @@ pub struct Model {
     pub progress: Option<(u64, f64)>,
     /// Where what is searched for is in the view, once that was asked for.
     pub found: Option<Search>,
+    /// What of it is found in a view without rows, while a message is dealt with.
+    pub finds: Option<Finds>,
     /// Which of the rows or lines found was gone to last.
     pub hit: Option<usize>,
     /// The request for that, and where to go then, if the shell was asked: the next row, the
@@ -132,6 +134,8 @@ pub struct Model {
     pub path_width: Option<usize>,
     /// Whether nobody has pressed a key yet.
     pub is_new: bool,
+    /// Keys with another meaning elsewhere of which that was said; `None` if it never is.
+    pub told: Option<BTreeSet<&'static str>>,
     /// Whether the line between call path and numbers is being dragged.
     pub dragged: bool,
     /// Whether a configuration file changes what other commands print.
@@ -221,6 +225,7 @@ impl Model {
             pending: None,
             progress: None,
             found: None,
+            finds: None,
             hit: None,
             searching: None,
             search_at_once: 1 << 17,
@@ -230,6 +235,7 @@ impl Model {
             named_columns: Vec::new(),
             path_width: None,
             is_new: true,
+            told: Some(BTreeSet::new()),
             dragged: false,
             configured: false,
             keymap: Arc::default(),
@@ -409,7 +415,8 @@ impl Model {
 
     /// Forgets what a search found: it may be other rows now.
     pub(super) fn forget_found(&mut self) {
-        (self.found, self.hit, self.searching) = (None, None, None);
+        (self.found, self.finds) = (None, None);
+        (self.hit, self.searching) = (None, None);
     }
 
     /// The page of text that is seen, if one is, perhaps with a prompt below it.

@@ -450,7 +450,15 @@ impl Shell<'_> {
                 let read = self.model.files.clone();
                 self.files.write(move || {
                     let written = write(&profile, &words).map_err(|error| format!("{error:#}"));
-                    let (copied, notice) = export::put(written, &target, form, &read);
+                    let (copied, notice) = export::put(written, &target, form.help(), &read);
+                    Message::Exported { copied, notice }
+                });
+            }
+            Effect::ExportTable { table, form, target } => {
+                let read = self.model.files.clone();
+                self.files.write(move || {
+                    let (written, what) = (form.of(&table), form.help_of_table());
+                    let (copied, notice) = export::put(written, &target, what, &read);
                     Message::Exported { copied, notice }
                 });
             }

@@ -16,8 +16,9 @@ use super::made::{Made, Wanted};
 use super::message::{Action, Message, Notice, PromptKind};
 use super::mode::{Mode, PAGE};
 use super::scene::Scene;
-use super::table::{Look, Rows, Table};
+use super::table::{self, Look, Rows};
 use super::theme::Glyphs;
+use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
 use crate::sources::Sources;
@@ -27,7 +28,7 @@ use crate::views::notes::{Change, Notes};
 use crate::views::path::Path;
 use crate::views::search::NamePattern;
 use crate::views::top_down::Downward;
-use crate::views::{Cost, Row, Sort};
+use crate::views::{Cost, Sort};
 
 /// A view that was chosen at run time.
 pub type BoxedView = Box<dyn View>;
@@ -162,10 +163,21 @@ pub enum Repro {
     OfFile(&'static str),
     /// `report` or `diff`, with these options and those of all rows.
     OfRows(Vec<String>),
+    /// `report` with these options, which writes it as text and JSON alone.
+    OfText(Vec<String>),
     /// A picture of the call tree, of this further stage if there is one.
     OfPicture(Option<String>),
     /// None, and why.
     None(&'static str),
+}
+
+/// What a search finds in a view without rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Finds {
+    /// Its lines, those that cost most first.
+    pub lines: Vec<usize>,
+    /// What they cost together, each sample once, in words; `None` if that is not known.
+    pub cost: Option<String>,
 }
 
 /// What an [`Action`] led to.
@@ -219,10 +231,14 @@ pub trait View: Debug {
         None
     }
 
-    /// What a search finds in a view without rows: lines, those that cost most first, and what they
-    /// cost together.
-    fn find(&self, _pattern: &NamePattern, _scene: &Scene) -> (Vec<usize>, Option<Row>) {
-        (Vec::new(), None)
+    /// What a search finds in a view without rows; `None` while what it shows is being made.
+    fn find(&self, _pattern: &NamePattern, _scene: &Scene) -> Option<Finds> {
+        Some(Finds::default())
+    }
+
+    /// What it shows as a table, where no command line has that; `None` where there is nothing.
+    fn table(&self, _scene: &Scene) -> Option<Table> {
+        None
     }
 
     /// Puts the lines of a view without rows in the order of its next column.
@@ -241,11 +257,16 @@ pub trait View: Debug {
         shown
     }
 
+    /// Whether its rows are made from what is shown without rows of loops, where it has some.
+    fn lacks_loops(&self) -> bool {
+        false
+    }
+
     /// Its rows, to find some that have no line yet.
     fn tree_mut<'v>(
         &'v mut self,
         _shown: &'v Refined,
-    ) -> Option<(&'v mut Table<Downward>, &'v Refined)> {
+    ) -> Option<(&'v mut table::Table<Downward>, &'v Refined)> {
         None
     }
 

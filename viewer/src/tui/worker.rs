@@ -152,7 +152,7 @@ fn urgency(purpose: &Purpose) -> u8 {
         Purpose::Show => 0,
         Purpose::View(_) => 1,
         Purpose::Complete { .. } => 2,
-        Purpose::Search(_) => 3,
+        Purpose::Search { .. } => 3,
         Purpose::Try => 4,
         Purpose::Sets => 5,
     }
@@ -161,7 +161,7 @@ fn urgency(purpose: &Purpose) -> u8 {
 /// Whether a request is about what is shown, and of no use when that changes.
 fn is_of_what_was_shown(purpose: &Purpose) -> bool {
     match purpose {
-        Purpose::View(_) | Purpose::Search(_) | Purpose::Try => true,
+        Purpose::View(_) | Purpose::Search { .. } | Purpose::Try => true,
         Purpose::Show | Purpose::Sets | Purpose::Complete { .. } => false,
     }
 }
@@ -254,7 +254,8 @@ fn make(base: &Refined, request: Request, watch: &Watch<'_>) -> Result<Message, 
             let (word, completions) = complete(&refined, &sets, &text, cursor, true);
             Message::Completed { ticket, word, completions }
         }
-        Purpose::Search(pattern) => {
+        Purpose::Search { pattern, without_loops } => {
+            let refined = if without_loops { refined.without_loops(watch)? } else { refined };
             let search = Search::new(&refined, &pattern, watch)?;
             Message::Searched { ticket, search: Box::new(search) }
         }
@@ -379,7 +380,10 @@ mod tests {
             (Purpose::View(flat::places_wanted(Grain::Module)), ""),
             (table(Way::Down), ""),
             (table(Way::Up), ""),
-            (Purpose::Search(NamePattern::new("f1").unwrap()), ""),
+            (
+                Purpose::Search { pattern: NamePattern::new("f1").unwrap(), without_loops: false },
+                "",
+            ),
             (Purpose::Try, "hide f1"),
         ] {
             for by_key in [true, false] {

@@ -152,6 +152,25 @@ impl Distribution {
         metric: MetricRef,
         watch: &Watch<'_>,
     ) -> Result<Option<Self>, Stopped> {
+        if refined.has_loops() && !matches!(subject, RowSubject::Path(_)) {
+            // A function has what its loops have; what is a loop itself is found with them alone.
+            let ended = |Cancelled| Stopped::Cancelled;
+            let whole = refined.without_loops(watch).map_err(ended)?;
+            let found = Self::of_rows(&whole, subject, metric, watch)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Self::of_rows(refined, subject, metric, watch)
+    }
+
+    /// The same of the rows as they are.
+    fn of_rows(
+        refined: &Refined,
+        subject: &RowSubject,
+        metric: MetricRef,
+        watch: &Watch<'_>,
+    ) -> Result<Option<Self>, Stopped> {
         let metrics: Vec<MetricRef> = refined.profile.metrics().map(|(metric, _)| metric).collect();
         // Of each stream, metric by metric.
         let mut streams = vec![Samples::default(); refined.streams.len() * metrics.len()];

@@ -4,6 +4,7 @@
 //! Nothing panics, and nothing that is written or painted has a character that a terminal obeys.
 
 use std::cell::Cell;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind, Write};
 
 use csprof::export::FORMATS;
@@ -17,8 +18,11 @@ use csprof::tui::draw::draw;
 use csprof::tui::effect::Effect;
 use csprof::tui::forest::Forest;
 use csprof::tui::key::Key;
+use csprof::tui::keymap;
 use csprof::tui::message::Message;
+use csprof::tui::mode::Binding;
 use csprof::tui::model::Model;
+use csprof::tui::scene::Scene;
 use csprof::tui::stages::Stages;
 use csprof::tui::theme::Theme;
 use csprof::tui::update::update;
@@ -57,6 +61,7 @@ pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'sta
         reports(&profile, metric, step);
     }
     screens(&profile, &["80x24", "20x5", "200x60"], step);
+    press_all(&profile, (80, 24), (total as usize % PARTS, PARTS), step);
     drop(profile);
     let mut merger = Merger::new(Agreement::SameMetrics);
     step("read");
@@ -136,6 +141,9 @@ fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static s
         }
     }
 }
+
+/// One key in so many is painted where all are pressed: other ones for another profile.
+const PARTS: usize = 8;
 
 thread_local! {
     /// How many bytes of output there were in all.
@@ -224,7 +232,49 @@ fn csv(write: impl FnOnce(&mut Printable<Sink>) -> io::Result<()>) {
     written(Escaping::Text, write);
 }
 
-/// Keys that open every view, page and prompt, and go to the ends.
+/// Presses each key that each mode has, in the first screen that has the mode; from the table of
+/// keys, so that a new key is pressed from the day it exists. `part` of how many: of a key in so
+/// many the screen is painted. Returns the titles of the modes that were met.
+pub(crate) fn press_all(
+    profile: &Profile,
+    size: (u16, u16),
+    (part, parts): (usize, usize),
+    step: &mut dyn FnMut(&'static str),
+) -> BTreeSet<&'static str> {
+    let mut met = BTreeSet::new();
+    step("open");
+    let Ok(forest) = Forest::new(profile, &Stages::default(), &Sets::default()) else { return met };
+    let mut first =
+        Model::new(forest, "runs/\u{1b}[31m\u{202e}.csprof", Theme::new(true, false), size);
+    let small = Model { scene: Scene { size: (20, 4), ..first.scene.clone() }, ..first.clone() };
+    for key in Key::parse_all("jl").into_iter().flatten() {
+        first.message(key).into_iter().for_each(|message| send(&mut first, message));
+    }
+    met.extend([first.mode().title, small.mode().title]);
+    let mut models = VecDeque::from([first, small]);
+    let mut pressed = 0;
+    while let Some(model) = models.pop_front() {
+        for keys in keymap::bindings(model.mode()).flat_map(Binding::keys) {
+            let mut model = model.clone();
+            step("key");
+            for key in keys {
+                model.message(key).into_iter().for_each(|message| send(&mut model, message));
+            }
+            pressed += 1;
+            if pressed % parts == part {
+                step("paint");
+                paint(&model);
+            }
+            if met.insert(model.mode().title) {
+                models.push_back(model);
+            }
+        }
+    }
+    step("close");
+    met
+}
+
+/// Keys one after the other that open views, pages and prompts, and go to the ends.
 const KEYS: &str = "j l l e j G k H = q ? j q s S % 2 j l < > 3 j = q 4 5 q 1 7 j G g l 1 /a<enter> n N <esc> \
                     t u x u d u z u <enter> <esc> F q m M w <esc> f in<tab><esc> :<tab><esc> 1 G l l";
 

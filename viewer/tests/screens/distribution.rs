@@ -231,3 +231,24 @@ fn beside_source_it_is_of_the_function() {
     assert!(screen.contains("exchange, the whole function"), "{screen}");
     assert!(!screen.contains("all that is shown"), "{screen}");
 }
+
+/// One row of a tree has no command line; it is taken along as it is seen.
+#[test]
+fn a_distribution_is_found_in_and_taken_along() {
+    let mut viewer = Viewer::new(&ranks(4), "80x24");
+    let screen = viewer.press("jD/rank 2<enter>").screen();
+    assert!(screen.contains("1 of 1 row, in all"), "{screen}");
+    let mut table = |form: &str| {
+        viewer.press(&format!(":export a.{form}<enter>"));
+        let Some(Effect::ExportTable { table, form, .. }) = viewer.effects.pop() else { panic!() };
+        String::from_utf8(form.of(&table).unwrap()).unwrap()
+    };
+    insta::assert_snapshot!("taken", table("txt"));
+    let csv = table("csv");
+    assert_eq!(csv.lines().count(), 1 + 4, "{csv}");
+    let json: serde_json::Value = serde_json::from_str(&table("json")).unwrap();
+    let sum: u64 =
+        json["rows"].as_array().unwrap().iter().map(|row| row["samples"].as_u64().unwrap()).sum();
+    assert_eq!(Some(sum), json["all"].as_u64());
+    assert!(table("html").contains("rank 2"));
+}

@@ -22,14 +22,23 @@ struct Looks {
 pub(super) fn exported(profile: &Profile, keys: &str) -> Result<(String, String), String> {
     let mut viewer = Viewer::new(profile, "80x24");
     viewer.press(keys);
+    taken(&mut viewer, profile)
+}
+
+/// What the viewer asked for last.
+fn taken(viewer: &mut Viewer, profile: &Profile) -> Result<(String, String), String> {
     match viewer.effects.pop() {
+        Some(Effect::ExportTable { table, form, .. }) => {
+            let text = String::from_utf8(form.of(&table).unwrap()).unwrap();
+            Ok(("(as a table)".to_owned(), text))
+        }
         Some(Effect::Export { words, .. }) => {
             let Looks { appearance } = Looks::try_parse_from(["csprof"]).unwrap();
             let written = screen::writer(appearance, SetFiles::default())(profile, &words);
             let text = String::from_utf8(written.unwrap()).unwrap();
             Ok((words.join(" "), text))
         }
-        _ => match viewer.model.notice {
+        _ => match viewer.model.notice.take() {
             Some(Notice::Failed(cause)) => Err(cause),
             other => panic!("{other:?}"),
         },
@@ -60,6 +69,11 @@ fn every_view_is_written_in_every_form_or_says_why_not() {
         ("6", "flame"),
         ("P", "processes"),
         ("/solve<enter>B", "butterfly"),
+        ("!", "worth a look"),
+        ("A'", "notes"),
+        ("D", "distribution"),
+        ("I", "waits"),
+        ("/solve<enter>7", "source"),
     ] {
         for ending in ["txt", "csv", "json", "svg", "html"] {
             let line = match exported(&solver(), &format!("{view}:export a.{ending}<enter>")) {
@@ -71,7 +85,10 @@ fn every_view_is_written_in_every_form_or_says_why_not() {
                         "html" => assert!(text.starts_with("<!doctype html>")),
                         _ => assert!(!text.contains('<') || text.contains("<root>"), "{text}"),
                     }
-                    words.strip_prefix("csprof ").unwrap().replace(" runs/solver.csprof", "")
+                    words
+                        .strip_prefix("csprof ")
+                        .unwrap_or(&words)
+                        .replace(" runs/solver.csprof", "")
                 }
                 Err(cause) => format!("({cause})"),
             };

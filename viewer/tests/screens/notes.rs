@@ -13,7 +13,7 @@ use super::undo::{picture, said};
 use super::{Viewer, solver};
 
 /// Keeps what the viewer wants to be said of paths.
-fn keep(viewer: &mut Viewer, notes: &mut Notes) {
+pub(super) fn keep(viewer: &mut Viewer, notes: &mut Notes) {
     for effect in std::mem::take(&mut viewer.effects) {
         if let Effect::Note(change) = effect {
             let said = notes.change(&change).map(|()| "kept");
@@ -39,6 +39,25 @@ fn notes_are_seen_beside_rows_and_listed() {
         insta::assert_snapshot!(format!("notes_in_tree_{size}"), viewer.screen());
         insta::assert_snapshot!(format!("notes_{size}"), picture(viewer.press("'")));
     }
+}
+
+/// Each sample of the paths found counts once: one path lies below another.
+#[test]
+fn notes_are_found_and_cost_no_more_than_there_is() {
+    let (mut viewer, _) = noted("100x24");
+    let screen = viewer.press("'/often").screen();
+    assert!(screen.contains("1 of 1 row, in all"), "{screen}");
+    let screen = viewer.press("<enter>/main<enter>").screen();
+    let notes = viewer.model.notes.list.len();
+    assert!(
+        notes > 2 && screen.contains(&format!("1 of {notes} rows, in all 1.00 s 100%")),
+        "{screen}"
+    );
+    let screen = viewer.press("/nothing<enter>").screen();
+    assert!(screen.contains("matches “nothing”"), "{screen}");
+    viewer.press(":export a.json<enter>");
+    let Some(Effect::ExportTable { table, .. }) = viewer.effects.pop() else { panic!() };
+    assert_eq!(table.rows.len(), notes);
 }
 
 #[test]

@@ -66,6 +66,37 @@ main 1 at:m.c:3
     );
 }
 
+/// Nothing calls a loop: its function has what it costs, among callers and over peers.
+#[test]
+fn loops_are_no_functions_among_callers_and_over_peers() {
+    let of = |thread: u32, own: u32| {
+        format!(
+            "# rank={thread} thread={thread} epoch=0\nmain 1 at:m.c:3\n  mm 2 e=1 at:m.c:12 loop:m.c:10\n    \
+             dot 8 e=3 at:m.c:2\n  mm {own} at:m.c:15 loop:m.c:10\n"
+        )
+    };
+    let profile = from_outline(&[of(0, 16), of(1, 30)].concat()).unwrap();
+    let mut viewer = Viewer::new(&profile, "80x20");
+    let before = rows(viewer.press("2/mm<enter>l<esc>"));
+    assert!(before.iter().any(|row| row.starts_with(" main")), "{before:?}");
+    let without = viewer.press("Di").screen();
+    assert!(without.contains("own code of mm"), "{without}");
+    let within = viewer.press("qL").screen();
+    assert_eq!(rows(&viewer), before, "{within}");
+    assert!(!within.contains("loop at m.c"), "{within}");
+    // It opens, is searched and is explained as before.
+    assert_eq!(rows(viewer.press("/dot<enter>l<esc>")).len(), before.len() + 1);
+    let list = |screen: &str| screen.lines().skip(3).take(12).collect::<Vec<_>>().join("\n");
+    let within = viewer.press("/mm<enter><esc>Di").screen();
+    let within = if within.contains("own code") { within } else { viewer.press("i").screen() };
+    assert_eq!(list(&within), list(&without));
+    // What is searched where the profile is large is without loops, too.
+    viewer.press("q");
+    viewer.model.search_at_once = 0;
+    let screen = viewer.press("/m.c<enter>").screen();
+    assert!(screen.contains("no row matches"), "{screen}");
+}
+
 #[test]
 fn functions_are_found_in_their_files_and_modules_and_taken_apart_to_lines() {
     let profile = placed();

@@ -106,11 +106,11 @@ fn the_hottest_lines_are_one_key_away() {
     let (mut viewer, _folder) = viewer("80x24");
     viewer.press("/solve<enter>7");
     assert_eq!(selected(&viewer), "7", "the hottest line of the function comes first");
-    assert_eq!(selected(viewer.press("n")), "6");
-    assert_eq!(selected(viewer.press("n")), "14");
+    assert_eq!(selected(viewer.press(">")), "6");
+    assert_eq!(selected(viewer.press(">")), "14");
     assert!(viewer.screen().contains("3 of 3 lines with cost"));
-    assert_eq!(selected(viewer.press("n")), "14");
-    assert_eq!(selected(viewer.press("N")), "6");
+    assert_eq!(selected(viewer.press(">")), "14");
+    assert_eq!(selected(viewer.press("<lt>")), "6");
     assert_eq!(selected(viewer.press("gH")), "7");
     assert_eq!(selected(viewer.press("jj")), "9");
     assert_eq!(selected(viewer.press("G")), "15");
@@ -120,7 +120,7 @@ fn the_hottest_lines_are_one_key_away() {
 #[test]
 fn what_a_line_calls_opens_and_leads_to_its_source() {
     let (mut viewer, _folder) = viewer("80x24");
-    viewer.press("/solve<enter>7n<enter>");
+    viewer.press("/solve<enter>7><enter>");
     assert_snapshot!(viewer.screen());
     viewer.press("j<enter>");
     assert!(viewer.screen().contains("/src/app/vector.h"), "{}", viewer.screen());
@@ -164,7 +164,7 @@ fn a_file_that_is_not_there_is_said_with_the_remedy() {
 fn a_function_without_lines_says_what_would_give_it_some() {
     let (mut viewer, _folder) = viewer("80x24");
     assert_snapshot!(viewer.press("/fread<enter>7").screen());
-    assert_snapshot!(viewer.press("jkHn<enter>v<backspace>hl").screen());
+    assert_snapshot!(viewer.press("jkH><enter>v<backspace>hl").screen());
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn the_editor_opens_the_line() {
 #[test]
 fn numbers_of_a_line_are_explained() {
     let (mut viewer, _folder) = viewer("100x30");
-    assert_snapshot!(viewer.press("/solve<enter>7n=").screen());
+    assert_snapshot!(viewer.press("/solve<enter>7>=").screen());
     viewer.press("<esc>g=");
     assert!(viewer.screen().contains("no path that is shown comes"), "{}", viewer.screen());
 }
@@ -240,7 +240,7 @@ fn colors_are_not_needed_and_ascii_is_enough() {
     for (color, ascii) in [(true, false), (false, true)] {
         let mut viewer = Viewer::with_theme(&profile(), "80x24", Theme::new(color, ascii));
         viewer.model.look_in(&mapped(folder.path()));
-        let screen = viewer.press("/solve<enter>7n<enter>").screen();
+        let screen = viewer.press("/solve<enter>7><enter>").screen();
         assert!(!ascii || screen.replace('◀', "").is_ascii(), "{screen}");
         assert_eq!(viewer.colors().is_empty(), !color);
     }
@@ -339,7 +339,7 @@ fn instructions_have_their_cost_the_line_above_them_and_arrows() {
     let to = screen.lines().position(|line| line.contains('>')).unwrap();
     assert!(to != back && screen.contains('│'), "{screen}");
     assert!(screen.contains(" ret"), "{screen}");
-    viewer.press("n");
+    viewer.press(">");
     assert!(viewer.screen().contains("instructions with cost"), "{}", viewer.screen());
     // Its line is selected where lines are shown again.
     viewer.press("Ha");
@@ -351,6 +351,72 @@ fn instructions_have_their_cost_the_line_above_them_and_arrows() {
         viewer.press("a");
         assert!(viewer.screen().contains("imul"), "{}", viewer.screen());
         viewer.press("a");
+    }
+}
+
+/// Lines, what is open below them, and instructions are found by what they say, those with most
+/// cost of their own first.
+#[test]
+fn what_is_searched_for_is_found_in_source_and_instructions() {
+    let (mut viewer, _folder) = viewer("80x24");
+    viewer.press("/solve<enter>7g/x[i]");
+    assert_eq!(selected(&viewer), "7");
+    assert!(
+        viewer.screen().contains("1 of 1 row, in all 300 ms 37.5% of their own"),
+        "{}",
+        viewer.screen()
+    );
+    viewer.press("<enter>/solve(");
+    assert_eq!(selected(&viewer), "14", "the line with a cost before the one without");
+    let screen = viewer.press("<enter>n").screen();
+    assert_eq!(selected(&viewer), "4", "{screen}");
+    assert!(screen.contains("2 of 2 rows, in all 10.0 ms 1.3% of their own"), "{screen}");
+    assert_eq!(selected(viewer.press("n")), "14");
+    assert!(viewer.screen().contains("round the end"), "{}", viewer.screen());
+    assert_eq!(selected(viewer.press("N")), "4");
+    viewer.press("/nowhere<enter>");
+    assert!(viewer.screen().contains("matches “nowhere”"), "{}", viewer.screen());
+    // What is open is found by its name; its cost is inclusive, and not added to others.
+    viewer.press("H<lt>><enter>/exchange");
+    let screen = viewer.screen();
+    assert!(screen.contains("of 2 places"), "{screen}");
+    let folder = tempfile::tempdir().unwrap();
+    let Some(profile) = compiled(folder.path(), |_| ()) else { return };
+    let mut viewer = Viewer::new(&profile, "100x40");
+    let screen = viewer.press("/work<enter>7ag/imul<enter>").screen();
+    let found = screen.lines().find(|line| line.ends_with('◀')).unwrap();
+    assert!(found.contains("imul"), "{screen}");
+    assert!(screen.contains("of their own: “imul”"), "{screen}");
+}
+
+/// What is on the screen, of lines that have no command line and of instructions.
+#[test]
+fn source_and_instructions_are_tables_to_take_along() {
+    let (mut viewer, _folder) = viewer("80x24");
+    let table = |viewer: &mut Viewer, form: &str| {
+        viewer.press(&format!(":export a.{form}<enter>"));
+        let Some(Effect::ExportTable { table, form, .. }) = viewer.effects.pop() else {
+            panic!("{form}: {}", viewer.screen());
+        };
+        String::from_utf8(form.of(&table).unwrap()).unwrap()
+    };
+    viewer.press("/solve<enter>7><enter>");
+    let csv = table(&mut viewer, "csv");
+    assert_snapshot!(csv);
+    // A line for each of the screen, below the heading.
+    assert_eq!(csv.lines().count(), 1 + SOLVER.lines().count() + 2);
+    assert!(table(&mut viewer, "html").contains("exchange(x);"));
+    let folder = tempfile::tempdir().unwrap();
+    let Some(profile) = compiled(folder.path(), |_| ()) else { return };
+    let mut viewer = Viewer::new(&profile, "100x40");
+    viewer.press("/work<enter>7a");
+    let json: serde_json::Value = serde_json::from_str(&table(&mut viewer, "json")).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let hot = rows.iter().max_by_key(|row| row["exclusive"].as_u64().unwrap_or(0)).unwrap();
+    assert!(hot["text"].as_str().unwrap().contains("imul"), "{hot}");
+    assert!(hot["address"].as_str().unwrap().starts_with("0x"), "{hot}");
+    for form in ["txt", "csv", "html"] {
+        assert!(table(&mut viewer, form).contains("imul"), "{form}");
     }
 }
 
@@ -422,7 +488,7 @@ fn lines_that_the_profile_keeps_stand_where_there_is_no_file() {
     assert!(!viewer.effects.iter().any(|effect| matches!(effect, Effect::Edit { .. })));
     viewer.press("G<enter>");
     assert!(viewer.screen().contains("does not keep these lines"), "{}", viewer.screen());
-    viewer.press("=<esc>nNHav");
+    viewer.press("=<esc>nN><lt>Hav");
     // The user's folder comes first, and it is said that its file is another one.
     let other = tempfile::tempdir().unwrap();
     fs::write(other.path().join("solver.c"), SOLVER).unwrap();

@@ -131,6 +131,26 @@ fn enter_leads_to_the_row_in_the_tree() {
 }
 
 #[test]
+fn suggestions_are_found_by_reason_and_path() {
+    let profile = from_outline(MIXED).unwrap();
+    let mut viewer = Viewer::new(&profile, "100x24");
+    let found = list(&viewer.model.refined);
+    let screen = viewer.press("!/scatter").screen();
+    let at = found.list.iter().position(|of| matches!(of.why, Why::ManyCallees { .. })).unwrap();
+    assert_eq!(viewer.model.view().line(), at);
+    assert!(screen.contains("1 of 1 row, in all"), "{screen}");
+    // Parts do not overlap, so together they are no more than there is.
+    let screen = viewer.press("<enter>/main<enter>").screen();
+    let sum: u64 = found.list.iter().map(|of| of.part[0]).sum();
+    let share = csprof::views::number::percent(sum, viewer.model.refined.base);
+    assert!(screen.contains("of 5 rows, in all") && screen.contains(&share), "{screen}");
+    assert_eq!(viewer.press("n").model.view().line(), 1);
+    assert_eq!(viewer.press("NN").model.view().line(), 4);
+    assert!(viewer.press("/nothing").screen().contains("not found"), "{}", viewer.screen());
+    assert_eq!(viewer.press("<esc>").model.view().line(), 4);
+}
+
+#[test]
 fn hostile_names_and_depth_are_cut() {
     let name = "\u{1b}[2J\u{202e}|`".repeat(50_000);
     let profile = from_outline(&format!("main 1\n  \"{name}\" 100\n")).unwrap();

@@ -115,3 +115,15 @@ fn clusters_of_ranks() {
         "{explained}"
     );
 }
+
+#[test]
+fn waits_are_found_and_add_up() {
+    let mut viewer = Viewer::new(&ranks(), "80x24");
+    let screen = viewer.press("I/exchange").screen();
+    assert!(screen.contains("of 2 rows, in all"), "{screen}");
+    let screen = viewer.press("<enter>/bcast<enter>").screen();
+    assert_eq!(viewer.model.view().line(), 1, "{screen}");
+    // Imbalances do not add up.
+    let screen = viewer.press("d/kernel<enter>").screen();
+    assert!(screen.contains("1 of 1 place: “kernel”"), "{screen}");
+}

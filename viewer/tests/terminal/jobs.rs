@@ -7,6 +7,7 @@ use super::Session;
 
 const GUIDE: &str = include_str!("../../../docs/guide.md");
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/exchange.csprof");
+const OTHER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mpi_exchange.csprof");
 const PHASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/phases.csprof");
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/workloads");
 
@@ -40,7 +41,7 @@ fn sent(key: Key) -> String {
 #[test]
 fn the_keys_of_the_guide_do_their_jobs() {
     let jobs = jobs();
-    assert!(jobs.len() >= 9, "{jobs:?}");
+    assert!(jobs.len() >= 15, "{jobs:?}");
     for (job, keys, count, shows) in jobs {
         let keys = Key::parse_all(keys).unwrap_or_else(|| panic!("{job}: {keys}"));
         assert_eq!(keys.len(), count, "{job}");
@@ -48,11 +49,24 @@ fn the_keys_of_the_guide_do_their_jobs() {
         let map = format!("/exchange={SOURCES}");
         command.args(["view", "exchange.csprof", "--path-map", &map]);
         let folder = tempfile::tempdir().unwrap();
+        // What is saved for the user stays in the folder.
+        command.env("HOME", folder.path());
+        for place in ["XDG_CONFIG_HOME", "XDG_STATE_HOME", "CSPROF_STATE"] {
+            command.env_remove(place);
+        }
+        let is_compared = job.contains("against");
+        if is_compared {
+            std::fs::copy(OTHER, folder.path().join("other.csprof")).unwrap();
+            command.arg("other.csprof");
+        }
         let file = folder.path().join("exchange.csprof");
         // It is known of one profile when its samples were taken.
         let profile = if job.contains("time") { PHASES } else { PROFILE };
         std::fs::copy(profile, &file).unwrap();
-        let first = "shown 100% + out 0% = 100%";
+        let first = match is_compared {
+            true => "shown+out %: base 100+0  other 100+0",
+            false => "shown 100% + out 0% = 100%",
+        };
         let mut viewer = Session::start_command(command, "xterm-256color", (folder, file), first);
         let before = viewer.emulator.screen().contents();
         assert!(!before.contains(shows), "{job}: `{shows}` is there before:\n{before}");

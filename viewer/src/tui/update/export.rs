@@ -1,18 +1,59 @@
 //! Writing what is on the screen, where a person says.
 
+use serde_json::json;
+
 use super::super::effect::Effect;
 use super::super::export::parse;
 use super::super::message::Notice;
 use super::super::model::Model;
 use super::ask::Effects;
 use super::repro;
+use crate::export::table::{Fact, Table};
+use crate::views::number::{amount, percent};
 
-/// Has what is on the screen written to the file that the text names, or copied.
+/// Has what is on the screen written to the file that the text names, or copied: what a command
+/// line gives, or else the table of the view.
 ///
 /// The error is a byte of the text and what is wrong there.
 pub(super) fn to(model: &mut Model, text: &str) -> Result<Effects, (usize, String)> {
     let (form, target) = parse(text)?;
-    let words = repro::words(model, Some(form)).map_err(|cause| (0, cause))?;
+    let effect = match repro::words(model, Some(form)) {
+        Ok(words) => Effect::Export { words, form, target },
+        Err(cause) => {
+            let table = table(model).ok_or((0, cause))?;
+            if form.of_table().is_none() {
+                let forms = "this is a table: .txt, .csv, .json and .html hold it";
+                return Err((0, forms.to_owned()));
+            }
+            Effect::ExportTable { table: Box::new(table), form, target }
+        }
+    };
     model.notice = Some(Notice::Said("writing\u{2026}".to_owned()));
-    Ok(vec![Effect::Export { words, form, target }])
+    Ok(vec![effect])
+}
+
+/// The table of the view, and what it is of.
+fn table(model: &Model) -> Option<Table> {
+    let mut table = model.view().table(model)?;
+    let metric = model.metric();
+    let mut heading = vec![
+        ("profile", Fact { text: model.files.join(" "), value: json!(model.files) }),
+        ("metric", Fact::text(&*metric.source)),
+    ];
+    let stages = model.shown_stages.to_string();
+    if !stages.is_empty() {
+        heading.push(("refined", Fact::text(stages)));
+    }
+    // Of a comparison the sum of both sides is the cost of neither.
+    if model.comparison().is_none() {
+        let of = |samples: u64| {
+            let share = percent(samples, model.refined.base);
+            let text = format!("{} {share}%", amount(samples, metric, model.form()));
+            Fact::number(text, samples)
+        };
+        heading.push(("shown", of(model.refined.shown)));
+        heading.push(("out", of(model.refined.out)));
+    }
+    heading.append(&mut table.heading);
+    Some(Table { heading, ..table })
 }

@@ -6,6 +6,7 @@
 mod ask;
 mod columns;
 mod export;
+mod habits;
 mod live;
 mod metric;
 mod mouse;
@@ -40,6 +41,8 @@ use self::prompt::Accepted;
 /// Changes the model as a message says, and returns what is to be done outside of it.
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     let mut times = 1;
+    model.finds = None;
+    let habit = habits::of(model, &message);
     if message.is_from_user() {
         model.notice = None;
         model.is_new = false;
@@ -70,6 +73,7 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     if let Some((before, is_search)) = begin {
         end_step(model, before, is_search);
     }
+    habits::tell(model, habit);
     effects.extend(view::look_at(model));
     model.count_rows();
     moving::keep_in_view(model);
@@ -194,9 +198,9 @@ fn apply(model: &mut Model, message: Message) -> Effects {
         Message::PreviousView => return view::show_neighbor(model, TABS - 1),
         Message::Own(action) => return view::act(model, action),
         Message::Made { ticket, made } => {
-            let had_rows = model.rows().is_some();
+            let was_there = view::is_there(model);
             view::made(model, ticket, made);
-            if !had_rows && model.rows().is_some() {
+            if !was_there && view::is_there(model) {
                 return prompt::judge_again(model);
             }
         }

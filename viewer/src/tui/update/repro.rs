@@ -62,6 +62,9 @@ pub(super) fn words(model: &Model, form: Option<ExportForm>) -> Result<Vec<Strin
         (Repro::OfFile("info"), _) if form == Some(ExportForm::Csv) => {
             return Err("this is no table: .txt and .json hold it".to_owned());
         }
+        (Repro::OfText(_), _) if form == Some(ExportForm::Csv) => {
+            return Err("this has no command line for .csv: .txt and .json have".to_owned());
+        }
         (Repro::OfFile(subcommand), _) if comparison.is_some() || model.files.len() != 1 => {
             return Err(format!("csprof {subcommand} is about one file, and these are several"));
         }
@@ -102,8 +105,8 @@ pub(super) fn words(model: &Model, form: Option<ExportForm>) -> Result<Vec<Strin
         add("--format", Some(form.name()));
     }
     let (options, further) = match repro {
-        Repro::OfRows(options) if !of_paths => (options, None),
-        Repro::OfRows(_) => (Vec::new(), None),
+        Repro::OfRows(options) | Repro::OfText(options) if !of_paths => (options, None),
+        Repro::OfRows(_) | Repro::OfText(_) => (Vec::new(), None),
         Repro::OfPicture(stage) => (Vec::new(), stage),
         Repro::OfFile(_) | Repro::None(_) => return Ok(words),
     };

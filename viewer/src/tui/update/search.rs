@@ -4,18 +4,19 @@
 //! way to them. In other views it goes over the rows that have a line, and in pages and lists over
 //! their lines.
 
+use std::borrow::Cow;
+
+use super::super::columns;
 use super::super::effect::Purpose;
 use super::super::message::Notice;
 use super::super::model::{Model, Over};
 use super::super::name::shorten;
 use super::super::prompt::{Prompt, Trial};
 use super::super::table::TablePlace;
-use super::super::{columns, comparison};
+use super::super::view::Finds;
 use super::ask::{Effects, ask};
 use crate::refine::unwatched;
-use crate::views::Row;
-use crate::views::columns::Column;
-use crate::views::number::{count, percent};
+use crate::views::number::count;
 use crate::views::search::{IS_GONE, IS_NEW, NamePattern, Search};
 
 /// Goes to the next row or line that the search finds, or the previous one.
@@ -150,10 +151,10 @@ pub(super) fn arrived(model: &mut Model, ticket: u64, search: Search) {
     }
 }
 
-/// Whether the rows were made from another forest than that which is shown, so that the shell does
-/// not know them.
+/// Whether the rows were made from a forest that the shell does not know.
 fn has_own_forest(model: &Model) -> bool {
-    !std::ptr::eq(model.of_rows(), &raw const model.scene.refined)
+    let is_own = !std::ptr::eq(model.of_rows(), &raw const model.scene.refined);
+    is_own && !model.view().lacks_loops()
 }
 
 /// Goes to what is found: the next, the previous, or (`None`) the first. Where the profile is
@@ -165,10 +166,15 @@ fn go(model: &mut Model, way: Option<bool>) -> Effects {
         if !has_own_forest(model) && model.refined.node_count() > model.search_at_once {
             model.ticket += 1;
             model.searching = Some((model.ticket, way));
-            return vec![ask(model, Purpose::Search(pattern), model.shown_stages.clone())];
+            let without_loops = model.view().lacks_loops();
+            let purpose = Purpose::Search { pattern, without_loops };
+            return vec![ask(model, purpose, model.shown_stages.clone())];
         }
         // O(nodes), once for each pattern and refinement.
         model.found = Some(unwatched(|watch| Search::new(model.of_rows(), &pattern, watch)));
+    }
+    if model.page().is_none() && !has_rows {
+        model.finds = finds(model).map(Cow::into_owned);
     }
     let before = hit(model);
     let all = found(model).map_or(0, |found| found.hits);
@@ -215,10 +221,7 @@ fn go_to(model: &mut Model, hit: usize) {
     }
     model.hit = Some(hit);
     if !model.sheet().has_rows {
-        let line = model.search.as_ref().and_then(|search| {
-            let (lines, _) = model.view().find(search, model);
-            lines.get(hit).copied()
-        });
+        let line = finds(model).and_then(|finds| finds.lines.get(hit).copied());
         if let Some(line) = line {
             model.view_mut().put(line, above);
         }
@@ -240,6 +243,12 @@ fn go_to(model: &mut Model, hit: usize) {
     if let Some((rows, _)) = model.rows_mut() {
         rows.put(above);
     }
+}
+
+/// What is found in a view without rows, as far as what it shows is there.
+fn finds(model: &Model) -> Option<Cow<'_, Finds>> {
+    let known = model.finds.as_ref().map(Cow::Borrowed);
+    known.or_else(|| Some(Cow::Owned(model.view().find(model.search.as_ref()?, model)?)))
 }
 
 /// The lines found where rows have lines.
@@ -288,30 +297,18 @@ fn found(model: &Model) -> Option<Found> {
     }
     let sheet = model.sheet();
     if !sheet.has_rows {
-        let (lines, cost) = model.view().find(pattern, model);
+        let Finds { lines, cost } = finds(model)?.into_owned();
         let noun = if cost.is_some() { "row" } else { "place" };
-        let cost = cost.map(|cost| cost_text(model, &cost));
         return Some(Found { cost, ..of_lines(lines, noun) });
     }
     model.rows()?;
     let search = model.found.as_ref()?;
     let cost = search.cost().filter(|_| sheet.has_cost_of_found);
-    let cost = cost.map(|cost| cost_text(model, cost));
+    let cost = cost.map(|cost| columns::cost_text(model, model.of_rows(), cost));
     if sheet.is_searched_whole {
         return Some(Found { rows: search.rows(), hits: search.hits(), noun: "row", cost });
     }
     Some(Found { cost, ..of_lines(lines_found(model), "row") })
-}
-
-/// What rows cost together.
-fn cost_text(model: &Model, cost: &Row) -> String {
-    if let Some(compared) = model.comparison() {
-        return comparison::path_cost(model, compared, cost);
-    }
-    let basis = columns::basis(model, model.of_rows());
-    let text = Column::INCLUSIVE.text(&basis, &Column::INCLUSIVE.value(&basis, cost));
-    let share = percent(cost.of(model.refined.metric).inclusive, model.whole_of(None));
-    format!("{text} {share}%")
 }
 
 /// Says where among what was found the present place is.

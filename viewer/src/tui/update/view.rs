@@ -26,6 +26,8 @@ pub(super) fn show(model: &mut Model, view: ViewId) -> Effects {
         model.views[view.0].entered(function, None, &model.scene.refined);
         model.views[view.0].entered_row(row, &model.scene.refined);
         model.over.push(Over::View(view));
+        // It is of the view below.
+        model.hit = None;
         model.notice = model.view().told(model);
         return ended;
     }
@@ -171,6 +173,14 @@ pub(super) fn made(model: &mut Model, ticket: u64, made: Made) {
         if is_seen && model.notice.is_none() {
             model.notice = model.view().told(model);
         }
+    }
+}
+
+/// Whether what the view shows is there, as far as it was made.
+pub(super) fn is_there(model: &Model) -> bool {
+    match model.sheet().has_rows {
+        true => model.rows().is_some(),
+        false => model.view().wanted().is_none(),
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) static ENTRY: ViewEntry = ViewEntry {
     key: "2",
     help: "callers of each function",
     modes: &[&MODE],
-    new: |_| Box::new(CallersView { rows: LazyTable::MISSING, follow: None, has_spread: false }),
+    new: |_| Box::new(CallersView::default()),
 };
 
 static MODE: Mode = Mode {
@@ -59,39 +59,39 @@ static SHEET: Sheet = Sheet {
     ..OF_ROWS
 };
 
-/// Functions and their callers, for the view of them, and whether with strips, if there are peers.
+/// Functions and their callers, for the view of them, whether with strips, if there are peers, and
+/// what they were made from, if that is not what is shown.
 #[derive(Clone, Debug)]
-struct WithCallers(Table<Upward>, bool);
+struct WithCallers(Table<Upward>, bool, Option<Refined>);
 
 /// The same as a list: its first level, in an order of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Functions(pub(super) Table<Upward>, pub(super) bool);
 
-/// Both of them, made of one tree. Costs two orders of all functions, too.
+/// Both of them, made of one tree. Costs two orders of all functions, too. Loops (`by loop`) are no
+/// functions: what they cost is their functions', and nothing calls them.
 pub(in crate::tui) fn wanted(has_spread: bool) -> Wanted {
     let detail = if has_spread { "spread" } else { "" };
     Wanted::new("callers", detail.to_owned(), move |refined, watch| {
-        let strips = has_spread.then(|| Strips::of(refined)).flatten();
-        let tree = Callers::with_strips(refined, strips, watch)?;
-        let table = |tree| first_table(tree, refined, Cost::Exclusive);
-        let list = match refined.has_loops() {
-            // Loops call, and are no functions.
-            true => {
-                let refined = refined.without_loops(watch)?;
-                let strips = has_spread.then(|| Strips::of(&refined)).flatten();
-                Callers::with_strips(&refined, strips, watch)?
-            }
-            false => tree.clone(),
+        let whole = match refined.has_loops() {
+            true => Some(refined.without_loops(watch)?),
+            false => None,
         };
-        let functions = Functions(table(list), has_spread);
-        let callers = WithCallers(table(tree), has_spread);
+        let of = whole.as_ref().unwrap_or(refined);
+        let strips = has_spread.then(|| Strips::of(of)).flatten();
+        let tree = Callers::with_strips(of, strips, watch)?;
+        let table = |tree| first_table(tree, of, Cost::Exclusive);
+        let functions = Functions(table(tree.clone()), has_spread);
+        let callers = WithCallers(table(tree), has_spread, whole.clone());
         Ok(Made::default().with(callers).with(functions))
     })
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct CallersView {
     rows: LazyTable<Upward>,
+    /// What they were made from, if that is not what is shown.
+    forest: Option<Refined>,
     /// The function to select when the rows are there.
     follow: Option<FunctionKey>,
     /// Whether rows have strips, or will have.
@@ -104,7 +104,7 @@ impl CallersView {
         if let Some(table) = &mut self.rows.table
             && let Some(key) = self.follow.take()
         {
-            table.select_function(shown, &key);
+            table.select_function(self.forest.as_ref().unwrap_or(shown), &key);
         }
     }
 }
@@ -123,7 +123,15 @@ impl View for CallersView {
     }
 
     fn rows_mut<'v>(&'v mut self, shown: &'v Refined) -> Option<RowsMut<'v>> {
-        Some((self.rows.table.as_mut()?, shown))
+        Some((self.rows.table.as_mut()?, self.forest.as_ref().unwrap_or(shown)))
+    }
+
+    fn forest<'v>(&'v self, shown: &'v Refined) -> &'v Refined {
+        self.forest.as_ref().unwrap_or(shown)
+    }
+
+    fn lacks_loops(&self) -> bool {
+        self.forest.is_some()
     }
 
     fn heading(&self) -> Cow<'static, str> {
@@ -140,7 +148,7 @@ impl View for CallersView {
     fn show_spread(&mut self, is_shown: bool, shown: &Refined) {
         if is_shown && !self.has_spread {
             self.has_spread = true;
-            self.rows.forget(shown);
+            self.forget(shown);
         }
     }
 
@@ -149,33 +157,40 @@ impl View for CallersView {
     }
 
     fn take(&mut self, made: &mut Made, shown: &Refined) {
-        let Some(WithCallers(table, has_spread)) = made.take() else { return };
+        let Some(WithCallers(table, has_spread, forest)) = made.take() else { return };
         // Another view may have wanted it; what is there keeps its order and its open rows.
         if self.rows.table.is_some() {
             if self.has_spread || !has_spread {
                 return;
             }
-            self.rows.forget(shown);
+            self.forget(shown);
         }
         self.has_spread = has_spread;
-        self.rows.take(table, shown);
+        self.forest = forest.map(|forest| forest.looking_at(shown.metric));
+        self.rows.take(table, self.forest.as_ref().unwrap_or(shown));
         self.go_to_followed(shown);
     }
 
     fn forget(&mut self, shown: &Refined) {
-        self.rows.forget(shown);
+        self.rows.forget(self.forest.as_ref().unwrap_or(shown));
+        self.forest = None;
     }
 
-    fn look_at(&mut self, _metric: MetricRef) {
+    fn look_at(&mut self, metric: MetricRef) {
+        self.forest = self.forest.take().map(|forest| forest.looking_at(metric));
         self.rows.forget_hot_paths();
     }
 
     fn memory(&mut self, shown: &Refined) -> Memory {
-        Memory { looks: vec![self.rows.look(shown)], ..Memory::default() }
+        Memory {
+            looks: vec![self.rows.look(self.forest.as_ref().unwrap_or(shown))],
+            ..Memory::default()
+        }
     }
 
     fn recall(&mut self, memory: &Memory, shown: &Refined) {
-        self.rows.look_like(shown, memory.looks.first().and_then(Option::as_ref));
+        let forest = self.forest.as_ref().unwrap_or(shown);
+        self.rows.look_like(forest, memory.looks.first().and_then(Option::as_ref));
     }
 
     fn repro(&self, _shown: &Refined) -> Repro {

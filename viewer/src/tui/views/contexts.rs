@@ -12,11 +12,10 @@ use super::super::mode::{
 };
 use super::super::name::{cut, width};
 use super::super::scene::{PercentOf, Scene};
-use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
-use crate::views::Row;
 use crate::views::clusters::Clusters;
 use crate::views::columns::{About, Basis, Cell, Column, Explanation, Id, Tone};
 use crate::views::contexts::{Context, Imbalance, contexts, together};
@@ -248,7 +247,7 @@ impl View for Contexts {
         self.put_in_order(scene);
     }
 
-    fn find(&self, pattern: &NamePattern, scene: &Scene) -> (Vec<usize>, Option<Row>) {
+    fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
         let list = self.lines();
         let is_found = |at: &usize| pattern.is_in(&list[*at].label);
         let mut found: Vec<usize> = (0..list.len()).filter(is_found).collect();
@@ -257,7 +256,8 @@ impl View for Contexts {
         let cost = is_known.then(|| together(found.iter().map(|at| &list[*at])));
         let samples = |at: &usize| list[*at].row.of(scene.refined.metric).inclusive;
         found.sort_by_key(|at| Reverse(samples(at)));
-        (found, cost)
+        let cost = cost.map(|cost| columns::cost_text(scene, &scene.refined, &cost));
+        Some(Finds { lines: found, cost })
     }
 
     fn line(&self) -> usize {

@@ -7,25 +7,28 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::super::canvas::Canvas;
+use super::super::columns;
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message, Notice};
 use super::super::mode::{
-    ALWAYS, Binding, COMMANDS, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, PLACE, bind,
+    ALWAYS, Binding, COMMANDS, EXPORT, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, PLACE,
+    bind,
 };
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use crate::export::table::{Fact, Table, TableColumn};
 use crate::profile::MetricRef;
 use crate::refine::{Chain, Refined, Watch};
 use crate::report::listing::USUAL_ROWS;
+use crate::views::Cost;
 use crate::views::columns::Explanation;
 use crate::views::distribution::{Distribution, Over, RowSubject};
 use crate::views::measure::Measure;
-use crate::views::number::{amount, counted};
+use crate::views::number::{amount, counted, percent};
 use crate::views::pattern::function_pattern;
 use crate::views::search::NamePattern;
 use crate::views::statistics::Statistics;
 use crate::views::strip::cells;
-use crate::views::{Cost, Row};
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Distribution",
@@ -43,6 +46,7 @@ static MODE: Mode = Mode {
         Keys::Of(PLACE),
         Keys::Of(FIND),
         Keys::Of(NUMBERS),
+        Keys::Of(EXPORT),
         Keys::Of(COMMANDS),
         Keys::Of(HELP),
         Keys::Of(OWN),
@@ -296,15 +300,65 @@ impl View for Distributed {
         self.count(peer);
     }
 
-    fn find(&self, pattern: &NamePattern, _scene: &Scene) -> (Vec<usize>, Option<Row>) {
+    fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
         let Some((shown, over)) = self.shown.as_ref().zip(self.over()) else {
-            return (Vec::new(), None);
+            return self.made.is_some().then(Finds::default);
         };
         let label = |place: &usize| &over.dimension.peers[shown.order[*place]].label.text;
         let found = (0..shown.order.len()).filter(|place| pattern.is_in(label(place)));
         let mut found: Vec<usize> = found.collect();
         found.sort_by_key(|place| Reverse(shown.parts[shown.order[*place]]));
-        (found, None)
+        let parts = found.iter().map(|place| shown.parts[shown.order[*place]]);
+        // Of slices it is a least where samples have no time.
+        let cost = (!self.lacks_times()).then(|| columns::amount_text(scene, parts.sum(), None));
+        Some(Finds { lines: found, cost })
+    }
+
+    fn table(&self, scene: &Scene) -> Option<Table> {
+        let (shown, over) = self.shown.as_ref().zip(self.over())?;
+        let whole = self.distribution()?.samples(self.metric, self.cost);
+        let lacks_times = self.lacks_times();
+        let row = |&peer: &usize| {
+            let (of, part) = (&over.dimension.peers[peer], shown.parts[peer]);
+            let [cost, share] = match part {
+                0 if lacks_times => [Fact::default(), Fact::default()],
+                _ => {
+                    let text = amount(part, scene.metric(), scene.form());
+                    let share = 100.0 * part as f64 / whole.max(1) as f64;
+                    [Fact::number(text, part), Fact::number(percent(part, whole), share)]
+                }
+            };
+            vec![cost, share, Fact::text(&*of.label.text), Fact::text(&*of.stage)]
+        };
+        let row_name = self.subject.as_ref().map_or("", |(_, name)| name);
+        let kind = match self.cost {
+            Cost::Inclusive => "inclusive",
+            Cost::Exclusive => "exclusive",
+        };
+        let mut heading = vec![
+            ("row", Fact::text(if row_name.is_empty() { "all that is shown" } else { row_name })),
+            ("over", Fact::text(over.dimension.whose(scene.form()))),
+            ("cost", Fact::text(kind)),
+            ("all", Fact::number(amount(whole, scene.metric(), scene.form()), whole)),
+        ];
+        if !lacks_times {
+            let facts = shown.statistics.facts(over.dimension.has_imbalance()).into_iter();
+            heading.extend(facts.map(|(name, samples)| {
+                let text = Measure::Source.real(samples, scene.metric(), scene.form());
+                (name, Fact::number(text, samples))
+            }));
+        }
+        Some(Table {
+            title: ENTRY.title.to_owned(),
+            heading,
+            columns: vec![
+                TableColumn::number("samples", "cost"),
+                TableColumn::number("percent_of_row", "% row"),
+                TableColumn::text("peer", over.dimension.noun()),
+                TableColumn::text("stage", "stage"),
+            ],
+            rows: shown.order.iter().map(row).collect(),
+        })
     }
 
     fn line(&self) -> usize {

@@ -3,11 +3,15 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
+
 use super::super::canvas::Canvas;
 use super::super::name::{cut, cut_start, paintable};
 use super::super::page::wrap;
 use super::super::scene::Scene;
+use crate::export::table::{Fact, Table, TableColumn};
 use crate::profile::short_name;
+use crate::views::search::NamePattern;
 
 /// Lines of an entry.
 const LINES: usize = 2;
@@ -39,7 +43,10 @@ impl Selection {
 }
 
 /// What is shown of an entry.
+#[derive(Debug, Default)]
 pub(super) struct PathEntry<'e> {
+    /// The samples that it costs, for scripts; of a comparison those of its sides.
+    pub(super) samples: Value,
     /// What it costs, and its share, which may be empty.
     pub(super) cost: [String; 2],
     /// What is said of it.
@@ -58,6 +65,53 @@ pub(super) struct Entries<'l> {
     pub(super) if_none: &'l str,
     /// What is said below them, where lines are left.
     pub(super) below: &'l [String],
+}
+
+impl PathEntry<'_> {
+    /// Whether what is said of it or a name of its path has what is searched for.
+    fn is_found(&self, pattern: &NamePattern) -> bool {
+        pattern.is_in(&self.text) || self.path.iter().any(|name| pattern.is_in(name))
+    }
+}
+
+/// The places of entries with what is searched for.
+pub(super) fn find<'e>(
+    pattern: &NamePattern,
+    entries: impl Iterator<Item = PathEntry<'e>>,
+) -> Vec<usize> {
+    let found = entries.enumerate().filter(|(_, entry)| entry.is_found(pattern));
+    found.map(|(place, _)| place).collect()
+}
+
+/// The entries as a table.
+pub(super) fn table<'e>(title: &str, entries: impl Iterator<Item = PathEntry<'e>>) -> Table {
+    let row = |entry: PathEntry<'_>| {
+        let [cost, share] = entry.cost;
+        vec![
+            Fact { text: cost, value: entry.samples },
+            Fact {
+                value: share.trim_end_matches('%').parse().map_or(Value::Null, share_of),
+                text: share,
+            },
+            Fact::text(entry.text),
+            Fact::names(entry.path),
+        ]
+    };
+    Table {
+        title: title.to_owned(),
+        heading: Vec::new(),
+        columns: vec![
+            TableColumn::number("samples", "cost"),
+            TableColumn::number("percent", "share"),
+            TableColumn::text("text", "text"),
+            TableColumn::text("path", "path"),
+        ],
+        rows: entries.map(row).collect(),
+    }
+}
+
+fn share_of(percent: f64) -> Value {
+    percent.into()
 }
 
 /// Paints the entries that are seen, which `entry` makes by their places, and the heading on the
@@ -82,7 +136,9 @@ pub(super) fn draw<'e>(
         let start = if share.is_empty() { PART + 3 } else { PART + SHARE + 3 };
         let room = cells.saturating_sub(start + 1);
         let text = theme.plain(&paintable(&entry.text)).into_owned();
-        canvas.text(start, y, &cut(&text, room, ellipsis), room, theme.text());
+        let text = cut(&text, room, ellipsis);
+        canvas.text(start, y, &text, room, theme.text());
+        canvas.mark(start, y, &text, room, scene.search.as_ref());
         if place == list.selection.0 {
             canvas.style(0, y, cells, theme.selected());
         }
@@ -90,6 +146,7 @@ pub(super) fn draw<'e>(
             let room = cells.saturating_sub(4);
             let path = theme.plain(&path(&entry.path, room, ellipsis)).into_owned();
             canvas.text(3, y + 1, &path, room, theme.faint());
+            canvas.mark(3, y + 1, &path, room, scene.search.as_ref());
         }
     }
     let room = cells.saturating_sub(2);
@@ -145,7 +202,7 @@ mod tests {
         draw(&mut Canvas::new(&mut buffer, area, scene.theme), &scene, 3..13, &list, |place| {
             made.borrow_mut().push(place);
             let cost = [place.to_string(), String::new()];
-            Some(PathEntry { cost, text: String::new(), path: vec!["main"] })
+            Some(PathEntry { cost, path: vec!["main"], ..PathEntry::default() })
         });
         assert_eq!(made.into_inner(), (496..=500).collect::<Vec<_>>());
     }

@@ -5,12 +5,11 @@ use std::ops::Range;
 use super::super::canvas::Canvas;
 use super::super::info;
 use super::super::made::{Made, Wanted};
-use super::super::mode::{FIND, FRAME, Keys, MOVE, Mode, READ, REFINE, STEPS};
+use super::super::mode::{EXPORT, FIND, FRAME, Keys, MOVE, Mode, READ, REFINE, STEPS};
 use super::super::page::Page;
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, OF_ROWS, Repro, Sheet, View, ViewEntry};
+use super::super::view::{BoxedView, Finds, OF_ROWS, Repro, Sheet, View, ViewEntry};
 use crate::refine::Refined;
-use crate::views::Row;
 use crate::views::number::Form;
 use crate::views::search::NamePattern;
 
@@ -27,6 +26,7 @@ static MODE: Mode = Mode {
     title: "the information page",
     keys: &[
         &[Keys::Of(MOVE), Keys::Of(READ), Keys::Of(FIND), Keys::Of(REFINE), Keys::Of(STEPS)],
+        &[Keys::Of(EXPORT)],
         FRAME,
     ],
 };
@@ -73,8 +73,9 @@ impl View for Info {
         self.page.scroll_by(lines);
     }
 
-    fn find(&self, pattern: &NamePattern, _scene: &Scene) -> (Vec<usize>, Option<Row>) {
-        (self.page.find(pattern), None)
+    fn find(&self, pattern: &NamePattern, _scene: &Scene) -> Option<Finds> {
+        let is_there = !self.page.items.is_empty();
+        is_there.then(|| Finds { lines: self.page.find(pattern), cost: None })
     }
 
     fn line(&self) -> usize {

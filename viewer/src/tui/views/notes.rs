@@ -1,16 +1,24 @@
 //! What was said of call paths, over another view: bookmarks, notes and entries of the ledger, with
 //! what each path costs now.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::super::canvas::Canvas;
+use super::super::columns;
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message, Notice, PromptKind};
-use super::super::mode::{ALWAYS, Binding, COMMANDS, Group, HELP, Keys, LEAVE, MOVE, Mode, bind};
+use super::super::mode::{
+    ALWAYS, Binding, COMMANDS, EXPORT, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, bind,
+};
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use super::entries::{self, Selection};
+use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::views::Cost;
@@ -18,6 +26,7 @@ use crate::views::difference::Difference;
 use crate::views::notes::{Change, Entry, Estimate, Note, Notes, State, What, ledger};
 use crate::views::number::{amount, amount_of_units, percent};
 use crate::views::path::Path;
+use crate::views::search::NamePattern;
 use crate::views::top_down::TopDown;
 use crate::views::tree::RowId;
 
@@ -34,6 +43,8 @@ static MODE: Mode = Mode {
     title: "the list of notes",
     keys: &[&[
         Keys::Of(MOVE),
+        Keys::Of(FIND),
+        Keys::Of(EXPORT),
         Keys::Of(COMMANDS),
         Keys::Of(HELP),
         Keys::Of(OWN),
@@ -78,6 +89,31 @@ struct Costs {
     /// What each saves, in units of the metric, where it is in the ledger.
     gains: Vec<Option<u128>>,
     all: u128,
+    /// Samples of each row of each path, and the other paths in which they count: those with a row
+    /// above it, or with this very row.
+    rows: Vec<Vec<(Samples, BTreeSet<usize>)>>,
+}
+
+/// Samples, and those of both sides of a comparison.
+type Samples = (u64, [u64; 2]);
+
+/// Adds up.
+fn sum(rows: impl Iterator<Item = Samples>) -> Option<Samples> {
+    rows.reduce(|(one, [base, other]), (more, sides)| {
+        (one + more, [base + sides[0], other + sides[1]])
+    })
+}
+
+impl Costs {
+    /// What some paths cost together, each sample once; `None` if none of them is shown.
+    fn together(&self, places: &[usize]) -> Option<Samples> {
+        let counts = |above: &BTreeSet<usize>| !above.iter().any(|other| places.contains(other));
+        let rows = places.iter().flat_map(|&place| {
+            let rows = self.rows[place].iter();
+            rows.filter(|(_, above)| counts(above)).map(|(samples, _)| *samples)
+        });
+        sum(rows)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -130,6 +166,12 @@ impl List {
         Outcome { note: Some(Box::new(Change { path, what })), ..Outcome::default() }
     }
 
+    /// What all of them show.
+    fn entries<'s>(&'s self, scene: &'s Scene) -> impl Iterator<Item = entries::PathEntry<'s>> {
+        let notes = self.notes.list.iter().enumerate();
+        notes.map(|(place, note)| self.entry(place, note, scene))
+    }
+
     /// What is shown of a note, by its place.
     fn entry<'n>(&self, place: usize, note: &'n Note, scene: &Scene) -> entries::PathEntry<'n> {
         let (theme, form) = (scene.theme, scene.form());
@@ -153,7 +195,13 @@ impl List {
         let text = if said.is_empty() { "bookmark".to_owned() } else { said.join("; ") };
         // Notes with a share and notes without one stand in one column.
         let share = if share.is_empty() { " ".to_owned() } else { share };
-        entries::PathEntry { cost: [part, share], text, path: note.names().collect() }
+        let samples = match found.flatten() {
+            Some((_, sides)) if scene.comparison().is_some() => sides.to_vec().into(),
+            Some((samples, _)) => samples.into(),
+            None => Value::Null,
+        };
+        let path = note.names().collect();
+        entries::PathEntry { samples, cost: [part, share], text, path }
     }
 }
 
@@ -187,6 +235,26 @@ impl View for List {
 
     fn scroll(&mut self, lines: isize) {
         self.selected.scroll(lines, self.notes.list.len());
+    }
+
+    fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
+        let mut lines = entries::find(pattern, self.entries(scene));
+        let Some(costs) = &self.costs else { return Some(Finds { lines, cost: None }) };
+        let samples = |&at: &usize| costs.samples[at].map(|(samples, _)| samples);
+        lines.sort_by_key(|at| Reverse(samples(at)));
+        let cost = costs.together(&lines).map(|(samples, sides)| {
+            columns::amount_text(scene, samples, scene.comparison().map(|_| sides))
+        });
+        Some(Finds { lines, cost })
+    }
+
+    fn table(&self, scene: &Scene) -> Option<Table> {
+        self.costs.as_ref()?;
+        Some(entries::table(ENTRY.title, self.entries(scene)))
+    }
+
+    fn put(&mut self, line: usize, _above: usize) {
+        self.select_line(line);
     }
 
     fn line(&self) -> usize {
@@ -225,27 +293,35 @@ impl View for List {
         let make = move |refined: &Refined, watch: &Watch<'_>| {
             let mut tree = TopDown::new(refined, watch)?;
             let located = notes.locate(refined, &mut tree);
-            let sum = |rows: Vec<RowId>| {
-                let of = |row: RowId| {
-                    let row = tree.row(row);
-                    let sides = match refined.profile.comparison.is_some() {
-                        true => Cost::Inclusive.of_sides(row),
-                        false => [0; 2],
-                    };
-                    (row.of(refined.metric).inclusive, sides)
+            let mut owners: BTreeMap<RowId, Vec<usize>> = BTreeMap::new();
+            for (place, rows) in located.iter().enumerate() {
+                rows.iter().for_each(|&row| owners.entry(row).or_default().push(place));
+            }
+            let of_row = |place: usize, id: RowId| {
+                let row = tree.row(id);
+                let sides = match refined.profile.comparison.is_some() {
+                    true => Cost::Inclusive.of_sides(row),
+                    false => [0; 2],
                 };
-                rows.into_iter().map(of).reduce(|(one, [base, other]), (more, sides)| {
-                    (one + more, [base + sides[0], other + sides[1]])
-                })
+                let way = std::iter::successors(tree.parent(id), |&id| tree.parent(id));
+                let above = way.filter_map(|id| owners.get(&id)).flatten().copied();
+                // Of several that have this row the first counts.
+                let same = owners.get(&id).into_iter().flatten().copied();
+                let above = above.chain(same.filter(|owner| *owner < place)).collect();
+                ((row.of(refined.metric).inclusive, sides), above)
             };
-            let samples = located.into_iter().map(sum).collect();
+            let of_path = |(place, ids): (usize, Vec<RowId>)| {
+                ids.into_iter().map(|id| of_row(place, id)).collect::<Vec<_>>()
+            };
+            let rows: Vec<Vec<_>> = located.into_iter().enumerate().map(of_path).collect();
+            let samples = rows.iter().map(|rows| sum(rows.iter().map(|(of, _)| *of))).collect();
             let mut gains = vec![None; notes.list.len()];
             if refined.profile.comparison.is_some() {
-                return Ok(Made::default().with(Costs { samples, gains, all: 0 }));
+                return Ok(Made::default().with(Costs { samples, gains, all: 0, rows }));
             }
             let ledger = ledger(&notes, refined, &mut tree);
             ledger.lines.iter().for_each(|line| gains[line.place] = line.gain);
-            Ok(Made::default().with(Costs { samples, gains, all: ledger.gain }))
+            Ok(Made::default().with(Costs { samples, gains, all: ledger.gain, rows }))
         };
         let detail = format!("{} {}", self.metric.index(), self.version);
         let wants = self.costs.is_none() && !self.notes.list.is_empty();

@@ -6,6 +6,7 @@
 mod draw;
 mod item;
 mod made;
+mod text;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,16 +18,20 @@ use super::super::canvas::Canvas;
 use super::super::columns::{self, Columns};
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message, PromptKind};
-use super::super::mode::{Binding, FRAME, Group, Keys, MOVE, Mode, NUMBERS, REFINE, STEPS, bind};
+use super::super::mode::{
+    Binding, EXPORT, FIND, FRAME, Group, Keys, MOVE, Mode, NUMBERS, REFINE, STEPS, bind,
+};
 use super::super::scene::Scene;
 use super::super::view::{
-    BoxedView, Memory, OF_ROWS, Outcome, Repro, Sheet, Subject, View, ViewEntry,
+    BoxedView, Finds, Memory, OF_ROWS, Outcome, Repro, Sheet, Subject, View, ViewEntry,
 };
+use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::sources::{Kept, Source, Sources};
 use crate::views::columns::{About, Explanation};
 use crate::views::path::Path;
+use crate::views::search::NamePattern;
 use crate::views::source::callees;
 use crate::views::{Cost, Row};
 
@@ -42,8 +47,8 @@ pub(super) static ENTRY: ViewEntry = ViewEntry {
 static MODE: Mode = Mode {
     title: "the source view",
     keys: &[
-        &[Keys::Of(MOVE), Keys::Of(OWN), Keys::Of(REFINE)],
-        &[Keys::Of(STEPS), Keys::Of(NUMBERS)],
+        &[Keys::Of(MOVE), Keys::Of(FIND), Keys::Of(OWN), Keys::Of(REFINE)],
+        &[Keys::Of(STEPS), Keys::Of(NUMBERS), Keys::Of(EXPORT)],
         FRAME,
     ],
 };
@@ -62,8 +67,8 @@ static OWN: &[Binding] = &[
     bind(Group::Move, "h <left>", Message::Own(LEFT), "the beginnings of long lines"),
     bind(Group::Move, "l <right>", Message::Own(RIGHT), "the ends of long lines"),
     bind(Group::Find, "H", Message::Own(HOTTEST), "to the line with most of its own cost"),
-    bind(Group::Find, "n", Message::Own(NEXT), "to the next hottest one"),
-    bind(Group::Find, "N", Message::Own(PREVIOUS), "to the hotter one before"),
+    bind(Group::Find, ">", Message::Own(NEXT), "to the next hottest one"),
+    bind(Group::Find, "<lt>", Message::Own(PREVIOUS), "to the hotter one before"),
     bind(
         Group::Find,
         "<enter> <space>",
@@ -93,8 +98,9 @@ static SHEET: Sheet = Sheet {
         ("?", "help"),
         ("q", "tree"),
         ("j k", "move"),
-        ("H n", "hottest"),
+        ("H >", "hottest"),
         ("enter", "calls"),
+        ("/", "search"),
         ("a", "instructions"),
         ("bksp", "back"),
         ("v", "editor"),
@@ -374,6 +380,27 @@ impl View for SourceView {
         self.scroll = self.scroll.min(self.items.len().saturating_sub(height));
     }
 
+    fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
+        self.found(pattern, scene)
+    }
+
+    fn table(&self, scene: &Scene) -> Option<Table> {
+        self.whole_table(scene)
+    }
+
+    fn line(&self) -> usize {
+        self.selected
+    }
+
+    fn select_line(&mut self, line: usize) {
+        self.selected = line.min(self.items.len().saturating_sub(1));
+    }
+
+    fn put(&mut self, line: usize, above: usize) {
+        self.select_line(line);
+        self.scroll = self.selected.saturating_sub(above.saturating_sub(self.above));
+    }
+
     fn select_at(&mut self, _x: usize, line: usize, _shown: &Refined) -> bool {
         let at = line.checked_sub(self.above).map(|line| self.scroll + line);
         let at = at.filter(|at| *at < self.items.len());
@@ -552,7 +579,7 @@ impl View for SourceView {
             None => Repro::None("no function is shown"),
             Some(shown) => {
                 let words = ["--source".to_owned(), shown.name.to_string()].into_iter();
-                Repro::OfRows(words.chain(self.sources.options()).collect())
+                Repro::OfText(words.chain(self.sources.options()).collect())
             }
         }
     }

@@ -4,19 +4,22 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::canvas::Canvas;
+use super::super::columns;
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message};
 use super::super::mode::{
-    ALWAYS, Binding, COMMANDS, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
+    ALWAYS, Binding, COMMANDS, EXPORT, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
 };
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use super::entries::{self, Selection};
+use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::views::notes::Notes;
 use crate::views::number::{amount, counted, percent};
 use crate::views::path::Path;
+use crate::views::search::NamePattern;
 use crate::views::suggest::{MOST, Suggestion, Suggestions, suggestions_besides};
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
@@ -32,7 +35,9 @@ static MODE: Mode = Mode {
     title: "the list of what is worth a look",
     keys: &[&[
         Keys::Of(MOVE),
+        Keys::Of(FIND),
         Keys::Of(NUMBERS),
+        Keys::Of(EXPORT),
         Keys::Of(COMMANDS),
         Keys::Of(HELP),
         Keys::Of(OWN),
@@ -71,6 +76,35 @@ impl Suggest {
     fn list(&self) -> &[Suggestion] {
         self.found.as_ref().map_or(&[], |found| &found.list)
     }
+
+    /// What is shown of an entry, with so many names of its path at most: the end says most, and
+    /// deep recursion has millions of rows.
+    fn entry<'s>(entry: &Suggestion, scene: &'s Scene, names: usize) -> entries::PathEntry<'s> {
+        let (form, functions) = (scene.form(), &scene.refined.functions);
+        let (cost, samples) = match scene.comparison() {
+            Some(comparison) => {
+                let delta = entry.difference(comparison).delta(form);
+                ([delta, String::new()], entry.part.to_vec().into())
+            }
+            None => {
+                let part = amount(entry.part[0], scene.metric(), form);
+                let share = format!("{}%", percent(entry.part[0], scene.whole_of(None)));
+                ([part, share], entry.part[0].into())
+            }
+        };
+        let path = entry.rows[entry.rows.len().saturating_sub(names)..].iter();
+        entries::PathEntry {
+            samples,
+            cost,
+            text: entry.reason(&scene.refined, form),
+            path: path.map(|row| &*functions[row.function.index()].name).collect(),
+        }
+    }
+
+    /// All of them.
+    fn entries<'s>(&'s self, scene: &'s Scene) -> impl Iterator<Item = entries::PathEntry<'s>> {
+        self.list().iter().map(|entry| Self::entry(entry, scene, usize::MAX))
+    }
 }
 
 impl View for Suggest {
@@ -84,22 +118,8 @@ impl View for Suggest {
 
     fn draw(&self, canvas: &mut Canvas<'_>, scene: &Scene, lines: Range<usize>) {
         let form = scene.form();
-        let functions = &scene.refined.functions;
         let cells = canvas.width();
-        let of = |entry: &Suggestion| entries::PathEntry {
-            cost: match scene.comparison() {
-                Some(comparison) => [entry.difference(comparison).delta(form), String::new()],
-                None => [
-                    amount(entry.part[0], scene.metric(), form),
-                    format!("{}%", percent(entry.part[0], scene.whole_of(None))),
-                ],
-            },
-            text: entry.reason(&scene.refined, form),
-            // The end says most, and deep recursion has millions of rows.
-            path: { entry.rows[entry.rows.len().saturating_sub(cells)..].iter() }
-                .map(|row| &*functions[row.function.index()].name)
-                .collect(),
-        };
+        let of = |entry: &Suggestion| Self::entry(entry, scene, cells);
         let if_none = match &self.found {
             Some(Suggestions { understood: 0, .. }) => "nothing stands out".into(),
             Some(Suggestions { understood, .. }) => {
@@ -121,6 +141,28 @@ impl View for Suggest {
 
     fn scroll(&mut self, lines: isize) {
         self.selected.scroll(lines, self.list().len());
+    }
+
+    fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
+        self.found.as_ref()?;
+        let lines = entries::find(pattern, self.entries(scene));
+        let sum = |side: usize| lines.iter().map(|&at| self.list()[at].part[side]).sum();
+        let sides = scene.comparison().map(|_| [sum(0), sum(1)]);
+        let cost = (!lines.is_empty()).then(|| columns::amount_text(scene, sum(0), sides));
+        Some(Finds { lines, cost })
+    }
+
+    fn table(&self, scene: &Scene) -> Option<Table> {
+        self.found.as_ref()?;
+        Some(entries::table(ENTRY.title, self.entries(scene)))
+    }
+
+    fn line(&self) -> usize {
+        self.selected.0
+    }
+
+    fn put(&mut self, line: usize, _above: usize) {
+        self.select_line(line);
     }
 
     fn line_at(&self, line: usize, height: usize) -> Option<usize> {

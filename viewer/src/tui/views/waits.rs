@@ -5,22 +5,27 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::super::canvas::Canvas;
+use super::super::columns;
 use super::super::made::{Made, Wanted};
 use super::super::message::{Action, Message, Notice};
 use super::super::mode::{
-    ALWAYS, Binding, COMMANDS, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
+    ALWAYS, Binding, COMMANDS, EXPORT, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
 };
 use super::super::name::width;
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use super::entries::{self, Selection};
+use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::views::columns::Explanation;
 use crate::views::measure::Measure;
 use crate::views::number::{amount, between, count, counted, exact, percent};
 use crate::views::path::Path;
+use crate::views::search::NamePattern;
 use crate::views::waits::{Wait, Waits};
 
 pub(super) static ENTRY: ViewEntry = ViewEntry {
@@ -36,7 +41,9 @@ static MODE: Mode = Mode {
     title: "the lists of waits",
     keys: &[&[
         Keys::Of(MOVE),
+        Keys::Of(FIND),
         Keys::Of(NUMBERS),
+        Keys::Of(EXPORT),
         Keys::Of(COMMANDS),
         Keys::Of(HELP),
         Keys::Of(OWN),
@@ -176,11 +183,34 @@ impl WaitLists {
         });
         let functions = &scene.refined.functions;
         let rows = waits.rows(wait);
+        let samples = self.cost(wait).map_or(Value::Null, |bounds| match exact(bounds) {
+            Some(samples) => samples.into(),
+            None => bounds.to_vec().into(),
+        });
         entries::PathEntry {
+            samples,
             cost: cost.unwrap_or_default(),
             text: self.said(scene, waits, wait),
             path: rows.iter().map(|row| &*functions[row.function.index()].name).collect(),
         }
+    }
+
+    /// All of the list.
+    fn all_entries<'s>(&'s self, scene: &'s Scene) -> impl Iterator<Item = entries::PathEntry<'s>> {
+        let waits = self.waits.iter();
+        waits
+            .flat_map(|waits| self.list.of(waits).iter().map(|wait| self.entry(scene, waits, wait)))
+    }
+
+    /// What waits cost together, each sample once, where they are of the metric that is looked at:
+    /// no sample counts in two waits, but one of an imbalance may, and imbalances do not add up.
+    fn together(&self, scene: &Scene, found: &[usize]) -> Option<String> {
+        let entries = self.entries();
+        let is_of_metric = |&at: &usize| entries[at].metric == scene.refined.metric;
+        let adds_up = self.list != List::Imbalances && !found.is_empty();
+        let adds_up = adds_up && scene.comparison().is_none() && found.iter().all(is_of_metric);
+        let sum = || found.iter().map(|&at| entries[at].samples).sum();
+        adds_up.then(|| columns::amount_text(scene, sum(), None))
     }
 
     /// What is said where the list is empty.
@@ -235,6 +265,26 @@ impl View for WaitLists {
 
     fn scroll(&mut self, lines: isize) {
         self.selected.scroll(lines, self.entries().len());
+    }
+
+    fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
+        self.waits.as_ref()?;
+        let lines = entries::find(pattern, self.all_entries(scene));
+        let cost = self.together(scene, &lines);
+        Some(Finds { lines, cost })
+    }
+
+    fn table(&self, scene: &Scene) -> Option<Table> {
+        self.waits.as_ref()?;
+        Some(entries::table(self.list.title(), self.all_entries(scene)))
+    }
+
+    fn line(&self) -> usize {
+        self.selected.0
+    }
+
+    fn put(&mut self, line: usize, _above: usize) {
+        self.select_line(line);
     }
 
     fn line_at(&self, line: usize, height: usize) -> Option<usize> {

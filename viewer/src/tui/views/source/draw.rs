@@ -1,7 +1,5 @@
 //! Painting the source view.
 
-use std::sync::Arc;
-
 use super::super::super::canvas::Canvas;
 use super::super::super::columns::{self, Placed};
 use super::super::super::name::{cut_start, paintable, shorten, width};
@@ -92,16 +90,16 @@ impl SourceView {
     ) {
         let Some(code) = self.code() else { return };
         let (theme, cells) = (scene.theme, canvas.width());
+        let search = scene.search.as_ref();
         let last = beside.last().map_or(0, |last| last.start + last.width);
         let x = last + 1;
         match item {
             SourceItem::LineOf(at) => {
-                let Some((path, line)) = code.code[at].line.clone() else { return };
-                let file = path.rsplit('/').next().unwrap_or_default();
-                let text = code.texts.get(&(Arc::clone(&path), line)).map_or("", |text| text);
-                let text = format!("{file}:{line}  {}", paintable_line(text).trim_start());
+                let text = code.line_text(at);
                 let room = cells.saturating_sub(x);
-                canvas.text(x, y, after(&text, self.shift), room, theme.faint());
+                let text = after(&text, self.shift);
+                canvas.text(x, y, text, room, theme.faint());
+                canvas.mark(x, y, text, room, search);
             }
             SourceItem::Code(at) => {
                 if let Some(row) = code.costs.rows.get(&at) {
@@ -119,10 +117,12 @@ impl SourceView {
                 };
                 self.draw_arrows(canvas, scene, &code.arrows, selected, (x + digits + 1, at, y));
                 let x = x + digits + 2 + ARROWS;
-                let callee = of.callee.as_ref().map_or(String::new(), |name| format!("  <{name}>"));
-                let text = format!("{}{callee}", of.listed.text);
+                let text = code.text(at);
                 let room = cells.saturating_sub(x);
-                canvas.text(x, y, after(&paintable(&text), self.shift), room, theme.text());
+                let text = paintable(&text);
+                let text = after(&text, self.shift);
+                canvas.text(x, y, text, room, theme.text());
+                canvas.mark(x, y, text, room, search);
             }
             SourceItem::Line(_) | SourceItem::Callee(..) | SourceItem::Gap(..) => {}
         }
@@ -223,6 +223,7 @@ impl SourceView {
                 let rest = after(&text, self.shift);
                 let room = cells.saturating_sub(x + 4);
                 canvas.text(x + 4, y, rest, room, theme.text());
+                canvas.mark(x + 4, y, rest, room, scene.search.as_ref());
             }
             SourceItem::Callee(..) => {
                 let Some(row) = row else { return };
@@ -237,7 +238,9 @@ impl SourceView {
                 );
                 let room = cells.saturating_sub(from);
                 let name = forest.functions.get(row.function.index()).map_or("", |of| &*of.name);
-                canvas.text(from, y, &shorten(name, room, glyphs.ellipsis), room, theme.strong());
+                let name = shorten(name, room, glyphs.ellipsis);
+                canvas.text(from, y, &name, room, theme.strong());
+                canvas.mark(from, y, &name, room, scene.search.as_ref());
             }
             SourceItem::Gap(..) | SourceItem::Code(_) | SourceItem::LineOf(_) => {}
         }
@@ -261,7 +264,7 @@ fn numbers(
 }
 
 /// A line of a file as it is painted: its tabs are blanks, and a terminal has nothing to obey.
-fn paintable_line(line: &str) -> String {
+pub(super) fn paintable_line(line: &str) -> String {
     let parts: Vec<_> = line.split('\t').map(paintable).collect();
     without_tabs(&parts.join("\t"), width).into_owned()
 }
