@@ -1,7 +1,8 @@
 //! Damaged ELF and DWARF, from files to screen: `symbolize` and `report` end, in bounded time and
 //! memory, without a panic, and no file gives names to a profile of another one.
 //!
-//! `CSPROF_FUZZ_MINUTES=60 cargo test --release -p csprof --test symbols -- hostile` goes on as long.
+//! `CSPROF_FUZZ_MINUTES=60 cargo test --release -p csprof --test symbols -- hostile` goes on as
+//! long.
 
 use std::ops::Range;
 use std::process::{Command, Output};
@@ -15,8 +16,8 @@ use object::{Object as _, ObjectSection as _};
 
 use crate::build::{Binary, Workshop};
 
-/// Seconds of CPU time, and KiB of memory, that `symbolize` and `report` may take: of files of 20 to
-/// 50 KB, in a build without optimization.
+/// Seconds of CPU time, and KiB of memory, that `symbolize` and `report` may take: of files of 20
+/// to 50 KB, in a build without optimization.
 const MOST_SECONDS: u32 = 60;
 const MOST_KIB: u32 = 2 << 20;
 
