@@ -18,6 +18,7 @@ use crate::print::{Escaping, Printable};
 use crate::report::csv::{cell, of_output};
 use crate::views::columns::Plain;
 use crate::views::number::hex;
+use crate::views::printable::printable;
 
 /// Characters of a cell of text that people are shown.
 const LONGEST: usize = 2000;
@@ -154,7 +155,8 @@ impl Table {
     }
 
     fn text(&self, out: &mut impl Write) -> io::Result<()> {
-        let shown = |text: &str| cut(&one_line(text), LONGEST);
+        // Escaped here, so that columns are as wide as they are read.
+        let shown = |text: &str| cut(&printable(&one_line(text)), LONGEST);
         writeln!(out, "{}", shown(&self.title))?;
         for (name, fact) in &self.heading {
             writeln!(out, "{name}: {}", shown(&fact.text))?;
