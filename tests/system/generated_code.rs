@@ -225,7 +225,7 @@ impl Shares {
             }
             let generated = path.iter().rev().find_map(|(function, module)| match module {
                 Some(MODULE) => Some(true),
-                None if function.starts_with("[anonymous code at ") => Some(false),
+                None if function.starts_with("[unknown code at ") => Some(false),
                 _ => None,
             });
             match generated {
@@ -298,7 +298,7 @@ fn shares_of_names_and_of_partial_samples() {
         assert!(shares.partial <= shares.unnamed + shares.named, "{shares:?}");
         let rows = recording.rows();
         let unnamed = rows.iter().filter(|row| row.module.is_none());
-        let regions = unnamed.filter(|row| row.function.starts_with("[anonymous code at "));
+        let regions = unnamed.filter(|row| row.function.starts_with("[unknown code at "));
         assert!(shares.unnamed == 0 || (1..=4).contains(&regions.count()), "{shares:?}");
         assert!(!rows.iter().any(|row| row.function.starts_with("0x")));
     }

@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_does_not_go_on_is_sampled_less_often() {
-        assert_eq!(after(17, 300_000, |_| true), 4);
+        assert_eq!(after(25, 300_000, |_| true), 4);
         assert_eq!(after(60, 3_000_000, |_| true), 16);
         // No less than it may be.
         assert_eq!(after(1_000, 1 << 40, |_| true), 100);

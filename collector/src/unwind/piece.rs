@@ -9,7 +9,7 @@ use crate::arch::PAGE_SIZE;
 /// Bytes that are looked at before and behind a frame's address.
 const BEFORE: usize = 1024;
 const BEHIND: usize = 2048;
-/// The same where those before it matter: the code of most functions that are larger.
+/// The same where only those before it matter. Few functions are larger.
 const FAR_BEFORE: usize = 8128;
 const LITTLE: usize = 64;
 
@@ -17,11 +17,13 @@ const LITTLE: usize = 64;
 #[derive(Debug)]
 pub struct Piece {
     bytes: [u8; FAR_BEFORE + LITTLE],
+    /// Instructions that were looked at in code far before, and not yet paid for.
+    followed: u32,
 }
 
 impl Piece {
     /// Nothing.
-    pub const EMPTY: Self = Self { bytes: [0; FAR_BEFORE + LITTLE] };
+    pub const EMPTY: Self = Self { bytes: [0; FAR_BEFORE + LITTLE], followed: 0 };
 
     /// The code around `address`, as far as `copy` can read it, and where the address is in it.
     /// `copy` is asked for what lies on one page, each time. `None` if what is at the address
@@ -41,6 +43,16 @@ impl Piece {
         copy: impl Fn(u64, &mut [u8]) -> bool,
     ) -> Option<(&[u8], usize)> {
         self.read_from(address, FAR_BEFORE, LITTLE, copy)
+    }
+
+    /// Notes that so many instructions were looked at in code far before.
+    pub fn note_followed(&mut self, instructions: u32) {
+        self.followed = self.followed.saturating_add(instructions);
+    }
+
+    /// Those that were noted and not yet taken.
+    pub fn take_followed(&mut self) -> u32 {
+        core::mem::take(&mut self.followed)
     }
 
     fn read_from(

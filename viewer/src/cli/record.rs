@@ -217,18 +217,12 @@ struct NamingOptions {
     /// /tmp/perf-PID.map and /tmp/jit-PID.dump stay, of some megabytes.
     #[arg(long)]
     erlang: bool,
-    /// Have .NET name managed methods (DOTNET_PerfMapEnabled=3; not tried here)
-    ///
-    /// .NET gets slower by up to a fifth, as its documentation has it. A file /tmp/perf-PID.map
-    /// stays.
-    #[arg(long)]
-    dotnet: bool,
 }
 
 impl From<&NamingOptions> for Naming {
     fn from(options: &NamingOptions) -> Self {
-        let &NamingOptions { python, node, java, erlang, dotnet } = options;
-        Self { python, node, java, erlang, dotnet }
+        let &NamingOptions { python, node, java, erlang } = options;
+        Self { python, node, java, erlang }
     }
 }
 
@@ -283,7 +277,7 @@ pub struct Sampling {
     #[arg(long)]
     epoch_per_load: bool,
     /// Call paths through code generated at run time, where it says who called it; so do --python,
-    /// --node, --java, --erlang and --dotnet. Samples of such code cost more
+    /// --node, --java and --erlang. Samples of such code cost more
     #[arg(long)]
     generated: bool,
 }
@@ -364,7 +358,6 @@ impl Record {
             (naming.node, "--node"),
             (naming.java, "--java"),
             (naming.erlang, "--erlang"),
-            (naming.dotnet, "--dotnet"),
         ];
         given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
@@ -564,13 +557,12 @@ fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String>
     let by_python = is_met(&|function| function.file.is_some() && function.line == 0);
     let by_node = is_met(&|function| function.file.is_some() && function.line > 0);
     let by_java = is_met(&|function| function.file.is_none() && function.name.ends_with(')'));
-    // Erlang names functions as `module:name/1`, .NET as `type [assembly] name(…)[Tier]`.
+    // Erlang names functions as `module:name/1`.
     let by_erlang = is_met(&|function| {
         let arity = function.name.rsplit_once('/').map(|(_, arity)| arity);
         function.name.contains(':')
             && arity.is_some_and(|arity| arity.starts_with(|first: char| first.is_ascii_digit()))
     });
-    let by_dotnet = is_met(&|function| function.name.ends_with(']'));
     let asked = [
         (naming.python && !by_python, "--python", "CPython writes names from 3.12 on"),
         (
@@ -580,7 +572,6 @@ fn told_of_naming(naming: Naming, path: &Path, profile: &Profile) -> Vec<String>
         ),
         (naming.java && !by_java, "--java", "OpenJDK writes names from 17 on, when it exits"),
         (naming.erlang && !by_erlang, "--erlang", "Erlang/OTP writes names from 25 on"),
-        (naming.dotnet && !by_dotnet, "--dotnet", ".NET names what it compiles while it runs"),
     ];
     let asked = asked.iter().filter(|(is_missing, ..)| *is_missing && profile.total() > 0);
     let mut lines: Vec<String> = asked

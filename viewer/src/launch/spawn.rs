@@ -50,16 +50,13 @@ pub struct Naming {
     /// Erlang/OTP from 25 on.
     #[serde(default)]
     pub erlang: bool,
-    /// .NET.
-    #[serde(default)]
-    pub dotnet: bool,
 }
 
 impl Naming {
     /// Whether any is asked for.
     #[must_use]
     pub const fn is_asked(self) -> bool {
-        self.python || self.node || self.java || self.erlang || self.dotnet
+        self.python || self.node || self.java || self.erlang
     }
 
     /// The variables, given those around csprof.
@@ -67,6 +64,7 @@ impl Naming {
         self,
         given: impl Fn(&str) -> Option<OsString>,
     ) -> impl Iterator<Item = (&'static str, OsString)> {
+        let given = &given;
         // Options are added to those of the user. Functions that V8 interprets have frames of their
         // own by the second; `--perf-basic-prof` alone leaves a log in the working folder. The JVM
         // prints a note of its variable; of the two that there are, only `java` itself heeds this
@@ -76,7 +74,6 @@ impl Naming {
         const NODE: &str = "NODE_OPTIONS";
         const JAVA: &str = "JDK_JAVA_OPTIONS";
         const ERLANG: &str = "ERL_FLAGS";
-        const DOTNET: &str = "DOTNET_PerfMapEnabled";
         let added = move |name, options: &str| {
             let mut text = given(name).unwrap_or_default();
             if !text.is_empty() {
@@ -85,16 +82,23 @@ impl Naming {
             text.push(options);
             (name, text)
         };
+        // What follows `-extra` there is the program's.
+        let before = move |name, options: &str| {
+            let mut text = OsString::from(options);
+            if let Some(given) = given(name).filter(|given| !given.is_empty()) {
+                text.push(" ");
+                text.push(given);
+            }
+            (name, text)
+        };
         let node = "--perf-basic-prof-only-functions --interpreted-frames-native-stack";
         let java = "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions \
                     -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer";
         let python = self.python.then(|| (PYTHON, OsString::from("1")));
         let node = self.node.then(|| added(NODE, node));
         let java = self.java.then(|| added(JAVA, java));
-        let erlang = self.erlang.then(|| added(ERLANG, "+JPperf true"));
-        // A perf map alone: with 1, .NET writes a jitdump file too.
-        let dotnet = self.dotnet.then(|| (DOTNET, OsString::from("3")));
-        python.into_iter().chain(node).chain(java).chain(erlang).chain(dotnet)
+        let erlang = self.erlang.then(|| before(ERLANG, "+JPperf true"));
+        [python, node, java, erlang].into_iter().flatten()
     }
 }
 
@@ -222,21 +226,24 @@ mod tests {
     #[test]
     fn runtimes_are_told_beside_what_the_user_tells_them() {
         let variables = |naming: Naming| {
-            let given = |name: &str| (name == "NODE_OPTIONS").then(|| "--no-warnings".into());
+            let given = |name: &str| match name {
+                "NODE_OPTIONS" => Some("--no-warnings".into()),
+                "ERL_FLAGS" => Some("-extra x".into()),
+                _ => None,
+            };
             let text = |(name, value): (&str, OsString)| format!("{name}={}", value.display());
             naming.environment(given).map(text).collect::<Vec<_>>()
         };
         assert_eq!(variables(Naming::default()), [""; 0]);
         assert_eq!(
-            variables(Naming { python: true, node: true, java: true, erlang: true, dotnet: true }),
+            variables(Naming { python: true, node: true, java: true, erlang: true }),
             [
                 "PYTHONPERFSUPPORT=1",
                 "NODE_OPTIONS=--no-warnings --perf-basic-prof-only-functions \
                  --interpreted-frames-native-stack",
                 "JDK_JAVA_OPTIONS=-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions \
                  -XX:+DumpPerfMapAtExit -XX:+PreserveFramePointer",
-                "ERL_FLAGS=+JPperf true",
-                "DOTNET_PerfMapEnabled=3",
+                "ERL_FLAGS=+JPperf true -extra x",
             ]
         );
     }
@@ -260,7 +267,7 @@ mod tests {
             assert!(changes.contains(&format!("`{name}`")), "{name}");
         }
         let guide = include_str!("../../../docs/guide.md");
-        let naming = Naming { python: true, node: true, java: true, erlang: true, dotnet: true };
+        let naming = Naming { python: true, node: true, java: true, erlang: true };
         for (name, value) in naming.environment(|_| None) {
             let value = value.to_string_lossy();
             assert!(guide.contains(name) && guide.contains(&*value), "{name}: {value}");

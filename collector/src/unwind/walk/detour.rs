@@ -129,8 +129,7 @@ pub(super) fn overcome(
             }
             let pc = registers.ip.wrapping_sub(kind.lookup_bias());
             if target.probes().is_some() && is_generated(pc, target) {
-                origin.repeat(GENERATED);
-                return match leave_generated(registers, kind, bounds, target, cache) {
+                return match leave_and_pay(origin, registers, kind, bounds, target, cache) {
                     Some(slot) => Detour::Caller { slot },
                     None => Detour::None(PartialReason::UnknownModule),
                 };
@@ -278,8 +277,7 @@ fn leave_undescribed(
         probes.begin_frame();
     }
     if probes.is_some() && is_generated(registers.ip.wrapping_sub(kind.lookup_bias()), target) {
-        origin.repeat(GENERATED);
-        return leave_generated(registers, kind, bounds, target, cache);
+        return leave_and_pay(origin, registers, kind, bounds, target, cache);
     }
     let followed = follow_code(origin, registers, kind, bounds, target, cache).ok();
     followed
@@ -301,8 +299,27 @@ fn leave_beside_generated(
     if kind == FrameKind::Call && neighbour(registers, target).is_some() {
         return None;
     }
+    leave_and_pay(origin, registers, kind, bounds, target, cache)
+}
+
+/// The same of generated code.
+fn leave_and_pay(
+    origin: &Origin,
+    registers: &mut Registers,
+    kind: FrameKind,
+    bounds: StackBounds,
+    target: &impl Target,
+    cache: &mut RecipeCache,
+) -> Option<u64> {
+    /// Copies of code far before an address: one for each of its pages.
+    const COPIES: u32 = 3;
     origin.repeat(GENERATED);
-    leave_generated(registers, kind, bounds, target, cache)
+    let slot = leave_generated(registers, kind, bounds, target, cache);
+    match cache.piece.take_followed() {
+        0 => {}
+        followed => origin.repeat(followed / INSTRUCTIONS + COPIES),
+    }
+    slot
 }
 
 /// The same, of code that does not say how it returns.

@@ -26,8 +26,8 @@ use csprof_format::address::FrameKind;
 
 use super::inferred::leave_as_inferred;
 use crate::arch::unwind::inference::{
-    Belief, LONGEST_CALL, MOST_RESTORING, Made, direct_call, infer_in_piece, is_behind_call,
-    is_code, is_frame_pointer, made_frame, put_since, restored, was_frame_pointer,
+    Belief, LONGEST_CALL, MOST_RESTORING, MOST_STEPS_SINCE, Made, direct_call, infer_in_piece,
+    is_behind_call, is_code, is_frame_pointer, made_frame, put_since, restored, was_frame_pointer,
 };
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 use crate::arch::unwind::registers::{Register, Registers};
@@ -38,8 +38,9 @@ use crate::unwind::piece;
 use crate::unwind::target::{Copied, Probes, Target};
 use crate::unwind::validate::StackBounds;
 
-/// What a frame of generated code takes: as long as so many whose recipe is looked up. 6 us,
-/// measured before the rules on the use of rbp and on direct calls.
+/// What a frame of generated code takes at least: as long as so many whose recipe is looked up. 6
+/// us, measured before the rules on the use of rbp and on direct calls. What is read far before it
+/// is paid for by itself.
 pub(super) const GENERATED: u32 = 12;
 
 /// The largest frame of which all words are looked at, in bytes.
@@ -96,7 +97,7 @@ pub(super) fn leave_generated(
                     || was_frame_pointer(code, at)
                     || !is_returned_to && is_held(registers, bounds, target);
                 let depth = Depth::of(registers, is_at_least, is_returned_to)?;
-                let made = depth.made(code, at, registers.ip);
+                let made = depth.made(code, at, registers.ip, &mut { MOST_STEPS_SINCE });
                 let made = made.or_else(|| depth.made_before(registers.ip, piece, target));
                 if !is_used && made.is_none() {
                     return None;
@@ -138,10 +139,10 @@ impl Depth {
     /// The frame that is seen to have been made before `at`, of this depth, or that is used as the
     /// function's own where only the run knows how deep it is.
     #[inline(never)]
-    fn made(&self, code: &[u8], at: usize, address: u64) -> Option<Made> {
+    fn made(&self, code: &[u8], at: usize, address: u64, steps: &mut u32) -> Option<Made> {
         let is_depth = |found| found == self.bytes || self.is_at_least && found < self.bytes;
         let is_it = |made: &Made| made.depth.map_or(made.is_used, is_depth);
-        made_frame(code, at, address, self.is_returned_to, is_it)
+        made_frame(code, at, address, self.is_returned_to, steps, is_it)
     }
 
     /// How far above what is known of the stack pointer it is, if the frame is its function's own:
@@ -161,7 +162,10 @@ impl Depth {
     #[inline(never)]
     fn made_before(&self, ip: u64, piece: &mut piece::Piece, target: &impl Target) -> Option<Made> {
         let (code, at) = piece.read_before(ip, |place, to| is_copied(target, place, to))?;
-        self.made(code, at, ip)
+        let mut left = MOST_STEPS_SINCE;
+        let made = self.made(code, at, ip, &mut left);
+        piece.note_followed(MOST_STEPS_SINCE - left);
+        made
     }
 }
 
@@ -220,9 +224,16 @@ fn follow_piece(
             // address lies below. If so, no other way is better.
             let frame = slot.wrapping_sub(8);
             let is_settled = !matches!(way.recipe, Recipe::Bp { .. })
-                || made_frame(code, at, registers.ip, is_returned_to, |made| {
-                    made.depth.map_or(made.is_own(), |depth| depth == frame.wrapping_sub(sp))
-                })
+                || made_frame(
+                    code,
+                    at,
+                    registers.ip,
+                    is_returned_to,
+                    &mut { MOST_STEPS_SINCE },
+                    |made| {
+                        made.depth.map_or(made.is_own(), |depth| depth == frame.wrapping_sub(sp))
+                    },
+                )
                 .is_some()
                 || !may_return_below(sp, frame, bounds, target, others, Whose::All);
             is_last = !is_settled;
@@ -251,7 +262,10 @@ fn is_held(registers: &Registers, bounds: StackBounds, target: &impl Target) -> 
     let Some(bp) = registers.get(Register::RBP).filter(|bp| bp & 7 == 0) else { return false };
     let mut values = CalleeSaved::REGISTERS.into_iter().filter_map(|kept| registers.get(kept));
     values.any(|value| {
-        let is_above = value > bp && value & 7 == 0 && bounds.contains_word(value);
+        // Behind the caller's rbp and the return address.
+        let is_above = value.checked_sub(bp).is_some_and(|above| above >= 16)
+            && value & 7 == 0
+            && bounds.contains_word(value);
         let mut words = (1..=KEPT).filter_map(|below| bp.checked_sub(below * 8));
         let is_it = |word| word == value || word == (value - bp) / 8;
         is_above && words.any(|at| at >= registers.sp() && target.read(at).is_some_and(is_it))

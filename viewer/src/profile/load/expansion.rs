@@ -175,7 +175,7 @@ fn definition<'p>(saved: &'p saved::Profile, function: &saved::Function) -> Opti
 fn unnamed(saved: &saved::Profile, frame: &saved::Frame, regions: &Regions) -> (String, FrameKind) {
     let region = regions.start_of(frame.offset).filter(|_| is_anonymous(frame));
     if let Some(start) = region {
-        return (format!("[anonymous code at {start:#x}]"), FrameKind::Unknown);
+        return (format!("[unknown code at {start:#x}]"), FrameKind::Unknown);
     }
     match frame.kind {
         SavedKind::Partial => {

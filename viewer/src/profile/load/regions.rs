@@ -4,8 +4,8 @@
 //! Profiles do not say where anonymous mappings begin and end. Code caches are filled from one end,
 //! so addresses that are near each other are of one region.
 
-/// Addresses that are so many bytes apart are of different regions: more than the largest function
-/// has, less than what lies between the arenas of different allocators.
+/// Addresses that are so many bytes apart are taken for different regions, as a rule of thumb: few
+/// functions are larger, but mappings may lie side by side.
 const APART: u64 = 1 << 20;
 
 /// Addresses are told by page, for a region begins at one.

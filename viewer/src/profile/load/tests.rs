@@ -223,9 +223,9 @@ fn what_has_no_name_says_where_it_is() {
 \"[partial: no-cfi]\" partial
   app+0x1234 1 e=2 unknown module:/opt/app
 \"[partial: unknown reason]\" partial
-  \"[anonymous code at 0x7000]\" 3 unknown
-  \"[anonymous code at 0x7000]\" 2 unknown
-  \"[anonymous code at 0x1239000]\" 4 unknown
+  \"[unknown code at 0x7000]\" 3 unknown
+  \"[unknown code at 0x7000]\" 2 unknown
+  \"[unknown code at 0x1239000]\" 4 unknown
 "
     );
 }

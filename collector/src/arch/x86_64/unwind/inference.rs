@@ -19,8 +19,8 @@ use super::instruction::{Effect, Instruction, LONGEST, RegisterSet, decode, has}
 use super::registers::Register;
 use super::text::Text;
 pub use frame::{
-    MOST_RESTORING, Made, Restored, is_frame_pointer, made_frame, put_since, restored,
-    was_frame_pointer,
+    MOST_RESTORING, MOST_STEPS_SINCE, Made, Restored, is_frame_pointer, made_frame, put_since,
+    restored, was_frame_pointer,
 };
 pub use state::Inferred;
 use state::{State, Value};
@@ -363,7 +363,7 @@ fn follow(
                     } else if state.has_moved_return() {
                         None
                     } else {
-                        state.leave()
+                        state.leave().map(Inferred::without_registers)
                     };
                     return found.filter(|_| is_own(state.sp(), before_gap));
                 }

@@ -7,6 +7,9 @@ use crate::arch::unwind::instruction::{Effect, Instruction, decode, has, registe
 use crate::arch::unwind::list::List;
 use crate::arch::unwind::registers::Register;
 
+/// Instructions since prologues that are looked at for a frame.
+pub const MOST_STEPS_SINCE: u32 = 4096;
+
 /// Prologues before an address that are tried.
 const MOST_TRIED: usize = 4;
 /// Jumps forward that are remembered at once between a prologue and an address.
@@ -47,19 +50,21 @@ impl Made {
 /// What `push %rbp; mov %rsp,%rbp` before `at`, and the instructions from there on, have made of
 /// the stack, if that is as `is_it` wants it. What lies behind a jump counts where one before it
 /// leads there, with what was on the stack there. Behind a call that `at` is not known to be
-/// returned to from, another function may begin. `address` is that of `at`.
+/// returned to from, another function may begin. `address` is that of `at`. Looks at as many
+/// instructions as `steps` has, and takes those that it has looked at off.
 #[must_use]
 pub fn made_frame(
     code: &[u8],
     at: usize,
     address: u64,
     is_returned_to: bool,
+    steps: &mut u32,
     is_it: impl Fn(&Made) -> bool,
 ) -> Option<Made> {
-    let made = prologues(code, at)
+    let mut made = prologues(code, at)
         .take(MOST_TRIED)
-        .filter_map(|start| made_behind(code, start, (at, address), is_returned_to));
-    made.into_iter().find(|made| is_it(made))
+        .filter_map(|start| made_behind(code, start, (at, address), is_returned_to, steps));
+    made.find(|made| is_it(made))
 }
 
 /// Where the code behind each `push %rbp; mov %rsp,%rbp` before `at` begins, the last one first.
@@ -81,7 +86,7 @@ pub fn put_since(
     is_returned_to: bool,
 ) -> Option<u64> {
     let Made { depth, others, is_all, .. } =
-        made_behind(code, start, (at, address), is_returned_to)?;
+        made_behind(code, start, (at, address), is_returned_to, &mut { MOST_STEPS_SINCE })?;
     // One that began with nothing on the stack but its return address has the same one.
     let is_same = |above: &u64| Some(*above) == depth;
     depth.filter(|_| is_all && others.as_slice().iter().all(is_same))
@@ -140,6 +145,7 @@ fn made_behind(
     start: usize,
     (end, address): (usize, u64),
     is_returned_to: bool,
+    left: &mut u32,
 ) -> Option<Made> {
     let before = code.get(..end)?;
     let mut edges: List<Edge, MOST_EDGES> = List::new(Edge { there: 0, depth: 0, lowered: 0 });
@@ -191,6 +197,7 @@ fn made_behind(
             let depth = if lowered == 0 { Some(u64::try_from(now).ok()?) } else { None };
             return Some(Made { depth, is_used, others, is_all: starts.is_all });
         }
+        *left = left.checked_sub(1)?;
         let Instruction { length, effect, memory } = decode(before.get(at..)?)?;
         at += usize::from(length);
         if memory.is_some_and(|(base, at)| base == Register::RBP && at < 0) {
@@ -251,7 +258,7 @@ fn made_behind(
     }
 }
 
-/// Whether the stack pointer is another one then.
+/// Whether an instruction of this effect gives the stack pointer another value.
 const fn moves(effect: Effect) -> bool {
     match effect {
         Effect::Push(_) | Effect::Pop(_) | Effect::Lower | Effect::Leave => true,
@@ -261,7 +268,7 @@ const fn moves(effect: Effect) -> bool {
     }
 }
 
-/// Whether an instruction of the code does; also if that cannot be said.
+/// Whether some instruction of the code may give the stack pointer another value.
 fn may_move(code: &[u8]) -> bool {
     let mut at = 0;
     while at < code.len() {
@@ -559,13 +566,21 @@ mod tests {
         ];
         for (at, depth) in [(4, 0), (8, 16), (12, 16), (15, 16), (16, 24)] {
             assert!(
-                made_frame(&code, at, 0, true, |made| made.depth == Some(depth)).is_some(),
+                made_frame(&code, at, 0, true, &mut { 4096 }, |made| made.depth == Some(depth))
+                    .is_some(),
                 "at {at}"
             );
         }
         // Taken down, and what nothing leads to.
-        assert!([13, 14].iter().all(|at| made_frame(&code, *at, 0, true, |_| true).is_none()));
-        assert!(made_frame(&code[1..], 7, 0, true, |_| true).is_none(), "no prologue");
+        assert!(
+            [13, 14]
+                .iter()
+                .all(|at| made_frame(&code, *at, 0, true, &mut { 4096 }, |_| true).is_none())
+        );
+        assert!(
+            made_frame(&code[1..], 7, 0, true, &mut { 4096 }, |_| true).is_none(),
+            "no prologue"
+        );
     }
 
     #[test]
@@ -575,7 +590,7 @@ mod tests {
             let back = -(body.len() as i32 + 6);
             let branch = [&[0x0f, 0x85][..], &back.to_le_bytes()].concat();
             let code = [&prologue[..], body, &branch, &[0x90]].concat();
-            let made = made_frame(&code, code.len() - 1, 0, true, |_| true);
+            let made = made_frame(&code, code.len() - 1, 0, true, &mut { 4096 }, |_| true);
             made.map(|made| made.depth)
         };
         let nops = [0x90; 2000];

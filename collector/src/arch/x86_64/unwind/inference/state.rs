@@ -119,6 +119,13 @@ pub(super) struct State {
     is_lower: bool,
 }
 
+impl Inferred {
+    /// The same where nothing is known of the registers that functions keep.
+    pub(super) fn without_registers(self) -> Self {
+        Self { saved: CalleeSaved::LOST, kept: 0, conforms: false, ..self }
+    }
+}
+
 impl State {
     pub(super) fn new() -> Self {
         let register = |number: usize| Register::from_dwarf(number as u16);
@@ -319,9 +326,8 @@ impl State {
             _ => false,
         };
         // What is restored behind that was not seen.
-        let found = self.leave().filter(|_| is_frame)?;
-        let (saved, kept, conforms, takes_more) = (CalleeSaved::LOST, 0, false, true);
-        Some(Inferred { saved, kept, conforms, takes_more, ..found })
+        let found = self.leave().filter(|_| is_frame)?.without_registers();
+        Some(Inferred { takes_more: true, ..found })
     }
 
     /// How a function returns here, if one can.
