@@ -31,6 +31,7 @@ use crate::unwind::validate::StackBounds;
 pub use buffers::Buffers;
 use effort::Effort;
 pub use effort::worth_ns;
+pub use sample::show_way_back;
 pub use shared::Shared;
 #[cfg(debug_assertions)]
 pub use shared::is_in_handler;

@@ -13,7 +13,7 @@ use crate::preload::view::sampled;
 use crate::sources::loan::bit;
 use crate::sys::{self, KernelAction};
 use crate::thread::handler_stack;
-use crate::{arch, modules};
+use crate::{arch, modules, sampler};
 
 /// The C library's, once an action has been seen with it.
 static OF_LIBRARY: AtomicUsize = AtomicUsize::new(0);
@@ -31,6 +31,7 @@ pub(super) fn lead_back(signal: i32) {
     let Some(mut next) = by_own_way(there) else { return };
     // Relaxed: the same whoever says it.
     OF_LIBRARY.store(there.restorer, Ordering::Relaxed);
+    sampler::show_way_back(there.restorer as u64);
     OWN.fetch_or(bit(signal), Ordering::Relaxed);
     // As in `replace`, where another thread sets one in between.
     loop {
