@@ -7,8 +7,8 @@
 //! {"title", HEADING: …, "rows": [{COLUMN: VALUE}]}
 //! ```
 //!
-//! A call path is an array of its innermost 4000 names, outermost first, beside `path_left_out`, how
-//! many names there are before them. CSV has the rows alone, without what stands above them.
+//! A call path is an array of its innermost 4000 names, outermost first, beside `path_left_out`,
+//! how many names there are before them. CSV has the rows alone, without what stands above them.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
