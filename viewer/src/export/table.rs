@@ -6,7 +6,11 @@
 //! ```text
 //! {"title", HEADING: …, "rows": [{COLUMN: VALUE}]}
 //! ```
+//!
+//! A call path is an array of its innermost 4000 names, outermost first, beside `path_left_out`,
+//! how many names there are before them. CSV has the rows alone, without what stands above them.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
@@ -23,8 +27,12 @@ use crate::views::printable::printable;
 /// Characters of a cell of text that people are shown.
 const LONGEST: usize = 2000;
 
-/// Names of a path that people are shown.
-const MOST_NAMES: usize = 64;
+/// Names of a path that people are shown: its innermost ones.
+const SHOWN_NAMES: usize = 64;
+
+/// Names of a path that scripts and spreadsheets get: its innermost ones. Deep recursion has
+/// millions.
+const MOST_NAMES: usize = 4000;
 
 /// Cells of a screen that a column of text is padded to at most.
 const WIDEST: usize = 60;
@@ -70,24 +78,41 @@ impl TableColumn {
 /// Something that people read in one form and scripts in another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fact {
-    /// For people.
+    /// For people; of a path all names that are kept.
     pub text: String,
-    /// For scripts.
+    /// For scripts; nothing of a path, which is made of its names.
     pub value: Value,
+    /// The names within the text, if it is a path.
+    names: Option<Names>,
 }
+
+/// Where the names of a path are within its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Names {
+    /// Where each ends, in bytes.
+    ends: Vec<usize>,
+    /// How many there are before them.
+    left_out: usize,
+}
+
+/// Stands between the names of a path.
+const ARROW: &str = " > ";
+
+/// Stands in the place of names that are left out.
+const LEFT_OUT: &str = "… > ";
 
 impl Fact {
     /// Text, the same for both.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         let text = text.into();
-        Self { value: Value::String(text.clone()), text }
+        Self { value: Value::String(text.clone()), text, names: None }
     }
 
     /// A number, and how people read it.
     #[must_use]
     pub fn number(text: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self { text: text.into(), value: value.into() }
+        Self { text: text.into(), value: value.into(), names: None }
     }
 
     /// What a cell shows people, and what it is.
@@ -109,17 +134,52 @@ impl Fact {
                 numbers.iter().map(|&n| json!(n as f64 * unit as f64)).collect()
             }
         };
-        Self { text, value }
+        Self { text, value, names: None }
     }
 
     /// Names, outermost first.
     #[must_use]
-    pub fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
-        let names: Vec<&str> = names.into_iter().collect();
-        // The end says most, and deep recursion has millions of names.
+    pub fn names<'n, I>(names: I) -> Self
+    where
+        I: IntoIterator<Item = &'n str, IntoIter: ExactSizeIterator>,
+    {
+        let names = names.into_iter();
+        // The end says most.
         let left_out = names.len().saturating_sub(MOST_NAMES);
-        let before = if left_out > 0 { "… > " } else { "" };
-        Self { text: format!("{before}{}", names[left_out..].join(" > ")), value: json!(names) }
+        let (mut text, mut ends) = (String::new(), Vec::with_capacity(names.len() - left_out));
+        for name in names.skip(left_out) {
+            if !ends.is_empty() {
+                text.push_str(ARROW);
+            }
+            text.push_str(name);
+            ends.push(text.len());
+        }
+        Self { text, value: Value::Null, names: Some(Names { ends, left_out }) }
+    }
+
+    /// What people are shown: of a path the innermost names.
+    fn shown(&self) -> Cow<'_, str> {
+        match &self.names {
+            Some(Names { ends, left_out }) => {
+                let hidden = ends.len().saturating_sub(SHOWN_NAMES);
+                let first = if hidden > 0 { ends[hidden - 1] + ARROW.len() } else { 0 };
+                self.path_from(first, hidden + left_out > 0)
+            }
+            None => Cow::Borrowed(&self.text),
+        }
+    }
+
+    /// Its text from a byte on, of a path that may have more before it.
+    fn path_from(&self, first: usize, is_cut: bool) -> Cow<'_, str> {
+        let text = &self.text[first..];
+        if is_cut { Cow::Owned(format!("{LEFT_OUT}{text}")) } else { Cow::Borrowed(text) }
+    }
+
+    /// What scripts read.
+    fn json(&self) -> Value {
+        let Some(Names { ends, .. }) = &self.names else { return self.value.clone() };
+        let begins = std::iter::once(0).chain(ends.iter().map(|end| end + ARROW.len()));
+        begins.zip(ends).map(|(begin, &end)| Value::from(&self.text[begin..end])).collect()
     }
 }
 
@@ -159,11 +219,11 @@ impl Table {
         let shown = |text: &str| cut(&printable(&one_line(text)), LONGEST);
         writeln!(out, "{}", shown(&self.title))?;
         for (name, fact) in &self.heading {
-            writeln!(out, "{name}: {}", shown(&fact.text))?;
+            writeln!(out, "{name}: {}", shown(&fact.shown()))?;
         }
         writeln!(out)?;
         let heads: Vec<String> = self.columns.iter().map(|column| shown(&column.heading)).collect();
-        let rows = self.rows.iter().map(|row| row.iter().map(|of| shown(&of.text)).collect());
+        let rows = self.rows.iter().map(|row| row.iter().map(|of| shown(&of.shown())).collect());
         let lines: Vec<Vec<String>> = std::iter::once(heads).chain(rows).collect();
         let mut widths = vec![0; self.columns.len()];
         for line in &lines {
@@ -188,11 +248,14 @@ impl Table {
 
     fn csv(&self, out: &mut impl Write) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(out);
-        let heads = self.columns.iter().map(|column| column.key.as_str());
+        let heads = self.columns.iter().map(|column| cell(&column.key).into_owned());
         table.write_record(heads).map_err(of_output)?;
         for row in &self.rows {
             let cells = row.iter().map(|fact| match &fact.value {
-                Value::Null => String::new(),
+                Value::Null => match &fact.names {
+                    Some(names) => cell(&fact.path_from(0, names.left_out > 0)).into_owned(),
+                    None => String::new(),
+                },
                 Value::String(text) => cell(text).into_owned(),
                 Value::Array(parts) if parts.iter().all(Value::is_number) => {
                     parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
@@ -209,10 +272,16 @@ impl Table {
         let mut all = Map::new();
         all.insert("title".to_owned(), json!(self.title));
         let heading = self.heading.iter();
-        all.extend(heading.map(|(name, fact)| ((*name).to_owned(), fact.value.clone())));
+        all.extend(heading.map(|(name, fact)| ((*name).to_owned(), fact.json())));
         let row = |row: &Vec<Fact>| {
-            let cells = self.columns.iter().zip(row);
-            cells.map(|(column, fact)| (column.key.clone(), fact.value.clone())).collect::<Value>()
+            let mut cells = Map::new();
+            for (column, fact) in self.columns.iter().zip(row) {
+                cells.insert(column.key.clone(), fact.json());
+                if let Some(names) = &fact.names {
+                    cells.insert(format!("{}_left_out", column.key), json!(names.left_out));
+                }
+            }
+            Value::Object(cells)
         };
         all.insert("rows".to_owned(), self.rows.iter().map(row).collect());
         serde_json::to_writer_pretty(&mut *out, &all)?;
@@ -228,7 +297,7 @@ impl Table {
              </style>\n<h1>{title}</h1>\n<dl>"
         )?;
         for (name, fact) in &self.heading {
-            writeln!(out, "<dt>{name}<dd>{}", shown(&fact.text))?;
+            writeln!(out, "<dt>{name}<dd>{}", shown(&fact.shown()))?;
         }
         writeln!(out, "</dl>\n<table>\n<thead><tr>")?;
         let class = |column: &TableColumn| if column.is_number { " class=n" } else { "" };
@@ -239,7 +308,7 @@ impl Table {
         for row in &self.rows {
             write!(out, "<tr>")?;
             for (column, fact) in self.columns.iter().zip(row) {
-                write!(out, "<td{}>{}", class(column), shown(&fact.text))?;
+                write!(out, "<td{}>{}", class(column), shown(&fact.shown()))?;
             }
             writeln!(out)?;
         }
@@ -300,6 +369,41 @@ mod tests {
         assert!(csv.ends_with("\n,二,\n"), "{csv}");
     }
 
+    /// Keys may be names of metrics, which a profile says.
+    #[test]
+    fn no_cell_of_a_spreadsheet_is_a_formula() {
+        let key = "=cmd|' /C calc'!A0";
+        let columns = vec![TableColumn::number(key, key), TableColumn::text("@b", "b")];
+        let table =
+            Table { columns, rows: vec![vec![Fact::number("1", 1), Fact::text("+1")]], ..table() };
+        let csv = String::from_utf8(table.written(TableForm::Csv).unwrap()).unwrap();
+        assert_eq!(csv, format!("'{key},'@b\n1,'+1\n"));
+    }
+
+    #[test]
+    fn long_paths_are_cut_at_their_outer_end_and_that_is_told() {
+        let names: Vec<String> = (0..MOST_NAMES + 2).map(|at| format!("f{at}")).collect();
+        let path =
+            |from: usize| Fact::names(names[from..].iter().map(String::as_str).collect::<Vec<_>>());
+        let table = Table {
+            columns: vec![TableColumn::text("path", "path")],
+            rows: vec![vec![path(0)], vec![path(2)]],
+            ..Table::default()
+        };
+        let written = |form| String::from_utf8(table.written(form).unwrap()).unwrap();
+        let json: Value = serde_json::from_str(&written(TableForm::Json)).unwrap();
+        for (row, left_out) in [(0, 2), (1, 0)] {
+            assert_eq!(json["rows"][row]["path"], json!(names[2..]));
+            assert_eq!(json["rows"][row]["path_left_out"], left_out);
+        }
+        let csv = written(TableForm::Csv);
+        let kept = names[2..].join(" > ");
+        assert_eq!(csv, format!("path\n… > {kept}\n{kept}\n"));
+        let text = written(TableForm::Text);
+        let shown = names[names.len() - SHOWN_NAMES..].join(" > ");
+        assert_eq!(text.lines().last().unwrap(), format!("… > {shown}"));
+    }
+
     #[test]
     fn scripts_have_what_was_said_and_pages_no_markup_of_it() {
         let json: Value = serde_json::from_str(&written(TableForm::Json)).unwrap();
@@ -307,6 +411,7 @@ mod tests {
         assert_eq!(json["rows"][0]["samples"], 240);
         assert_eq!(json["rows"][0]["text"], "=a\n<script>\u{1b}[2J");
         assert_eq!(json["rows"][0]["path"], json!(["main", "=f"]));
+        assert_eq!(json["rows"][1]["path"], json!([]));
         assert_eq!(json["rows"][1]["samples"], Value::Null);
         let html = written(TableForm::Html);
         assert!(!html.contains("<script>") && !html.contains("<b>"), "{html}");

@@ -249,8 +249,8 @@ pub static HELP: &[Binding] = &[bind(Views, "?", Message::OpenHelp, "this help")
 
 /// Looking at a program that runs.
 pub static LIVE: &[Binding] = &[
-    bind(Views, "R", Message::Freeze, "view --live: stand still, or go on (also space)"),
-    bind(Views, "W", Message::Mark, "view --live: what comes from now on, or all again"),
+    bind(Views, "R", Message::Freeze, "stand still, or go on (view --live; also space)"),
+    bind(Views, "W", Message::Mark, "what comes from now on, or all again (view --live)"),
 ];
 
 /// Leaving what is open.

@@ -144,6 +144,9 @@ pub struct Model {
     pub keymap: Arc<Keymap>,
     /// Keys that were pressed and after which others may follow.
     pub begun: Vec<Key>,
+    /// The keys by which the next message comes, those before the last one among them; none if it
+    /// comes by something else.
+    pub pressed: Vec<Key>,
     /// How often the next key is meant, as far as it was typed.
     pub count: Option<usize>,
     /// What was said of call paths, also what is still being kept.
@@ -240,6 +243,7 @@ impl Model {
             configured: false,
             keymap: Arc::default(),
             begun: Vec::new(),
+            pressed: Vec::new(),
             count: None,
             notes: Arc::default(),
             kept_notes: Arc::default(),

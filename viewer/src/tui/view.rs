@@ -231,7 +231,8 @@ pub trait View: Debug {
         None
     }
 
-    /// What a search finds in a view without rows; `None` while what it shows is being made.
+    /// What a search finds in a view without rows; `None` while the lines that it shows are being
+    /// made. Lines that are there are found without a cost while that is being made.
     fn find(&self, _pattern: &NamePattern, _scene: &Scene) -> Option<Finds> {
         Some(Finds::default())
     }

@@ -110,6 +110,25 @@ pub struct Wait {
     path: u32,
 }
 
+/// On which paths some functions are.
+#[derive(Clone, Debug)]
+pub struct WaitsFound<'f> {
+    in_functions: &'f [bool],
+    /// By the number of a path.
+    on_paths: Vec<bool>,
+}
+
+impl WaitsFound<'_> {
+    /// Whether one of them is on the path of a wait; of an operation, whether it is one.
+    #[must_use]
+    pub fn has(&self, wait: &Wait) -> bool {
+        match wait.path {
+            0 => self.in_functions[wait.function.index()],
+            path => self.on_paths[path as usize],
+        }
+    }
+}
+
 impl Wait {
     /// What the list of imbalances shows as cost, in samples between bounds, if it is known.
     #[must_use]
@@ -198,6 +217,13 @@ impl Waits {
             0 => vec![Row::empty(wait.function, wait.kind)],
             path => self.all.rows(path),
         }
+    }
+
+    /// Which paths have a function of these, by the numbers of functions. O(paths).
+    #[must_use]
+    pub fn found<'f>(&self, in_functions: &'f [bool]) -> WaitsFound<'f> {
+        let has = |path: u32| in_functions[self.all.function(path).index()];
+        WaitsFound { in_functions, on_paths: self.within(has).0 }
     }
 
     /// Where a call path is in the tree; `None` of an operation.

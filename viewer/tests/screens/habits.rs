@@ -23,12 +23,31 @@ fn a_habit_that_leads_elsewhere_is_told_once() {
     // A prompt takes them as text, and its own line says what it is.
     let said = last(&mut viewer, "fhide t");
     assert!(!said.contains("perf report"), "{said}");
+    // The prompt hides what would be said of the key that opens it.
+    assert!(!viewer.model.told.as_ref().unwrap().contains("f"), "{:?}", viewer.model.told);
     // Another key for it is told, and one that the user has given the same meaning is not.
     viewer.press("<esc>");
     let changes = [("half-page-down".to_owned(), "d".to_owned())];
     viewer.model.keymap = csprof::tui::keymap::Keymap::changed(&changes, false).unwrap().into();
     viewer.model.told = Some(BTreeSet::new());
     assert!(!last(&mut viewer, "d").contains("less"), "{}", viewer.screen());
+}
+
+/// Another key for the same, and what a click sends, are no habit.
+#[test]
+fn a_habit_is_told_of_its_key_alone() {
+    let mut viewer = Viewer::new(&solver(), "100x24");
+    viewer.model.told = Some(BTreeSet::new());
+    let screen = viewer.press("jl<left>").screen();
+    assert!(!screen.contains("less"), "{screen}");
+    let screen = viewer.send(Message::Close).screen();
+    assert!(!screen.contains("less"), "{screen}");
+    // Nor what comes by something else after the key.
+    let _ = viewer.model.message(Key::parse_first("h").unwrap().0);
+    viewer.send(Message::Click { x: 0, y: 3 }).send(Message::Close);
+    assert!(!viewer.screen().contains("less"), "{}", viewer.screen());
+    let screen = viewer.press("h").screen();
+    assert!(screen.contains("in less, perf report: help is ?"), "{screen}");
 }
 
 /// It is not told where something more important is, or where there is no room; then the next time.

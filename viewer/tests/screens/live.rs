@@ -104,7 +104,9 @@ fn it_stands_still_while_it_is_frozen_or_something_lies_over_it() {
     viewer.effects.clear();
     let wait = viewer.model.live.as_ref().unwrap().wait;
     viewer.send(Message::Tick { wait });
-    viewer.press("R");
+    viewer.model.told = Some(std::collections::BTreeSet::new());
+    let screen = viewer.press("R").screen();
+    assert!(screen.contains("R: stand still; in less: paint again is"), "{screen}");
     assert!(read(&mut viewer, after(15, 9), false));
     assert!(first_line(&viewer).starts_with(" frozen 14.0 s"), "{}", first_line(&viewer));
 }

@@ -32,6 +32,32 @@ fn lists_one_after_the_other() {
     assert!(refused.contains("an operation may be on several paths"), "{refused}");
 }
 
+/// Names of a path are searched, and what is said of it; of an operation its own name alone.
+#[test]
+fn what_is_searched_for_is_found_on_paths() {
+    let mut viewer = Viewer::new(&ranks(), "100x14");
+    let mut says = |keys: &str, text: &str| {
+        let screen = viewer.press(keys).screen();
+        assert!(screen.contains(text), "{keys}: {text}:\n{screen}");
+    };
+    says("I/exchange<enter>", "1 of 2 rows");
+    says("/Bcast<enter>", "1 of 1 row");
+    says("/which works<enter>", "1 of 1 row");
+    says("dd/exchange<enter>", "no place matches");
+    says("/Bcast<enter>", "1 of 1 row");
+}
+
+/// Which of what is found was gone to is another thing in the view below.
+#[test]
+fn what_was_gone_to_in_a_list_is_forgotten_when_it_is_left() {
+    for back in ["q", "1", "2", "!"] {
+        let mut viewer = Viewer::new(&ranks(), "100x14");
+        viewer.press("/MPI<enter>In");
+        assert_eq!(viewer.model.hit, Some(0));
+        assert_eq!(viewer.press(back).model.hit, None, "{back}");
+    }
+}
+
 /// Nothing else that is missing is the reason for an empty list.
 #[test]
 fn why_no_path_is_compared() {

@@ -26,7 +26,16 @@ impl Model {
     /// What a key means now, after those that were pressed before. In the action menu, the keys of
     /// its items mean what they mean in the view. Digits without a meaning are counts.
     #[must_use]
-    pub fn message(&self, key: Key) -> Option<Message> {
+    pub fn message(&mut self, key: Key) -> Option<Message> {
+        let message = self.meaning(key);
+        self.pressed = match message {
+            Some(_) => self.begun.iter().copied().chain([key]).collect(),
+            None => Vec::new(),
+        };
+        message
+    }
+
+    fn meaning(&self, key: Key) -> Option<Message> {
         let is_view = matches!(self.over.last(), Some(Over::View(_)) | None);
         let is_live = self.live.as_ref().is_some_and(|live| !live.is_over);
         // Rows open by other keys, too.

@@ -37,7 +37,7 @@ fn table(model: &Model) -> Option<Table> {
     let mut table = model.view().table(model)?;
     let metric = model.metric();
     let mut heading = vec![
-        ("profile", Fact { text: model.files.join(" "), value: json!(model.files) }),
+        ("profile", Fact::number(model.files.join(" "), json!(model.files))),
         ("metric", Fact::text(&*metric.source)),
     ];
     let stages = model.shown_stages.to_string();

@@ -6,7 +6,7 @@ use super::super::habits::HABITS;
 use super::super::key::Key;
 use super::super::message::{Message, Notice};
 use super::super::mode::OVER_VIEWS;
-use super::super::model::Model;
+use super::super::model::{Model, Over};
 use super::super::name::width;
 
 /// What there is to say of a key.
@@ -20,19 +20,21 @@ pub(super) struct Saying {
 /// What there is to say of the key by which a message comes.
 pub(super) fn of(model: &Model, message: &Message) -> Option<Saying> {
     let told = model.told.as_ref()?;
+    // Clicks and other keys send the same messages.
+    let pressed = Some(&model.pressed);
     let mode = model.mode();
     // In prompts keys are text, and in lists over a view they are those of the list.
     if OVER_VIEWS.contains(&mode) || model.count.is_some() || !model.begun.is_empty() {
         return None;
     }
-    let (name, unbound) = match message {
-        Message::Unbound(keys) => (String::new(), Some(keys)),
-        _ => (commands::name(message)?.into_owned(), None),
+    let is_unbound = matches!(message, Message::Unbound(_));
+    let name = match is_unbound {
+        true => String::new(),
+        false => commands::name(message)?.into_owned(),
     };
-    let is_its = |key: &str| unbound.is_none() || Key::parse_all(key).as_ref() == unbound;
     let habit = HABITS.iter().find(|habit| {
         !told.contains(habit.key)
-            && is_its(habit.key)
+            && Key::parse_all(habit.key).as_ref() == pressed
             && habit.here(&model.keymap, mode).as_ref() == Some(&name)
     })?;
     let (key, program, there) = (habit.key, habit.program, habit.there);
@@ -47,12 +49,16 @@ pub(super) fn of(model: &Model, message: &Message) -> Option<Saying> {
         None => format!("{there} is no key here"),
     };
     let words = format!("{key}: {does}; in {program}: {instead}");
-    Some(Saying { key, words, is_unbound: unbound.is_some() })
+    Some(Saying { key, words, is_unbound })
 }
 
 /// Says it, unless there is something else to say that leaves no room: then the next time.
 pub(super) fn tell(model: &mut Model, saying: Option<Saying>) {
     let Some(Saying { key, words, is_unbound }) = saying else { return };
+    // A prompt stands where it would be said.
+    if matches!(model.over.last(), Some(Over::Prompt(_))) {
+        return;
+    }
     let said = match &model.notice {
         Some(Notice::Said(said)) if !is_unbound => format!("{said}; {words}"),
         None | Some(Notice::Said(_)) => words,

@@ -43,6 +43,7 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     let mut times = 1;
     model.finds = None;
     let habit = habits::of(model, &message);
+    model.pressed.clear();
     if message.is_from_user() {
         model.notice = None;
         model.is_new = false;

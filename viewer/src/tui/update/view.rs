@@ -105,8 +105,10 @@ fn leave_over(model: &mut Model, next: Option<ViewId>) -> Effects {
     left.flat_map(|view| left_alone(model, view)).collect()
 }
 
-/// Ends what a view waits for that has been left.
+/// Ends what a view over another one waits for, which has been left, and forgets what was gone to
+/// in it.
 pub(super) fn left_alone(model: &mut Model, view: ViewId) -> Effects {
+    model.hit = None;
     let wanted = model.views[view.0].wanted();
     let ended = model.asked.extract_if(.., |(_, asked)| Some(&*asked) == wanted.as_ref());
     ended.map(|(ticket, _)| Effect::Cancel(Some(ticket))).collect()

@@ -11,6 +11,7 @@ use super::super::page::wrap;
 use super::super::scene::Scene;
 use crate::export::table::{Fact, Table, TableColumn};
 use crate::profile::short_name;
+use crate::refine::Refined;
 use crate::views::search::NamePattern;
 
 /// Lines of an entry.
@@ -51,6 +52,10 @@ pub(super) struct PathEntry<'e> {
     pub(super) cost: [String; 2],
     /// What is said of it.
     pub(super) text: String,
+    /// The share, in percent, for scripts, if there is one.
+    pub(super) percent: Option<f64>,
+    /// The metric that it is of, in a list of several.
+    pub(super) metric: &'e str,
     /// The functions of its path, outermost first.
     pub(super) path: Vec<&'e str>,
 }
@@ -67,51 +72,38 @@ pub(super) struct Entries<'l> {
     pub(super) below: &'l [String],
 }
 
-impl PathEntry<'_> {
-    /// Whether what is said of it or a name of its path has what is searched for.
-    fn is_found(&self, pattern: &NamePattern) -> bool {
-        pattern.is_in(&self.text) || self.path.iter().any(|name| pattern.is_in(name))
-    }
+/// For each function, whether its name has what is searched for. O(functions).
+pub(super) fn functions_found(pattern: &NamePattern, refined: &Refined) -> Vec<bool> {
+    refined.functions.iter().map(|function| pattern.is_in(&function.name)).collect()
 }
 
-/// The places of entries with what is searched for.
-pub(super) fn find<'e>(
-    pattern: &NamePattern,
+/// The share of a whole, in percent.
+pub(super) fn share(samples: u64, whole: u64) -> f64 {
+    100.0 * samples as f64 / whole.max(1) as f64
+}
+
+/// The entries as a table; of a list of several metrics with a column that says which.
+pub(super) fn table<'e>(
+    title: &str,
+    has_metrics: bool,
     entries: impl Iterator<Item = PathEntry<'e>>,
-) -> Vec<usize> {
-    let found = entries.enumerate().filter(|(_, entry)| entry.is_found(pattern));
-    found.map(|(place, _)| place).collect()
-}
-
-/// The entries as a table.
-pub(super) fn table<'e>(title: &str, entries: impl Iterator<Item = PathEntry<'e>>) -> Table {
+) -> Table {
     let row = |entry: PathEntry<'_>| {
         let [cost, share] = entry.cost;
-        vec![
-            Fact { text: cost, value: entry.samples },
-            Fact {
-                value: share.trim_end_matches('%').parse().map_or(Value::Null, share_of),
-                text: share,
-            },
-            Fact::text(entry.text),
-            Fact::names(entry.path),
-        ]
+        let costs = [Fact::number(cost, entry.samples), Fact::number(share, entry.percent)];
+        let metric = has_metrics.then(|| Fact::text(entry.metric));
+        let path = [Fact::text(entry.text), Fact::names(entry.path)];
+        costs.into_iter().chain(metric).chain(path).collect()
     };
+    let costs = [TableColumn::number("samples", "cost"), TableColumn::number("percent", "share")];
+    let metric = has_metrics.then(|| TableColumn::text("metric", "metric"));
+    let path = [TableColumn::text("text", "text"), TableColumn::text("path", "path")];
     Table {
         title: title.to_owned(),
         heading: Vec::new(),
-        columns: vec![
-            TableColumn::number("samples", "cost"),
-            TableColumn::number("percent", "share"),
-            TableColumn::text("text", "text"),
-            TableColumn::text("path", "path"),
-        ],
+        columns: costs.into_iter().chain(metric).chain(path).collect(),
         rows: entries.map(row).collect(),
     }
-}
-
-fn share_of(percent: f64) -> Value {
-    percent.into()
 }
 
 /// Paints the entries that are seen, which `entry` makes by their places, and the heading on the
@@ -183,7 +175,24 @@ mod tests {
     use super::super::super::theme::Theme;
     use super::*;
     use crate::profile::from_outline;
-    use crate::refine::Refined;
+
+    /// People read `<0.1%`.
+    #[test]
+    fn small_shares_are_numbers_for_scripts() {
+        let entry = || PathEntry {
+            samples: 1.into(),
+            cost: ["5 ms".to_owned(), "<0.1%".to_owned()],
+            percent: Some(share(1, 4000)),
+            metric: "realtime",
+            ..PathEntry::default()
+        };
+        let of = |has_metrics| table("t", has_metrics, [entry(), entry()].into_iter());
+        assert_eq!(of(false).rows[1][1], Fact::number("<0.1%", 0.025));
+        assert_eq!(of(true).rows[1][2], Fact::text("realtime"));
+        let keys = of(true).columns.into_iter().map(|column| column.key).collect::<Vec<_>>();
+        assert_eq!(keys, ["samples", "percent", "metric", "text", "path"]);
+        assert_eq!(of(false).columns.len(), of(false).rows[0].len());
+    }
 
     #[test]
     fn entries_that_are_not_seen_are_not_made() {

@@ -107,7 +107,8 @@ fn sum(rows: impl Iterator<Item = Samples>) -> Option<Samples> {
 impl Costs {
     /// What some paths cost together, each sample once; `None` if none of them is shown.
     fn together(&self, places: &[usize]) -> Option<Samples> {
-        let counts = |above: &BTreeSet<usize>| !above.iter().any(|other| places.contains(other));
+        let others: BTreeSet<usize> = places.iter().copied().collect();
+        let counts = |above: &BTreeSet<usize>| above.is_disjoint(&others);
         let rows = places.iter().flat_map(|&place| {
             let rows = self.rows[place].iter();
             rows.filter(|(_, above)| counts(above)).map(|(samples, _)| *samples)
@@ -172,6 +173,17 @@ impl List {
         notes.map(|(place, note)| self.entry(place, note, scene))
     }
 
+    /// What a note says, by its place.
+    fn said(&self, place: usize, note: &Note, scene: &Scene) -> String {
+        let samples = self.costs.as_ref().and_then(|costs| costs.samples.get(place));
+        let gain = self.costs.as_ref().and_then(|costs| *costs.gains.get(place)?);
+        let entry = note.entry.as_ref().map(|entry| state(entry, gain, scene));
+        let missing = matches!(samples, Some(None)).then(|| "not in what is shown".to_owned());
+        let text = Some(note.text.clone()).filter(|text| !text.is_empty());
+        let said: Vec<_> = [missing, entry, text].into_iter().flatten().collect();
+        if said.is_empty() { "bookmark".to_owned() } else { said.join("; ") }
+    }
+
     /// What is shown of a note, by its place.
     fn entry<'n>(&self, place: usize, note: &'n Note, scene: &Scene) -> entries::PathEntry<'n> {
         let (theme, form) = (scene.theme, scene.form());
@@ -187,12 +199,7 @@ impl List {
                 [amount(samples, scene.metric(), form), format!("{share}%")]
             }
         };
-        let gain = self.costs.as_ref().and_then(|costs| *costs.gains.get(place)?);
-        let entry = note.entry.as_ref().map(|entry| state(entry, gain, scene));
-        let missing = matches!(found, Some(None)).then(|| "not in what is shown".to_owned());
-        let text = Some(note.text.clone()).filter(|text| !text.is_empty());
-        let said: Vec<_> = [missing, entry, text].into_iter().flatten().collect();
-        let text = if said.is_empty() { "bookmark".to_owned() } else { said.join("; ") };
+        let text = self.said(place, note, scene);
         // Notes with a share and notes without one stand in one column.
         let share = if share.is_empty() { " ".to_owned() } else { share };
         let samples = match found.flatten() {
@@ -200,8 +207,14 @@ impl List {
             Some((samples, _)) => samples.into(),
             None => Value::Null,
         };
+        let whole = scene.whole_of(None);
+        let percent = match (found.flatten(), scene.comparison()) {
+            (Some((samples, _)), None) => Some(entries::share(samples, whole)),
+            _ => None,
+        };
         let path = note.names().collect();
-        entries::PathEntry { samples, cost: [part, share], text, path }
+        let cost = [part, share];
+        entries::PathEntry { samples, cost, percent, text, path, metric: "" }
     }
 }
 
@@ -238,7 +251,12 @@ impl View for List {
     }
 
     fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
-        let mut lines = entries::find(pattern, self.entries(scene));
+        let is_found = |(place, note): &(usize, &Note)| {
+            note.names().any(|name| pattern.is_in(name))
+                || pattern.is_in(&self.said(*place, note, scene))
+        };
+        let list = self.notes.list.iter().enumerate();
+        let mut lines: Vec<usize> = list.filter(is_found).map(|(place, _)| place).collect();
         let Some(costs) = &self.costs else { return Some(Finds { lines, cost: None }) };
         let samples = |&at: &usize| costs.samples[at].map(|(samples, _)| samples);
         lines.sort_by_key(|at| Reverse(samples(at)));
@@ -250,7 +268,7 @@ impl View for List {
 
     fn table(&self, scene: &Scene) -> Option<Table> {
         self.costs.as_ref()?;
-        Some(entries::table(ENTRY.title, self.entries(scene)))
+        Some(entries::table(ENTRY.title, false, self.entries(scene)))
     }
 
     fn put(&mut self, line: usize, _above: usize) {
@@ -292,7 +310,11 @@ impl View for List {
         let notes = Arc::clone(&self.notes);
         let make = move |refined: &Refined, watch: &Watch<'_>| {
             let mut tree = TopDown::new(refined, watch)?;
-            let located = notes.locate(refined, &mut tree);
+            let mut located = Vec::new();
+            for note in &notes.list {
+                watch.step(0)?;
+                located.push(note.locate(refined, &mut tree));
+            }
             let mut owners: BTreeMap<RowId, Vec<usize>> = BTreeMap::new();
             for (place, rows) in located.iter().enumerate() {
                 rows.iter().for_each(|&row| owners.entry(row).or_default().push(place));
@@ -310,10 +332,11 @@ impl View for List {
                 let above = above.chain(same.filter(|owner| *owner < place)).collect();
                 ((row.of(refined.metric).inclusive, sides), above)
             };
-            let of_path = |(place, ids): (usize, Vec<RowId>)| {
-                ids.into_iter().map(|id| of_row(place, id)).collect::<Vec<_>>()
-            };
-            let rows: Vec<Vec<_>> = located.into_iter().enumerate().map(of_path).collect();
+            let mut rows: Vec<Vec<_>> = Vec::new();
+            for (place, ids) in located.into_iter().enumerate() {
+                watch.step(0)?;
+                rows.push(ids.into_iter().map(|id| of_row(place, id)).collect());
+            }
             let samples = rows.iter().map(|rows| sum(rows.iter().map(|(of, _)| *of))).collect();
             let mut gains = vec![None; notes.list.len()];
             if refined.profile.comparison.is_some() {

@@ -81,23 +81,27 @@ impl Suggest {
     /// deep recursion has millions of rows.
     fn entry<'s>(entry: &Suggestion, scene: &'s Scene, names: usize) -> entries::PathEntry<'s> {
         let (form, functions) = (scene.form(), &scene.refined.functions);
-        let (cost, samples) = match scene.comparison() {
+        let whole = scene.whole_of(None);
+        let (cost, percent, samples) = match scene.comparison() {
             Some(comparison) => {
                 let delta = entry.difference(comparison).delta(form);
-                ([delta, String::new()], entry.part.to_vec().into())
+                ([delta, String::new()], None, entry.part.to_vec().into())
             }
             None => {
                 let part = amount(entry.part[0], scene.metric(), form);
-                let share = format!("{}%", percent(entry.part[0], scene.whole_of(None)));
-                ([part, share], entry.part[0].into())
+                let share = format!("{}%", percent(entry.part[0], whole));
+                let percent = entries::share(entry.part[0], whole);
+                ([part, share], Some(percent), entry.part[0].into())
             }
         };
         let path = entry.rows[entry.rows.len().saturating_sub(names)..].iter();
         entries::PathEntry {
             samples,
             cost,
+            percent,
             text: entry.reason(&scene.refined, form),
             path: path.map(|row| &*functions[row.function.index()].name).collect(),
+            ..entries::PathEntry::default()
         }
     }
 
@@ -145,7 +149,14 @@ impl View for Suggest {
 
     fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
         self.found.as_ref()?;
-        let lines = entries::find(pattern, self.entries(scene));
+        let in_functions = entries::functions_found(pattern, &scene.refined);
+        let is_found = |entry: &Suggestion| {
+            entry.rows.iter().any(|row| in_functions[row.function.index()])
+                || pattern.is_in(&entry.reason(&scene.refined, scene.form()))
+        };
+        let list = self.list().iter().enumerate();
+        let lines: Vec<usize> =
+            list.filter(|(_, entry)| is_found(entry)).map(|(place, _)| place).collect();
         let sum = |side: usize| lines.iter().map(|&at| self.list()[at].part[side]).sum();
         let sides = scene.comparison().map(|_| [sum(0), sum(1)]);
         let cost = (!lines.is_empty()).then(|| columns::amount_text(scene, sum(0), sides));
@@ -154,7 +165,7 @@ impl View for Suggest {
 
     fn table(&self, scene: &Scene) -> Option<Table> {
         self.found.as_ref()?;
-        Some(entries::table(ENTRY.title, self.entries(scene)))
+        Some(entries::table(ENTRY.title, false, self.entries(scene)))
     }
 
     fn line(&self) -> usize {

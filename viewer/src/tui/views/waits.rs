@@ -178,7 +178,8 @@ impl WaitLists {
         let metric = scene.refined.source_of(wait.metric);
         let (base, _) = scene.refined.account_of(wait.metric);
         // There is no room for two bounds, which what is said of it has.
-        let cost = self.cost(wait).and_then(exact).map(|samples| {
+        let known = self.cost(wait).and_then(exact);
+        let cost = known.map(|samples| {
             [amount(samples, metric, scene.form()), format!("{}%", percent(samples, base))]
         });
         let functions = &scene.refined.functions;
@@ -190,6 +191,8 @@ impl WaitLists {
         entries::PathEntry {
             samples,
             cost: cost.unwrap_or_default(),
+            percent: known.map(|samples| entries::share(samples, base)),
+            metric: &metric.source,
             text: self.said(scene, waits, wait),
             path: rows.iter().map(|row| &*functions[row.function.index()].name).collect(),
         }
@@ -268,15 +271,21 @@ impl View for WaitLists {
     }
 
     fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
-        self.waits.as_ref()?;
-        let lines = entries::find(pattern, self.all_entries(scene));
+        let waits = self.waits.as_ref()?;
+        let in_functions = entries::functions_found(pattern, &scene.refined);
+        let on_paths = waits.found(&in_functions);
+        let list = self.list.of(waits).iter().enumerate();
+        let is_found =
+            |wait: &Wait| on_paths.has(wait) || pattern.is_in(&self.said(scene, waits, wait));
+        let lines: Vec<usize> =
+            list.filter(|(_, wait)| is_found(wait)).map(|(place, _)| place).collect();
         let cost = self.together(scene, &lines);
         Some(Finds { lines, cost })
     }
 
     fn table(&self, scene: &Scene) -> Option<Table> {
         self.waits.as_ref()?;
-        Some(entries::table(self.list.title(), self.all_entries(scene)))
+        Some(entries::table(self.list.title(), true, self.all_entries(scene)))
     }
 
     fn line(&self) -> usize {
@@ -437,6 +446,9 @@ mod tests {
             };
             let entry = list.entry(&scene, &waits, &waits.imbalances[0]);
             assert_eq!(entry.cost, cost);
+            let percent = entry.percent.map(|percent| format!("{percent:.1}%"));
+            assert_eq!(percent.unwrap_or_default(), cost[1]);
+            assert_eq!(list.table(&scene).unwrap().rows[0][2].text, "cputime");
             let is_said = entry.text.contains("imbalance 100 ms..900 ms");
             assert_eq!(is_said, cost[0].is_empty(), "{}", entry.text);
             let (_, explained) = list.explained(&scene).unwrap();

@@ -35,6 +35,17 @@ impl CodeOf {
     }
 }
 
+/// The hexadecimal digits of a text that may be of an address: `0xadd`, `401add`. A word such as
+/// `add` is none.
+fn digits_of_address(text: &str) -> Option<String> {
+    let text = text.trim().to_ascii_lowercase();
+    let after = text.strip_prefix("0x");
+    let digits = after.unwrap_or(&text);
+    let is_marked = after.is_some() || digits.contains(|c: char| c.is_ascii_digit());
+    let is_hex = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit());
+    (is_marked && is_hex).then(|| digits.to_owned())
+}
+
 impl SourceView {
     /// The row of an item.
     fn row(&self, item: SourceItem) -> Option<&Row> {
@@ -81,10 +92,13 @@ impl SourceView {
         if self.shows_code && self.code.is_none() {
             return None;
         }
+        let digits = digits_of_address(pattern.text());
+        let is_at = |item: SourceItem, digits: &str| {
+            self.address(item).is_some_and(|address| format!("{address:x}").contains(digits))
+        };
         let is_found = |item: SourceItem| {
-            let address = || self.address(item).map(|address| format!("{address:x}"));
             self.text_of(item, scene).is_some_and(|text| pattern.is_in(&text))
-                || address().is_some_and(|address| pattern.is_in(&address))
+                || digits.as_deref().is_some_and(|digits| is_at(item, digits))
         };
         let mut lines: Vec<usize> =
             (0..self.items.len()).filter(|&at| is_found(self.items[at])).collect();
@@ -183,4 +197,26 @@ impl SourceView {
 fn number(column: Column, [people, scripts]: &[Basis<'_>; 2], row: Option<&Row>) -> Fact {
     let Some(row) = row else { return Fact::default() };
     Fact::plain(column.text_of(people, row), &column.value(scripts, row).plain())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_hexadecimal_letters_are_no_addresses() {
+        for (text, digits) in [
+            ("add", None),
+            ("dec", None),
+            ("xmm0", None),
+            ("0x", None),
+            ("", None),
+            ("401add", Some("401add")),
+            ("401ADD", Some("401add")),
+            ("0xadd", Some("add")),
+            ("0", Some("0")),
+        ] {
+            assert_eq!(digits_of_address(text).as_deref(), digits, "{text}");
+        }
+    }
 }
