@@ -14,6 +14,7 @@ mod sample;
 mod shared;
 mod suspect;
 mod uses;
+mod way_back;
 
 use alloc::boxed::Box;
 use core::ops::Range;
@@ -31,11 +32,11 @@ use crate::unwind::validate::StackBounds;
 pub use buffers::Buffers;
 use effort::Effort;
 pub use effort::worth_ns;
-pub use sample::show_way_back;
 pub use shared::Shared;
 #[cfg(debug_assertions)]
 pub use shared::is_in_handler;
 use uses::Uses;
+pub use way_back::show_way_back;
 
 /// Turns the stacks of one thread into counted nodes.
 ///

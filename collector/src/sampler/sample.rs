@@ -19,14 +19,13 @@
 
 #![expect(unsafe_code, reason = "counters in shared memory, stack slots")]
 
-use core::sync::atomic::{AtomicU64, Ordering};
-
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::loss::{LossReason, PartialReason};
 
 use super::effort::CUT_DEPTH;
 use super::interrupted::{Interrupted, mark};
 use super::uses::Uses;
+use super::way_back::key;
 use super::{Sample, Sampler};
 use crate::arch::unwind::inference::{Above, uses_word};
 use crate::arch::unwind::registers::{Register, Registers};
@@ -41,27 +40,6 @@ use crate::trampoline::sites::Number;
 use crate::trampoline::walked::{Arming, WalkedFrame};
 use crate::unwind::validate::StackBounds;
 use crate::unwind::walk::{End, Exit, Flow, Frame, Target, innermost, walk};
-
-/// Where the C library's handlers return to, for paths, since the program's return by csprof's own
-/// way; 0 before any does.
-static WAY_BACK: AtomicU64 = AtomicU64::new(0);
-
-/// Has paths of handlers show this address of the C library's in the place of [csprof's
-/// own](arch::signal_return).
-pub fn show_way_back(address: u64) {
-    // Relaxed: each who says it says the same.
-    WAY_BACK.store(address, Ordering::Relaxed);
-}
-
-/// The key of a frame's node, as it is without csprof.
-fn key(frame: &Frame) -> FrameKey {
-    match WAY_BACK.load(Ordering::Relaxed) {
-        shown if shown != 0 && frame.address == arch::signal_return() as u64 => {
-            FrameKey::new(frame.kind, shown)
-        }
-        _ => frame.key(),
-    }
-}
 
 impl Sampler {
     /// Counts a sample as delivered, and as recorded or lost. Without a `map` it is lost, but for
