@@ -157,8 +157,8 @@ impl TaskClock {
     /// What passed without a sample since the program closed the event's file, or since the event
     /// could not go on; 0 if there is one.
     pub(super) fn lost(&mut self) -> u64 {
-        let has_ended = self.has_ended && !self.handle.is_open();
-        let until_now = if has_ended || self.handle.is_lost() { self.due.take() } else { 0 };
+        let is_gone = self.has_ended || self.handle.is_lost();
+        let until_now = if is_gone { self.due.take() } else { 0 };
         core::mem::take(&mut self.gone) + until_now
     }
 
@@ -167,8 +167,9 @@ impl TaskClock {
     }
 
     pub(super) fn weight(&mut self) -> u64 {
-        // Opened again by whoever restarts all sources.
-        if core::mem::take(&mut self.has_ended) {
+        // Whoever restarts all sources has opened it again; a last signal may come before.
+        if self.has_ended && self.handle.is_open() {
+            self.has_ended = false;
             self.gone += self.due.take();
         }
         self.due.take_for_event()

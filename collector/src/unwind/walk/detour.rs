@@ -311,14 +311,9 @@ fn leave_and_pay(
     target: &impl Target,
     cache: &mut RecipeCache,
 ) -> Option<u64> {
-    /// Copies of code far before an address: one for each of its pages.
-    const COPIES: u32 = 3;
     origin.repeat(GENERATED);
     let slot = leave_generated(registers, kind, bounds, target, cache);
-    match cache.piece.take_followed() {
-        0 => {}
-        followed => origin.repeat(followed / INSTRUCTIONS + COPIES),
-    }
+    origin.repeat(cache.piece.take_followed() / INSTRUCTIONS);
     slot
 }
 

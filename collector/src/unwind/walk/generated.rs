@@ -43,6 +43,10 @@ use crate::unwind::validate::StackBounds;
 /// is paid for by itself.
 pub(super) const GENERATED: u32 = 12;
 
+/// What copies of code far before and the search for prologues in it take: as long as so many
+/// instructions that are looked at.
+const SEARCH: u32 = 400;
+
 /// The largest frame of which all words are looked at, in bytes.
 const MOST_FRAME: u64 = 4096;
 
@@ -164,7 +168,7 @@ impl Depth {
         let (code, at) = piece.read_before(ip, |place, to| is_copied(target, place, to))?;
         let mut left = MOST_STEPS_SINCE;
         let made = self.made(code, at, ip, &mut left);
-        piece.note_followed(MOST_STEPS_SINCE - left);
+        piece.note_followed(MOST_STEPS_SINCE - left + SEARCH);
         made
     }
 }
