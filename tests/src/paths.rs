@@ -75,12 +75,20 @@ impl Rows {
     /// If there is none, or more than one.
     #[must_use]
     pub fn at(&self, names: &[&str]) -> &Row {
+        self.get(names).unwrap_or_else(|| panic!("no row ends in {names:?}:\n{self}"))
+    }
+
+    /// As [`Self::at`], where ticks of the kernel may have missed it.
+    ///
+    /// # Panics
+    ///
+    /// If several rows end so.
+    #[must_use]
+    pub fn get(&self, names: &[&str]) -> Option<&Row> {
         let mut found = (0..self.rows.len()).filter(|&row| self.ends_in(row, names));
-        match (found.next(), found.next()) {
-            (Some(row), None) => &self.rows[row],
-            (None, _) => panic!("no row ends in {names:?}:\n{self}"),
-            (Some(_), Some(_)) => panic!("several rows end in {names:?}:\n{self}"),
-        }
+        let row = found.next()?;
+        assert_eq!(found.next(), None, "several rows end in {names:?}:\n{self}");
+        Some(&self.rows[row])
     }
 
     /// Inclusive samples of all rows of a function that are not below another row of it.

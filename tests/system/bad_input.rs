@@ -257,8 +257,8 @@ fn a_full_disk() {
     let said = workshop.csprof(&options).said();
     let report: serde_json::Value = serde_json::from_str(&said).unwrap();
     let [base, shown] = ["base", "shown"].map(|key| report[key].as_u64().unwrap());
-    // 400 ms of 5 ms each at least, but for what a busy machine takes before `main` and behind it.
-    assert!(base >= 72 && shown * 10 > base * 9, "{said}");
+    // 400 ms of 5 ms each at least; how long the rest takes depends on what else the machine does.
+    assert!(shown >= 72 && base >= shown, "{said}");
 
     // As another version's, that is too old to be in use: it may be had by that one.
     let entries = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path());

@@ -124,7 +124,8 @@ fn a_program_has_its_name_without_proc() {
     }
     workshop.compile("cc -O2 -o program @figure1.c");
     let run = format!("{hide} ./program");
-    let recording = workshop.record(&[], &["unshare", "-rm", "sh", "-c", &run]);
+    let source = ["-e", "task-clock@200"];
+    let recording = workshop.record(&source, &["unshare", "-rm", "sh", "-c", &run]);
     let flat = recording.output(&["report", "--view", "flat", "--format", "csv"]);
     let program = workshop.path("program");
     let row = format!(",c,{},", program.display());
@@ -152,7 +153,8 @@ fn exec_in_place_keeps_what_each_program_sampled() {
 fn a_daemon_is_waited_for_on_demand() {
     let workshop = Workshop::new("daemon");
     workshop.compile("cc -O2 -o program @daemon.c");
-    let waited = workshop.record(&["--wait"], &["./program"]);
+    let source = ["-e", "task-clock@200"];
+    let waited = workshop.record(&[&source[..], &["--wait"]].concat(), &["./program"]);
     assert_eq!(waited.outcome.status.code(), Some(3));
     let (samples, missed) = (waited.rows().inclusive_of("work"), waited.missed());
     // What no tick has met of its end has no sample, and is less than half of it.
@@ -160,7 +162,7 @@ fn a_daemon_is_waited_for_on_demand() {
     assert!(samples > 100 && is_all, "{samples} and {missed} missed, not 200");
     assert_eq!(waited.info["warnings"].as_array().unwrap().len(), 0, "{}", waited.info);
 
-    let unwaited = workshop.record(&[], &["./program"]);
+    let unwaited = workshop.record(&source, &["./program"]);
     assert_eq!(unwaited.outcome.status.code(), Some(3));
     assert_eq!(
         unwaited.info["warnings"][0],

@@ -4,6 +4,7 @@ use std::fs;
 
 use csprof_format::read;
 use csprof_tests::paths::Rows;
+use csprof_tests::recording::in_one_of_three;
 use csprof_tests::workshop::Workshop;
 use serde_json::Value;
 
@@ -52,17 +53,34 @@ fn a_program_and_its_next_version() {
     workshop.compile("cc -O2 -o new @figure1_next.c");
     // Ticks of the kernel might all miss a call.
     let source = ["-e", "task-clock@200"];
-    let old = workshop.record(&source, &["./old"]).samples().recorded;
-    fs::rename(workshop.path("run.csprof"), workshop.path("old.csprof")).unwrap();
-    let new = workshop.record(&source, &["./new"]).samples().recorded;
-    fs::rename(workshop.path("run.csprof"), workshop.path("new.csprof")).unwrap();
+    let record = |name: &str| {
+        let samples = workshop.record(&source, &[&format!("./{name}")]).samples();
+        let file = workshop.path(&format!("{name}.csprof"));
+        fs::rename(workshop.path("run.csprof"), file).unwrap();
+        samples.recorded
+    };
     let diff = |files: [&str; 2], options: &[&str]| -> Value {
         let mut arguments = vec!["diff", files[0], files[1], "--format", "json"];
         arguments.extend(options);
         serde_json::from_str(&said(&workshop, &arguments)).unwrap()
     };
+    // How long a call takes depends on what else the machine does, but shares do not, unless that
+    // begins or ends between two calls.
+    let mut recorded = (0, 0);
+    let has_its_shares = || {
+        recorded = (record("old"), record("new"));
+        let options = ["--match", "c=compute", "--normalize"];
+        let shares = diff(["old.csprof", "new.csprof"], &options);
+        assert_eq!(shares["unit"], "ppm");
+        let of_b = at(&shares, &["main", "b"]);
+        assert_eq!(of_b["change"], "more");
+        let share = |side: &str| number(&of_b[side]["inclusive"]);
+        (400_000..600_000).contains(&share("base")) && (566_000..766_000).contains(&share("other"))
+    };
+    assert!(in_one_of_three("a_program_and_its_next_version", has_its_shares));
 
     // Both sides account for every sample.
+    let (old, new) = recorded;
     let forth = diff(["old.csprof", "new.csprof"], &["--match", "c=compute"]);
     assert_eq!(forth["base"]["samples"]["total"], old);
     assert_eq!(forth["other"]["samples"]["total"], new);
@@ -73,21 +91,13 @@ fn a_program_and_its_next_version() {
     assert_eq!(exclusive("base"), number(&forth["base"]["total"]));
     assert_eq!(exclusive("other"), number(&forth["other"]["total"]));
 
-    // b calls twice as often, which edges say exactly: every call takes many periods. How long a
-    // call takes depends on what else the machine does, but shares do not.
+    // b calls twice as often, which edges say exactly: every call takes many periods.
     let edges = |path: &[&str]| {
         let row = at(&forth, path);
         (row["base"]["edges"].as_u64(), row["other"]["edges"].as_u64())
     };
     assert_eq!(edges(&["main", "b", "compute"]), (Some(4), Some(8)));
     assert_eq!(edges(&["main", "a", "compute"]), (Some(2), Some(2)));
-    let shares = diff(["old.csprof", "new.csprof"], &["--match", "c=compute", "--normalize"]);
-    assert_eq!(shares["unit"], "ppm");
-    let of_b = at(&shares, &["main", "b"]);
-    let (before, after) = (number(&of_b["base"]["inclusive"]), number(&of_b["other"]["inclusive"]));
-    assert!((400_000..600_000).contains(&before), "{of_b}");
-    assert!((566_000..766_000).contains(&after), "{of_b}");
-    assert_eq!(of_b["change"], "more");
 
     // Without the rule, c is gone and compute is new.
     let unmatched = diff(["old.csprof", "new.csprof"], &[]);
@@ -240,12 +250,12 @@ fn two_runs_of_a_program_call_a_function_with_several_names_the_same() {
     // The calls stay as they are written.
     workshop
         .compile("cc -O1 -fno-builtin -D_FORTIFY_SOURCE=0 -U_FORTIFY_SOURCE -o aliases @aliases.c");
-    let runs = [("first", "500"), ("second", "500"), ("first", "50"), ("second", "2000")];
+    let runs = [("first", "500"), ("second", "500"), ("first", "100"), ("second", "4000")];
     let files: Vec<String> = (0..runs.len()).map(|run| format!("{run}.csprof")).collect();
     for ((argument, rate), file) in runs.iter().zip(&files) {
         let source = format!("task-clock@{rate}");
         let recording = workshop.record(&["-e", &source], &["./aliases", argument]);
-        assert!(recording.samples().recorded > 20, "{argument} {rate}");
+        assert!(recording.samples().recorded > 60, "{argument} {rate}");
         fs::rename(workshop.path("run.csprof"), workshop.path(file)).unwrap();
     }
     for (first, second) in [(0, 1), (0, 2), (2, 3), (1, 3)] {
@@ -256,16 +266,15 @@ fn two_runs_of_a_program_call_a_function_with_several_names_the_same() {
             let is_below = |path: &[String]| path[..path.len() - 1].ends_with(&[caller.to_owned()]);
             let below = rows(&report).into_iter().filter(|(path, _)| is_below(path));
             // A stub may be sampled in one run alone, but what it leads to has nearly all samples.
+            let whole = at(&report, &[caller]);
             let is_large = |row: &Value, side: &str| {
-                20 * number(&row[side]["inclusive"]) > number(&report[side]["total"])
+                5 * number(&row[side]["inclusive"]) > number(&whole[side]["inclusive"])
             };
             let large = below.filter(|(_, row)| is_large(row, "base") || is_large(row, "other"));
-            let changes: Vec<(String, String)> = large
-                .map(|(path, row)| (path.last().unwrap().clone(), row["change"].to_string()))
-                .collect();
-            assert!(!changes.is_empty(), "{caller}: {report}");
-            let has_both = |change: &str| !change.contains("new") && !change.contains("gone");
-            assert!(changes.iter().all(|(_, change)| has_both(change)), "{caller}: {changes:?}");
+            let large: Vec<_> = large.collect();
+            assert!(!large.is_empty(), "{caller}: {report}");
+            let has_both = |row: &Value| row["change"] != "new" && row["change"] != "gone";
+            assert!(large.iter().all(|(_, row)| has_both(row)), "{caller}: {large:?}");
         }
     }
     // Whoever types one of the names finds it.

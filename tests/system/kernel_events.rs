@@ -102,7 +102,8 @@ fn context_switches_are_where_threads_wait() {
     let [waited, lost] = numbers[..] else { panic!("{said}") };
     // On a busy machine one of some thousand naps is over before the processor is given up.
     assert!(waited >= 190, "{said}");
-    let least = waited.min(200);
+    // Of those that were over, others may have waited elsewhere.
+    let least = waited.min(200) - 5;
     let rows = run.rows();
     let nap = rows.at(&["naps", "nap"]);
     assert!((least..=200).contains(&nap.edges.unwrap()), "{said}{rows}");

@@ -112,8 +112,8 @@ fn cpu_time_before_an_exec_counts_once() {
     let seconds = |key: &str| cpu[key].as_f64().unwrap();
     let parts = ["sampled_s", "before_s", "undelivered_s", "elsewhere_s"];
     let sum: f64 = parts.iter().map(|part| seconds(part)).sum();
-    // A thread's samples stand for up to a period more than it used.
-    assert!((sum - seconds("used_s")).abs() < 0.01 + 0.01 * seconds("used_s"), "{cpu}");
+    // Each of three programs' samples stand for up to a period of 5 ms more than it used.
+    assert!((sum - seconds("used_s")).abs() < 3.0 * 0.005 + 0.01 * seconds("used_s"), "{cpu}");
 }
 
 /// Beside a run in shared memory as small as Docker's, others have theirs; and thousands of short
@@ -143,8 +143,13 @@ fn shared_memory_is_shared_with_others() {
     let outcome =
         in_own("64m", &format!("{record} -- sh -c './losses nodes 20 >/dev/null; {free}'"));
     assert_eq!(free_mb(&outcome), 64, "{}", outcome.complained());
-    // Each process takes 32 kB, 96 MB in all, and half of 130 MB are for others.
-    let many = "i=0; while [ $i -lt 3000 ]; do (:); i=$((i+1)); done";
+    // Each process takes 32 kB, 96 MB in all, and half of 130 MB are for others. On a busy machine
+    // processes may end faster than they are moved, so some wait until there is room again.
+    let room = "while [ $(df -P -m /dev/shm | awk 'END { print $4 }') -lt 90 ]; do sleep 0.05; done";
+    let many = format!(
+        "i=0; while [ $i -lt 3000 ]; do (:); i=$((i+1)); \
+         [ $((i % 500)) -gt 0 ] || {room}; done"
+    );
     let fill = "head -c 30000000 /dev/zero >/dev/shm/others";
     let outcome = in_own("160m", &format!("{fill}; {record} -- sh -c '{many}; {free}'"));
     assert!(outcome.status.success(), "{}", outcome.complained());

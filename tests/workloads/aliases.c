@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define SIZE 4096
-#define ROUNDS 10000000
+#define ROUNDS 30000000
 
 static char from[SIZE], to[SIZE];
 static const char number[] = "1234567890123456";

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -59,11 +60,14 @@ static void by_io_uring(void) {
     syscall(SYS_io_uring_enter, ring, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0);
 }
 
-/* Sends the signal when the wait has begun. */
+/* Whether there is somewhere to jump to; seen by children. */
+static volatile int *armed;
+/* Sends the signal when the wait has begun, most probably. */
 static void later(void) {
     pid_t parent = getpid();
     if (fork() == 0) {
-        usleep(100000);
+        while (!*armed && getppid() == parent) usleep(1000);
+        usleep(30000);
         kill(parent, SIGUSR1);
         _exit(0);
     }
@@ -76,6 +80,8 @@ int main(void) {
                                           by_sleep, by_nanosleep, by_recv, by_poll,
                                           by_io_uring};
     volatile int left = 0, open = 0, blocked = 0;
+    armed = mmap(NULL, sizeof *armed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (armed == MAP_FAILED) return 1;
     sigset_t usr1, now;
     sigemptyset(&usr1);
     sigaddset(&usr1, SIGUSR1);
@@ -88,13 +94,15 @@ int main(void) {
         /* Before the signal is on its way, which a busy machine may let overtake the wait. */
         traps = waits[kind] == by_io_uring;
         sigprocmask(SIG_SETMASK, kind < MASKED ? &usr1 : &open_usr1, NULL);
+        *armed = 0;
         if (kind < MASKED)
             raise(SIGUSR1);
         else
             later();
-        if (_setjmp(back) == 0)
+        if (_setjmp(back) == 0) {
+            *armed = 1;
             waits[kind]();
-        else
+        } else
             left++;
         sigprocmask(SIG_SETMASK, NULL, &now);
         open += !sigismember(&now, SIGUSR1) && !sigismember(&now, SIGPROF);

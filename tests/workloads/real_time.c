@@ -19,6 +19,13 @@ static void *creates(void *argument) {
     return argument;
 }
 
+/* CPU time of this thread. */
+static long used_ns(void) {
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return used.tv_sec * 1000000000L + used.tv_nsec;
+}
+
 int main(void) {
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -29,17 +36,18 @@ int main(void) {
     struct sched_param priority = {.sched_priority = 10};
     /* Where that is not allowed, the threads are equal, and nothing is tried. */
     pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);
+    long most = 0;
     for (int i = 0; i < 300; i++) {
         pthread_t thread;
+        long before = used_ns();
         if (pthread_create(&thread, NULL, brief, NULL) == 0) pthread_join(thread, NULL);
+        long used = used_ns() - before;
+        if (used > most) most = used;
         usleep(1000);
     }
-    struct timespec used;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     stop = 1;
     for (int i = 0; i < 4; i++) pthread_join(others[i], NULL);
     /* The kernel lets others run after 950 ms only. */
-    int is_little = used.tv_sec == 0 && used.tv_nsec < 500000000;
-    printf("CPU time: %s\n", is_little ? "little" : "that of a spinning thread");
+    printf("CPU time: %s\n", most < 500000000 ? "little" : "that of a spinning thread");
     return 0;
 }

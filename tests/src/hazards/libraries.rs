@@ -239,8 +239,8 @@ fn the_yield_is_counted_once(trial: &Trial<'_>) {
 
 /// In the constructors and in the functions of the libraries.
 fn libraries_work(trial: &Trial<'_>) {
-    let rows = trial.recording.rows();
-    assert!(rows.inclusive_of("burn") > 0, "{rows}");
+    let works = |recording: &Recording| recording.rows().inclusive_of("burn") > 0;
+    assert!(trial.in_one_of_three(works), "{}", trial.recording.rows());
     nothing_is_damaged(trial);
 }
 

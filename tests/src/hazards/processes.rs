@@ -164,9 +164,12 @@ fn everybody_worked(trial: &Trial<'_>) {
 /// 200 activations on the stack of a thread that the child does not have; each counts once, when it
 /// returns.
 fn the_child_counts_returns(trial: &Trial<'_>) {
-    let rows = trial.recording.rows();
-    let edges = rows.at(&["steps", "step"]).edges;
-    assert!(edges.is_some_and(|edges| (1..=200).contains(&edges)), "{rows}");
+    let counts = |recording: &Recording| {
+        let rows = recording.rows();
+        let edges = rows.get(&["steps", "step"]).and_then(|row| row.edges);
+        edges.is_some_and(|edges| (1..=200).contains(&edges))
+    };
+    assert!(trial.in_one_of_three(counts), "{}", trial.recording.rows());
     nothing_is_damaged(trial);
 }
 
