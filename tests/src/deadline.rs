@@ -2,10 +2,11 @@
 //! ever; nothing is measured by this time, so it is generous.
 
 use std::io::Read;
+use std::ops::{Deref, DerefMut};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -39,6 +40,69 @@ impl Outcome {
     }
 }
 
+/// A command that runs. A test that fails before it has [finished](finish) it leaves nothing that
+/// works for ever: it is killed then, with its process group.
+#[derive(Debug)]
+pub struct Running {
+    /// Until it is finished.
+    child: Option<Child>,
+}
+
+impl Running {
+    /// CPU time that its first process has used, in milliseconds: what the kernel counts in ticks
+    /// of 10 (proc_pid_stat(5), utime and stime).
+    ///
+    /// # Panics
+    ///
+    /// If it has been waited for.
+    #[must_use]
+    pub fn cpu_time_ms(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.id())).unwrap();
+        let (_, behind_name) = stat.rsplit_once(')').unwrap();
+        let ticks = behind_name.split_whitespace().skip(11).take(2);
+        ticks.map(|ticks| ticks.parse::<u64>().unwrap() * 10).sum()
+    }
+}
+
+impl Deref for Running {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        self.child.as_ref().unwrap()
+    }
+}
+
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Child {
+        self.child.as_mut().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Of one that has been waited for, the id may be another's by now.
+        if let Some(child) = &mut self.child
+            && let Ok(None) = child.try_wait()
+        {
+            let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Waits until it is so.
+///
+/// # Panics
+///
+/// If it is not at the [`DEADLINE`].
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < DEADLINE, "never {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Runs `command` in a process group of its own, without input, and takes what it says.
 ///
 /// # Panics
@@ -55,9 +119,10 @@ pub fn run(command: &mut Command) -> Outcome {
 ///
 /// If it cannot be started.
 #[must_use]
-pub fn start(command: &mut Command) -> Child {
+pub fn start(command: &mut Command) -> Running {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    Running { child: Some(child) }
 }
 
 /// Takes what a [started](start) command says until it ends.
@@ -66,7 +131,8 @@ pub fn start(command: &mut Command) -> Child {
 ///
 /// If it has not ended at the [`DEADLINE`].
 #[must_use]
-pub fn finish(mut child: Child, command: &Command) -> Outcome {
+pub fn finish(mut running: Running, command: &Command) -> Outcome {
+    let mut child = running.child.take().unwrap();
     let group = Pid::from_raw(child.id().cast_signed());
     let stdout = child.stdout.take().map(read_to_end);
     let stderr = child.stderr.take().map(read_to_end);

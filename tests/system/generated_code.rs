@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use csprof_tests::installed::{are_installed, find};
-use csprof_tests::paths::is_share;
 use csprof_tests::notes::note;
+use csprof_tests::paths::is_share;
 use csprof_tests::recording::{Recording, in_one_of_three};
 use csprof_tests::workshop::Workshop;
 

@@ -27,13 +27,6 @@ fn is_named(recording: &Recording, function: &str) -> bool {
     rows.iter().any(|row| row.function == function && row.inclusive > 10)
 }
 
-/// Whether code that has no name but its place in a file works.
-fn is_nameless(recording: &Recording, file: &str) -> bool {
-    let rows = recording.rows();
-    let of_file = rows.iter().filter(|row| row.function.contains(&format!("{file}+0x")));
-    of_file.map(|row| row.exclusive).sum::<u64>() > 10
-}
-
 /// Ticks of the kernel might miss half a second altogether.
 const SOURCE: [&str; 2] = ["-e", "task-clock@200"];
 
@@ -181,7 +174,8 @@ fn a_library_that_is_unloaded_before_the_end_has_no_names_and_the_reason_is_told
 fn a_file_without_a_build_id_that_has_changed_gives_no_names() {
     let workshop = workshop("gone-since", NAMELESS);
     let symbolize = || {
-        let recording = workshop.record(&["-e", "task-clock@200", "--no-symbols"], &["./program", "", "./one.so"]);
+        let recording = workshop
+            .record(&["-e", "task-clock@200", "--no-symbols"], &["./program", "", "./one.so"]);
         assert!(!is_named(&recording, "first"));
         recording
     };

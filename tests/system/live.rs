@@ -1,14 +1,14 @@
 //! Programs looked at while they run.
 
 use std::fs;
-use std::process::Child;
+use std::time::Instant;
 
-use csprof_tests::deadline;
+use csprof_tests::deadline::{self, DEADLINE, Running};
 use csprof_tests::terminal::Terminal;
 use csprof_tests::workshop::Workshop;
 
 /// Starts a program that runs until the file `stop` is there; csprof's process is the run's name.
-fn start(workshop: &Workshop) -> (Child, String) {
+fn start(workshop: &Workshop) -> (Running, String) {
     workshop.compile("cc -O2 -g -o program @until_told.c");
     let mut command = workshop.csprof_command();
     command.args(["record", "-q", "-f", "-o", "run.csprof", "./program", "stop"]);
@@ -17,7 +17,7 @@ fn start(workshop: &Workshop) -> (Child, String) {
     (child, name)
 }
 
-fn stop(workshop: &Workshop, child: Child) {
+fn stop(workshop: &Workshop, child: Running) {
     fs::write(workshop.path("stop"), "").unwrap();
     let outcome = deadline::finish(child, &workshop.csprof_command());
     assert_eq!((outcome.status.code(), outcome.said().as_str()), (Some(0), "told\n"));
@@ -29,17 +29,27 @@ fn samples(report: &str) -> u64 {
     words.split(" sample").next().unwrap().replace(' ', "").parse().unwrap_or(0)
 }
 
+/// The report of a run, once it is as wanted.
+fn report_with(workshop: &Workshop, name: &str, is_wanted: impl Fn(&str) -> bool) -> String {
+    let begin = Instant::now();
+    loop {
+        let report = workshop.csprof(&["report", name]);
+        if report.status.success() && is_wanted(&report.said()) {
+            return report.said();
+        }
+        let said = (report.said(), report.complained());
+        assert!(begin.elapsed() < DEADLINE, "never as wanted: {said:?}");
+    }
+}
+
 /// Reports of a run that goes on grow, and say that it goes on.
 #[test]
 fn a_report_of_a_program_that_runs() {
     let workshop = Workshop::new("live_report");
     let (child, name) = start(&workshop);
-    let report = |wanted: u64| loop {
-        let report = workshop.csprof(&["report", &name]);
+    let report = |wanted: u64| {
         // Just started, there is nothing yet.
-        if report.status.success() && samples(&report.said()) >= wanted {
-            return report.said();
-        }
+        report_with(&workshop, &name, |report| samples(report) >= wanted)
     };
     let first = report(5);
     assert!(first.contains(", while it runs, after "), "{first}");
@@ -66,7 +76,7 @@ fn a_report_of_a_program_that_runs() {
 fn a_program_is_looked_at_until_it_ends() {
     let workshop = Workshop::new("live_view");
     let (child, name) = start(&workshop);
-    while !workshop.csprof(&["report", &name]).said().contains("busy") {}
+    let _ = report_with(&workshop, &name, |report| report.contains("busy"));
     let mut viewer = Terminal::start(&workshop.path(""), &["view", "--live", &name]);
     viewer.wait_for(&[" live ", "program", "[1 Tree]", "busy"]);
     viewer.press("fthrough busy\r");

@@ -2,40 +2,34 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
 use csprof_format::profile::Origin;
-use csprof_tests::deadline::{self, Outcome};
+use csprof_tests::deadline::{self, Outcome, Running, wait_until};
 use csprof_tests::notes::skip;
 use csprof_tests::paths::{Rows, is_share};
-use csprof_tests::recording::{FEW_PARTIAL, Recording, Samples};
+use csprof_tests::recording::{FEW_PARTIAL, Recording, Samples, in_one_of_three};
 use csprof_tests::workshop::Workshop;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// A program that runs until it is told to stop.
 struct Program {
     test: &'static str,
     workshop: Workshop,
     /// Until it has ended.
-    child: Option<Child>,
+    child: Option<Running>,
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // A test that has failed leaves nothing that works for ever.
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
+        // What `generated` would remove, had it been told to stop.
+        if let Some(child) = self.child.take() {
+            let map = format!("/tmp/perf-{}.map", child.id());
+            drop(child);
+            let _ = fs::remove_file(map);
         }
-    }
-}
-
-/// Waits until it is so.
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < deadline::DEADLINE, "never {what}");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -54,24 +48,40 @@ impl Program {
         self.child.as_ref().unwrap().id().to_string()
     }
 
-    /// CPU time that it has used (proc(5), stat: utime and stime, in ticks of 10 ms).
     fn cpu_time_ms(&self) -> u64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
-        let (_, behind_name) = stat.rsplit_once(')').unwrap();
-        let ticks = behind_name.split_whitespace().skip(11).take(2);
-        ticks.map(|ticks| ticks.parse::<u64>().unwrap() * 10).sum()
+        self.child.as_ref().unwrap().cpu_time_ms()
+    }
+
+    /// The command that records it.
+    fn csprof_command(&self, options: &[&str]) -> Command {
+        let mut command = self.workshop.csprof_command();
+        command.args(["record", "-p", &self.pid(), "-f", "-o", "run.csprof"]).args(options);
+        command
     }
 
     fn csprof(&self, options: &[&str]) -> Outcome {
-        let pid = self.pid();
-        let words = [&["record", "-p", &pid, "-f", "-o", "run.csprof"][..], options].concat();
-        self.workshop.csprof(&words)
+        deadline::run(&mut self.csprof_command(options))
     }
 
     /// Records it and ends it; `None` if the machine does not permit that.
     fn record(self, options: &[&str]) -> Option<Recording> {
         let outcome = self.csprof(options);
         self.end(outcome)
+    }
+
+    /// Records it until it has begun [`OTHERS`] meanwhile, however long that takes, and ends it;
+    /// `None` if the machine does not permit that.
+    fn record_others(self, options: &[&str]) -> Option<Recording> {
+        let mut command = self.csprof_command(options);
+        let mut csprof = deadline::start(&mut command);
+        wait_until_found(&mut csprof);
+        let others = || fs::metadata(self.workshop.path("others")).map_or(0, |file| file.len());
+        let before = others();
+        wait_until("so many", || has_ended(&mut csprof) || others() >= before + OTHERS);
+        if !has_ended(&mut csprof) {
+            kill(Pid::from_raw(csprof.id().cast_signed()), Signal::SIGTERM).unwrap();
+        }
+        self.end(deadline::finish(csprof, &command))
     }
 
     /// Ends it; what was recorded of it.
@@ -90,12 +100,35 @@ impl Program {
     }
 }
 
+fn has_ended(csprof: &mut Child) -> bool {
+    csprof.try_wait().unwrap().is_some()
+}
+
+/// Waits until csprof has found the processes that it is to sample: from then on it watches for the
+/// signals that end sampling (proc_pid_status(5), SigCgt), but for those that it was started to
+/// ignore, as SIGINT is in the background of a script. Or until it has ended.
+fn wait_until_found(csprof: &mut Child) {
+    let status = format!("/proc/{}/status", csprof.id());
+    let is_watched = |status: &str| {
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|caught| u64::from_str_radix(caught.trim(), 16).ok());
+        caught.is_some_and(|caught| caught >> (Signal::SIGTERM as u32 - 1) & 1 == 1)
+    };
+    wait_until("sampled", || {
+        has_ended(csprof) || fs::read_to_string(&status).is_ok_and(|status| is_watched(&status))
+    });
+}
+
 /// For so long a test looks at a program.
 const WHILE: [&str; 2] = ["--duration", "1500ms"];
 
-/// And for so long at one that begins others in turn: at a tenth of a processor, a second and a
-/// half may be too short for six of them.
+/// And for so long at one of which it needs more samples than a tenth of a processor gives in that
+/// time.
 const LONGER: [&str; 2] = ["--duration", "3s"];
+
+/// Threads or processes of 20 ms each that a program begins while it is sampled, one after the
+/// other.
+const OTHERS: u64 = 40;
 
 /// Whether so many samples are at least half of the CPU time that the kernel has counted: how much
 /// that is in a second, other programs decide.
@@ -105,15 +138,26 @@ fn is_most(samples: u64, run: &Recording) -> bool {
 
 #[test]
 fn shares_of_a_program_that_runs_are_right_and_it_has_no_edges() {
-    let program = Program::start("outside_shares", "-O2", "shares");
-    let Some(run) = program.record(&["-e", "task-clock@1000", "--duration", "1500ms"]) else {
-        return;
-    };
+    let mut last = None;
+    let all_is_seen = in_one_of_three("outside_shares", || {
+        let program = Program::start("outside_shares", "-O2", "shares");
+        let Some(run) = program.record(&["-e", "task-clock@1000", "--duration", "1500ms"]) else {
+            return true;
+        };
+        let rows = run.rows();
+        let (one, three) = (rows.inclusive_of("one"), rows.inclusive_of("three"));
+        assert!(is_most(one + three, &run), "{rows}");
+        assert!(is_share(three, one + three, 75), "{one} and {three}: {rows}");
+        assert!(rows.at(&["main", "three"]).inclusive == three, "{rows}");
+        // All of the time that was sampled has been seen. A hypervisor that takes the processor
+        // away takes samples with it, and none of the CPU time.
+        let (missed, recorded) = (run.missed(), run.samples().recorded);
+        last = Some(run);
+        missed <= recorded / 20 + 2
+    });
+    let Some(run) = last else { return };
     let rows = run.rows();
-    let (one, three) = (rows.inclusive_of("one"), rows.inclusive_of("three"));
-    assert!(is_most(one + three, &run), "{rows}");
-    assert!(is_share(three, one + three, 75), "{one} and {three}: {rows}");
-    assert!(rows.at(&["main", "three"]).inclusive == three, "{rows}");
+    assert!(all_is_seen, "{} missed: {}", run.missed(), run.output(&["info"]));
     assert!(rows.iter().all(|row| row.edges.is_none()), "{rows}");
     run.check_partial("a program with unwind tables");
     // It did not start it, and says so.
@@ -123,19 +167,23 @@ fn shares_of_a_program_that_runs_are_right_and_it_has_no_edges() {
     let said = run.outcome.complained();
     assert!(said.contains("warning: sampled from outside: no edge counts"), "{said}");
     assert!(said.contains("csprof view run.csprof"), "{said}");
-    // All of the time that was sampled has been seen.
-    assert!(run.missed() <= run.samples().recorded / 20 + 2, "{} of {info}", run.missed());
+}
+
+/// Asserts that most samples are at the bottom of 40 calls. A sample that is partial has some of
+/// them, and other rows.
+fn check_depth(run: &Recording) {
+    let rows = run.rows();
+    let calls = |count| [&["main"][..], &vec!["down"; count]].concat();
+    assert_eq!(rows.get(&calls(41)), None, "{rows}");
+    let bottom = rows.at(&[&calls(40)[..], &["bottom"]].concat());
+    assert!(is_most(bottom.inclusive, run) && bottom.depth >= 41, "{rows}");
 }
 
 #[test]
 fn a_recursion_has_its_depth() {
     let program = Program::start("outside_depth", "-O2 -fno-optimize-sibling-calls", "depth");
     let Some(run) = program.record(&WHILE) else { return };
-    let rows = run.rows();
-    let down: Vec<_> = rows.iter().filter(|row| row.function == "down").collect();
-    assert_eq!(down.len(), 40, "{rows}");
-    let bottom = rows.at(&["down", "bottom"]);
-    assert!(is_most(bottom.inclusive, &run) && bottom.depth >= 41, "{rows}");
+    check_depth(&run);
     run.check_partial("a program with unwind tables");
 }
 
@@ -161,10 +209,7 @@ fn frame_pointers_lead_to_callers_without_a_copy_of_the_stack() {
     let Some(run) = program.record(&["--unwind", "frame-pointers", "--duration", "1s"]) else {
         return;
     };
-    let rows = run.rows();
-    let down = rows.iter().filter(|row| row.function == "down").count();
-    assert_eq!(down, 40, "{rows}");
-    assert!(is_most(rows.at(&["down", "bottom"]).inclusive, &run), "{rows}");
+    check_depth(&run);
 }
 
 #[test]
@@ -179,6 +224,15 @@ fn a_process_goes_on_when_its_main_thread_has_ended() {
     assert!(info.contains("./program orphans stop"), "{info}");
 }
 
+/// A folder that goes with its test.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
 /// Another user's own process, where as much may be locked as one ring of the usual size takes, and
 /// nothing is left for a second one.
 #[test]
@@ -190,9 +244,13 @@ fn memory_that_may_be_locked_is_shared_by_all_rings() {
     let workshop = Workshop::new(test);
     workshop.compile("cc -g -pthread -O2 -o program @outside.c");
     // Of another user, the build may be out of reach.
-    let folder = std::env::temp_dir().join(format!("csprof-{test}-{}", std::process::id()));
-    fs::create_dir(&folder).unwrap();
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let name = format!("csprof-{test}-{}", std::process::id());
+    let guard = Folder(std::env::temp_dir().join(name));
+    let folder = &guard.0;
+    // One of an earlier process of this id.
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir(folder).unwrap();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
     for (name, from) in [
         ("csprof", csprof_tests::binary::csprof().to_path_buf()),
         ("program", workshop.path("program")),
@@ -200,28 +258,30 @@ fn memory_that_may_be_locked_is_shared_by_all_rings() {
         fs::copy(from, folder.join(name)).unwrap();
     }
     if let Err(error) = Command::new(folder.join("csprof")).arg("--version").output() {
-        fs::remove_dir_all(&folder).unwrap();
         return skip(test, &format!("{}: {error}", folder.display()));
     }
     let script = "ulimit -l 0; cd $0 && (./program shares stop & pid=$!; \
                   while [ ! -e begun ] && kill -0 $pid; do sleep 0.05; done; \
-                  ./csprof record -p $pid -e task-clock --duration 500ms -f -o run.csprof; \
+                  ./csprof record -p $pid -e task-clock --duration 3s -f -o run.csprof; \
                   status=$?; touch stop; wait $pid; exit $status)";
     let mut command = workshop.command("setpriv");
-    command.args(["--reuid=61234", "--regid=61234", "--clear-groups", "sh", "-c", script]);
-    command.arg(&folder).env("HOME", &folder);
+    // What a user has locked counts for all of its processes, those of another run of this test too.
+    let user = 61_234 + std::process::id() % 1000;
+    command.args([format!("--reuid={user}"), format!("--regid={user}")]);
+    command.args(["--clear-groups", "sh", "-c", script]);
+    command.arg(folder).env("HOME", folder);
     let outcome = deadline::run(&mut command);
     let said = outcome.complained();
     let saved = folder.join("run.csprof");
     if said.contains("cannot be sampled from outside") {
-        fs::remove_dir_all(&folder).unwrap();
         return skip(test, said.trim());
     }
     assert_eq!(outcome.status.code(), Some(0), "{said}");
     fs::copy(saved, workshop.path("run.csprof")).unwrap();
     let run = Recording::new(outcome, workshop.path("run.csprof"));
-    assert!(run.rows().inclusive_of("three") > 5, "{}", run.rows());
-    fs::remove_dir_all(&folder).unwrap();
+    let rows = run.rows();
+    let (one, three) = (rows.inclusive_of("one"), rows.inclusive_of("three"));
+    assert!(is_most(one + three, &run) && three > one, "{rows}");
 }
 
 #[test]
@@ -241,20 +301,21 @@ fn a_process_that_is_named_twice_is_sampled_once() {
 #[test]
 fn what_has_ended_before_sampling_begins_is_not_looked_for() {
     let program = Program::start("outside_delay", "-O2", "shares");
-    let mut short = program.workshop.command("sleep").arg("4").spawn().unwrap();
+    // It ends with its input.
+    let mut short = program.workshop.command("cat").stdin(Stdio::piped()).spawn().unwrap();
     let pid = short.id().to_string();
-    let waits = std::thread::spawn(move || short.wait().unwrap());
-    let outcome = program.csprof(&["-p", &pid, "--delay", "7s", "--duration", "500ms"]);
-    waits.join().unwrap();
-    let Some(run) = program.end(outcome) else { return };
+    let mut command = program.csprof_command(&["-p", &pid, "--delay", "7s", "--duration", "500ms"]);
+    let mut csprof = deadline::start(&mut command);
+    wait_until_found(&mut csprof);
+    short.wait().unwrap();
+    let Some(run) = program.end(deadline::finish(csprof, &command)) else { return };
     assert_eq!(run.profile.processes.len(), 1);
 }
 
 #[test]
 fn threads_that_begin_later_are_sampled() {
     let program = Program::start("outside_threads", "-O2", "threads");
-    let Some(run) = program.record(&LONGER) else { return };
-    // 20 ms each of three seconds, on a machine that does other things, too.
+    let Some(run) = program.record_others(&[]) else { return };
     let sampled = run.profile.threads.iter().filter(|thread| thread.recorded > 0).count();
     assert!(sampled > 5, "{sampled} of {}", run.profile.threads.len());
     assert!(run.rows().inclusive_of("later") > 20);
@@ -278,15 +339,17 @@ fn without_callers_in_libc(rows: &Rows) -> u64 {
 fn a_thread_that_begins_others_keeps_its_samples() {
     for (test, way) in [("outside_begins", "begins"), ("outside_heirs", "heirs")] {
         let program = Program::start(test, "-O2", way);
-        let Some(run) = program.record(&WHILE) else { return };
-        // Nearly all work is its own.
+        let Some(run) = program.record(&LONGER) else { return };
+        // Nearly all work is its own; of few samples, two may be elsewhere.
         let Samples { recorded, partial, .. } = run.samples();
         let missed = run.missed();
-        assert!(recorded > 5 && missed < recorded / 3, "{way}: {recorded}, and {missed} missed");
+        let is_seen = recorded > 5 && missed <= recorded / 3 + 3;
+        assert!(is_seen, "{way}: {recorded}, and {missed} missed");
         let rows = run.rows();
         let in_clone3 = without_callers_in_libc(&rows);
         let own = rows.inclusive_of("begin_others") + in_clone3;
-        assert!(own * 10 > recorded * 9 && in_clone3 * 3 < recorded, "{way}: {rows}");
+        let is_own = own + 2 + recorded / 10 >= recorded && in_clone3 * 3 <= recorded + 6;
+        assert!(is_own, "{way}: {rows}");
         assert!(partial <= in_clone3 + FEW_PARTIAL, "{way}: {rows}");
     }
 }
@@ -295,7 +358,7 @@ fn a_thread_that_begins_others_keeps_its_samples() {
 fn children_are_sampled_and_so_is_what_they_execute() {
     for (test, way) in [("outside_forks", "forks"), ("outside_execs", "execs")] {
         let program = Program::start(test, "-O2", way);
-        let Some(run) = program.record(&LONGER) else { return };
+        let Some(run) = program.record_others(&[]) else { return };
         assert!(run.rows().inclusive_of("child_work") > 20, "{way}");
         let processes = &run.profile.processes;
         let of = |origin| processes.iter().filter(|process| process.origin == origin).count();
@@ -318,7 +381,7 @@ fn a_thousand_threads_are_sampled() {
     if said.contains("may not open as many files") {
         return skip("outside_crowd", said.trim());
     }
-    // The program may still be beginning threads.
+    // Where other programs run, not all of them may have had their turn.
     let sampled = run.profile.threads.iter().filter(|thread| thread.recorded > 0).count();
     assert!(sampled > 400, "{sampled} of {}: {said}", run.profile.threads.len());
 }
@@ -337,8 +400,8 @@ fn generated_code_has_the_names_of_its_perf_map() {
 #[test]
 fn several_events_are_several_metrics() {
     let program = Program::start("outside_events", "-O2", "forks");
-    let sources = ["-e", "cputime", "-e", "page-faults@2", "--duration", "1s"];
-    let Some(run) = program.record(&sources) else { return };
+    let sources = ["-e", "cputime", "-e", "page-faults@2"];
+    let Some(run) = program.record_others(&sources) else { return };
     let metrics: Vec<_> = run.profile.metrics().map(|metric| metric.unit.as_str()).collect();
     assert_eq!(metrics, ["ns", "page-faults"]);
     let faults: u64 = run.profile.further[0].samples.iter().map(|(_, samples)| samples).sum();

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use csprof_format::write;
 use csprof_tests::binary::csprof;
-use csprof_tests::deadline::{self, Outcome};
+use csprof_tests::deadline::{self, DEADLINE, Outcome};
 use csprof_tests::installed::are_installed;
 use csprof_tests::job::Job;
 use csprof_tests::notes::skip;
@@ -18,9 +18,6 @@ use csprof_tests::workshop::Workshop;
 
 /// Open MPI with four processes, on any machine.
 const MPIRUN: [&str; 5] = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4"];
-
-/// How long to wait for what happens at once.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A workshop with the profiles of 16 ranks in a folder.
 fn ranks(test: &str, common: u32) -> Workshop {
@@ -47,7 +44,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 /// A share that runs.
 struct Running {
     command: Command,
-    child: Child,
+    child: deadline::Running,
 }
 
 impl Running {
@@ -80,7 +77,7 @@ fn wait_for(folder: &Path, ending: &str) {
         entries.any(|entry| entry.file_name().to_string_lossy().ends_with(ending))
     };
     while !is_there() {
-        assert!(begin.elapsed() < PATIENCE, "{}: no {ending}", folder.display());
+        assert!(begin.elapsed() < DEADLINE, "{}: no {ending}", folder.display());
         thread::sleep(Duration::from_millis(5));
     }
 }

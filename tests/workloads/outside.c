@@ -1,6 +1,7 @@
 /* Runs until the file named by its second argument is there, in a way named by its first:
  *
- *   shares    three() takes three times as long as one()
+ *   shares    three() takes three times as long as one(), which takes longer from turn to turn, and
+ *             then begins anew: no period is a multiple of a sampling period for long
  *   depth     works at the bottom of 40 calls of down(), of 64 bytes each
  *   deep      the same of 4000 calls
  *   threads   begins threads that work in later(), one after the other, 20 ms each
@@ -15,9 +16,11 @@
  *   ends      works for two seconds of CPU time and ends with status 3, file or not
  *   orphans   its main thread begins one that works in orphan(), and ends alone
  *
- * It makes a file `begun` when it is at work: in depth and deep at the bottom of the calls.
- * It is compiled with and without frame pointers. */
+ * It makes a file `begun` when it is at work: in depth and deep at the bottom of the calls, in crowd
+ * when all threads are there. In threads, forks and execs it appends a byte to a file `others` for
+ * each that it begins. It is compiled with and without frame pointers. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -43,17 +46,23 @@ static void begun(void) {
     fclose(file);
 }
 
+static void count_other(void) {
+    int file = open("others", O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (file < 0 || write(file, "", 1) != 1) abort();
+    close(file);
+}
+
 __attribute__((noinline)) static void burn(unsigned long rounds) {
     for (unsigned long i = 0; i < rounds; i++) sum += i;
 }
 
-__attribute__((noinline)) static void one(void) {
-    burn(1000000);
+__attribute__((noinline)) static void one(unsigned long rounds) {
+    burn(rounds);
     __asm__ volatile("");
 }
 
-__attribute__((noinline)) static void three(void) {
-    burn(3000000);
+__attribute__((noinline)) static void three(unsigned long rounds) {
+    burn(3 * rounds);
     __asm__ volatile("");
 }
 
@@ -140,8 +149,7 @@ static void crowd(void) {
     pthread_t threads[1000];
     for (int i = 0; i < 1000; i++)
         if (pthread_create(&threads[i], &small, one_of_many, NULL) != 0) abort();
-    puts("all there");
-    fflush(stdout);
+    begun();
     for (int i = 0; i < 1000; i++) pthread_join(threads[i], NULL);
 }
 
@@ -166,6 +174,7 @@ static void generated(void) {
 
 static void children(const char *program, int executes) {
     while (!told()) {
+        count_other();
         pid_t child = fork();
         if (child == 0) {
             if (executes) execl(program, program, "once", end, (char *)NULL);
@@ -180,18 +189,22 @@ int main(int argc, char **argv) {
     if (argc != 3) return 2;
     const char *way = argv[1];
     end = argv[2];
-    if (strcmp(way, "depth") != 0 && strcmp(way, "deep") != 0) begun();
+    if (strcmp(way, "depth") != 0 && strcmp(way, "deep") != 0 && strcmp(way, "crowd") != 0) begun();
     if (strcmp(way, "shares") == 0) {
-        while (!told()) {
-            one();
-            three();
+        for (unsigned long turn = 0; !told(); turn++) {
+            unsigned long rounds = 1000000 + turn * 7919 % 300000;
+            one(rounds);
+            three(rounds);
         }
     } else if (strcmp(way, "depth") == 0) {
         down(40);
     } else if (strcmp(way, "deep") == 0) {
         down(4000);
     } else if (strcmp(way, "threads") == 0) {
-        while (!told()) run_thread(later, NULL);
+        while (!told()) {
+            count_other();
+            run_thread(later, NULL);
+        }
     } else if (strcmp(way, "begins") == 0) {
         stay_on_one_processor();
         begin_others((void *)LONG_MAX);
