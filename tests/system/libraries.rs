@@ -15,9 +15,9 @@ fn two_libraries_at_one_address_keep_their_samples() {
         .compile("cc -O2 -shared -fPIC -Dwork=first -DANSWER=1 -o one.so @load_libraries/work.c");
     workshop
         .compile("cc -O2 -shared -fPIC -Dwork=other -DANSWER=2 -o two.so @load_libraries/work.c");
-    let words = ["./program", "./one.so", "first", "50", "./two.so", "other", "150"];
+    let words = ["./program", "./one.so", "first", "300", "./two.so", "other", "900"];
     let alone = workshop.run(&words);
-    assert_eq!(alone.said(), "first: 50\nother: 300, at the same address\n");
+    assert_eq!(alone.said(), "first: 1\nother: 2, at the same address\n");
 
     let recording = workshop.record(&SOURCE, &words);
     assert_eq!(recording.outcome.said(), alone.said());

@@ -14,23 +14,26 @@ fn shown_and_left_out_are_what_was_measured() {
     let recording = workshop.record(OPTIONS, &["./program"]);
     let all = recording.rows();
     let (a, b) = (all.inclusive_of("a"), all.inclusive_of("b"));
+    // A signal may come in `a` or `b` itself, where nearly no time passes.
+    let [ac, bc] = ["a", "b"].map(|caller| all.at(&["main", caller, "c"]).inclusive);
+    assert!((a - ac).max(b - bc) <= recording.weight(), "{all}");
     // Each report is held against the law when it is read; see `Rows::new`.
     let shown = |refinement: &str| u64::try_from(recording.refined(refinement).shown).unwrap();
     assert_eq!(shown("through a"), a);
     assert_eq!(shown("not through a"), recording.samples().recorded - a);
-    assert_eq!(shown("through a >> c"), a);
-    assert_eq!(shown("through {a, b} > c"), a + b);
-    assert_eq!(shown("through b > c | hide d"), b);
+    assert_eq!(shown("through a >> c"), ac);
+    assert_eq!(shown("through {a, b} > c"), ac + bc);
+    assert_eq!(shown("through b > c | hide d"), bc);
     assert_eq!(shown("leaf d"), all.inclusive_of("d"));
     assert_eq!(shown("group {a, b} as work | through work"), a + b);
-    assert_eq!(shown("root at c"), a + b);
+    assert_eq!(shown("root at c"), ac + bc);
     assert_eq!(shown("stop at a"), recording.samples().recorded);
 
     let rooted = recording.refined("root at c");
     let c = rooted.at(&["c"]);
-    assert_eq!((c.inclusive, c.edges), (a + b, Some(6)));
+    assert_eq!((c.inclusive, c.edges), (ac + bc, Some(6)));
     let hidden = recording.refined("hide d");
-    assert_eq!(hidden.at(&["a", "c"]).exclusive, a);
+    assert_eq!(hidden.at(&["a", "c"]).exclusive, ac);
     let grouped = recording.refined("group {a, b} as work");
     assert_eq!(grouped.at(&["main", "work", "c"]).edges, Some(6));
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use csprof_tests::notes::note;
+use csprof_tests::recording::in_one_of_three;
 use csprof_tests::workshop::Workshop;
 use serde_json::Value;
 
@@ -26,32 +28,44 @@ fn of(report: &Value, function: &str, key: &str) -> i64 {
     row[key]["inclusive"].as_i64().unwrap() / 1_000_000
 }
 
-/// Three runs of less work and three of more: the spread between runs is the noise.
+/// Three runs of less work and three of more: the spread between runs is the noise. What a host adds
+/// to two of one side by taking processors away hides the difference, so that all may be recorded
+/// anew.
 #[test]
 fn several_runs_are_judged_by_their_spread() {
     let workshop = Workshop::new("several_runs_are_judged_by_their_spread");
     workshop.compile("cc -O2 -pthread -o scaled @scaled.c");
+    let is_told = || differ_by_more_than_their_spread(&workshop);
+    assert!(in_one_of_three("several_runs_are_judged_by_their_spread", is_told));
+    refusals(&workshop, ["a1.csprof", "a2.csprof", "b1.csprof"]);
+}
+
+/// Records them, and returns whether they are told to differ, by as much as they do.
+fn differ_by_more_than_their_spread(workshop: &Workshop) -> bool {
     let [base, other] = [("a", "2"), ("b", "4")].map(|(name, threads)| {
         [1, 2, 3].map(|run| {
             let name = format!("{name}{run}.csprof");
-            record(&workshop, &["./scaled", threads], &name);
+            record(workshop, &["./scaled", threads], &name);
             name
         })
     });
     let [[a1, a2, a3], [b1, b2, b3]] =
         [&base, &other].map(|runs| runs.each_ref().map(|run| &**run));
-    let report = diff(&workshop, &[a1, a2, a3, "--with", b1, b2, b3, "--view", "flat"]);
+    let report = diff(workshop, &[a1, a2, a3, "--with", b1, b2, b3, "--view", "flat"]);
     assert_eq!(report["noise_by"], "welch");
     assert_eq!(report["base"]["runs"].as_array().unwrap().len(), 3);
     // Means of runs: 600 ms divided among any number, and 150 ms for each of two, or four.
-    assert!((200..400).contains(&of(&report, "repeated", "base")), "{report}");
-    assert!((450..750).contains(&of(&report, "repeated", "other")), "{report}");
+    let [base, other] = ["base", "other"].map(|side| of(&report, "repeated", side));
     let [low, delta, high] = ["low", "delta", "high"].map(|end| of(&report, "repeated", end));
-    assert!(0 < low && low < delta && delta < high, "{low} to {high}: {report}");
+    assert!(low < delta && delta < high, "{low} to {high}: {report}");
+    if !(200..400).contains(&base) || !(450..750).contains(&other) || low <= 0 {
+        note(&format!("{base} and {other}, {low} to {high}: {report}"));
+        return false;
+    }
     // One run against three, and the same runs on both sides.
-    let report = diff(&workshop, &[a1, "--with", b1, b2, b3]);
+    let report = diff(workshop, &[a1, "--with", b1, b2, b3]);
     assert_eq!(report["noise_by"], "one-sided");
-    let report = diff(&workshop, &[a1, a2, a3, "--with", a1, a2, a3]);
+    let report = diff(workshop, &[a1, a2, a3, "--with", a1, a2, a3]);
     let rows = report["rows"].as_array().unwrap();
     assert!(!rows.is_empty() && rows.iter().all(|row| row["significant"] == false), "{report}");
     let above = ["diff", a1, a2, a3, "--with", b1, b2, b3, "--fail-above", "1"];
@@ -59,7 +73,7 @@ fn several_runs_are_judged_by_their_spread() {
     assert_eq!(outcome.status.code(), Some(1));
     let told = outcome.complained();
     assert!(told.contains("more per run than a1.csprof +2"), "{told}");
-    refusals(&workshop, [a1, a2, b1]);
+    true
 }
 
 fn refusals(workshop: &Workshop, [a1, a2, b1]: [&str; 3]) {

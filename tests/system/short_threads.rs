@@ -35,39 +35,47 @@ fn with_earlier(profile: &Profile) -> impl Iterator<Item = (&Thread, u64)> {
 }
 
 #[test]
-fn a_hundred_thousand_threads_take_bounded_memory() {
+fn twenty_thousand_threads_take_bounded_memory() {
     let workshop = workshop("short_threads");
     let sources = ["-e", "alloc-calls@1", "-e", "task-clock@1000"];
-    let recording = record(&workshop, &sources, &["100000", "16"]);
+    let recording = record(&workshop, &sources, &["20000", "16"]);
     let profile = &recording.profile;
-    assert_eq!(profile.thread_count(), 100_001);
+    assert_eq!(profile.thread_count(), 20_001);
     assert!(profile.threads.len() <= 1 + OWN + 16, "{} records", profile.threads.len());
-    // Three pages for each of these, and the log.
+    // A page for each of these; and for all threads together, what is in the log and on more paths,
+    // no more than a hundred bytes for each.
     let memory = &recording.info["collector_memory"];
     let arena: u64 =
         ["node_bytes", "record_bytes"].iter().map(|key| memory[key].as_u64().unwrap()).sum();
-    assert!(arena < (1 + OWN as u64 + 16) * 12_288 + (1 << 20), "{memory}");
+    assert!(arena < (1 + OWN as u64 + 16) * 4096 + 20_000 * 100, "{memory}");
     // None of the requests is missing, whoever made it.
     let rows = recording.rows();
-    assert_eq!(rows.inclusive_of("request"), 100_000, "{rows}");
+    assert_eq!(rows.inclusive_of("request"), 20_000, "{rows}");
     let lost = recording.info["losses"].as_object().unwrap();
     assert!(lost.values().all(|samples| samples == 0), "{lost:?}");
-    // 200 of them burn 5 ms of CPU time each, which no wait is part of.
+    // 40 of them burn 5 ms of CPU time each, which no wait is part of: one of five samples may come
+    // before, or not be due any more.
     if recording.info["sources"][1]["name"] == "task-clock" {
         let rows = recording.output(&["report", "--format", "json", "--metric", "task-clock"]);
         let rows = Rows::new(&rows);
-        assert!(rows.inclusive_of("burn") >= 200 * 4, "{rows}");
+        assert!(rows.inclusive_of("burn") >= 40 * 3, "{rows}");
     }
     // Digits stand in groups, with thin spaces between them.
     let shown = |what: &str| recording.output(&[what]).replace('\u{2009}', " ");
     let text = shown("info");
-    assert!(text.contains("100 001 threads in all; 99 0"), "{text}");
+    let (_, stood_for) =
+        text.split_once("20 001 threads in all; ").unwrap_or_else(|| panic!("{text}"));
+    let digits = stood_for.chars().take_while(|&digit| digit.is_ascii_digit() || digit == ' ');
+    let stood_for: u64 = digits.filter(char::is_ascii_digit).collect::<String>().parse().unwrap();
+    // The last record to be left is the first to be gone on in: as many may be left for good as have
+    // run side by side.
+    assert!((18_984..=19_000).contains(&stood_for), "{text}");
     assert!(text.contains(": each stands for threads that ran one after the other"), "{text}");
     let report = shown("report");
-    assert!(report.contains(" on 100 001 threads of 1 process"), "{report}");
+    assert!(report.contains(" on 20 001 threads of 1 process"), "{report}");
     let list = recording.output(&["report", "--view", "threads", "--format", "csv"]);
     let process = list.lines().find(|line| line.starts_with("0,process,")).unwrap();
-    assert!(process.contains(",100001,"), "{process}");
+    assert!(process.contains(",20001,"), "{process}");
 }
 
 /// Nothing changes for programs with fewer.

@@ -164,21 +164,25 @@ fn of_a_wait(realtime: u64) -> u64 {
 
 #[test]
 fn of_a_forked_child() {
-    let recording = record_in_places("sources_fork", &["cputime", "realtime"], "fork");
-    assert_eq!(recording.profile.processes.len(), 2);
-    check_each_process(&recording);
+    let is_right = || {
+        let recording = record("sources_fork", &["cputime", "realtime"], "fork");
+        are_in_places(&recording, 1) & is_in_each_process(&recording)
+    };
+    assert!(in_one_of_three("sources_fork", is_right));
 }
 
 #[test]
 fn of_a_program_that_executes_another() {
-    let recording = record("sources_exec", &["cputime", "realtime"], "exec");
-    assert_eq!(recording.profile.processes.len(), 2);
-    check_each_process(&recording);
+    let is_right = || is_in_each_process(&record("sources_exec", &["cputime", "realtime"], "exec"));
+    assert!(in_one_of_three("sources_exec", is_right));
 }
 
-/// Every process has samples of elapsed time, and that of CPU time, too, which computes.
-fn check_each_process(recording: &Recording) {
+/// Every process of two has samples of elapsed time. Returns whether that has some of CPU time, too,
+/// which computes, and none that waits: see [`are_in_places`].
+fn is_in_each_process(recording: &Recording) -> bool {
     let profile = &recording.profile;
+    assert_eq!(profile.processes.len(), 2);
+    let mut is_right = true;
     for process in (0..profile.processes.len()).map(ProcessId::from_index) {
         let (mut cpu, mut realtime) = (0, 0);
         for (number, thread) in profile.threads.iter().enumerate() {
@@ -191,8 +195,12 @@ fn check_each_process(recording: &Recording) {
         let waits_only =
             process.index() == 0 && profile.processes[0].command.ends_with(&[b"fork".into()]);
         let is_as_it_does = if waits_only { cpu <= of_a_wait(realtime) } else { cpu > TURNS };
-        assert!(is_as_it_does, "{process:?}: {cpu}, {realtime}");
+        if !is_as_it_does {
+            note(&format!("{process:?}: {cpu}, {realtime}"));
+        }
+        is_right &= is_as_it_does;
     }
+    is_right
 }
 
 /// Signals of both are pending at the same time, and both arrive, each with its weight.

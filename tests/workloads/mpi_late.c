@@ -1,9 +1,10 @@
 // Four ranks that compute and then wait for each other, a few times. Rank 2 is late: it computes
-// four times as long as the others, in a function that all have.
+// ten times as long as the others, in a function that all have. They begin together: how long each
+// has been in MPI_Init is in another barrier.
 #include <mpi.h>
 #include <time.h>
 
-enum { TURNS = 4, OWN_MS = 8 };
+enum { TURNS = 6, OWN_MS = 8 };
 
 static volatile double result;
 
@@ -19,7 +20,7 @@ __attribute__((noinline)) static void relax(double ms) {
 }
 
 __attribute__((noinline)) static void solve(int rank) {
-    relax(rank == 2 ? 4 * OWN_MS : OWN_MS);
+    relax(rank == 2 ? 10 * OWN_MS : OWN_MS);
     result += 1;
 }
 
@@ -28,10 +29,16 @@ __attribute__((noinline)) static void settle(void) {
     result += 1;
 }
 
+__attribute__((noinline)) static void begin_together(void) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    result += 1;
+}
+
 int main(int argc, char **argv) {
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    begin_together();
     for (int turn = 0; turn < TURNS; turn++) {
         solve(rank);
         settle();
