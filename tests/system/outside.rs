@@ -265,7 +265,7 @@ fn memory_that_may_be_locked_is_shared_by_all_rings() {
                   ./csprof record -p $pid -e task-clock --duration 3s -f -o run.csprof; \
                   status=$?; touch stop; wait $pid; exit $status)";
     let mut command = workshop.command("setpriv");
-    // What a user has locked counts for all of its processes, those of another run of this test too.
+    // What a user has locked counts for all of its processes, those of other runs of this test too.
     let user = 61_234 + std::process::id() % 1000;
     command.args([format!("--reuid={user}"), format!("--regid={user}")]);
     command.args(["--clear-groups", "sh", "-c", script]);

@@ -28,9 +28,9 @@ fn of(report: &Value, function: &str, key: &str) -> i64 {
     row[key]["inclusive"].as_i64().unwrap() / 1_000_000
 }
 
-/// Three runs of less work and three of more: the spread between runs is the noise. What a host adds
-/// to two of one side by taking processors away hides the difference, so that all may be recorded
-/// anew.
+/// Three runs of less work and three of more: the spread between runs is the noise. What a host
+/// adds to two of one side by taking processors away hides the difference, so that all may be
+/// recorded anew.
 #[test]
 fn several_runs_are_judged_by_their_spread() {
     let workshop = Workshop::new("several_runs_are_judged_by_their_spread");

@@ -177,8 +177,8 @@ fn of_a_program_that_executes_another() {
     assert!(in_one_of_three("sources_exec", is_right));
 }
 
-/// Every process of two has samples of elapsed time. Returns whether that has some of CPU time, too,
-/// which computes, and none that waits: see [`are_in_places`].
+/// Every process of two has samples of elapsed time. Returns whether that has some of CPU time,
+/// too, which computes, and hardly any that waits: see [`are_in_places`].
 fn is_in_each_process(recording: &Recording) -> bool {
     let profile = &recording.profile;
     assert_eq!(profile.processes.len(), 2);
