@@ -1,11 +1,14 @@
 //! fork, exec and all that is made of them: every process of the run is in the profile, with
 //! samples of its own.
 
+use std::fs;
+
 use csprof_tests::binary::csprof;
 use csprof_tests::deadline;
 use csprof_tests::installed::are_installed;
 use csprof_tests::notes::skip;
 use csprof_tests::paths::is_share;
+use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
 use serde_json::Value;
 
@@ -170,6 +173,45 @@ fn a_daemon_is_waited_for_on_demand() {
          (--wait waits for their end)"
     );
     assert!(unwaited.rows().inclusive_of("work") < samples);
+}
+
+/// Ids are used again from small ones on, so who was started later may have a smaller one: here it
+/// is about to be sampled when the program ends.
+#[test]
+fn who_has_a_smaller_id_than_the_program_is_waited_for() {
+    let test = "who_has_a_smaller_id_than_the_program_is_waited_for";
+    let workshop = Workshop::new(test);
+    // The last id that the namespace gave (proc_sys_kernel(5)).
+    let last = "/proc/sys/kernel/ns_last_pid";
+    let within = |script: &str| {
+        let words = ["unshare", "-rpf", "--mount-proc", "sh", "-c", script];
+        workshop.run(&words)
+    };
+    if !are_installed(test, &["unshare"])
+        || !within(&format!("echo 5000 >{last}; sh -c '[ $$ -gt 5000 ]'")).status.success()
+    {
+        skip(test, "no namespace of processes to be had, or none whose ids can be set");
+        return;
+    }
+    workshop.compile("cc -g -O2 -pthread -o program @endings.c");
+    let later = "sleep 0.5; export LD_PRELOAD=$P; exec ./program return";
+    fs::write(
+        workshop.path("script"),
+        format!(
+            "P=$LD_PRELOAD; export P; echo 100 >{last}\n\
+             env -u LD_PRELOAD sh -c '[ $$ -lt 1000 ] || echo $$; {later}' &\n\
+             while ! grep -qz ^P= /proc/$!/environ || grep -qz ^LD_PRELOAD= /proc/$!/environ\n\
+             do :; done"
+        ),
+    )
+    .unwrap();
+    let csprof = csprof().display();
+    let record = format!("{csprof} record -e task-clock@200 --wait -f -o run.csprof sh script");
+    let outcome = within(&format!("echo 5000 >{last}; {record}"));
+    assert!(outcome.status.success(), "{}", outcome.complained());
+    assert_eq!(outcome.said(), "");
+    let recording = Recording::new(outcome, workshop.path("run.csprof"));
+    assert!(recording.rows().inclusive_of("work") > 20, "{}", recording.rows());
 }
 
 /// A program that may not read the collector's file any more starts others, whose loader would

@@ -12,9 +12,8 @@ use csprof_format::arena::{ArenaHeader, FLAG_EXECED};
 use super::run_dir::{self, RunDir};
 use super::{machine, process};
 
-/// Processes of the run that have not ended. Those that have an arena mapped; and those, younger
-/// than the program, that were started with the run's folder in their environment: they may just be
-/// about to make theirs.
+/// Processes of the run that have not ended. Those that have an arena mapped; and those that were
+/// started with the run's folder in their environment: they may just be about to make theirs.
 pub(super) fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
     let mut running = mapping_processes(run_dir);
     for _ in 0..LOOKS {
@@ -80,11 +79,13 @@ pub(super) fn has_just_ended(pid: u32, folder: &Path) -> bool {
 /// was read.
 const LOOKS: usize = 8;
 
-/// What one look at the processes that are younger than the program gives.
+/// What one look at all processes gives.
 struct Looked {
     /// Those that have the folder in their environment.
     found: Vec<u32>,
-    /// Whether some ended meanwhile.
+    /// Whether some of those ended meanwhile whose ids are greater than the program's. Ids are used
+    /// again from small ones on (`pid_max`, proc_sys_kernel(5)), so this may miss one; but whoever
+    /// ends stays here until its parent has waited, and looking again helps nobody then.
     some_are_gone: bool,
 }
 
@@ -92,15 +93,18 @@ fn just_started(folder: &Path, program: u32) -> Looked {
     let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let mut looked = Looked { found: Vec::new(), some_are_gone: false };
-    for pid in pids.filter(|pid| *pid > program) {
+    for pid in pids {
         let environment = fs::read(format!("/proc/{pid}/environ"));
         match environment {
             Ok(text) if holds(&text, folder) => looked.found.push(pid),
             // One that ends has no memory any more; threads of the kernel never have.
-            Ok(text) => looked.some_are_gone |= text.is_empty() && !process::is_of_kernel(pid),
-            Err(error) => {
+            Ok(text) if pid > program => {
+                looked.some_are_gone |= text.is_empty() && !process::is_of_kernel(pid);
+            }
+            Err(error) if pid > program => {
                 looked.some_are_gone |= error.kind() != ErrorKind::PermissionDenied;
             }
+            Ok(_) | Err(_) => {}
         }
     }
     looked

@@ -9,8 +9,6 @@ use core::cmp::Reverse;
 use core::ops::Range;
 use std::collections::BinaryHeap;
 
-use regex::{Regex, RegexBuilder};
-
 use super::row::{Row, Weight};
 use super::top_down::TopDown;
 use super::tree::RowId;
@@ -20,10 +18,11 @@ use crate::refine::{Cancelled, Refined, Watch, WeightColumn};
 
 /// Text to look for in function names. Case matters only if the text has upper case. In a
 /// comparison [`IS_NEW`] and [`IS_GONE`] look for paths that only one side has.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern {
     text: String,
-    regex: Regex,
+    /// In lower case, where case does not matter.
+    lowered: Option<String>,
 }
 
 /// Looks for paths that only OTHER has, where they begin.
@@ -31,26 +30,13 @@ pub const IS_NEW: &str = "is:new";
 /// Looks for paths that only BASE has, where they begin.
 pub const IS_GONE: &str = "is:gone";
 
-impl PartialEq for NamePattern {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
-
-impl Eq for NamePattern {}
-
 impl NamePattern {
-    /// A pattern that finds `text` anywhere in a name; `None` if `text` is empty or longer than
-    /// any name (the compiled pattern would exceed `regex`'s size limit of 10 MB).
+    /// A pattern that finds `text` anywhere in a name; `None` if `text` is empty.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        if text.is_empty() {
-            return None;
-        }
-        let ignore_case = !text.chars().any(char::is_uppercase);
-        let regex =
-            RegexBuilder::new(&regex::escape(text)).case_insensitive(ignore_case).build().ok()?;
-        Some(Self { text: text.to_owned(), regex })
+        let ignores_case = !text.chars().any(char::is_uppercase);
+        let lowered = ignores_case.then(|| text.to_lowercase());
+        (!text.is_empty()).then(|| Self { text: text.to_owned(), lowered })
     }
 
     /// The text.
@@ -69,16 +55,52 @@ impl NamePattern {
         }
     }
 
-    /// Whether a name has the text in it.
+    /// Whether a name has the text in it. Linear in both, whatever they are: `*` looks for names,
+    /// and those may be as long as a file likes.
     #[must_use]
     pub fn is_in(&self, name: &str) -> bool {
-        self.regex.is_match(name)
+        match &self.lowered {
+            Some(lowered) if name.is_ascii() => name.to_ascii_lowercase().contains(lowered),
+            Some(lowered) => Lowered::new(name).text.contains(lowered),
+            None => name.contains(&self.text),
+        }
     }
 
-    /// Where in a name the text is first found, in bytes: what to highlight.
+    /// Where in a name the text is first found, in bytes: what to highlight. Linear, too.
     #[must_use]
-    pub fn place_in(&self, name: &str) -> Option<core::ops::Range<usize>> {
-        self.regex.find(name).map(|found| found.range())
+    pub fn place_in(&self, name: &str) -> Option<Range<usize>> {
+        if let Some(lowered) = &self.lowered {
+            return Lowered::new(name).find(lowered);
+        }
+        let start = name.find(&self.text)?;
+        Some(start..start + self.text.len())
+    }
+}
+
+/// A name in lower case, and where its bytes come from: some letters are longer or shorter then.
+struct Lowered {
+    text: String,
+    /// For each byte the place of its letter in the name, and of the end the name's length.
+    origins: Vec<usize>,
+}
+
+impl Lowered {
+    fn new(name: &str) -> Self {
+        let (mut text, mut origins) = (String::with_capacity(name.len()), Vec::new());
+        for (place, letter) in name.char_indices() {
+            text.extend(letter.to_lowercase());
+            origins.resize(text.len(), place);
+        }
+        origins.push(name.len());
+        Self { text, origins }
+    }
+
+    /// Whole letters of the name.
+    fn find(&self, text: &str) -> Option<Range<usize>> {
+        let start = self.text.find(text)?;
+        let last = self.origins[start + text.len() - 1];
+        let end = self.origins[start + text.len()..].iter().find(|&&place| place > last)?;
+        Some(self.origins[start]..*end)
     }
 }
 
@@ -383,5 +405,27 @@ mod tests {
         assert_eq!((rows, functions), (names(&["old", "gone"]), names(&["old", "gone"])));
         // Elsewhere it is a text like any other.
         assert_eq!(found(&base, IS_NEW), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn case_matters_where_the_text_has_upper_case_and_letters_may_change_their_length() {
+        for (text, name, place) in [
+            ("copy", "MPI_Copy", Some(4..8)),
+            ("Copy", "MPI_copy", None),
+            ("Copy", "MPI_Copy", Some(4..8)),
+            ("über", "a::Über::b", Some(3..8)),
+            // İ is two letters in lower case, of three bytes instead of two; ẞ is ß.
+            ("nbul", "İstaNBUL", Some(5..9)),
+            ("i", "xİy", Some(1..3)),
+            ("straße", "STRAẞE", Some(0..8)),
+            ("ǅ", "aǅ", Some(1..3)),
+            ("z", "İ", None),
+            ("longer", "long", None),
+        ] {
+            let pattern = NamePattern::new(text).unwrap();
+            assert_eq!(pattern.place_in(name), place, "{text} in {name}");
+            assert_eq!(pattern.is_in(name), place.is_some(), "{text} in {name}");
+        }
+        assert_eq!(NamePattern::new(""), None);
     }
 }
