@@ -30,7 +30,7 @@ checks! {
     // Signals.
     alternate_stack nested_signals interrupted_waits own_profiler own_profiling_signal
     blocked_signals inherited_signals saved_masks masked_coroutine handlers_in_waits waits
-    handlers_elsewhere bad_pointers ended_waits queued_signals traps default_profiling_signal
+    handlers_elsewhere bad_pointers ended_waits queued_signals queued_signals_without_files traps default_profiling_signal
     kernel_actions calls_by_number thread_ends
     // Contexts.
     coroutines coroutines_in_assembly copied_stacks copied_stacks_in_assembly boost_contexts small_stacks
