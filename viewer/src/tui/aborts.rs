@@ -15,8 +15,8 @@ use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::sys::termios::tcgetattr;
 
-/// Whether the terminal is taken over at present. Neither the panic hook nor the handler has another
-/// way to know.
+/// Whether the terminal is taken over at present. Neither the panic hook nor the handler has
+/// another way to know.
 pub(super) static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal's modes before it was taken over first.
