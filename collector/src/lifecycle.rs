@@ -22,7 +22,7 @@ use crate::sampler::blocks;
 use crate::sampling::entry;
 use crate::sealed::{SAMPLES_OF_CALLS, sealed, set_sealed};
 use crate::setup_lock::{SetupGuard, SetupLock};
-use crate::sources::{SIGNAL, loan, may_be_own};
+use crate::sources::{SIGNAL, loan, may_be_own, stops};
 use crate::sys::{self, Clock, Disposition, Folder, Handler};
 use crate::{arch, generated, modules, phases, thread, trampoline};
 
@@ -93,6 +93,9 @@ pub fn start(default_trap: *mut c_void) {
         && let Err(why) = loan::borrow(default_trap)
     {
         messages::note_asynchronous(why);
+    }
+    if sys::SignalStatus::read().traced {
+        stops::expect();
     }
     arch::prepare_handlers();
     #[cfg(debug_assertions)]

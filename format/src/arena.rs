@@ -171,6 +171,9 @@ pub const FLAG_TIMES: u32 = 4;
 pub const FLAG_LOCKED: u32 = 8;
 /// [`ArenaHeader::flags`]: threads were interrupted by elapsed time less often than was asked for.
 pub const FLAG_PACED: u32 = 16;
+/// [`ArenaHeader::flags`]: threads were sampled less often than was asked for, because they stopped
+/// at each sample for a tracer.
+pub const FLAG_STOPPED: u32 = 32;
 
 const _: () = assert!(size_of::<ArenaHeader>() == 1744);
 

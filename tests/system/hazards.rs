@@ -30,7 +30,7 @@ checks! {
     // Signals.
     alternate_stack nested_signals interrupted_waits own_profiler own_profiling_signal
     blocked_signals inherited_signals saved_masks masked_coroutine handlers_in_waits waits
-    handlers_elsewhere bad_pointers ended_waits queued_signals traps default_profiling_signal
+    handlers_elsewhere bad_pointers ended_waits queued_signals queued_signals_without_files traps default_profiling_signal
     kernel_actions calls_by_number thread_ends
     // Contexts.
     coroutines coroutines_in_assembly copied_stacks copied_stacks_in_assembly boost_contexts small_stacks
@@ -50,7 +50,7 @@ checks! {
     // Descriptors.
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused
     // Limits.
-    limits tight_memory limit_kept sandbox_by_prctl sandbox_by_syscall sandbox_strict sandbox_asked_for
+    limits tight_memory limit_kept sandbox_by_prctl sandbox_by_syscall sandbox_strict sandbox_executes sandbox_asked_for
     sealed_signals forbidden_return seals_beside_waits forbidden_clock sealed_throw seals_beside_callback child_seals_beside_callback
     dispatched_by_prctl dispatched_by_syscall
     traced traced_by_syscall traced_by_nobody

@@ -145,3 +145,45 @@ fn sigtrap_is_used_where_it_can_be_and_the_profile_says_where_it_is_not() {
         assert_eq!(process["foreign_signals"], 0, "{process}");
     }
 }
+
+/// A tracer that steps goes through csprof's handler, too, in more CPU time than a period has. A
+/// handful of samples later they are far enough apart for the program to go on.
+#[test]
+fn a_program_goes_on_that_is_executed_one_instruction_at_a_time() {
+    let workshop = Workshop::new("stepped");
+    workshop.compile("cc -O2 -w -no-pie -o program @stepped.c");
+    if workshop.run(&["./program", "late"]).status.code() == Some(3) {
+        skip("stepped", "nobody may trace here");
+        return;
+    }
+    let executed = ["cputime@200", "task-clock@5000"].map(|source| (source, "early"));
+    for (source, when) in executed.into_iter().chain([("cputime@200", "late")]) {
+        let recording = workshop.record(&["-e", source], &["./program", when]);
+        assert_eq!(recording.outcome.said(), "went on\n", "{source}, {when}");
+        let messages = recording.messages();
+        assert!(messages.contains("stops at each sample"), "{source}, {when}: {messages}");
+    }
+}
+
+/// When the tracer has gone, the thread is sampled as before, and all its time is there.
+#[test]
+fn a_program_is_sampled_as_before_when_its_tracer_has_gone() {
+    let workshop = Workshop::new("stepped_before");
+    workshop.compile("cc -O2 -w -no-pie -o program @stepped.c");
+    let recording = workshop.record(&["-e", "cputime@200"], &["./program", "gone"]);
+    if recording.outcome.status.code() == Some(3) {
+        skip("stepped before", "nobody may trace here");
+        return;
+    }
+    let said = recording.outcome.said();
+    let errors = String::from_utf8_lossy(&recording.outcome.stderr);
+    let took_ms = errors.lines().find_map(|line| line.strip_prefix("afterwards "));
+    let took_ms: u64 = took_ms.unwrap().parse().unwrap();
+    assert_eq!(said, "went on\n", "{errors}");
+    // The sample that comes first when the tracer has gone stands for time before, too.
+    let sampled_ms = recording.rows().inclusive_of("afterwards") * 5;
+    let missed_ms = recording.missed() * 5;
+    let most_ms = took_ms + took_ms / 10 + 2_000;
+    assert!(sampled_ms <= most_ms, "{sampled_ms} of {took_ms}");
+    assert!(sampled_ms + missed_ms >= took_ms - took_ms / 10, "{sampled_ms} of {took_ms}");
+}

@@ -1,12 +1,13 @@
 /* Forbids itself all system calls but a few, in three ways, and goes on working. What is not on the
- * list ends the process. Or asks for all of that without a filter, as who looks what the kernel knows,
- * and works for 200 ms of CPU time. */
+ * list ends the process. Or executes programs then that it names by bad pointers. Or asks for all of
+ * that without a filter, as who looks what the kernel knows, and works for 200 ms of CPU time. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,9 +67,26 @@ static int asks(void) {
     return 7;
 }
 
+static int executes(void) {
+    char *bad = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *const own[] = {"program", NULL}, *const of_bad[] = {bad, NULL};
+    int faults = 0;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ALLOW_ONLY(SYS_write, SYS_execve, SYS_execveat, SYS_exit_group));
+    faults += is_fault(syscall(SYS_execve, bad, own, environ));
+    faults += is_fault(syscall(SYS_execve, "/proc/self/exe", own, bad));
+    faults += is_fault(syscall(SYS_execve, "/proc/self/exe", own, of_bad));
+    faults += is_fault(syscall(SYS_execveat, -1, bad, own, environ, 0));
+    faults += is_fault(execve(bad, own, environ));
+    faults += is_fault(execve("/proc/self/exe", own, of_bad));
+    say(faults == 6 ? "6 faults\n" : "other errors\n");
+    _exit(7);
+}
+
 int main(int count, char **arguments) {
     const char *way = count > 1 ? arguments[1] : "";
     if (strcmp(way, "asks") == 0) return asks();
+    if (strcmp(way, "executes") == 0) return executes();
     pthread_t thread;
     pthread_barrier_init(&filtered, NULL, 2);
     if (strcmp(way, "strict") != 0) {

@@ -322,6 +322,26 @@ fn a_signal_that_ends_it_gives_the_terminal_back() {
     }
 }
 
+/// As where memory is used up, or a panic meets another one: nothing is dropped.
+#[test]
+fn an_abort_of_its_own_gives_the_terminal_back() {
+    let (folder, file) = saved();
+    let library = folder.path().join("aborts.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/terminal/aborts.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O2", "-shared", "-fPIC", "-pthread", "-o"]).arg(&library).arg(source);
+    assert!(compiler.status().unwrap().success());
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_csprof"));
+    command.args(["view", "solver.csprof"]);
+    command.env("LD_PRELOAD", &library);
+    let first = "shown 100% + out 0% = 100%";
+    let viewer = Session::start_command(command, "xterm-256color", (folder, file), first);
+    std::fs::write(viewer.folder.path().join("abort"), "").unwrap();
+    let (status, left) = viewer.end();
+    assert_eq!(status.signal(), Some("Aborted"), "{status:?}");
+    assert_eq!(left, "");
+}
+
 /// The viewer as a job of a shell, which goes on with these commands when it ends or stops.
 fn as_a_job(then: &str) -> Session {
     let mut command = CommandBuilder::new("/bin/sh");

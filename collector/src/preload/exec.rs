@@ -16,22 +16,9 @@ use core::ffi::{c_char, c_int};
 
 use super::program::File;
 use super::reach::Start;
-use super::readable::Readable;
 use super::real::{self, Strings};
 use super::signals::inherit;
 use crate::{arch, c_library, lifecycle, process};
-
-/// Whether the program that is started is to be looked at, and what the kernel is to read of it can
-/// be read.
-fn are_readable(path: *const c_char, envp: Strings) -> bool {
-    if !Start::looks() {
-        return false;
-    }
-    let mut readable = Readable::new();
-    let is_own = core::ptr::eq(envp, c_library::environment());
-    (path.is_null() || readable.has_string(path.addr()))
-        && (envp.is_null() || is_own || readable.has_vector(envp.addr()))
-}
 
 /// Looks at the program that is started, if the kernel can.
 ///
@@ -42,7 +29,7 @@ unsafe fn start<'f>(
     envp: Strings,
     file: impl FnOnce() -> Option<File<'f>>,
 ) -> Start {
-    if are_readable(path, envp) {
+    if Start::can_look(path, envp) {
         // SAFETY: by contract.
         unsafe { Start::with(envp, file()) }
     } else {
@@ -83,7 +70,7 @@ pub(crate) unsafe extern "C" fn execve(path: *const c_char, argv: Strings, envp:
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execv(path: *const c_char, argv: Strings) -> c_int {
     let environment = c_library::environment();
-    let start = if are_readable(path, environment) {
+    let start = if Start::can_look(path, environment) {
         // SAFETY: it can be read.
         Start::with_own(unsafe { File::at(path) })
     } else {

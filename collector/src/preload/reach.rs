@@ -94,10 +94,17 @@ enum Taken {
 }
 
 impl Start {
-    /// Whether anything is looked at: not where csprof is not at work, nor where a filter may
-    /// forbid it.
-    pub(super) fn looks() -> bool {
-        process::nearest().is_some() && !sealed()
+    /// Whether a program that is started with these can be looked at: not where csprof is not at
+    /// work, nor where a filter may forbid it, nor where the kernel will find that they cannot be
+    /// read.
+    pub(super) fn can_look(path: *const c_char, envp: Strings) -> bool {
+        if process::nearest().is_none() || sealed() {
+            return false;
+        }
+        let mut readable = Readable::new();
+        let is_own = core::ptr::eq(envp, c_library::environment());
+        (path.is_null() || readable.has_string(path.addr()))
+            && (envp.is_null() || is_own || readable.has_vector(envp.addr()))
     }
 
     /// One that is not looked at.
@@ -317,13 +324,7 @@ unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> Route {
     let pointer = core::ptr::with_exposed_provenance::<c_void>;
     let (envp, path) = (pointer(call.arguments[5]).cast(), pointer(call.arguments[1]).cast());
     let is_own = core::ptr::eq(envp, c_library::environment());
-    let mut readable = Readable::new();
-    let is_given = |address: usize| address != 0;
-    let [_, name, .., variables] = call.arguments;
-    if !Start::looks()
-        || is_given(name) && !readable.has_string(name)
-        || is_given(variables) && !is_own && !readable.has_vector(variables)
-    {
+    if !Start::can_look(path, envp) {
         return inherit::spawning(call, stub::target(real));
     }
     // SAFETY: the program's own argument.

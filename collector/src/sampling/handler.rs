@@ -61,6 +61,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     // SAFETY: this thread's state. The signal is blocked while the handler runs, and while setup
     // code uses the state, so this is the only reference.
     let thread = unsafe { &mut *thread };
+    thread.sources.begin_sample();
     let before = thread.sources.usage_before();
     let entry = thread.sources.take_entry(info);
     if entry == Some(false) {
@@ -73,6 +74,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         thread.sources.look();
     }
     let mut due = if is_entry { None } else { thread.sources.weight(info) };
+    thread.sources.go_by_clock(info);
     let is_ours = is_entry || due.is_some();
     if is_ours && !is_entry {
         thread.sources.note_progress(info, || arch::fingerprint(context));
@@ -86,6 +88,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
         }
         if let (Some((interval, is_slower)), Some(before_ns)) = (interval, cpu_ns) {
             let took_ns = sys::now_ns(Clock::ThreadCpu).saturating_sub(before_ns);
+            let took_ns = took_ns.max(thread.sources.stopped_ns());
             if pace::pay(interval, took_ns) && is_slower && weight > 0 {
                 thread.sampler.arena.process().set_paced();
             }
@@ -99,6 +102,9 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     }
     if !is_entry {
         thread.sources.look_for_next(info);
+        if thread.sources.end_sample() {
+            thread.sampler.arena.process().set_stopped();
+        }
     }
     if is_sampled && thread.sources.is_to_go_on() {
         thread::registry::go_on(&mut thread.sources);

@@ -21,7 +21,12 @@ impl Due {
     /// From now on. The first period has begun at random before, or each thread would lose its
     /// unfinished one.
     pub(super) fn new(clock: Clock, period_ns: u64) -> Self {
-        let (now_ns, passed_ns) = (sys::now_ns(clock), random_below(period_ns));
+        Self::within(clock, period_ns, random_below(period_ns))
+    }
+
+    /// From now on, where so much of the first period has passed.
+    pub(super) fn within(clock: Clock, period_ns: u64, passed_ns: u64) -> Self {
+        let now_ns = sys::now_ns(clock);
         let start_ns = in_run(clock, now_ns).saturating_sub(passed_ns);
         let begun_ns = now_ns.saturating_sub(passed_ns);
         Self { clock, period_ns, start_ns, begun_ns, accounted: 0 }

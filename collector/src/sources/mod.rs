@@ -28,6 +28,7 @@ mod posix_timer;
 mod progress;
 pub mod requests;
 pub mod signal_info;
+pub mod stops;
 mod task_clock;
 
 use csprof_format::launch::{
@@ -49,6 +50,7 @@ use posix_timer::PosixTimer;
 pub use posix_timer::TimerHandle;
 pub use signal_info::{SIGNAL, SignalInfo, is_by_own_timer, may_be_own};
 use signal_info::{cookie, entry_cookie};
+use stops::Stops;
 use task_clock::TaskClock;
 
 /// Cookies of a thread, by which the signals of its sources are told apart; and so are those of
@@ -82,6 +84,10 @@ pub struct Sources {
     counts_own: bool,
     /// What tells of entries that begin phases: no sources, but stopped and started like them.
     entries: Entries,
+    /// Of its sources of CPU time, the shortest period in nanoseconds; `u64::MAX` if it has none.
+    least_period_ns: u64,
+    /// Whether the thread is stopped at its samples.
+    stops: Stops,
 }
 
 impl Sources {
@@ -92,6 +98,8 @@ impl Sources {
         counted: 0,
         counts_own: false,
         entries: Entries::NONE,
+        least_period_ns: u64::MAX,
+        stops: Stops::NONE,
     };
 
     /// Opens the process's sources for the calling thread; and starts them.
@@ -99,7 +107,7 @@ impl Sources {
     /// [`COOKIES`], is what their cookies are made of. Setup side.
     pub fn open(process: &Process, tid: u32, address: usize) -> Self {
         let entries = Entries::open(process, tid, entry_cookie(address));
-        let mut sources = Self { entries, ..Self::NONE };
+        let mut sources = Self { entries, stops: Stops::new(), ..Self::NONE };
         let cookie = cookie(address);
         for (number, source) in process.sources() {
             let setting = Setting::of(number);
@@ -111,6 +119,9 @@ impl Sources {
                 let properties = source.kind.properties();
                 let is_time = properties.unit == Unit::Nanoseconds;
                 sources.timed += u64::from(is_time && properties.trigger != Trigger::Call);
+                if is_time && !properties.counts_waits {
+                    sources.least_period_ns = sources.least_period_ns.min(source.period);
+                }
                 sources.opened.push(Opened {
                     metric: number,
                     source: opened,
@@ -181,6 +192,27 @@ impl Sources {
         early
     }
 
+    /// After a sample of a thread that is [stopped](stops) at them: the timer that has sent it goes
+    /// by the clock from here on. Signal side.
+    #[inline]
+    pub fn go_by_clock(&mut self, signal: &SignalInfo) {
+        if self.stops.is_stopped() {
+            self.timer_goes_by_clock(signal);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn timer_goes_by_clock(&mut self, signal: &SignalInfo) {
+        for opened in &mut self.opened {
+            if let Source::Timer(timer) = &mut opened.source
+                && timer.has_sent(signal)
+            {
+                timer.go_by_clock();
+            }
+        }
+    }
+
     /// Looks at how far events have counted, before anything that the handler does is counted, too.
     /// Signal side.
     #[inline]
@@ -246,11 +278,55 @@ impl Sources {
     /// be fewer. Signal side.
     #[inline]
     pub fn note_progress(&mut self, signal: &SignalInfo, registers: impl Fn() -> u64) {
+        // Else it is known why.
+        if self.stops.is_stopped() {
+            return;
+        }
         for opened in &mut self.opened {
             if let Source::Event(event) = &mut opened.source
                 && event.has_sent(signal)
             {
                 event.note_progress(registers());
+            }
+        }
+    }
+
+    /// The handler begins. Signal side.
+    #[inline]
+    pub fn begin_sample(&mut self) {
+        if self.timed > 0 {
+            self.stops.begin();
+        }
+    }
+
+    /// What the present sample has taken because the thread is [stopped](stops) at its samples, in
+    /// nanoseconds of elapsed time; 0 if it is not. Signal side.
+    #[inline]
+    #[must_use]
+    pub fn stopped_ns(&self) -> u64 {
+        self.stops.taken_ns()
+    }
+
+    /// It ends, and was that of a sample. Returns whether the thread is sampled less often than was
+    /// asked for, because it is [stopped](stops) at its samples. Signal side.
+    #[inline]
+    pub fn end_sample(&mut self) -> bool {
+        if self.timed == 0 || !self.stops.end(self.least_period_ns) {
+            return false;
+        }
+        self.hold();
+        self.stops.interval_ns() > 0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hold(&mut self) {
+        let interval_ns = self.stops.interval_ns();
+        for opened in &mut self.opened {
+            match &mut opened.source {
+                Source::Timer(timer) => timer.hold(interval_ns),
+                Source::Event(event) => event.hold(interval_ns),
+                Source::Counted(_) | Source::Call => {}
             }
         }
     }
@@ -491,7 +567,8 @@ impl Source {
 
     /// How many periods its signal stands for, if none of them was a pause's; of an event 0 if it
     /// came too early, or is perhaps another event's.
-    #[inline]
+    // Not inlined: as `go_on`.
+    #[inline(never)]
     fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
         match self {
             Self::Timer(timer) => timer.weight(signal, before, now),

@@ -5,7 +5,8 @@
 //! costs nothing measurable and wakes nobody up. On `CLOCK_MONOTONIC` a high-resolution timer
 //! interrupts sleeping system calls, at an interval of one period or, where that would take too
 //! much, of several ([`Pace`]). It may be set again at any time, so what a signal stands for is
-//! told by the clock.
+//! told by the clock. The same goes for a timer of CPU time once its thread is known to be
+//! [stopped](super::stops) at its samples.
 
 use csprof_format::launch::SampleSource;
 
@@ -30,8 +31,10 @@ pub(super) struct PosixTimer {
     is_slower: bool,
     /// Whether it is to be set anew, since its last signal.
     is_out_of_pace: bool,
-    /// Periods of elapsed time; `None` for CPU time, of which the kernel counts them.
+    /// Periods of the clock; `None` where the kernel counts them, which it does of CPU time.
     due: Option<Due>,
+    /// Of CPU time, how many periods there are to be from one signal to the next. At least 1.
+    held: u64,
 }
 
 /// In a pause, a timer of elapsed time comes no more often than this: often enough to notice the
@@ -66,8 +69,9 @@ impl PosixTimer {
         let timer = Timer::create(clock, SIGNAL, tid, cookie)?;
         let handle = TimerHandle { timer, metric, clock, period_ns };
         let pace = Pace::present();
-        let (interval, is_slower) = handle.start_at(pace, random_below);
-        Ok(Self { handle, cookie, pace, interval, is_slower, is_out_of_pace: false, due })
+        let (interval, is_slower) = handle.start_at(handle.paced(pace), random_below);
+        let is_out_of_pace = false;
+        Ok(Self { handle, cookie, pace, interval, is_slower, is_out_of_pace, due, held: 1 })
     }
 
     pub(super) const fn handle(&self) -> TimerHandle {
@@ -82,10 +86,15 @@ impl PosixTimer {
     /// not decided here; of elapsed time none passes.
     pub(super) fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
         let Some(due) = &mut self.due else { return 1 + u64::from(signal.overrun.unsigned_abs()) };
-        self.is_out_of_pace |= now != before || self.pace != Pace::present();
-        if now.is_paused {
+        let (is_elapsed, present) = (self.handle.clock == Clock::Monotonic, Pace::present());
+        if is_elapsed {
+            self.is_out_of_pace |= now != before || self.pace != present;
+        } else {
+            self.is_out_of_pace |= self.held > 1 && self.pace != present;
+        }
+        if now.is_paused && is_elapsed {
             0
-        } else if now.is_steady_since(before) {
+        } else if !is_elapsed || now.is_steady_since(before) {
             due.take_for_timer()
         } else {
             // It is not the clock of the timer that stood still.
@@ -96,36 +105,72 @@ impl PosixTimer {
     /// Of elapsed time, the periods from one of its signals to the next, and whether these are more
     /// than was asked for.
     pub(super) fn interval(&self) -> Option<(u64, bool)> {
-        self.due.is_some().then_some((self.interval, self.is_slower))
+        (self.handle.clock == Clock::Monotonic).then_some((self.interval, self.is_slower))
     }
 
-    /// Whether it is of elapsed time, and to be set to the present pace, since it has interrupted
-    /// its thread: at another time, one that is set again and again would never come.
+    /// Its thread is known to be [stopped](super::stops): if it is of CPU time, what its signals
+    /// stand for is told by the clock from here on. Signal side.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn go_by_clock(&mut self) {
+        if self.due.is_none() {
+            let TimerHandle { timer, clock, period_ns, .. } = self.handle;
+            let passed_ns = period_ns.saturating_sub(timer.left_ns());
+            self.due = Some(Due::within(clock, period_ns, passed_ns));
+        }
+    }
+
+    /// If it is of CPU time, and goes by the clock, there is to be so much of that from one of its
+    /// signals to the next, or else a period.
+    pub(super) fn hold(&mut self, interval_ns: u64) {
+        if self.handle.clock == Clock::Monotonic || self.due.is_none() {
+            return;
+        }
+        let held = spacing(interval_ns, self.handle.period_ns);
+        self.is_out_of_pace |= held != self.held;
+        self.held = held;
+    }
+
+    /// Whether it is to be set to the present pace, or what it is [held](Self::hold) to, since it
+    /// has interrupted its thread: at another time, one that is set again and again would never
+    /// come.
     pub(super) const fn is_out_of_pace(&self) -> bool {
         self.is_out_of_pace
     }
 
-    /// Sets it to the present pace, a whole interval from now: less would be too early.
+    /// Sets it anew, to a whole interval from now: less would be too early.
     pub(super) fn keep_pace(&mut self) {
         let pace = Pace::present();
-        (self.interval, self.is_slower) = self.handle.start_at(pace, |interval_ns| interval_ns - 1);
+        let periods = self.handle.paced(pace).max(self.held);
+        (self.interval, self.is_slower) =
+            self.handle.start_at(periods, |interval_ns| interval_ns - 1);
         (self.pace, self.is_out_of_pace) = (pace, false);
     }
 }
 
+/// So many periods are an interval at least. At least 1.
+pub(super) fn spacing(interval_ns: u64, period_ns: u64) -> u64 {
+    interval_ns.div_ceil(period_ns.max(1)).max(1)
+}
+
 impl TimerHandle {
-    /// Starts it at this pace, so many nanoseconds and one from now: `first` is told the interval.
-    /// Returns that in periods, and whether it is longer than was asked for.
-    fn start_at(&self, pace: Pace, first: impl FnOnce(u64) -> u64) -> (u64, bool) {
-        // CPU time costs an interruption at the kernel's tick at most, of a thread that runs.
-        let (paced_ns, least_ns) = if self.clock == Clock::Monotonic {
+    /// What a pace means for it, in periods: CPU time costs an interruption at the kernel's tick at
+    /// most, of a thread that runs.
+    fn paced(&self, pace: Pace) -> u64 {
+        if self.clock == Clock::Monotonic { pace.periods() } else { 1 }
+    }
+
+    /// Starts it with so many periods from one signal to the next, so many nanoseconds and one from
+    /// now: `first` is told the interval. Returns that in periods, and whether it is longer than
+    /// was asked for.
+    fn start_at(&self, periods: u64, first: impl FnOnce(u64) -> u64) -> (u64, bool) {
+        let paced_ns = self.period_ns.saturating_mul(periods).min(LONGEST_NS);
+        let least_ns = if self.clock == Clock::Monotonic {
             let setting = Setting::of(self.metric);
-            let [paced_ns, asked_ns] =
-                [pace.periods(), setting.every].map(|every| self.period_ns.saturating_mul(every));
-            let least_ns = if setting.is_paused { asked_ns.max(LOOK_NS) } else { asked_ns };
-            (paced_ns.min(LONGEST_NS), least_ns)
+            let asked_ns = self.period_ns.saturating_mul(setting.every);
+            if setting.is_paused { asked_ns.max(LOOK_NS) } else { asked_ns }
         } else {
-            (0, self.period_ns)
+            self.period_ns
         };
         let interval_ns = paced_ns.max(least_ns);
         let _ = self.timer.set(first(interval_ns) + 1, interval_ns);
@@ -146,7 +191,7 @@ impl Object for TimerHandle {
         // one, each thread would lose its unfinished period, and a run of many short
         // processes most of its samples. What passes between the kernel's last tick and a
         // thread's end is still not seen.
-        self.start_at(Pace::present(), random_below);
+        self.start_at(self.paced(Pace::present()), random_below);
     }
 
     fn stop(&self) {

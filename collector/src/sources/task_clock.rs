@@ -10,6 +10,7 @@ use csprof_format::launch::SampleSource;
 use super::due::Due;
 use super::event_handle::EventHandle;
 use super::loan::bit;
+use super::posix_timer::spacing;
 use super::progress::Progress;
 use super::signal_info::{SignalInfo, apart};
 use crate::messages::{self, Warning};
@@ -26,6 +27,8 @@ pub(super) struct TaskClock {
     progress: Progress,
     /// Periods from one signal to the next, and how many there are to be.
     spacing: [u64; 2],
+    /// How many there are to be because the thread does not go on, or is [stopped](super::stops).
+    wanted: [u64; 2],
     /// Why it could not go on, if it could not.
     refused: Option<PerfError>,
     /// Whether it has ended for that reason, and not been opened again since.
@@ -79,6 +82,7 @@ impl TaskClock {
             period_ns: signals_ns,
             progress,
             spacing: [1; 2],
+            wanted: [1; 2],
             refused: None,
             has_ended: false,
             gone: 0,
@@ -90,7 +94,7 @@ impl TaskClock {
         let now_ns = || sys::now_ns(Clock::ThreadCpu);
         let limits = (self.period_ns, self.most());
         if let Some(spacing) = self.progress.note(registers, limits, now_ns) {
-            self.spacing[1] = spacing;
+            self.want([spacing, self.wanted[1]]);
         }
     }
 
@@ -100,9 +104,19 @@ impl TaskClock {
         if self.progress.is_suspected() {
             let waits = sys::pending() & bit(signal) != 0;
             if let Some(spacing) = self.progress.conclude(waits, self.most()) {
-                self.spacing[1] = spacing;
+                self.want([spacing, self.wanted[1]]);
             }
         }
+    }
+
+    /// There is to be so much CPU time from one signal to the next, or else a period. Signal side.
+    pub(super) fn hold(&mut self, interval_ns: u64) {
+        self.want([self.wanted[0], spacing(interval_ns, self.period_ns)]);
+    }
+
+    fn want(&mut self, wanted: [u64; 2]) {
+        self.wanted = wanted;
+        self.spacing[1] = wanted[0].max(wanted[1]);
     }
 
     /// At most so many periods from one signal to the next.
@@ -140,7 +154,7 @@ impl TaskClock {
             }
             Err(_) => {
                 self.handle.space(before);
-                self.spacing[1] = before;
+                self.want([before, self.wanted[1].min(before)]);
                 self.progress.stay_at(before);
             }
         }

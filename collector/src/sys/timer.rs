@@ -87,6 +87,17 @@ impl Timer {
         Ok(before)
     }
 
+    /// What is left until it fires next, in nanoseconds.
+    #[must_use]
+    pub fn left_ns(self) -> u64 {
+        let mut setting = STOPPED;
+        let place = (&raw mut setting).addr();
+        // SAFETY: the structure is live, and of the kernel's layout.
+        let _ = unsafe { call(libc::SYS_timer_gettime, [self.0 as usize, place, 0, 0, 0, 0]) };
+        let libc::timespec { tv_sec, tv_nsec } = setting.it_value;
+        (tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(tv_nsec as u64)
+    }
+
     /// Deletes the timer; its pending signal is dropped with it.
     pub fn delete(self) {
         // SAFETY: no pointers are passed; a timer that is gone already is an error we ignore.

@@ -44,6 +44,11 @@ pub const ALL: &[Hazard] = &[
         .says("strict: worked\n")
         .ends(Ended::Status(7))
         .also(sampling_ends_with_a_word),
+    Hazard::new("sandbox_executes", SANDBOX)
+        .command(&["./program", "executes"])
+        .says("6 faults\n")
+        .ends(Ended::Status(7))
+        .by_two(),
     Hazard::new("sandbox_asked_for", SANDBOX)
         .command(&["./program", "asks"])
         .says("3 faults\n")

@@ -96,7 +96,11 @@ pub const ALL: &[Hazard] = &[
             "told the same: 1, moved often, with an alternate stack: 0\n\
              told the same: 1, moved often, with an alternate stack: 0\n",
         ),
-    Hazard::new("queued_signals", &["cc -O2 -w -pthread -o program @queued_signals.c"])
+    Hazard::new("queued_signals", QUEUED)
+        .says("3649838848\n")
+        .also(enough_were_queued),
+    Hazard::new("queued_signals_without_files", QUEUED)
+        .command(&["./program", "full"])
         .says("3649838848\n")
         .also(enough_were_queued),
     Hazard::new("ended_waits", &["cc -O2 -w -o program @ended_waits.c"]).says(
@@ -381,6 +385,8 @@ pub const ALL: &[Hazard] = &[
 fn samples_come_in_the_coroutine(trial: &Trial<'_>) {
     trial.assert_worked(|recording| recording.rows().inclusive_of("work_blocked"), 300);
 }
+
+const QUEUED: &[&str] = &["cc -O2 -w -pthread -o program @queued_signals.c"];
 
 /// Says so where the user may have fewer signals waiting (RLIMIT_SIGPENDING): the program is then
 /// one that merely works.

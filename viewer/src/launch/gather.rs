@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    FLAG_EXECED, FLAG_PACED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord, LogRecord,
-    MOST_PHASES, epoch_reason,
+    FLAG_EXECED, FLAG_PACED, FLAG_STOPPED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord,
+    LogRecord, MOST_PHASES, epoch_reason,
 };
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
@@ -237,6 +237,14 @@ impl Gathering {
                 "interruptions by realtime took more than an eighth of the program's CPU time and \
                  a twentieth of a processor together: threads were interrupted less often, and \
                  each sample stands for several periods"
+                    .to_owned(),
+            );
+        }
+        if header.flags & FLAG_STOPPED != 0 {
+            messages.push(
+                "the process stops at each sample for its tracer (strace, a debugger), and would \
+                 take more than an eighth of the elapsed time for that: threads were sampled less \
+                 often, and each sample stands for several periods"
                     .to_owned(),
             );
         }

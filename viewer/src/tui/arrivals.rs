@@ -15,6 +15,7 @@ use signal_hook::consts::{
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
+use super::aborts::give_back_on_abort;
 use super::editor::IN_EDITOR;
 use super::key::{Code, Key};
 use super::reader::Reader;
@@ -70,6 +71,9 @@ pub(super) fn watch_signals(sender: &Sender<Arrival>) -> anyhow::Result<()> {
     let is_taken = |signal: &i32| {
         matches!(*signal, SIGTERM | SIGHUP | SIGINT | SIGQUIT) || ignored & 1 << (*signal - 1) == 0
     };
+    if is_taken(&SIGABRT) {
+        give_back_on_abort();
+    }
     let ending = ENDING.into_iter().filter(is_taken);
     let mut signals = Signals::new(ending.chain([SIGTSTP, SIGCONT, SIGWINCH]))
         .context("signals cannot be watched")?;

@@ -15,6 +15,7 @@
 //! Invariant: nothing that a key does costs more than what is on the screen, except refining and
 //! marking what a search finds, which the shell does (on a worker where the profile is large).
 
+mod aborts;
 mod arrivals;
 mod beside;
 pub mod canvas;

@@ -1,11 +1,12 @@
 //! The user's terminal: taken over on entry, given back on every way out.
 //!
 //! Ways out are: leaving normally, an error, a panic in any thread, signals that others send
-//! (SIGTERM, SIGHUP, SIGABRT and their kind), SIGTSTP, and Ctrl-Z. What was changed is changed back
+//! (SIGTERM, SIGHUP, SIGABRT and their kind), an [abort](super::aborts) of the viewer's own,
+//! SIGTSTP, and Ctrl-Z. What was changed is changed back
 //! in the opposite order; giving back twice is harmless.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, bail};
 use crossterm::clipboard::CopyToClipboard;
@@ -21,6 +22,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
 
+use super::aborts::{TAKEN, remember_modes};
 use super::draw::draw;
 use super::model::Model;
 use super::wire::Thrifty;
@@ -29,9 +31,6 @@ use super::wire::Thrifty;
 /// not asked for: over ssh, every report is a packet. XTerm Control Sequences, "Mouse Tracking".
 const MOUSE_ON: &str = "\x1b[?1002h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1002l";
-
-/// Whether the terminal is taken over at present. The panic hook has no other way to know.
-static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Whether this can be a screen: standard input and output are a terminal that does more than
 /// print lines.
@@ -139,6 +138,7 @@ impl Drop for Screen {
 }
 
 fn take_over(mouse: bool) -> io::Result<()> {
+    remember_modes();
     enable_raw_mode()?;
     // From here on there is something to change back. Only the flag itself is shared: Relaxed.
     TAKEN.store(true, Ordering::Relaxed);

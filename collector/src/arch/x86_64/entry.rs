@@ -29,10 +29,15 @@ pub(crate) fn prepare_handlers() {
 /// Calls `work` as handlers are called: without EFLAGS.AC, and with all protection keys allowed.
 pub(crate) fn as_in_handler(work: impl FnOnce()) {
     let flags: u64;
+    // SAFETY: reads them.
+    unsafe { core::arch::asm!("pushfq", "pop {flags}", flags = out(reg) flags) };
+    if flags & ALIGNMENT_CHECK as u64 == 0 {
+        return with_all_keys(work);
+    }
     // SAFETY: AC alone is changed, which is put back below.
     unsafe {
-        core::arch::asm!("pushfq", "mov {flags}, [rsp]", "and dword ptr [rsp], {aligned}", "popfq",
-            flags = out(reg) flags, aligned = const !ALIGNMENT_CHECK);
+        core::arch::asm!("pushfq", "and dword ptr [rsp], {aligned}", "popfq",
+            aligned = const !ALIGNMENT_CHECK);
     }
     with_all_keys(work);
     // SAFETY: as it was.
@@ -103,10 +108,17 @@ macro_rules! handlers {
                 "3:",
                 "and rsp, -16",
                 "sub rsp, {room}",
+                // Written where AC is set only: under a debugger that steps, the kernel takes
+                // the trap flag for the program's own from a popf on, and leaves it when that
+                // has gone (arch/x86/kernel/step.c).
                 "pushfq",
-                "mov r12, [rsp]",
+                "pop r12",
+                "test r12d, {alignment}",
+                "jz 9f",
+                "push r12",
                 "and dword ptr [rsp], {aligned}",
                 "popfq",
+                "9:",
                 "mov rdx, r15",
                 "mov rcx, rbx",
                 "mov r8, rsp",

@@ -24,7 +24,7 @@ use crate::arch;
 use crate::preload::exec::replacing;
 use crate::preload::program::File;
 use crate::preload::reach::Start;
-use crate::preload::readable::{Readable, read};
+use crate::preload::readable::read;
 use crate::preload::real;
 use crate::preload::view::sampled;
 use crate::sys::{self, Errno, KernelAction};
@@ -199,15 +199,13 @@ unsafe fn execute<'f>(
         // SAFETY: by contract.
         returned(unsafe { sys::by_number(number, arguments) }.map(drop))
     };
-    let mut readable = Readable::new();
-    let is_given = |address: usize| address != 0;
-    if is_given(path) && !readable.has_string(path) || is_given(envp) && !readable.has_vector(envp)
-    {
-        return make(envp).into();
-    }
     let environment: real::Strings = core::ptr::with_exposed_provenance(envp);
-    let file = file(core::ptr::with_exposed_provenance(path));
-    // SAFETY: by contract.
-    let start = unsafe { Start::with(environment, file) };
+    let path = core::ptr::with_exposed_provenance(path);
+    let start = if Start::can_look(path, environment) {
+        // SAFETY: by contract.
+        unsafe { Start::with(environment, file(path)) }
+    } else {
+        Start::unseen()
+    };
     replacing(start, |new| make(new.map_or(envp, |new| new.expose_provenance()))).into()
 }

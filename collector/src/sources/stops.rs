@@ -1,0 +1,366 @@
+//! Whether somebody stops a thread at its samples, and how often it may be sampled then.
+//!
+//! A traced process stops at each signal until its tracer lets it go on (ptrace(2)). For a tracer
+//! of system calls it also stops at those of the handler, and for one that steps at each of the
+//! handler's instructions: then the next sample is due when the handler ends, and the program does
+//! not go on. Who is traced from its start is known; tracers that come later, and debuggers that
+//! begin to step, are found out. A handler never waits. So where it takes long, again and again, it
+//! is looked whether the thread has left the processor of its own accord meanwhile (`ru_nvcsw`,
+//! getrusage(2)), as it does at a stop. A thread whose processor was taken away has not, however
+//! busy the machine is.
+//!
+//! From then on there is an account for the thread, like that of [interruptions](super::pace) for a
+//! process, but of elapsed time, in which its tracer works: what samples take is to be an eighth.
+//! A sample at which the thread has not stopped takes nothing. So when the tracer has gone, the
+//! thread is soon sampled as before.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys::{self, Spent};
+
+/// A handler that takes longer makes one look, in nanoseconds: two stops do.
+const LONG_NS: u64 = 50_000;
+
+/// So many of them in a row, at first; each time that it was in vain, twice as many.
+const ROW: u32 = 4;
+/// And at most.
+const MOST_ROW: u32 = 1 << 12;
+
+/// Handlers in a row with a stop, before it is believed: one may have waited for a page.
+const PROOFS: u32 = 4;
+
+/// Samples in a row without a stop, until the thread is believed not to be traced any more.
+const CALM: u32 = 64;
+
+/// Elapsed time from one look at the account to the next, in nanoseconds, and samples.
+const LOOK_NS: u64 = 50_000_000;
+const LOOK_SAMPLES: u64 = 4;
+
+/// What the stop before the handler takes at most, in nanoseconds: in the time that the thread did
+/// not run since its last sample there are also its waits, and the stops that it would have alone.
+const BEFORE_NS: u64 = 1_000_000;
+
+/// The share of elapsed time that samples may take is the inverse of this.
+const SHARE: u64 = 8;
+
+/// The longest interval, in nanoseconds of CPU time: as of [interruptions](super::posix_timer).
+const LONGEST_NS: u64 = 2_000_000_000;
+
+/// Whether threads are traced from their start.
+static IS_TRACED: AtomicBool = AtomicBool::new(false);
+
+/// The process is traced as it starts. Setup side.
+pub fn expect() {
+    // Relaxed: before there are other threads.
+    IS_TRACED.store(true, Ordering::Relaxed);
+}
+
+/// What is known of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// It is not stopped: so many handlers in a row took long.
+    Nothing { long: u32 },
+    /// It may be: so many handlers in a row with a stop.
+    Perhaps { proofs: u32 },
+    /// It is: so many samples in a row without a stop.
+    Stopped { calm: u32 },
+}
+
+/// The account of a thread.
+#[derive(Debug)]
+pub(super) struct Stops {
+    known: Known,
+    /// Handlers that are to take long in a row.
+    row: u32,
+    /// When the present handler began, in nanoseconds of elapsed time, and what the thread had
+    /// spent by then, if that was asked for.
+    begun: (u64, Option<Spent>),
+    /// The same at the end of the last one.
+    ended: (u64, Option<Spent>),
+    /// What samples have taken since the account was looked at, how many there were, and when that
+    /// was.
+    taken_ns: u64,
+    samples: u64,
+    looked_ns: u64,
+    /// CPU time from one sample to the next at least; 0: as was asked for.
+    interval_ns: u64,
+}
+
+impl Stops {
+    /// Of a thread that starts.
+    pub(super) fn new() -> Self {
+        // Relaxed: as above.
+        let is_traced = IS_TRACED.load(Ordering::Relaxed);
+        Self {
+            known: if is_traced { Known::Stopped { calm: 0 } } else { Known::Nothing { long: 0 } },
+            ..Self::NONE
+        }
+    }
+
+    /// Those of a thread without sources.
+    pub(super) const NONE: Self = Self {
+        known: Known::Nothing { long: 0 },
+        row: ROW,
+        begun: (0, None),
+        ended: (0, None),
+        taken_ns: 0,
+        samples: 0,
+        looked_ns: 0,
+        interval_ns: 0,
+    };
+
+    /// A handler begins. Signal side.
+    #[inline]
+    pub(super) fn begin(&mut self) {
+        let spent = self.asks().then(sys::spent);
+        self.begun = (sys::elapsed_ns(), spent);
+    }
+
+    /// It ends, and was that of a sample. `period_ns` is the shortest period of the sources
+    /// of CPU time. Returns whether the [interval](Self::interval_ns) has changed. Signal side.
+    #[inline]
+    pub(super) fn end(&mut self, period_ns: u64) -> bool {
+        let now = (sys::elapsed_ns(), self.asks().then(sys::spent));
+        self.ended_at(now, period_ns)
+    }
+
+    /// CPU time from one sample to the next at least, in nanoseconds; 0: as was asked for.
+    pub(super) const fn interval_ns(&self) -> u64 {
+        self.interval_ns
+    }
+
+    /// Whether the thread is known to be stopped at its samples.
+    pub(super) const fn is_stopped(&self) -> bool {
+        matches!(self.known, Known::Stopped { .. })
+    }
+
+    /// What the present sample has taken so far, in nanoseconds of elapsed time, if the thread is
+    /// stopped at them; else 0. Signal side.
+    pub(super) fn taken_ns(&self) -> u64 {
+        if !self.is_stopped() {
+            return 0;
+        }
+        self.worth((sys::elapsed_ns(), Some(sys::spent()))).unwrap_or(0)
+    }
+
+    const fn asks(&self) -> bool {
+        !matches!(self.known, Known::Nothing { .. })
+    }
+
+    fn ended_at(&mut self, now: (u64, Option<Spent>), period_ns: u64) -> bool {
+        let before_ns = self.interval_ns;
+        let took_ns = now.0.saturating_sub(self.begun.0);
+        let waited = match (self.begun.1, now.1) {
+            (Some(before), Some(after)) => before.waits != after.waits,
+            _ => false,
+        };
+        match self.known {
+            Known::Nothing { .. } if took_ns < LONG_NS => self.known = Known::Nothing { long: 0 },
+            Known::Nothing { long } if long + 1 < self.row => {
+                self.known = Known::Nothing { long: long + 1 };
+            }
+            Known::Nothing { .. } => self.known = Known::Perhaps { proofs: 0 },
+            Known::Perhaps { .. } if !waited => {
+                self.row = (self.row * 2).min(MOST_ROW);
+                self.known = Known::Nothing { long: 0 };
+            }
+            Known::Perhaps { proofs } if proofs + 1 < PROOFS => {
+                self.known = Known::Perhaps { proofs: proofs + 1 };
+            }
+            Known::Perhaps { .. } => {
+                self.known = Known::Stopped { calm: 0 };
+                (self.taken_ns, self.samples, self.looked_ns) = (0, 0, now.0);
+            }
+            Known::Stopped { calm } => {
+                let worth_ns = self.worth(now);
+                let calm = if worth_ns.is_some() { 0 } else { calm + 1 };
+                self.known = Known::Stopped { calm };
+                self.pay(worth_ns.unwrap_or(0), now.0, period_ns);
+                if calm == CALM {
+                    (self.known, self.interval_ns) = (Known::Nothing { long: 0 }, 0);
+                }
+            }
+        }
+        self.ended = now;
+        self.interval_ns != before_ns
+    }
+
+    /// What a sample has taken by now; `None` if the thread has not stopped at it, as far as that
+    /// is known.
+    fn worth(&self, now: (u64, Option<Spent>)) -> Option<u64> {
+        let ((begun_ns, Some(begun)), (now_ns, Some(spent))) = (self.begun, now) else {
+            return None;
+        };
+        let mut has_stopped = begun.waits != spent.waits;
+        let mut before_ns = 0;
+        if let (ended_ns, Some(ended)) = self.ended {
+            has_stopped |= ended.waits != begun.waits;
+            let ran_ns = begun.cpu_ns.saturating_sub(ended.cpu_ns);
+            before_ns = begun_ns.saturating_sub(ended_ns).saturating_sub(ran_ns).min(BEFORE_NS);
+        }
+        has_stopped.then(|| before_ns + now_ns.saturating_sub(begun_ns))
+    }
+
+    /// Notes what a sample has taken, and sets the interval where it is time to.
+    fn pay(&mut self, taken_ns: u64, now_ns: u64, period_ns: u64) {
+        if self.looked_ns == 0 {
+            self.looked_ns = now_ns;
+            return;
+        }
+        self.taken_ns += taken_ns;
+        self.samples += 1;
+        let elapsed_ns = now_ns.saturating_sub(self.looked_ns);
+        if elapsed_ns < LOOK_NS || self.samples < LOOK_SAMPLES {
+            return;
+        }
+        let (taken_ns, allowed_ns) = (self.taken_ns, (elapsed_ns / SHARE).max(1));
+        (self.taken_ns, self.samples, self.looked_ns) = (0, 0, now_ns);
+        // One that is longer is left where it could be half as long: it shall not swing.
+        if taken_ns <= allowed_ns && taken_ns > allowed_ns / 2 {
+            return;
+        }
+        let thousandths = taken_ns.saturating_mul(1000).checked_div(allowed_ns).unwrap_or(0);
+        let present_ns = self.interval_ns.max(period_ns);
+        let wanted_ns = (present_ns.saturating_mul(thousandths) / 1000).min(LONGEST_NS);
+        self.interval_ns = if wanted_ns > period_ns { wanted_ns } else { 0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD_NS: u64 = 200_000;
+
+    /// A thread whose samples take so much CPU time, and so much elapsed time while it is stopped:
+    /// before the handler and in it.
+    struct Thread {
+        stops: Stops,
+        now_ns: u64,
+        spent: Spent,
+        handler_ns: u64,
+        stopped_ns: [u64; 2],
+        in_samples_ns: u64,
+        samples: u64,
+    }
+
+    impl Thread {
+        fn new(is_traced: bool, handler_ns: u64, stopped_ns: [u64; 2]) -> Self {
+            let mut stops = Stops::NONE;
+            if is_traced {
+                stops.known = Known::Stopped { calm: 0 };
+            }
+            let spent = Spent::default();
+            let (now_ns, in_samples_ns, samples) = (1, 0, 0);
+            Self { stops, now_ns, spent, handler_ns, stopped_ns, in_samples_ns, samples }
+        }
+
+        fn runs(&mut self, ns: u64) {
+            self.now_ns += ns;
+            self.spent.cpu_ns += ns;
+        }
+
+        fn stops(&mut self, ns: u64) {
+            self.now_ns += ns;
+            self.spent.waits += u64::from(ns > 0);
+        }
+
+        fn moment(&self) -> (u64, Option<Spent>) {
+            (self.now_ns, self.stops.asks().then_some(self.spent))
+        }
+
+        /// Runs an interval, unless the handler took longer, and takes a sample.
+        fn sample(&mut self) {
+            let interval_ns = self.stops.interval_ns().max(PERIOD_NS);
+            self.runs(interval_ns.saturating_sub(self.handler_ns));
+            let before_ns = self.now_ns;
+            self.stops(self.stopped_ns[0]);
+            self.stops.begun = self.moment();
+            self.runs(self.handler_ns);
+            self.stops(self.stopped_ns[1]);
+            let now = self.moment();
+            self.stops.ended_at(now, PERIOD_NS);
+            self.in_samples_ns += self.now_ns - before_ns;
+            self.samples += 1;
+        }
+
+        /// What share of the time samples take, in thousandths, after so many.
+        fn share_after(&mut self, samples: u64) -> u64 {
+            (0..samples).for_each(|_| self.sample());
+            (self.in_samples_ns, self.samples) = (0, 0);
+            let before_ns = self.now_ns;
+            (0..100).for_each(|_| self.sample());
+            1000 * self.in_samples_ns / (self.now_ns - before_ns)
+        }
+    }
+
+    #[test]
+    fn samples_that_stop_a_thread_take_a_share() {
+        // A tracer of system calls, the same on a busy machine, a debugger that steps.
+        for (handler_ns, stopped_ns) in
+            [(20_000, [30_000, 60_000]), (20_000, [900_000, 6_000_000]), (3_000_000, [30_000; 2])]
+        {
+            for is_traced in [false, true] {
+                let mut thread = Thread::new(is_traced, handler_ns, stopped_ns);
+                let share = thread.share_after(3_000);
+                assert!((40..=130).contains(&share), "{stopped_ns:?}: {share}");
+                assert!(thread.stops.is_stopped());
+            }
+        }
+    }
+
+    #[test]
+    fn a_debugger_that_lets_signals_pass_is_known_from_the_start_only() {
+        let stopped_ns = [150_000, 0];
+        assert!(Thread::new(true, 20_000, stopped_ns).share_after(3_000) <= 130);
+        let mut later = Thread::new(false, 20_000, stopped_ns);
+        later.share_after(3_000);
+        assert!(!later.stops.is_stopped());
+    }
+
+    #[test]
+    fn a_thread_that_nobody_stops_is_sampled_as_often_as_was_asked_for() {
+        // Also where handlers take long, or begin late, or the processor is taken away.
+        for handler_ns in [1_000, 100_000, 1_000_000] {
+            let mut thread = Thread::new(false, handler_ns, [0; 2]);
+            for _ in 0..10_000 {
+                thread.sample();
+                thread.now_ns += 300_000;
+                assert_eq!(thread.stops.interval_ns(), 0);
+            }
+            assert!(!thread.stops.is_stopped());
+        }
+        // Its waits are its own.
+        let mut thread = Thread::new(false, 60_000, [300_000, 0]);
+        thread.share_after(10_000);
+        assert_eq!((thread.stops.interval_ns(), thread.stops.is_stopped()), (0, false));
+    }
+
+    #[test]
+    fn it_is_looked_less_and_less_often_at_handlers_that_take_long() {
+        let mut thread = Thread::new(false, 1_000_000, [0; 2]);
+        let mut looks = 0;
+        for _ in 0..100_000 {
+            thread.sample();
+            looks += u32::from(thread.stops.asks());
+        }
+        assert!(looks < 40, "{looks}");
+    }
+
+    #[test]
+    fn a_thread_whose_tracer_has_gone_is_sampled_as_before() {
+        let mut thread = Thread::new(true, 20_000, [300_000; 2]);
+        thread.share_after(3_000);
+        assert!(thread.stops.interval_ns() > PERIOD_NS);
+        thread.stopped_ns = [0; 2];
+        thread.share_after(u64::from(CALM));
+        assert_eq!((thread.stops.interval_ns(), thread.stops.is_stopped()), (0, false));
+    }
+
+    #[test]
+    fn no_interval_is_longer_than_that_of_interruptions() {
+        let mut thread = Thread::new(true, 20_000, [0, 1 << 40]);
+        (0..1_000).for_each(|_| thread.sample());
+        assert_eq!(thread.stops.interval_ns(), LONGEST_NS);
+    }
+}
