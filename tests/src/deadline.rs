@@ -41,7 +41,7 @@ impl Outcome {
 }
 
 /// A command that runs. A test that fails before it has [finished](finish) it leaves nothing that
-/// works for ever: it is killed then, with its process group.
+/// works for ever: it is killed then, with its process group, unless it has ended itself.
 #[derive(Debug)]
 pub struct Running {
     /// Until it is finished.

@@ -256,9 +256,9 @@ fn a_full_disk() {
     let options = ["report", "run.csprof", "--refine", "through work", "--format", "json"];
     let said = workshop.csprof(&options).said();
     let report: serde_json::Value = serde_json::from_str(&said).unwrap();
-    let [base, shown] = ["base", "shown"].map(|key| report[key].as_u64().unwrap());
+    let shown = report["shown"].as_u64().unwrap();
     // 400 ms of 5 ms each at least; how long the rest takes depends on what else the machine does.
-    assert!(shown >= 72 && base >= shown, "{said}");
+    assert!(shown >= 72, "{said}");
 
     // As another version's, that is too old to be in use: it may be had by that one.
     let entries = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path());

@@ -194,11 +194,14 @@ fn who_has_a_smaller_id_than_the_program_is_waited_for() {
         return;
     }
     workshop.compile("cc -g -O2 -pthread -o program @endings.c");
-    let later = "sleep 0.5; export LD_PRELOAD=$P; exec ./program return";
+    // It begins when the program has ended: then there is nothing in `cmdline`, before csprof has
+    // waited for it and after that.
+    let later = "while grep -q . /proc/$M/cmdline; do sleep 0.01; done 2>/dev/null; sleep 0.5; \
+                 export LD_PRELOAD=$P; exec ./program return";
     fs::write(
         workshop.path("script"),
         format!(
-            "P=$LD_PRELOAD; export P; echo 100 >{last}\n\
+            "P=$LD_PRELOAD; M=$$; export P M; echo 100 >{last}\n\
              env -u LD_PRELOAD sh -c '[ $$ -lt 1000 ] || echo $$; {later}' &\n\
              while ! grep -qz ^P= /proc/$!/environ || grep -qz ^LD_PRELOAD= /proc/$!/environ\n\
              do :; done"

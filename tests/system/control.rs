@@ -54,9 +54,9 @@ fn told<'r>(recording: &'r Recording, begins: &str) -> &'r str {
     told.unwrap_or_else(|| panic!("no warning begins with {begins}: {warnings:?}"))
 }
 
-/// Asserts that threads were not sampled more than they worked in both phases beside the pause, of
-/// which there were so many, and in no other. Returns whether they have 40 % of those samples: on a
-/// busy machine, some threads run for less than a tick at a time.
+/// Asserts that no phase has more samples than its threads worked, and the pause none; `before` and
+/// `after` are how many threads had each phase. Returns whether they have 40 % of those samples: on
+/// a busy machine, some threads run for less than a tick at a time.
 fn check_paused(recording: &Recording, milliseconds: u64, before: u64, after: u64) -> bool {
     let found = phases(recording);
     let expected = [before, 0, after].map(|threads| threads * milliseconds * 1_000_000 / PERIOD_NS);

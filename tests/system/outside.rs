@@ -69,12 +69,19 @@ impl Program {
         self.end(outcome)
     }
 
-    /// Records it until it has begun [`OTHERS`] meanwhile, however long that takes, and ends it;
+    /// Records it until it has begun [`OTHERS`] while it is sampled, however long that takes, and ends it;
     /// `None` if the machine does not permit that.
     fn record_others(self, options: &[&str]) -> Option<Recording> {
         let mut command = self.csprof_command(options);
         let mut csprof = deadline::start(&mut command);
         wait_until_found(&mut csprof);
+        let files = format!("/proc/{}/fd", csprof.id());
+        let has_events = || {
+            let files = fs::read_dir(&files).into_iter().flatten().flatten();
+            let mut files = files.filter_map(|file| fs::read_link(file.path()).ok());
+            files.any(|file| file.as_os_str() == "anon_inode:[perf_event]")
+        };
+        wait_until("sampled", || has_ended(&mut csprof) || has_events());
         let others = || fs::metadata(self.workshop.path("others")).map_or(0, |file| file.len());
         let before = others();
         wait_until("so many", || has_ended(&mut csprof) || others() >= before + OTHERS);
@@ -159,7 +166,6 @@ fn shares_of_a_program_that_runs_are_right_and_it_has_no_edges() {
     let rows = run.rows();
     assert!(all_is_seen, "{} missed: {}", run.missed(), run.output(&["info"]));
     assert!(rows.iter().all(|row| row.edges.is_none()), "{rows}");
-    run.check_partial("a program with unwind tables");
     // It did not start it, and says so.
     let info = run.output(&["info"]);
     assert!(info.contains("exit          unknown: sampled from outside"), "{info}");
@@ -219,7 +225,6 @@ fn a_process_goes_on_when_its_main_thread_has_ended() {
     wait_until("alone", || fs::read_to_string(&stat).unwrap().contains(") Z "));
     let Some(run) = program.record(&["--duration", "1s"]) else { return };
     assert!(is_most(run.rows().inclusive_of("orphan"), &run), "{}", run.rows());
-    run.check_partial("a program with unwind tables");
     let info = run.output(&["info"]);
     assert!(info.contains("./program orphans stop"), "{info}");
 }
@@ -343,7 +348,7 @@ fn a_thread_that_begins_others_keeps_its_samples() {
         // Nearly all work is its own; of few samples, two may be elsewhere.
         let Samples { recorded, partial, .. } = run.samples();
         let missed = run.missed();
-        let is_seen = recorded > 5 && missed <= recorded / 3 + 3;
+        let is_seen = recorded > 20 && missed <= recorded / 3 + 3;
         assert!(is_seen, "{way}: {recorded}, and {missed} missed");
         let rows = run.rows();
         let in_clone3 = without_callers_in_libc(&rows);

@@ -42,12 +42,12 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// A share that runs.
-struct Running {
+struct Share {
     command: Command,
     child: deadline::Running,
 }
 
-impl Running {
+impl Share {
     fn start(workshop: &Workshop, share: &str, output: &str) -> Self {
         let mut command = workshop.csprof_command();
         command.args(["merge", "--share", share, "-o", output, "ranks"]);
@@ -133,8 +133,8 @@ fn a_share_that_is_killed_ends_all_others_at_once() {
     add_endless(&workshop);
     let parts = workshop.path("job.csprof.parts");
     for (count, killed) in [(3, 1), (4, 0)] {
-        let share = |number| Running::start(&workshop, &format!("{number}/{count}"), "job.csprof");
-        let mut shares: Vec<Running> = (0..count).map(share).collect();
+        let share = |number| Share::start(&workshop, &format!("{number}/{count}"), "job.csprof");
+        let mut shares: Vec<Share> = (0..count).map(share).collect();
         wait_for(&parts, ".go");
         let mut stopped = shares.remove(killed);
         stopped.child.kill().unwrap();
@@ -157,9 +157,9 @@ fn processes_that_all_are_the_only_one_write_one_after_the_other() {
     let workshop = ranks("shares_of_one", 20);
     add_endless(&workshop);
     let parts = workshop.path("job.csprof.parts");
-    let mut first = Running::start(&workshop, "0/1", "job.csprof");
+    let mut first = Share::start(&workshop, "0/1", "job.csprof");
     wait_for(&parts, "share.0");
-    let told = Running::start(&workshop, "0/1", "job.csprof").refused();
+    let told = Share::start(&workshop, "0/1", "job.csprof").refused();
     let expected = format!("job.csprof: process {} on ", first.child.id());
     assert!(told.contains(&expected) && told.contains("merges into this file already"), "{told}");
     first.child.kill().unwrap();
@@ -184,8 +184,8 @@ fn a_full_disk_ends_all_shares() {
     let Some(disk) = SmallDisk::mount(&workshop, "32k") else {
         return skip(TEST, "no right to mount a small disk");
     };
-    let share = |number| Running::start(&workshop, &format!("{number}/3"), "disk/job.csprof");
-    let shares: Vec<Running> = (0..3).map(share).collect();
+    let share = |number| Share::start(&workshop, &format!("{number}/3"), "disk/job.csprof");
+    let shares: Vec<Share> = (0..3).map(share).collect();
     for share in shares {
         let told = share.refused();
         assert!(told.contains("the disk is full"), "{told}");

@@ -67,8 +67,8 @@ fn twenty_thousand_threads_take_bounded_memory() {
         text.split_once("20 001 threads in all; ").unwrap_or_else(|| panic!("{text}"));
     let digits = stood_for.chars().take_while(|&digit| digit.is_ascii_digit() || digit == ' ');
     let stood_for: u64 = digits.filter(char::is_ascii_digit).collect::<String>().parse().unwrap();
-    // The last record to be left is the first to be gone on in: as many may be left for good as
-    // have run side by side.
+    // A new thread takes the record that was left last, so the first ones may never be taken again:
+    // as many as ran side by side.
     assert!((18_984..=19_000).contains(&stood_for), "{text}");
     assert!(text.contains(": each stands for threads that ran one after the other"), "{text}");
     let report = shown("report");

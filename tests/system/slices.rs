@@ -54,7 +54,7 @@ fn slices_are_of_all_processes_and_come_one_after_the_other() {
             found.iter().filter(is_there).map(|&(_, from, _)| from).collect::<Vec<_>>()
         };
         let (first, second) = (with("first"), with("second"));
-        assert!(first.last() <= second.first(), "{first:?}, then {second:?}");
+        assert!(!first.is_empty() && first.last() <= second.first(), "{first:?}, then {second:?}");
         // As rows, they add up to what was sampled.
         let split = recording.refined("split phase");
         let has_samples = |(name, ..): &&(String, u64, u64)| {

@@ -1,6 +1,6 @@
 // Four ranks that compute and then wait for each other, a few times. Rank 2 is late: it computes
-// ten times as long as the others, in a function that all have. They begin together: how long each
-// has been in MPI_Init is in another barrier.
+// ten times as long as the others, in a function that all have. The wait for the
+// slowest MPI_Init is in a barrier of its own.
 #include <mpi.h>
 #include <time.h>
 

@@ -1,5 +1,5 @@
 /* A thread for which 40 000 signals wait that it has blocked, each of which the kernel looks at before it delivers
- * another one, or half as many as may (timers of all the user's programs are counted, too), and which works for a
+ * another one, or three quarters of what may (timers of all the user's programs are counted, too), and which works for a
  * while. Writes to the file "queued" how many they are. With an argument, it has no file number left meanwhile, by a
  * limit that it sets behind the C library's back. */
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ int main(int count, char **arguments) {
     int queued = 0;
     struct rlimit limit;
     getrlimit(RLIMIT_SIGPENDING, &limit);
-    int most = limit.rlim_cur / 2 < 40000 ? (int)(limit.rlim_cur / 2) : 40000;
+    int most = limit.rlim_cur / 4 < 40000 / 3 ? (int)(limit.rlim_cur / 4 * 3) : 40000;
     FILE *file = fopen("queued", "w");
     if (count > 1) {
         struct rlimit few = {256, 256};

@@ -37,17 +37,20 @@ int main(void) {
     /* Where that is not allowed, the threads are equal, and nothing is tried. */
     pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);
     long most = 0;
+    int long_ones = 0;
     for (int i = 0; i < 300; i++) {
         pthread_t thread;
         long before = used_ns();
         if (pthread_create(&thread, NULL, brief, NULL) == 0) pthread_join(thread, NULL);
         long used = used_ns() - before;
         if (used > most) most = used;
+        long_ones += used > 50000000;
         usleep(1000);
     }
     stop = 1;
     for (int i = 0; i < 4; i++) pthread_join(others[i], NULL);
     /* The kernel lets others run after 950 ms only. */
-    printf("CPU time: %s\n", most < 500000000 ? "little" : "that of a spinning thread");
+    int is_little = most < 500000000 && long_ones <= 10;
+    printf("CPU time: %s\n", is_little ? "little" : "that of a spinning thread");
     return 0;
 }

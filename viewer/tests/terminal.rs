@@ -32,6 +32,9 @@ mod ranks;
 /// Long enough for the slowest machine; a test waits as long only if it fails.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// What the viewer writes behind each frame: the end of a synchronized update.
+const END_OF_FRAME: &[u8] = b"\x1b[?2026l";
+
 /// Depth, function and samples of each node.
 const PATHS: &[(usize, &str, u64)] = &[
     (0, "main", 2),
@@ -173,18 +176,22 @@ impl Session {
         self.wait_until(text, |screen| screen.contents().contains(text));
     }
 
-    /// Waits for a text byte by byte, for what is read at once may have drawn it and taken it away
-    /// again; and asserts that this one has not been there before it.
+    /// Waits for a text frame by frame, for what is read at once may have drawn it and taken it
+    /// away again; and asserts that this one comes in no frame before it, nor in the same.
     fn wait_for_before(&mut self, text: &str, later: &str) {
         let is_there = |session: &Self, text| session.emulator.screen().contents().contains(text);
         let mut has_come = is_there(self, text);
+        let mut written = Vec::new();
         while !has_come {
             let bytes = self.output.recv_timeout(PATIENCE);
             let no_text = |_| panic!("no {text} on:\n{}", self.emulator.screen().contents());
             for byte in bytes.unwrap_or_else(no_text) {
                 self.emulator.process(&[byte]);
-                assert!(has_come || !is_there(self, later), "{later} came before {text}");
-                has_come |= is_there(self, text);
+                written.push(byte);
+                if !has_come && written.ends_with(END_OF_FRAME) {
+                    assert!(!is_there(self, later), "{later} came before {text}");
+                    has_come = is_there(self, text);
+                }
             }
         }
     }

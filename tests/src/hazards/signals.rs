@@ -392,7 +392,7 @@ const QUEUED: &[&str] = &["cc -O2 -w -pthread -o program @queued_signals.c"];
 /// one that merely works.
 fn enough_were_queued(trial: &Trial<'_>) {
     let queued = fs::read_to_string(trial.program.workshop.path("queued")).unwrap();
-    if queued != "40000" {
+    if queued.parse::<u32>().unwrap() < 20_000 {
         let why = format!("{queued} signals waited of 40000 (`ulimit -i`), which proves little");
         skip("queued_signals", &why);
     }
