@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 
 use regex::{Regex, RegexBuilder};
 
-use super::row::{Row, Weight};
+use super::row::{Cost, Row, Weight};
 use super::top_down::TopDown;
 use super::tree::RowId;
 use crate::profile::comparison::{BASE, OTHER};
@@ -69,6 +69,28 @@ impl NamePattern {
         }
     }
 
+    /// For each function, whether its name has the text in it; or whether it has samples of the side
+    /// whose paths are looked for, and none of the other one. O(functions), and then O(nodes).
+    #[must_use]
+    pub fn functions(&self, refined: &Refined) -> Vec<bool> {
+        match self.one_sided(refined) {
+            Some(side) => one_sided_functions(refined, side),
+            None => refined.functions.iter().map(|function| self.is_in(&function.name)).collect(),
+        }
+    }
+
+    /// Whether a row is of such a function; or whether it has samples of that side alone.
+    #[must_use]
+    pub fn finds(&self, row: &Row, refined: &Refined) -> bool {
+        match self.one_sided(refined) {
+            Some(side) => {
+                let samples = Cost::Inclusive.of_sides(row);
+                samples[side] > 0 && samples[1 - side] == 0
+            }
+            None => self.is_in(&refined.functions[row.function.index()].name),
+        }
+    }
+
     /// Whether a name has the text in it.
     #[must_use]
     pub fn is_in(&self, name: &str) -> bool {
@@ -112,12 +134,7 @@ impl Search {
         let count = refined.node_count();
         watch.begin(0, 1, 2, count);
         let one_sided = pattern.one_sided(refined);
-        let functions: Vec<bool> = match one_sided {
-            Some(side) => one_sided_functions(refined, side),
-            None => {
-                refined.functions.iter().map(|function| pattern.is_in(&function.name)).collect()
-            }
-        };
+        let functions = pattern.functions(refined);
         let frames: Vec<bool> =
             refined.frames.iter().map(|frame| functions[frame.function.index()]).collect();
         let mut leads = vec![false; count];

@@ -149,9 +149,8 @@ impl View for Suggest {
 
     fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
         self.found.as_ref()?;
-        let in_functions = entries::functions_found(pattern, &scene.refined);
         let is_found = |entry: &Suggestion| {
-            entry.rows.iter().any(|row| in_functions[row.function.index()])
+            entry.rows.iter().any(|row| pattern.finds(row, &scene.refined))
                 || pattern.is_in(&entry.reason(&scene.refined, scene.form()))
         };
         let list = self.list().iter().enumerate();

@@ -272,7 +272,7 @@ impl View for WaitLists {
 
     fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
         let waits = self.waits.as_ref()?;
-        let in_functions = entries::functions_found(pattern, &scene.refined);
+        let in_functions = pattern.functions(&scene.refined);
         let on_paths = waits.found(&in_functions);
         let list = self.list.of(waits).iter().enumerate();
         let is_found =
