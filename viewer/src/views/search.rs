@@ -69,8 +69,8 @@ impl NamePattern {
         }
     }
 
-    /// For each function, whether its name has the text in it; or whether it has samples of the side
-    /// whose paths are looked for, and none of the other one. O(functions), and then O(nodes).
+    /// For each function, whether its name has the text in it; or, in O(nodes), whether it has
+    /// samples of the side whose paths are looked for, and none of the other one. O(functions).
     #[must_use]
     pub fn functions(&self, refined: &Refined) -> Vec<bool> {
         match self.one_sided(refined) {
