@@ -223,15 +223,6 @@ impl Running {
         Self::at(&self.folder).is_some()
     }
 
-    /// The ids of those of its processes that are sampled now.
-    ///
-    /// # Errors
-    ///
-    /// When the run has ended and its folder is gone.
-    pub fn processes_now(&self) -> Result<Vec<u32>> {
-        Ok(mapping_processes(&RunDir::open(&self.folder)?))
-    }
-
     /// What it is told while it goes on.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use super::message::{Completion, Notice};
 use crate::export::format::Format;
 use crate::export::table::{Table, TableForm};
 use crate::export::{FORMATS, html};
+use crate::profile::name_of_file;
 use crate::views::number::{Form, bytes};
 use csprof_format::whole_file::{self, Existing};
 
@@ -158,7 +159,7 @@ pub(super) fn completions(
     text: &str,
     forms: &[(ExportForm, &'static str)],
 ) -> Vec<Completion> {
-    let base = profile.rsplit('/').next().unwrap_or_default();
+    let base = name_of_file(profile);
     let stem = base.strip_suffix(".csprof").unwrap_or(base);
     let files = forms.iter().map(|(form, help)| (format!("{stem}.{}", form.ending()), *help));
     let has_text = forms.iter().any(|(form, _)| *form == ExportForm::Text);

@@ -19,7 +19,8 @@ use crate::profile::merge::Renumbered;
 use crate::profile::name::{ShownName, marked};
 use crate::profile::sides::{BASE, OTHER};
 use crate::profile::{
-    Frame, FrameKind, FrameRef, Function, FunctionRef, Nodes, NodesBuilder, Profile, Shared, Stream,
+    Frame, FrameKind, FrameRef, Function, FunctionRef, Nodes, NodesBuilder, Profile, Shared,
+    Stream, name_of_file,
 };
 
 /// Other names of a function that are shown; a profile has 31 at most.
@@ -180,8 +181,7 @@ impl<'r> Union<'r> {
         let renamed = || self.renames.iter().find_map(|rule| rule.apply(&compared));
         let (name, is_renamed): (Arc<str>, bool) = match (nameless && of_several, module) {
             (true, Some(module)) => {
-                let path = self.profile.module_path(module);
-                let name = path.rsplit('/').next().unwrap_or(path);
+                let name = name_of_file(self.profile.module_path(module));
                 (format!("[{name} without names]").into(), false)
             }
             (true, None) => ("[code outside all modules]".into(), false),
@@ -229,7 +229,7 @@ impl<'r> Union<'r> {
 /// The name of a load module without folder and version: `libfoo.so` for `/lib/libfoo.so.1.2`
 /// and `libc` for `libc-2.31.so`.
 fn family(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = name_of_file(path);
     let Some((stem, _)) = name.split_once(".so") else { return name };
     let unversioned = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     match unversioned.strip_suffix('-') {

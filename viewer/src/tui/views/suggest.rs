@@ -11,7 +11,7 @@ use super::super::mode::{
     ALWAYS, Binding, COMMANDS, EXPORT, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
 };
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use super::entries::{self, Selection};
 use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
@@ -112,10 +112,6 @@ impl Suggest {
 }
 
 impl View for Suggest {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }
@@ -171,10 +167,6 @@ impl View for Suggest {
         self.selected.0
     }
 
-    fn put(&mut self, line: usize, _above: usize) {
-        self.select_line(line);
-    }
-
     fn line_at(&self, line: usize, height: usize) -> Option<usize> {
         self.selected.at(line, height, self.list().len())
     }
@@ -206,10 +198,6 @@ impl View for Suggest {
             self.found = Some(found);
             self.scroll(0);
         }
-    }
-
-    fn forget(&mut self, shown: &Refined) {
-        self.look_at(shown.metric);
     }
 
     fn look_at(&mut self, metric: MetricRef) {
