@@ -69,8 +69,8 @@ impl Program {
         self.end(outcome)
     }
 
-    /// Records it until it has begun [`OTHERS`] while it is sampled, however long that takes, and ends it;
-    /// `None` if the machine does not permit that.
+    /// Records it until it has begun [`OTHERS`] while it is sampled, however long that takes, and
+    /// ends it; `None` if the machine does not permit that.
     fn record_others(self, options: &[&str]) -> Option<Recording> {
         let mut command = self.csprof_command(options);
         let mut csprof = deadline::start(&mut command);
@@ -166,6 +166,7 @@ fn shares_of_a_program_that_runs_are_right_and_it_has_no_edges() {
     let rows = run.rows();
     assert!(all_is_seen, "{} missed: {}", run.missed(), run.output(&["info"]));
     assert!(rows.iter().all(|row| row.edges.is_none()), "{rows}");
+    run.check_partial("a program with unwind tables");
     // It did not start it, and says so.
     let info = run.output(&["info"]);
     assert!(info.contains("exit          unknown: sampled from outside"), "{info}");
@@ -225,6 +226,7 @@ fn a_process_goes_on_when_its_main_thread_has_ended() {
     wait_until("alone", || fs::read_to_string(&stat).unwrap().contains(") Z "));
     let Some(run) = program.record(&["--duration", "1s"]) else { return };
     assert!(is_most(run.rows().inclusive_of("orphan"), &run), "{}", run.rows());
+    run.check_partial("a program with unwind tables");
     let info = run.output(&["info"]);
     assert!(info.contains("./program orphans stop"), "{info}");
 }

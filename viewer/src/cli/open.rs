@@ -37,12 +37,6 @@ pub struct ProfileFile {
 }
 
 impl ProfileFile {
-    /// The name as the user wrote it.
-    #[must_use]
-    pub fn name(&self) -> String {
-        self.file.display().to_string()
-    }
-
     /// The files of sets of frames that belong to the profile.
     #[must_use]
     pub fn set_files(&self) -> SetFiles {

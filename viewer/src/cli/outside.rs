@@ -127,7 +127,6 @@ impl Outside {
             .map_err(exit_code::before_program)?;
         let signals = Signals::watch()?;
         let asked = Asked {
-            processes: &self.pids,
             sources: settings.sources,
             unwind: self.unwind(),
             times: settings.times,

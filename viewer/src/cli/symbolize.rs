@@ -15,7 +15,7 @@ use super::live;
 use super::open::read_profile;
 use super::source_paths::SourcePaths;
 use crate::launch::output::Output;
-use crate::profile::Profile;
+use crate::profile::{Profile, name_of_file};
 use crate::sources::keep::When;
 use crate::symbols::files::DiskFiles;
 use crate::views::names::{self, nameless};
@@ -180,8 +180,7 @@ fn gained(profile: &Profile, before: &Names, after: &Names) -> Vec<String> {
     let all: Vec<String> = changed
         .filter(|(now, _)| !now.symbols.lacks_names())
         .map(|(now, _)| {
-            let path = profile.string(now.path);
-            let name = path.rsplit('/').next().unwrap_or(path);
+            let name = name_of_file(profile.string(now.path));
             format!("{}: {}", printable(name), symbols_of(profile, now))
         })
         .collect();

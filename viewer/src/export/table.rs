@@ -20,8 +20,8 @@ use super::picture::cut;
 use super::svg::escaped;
 use crate::print::{Escaping, Printable};
 use crate::report::csv::{cell, of_output};
+use crate::report::json::JsonValue;
 use crate::views::columns::Plain;
-use crate::views::number::hex;
 use crate::views::printable::printable;
 
 /// Characters of a cell of text that people are shown.
@@ -118,22 +118,9 @@ impl Fact {
     /// What a cell shows people, and what it is.
     #[must_use]
     pub fn plain(text: String, plain: &Plain<'_>) -> Self {
-        let value = match *plain {
-            Plain::Nothing => Value::Null,
-            Plain::Text(text) => json!(text),
-            Plain::Bytes(bytes) => json!(hex(bytes)),
-            Plain::Truth(truth) => json!(truth),
-            // JSON has greater numbers, but few who read it.
-            Plain::Natural(n) => u64::try_from(n).map_or_else(|_| json!(n as f64), Value::from),
-            Plain::Integer(n) => i64::try_from(n).map_or_else(|_| json!(n as f64), Value::from),
-            Plain::Real(n) => json!(n),
-            Plain::Bounds(low, high) if low == high => json!(low),
-            Plain::Bounds(low, high) => json!([low, high]),
-            Plain::Between(low, high) => json!([low, high]),
-            Plain::Naturals(numbers, unit) => {
-                numbers.iter().map(|&n| json!(n as f64 * unit as f64)).collect()
-            }
-        };
+        // A value has no numbers beyond 64 bits; read again, they are fractions.
+        let json = serde_json::to_string(&JsonValue(*plain));
+        let value = json.and_then(|json| serde_json::from_str(&json)).unwrap_or_default();
         Self { text, value, names: None }
     }
 
@@ -258,10 +245,10 @@ impl Table {
                 },
                 Value::String(text) => cell(text).into_owned(),
                 Value::Array(parts) if parts.iter().all(Value::is_number) => {
-                    parts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+                    parts.iter().map(number).collect::<Vec<_>>().join(" ")
                 }
                 Value::Array(_) => cell(&fact.text).into_owned(),
-                other => other.to_string(),
+                other => number(other),
             });
             table.write_record(cells).map_err(of_output)?;
         }
@@ -323,6 +310,14 @@ const STYLE: &str = "body{font:14px sans-serif;color:#222;background:#fff}\
     th,td{padding:1px 8px;text-align:left;vertical-align:top;white-space:pre-wrap}\
     .n{text-align:right;white-space:nowrap}tr:hover td{background:#eef}";
 
+/// A number as spreadsheets have it of [reports](crate::report::csv).
+fn number(value: &Value) -> String {
+    match value.as_f64().filter(|_| value.is_f64()) {
+        Some(number) => number.to_string(),
+        None => value.to_string(),
+    }
+}
+
 /// Text without the ends of lines, at which a table would break.
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\r', '\t'], " ")
@@ -349,6 +344,29 @@ mod tests {
                 ],
                 vec![Fact::default(), Fact::text("二"), Fact::names([])],
             ],
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_as_in_reports() {
+        let facts = [
+            (Plain::Real(240.0), "240"),
+            (Plain::Real(0.1), "0.1"),
+            (Plain::Naturals(&[1, 2], 5_000_000), "5000000 10000000"),
+            (Plain::Natural(u64::MAX.into()), "18446744073709551615"),
+            (Plain::Natural(u128::from(u64::MAX) + 1), "18446744073709552000"),
+            (Plain::Between(1.0, 2.5), "1 2.5"),
+            (Plain::Bounds(3, 3), "3"),
+            (Plain::Nothing, ""),
+        ];
+        for (plain, expected) in facts {
+            let table = Table {
+                columns: vec![TableColumn::number("a", "a"), TableColumn::text("b", "b")],
+                rows: vec![vec![Fact::plain(String::new(), &plain), Fact::text("x")]],
+                ..Table::default()
+            };
+            let csv = String::from_utf8(table.written(TableForm::Csv).unwrap()).unwrap();
+            assert_eq!(csv, format!("a,b\n{expected},x\n"));
         }
     }
 

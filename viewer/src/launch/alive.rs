@@ -13,7 +13,8 @@ use super::run_dir::{self, RunDir};
 use super::{machine, process};
 
 /// Processes of the run that have not ended. Those that have an arena mapped; and those that were
-/// started with the run's folder in their environment: they may just be about to make theirs.
+/// started with the run's folder in their environment: they may just be about to make theirs. Of
+/// `program` they are younger.
 pub(super) fn running_processes(run_dir: &RunDir, program: u32) -> Vec<u32> {
     let mut running = mapping_processes(run_dir);
     for _ in 0..LOOKS {
@@ -83,9 +84,10 @@ const LOOKS: usize = 8;
 struct Looked {
     /// Those that have the folder in their environment.
     found: Vec<u32>,
-    /// Whether some of those ended meanwhile whose ids are greater than the program's. Ids are used
-    /// again from small ones on (`pid_max`, proc_sys_kernel(5)), so this may miss one; but whoever
-    /// ends stays here until its parent has waited, and looking again helps nobody then.
+    /// Whether some ended meanwhile whose ids are greater than the program's. A zombie looks as if
+    /// it had just ended: old ones, whose ids are smaller, would have us look again each time. As
+    /// ids are used again from small ones on (`pid_max`, proc_sys_kernel(5)), one that has forked
+    /// and ended meanwhile may be missed.
     some_are_gone: bool,
 }
 

@@ -52,6 +52,7 @@ mod machine;
 mod metrics;
 pub mod output;
 pub mod outside;
+mod own_folders;
 mod perf_event;
 pub mod plan;
 mod process;
@@ -145,7 +146,7 @@ pub fn record(
     let check::Startable { path, unprofiled, .. } = check::check(program)?;
     check_events(&settings)?;
     let inherited = Inherited::take();
-    run_dir::remove_empty_ones();
+    own_folders::remove_empty_ones();
     let run_dir = RunDir::create()?;
     let collector = collector_file::find(&run_dir)?;
     let control = Control::create(&run_dir, plan.begins())?;

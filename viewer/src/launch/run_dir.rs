@@ -24,7 +24,7 @@
 //! their arenas there, and arenas of processes that have ended are moved there while others run.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Read, Seek};
 use std::os::unix::ffi::OsStrExt;
@@ -53,17 +53,17 @@ const LEAST_SHARE: u64 = 64 << 20;
 
 /// What run folders are called, and those on a disk; the id of the process that has made them
 /// follows, and random letters.
-const NAME: &str = "csprof";
-const SPILL_NAME: &str = "csprof-spill";
+pub(super) const NAME: &str = "csprof";
+pub(super) const SPILL_NAME: &str = "csprof-spill";
 
 /// What links to the folder on a disk.
-const SPILL: &str = "spill";
+pub(super) const SPILL: &str = "spill";
 
 /// What links to the file in which the profile will be saved.
-const OUTPUT: &str = "output";
+pub(super) const OUTPUT: &str = "output";
 
 /// What says in a folder on a disk which run folder links to it: its device, a colon, and its path.
-const HOME: &str = "home";
+pub(super) const HOME: &str = "home";
 
 /// What has `record`'s knowledge of the run in it, and the same while it is written.
 pub(super) const RUN_FILE: &str = "run.json";
@@ -78,7 +78,7 @@ pub(super) const CHANGES: &str = "changes";
 pub(super) const SLICES: &str = "slices";
 
 /// What the folder with the arenas is called; for root, random digits follow.
-const ARENAS: &str = "arenas";
+pub(super) const ARENAS: &str = "arenas";
 
 /// A run folder. It is removed with everything in it when dropped, unless it was
 /// [kept](Self::keep), or something was sampled and csprof panics.
@@ -471,7 +471,8 @@ impl RunDir {
         has_maker(&self.path, NAME) || self.has_used_arena()
     }
 
-    fn has_used_arena(&self) -> bool {
+    /// Whether a process of the run has an arena.
+    pub(super) fn has_used_arena(&self) -> bool {
         self.begun_arenas().any(|(header, file)| is_used(&header, &file))
     }
 
@@ -588,72 +589,26 @@ fn open_arena(path: &Path) -> Result<(File, u64), NoArena> {
     Ok((file, metadata.blocks().saturating_mul(512)))
 }
 
-/// This user's run folders with arenas whose csprof has ended: it was killed, or could not save the
-/// profile. One whose process id is in use again is not found.
-#[must_use]
-pub fn left_over() -> Vec<PathBuf> {
-    usual_places().iter().flat_map(|place| left_over_in(place)).collect()
-}
-
-/// Where run folders may be.
-fn usual_places() -> Vec<PathBuf> {
-    let mut places = vec![PathBuf::from("/dev/shm"), "/tmp".into(), "/var/tmp".into()];
-    places.extend(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from));
-    places.push(std::env::temp_dir());
-    places.sort();
-    places.dedup();
-    places
-}
-
-fn left_over_in(place: &Path) -> Vec<PathBuf> {
-    let has_arenas = |path: &PathBuf| RunDir::open(path).is_ok_and(|run_dir| !run_dir.is_empty());
-    abandoned_in(place).into_iter().filter(has_arenas).collect()
-}
-
-/// All run folders of this user, whoever made them lives or not.
-#[must_use]
-pub fn own_folders() -> Vec<PathBuf> {
-    usual_places().iter().flat_map(|place| own_folders_in(place)).collect()
-}
-
-/// This user's run folders at a place, in the order of their names.
-fn own_folders_in(place: &Path) -> Vec<PathBuf> {
-    folders_in(place, NAME)
-}
-
-/// This user's folders at a place that are called so, in the order of their names.
-fn folders_in(place: &Path, name: &str) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(place) else { return Vec::new() };
-    let is_own = |path: &PathBuf| {
-        // What others have put into /tmp is not even looked at.
-        maker_in_name(path, name).is_some() && is_own(path)
-    };
-    let mut found: Vec<PathBuf> =
-        entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_own).collect();
-    found.sort();
-    found
-}
-
 /// The process id in the name of a run folder: of the csprof that made it.
 pub(super) fn owner_of(run_dir: &Path) -> Option<u32> {
     maker_in_name(run_dir, NAME)
 }
 
 /// The process id in the name of a folder that is called so.
-fn maker_in_name(folder: &Path, name: &str) -> Option<u32> {
+pub(super) fn maker_in_name(folder: &Path, name: &str) -> Option<u32> {
     let rest = folder.file_name()?.to_str()?.strip_prefix(name)?.strip_prefix('-')?;
     rest.split_once('-')?.0.parse().ok()
 }
 
 /// Whether the csprof that has made a folder lives, in whatever container, or the program that it
 /// has become does here. Earlier versions have not locked it.
-fn has_maker(folder: &Path, name: &str) -> bool {
+pub(super) fn has_maker(folder: &Path, name: &str) -> bool {
     maker_in_name(folder, name).is_some_and(process::is_alive)
         || File::open(folder).is_ok_and(|folder| is_locked(&folder))
 }
 
 /// Whether this is a folder of this user.
-fn is_own(path: &Path) -> bool {
+pub(super) fn is_own(path: &Path) -> bool {
     let own = Uid::effective().as_raw();
     path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own)
 }
@@ -663,85 +618,6 @@ fn is_own(path: &Path) -> bool {
 pub(super) fn is_old(path: &Path) -> bool {
     let time = path.metadata().and_then(|metadata| metadata.modified());
     time.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > Duration::from_secs(3600)))
-}
-
-/// This user's run folders at a place whose csprof has ended.
-fn abandoned_in(place: &Path) -> Vec<PathBuf> {
-    own_folders_in(place).into_iter().filter(|path| !has_maker(path, NAME)).collect()
-}
-
-/// Removes run folders of this user whose csprof was killed before anything was sampled, as at the
-/// end of a job; and folders on a disk that belonged to a run folder which is gone, since whoever
-/// removes one by hand does not see the other.
-pub fn remove_empty_ones() {
-    let spills: HashSet<PathBuf> =
-        own_folders().iter().filter_map(|folder| fs::read_link(folder.join(SPILL)).ok()).collect();
-    for place in usual_places() {
-        for path in lost_spills_in(&place, &spills) {
-            let _ = fs::remove_dir_all(path);
-        }
-        for path in abandoned_in(&place) {
-            if !is_old(&path) {
-                continue;
-            }
-            match RunDir::open(&path) {
-                Ok(mut run_dir) if run_dir.is_empty() => run_dir.remove(),
-                Err(_) if is_torso(&path) => drop(fs::remove_dir_all(path)),
-                _ => {}
-            }
-        }
-    }
-}
-
-/// This user's folders at a place that are none of these, and that nobody uses: neither the csprof
-/// that has made one, nor a process of its run, which may have its run folder where nobody else
-/// sees it. One with arenas is lost only if its run folder would be seen here.
-fn lost_spills_in(place: &Path, known: &HashSet<PathBuf>) -> Vec<PathBuf> {
-    let is_lost = |path: &PathBuf| {
-        !known.contains(path)
-            && is_old(path)
-            && !has_maker(path, SPILL_NAME)
-            && (is_torso(path)
-                || RunDir::open(path).is_ok_and(|spill| {
-                    !spill.has_used_arena() && (spill.is_empty() || has_lost_home(path))
-                }))
-    };
-    folders_in(place, SPILL_NAME).into_iter().filter(is_lost).collect()
-}
-
-/// Whether a folder has no folder for arenas, and nothing but what csprof puts beside it, under the
-/// name that csprof gives (mkdtemp(3)): who was about to make or to remove it was killed. Whatever
-/// else may be a folder of the user's.
-fn is_torso(path: &Path) -> bool {
-    const LETTERS: usize = 6;
-    const PARTS: [&str; 7] = [SPILL, OUTPUT, HOME, CHANGES, SLICES, RUN_FILE, RUN_FILE_UNFINISHED];
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let is_made = name.rsplit_once('-').is_some_and(|(before, random)| {
-        random.len() == LETTERS
-            && random.bytes().all(|letter| letter.is_ascii_alphanumeric())
-            && before.rsplit_once('-').is_some_and(|(name, pid)| {
-                [NAME, SPILL_NAME].contains(&name) && pid.parse::<u32>().is_ok()
-            })
-    });
-    let is_part = |entry: io::Result<fs::DirEntry>| {
-        entry.is_ok_and(|entry| {
-            let is_folder = entry.file_type().is_ok_and(|of| of.is_dir());
-            !is_folder && PARTS.iter().any(|part| entry.file_name() == *part)
-        })
-    };
-    is_made && fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_part))
-}
-
-/// Whether the run folder of a folder on a disk is gone from a place that is the same here: a
-/// container may have its own.
-fn has_lost_home(spill: &Path) -> bool {
-    let Ok(home) = fs::read_link(spill.join(HOME)) else { return false };
-    let mut parts = home.as_os_str().as_bytes().splitn(2, |&byte| byte == b':');
-    let (Some(device), Some(path)) = (parts.next(), parts.next()) else { return false };
-    let path = Path::new(OsStr::from_bytes(path));
-    let place = path.parent().and_then(|place| place.metadata().ok());
-    place.is_some_and(|place| place.dev().to_string().as_bytes() == device)
-        && matches!(path.try_exists(), Ok(false))
 }
 
 /// Folders to try, best first.

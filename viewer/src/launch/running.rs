@@ -24,6 +24,7 @@ use super::alive::mapping_processes;
 use super::arena_read::Arena;
 use super::control::{self, Control};
 use super::gather::Run;
+use super::own_folders;
 use super::process::{self, runs_csprof};
 use super::run_dir::{self, ReadArenas, RunDir};
 use super::{count, gather_files, machine, metrics, run_file};
@@ -72,7 +73,7 @@ impl Snapshot {
 /// The runs of this user that go on, in the order of their folders' names.
 #[must_use]
 pub fn all() -> Vec<Running> {
-    run_dir::own_folders().iter().filter_map(|folder| Running::at(folder)).collect()
+    own_folders::all().iter().filter_map(|folder| Running::at(folder)).collect()
 }
 
 /// The run of this name: its run folder, the process id of the `csprof record`, or that of any of
@@ -114,7 +115,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Removes the folders of this user's programs that were prepared and have ended, if all that they
 /// had was saved, and they are an hour old: a program in a container may be about to begin.
 pub fn remove_what_is_left() {
-    for folder in run_dir::own_folders() {
+    for folder in own_folders::all() {
         if run_dir::is_old(&folder)
             && let Ok(mut run_dir) = RunDir::open(&folder)
             && Control::open(&run_dir)
@@ -220,15 +221,6 @@ impl Running {
     #[must_use]
     pub fn goes_on(&self) -> bool {
         Self::at(&self.folder).is_some()
-    }
-
-    /// The ids of those of its processes that are sampled now.
-    ///
-    /// # Errors
-    ///
-    /// When the run has ended and its folder is gone.
-    pub fn processes_now(&self) -> Result<Vec<u32>> {
-        Ok(mapping_processes(&RunDir::open(&self.folder)?))
     }
 
     /// What it is told while it goes on.
@@ -384,7 +376,7 @@ mod tests {
         if is_given_away(run_dir.path(), 65534) {
             // Root may look at it; who is no root is told.
             assert!(told(path).contains("the run has ended"));
-            assert!(!run_dir::own_folders().contains(&run_dir.path().to_path_buf()));
+            assert!(!own_folders::all().contains(&run_dir.path().to_path_buf()));
         }
     }
 }

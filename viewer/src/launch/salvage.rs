@@ -8,6 +8,7 @@ use csprof_format::profile::{Exit, RunInfo};
 use super::alive::running_processes;
 use super::arena_read::Arena;
 use super::control::{self, Control};
+use super::own_folders;
 use super::run_dir::{self, ReadArenas, RunDir};
 use super::run_file::JobPlace;
 use super::running::{Life, Snapshot};
@@ -76,7 +77,7 @@ pub struct LeftRun {
 /// What could be salvaged on this machine, in the order of ranks.
 #[must_use]
 pub fn salvageable() -> Vec<LeftRun> {
-    let found = run_dir::left_over().into_iter();
+    let found = own_folders::left_over().into_iter();
     let mut left: Vec<LeftRun> = found
         .map(|path| {
             let place = run_file::place(&path);

@@ -5,78 +5,28 @@
 //! to know that there are two: a row's members are nodes, each node belongs to one side, and a row
 //! has weights of each (`refine/forest/weights.rs`).
 //!
-//! Aligned are call paths of source-level frames: function name and load module. A load module is
-//! the same in both if its file has the same name, versions left out (`libfoo.so.1.2` and
-//! `libfoo.so.1.3`), or if it is the one program that only BASE ran, and only OTHER ran another.
-//! Code without a name has an address instead, which means nothing in another build, so there it
-//! is one row for the whole module.
+//! Which functions and load modules are the same in both is found in [`union`].
 //!
 //! Samples of the two sides are never added up: a sample of each stands for a period of its own.
 //! Each side is of one metric; of several, one is [chosen](Profile::compared_by).
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+mod rename;
+mod union;
 
-use csprof_format::ids::{EpochId, ModuleId, ProcessId, ThreadId};
+use std::collections::HashMap;
+
+use csprof_format::ids::ProcessId;
 use csprof_format::profile::Metric;
-use regex::Regex;
 
-use super::definitions::{Named, told_apart};
+pub use self::rename::Rename;
+use self::union::{First, Union};
+use super::definitions::told_apart;
 pub use super::deviation::{LEAST_VARIANCE, Method, Noise};
-use super::intern::{Interner, Which};
-use super::merge::{
-    Agreement, Merger, Renumbered, Unmergeable, measure_the_same, runs_of, sampled_by,
-};
-use super::name::{ShownName, marked};
+use super::merge::{Agreement, Merger, Unmergeable, measure_the_same, runs_of, sampled_by};
 pub use super::sides::{
     BASE, Comparison, OTHER, Scale, Scaling, ScalingKind, Side, SideRun, UNSEEN,
 };
-use super::{
-    Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, Nodes, NodesBuilder, Profile,
-    Shared, Stream,
-};
-
-/// Functions that changed their names: what matches is called so in both profiles.
-#[derive(Clone, Debug)]
-pub struct Rename {
-    pattern: Regex,
-    name: String,
-}
-
-impl Rename {
-    /// The rule `OLD=NEW`: OLD is a regular expression for the whole name, NEW may name its groups
-    /// as `$1`.
-    ///
-    /// # Errors
-    /// A sentence that says what is wrong with the rule.
-    pub fn parse(rule: &str) -> Result<Self, String> {
-        let (old, new) = split_rule(rule).ok_or("a rule is OLD=NEW, as in 'parse_(.*)=read_$1'")?;
-        let pattern = Regex::new(&format!("^(?:{old})$")).map_err(|error| {
-            let text = error.to_string();
-            let cause = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            format!("`{old}` is no regular expression: {cause}")
-        })?;
-        Ok(Self { pattern, name: new.to_owned() })
-    }
-
-    fn apply(&self, name: &str) -> Option<String> {
-        self.pattern
-            .is_match(name)
-            .then(|| self.pattern.replace(name, self.name.as_str()).into_owned())
-    }
-}
-
-/// At the first `=` that is no part of `operator==` and the like: between two other characters.
-fn split_rule(rule: &str) -> Option<(&str, &str)> {
-    let bytes = rule.as_bytes();
-    let is_operator = |byte: Option<&u8>| byte.is_some_and(|byte| b"=<>!+-*/%&|^".contains(byte));
-    let place = (1..bytes.len().saturating_sub(1)).find(|&at| {
-        bytes[at] == b'='
-            && !is_operator(bytes.get(at - 1))
-            && bytes.get(at + 1).is_none_or(|&next| next != b'=')
-    })?;
-    Some((&rule[..place], &rule[place + 1..]))
-}
+use super::{MetricRef, Profile};
 
 impl Profile {
     /// Two profiles, to be compared; each with the name that people know it by. Of several metrics,
@@ -174,33 +124,7 @@ impl Profile {
         else {
             return Err(Unmergeable(NO_RUN.to_owned()));
         };
-        let columns = further.len();
-        let mut union = Union {
-            modules: HashMap::new(),
-            renames,
-            profile: Self {
-                info: merger.finish().into(),
-                functions: Shared::default(),
-                frames: Shared::default(),
-                nodes: Nodes::default(),
-                streams: Shared::default(),
-                times: Shared::default(),
-                spreads: Shared::default(),
-                comparison: Some(Box::new(Comparison {
-                    sides: [base, other],
-                    first_other,
-                    scale: Scale::default(),
-                    scaling: None,
-                    further,
-                    moments: None,
-                })),
-                derived: Shared::default(),
-            },
-            interner: Interner::new(),
-            others: HashMap::new(),
-            nodes: NodesBuilder::new(columns),
-        };
-        union.align_modules(first_other);
+        let mut union = Union::new(merger.finish(), first_other, renames, further.len());
         let side = |part: usize| if part < of_base { BASE } else { OTHER };
         let named = parts.iter().enumerate();
         let named = named.map(|(part, (run, ids, _))| union.named(run, ids, side(part))).collect();
@@ -208,15 +132,9 @@ impl Profile {
         let mut ends = vec![1];
         for ((run, ids, first), functions) in parts.into_iter().zip(functions) {
             union.add(run, &ids, first, functions);
-            ends.push(union.nodes.len());
+            ends.push(union.node_count());
         }
-        let Union { mut profile, mut interner, others, nodes, .. } = union;
-        for (function, others) in others {
-            let name = &mut interner.functions[function.index()].name;
-            let (first, own) = ShownName::of(name).key();
-            *name = marked(first, &others, own).into();
-        }
-        profile.nodes = nodes.finish();
+        let mut profile = union.finish();
         if !has_edges {
             profile.nodes.edges = std::iter::repeat_n(0, profile.nodes.len()).collect();
             profile.info.run.trampoline = false;
@@ -226,19 +144,25 @@ impl Profile {
             (bounds[0]..bounds[1]).map(|node| nodes.of_metric(node, MetricRef::FIRST)).sum()
         };
         let mut totals = ends.windows(2).map(total).collect::<Vec<u64>>().into_iter();
-        for side in profile.comparison.iter_mut().flat_map(|comparison| &mut comparison.sides) {
+        let mut sides = [base, other];
+        for side in &mut sides {
             // Counts of a made-up file may have been left out.
             for (run, total) in side.runs.iter_mut().zip(&mut totals) {
                 run.total = total;
             }
             side.total = side.runs.iter().map(|run| run.total).sum();
         }
-        Ok(Self { functions: interner.functions.into(), frames: interner.frames.into(), ..profile })
+        profile.comparison = Some(Box::new(Comparison {
+            sides,
+            first_other,
+            scale: Scale::default(),
+            scaling: None,
+            further,
+            moments: None,
+        }));
+        Ok(profile)
     }
 }
-
-/// Other names of a function that are shown; a profile has 31 at most.
-const MOST_OTHERS: usize = 64;
 
 const NO_RUN: &str = "each side of a comparison has a run";
 
@@ -350,174 +274,6 @@ fn joined(mut side: Side, run: Side) -> Side {
     side
 }
 
-/// Where the tables of a run begin.
-#[derive(Default)]
-struct First {
-    process: ProcessId,
-    thread: usize,
-    epoch: usize,
-}
-
-/// Both sides, while they are being put together.
-struct Union<'r> {
-    /// What each load module is taken for, and whether it stands for several builds.
-    modules: HashMap<ModuleId, (ModuleId, bool)>,
-    renames: &'r [Rename],
-    profile: Profile,
-    interner: Interner,
-    /// Names of functions beside the one that is compared.
-    others: HashMap<FunctionRef, Vec<String>>,
-    nodes: NodesBuilder,
-}
-
-impl Union<'_> {
-    /// Finds the load modules that are the same on both sides.
-    fn align_modules(&mut self, first_other: ProcessId) {
-        let info = &self.profile.info;
-        let name = |module: ModuleId| family(self.profile.module_path(module));
-        let mut families: HashMap<&str, Vec<ModuleId>> = HashMap::new();
-        for module in (0..info.modules.len()).map(ModuleId::from_index) {
-            families.entry(name(module)).or_default().push(module);
-        }
-        // Programs, which the loader maps below all libraries, by side.
-        let mut programs = [BTreeSet::new(), BTreeSet::new()];
-        for epoch in &info.epochs {
-            let side = usize::from(epoch.process >= first_other);
-            if let Some(mapping) = epoch.load_map.first()
-                && !self.profile.module_path(mapping.module).contains(".so")
-            {
-                programs[side].insert(name(mapping.module));
-            }
-        }
-        let only = |side: usize| {
-            let mut names = programs[side].difference(&programs[1 - side]);
-            names.next().filter(|_| names.next().is_none())
-        };
-        if let (Some(base), Some(other)) = (only(BASE), only(OTHER)) {
-            let of_other = families.remove(other).unwrap_or_default();
-            families.entry(base).or_default().extend(of_other);
-        }
-        for members in families.values() {
-            for &module in members {
-                self.modules.insert(module, (members[0], members.len() > 1));
-            }
-        }
-    }
-
-    /// What the functions of a run of this side are called in the comparison.
-    fn named(&self, part: &Profile, ids: &Renumbered, side: usize) -> Vec<Named> {
-        let mut nameless = vec![false; part.functions.len()];
-        for frame in &part.frames {
-            nameless[frame.function.index()] |= frame.kind == FrameKind::Unknown;
-        }
-        let named = |(function, nameless): (&Function, bool)| {
-            let (named, is_renamed) = self.name(function, nameless, ids);
-            let file = named.file.and_then(|file| self.profile.info.strings.get(file.index()));
-            let module = function.module.map(|id| ids.modules[id.index()]);
-            let about = module.and_then(|id| self.profile.info.modules.get(id.index()));
-            let is_told = about.is_some_and(|module| !module.build_id.is_empty());
-            let build = (module, (!is_told).then_some(side));
-            Named { is_renamed, build, file: file.map(Arc::clone), function: named }
-        };
-        part.functions.iter().zip(nameless).map(named).collect()
-    }
-
-    /// Appends the trees of a run, of which these are the functions.
-    fn add(
-        &mut self,
-        part: Profile,
-        ids: &Renumbered,
-        first: First,
-        functions: Vec<(Function, Option<Which>)>,
-    ) {
-        let named = part.functions.iter().zip(functions);
-        let functions: Vec<FunctionRef> =
-            named.map(|(own, (function, which))| self.function(own, function, which)).collect();
-        let file =
-            |file: Option<csprof_format::ids::StringId>| file.map(|id| ids.strings[id.index()]);
-        let frame = |frame: &Frame| {
-            let function = functions[frame.function.index()];
-            let site = frame.site.map(|site| ids.frames[site.index()]);
-            self.interner.frame(Frame { function, file: file(frame.file), site, ..*frame })
-        };
-        let of_part = part.frames.iter().skip(1).map(frame);
-        let frames: Vec<FrameRef> = std::iter::once(FrameRef::ROOT).chain(of_part).collect();
-        // All nodes but the root move by as many as there are.
-        let nodes = &mut self.nodes;
-        let moved = u32::try_from(nodes.len()).unwrap_or(u32::MAX).saturating_sub(1);
-        let node = |node: u32| if node == 0 { 0 } else { node + moved };
-        nodes.parent.extend(part.nodes.parent.iter().skip(1).copied().map(node));
-        nodes.frame.extend(part.nodes.frame.iter().skip(1).map(|frame| frames[frame.index()]));
-        nodes.samples.extend(part.nodes.samples.iter().skip(1));
-        for (further, of_part) in nodes.further.iter_mut().zip(&part.nodes.further) {
-            further.extend(of_part.iter().skip(1));
-        }
-        nodes.edges.extend(part.nodes.edges.iter().skip(1));
-        self.profile.streams.extend(part.streams.into_iter().map(|stream| Stream {
-            process: ProcessId(stream.process.0 + first.process.0),
-            thread: ThreadId::from_index(stream.thread.index() + first.thread),
-            epoch: EpochId::from_index(stream.epoch.index() + first.epoch),
-            nodes: stream.nodes.start + moved..stream.nodes.end + moved,
-        }));
-    }
-
-    /// A function of a run, as it is called in the comparison, and whether a rule has renamed it.
-    fn name(&self, function: &Function, nameless: bool, ids: &Renumbered) -> (Function, bool) {
-        let own = function.module.map(|id| ids.modules[id.index()]);
-        let (module, of_several) = own
-            .and_then(|module| self.modules.get(&module))
-            .map_or((None, own.is_none()), |&(module, several)| (Some(module), several));
-        let shown = ShownName::of(&function.name);
-        let (first, own) = shown.key();
-        let compared: Arc<str> = match shown.also().next() {
-            Some(_) => marked(first, &[], own).into(),
-            None => Arc::clone(&function.name),
-        };
-        let renamed = || self.renames.iter().find_map(|rule| rule.apply(&compared));
-        let (name, is_renamed): (Arc<str>, bool) = match (nameless && of_several, module) {
-            (true, Some(module)) => {
-                let path = self.profile.module_path(module);
-                let name = path.rsplit('/').next().unwrap_or(path);
-                (format!("[{name} without names]").into(), false)
-            }
-            (true, None) => ("[code outside all modules]".into(), false),
-            (false, _) => match renamed() {
-                Some(renamed) => (renamed.into(), true),
-                None => (compared, false),
-            },
-        };
-        let file = function.file.map(|id| ids.strings[id.index()]);
-        (Function { name, module, file, line: function.line }, is_renamed)
-    }
-
-    /// The number of a function that a run calls `own`.
-    fn function(&mut self, own: &Function, named: Function, which: Option<Which>) -> FunctionRef {
-        let shown = ShownName::of(&own.name);
-        let number = self.interner.one_of_several(named, which);
-        if shown.also().next().is_some() {
-            let known = self.others.entry(number).or_default();
-            for other in shown.also().take(MOST_OTHERS) {
-                if known.len() < MOST_OTHERS && !known.iter().any(|known| known == other) {
-                    known.push(other.to_owned());
-                }
-            }
-        }
-        number
-    }
-}
-
-/// The name of a load module without folder and version: `libfoo.so` for `/lib/libfoo.so.1.2`
-/// and `libc` for `libc-2.31.so`.
-fn family(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let Some((stem, _)) = name.split_once(".so") else { return name };
-    let unversioned = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    match unversioned.strip_suffix('-') {
-        Some(stem) if !stem.is_empty() => stem,
-        _ => stem,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{from_outline, to_outline};
@@ -601,36 +357,6 @@ main 4
         assert_eq!(profile.function_of(1), profile.function_of(3));
         let name = &profile.functions[profile.function_of(3).index()].name;
         assert_eq!(&**name, "[libz.so.1 without names]");
-    }
-
-    #[test]
-    fn rules_are_split_where_people_mean_it() {
-        for (rule, expected) in [
-            ("a=b", Some(("a", "b"))),
-            ("operator===my_equal", None),
-            ("operator\\(\\)=call", Some(("operator\\(\\)", "call"))),
-            ("=b", None),
-            ("a", None),
-        ] {
-            assert_eq!(split_rule(rule), expected, "{rule}");
-        }
-        assert_eq!(
-            Rename::parse("a(=b").unwrap_err(),
-            "`a(` is no regular expression: unclosed group"
-        );
-    }
-
-    #[test]
-    fn versions_are_no_part_of_a_name() {
-        for (path, name) in [
-            ("/lib/libfoo.so.1.2", "libfoo"),
-            ("/opt/libfoo.so", "libfoo"),
-            ("libc-2.31.so", "libc"),
-            ("/usr/bin/python3.11", "python3.11"),
-            ("[vdso]", "[vdso]"),
-        ] {
-            assert_eq!(family(path), name);
-        }
     }
 
     #[test]

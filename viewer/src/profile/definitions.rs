@@ -15,6 +15,7 @@ use csprof_format::ids::ModuleId;
 
 use super::intern::Which;
 use super::model::Function;
+use super::name_of_file;
 
 /// A function of a run that is compared.
 pub(super) struct Named {
@@ -131,7 +132,7 @@ fn find(known: &mut Vec<Same>, build: &BTreeSet<Definition>, is_another: bool) -
     let mut groups: BTreeMap<(bool, &str), [Vec<usize>; 2]> = BTreeMap::new();
     let group = |path| match of_known.contains(path) && of_build.contains(path) {
         true => (true, path),
-        false => (false, base_name(path)),
+        false => (false, name_of_file(path)),
     };
     for (number, (file, _)) in known.iter().enumerate() {
         groups.entry(group(file)).or_default()[0].push(number);
@@ -209,11 +210,6 @@ fn pair_by_neighbours([of_known, of_build]: [&[usize]; 2], pairs: &mut [Option<u
             pairs[at] = left.get_mut(&passed).and_then(VecDeque::pop_front);
         }
     }
-}
-
-/// The name of a file without its folder: another build may have its sources elsewhere.
-fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub(crate) use in_parts::{in_parts, of_each, processors, split};
 pub use metric::MetricRef;
 pub use model::{
     Frame, FrameRef, Function, FunctionKey, FunctionRef, LOOP, Nodes, Profile, Stream, add_up,
-    program,
+    name_of_file, program,
 };
 pub(crate) use model::{inclusive, parts_of};
 #[cfg(test)]

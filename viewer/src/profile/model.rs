@@ -103,10 +103,11 @@ impl Profile {
     #[must_use]
     pub(crate) fn place_of_loop(&self, number: usize) -> String {
         let found = self.info.structure.loops[number];
-        let end = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         match found.file {
-            Some(file) if found.line > 0 => format!("{}:{}", end(self.string(file)), found.line),
-            _ => format!("{}+{:#x}", end(self.module_path(found.module)), found.offset),
+            Some(file) if found.line > 0 => {
+                format!("{}:{}", name_of_file(self.string(file)), found.line)
+            }
+            _ => format!("{}+{:#x}", name_of_file(self.module_path(found.module)), found.offset),
         }
     }
 
@@ -144,10 +145,15 @@ pub(super) fn text(saved: &saved::Profile, id: StringId) -> &str {
     saved.strings.get(id.index()).map_or("", |text| text)
 }
 
-/// Last component of a module's path.
-pub(super) fn module_name(saved: &saved::Profile, module: ModuleId) -> &str {
-    let path = saved.modules.get(module.index()).map_or("", |module| text(saved, module.path));
+/// Last component of a path.
+#[must_use]
+pub fn name_of_file(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// That of a module's path.
+pub(super) fn module_name(saved: &saved::Profile, module: ModuleId) -> &str {
+    name_of_file(saved.modules.get(module.index()).map_or("", |module| text(saved, module.path)))
 }
 
 /// Index into [`Profile::functions`].

@@ -11,6 +11,7 @@ use csprof_format::address::FrameKind as SavedKind;
 use csprof_format::ids::{FrameId, StringId};
 use csprof_format::profile as saved;
 
+use super::name_of_file;
 use super::pseudo::is_handover;
 
 /// Which machine frames are the collector's own, and which of them are callers; both empty if there
@@ -106,7 +107,7 @@ impl Starts {
 /// OpenMP, of which programs may bring one under a longer name (`libgomp-a34b3233.so.1.0.0`). Not
 /// in one whose name only begins so (`libompl.so`, `libc-client.so`).
 fn starts_threads(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = name_of_file(path);
     let is_followed_by = |library: &str, is_end: fn(char) -> bool| {
         name.strip_prefix(library).is_some_and(|rest| rest.starts_with(is_end))
     };
@@ -119,7 +120,7 @@ fn starts_threads(path: &str) -> bool {
 
 /// Whether a module is the collector, whose file name has a number for each version.
 pub(crate) fn is_collector(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = name_of_file(path);
     name.starts_with("libcsprof_collector") && name.ends_with(".so")
 }
 

@@ -23,6 +23,8 @@ use interpreter::{Runs, runs};
 
 use csprof_format::profile::{Process, RunInfo};
 
+use super::name_of_file;
+
 /// Programs that run another one, whose command line ends theirs.
 const LAUNCHERS: &[&str] = &[
     "aprun",
@@ -78,7 +80,7 @@ pub fn started(run: &RunInfo) -> String {
 /// What people call a program: of a file its name, of a text what stands before its folder.
 #[must_use]
 pub fn short(program: &str) -> &str {
-    if program.starts_with('/') { file_name(program) } else { without_folder(program) }
+    if program.starts_with('/') { name_of_file(program) } else { without_folder(program) }
 }
 
 /// Whether a command line may be of a program, of which nothing else is known: it names it.
@@ -87,7 +89,7 @@ pub fn may_be_of(command: &[String], program: &str) -> bool {
     let text = without_folder(program);
     let names = |word: &String| {
         let word = bounded(word);
-        let is_file = program.starts_with('/') && file_name(&word) == file_name(program);
+        let is_file = program.starts_with('/') && name_of_file(&word) == name_of_file(program);
         is_file
             || text.strip_suffix(&*word).is_some_and(|rest| rest.is_empty() || rest.ends_with(' '))
     };
@@ -106,7 +108,9 @@ fn known_by(words: &[String], directory: &Path, processes: &[Vec<String>]) -> St
         Some(Runs::Text(text)) => return with_folder(&text, directory),
         Some(Runs::Input) => return found_in_path(first, directory),
         Some(Runs::Unknown) => return with_folder(&words.join(" "), directory),
-        None if !LAUNCHERS.contains(&file_name(first)) => return found_in_path(first, directory),
+        None if !LAUNCHERS.contains(&name_of_file(first)) => {
+            return found_in_path(first, directory);
+        }
         None => {}
     }
     // Several programs at once: `mpirun -n 1 ./a : -n 3 ./b`.
@@ -125,12 +129,8 @@ fn is_run_of(process: &[String], words: &[String]) -> bool {
     let [program, arguments @ ..] = words else { return false };
     let Some(at) = process.len().checked_sub(words.len()) else { return false };
     (at == 0 || program.contains('/') && runs(process) == Some(Runs::Script(at)))
-        && file_name(&process[at]) == file_name(program)
+        && name_of_file(&process[at]) == name_of_file(program)
         && process[at + 1..] == *arguments
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// A name without a folder was looked for in `PATH`.

@@ -12,7 +12,7 @@ use super::lang::stage::{STAGES, StageEntry, StageForm};
 use super::lang::syntax::{Axis, Field, Grain, kind_words};
 use super::pattern::glob::Glob;
 use super::select::contexts::phases;
-use crate::profile::Profile;
+use crate::profile::{Profile, name_of_file};
 
 /// Words offered at most.
 const MOST: usize = 40;
@@ -294,8 +294,8 @@ fn values(profile: &Profile, field: Field, typed: &str) -> Option<Vec<String>> {
     let info = &profile.info;
     let mut values: Vec<String> = match field {
         Field::Module => {
-            let path = info.modules.iter().map(|module| profile.string(module.path));
-            path.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned()).collect()
+            let paths = info.modules.iter().map(|module| profile.string(module.path));
+            paths.map(|path| name_of_file(path).to_owned()).collect()
         }
         Field::Loop => {
             (0..info.structure.loops.len()).map(|number| profile.place_of_loop(number)).collect()

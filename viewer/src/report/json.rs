@@ -199,7 +199,8 @@ impl Serialize for Members<'_> {
     }
 }
 
-pub(super) struct JsonValue<'r>(pub(super) Plain<'r>);
+/// What a cell is.
+pub(crate) struct JsonValue<'r>(pub(crate) Plain<'r>);
 
 impl Serialize for JsonValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -16,13 +16,13 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::Options;
+use super::markdown::code;
 use super::text::account_for;
 use crate::profile::short_name;
 use crate::refine::{Refined, unwatched};
 use crate::views::difference::Difference;
 use crate::views::notes::{Entry, Ledger, Line, Note, Notes, State, ledger};
 use crate::views::number::{Form, amount, amount_of_units, percent};
-use crate::views::printable::printable;
 use crate::views::since::{Since, since};
 use crate::views::top_down::TopDown;
 
@@ -160,11 +160,6 @@ pub fn text(
         amount(refined.shown, refined.looked_at(), form),
         percent(ledger.covered, refined.base)
     )
-}
-
-/// Text in which nothing is Markdown: as code, with bars that end no cell of a table.
-fn code(text: &str) -> String {
-    format!("`{}`", printable(text).replace('`', "'").replace('|', "\\|"))
 }
 
 /// A program for a heading: of code, the beginning.

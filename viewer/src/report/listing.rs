@@ -377,12 +377,6 @@ impl LeftOut {
         self.small + self.beyond
     }
 
-    /// Whether nothing is left out.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     fn add(&mut self, view: View, row: &Row, is_small: bool) {
         self.small += usize::from(is_small);
         self.beyond += usize::from(!is_small);

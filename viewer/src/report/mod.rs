@@ -15,6 +15,7 @@ pub mod info;
 pub mod json;
 pub mod ledger;
 pub mod listing;
+mod markdown;
 pub mod sets;
 pub mod source;
 pub mod suggest;

@@ -226,17 +226,12 @@ impl<'data> Elf<'data> {
         }
     }
 
-    /// Whether the file is a program with the addresses that the linker gave it.
-    fn is_loaded_where_linked(&self) -> bool {
-        self.file.elf_header().e_type.get(LittleEndian) == elf::ET_EXEC
-    }
-
     /// The first of these addresses that code names as the beginning of something.
     pub(super) fn named_in(&self, addresses: Range<u64>) -> Option<u64> {
         let named = self.named.get_or_init(|| {
             let mut named = Vec::new();
             self.for_each_code_segment(|start, bytes| named_relatively(start, bytes, &mut named));
-            if self.is_loaded_where_linked() {
+            if self.is_fixed() {
                 self.for_each_code_segment(|_, bytes| named_absolutely(bytes, &mut named));
             }
             named.sort_unstable();

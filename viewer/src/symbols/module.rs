@@ -22,6 +22,7 @@ use super::request::FileSource;
 use super::sites::{Function, ModuleSites, SiteRow};
 use super::split;
 use super::symbol_table::SymbolTable;
+use crate::profile::name_of_file;
 
 /// Where the symbols of a module came from: [`saved::SymbolSource`], before its text has a number.
 ///
@@ -398,7 +399,7 @@ impl<'data, 'a> Symbols<'data, 'a> {
         let own = opened.own.as_ref();
         let slots = own.map(Slots::read).unwrap_or_default();
         let stubs = own.map(|elf| plt::stubs(elf, &slots)).unwrap_or_default();
-        let base = path.rsplit('/').next().unwrap_or(path);
+        let base = name_of_file(path);
         Self { base, own, table, ada: OnceCell::new(), slots, stubs, extents: OnceCell::new() }
     }
 

@@ -32,6 +32,7 @@ use csprof_format::profile as saved;
 use object::LittleEndian;
 use object::elf::{SHN_UNDEF, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 
+use crate::profile::name_of_file;
 use crate::structure::Target;
 
 use super::calls::{self, LONGEST_CALL, Reach};
@@ -126,11 +127,10 @@ pub(super) fn find<'a>(
 /// Whether a module is the dynamic loader, by its file's name (`ld-linux-x86-64.so.2`,
 /// `ld-2.31.so`) or, if that was changed, by what only loaders export.
 fn is_loader(profile: &saved::Profile, id: ModuleId, elf: &Elf<'_>) -> bool {
-    let path = profile.modules.get(id.index()).and_then(|module| {
-        let path = profile.strings.get(module.path.index())?;
-        path.rsplit('/').next()
-    });
-    let by_name = path.is_some_and(|name| name.starts_with("ld-") || name.starts_with("ld.so"));
+    let path = profile.modules.get(id.index());
+    let path = path.and_then(|module| profile.strings.get(module.path.index()));
+    let name = path.map(|path| name_of_file(path));
+    let by_name = name.is_some_and(|name| name.starts_with("ld-") || name.starts_with("ld.so"));
     by_name || elf.defines(b"__tls_get_addr")
 }
 

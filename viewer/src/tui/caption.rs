@@ -3,7 +3,7 @@
 use super::name::{cells_from, cut, head, paintable, width};
 use super::scene::Scene;
 use super::view::View;
-use crate::profile::FrameKind;
+use crate::profile::{FrameKind, name_of_file};
 use crate::views::Row;
 
 /// The text between the names of a fold.
@@ -30,7 +30,7 @@ pub(super) fn where_it_is(view: &dyn View, scene: &Scene, row: &Row) -> String {
     if row.kind == FrameKind::Context {
         return String::new();
     }
-    let base = |path: &str| head(path.rsplit('/').next().unwrap_or_default()).to_owned();
+    let base = |path: &str| head(name_of_file(path)).to_owned();
     let profile = &scene.profile;
     let mut text = match (function.file, function.module) {
         (Some(file), _) if function.line > 0 => {

@@ -8,6 +8,7 @@ use super::name::{cut, width};
 use super::scene::Scene;
 use super::theme::Theme;
 use crate::profile::comparison::{BASE, Comparison, OTHER, Scale};
+use crate::profile::name_of_file;
 use crate::views::difference::{Change, Difference};
 use crate::views::number::{amount_per, shares};
 use crate::views::{Cost, Row};
@@ -27,7 +28,7 @@ pub(super) fn title(scene: &Scene, comparison: &Comparison, cells: usize) -> Str
     let totals = Difference::new(comparison, comparison.sides.each_ref().map(|side| side.total));
     let names = [BASE, OTHER].map(|at| {
         let side = &comparison.sides[at];
-        let name = side.name.rsplit('/').next().unwrap_or_default();
+        let name = name_of_file(&side.name);
         let all = match comparison.scale {
             // Of one run, as where amounts are compared.
             Scale::Share => amount_per(side.total, comparison.runs(at), &side.metric, form),

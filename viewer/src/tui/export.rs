@@ -11,6 +11,7 @@ use super::message::{Completion, Notice};
 use crate::export::format::Format;
 use crate::export::table::{Table, TableForm};
 use crate::export::{FORMATS, html};
+use crate::profile::name_of_file;
 use crate::views::number::{Form, bytes};
 use csprof_format::whole_file::{self, Existing};
 
@@ -28,7 +29,7 @@ pub enum ExportForm {
 }
 
 /// All forms.
-fn all() -> impl Iterator<Item = ExportForm> {
+pub(super) fn all() -> impl Iterator<Item = ExportForm> {
     let rows = [ExportForm::Text, ExportForm::Csv, ExportForm::Json];
     FORMATS.into_iter().map(ExportForm::Paths).chain(rows)
 }
@@ -151,13 +152,20 @@ fn path(name: &str) -> PathBuf {
     }
 }
 
-/// What a line that begins so could become: files that are called as the profile is.
-pub(super) fn completions(profile: &str, text: &str) -> Vec<Completion> {
-    let base = profile.rsplit('/').next().unwrap_or_default();
+/// What a line that begins so could become: files that are called as the profile is, in forms that
+/// there are of the screen, with what each is.
+pub(super) fn completions(
+    profile: &str,
+    text: &str,
+    forms: &[(ExportForm, &'static str)],
+) -> Vec<Completion> {
+    let base = name_of_file(profile);
     let stem = base.strip_suffix(".csprof").unwrap_or(base);
-    let files = all().map(|form| (format!("{stem}.{}", form.ending()), form.help()));
+    let files = forms.iter().map(|(form, help)| (format!("{stem}.{}", form.ending()), *help));
+    let has_text = forms.iter().any(|(form, _)| *form == ExportForm::Text);
     let clipboard = (CLIPBOARD.to_owned(), "the rows as text, if the terminal takes OSC 52");
-    let fitting = files.chain([clipboard]).filter(|(name, _)| name.starts_with(text));
+    let names = files.chain(has_text.then_some(clipboard));
+    let fitting = names.filter(|(name, _)| name.starts_with(text));
     fitting.map(|(text, note)| Completion { text, note: note.to_owned() }).collect()
 }
 

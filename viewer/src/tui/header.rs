@@ -9,7 +9,7 @@ use super::model::Model;
 use super::name::{cut, width};
 use super::view::ViewEntry;
 use super::views::{TABS, VIEWS};
-use crate::profile::MetricRef;
+use crate::profile::{MetricRef, name_of_file};
 use crate::views::number::{Rounding, account, amount, brief};
 use crate::views::printable::command_line;
 
@@ -61,11 +61,11 @@ pub fn title(model: &Model, cells: usize) -> String {
         return comparison::title(model, comparison, cells);
     }
     let info = &model.profile.info;
-    let file = model.path.rsplit('/').next().unwrap_or_default();
-    let program = info.run.command.first().map_or_else(String::new, |word| {
-        let word = String::from_utf8_lossy(word);
-        word.rsplit('/').next().unwrap_or_default().to_owned()
-    });
+    let file = name_of_file(&model.path);
+    let program =
+        info.run.command.first().map_or_else(String::new, |word| {
+            name_of_file(&String::from_utf8_lossy(word)).to_owned()
+        });
     let samples = |base| match base {
         1 => "1 sample".to_owned(),
         base => format!("{} samples", brief(base, Rounding::Nearest)),
@@ -111,7 +111,7 @@ fn live_title(model: &Model, live: &Live, cells: usize) -> String {
     let (Some(now), form) = (live.now(), model.form()) else { return String::new() };
     let mut text = format!(" {}", live.header(&model.metric().source, form));
     let command = command_line(&now.profile.info.run.command);
-    let program = command.split(' ').next().and_then(|word| word.rsplit('/').next());
+    let program = command.split(' ').next().map(name_of_file);
     let samples = match now.profile.total() {
         1 => "1 sample".to_owned(),
         total => format!("{} samples", brief(total, Rounding::Nearest)),

@@ -4,8 +4,8 @@ use csprof_format::ids::{EpochId, ProcessId};
 use csprof_format::profile::{EpochReason, Exit, Origin, Process, RunInfo};
 
 use super::page::Item;
-use crate::profile::Profile;
 use crate::profile::comparison::Comparison;
+use crate::profile::{Profile, name_of_file};
 use crate::views::contexts::name_and_earlier;
 use crate::views::cost_lines::{self, Line};
 use crate::views::names::{modules_to_list, nameless};
@@ -324,7 +324,7 @@ fn modules(profile: &Profile, form: Form) -> Vec<Item> {
             let dots = if form == Form::Ascii { ".." } else { "…" };
             text.push_str(&format!("; build id {id}{dots}"));
         }
-        let name = profile.string(module.path).rsplit('/').next().unwrap_or_default();
+        let name = name_of_file(profile.string(module.path));
         items.push(warning_if(unnamed > 0 && lacks_symbols(module), name, text));
     }
     if let Some(outside) = nameless(profile).iter().find(|one| one.module.is_none()) {

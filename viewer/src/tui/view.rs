@@ -212,10 +212,7 @@ impl Outcome {
 }
 
 /// What a view says of itself and does. It has its rows, and whatever else is its own.
-pub trait View: Debug {
-    /// The same view again.
-    fn boxed(&self) -> BoxedView;
-
+pub trait View: Debug + Boxed {
     /// What is constant about it, for the rows that it shows now.
     fn sheet(&self) -> &'static Sheet;
 
@@ -312,7 +309,9 @@ pub trait View: Debug {
     fn select_line(&mut self, _line: usize) {}
 
     /// Selects a line of a view without rows, and lets so many lines be seen above it.
-    fn put(&mut self, _line: usize, _above: usize) {}
+    fn put(&mut self, line: usize, _above: usize) {
+        self.select_line(line);
+    }
 
     /// What is selected in a view without rows, and what its numbers are made of.
     fn explained(&self, _scene: &Scene) -> Option<(String, Explanation)> {
@@ -373,7 +372,9 @@ pub trait View: Debug {
     }
 
     /// Forgets its rows, but not what they look like: other stages take the place of `shown`.
-    fn forget(&mut self, _shown: &Refined) {}
+    fn forget(&mut self, shown: &Refined) {
+        self.look_at(shown.metric);
+    }
 
     /// The file was read again: what it knows of the profile itself is old.
     fn reloaded(&mut self) {}
@@ -411,6 +412,18 @@ pub trait View: Debug {
 
     /// The command line that reports it.
     fn repro(&self, shown: &Refined) -> Repro;
+}
+
+/// What can be had again in a box.
+pub trait Boxed {
+    /// The same view again.
+    fn boxed(&self) -> BoxedView;
+}
+
+impl<V: View + Clone + 'static> Boxed for V {
+    fn boxed(&self) -> BoxedView {
+        Box::new(self.clone())
+    }
 }
 
 impl Clone for BoxedView {

@@ -14,7 +14,7 @@ use csprof_format::profile::{Module, SymbolSource};
 use super::number::{Form, counted, percent};
 use super::printable::printable;
 use super::summary::lacks_symbols;
-use crate::profile::{FrameKind, Profile};
+use crate::profile::{FrameKind, Profile, name_of_file};
 
 /// A module with more than this share of the samples in code without a name is named by itself.
 const WORTH_A_LINE_PERCENT: u64 = 5;
@@ -100,8 +100,7 @@ pub fn advice(profile: &Profile, form: Form) -> Vec<String> {
                      --java",
                 ),
                 Some(module) => {
-                    let path = profile.string(module.path);
-                    let name = printable(path.rsplit('/').next().unwrap_or(path));
+                    let name = printable(name_of_file(profile.string(module.path)));
                     (format!("functions of {name} without names"), why(module))
                 }
             };

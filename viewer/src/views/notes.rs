@@ -455,11 +455,6 @@ impl Notes {
         }
     }
 
-    /// The rows of each note in a tree.
-    pub fn locate(&self, refined: &Refined, tree: &mut TopDown) -> Vec<Vec<RowId>> {
-        self.list.iter().map(|note| note.locate(refined, tree)).collect()
-    }
-
     /// The paths that are understood.
     pub fn understood(&self) -> impl Iterator<Item = &Note> {
         let is_understood = |entry: &Entry| entry.state == State::Understood;

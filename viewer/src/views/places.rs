@@ -15,6 +15,7 @@ use csprof_format::ids::{EpochId, ModuleId, StringId, ThreadId};
 
 use crate::profile::{
     Frame, FrameKind, FrameRef, Function, FunctionRef, MetricRef, NodesBuilder, Stream,
+    name_of_file,
 };
 use crate::refine::{Cancelled, Grain, Refined, Visitor, Watch, walk};
 
@@ -246,17 +247,20 @@ impl<'r> Tree<'r> {
             return known;
         }
         let profile = &self.refined.profile;
-        let end = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
         let added = match place {
-            Place::Module(id) => {
-                Some(Function { module: Some(id), ..Function::named(end(profile.module_path(id))) })
-            }
+            Place::Module(id) => Some(Function {
+                module: Some(id),
+                ..Function::named(name_of_file(profile.module_path(id)))
+            }),
             Place::File(id) => {
                 Some(Function { file: Some(id), ..Function::named(profile.string(id)) })
             }
             Place::Function(..) => None,
             Place::Line(file, line) => {
-                let name = file.map_or_else(|| "line".to_owned(), |file| end(profile.string(file)));
+                let name = file.map_or_else(
+                    || "line".to_owned(),
+                    |file| name_of_file(profile.string(file)).to_owned(),
+                );
                 Some(Function { file, line, ..Function::named(format!("{name}:{line}")) })
             }
         };

@@ -9,7 +9,7 @@ use core::cmp::Reverse;
 use core::ops::Range;
 use std::collections::BinaryHeap;
 
-use super::row::{Row, Weight};
+use super::row::{Cost, Row, Weight};
 use super::top_down::TopDown;
 use super::tree::RowId;
 use crate::profile::comparison::{BASE, OTHER};
@@ -21,8 +21,8 @@ use crate::refine::{Cancelled, Refined, Watch, WeightColumn};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern {
     text: String,
-    /// In lower case, where case does not matter.
-    lowered: Option<String>,
+    /// Folded, where case does not matter.
+    folded: Option<String>,
 }
 
 /// Looks for paths that only OTHER has, where they begin.
@@ -35,8 +35,8 @@ impl NamePattern {
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let ignores_case = !text.chars().any(char::is_uppercase);
-        let lowered = ignores_case.then(|| text.to_lowercase());
-        (!text.is_empty()).then(|| Self { text: text.to_owned(), lowered })
+        let folded = ignores_case.then(|| text.chars().flat_map(folded).collect());
+        (!text.is_empty()).then(|| Self { text: text.to_owned(), folded })
     }
 
     /// The text.
@@ -55,13 +55,35 @@ impl NamePattern {
         }
     }
 
+    /// For each function, whether its name has the text in it; or, in O(nodes), whether it has
+    /// samples of the side whose paths are looked for, and none of the other one. O(functions).
+    #[must_use]
+    pub fn functions(&self, refined: &Refined) -> Vec<bool> {
+        match self.one_sided(refined) {
+            Some(side) => one_sided_functions(refined, side),
+            None => refined.functions.iter().map(|function| self.is_in(&function.name)).collect(),
+        }
+    }
+
+    /// Whether a row is of such a function; or whether it has samples of that side alone.
+    #[must_use]
+    pub fn finds(&self, row: &Row, refined: &Refined) -> bool {
+        match self.one_sided(refined) {
+            Some(side) => {
+                let samples = Cost::Inclusive.of_sides(row);
+                samples[side] > 0 && samples[1 - side] == 0
+            }
+            None => self.is_in(&refined.functions[row.function.index()].name),
+        }
+    }
+
     /// Whether a name has the text in it. Linear in both, whatever they are: `*` looks for names,
     /// and those may be as long as a file likes.
     #[must_use]
     pub fn is_in(&self, name: &str) -> bool {
-        match &self.lowered {
-            Some(lowered) if name.is_ascii() => name.to_ascii_lowercase().contains(lowered),
-            Some(lowered) => Lowered::new(name).text.contains(lowered),
+        match &self.folded {
+            Some(text) if name.is_ascii() => name.to_ascii_lowercase().contains(text),
+            Some(text) => name.chars().flat_map(folded).collect::<String>().contains(text),
             None => name.contains(&self.text),
         }
     }
@@ -69,26 +91,32 @@ impl NamePattern {
     /// Where in a name the text is first found, in bytes: what to highlight. Linear, too.
     #[must_use]
     pub fn place_in(&self, name: &str) -> Option<Range<usize>> {
-        if let Some(lowered) = &self.lowered {
-            return Lowered::new(name).find(lowered);
+        if let Some(text) = &self.folded {
+            return Folded::new(name).find(text);
         }
         let start = name.find(&self.text)?;
         Some(start..start + self.text.len())
     }
 }
 
-/// A name in lower case, and where its bytes come from: some letters are longer or shorter then.
-struct Lowered {
+/// What letters that differ in case alone become: `ς` and `Σ` are `σ`, and `ß` is `ss`, so it may
+/// be longer or shorter.
+fn folded(letter: char) -> impl Iterator<Item = char> {
+    letter.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
+}
+
+/// A name whose case does not matter, and where its bytes come from.
+struct Folded {
     text: String,
     /// For each byte the place of its letter in the name, and of the end the name's length.
     origins: Vec<usize>,
 }
 
-impl Lowered {
+impl Folded {
     fn new(name: &str) -> Self {
         let (mut text, mut origins) = (String::with_capacity(name.len()), Vec::new());
         for (place, letter) in name.char_indices() {
-            text.extend(letter.to_lowercase());
+            text.extend(folded(letter));
             origins.resize(text.len(), place);
         }
         origins.push(name.len());
@@ -134,12 +162,7 @@ impl Search {
         let count = refined.node_count();
         watch.begin(0, 1, 2, count);
         let one_sided = pattern.one_sided(refined);
-        let functions: Vec<bool> = match one_sided {
-            Some(side) => one_sided_functions(refined, side),
-            None => {
-                refined.functions.iter().map(|function| pattern.is_in(&function.name)).collect()
-            }
-        };
+        let functions = pattern.functions(refined);
         let frames: Vec<bool> =
             refined.frames.iter().map(|frame| functions[frame.function.index()]).collect();
         let mut leads = vec![false; count];
@@ -414,7 +437,9 @@ mod tests {
             ("Copy", "MPI_copy", None),
             ("Copy", "MPI_Copy", Some(4..8)),
             ("über", "a::Über::b", Some(3..8)),
-            // İ is two letters in lower case, of three bytes instead of two; ẞ is ß.
+            ("οδος", "ΟΔΟΣ", Some(0..8)),
+            ("μs", "5µs", Some(1..4)),
+            // İ becomes two letters, of three bytes instead of two.
             ("nbul", "İstaNBUL", Some(5..9)),
             ("i", "xİy", Some(1..3)),
             ("straße", "STRAẞE", Some(0..8)),

@@ -2,11 +2,13 @@
 
 use clap::Parser;
 use csprof::cli::{Appearance, screen};
+use csprof::export::FORMATS;
 use csprof::profile::Profile;
 use csprof::set_files::SetFiles;
 use csprof::tui::effect::Effect;
 use csprof::tui::export::Target;
 use csprof::tui::message::{Message, Notice};
+use csprof::tui::model::Over;
 use insta::assert_snapshot;
 
 use super::compare::compared;
@@ -56,25 +58,28 @@ fn a_prompt_asks_where_to() {
     assert_eq!(*target, Target::File { path: "solver.html".into(), replaces: false });
 }
 
+/// The keys to each view, and its name.
+const VIEWS: [(&str, &str); 14] = [
+    ("", "tree"),
+    ("2", "callers"),
+    ("3", "flat"),
+    ("3<lt><lt>", "places"),
+    ("4", "information"),
+    ("5", "tables"),
+    ("6", "flame"),
+    ("P", "processes"),
+    ("/solve<enter>B", "butterfly"),
+    ("!", "worth a look"),
+    ("A'", "notes"),
+    ("D", "distribution"),
+    ("I", "waits"),
+    ("/solve<enter>7", "source"),
+];
+
 #[test]
 fn every_view_is_written_in_every_form_or_says_why_not() {
     let mut told = String::new();
-    for (view, name) in [
-        ("", "tree"),
-        ("2", "callers"),
-        ("3", "flat"),
-        ("3<lt><lt>", "places"),
-        ("4", "information"),
-        ("5", "tables"),
-        ("6", "flame"),
-        ("P", "processes"),
-        ("/solve<enter>B", "butterfly"),
-        ("!", "worth a look"),
-        ("A'", "notes"),
-        ("D", "distribution"),
-        ("I", "waits"),
-        ("/solve<enter>7", "source"),
-    ] {
+    for (view, name) in VIEWS {
         for ending in ["txt", "csv", "json", "svg", "html"] {
             let line = match exported(&solver(), &format!("{view}:export a.{ending}<enter>")) {
                 Ok((words, text)) => {
@@ -96,6 +101,29 @@ fn every_view_is_written_in_every_form_or_says_why_not() {
         }
     }
     assert_snapshot!(told);
+}
+
+#[test]
+fn what_is_offered_is_what_works() {
+    let views = VIEWS.map(|(keys, _)| (solver(), keys));
+    let of_comparison = ["", "3", "4", "6", "!", "/solve<enter>7"].map(|keys| (compared(), keys));
+    for (profile, keys) in views.into_iter().chain(of_comparison) {
+        let mut viewer = Viewer::new(&profile, "80x24");
+        viewer.press(&format!("{keys}:export<enter>"));
+        let Some(Over::Prompt(prompt)) = viewer.model.over.last() else { panic!("{keys}") };
+        let offered = prompt.completions.iter().map(|offered| offered.text.as_str());
+        let mut offered: Vec<_> =
+            offered.map(|file| file.rsplit('.').next().unwrap_or(file).to_owned()).collect();
+        let forms = FORMATS.iter().map(|format| format.name).chain(["txt", "csv", "json"]);
+        let to = |target: &str| format!("{keys}:export {target}<enter>");
+        let works = |ending: &&str| exported(&profile, &to(&format!("a.{ending}"))).is_ok();
+        let mut expected: Vec<_> = forms.filter(works).map(str::to_owned).collect();
+        let copies = exported(&profile, &to("clipboard")).is_ok();
+        expected.extend(copies.then(|| "clipboard".to_owned()));
+        offered.sort();
+        expected.sort();
+        assert_eq!(offered, expected, "{keys}");
+    }
 }
 
 #[test]

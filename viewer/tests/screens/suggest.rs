@@ -194,3 +194,15 @@ fn a_summary_without_differences_says_so_and_a_long_one_is_short() {
     assert!(summary.lines().count() <= 20, "{summary}");
     assert!(summary.contains("`f\\|0'`") && summary.contains("20 more"), "{summary}");
 }
+
+/// In each list a search for what one side has alone finds it, as in the tree.
+#[test]
+fn paths_of_one_side_are_found() {
+    let profile = compared("main 1\n  f 100\n  old 90\n", "main 1\n  f 300\n  log 200\n");
+    for (text, found) in [("is:new", "> log"), ("is:gone", "> old")] {
+        let mut viewer = Viewer::new(&profile, "80x24");
+        let screen = viewer.press(&format!("!/{text}<enter>")).screen();
+        assert!(screen.contains("1 of 1 row"), "{screen}");
+        assert!(screen.contains(found), "{screen}");
+    }
+}

@@ -66,9 +66,7 @@ use super::spawn::Naming;
 
 /// What is sampled from outside, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
-    /// Processes, not none.
-    pub processes: &'a [u32],
+pub struct Asked {
     /// What triggers samples.
     pub sources: SampleSources,
     /// How callers are found.
@@ -151,7 +149,7 @@ const SLACK_NS: u64 = 2_000_000;
 /// # Errors
 ///
 /// When the kernel does not permit it.
-pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Result<Taken> {
+pub fn record(asked: Asked, found: Found, told_to_end: &AtomicBool) -> Result<Taken> {
     let Found(mut processes) = found;
     let waited = Instant::now();
     while waited.elapsed() < asked.delay
@@ -258,7 +256,7 @@ pub fn record(asked: Asked<'_>, found: Found, told_to_end: &AtomicBool) -> Resul
 
 /// The rings, and whether what the kernel does for a thread counts as its CPU time: where that is
 /// forbidden, what it does itself may be permitted.
-fn open_events(asked: &Asked<'_>, processes: &[Process]) -> Result<(Events, bool)> {
+fn open_events(asked: &Asked, processes: &[Process]) -> Result<(Events, bool)> {
     let mut refusal = (None, io::Error::from_raw_os_error(libc::ESRCH));
     let threads = || {
         let of = |process: &Process| (process.pid, process::threads(process.pid));

@@ -3,6 +3,8 @@
 //! An option that is not in its table may have a word behind it or none, so what stands further
 //! behind is not guessed at.
 
+use crate::profile::name_of_file;
+
 /// A program that runs a script.
 pub(super) struct Interpreter {
     /// Its names without a version.
@@ -239,7 +241,7 @@ enum Takes {
 /// What words have an interpreter run; `None` if the first of them is not one by its name, which
 /// may end in a version.
 pub(super) fn runs(words: &[String]) -> Option<Runs> {
-    let name = words.first()?.rsplit('/').next()?;
+    let name = name_of_file(words.first()?);
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
     INTERPRETERS.iter().find_map(|interpreter| {
         let name = interpreter.names.iter().find(|known| **known == plain)?;

@@ -210,6 +210,14 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
         Some((low.into(), high.into()))
     }
 
+    /// The edges of a node by which its samples may be divided.
+    pub(crate) fn divisor(&self, node: usize, kind: FrameKind) -> RowEdges {
+        match self.wide(node, kind) {
+            Some(_) if self.has_work_of_others(node) => RowEdges::Mixed,
+            edges => edges.into(),
+        }
+    }
+
     /// The least and the greatest possible count of a node whose frame is of this kind; `None` if
     /// it has no edges.
     #[inline]
@@ -231,6 +239,42 @@ impl<'c, C: Count> EdgeCounts<'c, C> {
             };
             if self.is_part { (bounds.0, now.max(bounds.0)) } else { bounds }
         })
+    }
+}
+
+/// The edges of a node, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RowEdges {
+    /// They have none.
+    #[default]
+    None,
+    /// The least and the greatest possible count.
+    Range(u64, u64),
+    /// They have some, but not all samples that stand with them need be of these calls: some may be
+    /// of work for other threads. So nothing can be said of a cost per edge.
+    Mixed,
+}
+
+impl RowEdges {
+    /// The least and the greatest possible count, if they have one that can be used.
+    #[inline]
+    pub(crate) fn range(self) -> Option<(u64, u64)> {
+        if let Self::Range(low, high) = self { Some((low, high)) } else { None }
+    }
+
+    /// The edges of these nodes and of others.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Mixed, _) | (_, Self::Mixed) => Self::Mixed,
+            (Self::None, edges) | (edges, Self::None) => edges,
+            (Self::Range(a, b), Self::Range(c, d)) => Self::Range(a + c, b + d),
+        }
+    }
+}
+
+impl From<Option<(u64, u64)>> for RowEdges {
+    fn from(range: Option<(u64, u64)>) -> Self {
+        range.map_or(Self::None, |(low, high)| Self::Range(low, high))
     }
 }
 

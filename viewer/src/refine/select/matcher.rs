@@ -9,7 +9,9 @@ use std::borrow::Borrow;
 use csprof_format::profile::GENERATED_CODE;
 
 use super::suggest;
-use crate::profile::{Frame, FrameKind, Function, FunctionRef, Profile, ShownName, is_same_name};
+use crate::profile::{
+    Frame, FrameKind, Function, FunctionRef, Profile, ShownName, is_same_name, name_of_file,
+};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::error::{Cause, Loopless, Unmatched};
 use crate::refine::forest::refined::Refined;
@@ -257,7 +259,7 @@ impl Refined {
             (None, Some(module)) => self.profile.module_path(module),
             _ => return false,
         };
-        path.rsplit('/').next() == Some(&*function.name)
+        name_of_file(path) == &*function.name
     }
 
     /// The names of the profile's functions that a glob matches in any of their forms.

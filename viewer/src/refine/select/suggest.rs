@@ -1,6 +1,6 @@
 //! What could have been meant by a pattern that matches nothing.
 
-use crate::profile::{Frame, FrameKind, Function, FunctionRef, short_name};
+use crate::profile::{Frame, FrameKind, Function, FunctionRef, name_of_file, short_name};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::keywords::beginnings;
@@ -148,9 +148,4 @@ fn sorted<T: Ord>(mut all: Vec<T>) -> Vec<T> {
     all.sort_unstable();
     all.dedup();
     all
-}
-
-/// The last part of a path.
-fn name_of_file(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }

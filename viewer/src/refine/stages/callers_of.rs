@@ -326,7 +326,7 @@ impl<'r, C: Count> Forest<'r, C> {
         // counted elsewhere, and that not of an outermost one.
         let counts = if old.is_part { counts.of_part() } else { counts.with_partial() };
         let kind = old.frames[old.frame[matched].index()].kind;
-        self.has_work_of_others |= kind.is_called() && counts.has_work_of_others(matched);
+        self.has_work_of_others |= counts.has_work_of_others(matched);
         if let Some((low, high)) = counts.of(matched, kind) {
             for (column, count) in [(&mut self.low, low), (&mut self.high, high)] {
                 let sum = if column[node] == C::MAX { C::default() } else { column[node] };

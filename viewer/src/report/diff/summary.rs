@@ -4,18 +4,13 @@
 
 use std::io::{self, Write};
 
+use super::super::markdown::code;
 use super::super::text::path_of;
 use super::{Options, comparison, noise_by, total};
 use crate::profile::comparison::{BASE, Method, OTHER, Scale, Scaling};
 use crate::refine::{Refined, unwatched};
 use crate::views::difference::{Change, Difference, unrelated};
-use crate::views::printable::printable;
 use crate::views::suggest::{LEAST, MOST, suggestions};
-
-/// Text in which nothing is Markdown: as code, with bars that end no cell of a table.
-fn code(text: &str) -> String {
-    format!("`{}`", printable(text).replace('`', "'").replace('|', "\\|"))
-}
 
 /// Writes the outline.
 ///

@@ -1,9 +1,11 @@
 //! Writing what is on the screen, where a person says.
 
+use std::cell::LazyCell;
+
 use serde_json::json;
 
 use super::super::effect::Effect;
-use super::super::export::parse;
+use super::super::export::{ExportForm, all, parse};
 use super::super::message::Notice;
 use super::super::model::Model;
 use super::ask::Effects;
@@ -30,6 +32,17 @@ pub(super) fn to(model: &mut Model, text: &str) -> Result<Effects, (usize, Strin
     };
     model.notice = Some(Notice::Said("writing\u{2026}".to_owned()));
     Ok(vec![effect])
+}
+
+/// The forms that there are of what is on the screen, and what each is.
+pub(super) fn forms(model: &Model) -> Vec<(ExportForm, &'static str)> {
+    let has_table = LazyCell::new(|| model.view().table(model).is_some());
+    let form = |form: ExportForm| match repro::words(model, Some(form)) {
+        Ok(_) => Some((form, form.help())),
+        Err(_) if form.of_table().is_some() && *has_table => Some((form, form.help_of_table())),
+        Err(_) => None,
+    };
+    all().filter_map(form).collect()
 }
 
 /// The table of the view, and what it is of.

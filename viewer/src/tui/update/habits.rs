@@ -20,8 +20,8 @@ pub(super) struct Saying {
 /// What there is to say of the key by which a message comes.
 pub(super) fn of(model: &Model, message: &Message) -> Option<Saying> {
     let told = model.told.as_ref()?;
-    // Clicks and other keys send the same messages.
-    let pressed = Some(&model.pressed);
+    // Clicks send the same messages.
+    let pressed = Some(&model.pressed).filter(|keys| !keys.is_empty())?;
     let mode = model.mode();
     // In prompts keys are text, and in lists over a view they are those of the list.
     if OVER_VIEWS.contains(&mode) || model.count.is_some() || !model.begun.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn of(model: &Model, message: &Message) -> Option<Saying> {
     };
     let habit = HABITS.iter().find(|habit| {
         !told.contains(habit.key)
-            && Key::parse_all(habit.key).as_ref() == pressed
+            && Key::parse_all(habit.key).as_ref() == Some(pressed)
             && habit.here(&model.keymap, mode).as_ref() == Some(&name)
     })?;
     let (key, program, there) = (habit.key, habit.program, habit.there);

@@ -206,7 +206,10 @@ fn offer(model: &Model, prompt: &mut Prompt) {
             };
             (0, saved.map(completion).filter(|one| one.text.starts_with(typed)).collect())
         }
-        PromptKind::Export => (0, export::completions(&model.path, prompt.line.before())),
+        PromptKind::Export => {
+            let forms = super::export::forms(model);
+            (0, export::completions(&model.path, prompt.line.before(), &forms))
+        }
         PromptKind::Search
         | PromptKind::Folder
         | PromptKind::Note

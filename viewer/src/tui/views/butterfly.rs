@@ -15,7 +15,7 @@ use super::super::scene::Scene;
 use super::super::table::{Rows, Table};
 use super::super::theme::Glyphs;
 use super::super::view::{
-    BoxedView, Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
+    Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
 };
 use super::tables::draw_path;
 use crate::profile::{FrameKind, FunctionKey, FunctionRef};
@@ -153,10 +153,6 @@ impl Butterfly {
 }
 
 impl View for Butterfly {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }

@@ -6,7 +6,7 @@ use super::super::made::{Made, Wanted};
 use super::super::message::Message;
 use super::super::mode::{COLUMNS, FRAME, Keys, MENU, Mode, STEPS, TREE};
 use super::super::table::{Rows, Table};
-use super::super::view::{BoxedView, Memory, OF_ROWS, Repro, RowsMut, Sheet, View, ViewEntry};
+use super::super::view::{Memory, OF_ROWS, Repro, RowsMut, Sheet, View, ViewEntry};
 use super::lazy::{LazyTable, first_table};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
@@ -110,10 +110,6 @@ impl CallersView {
 }
 
 impl View for CallersView {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }

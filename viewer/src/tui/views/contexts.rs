@@ -12,7 +12,7 @@ use super::super::mode::{
 };
 use super::super::name::{cut, width};
 use super::super::scene::{PercentOf, Scene};
-use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
@@ -164,10 +164,6 @@ fn basis(scene: &Scene) -> Basis<'_> {
 }
 
 impl View for Contexts {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }
@@ -324,10 +320,6 @@ impl View for Contexts {
             let place = self.lines().iter().position(|context| context.stage == stage);
             self.selected = place.unwrap_or(0);
         }
-    }
-
-    fn forget(&mut self, shown: &Refined) {
-        self.look_at(shown.metric);
     }
 
     fn look_at(&mut self, metric: MetricRef) {

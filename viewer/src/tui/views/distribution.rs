@@ -15,7 +15,7 @@ use super::super::mode::{
     bind,
 };
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use crate::export::table::{Fact, Table, TableColumn};
 use crate::profile::MetricRef;
 use crate::refine::{Chain, Refined, Watch};
@@ -261,10 +261,6 @@ impl Distributed {
 }
 
 impl View for Distributed {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }

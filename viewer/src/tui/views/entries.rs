@@ -11,8 +11,6 @@ use super::super::page::wrap;
 use super::super::scene::Scene;
 use crate::export::table::{Fact, Table, TableColumn};
 use crate::profile::short_name;
-use crate::refine::Refined;
-use crate::views::search::NamePattern;
 
 /// Lines of an entry.
 const LINES: usize = 2;
@@ -70,11 +68,6 @@ pub(super) struct Entries<'l> {
     pub(super) if_none: &'l str,
     /// What is said below them, where lines are left.
     pub(super) below: &'l [String],
-}
-
-/// For each function, whether its name has what is searched for. O(functions).
-pub(super) fn functions_found(pattern: &NamePattern, refined: &Refined) -> Vec<bool> {
-    refined.functions.iter().map(|function| pattern.is_in(&function.name)).collect()
 }
 
 /// The share of a whole, in percent.
@@ -175,6 +168,7 @@ mod tests {
     use super::super::super::theme::Theme;
     use super::*;
     use crate::profile::from_outline;
+    use crate::refine::Refined;
 
     /// People read `<0.1%`.
     #[test]

@@ -24,7 +24,7 @@ use super::super::scene::Scene;
 use super::super::table::{Rows, Table};
 use super::super::theme::Fill;
 use super::super::view::{
-    BoxedView, Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
+    Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
 };
 use super::lazy::{LazyTable, first_table};
 use crate::profile::{FunctionKey, MetricRef};
@@ -312,10 +312,6 @@ impl Flame {
 }
 
 impl View for Flame {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }

@@ -11,7 +11,7 @@ use super::super::mode::{
 };
 use super::super::table::{Rows, Table};
 use super::super::view::{
-    BoxedView, Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
+    Memory, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
 };
 use super::callers::{self, Functions};
 use super::lazy::{LazyTable, first_table};
@@ -145,10 +145,6 @@ pub(in crate::tui) fn places_wanted(outermost: Grain) -> Wanted {
 }
 
 impl View for Flat {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         if self.has_places() { &SHEET_OF_PLACES } else { &SHEET }
     }

@@ -8,7 +8,7 @@ use super::super::made::{Made, Wanted};
 use super::super::mode::{EXPORT, FIND, FRAME, Keys, MOVE, Mode, READ, REFINE, STEPS};
 use super::super::page::Page;
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, Finds, OF_ROWS, Repro, Sheet, View, ViewEntry};
+use super::super::view::{Finds, OF_ROWS, Repro, Sheet, View, ViewEntry};
 use crate::refine::Refined;
 use crate::views::number::Form;
 use crate::views::search::NamePattern;
@@ -51,10 +51,6 @@ struct Info {
 }
 
 impl View for Info {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }

@@ -16,7 +16,7 @@ use super::super::mode::{
     ALWAYS, Binding, COMMANDS, EXPORT, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, bind,
 };
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use super::entries::{self, Selection};
 use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
@@ -219,10 +219,6 @@ impl List {
 }
 
 impl View for List {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }
@@ -269,10 +265,6 @@ impl View for List {
     fn table(&self, scene: &Scene) -> Option<Table> {
         self.costs.as_ref()?;
         Some(entries::table(ENTRY.title, false, self.entries(scene)))
-    }
-
-    fn put(&mut self, line: usize, _above: usize) {
-        self.select_line(line);
     }
 
     fn line(&self) -> usize {
@@ -355,10 +347,6 @@ impl View for List {
         if let Some(costs) = made.take() {
             self.costs = Some(costs);
         }
-    }
-
-    fn forget(&mut self, shown: &Refined) {
-        self.look_at(shown.metric);
     }
 
     fn look_at(&mut self, metric: MetricRef) {

@@ -22,9 +22,7 @@ use super::super::mode::{
     Binding, EXPORT, FIND, FRAME, Group, Keys, MOVE, Mode, NUMBERS, REFINE, STEPS, bind,
 };
 use super::super::scene::Scene;
-use super::super::view::{
-    BoxedView, Finds, Memory, OF_ROWS, Outcome, Repro, Sheet, Subject, View, ViewEntry,
-};
+use super::super::view::{Finds, Memory, OF_ROWS, Outcome, Repro, Sheet, Subject, View, ViewEntry};
 use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
@@ -334,10 +332,6 @@ impl SourceView {
 }
 
 impl View for SourceView {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }

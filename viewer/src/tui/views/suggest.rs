@@ -11,7 +11,7 @@ use super::super::mode::{
     ALWAYS, Binding, COMMANDS, EXPORT, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, bind,
 };
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use super::entries::{self, Selection};
 use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
@@ -112,10 +112,6 @@ impl Suggest {
 }
 
 impl View for Suggest {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }
@@ -149,9 +145,8 @@ impl View for Suggest {
 
     fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
         self.found.as_ref()?;
-        let in_functions = entries::functions_found(pattern, &scene.refined);
         let is_found = |entry: &Suggestion| {
-            entry.rows.iter().any(|row| in_functions[row.function.index()])
+            entry.rows.iter().any(|row| pattern.finds(row, &scene.refined))
                 || pattern.is_in(&entry.reason(&scene.refined, scene.form()))
         };
         let list = self.list().iter().enumerate();
@@ -170,10 +165,6 @@ impl View for Suggest {
 
     fn line(&self) -> usize {
         self.selected.0
-    }
-
-    fn put(&mut self, line: usize, _above: usize) {
-        self.select_line(line);
     }
 
     fn line_at(&self, line: usize, height: usize) -> Option<usize> {
@@ -207,10 +198,6 @@ impl View for Suggest {
             self.found = Some(found);
             self.scroll(0);
         }
-    }
-
-    fn forget(&mut self, shown: &Refined) {
-        self.look_at(shown.metric);
     }
 
     fn look_at(&mut self, metric: MetricRef) {

@@ -16,8 +16,7 @@ use super::super::name::{cut, cut_start, width};
 use super::super::scene::Scene;
 use super::super::table::{Rows, Table};
 use super::super::view::{
-    BoxedView, Memory, NO_PATH_LEFT, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View,
-    ViewEntry,
+    Memory, NO_PATH_LEFT, OF_ROWS, Outcome, Repro, RowsMut, Sheet, Subject, View, ViewEntry,
 };
 use crate::profile::short_name;
 use crate::refine::{Chain, FramePattern, Link, Predicate, Refined, Stage};
@@ -324,10 +323,6 @@ pub(in crate::tui) fn table_wanted(path: Option<Chain>, way: Way, reach: Reach) 
 }
 
 impl View for Tables {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         if self.path.is_some() { &SHEET_OF_PATH } else { &SHEET }
     }

@@ -8,7 +8,7 @@ use super::super::mode::{
     Binding, COLUMNS, FRAME, Group, Keys, MENU, Mode, NOTES, STEPS, TREE, bind,
 };
 use super::super::table::{Rows, Table};
-use super::super::view::{BoxedView, Memory, OF_ROWS, Repro, RowsMut, Sheet, View, ViewEntry};
+use super::super::view::{Memory, OF_ROWS, Repro, RowsMut, Sheet, View, ViewEntry};
 use super::lazy::{LazyTable, first_table};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::Refined;
@@ -99,10 +99,6 @@ enum StripState {
 struct OfTree(Option<SharedStrips>);
 
 impl View for Tree {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }

@@ -16,7 +16,7 @@ use super::super::mode::{
 };
 use super::super::name::width;
 use super::super::scene::Scene;
-use super::super::view::{BoxedView, Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
+use super::super::view::{Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use super::entries::{self, Selection};
 use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
@@ -233,10 +233,6 @@ impl WaitLists {
 }
 
 impl View for WaitLists {
-    fn boxed(&self) -> BoxedView {
-        Box::new(self.clone())
-    }
-
     fn sheet(&self) -> &'static Sheet {
         &SHEET
     }
@@ -272,7 +268,7 @@ impl View for WaitLists {
 
     fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
         let waits = self.waits.as_ref()?;
-        let in_functions = entries::functions_found(pattern, &scene.refined);
+        let in_functions = pattern.functions(&scene.refined);
         let on_paths = waits.found(&in_functions);
         let list = self.list.of(waits).iter().enumerate();
         let is_found =
@@ -290,10 +286,6 @@ impl View for WaitLists {
 
     fn line(&self) -> usize {
         self.selected.0
-    }
-
-    fn put(&mut self, line: usize, _above: usize) {
-        self.select_line(line);
     }
 
     fn line_at(&self, line: usize, height: usize) -> Option<usize> {
@@ -385,10 +377,6 @@ impl View for WaitLists {
             self.waits = Some(waits);
             self.scroll(0);
         }
-    }
-
-    fn forget(&mut self, shown: &Refined) {
-        self.look_at(shown.metric);
     }
 
     fn look_at(&mut self, metric: MetricRef) {

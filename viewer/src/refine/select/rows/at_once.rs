@@ -15,6 +15,7 @@ use crate::refine::forest::bits::Bits;
 use crate::refine::forest::children::node_number;
 use crate::refine::forest::costs::CostsOf;
 use crate::refine::forest::lists::Lists;
+use crate::refine::forest::recorded::RowEdges;
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::metric_test::Quantity;
 use crate::refine::watch::{Cancelled, Watch};
@@ -39,7 +40,7 @@ pub(crate) fn passing<C: Count>(
         ) => rows.those(watch, |row| numbers.contain(samples[row].into())),
         (
             Some(Asked::Edges(numbers)),
-            Sums { edges: Some(Edges { low, high, counted, .. }), .. },
+            Sums { edges: Some(EdgesOfRows { low, high, counted, .. }), .. },
         ) => rows.those(watch, |row| {
             counted.contains(row) & numbers.contain_all(low[row].into(), high[row].into())
         }),
@@ -109,7 +110,7 @@ impl ForestRows {
         &self,
         ratio: &Ratio<W>,
         samples: &[C],
-        Edges { low, high, counted, .. }: &Edges<C>,
+        EdgesOfRows { low, high, counted, .. }: &EdgesOfRows<C>,
         watch: &Watch<'_>,
     ) -> Result<Bits, Cancelled> {
         let (low, high) = (&low[..], &high[..]);
@@ -165,16 +166,16 @@ impl ForestRows {
 struct Sums<C: 'static> {
     /// Inclusive samples, or exclusive ones if it is these that are asked for.
     samples: Option<Column<C>>,
-    edges: Option<Edges<C>>,
+    edges: Option<EdgesOfRows<C>>,
 }
 
 /// Edge counts of rows, least and greatest possible.
-struct Edges<C: 'static> {
+struct EdgesOfRows<C: 'static> {
     low: Column<C>,
     high: Column<C>,
     /// Those that have edges.
     counted: Bits,
-    /// Where samples may be of work for other threads: those of which none is.
+    /// Those that are not mixed, where some may be.
     unmixed: Option<Bits>,
 }
 
@@ -196,7 +197,8 @@ impl<C: Count> Sums<C> {
             _ => Some(&measure.samples().inclusive),
         };
         let is_of_edges = measure.test().is_of_edges();
-        let edges = is_of_edges.then(|| Edges::new(refined, costs, rows, nodes.clone(), watch));
+        let edges =
+            is_of_edges.then(|| EdgesOfRows::new(refined, costs, rows, nodes.clone(), watch));
         let mut edges = edges.transpose()?;
         let samples = match (samples, &mut edges) {
             (Some(samples), Some(edges)) if refined.procedures.has_handovers => {
@@ -212,18 +214,18 @@ impl<C: Count> Sums<C> {
     /// What a row costs.
     fn of(&self, row: usize) -> RowCost {
         let samples = self.samples.as_ref().map_or(0, |sums| sums[row].into());
-        let unmixed = self.edges.as_ref().and_then(|edges| edges.unmixed.as_ref());
-        let edges = self.edges.as_ref().filter(|edges| edges.counted.contains(row));
-        RowCost {
-            inclusive: samples,
-            exclusive: samples,
-            edges: edges.map(|edges| (edges.low[row].into(), edges.high[row].into())),
-            is_mixed: unmixed.is_some_and(|unmixed| !unmixed.contains(row)),
-        }
+        let edges = match &self.edges {
+            Some(edges) if edges.counted.contains(row) => {
+                RowEdges::Range(edges.low[row].into(), edges.high[row].into())
+            }
+            Some(EdgesOfRows { unmixed: Some(rows), .. }) if !rows.contains(row) => RowEdges::Mixed,
+            _ => RowEdges::None,
+        };
+        RowCost { inclusive: samples, exclusive: samples, edges }
     }
 }
 
-impl<C: Count> Edges<C> {
+impl<C: Count> EdgesOfRows<C> {
     fn new(
         refined: &Refined,
         costs: &CostsOf<C>,
@@ -260,8 +262,8 @@ impl<C: Count> Edges<C> {
         Ok(Self { low, high, counted, unmixed: None })
     }
 
-    /// Of some samples those of the nodes of rows that have edges. Rows have none any more where
-    /// some of these may be of work for other threads.
+    /// Of some samples those of the nodes that have edges. Rows with a mixed node have no count any
+    /// more.
     fn timed(
         &mut self,
         refined: &Refined,
@@ -273,9 +275,10 @@ impl<C: Count> Edges<C> {
         let mut timed = costs.home.empty(samples.len());
         let mut mixed = Bits::of_nodes(samples.len(), watch, |node| {
             let kind = refined.frames[refined.frame[node].index()].kind;
-            let has_edges = nodes.contains(&node) && counts.of(node, kind).is_some();
-            timed.push(samples[node].only_if(has_edges));
-            has_edges && counts.has_work_of_others(node)
+            let is_asked_for = nodes.contains(&node);
+            let edges = if is_asked_for { counts.divisor(node, kind) } else { RowEdges::None };
+            timed.push(samples[node].only_if(edges != RowEdges::None));
+            edges == RowEdges::Mixed
         })?;
         rows.each_other(watch, |row, node| mixed.insert_if(row, mixed.contains(node)))?;
         mixed.complement();

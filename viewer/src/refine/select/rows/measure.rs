@@ -12,6 +12,7 @@ use crate::profile::comparison::{BASE, Comparison, OTHER};
 use crate::profile::{Column, Count, FrameKind, MetricRef};
 use crate::refine::forest::costs::{CostsOf, SampleColumns};
 use crate::refine::forest::error::{Cause, Stop, Unmatched};
+use crate::refine::forest::recorded::RowEdges;
 use crate::refine::forest::refined::{Account, Refined};
 use crate::refine::forest::weights::shown_of_sides;
 use crate::refine::lang::metric_test::{Metric, MetricTest, Quantity, Sides};
@@ -150,22 +151,25 @@ impl<'t, C: Count> Measure<'t, C> {
         kind: FrameKind,
         [inclusive, exclusive]: [u64; 2],
     ) -> bool {
-        let edges = |part: &Range<u32>| {
-            let nodes = nodes.iter().filter(|node| part.contains(node));
-            if self.test.is_of_edges() { edges(costs, nodes, kind) } else { None }
-        };
+        let counts = costs.edges_found();
         let cost = |part: &Range<u32>| {
-            if self.test.is_per_edge() {
-                let nodes = nodes.iter().filter(|node| part.contains(node));
-                return cost_of_edges(costs, &self.samples.inclusive, nodes, kind);
+            if *part == (0..u32::MAX) && !self.test.is_of_edges() {
+                return RowCost { inclusive, exclusive, edges: RowEdges::None };
             }
-            if *part == (0..u32::MAX) {
-                return RowCost { inclusive, exclusive, edges: edges(part), is_mixed: false };
-            }
-            let mut row = RowCost { edges: edges(part), ..RowCost::default() };
-            for &node in nodes.iter().filter(|node| part.contains(node)) {
-                row.inclusive += self.samples.inclusive[node as usize].into();
-                row.exclusive += self.own[node as usize].into();
+            let mut row = RowCost::default();
+            for node in nodes.iter().filter(|node| part.contains(node)).map(|&node| node as usize) {
+                let edges = match self.test.quantity {
+                    Quantity::Inclusive(_) | Quantity::Exclusive(_) => RowEdges::None,
+                    Quantity::Edges => counts.wide(node, kind).into(),
+                    // Samples that are of no edge are no part of what edges cost.
+                    _ => match counts.divisor(node, kind) {
+                        RowEdges::None => continue,
+                        edges => edges,
+                    },
+                };
+                row.edges = row.edges.and(edges);
+                row.inclusive += self.samples.inclusive[node].into();
+                row.exclusive += self.own[node].into();
             }
             row
         };
@@ -178,50 +182,11 @@ fn weighed([base, other]: &[RowCost; 2], periods: [u64; 2]) -> RowCost {
     let time = |base: u64, other: u64| {
         base.saturating_mul(periods[0]).saturating_add(other.saturating_mul(periods[1]))
     };
-    // Edges of one side are not those of the samples of both.
-    let is_mixed = base.is_mixed || other.is_mixed;
-    let edges = together([base.edges, other.edges].into_iter().flatten());
     RowCost {
         inclusive: time(base.inclusive, other.inclusive),
         exclusive: time(base.exclusive, other.exclusive),
-        edges: edges.filter(|_| !is_mixed),
-        is_mixed,
+        edges: base.edges.and(other.edges),
     }
-}
-
-fn together(counts: impl Iterator<Item = (u64, u64)>) -> Option<(u64, u64)> {
-    counts.reduce(|(a, b), (c, d)| (a + c, b + d))
-}
-
-/// The edge count of nodes together: least and greatest possible.
-fn edges<'n, C: Count>(
-    costs: &CostsOf<C>,
-    nodes: impl Iterator<Item = &'n u32>,
-    kind: FrameKind,
-) -> Option<(u64, u64)> {
-    let counts = costs.edges_found();
-    together(nodes.filter_map(|&node| counts.wide(node as usize, kind)))
-}
-
-/// The samples and the edge count of the nodes that have one. Where some of their samples may be of
-/// work for other threads, they have no cost per edge, as if they had no edges.
-fn cost_of_edges<'n, C: Count>(
-    costs: &CostsOf<C>,
-    samples: &[C],
-    nodes: impl Iterator<Item = &'n u32>,
-    kind: FrameKind,
-) -> RowCost {
-    let counts = costs.edges_found();
-    let mut row = RowCost::default();
-    for node in nodes.map(|&node| node as usize) {
-        let Some(edges) = counts.wide(node, kind) else { continue };
-        if counts.has_work_of_others(node) {
-            return RowCost { is_mixed: true, ..RowCost::default() };
-        }
-        row.inclusive += samples[node].into();
-        row.edges = together(row.edges.into_iter().chain([edges]));
-    }
-    row
 }
 
 /// What is known of rows, which nodes of them are asked for, and what of these.

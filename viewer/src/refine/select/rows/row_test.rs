@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use crate::refine::forest::recorded::RowEdges;
 use crate::refine::lang::comparison::Comparison;
 use crate::refine::lang::metric_test::{MetricTest, Quantity, Unit, Whole};
 
@@ -16,11 +17,8 @@ pub(crate) struct RowCost {
     pub(crate) inclusive: u64,
     /// Samples of the row.
     pub(crate) exclusive: u64,
-    /// Least and greatest possible edge count; `None` for rows that have none.
-    pub(crate) edges: Option<(u64, u64)>,
-    /// Where it is asked what an edge costs: whether that is not known, since some samples may be
-    /// of work for other threads. There are no edges then.
-    pub(crate) is_mixed: bool,
+    /// Its edges; mixed only where it is asked what an edge costs.
+    pub(crate) edges: RowEdges,
 }
 
 /// What values are measured by.
@@ -153,17 +151,12 @@ impl MetricTest {
         !matches!(self.quantity, Quantity::Inclusive(_) | Quantity::Exclusive(_))
     }
 
-    /// Whether it asks for what an edge costs.
-    pub(crate) fn is_per_edge(&self) -> bool {
-        matches!(self.quantity, Quantity::CostPerEdge | Quantity::SamplesPerEdge)
-    }
-
     /// What it says of all rows that have `most` inclusive samples at most, if that is the same for
     /// all. `bounded` says that no row has more edges than samples.
     fn of_all_below(&self, most: u64, bounded: bool, scale: &Scale) -> Option<bool> {
         let holds = |comparison: Comparison, number: u64| {
-            let edges = Some((number, number));
-            let row = RowCost { inclusive: number, exclusive: number, edges, is_mixed: false };
+            let edges = RowEdges::Range(number, number);
+            let row = RowCost { inclusive: number, exclusive: number, edges };
             Self { comparison, ..self.clone() }.holds(&row, scale)
         };
         let of_numbers = || match self.comparison {
@@ -182,7 +175,7 @@ impl MetricTest {
             // No ratio is greater than that of all samples to one edge.
             Quantity::CostPerEdge | Quantity::SamplesPerEdge => {
                 let greatest =
-                    RowCost { inclusive: most, edges: Some((1, 1)), ..RowCost::default() };
+                    RowCost { inclusive: most, exclusive: 0, edges: RowEdges::Range(1, 1) };
                 let is_lower_bound =
                     matches!(self.comparison, Comparison::Greater | Comparison::AtLeast);
                 (is_lower_bound && !self.holds(&greatest, scale)).then_some(false)
@@ -261,10 +254,10 @@ impl Asked {
             Self::Inclusive(numbers) => numbers.contain(row.inclusive),
             Self::Exclusive(numbers) => numbers.contain(row.exclusive),
             Self::Edges(numbers) => {
-                row.edges.is_some_and(|(low, high)| numbers.contain_all(low, high))
+                row.edges.range().is_some_and(|(low, high)| numbers.contain_all(low, high))
             }
             Self::PerEdge(ratio) => {
-                row.edges.is_some_and(|edges| ratio.holds(row.inclusive, edges))
+                row.edges.range().is_some_and(|edges| ratio.holds(row.inclusive, edges))
             }
         }
     }

@@ -12,7 +12,7 @@ use super::item::SourceItem;
 use super::made::CodeOf;
 use super::{ENTRY, SourceView};
 use crate::export::table::{Fact, Table, TableColumn};
-use crate::profile::MetricRef;
+use crate::profile::{MetricRef, name_of_file};
 use crate::views::columns::{Basis, Column, Id};
 use crate::views::measure::Measure;
 use crate::views::search::NamePattern;
@@ -29,7 +29,7 @@ impl CodeOf {
     /// The line of source that an instruction was made of.
     pub(super) fn line_text(&self, at: usize) -> String {
         let Some((path, line)) = &self.code[at].line else { return String::new() };
-        let file = path.rsplit('/').next().unwrap_or_default();
+        let file = name_of_file(path);
         let text = self.texts.get(&(Arc::clone(path), *line)).map_or("", |text| text);
         format!("{file}:{line}  {}", paintable_line(text).trim_start())
     }

@@ -14,7 +14,7 @@ fn test(text: &str) -> MetricTest {
 #[test]
 fn values_are_compared_without_rounding() {
     let scale = Scale { period: 5_000_000, kilo: 1000, base: 1000, view: 400, runs: 1, times: 1 };
-    let row = RowCost { inclusive: 5, exclusive: 2, edges: Some((2, 4)), is_mixed: false };
+    let row = RowCost { inclusive: 5, exclusive: 2, edges: RowEdges::Range(2, 4) };
     for (text, holds) in [
         ("incl(time) < 0.5%", false),
         ("incl(time) <= 0.5%", true),
@@ -52,12 +52,12 @@ fn values_are_compared_without_rounding() {
     ] {
         assert_eq!(test(text).holds(&row, &scale), holds, "{text}");
     }
-    let live = RowCost { edges: Some((0, 0)), ..row };
+    let live = RowCost { edges: RowEdges::Range(0, 0), ..row };
     assert!(test("edges = 0").holds(&live, &scale));
     assert!(!test("cost per edge > 0ms").holds(&live, &scale));
-    let inlined = RowCost { edges: None, ..row };
+    let inlined = RowCost { edges: RowEdges::None, ..row };
     assert!(!test("edges >= 0").holds(&inlined, &scale));
-    let perhaps = RowCost { edges: Some((0, 4)), ..row };
+    let perhaps = RowCost { edges: RowEdges::Range(0, 4), ..row };
     // Without an edge there is no cost of one.
     for text in ["cost per edge > 6ms", "cost per edge < 1s", "cost per edge != 1ns"] {
         assert!(!test(text).holds(&perhaps, &scale), "{text}");
@@ -88,8 +88,10 @@ fn what_is_said_of_all_rows_below_holds_for_each() {
             is_known = true;
             for inclusive in 0..=most {
                 for other in 0..=inclusive {
-                    for edges in [None, Some((other, other)), Some((0, other))] {
-                        let row = RowCost { inclusive, exclusive: other, edges, is_mixed: false };
+                    for edges in
+                        [RowEdges::None, RowEdges::Range(other, other), RowEdges::Range(0, other)]
+                    {
+                        let row = RowCost { inclusive, exclusive: other, edges };
                         assert_eq!(test.holds(&row, &scale), answer, "{text}: {row:?}");
                     }
                 }
@@ -119,7 +121,7 @@ fn the_numbers_that_pass_are_those_that_compare_so() {
             for low in 0..12 {
                 for high in low..12 {
                     let all = (low..=high).all(holds);
-                    let edges = RowCost { edges: Some((low, high)), ..RowCost::default() };
+                    let edges = RowCost { edges: RowEdges::Range(low, high), ..RowCost::default() };
                     let samples =
                         RowCost { inclusive: high, exclusive: high, ..RowCost::default() };
                     match test.quantity {
@@ -166,7 +168,8 @@ fn a_ratio_passes_if_those_of_all_counts_do() {
 fn the_greatest_values_do_not_overflow() {
     let scale =
         Scale { period: u64::MAX, kilo: 1000, base: u64::MAX, view: u64::MAX, runs: 1, times: 1 };
-    let row = RowCost { inclusive: u64::MAX, edges: Some((1, u64::MAX)), ..RowCost::default() };
+    let row =
+        RowCost { inclusive: u64::MAX, edges: RowEdges::Range(1, u64::MAX), ..RowCost::default() };
     assert!(test("incl(time) > 999999999999s").holds(&row, &scale));
     assert!(test("incl(time) = 100%").holds(&row, &scale));
     assert!(test("cost per edge > 1s").holds(&row, &scale));
