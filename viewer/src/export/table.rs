@@ -119,9 +119,9 @@ impl Fact {
     #[must_use]
     pub fn plain(text: String, plain: &Plain<'_>) -> Self {
         // A value has no numbers beyond 64 bits; read again, they are fractions.
-        let json = serde_json::to_string(&JsonValue(*plain));
-        let value = json.and_then(|json| serde_json::from_str(&json)).unwrap_or_default();
-        Self { text, value, names: None }
+        let as_fraction = || serde_json::from_str(&serde_json::to_string(&JsonValue(*plain))?);
+        let value = serde_json::to_value(JsonValue(*plain)).or_else(|_| as_fraction());
+        Self { text, value: value.unwrap_or_default(), names: None }
     }
 
     /// Names, outermost first.
@@ -348,10 +348,11 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_as_in_reports() {
+    fn numbers_are_written_as_in_reports_but_for_those_beyond_64_bits() {
         let facts = [
             (Plain::Real(240.0), "240"),
             (Plain::Real(0.1), "0.1"),
+            (Plain::Real(1.0 / 11.0), "0.09090909090909091"),
             (Plain::Naturals(&[1, 2], 5_000_000), "5000000 10000000"),
             (Plain::Natural(u64::MAX.into()), "18446744073709551615"),
             (Plain::Natural(u128::from(u64::MAX) + 1), "18446744073709552000"),

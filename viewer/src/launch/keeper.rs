@@ -101,7 +101,7 @@ pub fn wait_for_kill() -> io::Result<bool> {
 pub fn wait_for_processes(run_dir: &RunDir) -> bool {
     let [mut pause, longest] = LOOKS;
     let begin = Instant::now();
-    // Processes of the run are younger than its csprof.
+    // As the program, it is older than all processes of the run.
     let csprof = run_dir::owner_of(run_dir.path()).unwrap_or(0);
     loop {
         if running_processes(run_dir, csprof).is_empty() {

@@ -152,8 +152,8 @@ fn path(name: &str) -> PathBuf {
     }
 }
 
-/// What a line that begins so could become: files that are called as the profile is, in forms that
-/// there are of the screen, with what each is.
+/// What a line that begins so could become: files that are called as the profile is, in the forms
+/// in which this screen can be written, with what each is.
 pub(super) fn completions(
     profile: &str,
     text: &str,

@@ -1,5 +1,7 @@
 //! A prompt at the bottom of the screen: the line being typed and what is known about it so far.
 
+use std::cell::OnceCell;
+
 use super::history::Moment;
 use super::line::Line;
 use super::message::{Completion, PromptKind};
@@ -32,6 +34,8 @@ pub struct Prompt {
     pub from: Option<TablePlace>,
     /// The same where there are no rows: the line that was selected, or the first one seen.
     pub from_line: usize,
+    /// Whether what is on the screen is a table, once an export has asked for that.
+    pub is_table: OnceCell<bool>,
     /// The screen when the prompt opened: a search is one step from there.
     pub began: Option<Box<Moment>>,
 }
@@ -81,6 +85,7 @@ impl Prompt {
             trial: Trial::Nothing,
             from,
             from_line: 0,
+            is_table: OnceCell::new(),
             began: None,
         }
     }

@@ -47,8 +47,8 @@ pub(super) struct Union<'r> {
 }
 
 impl<'r> Union<'r> {
-    /// Nothing yet of runs that are about this, the first of OTHER with this process. Nodes have so
-    /// many columns for metrics beside the one that is compared.
+    /// An empty union. `info` is about all runs; `first_other` is the first process of OTHER;
+    /// `columns` is how many metrics nodes have beside the one that is compared.
     pub(super) fn new(
         info: saved::Profile,
         first_other: ProcessId,
@@ -208,6 +208,7 @@ impl<'r> Union<'r> {
         }
         number
     }
+
     /// How many nodes there are so far, with the root.
     pub(super) fn node_count(&self) -> usize {
         self.nodes.len()

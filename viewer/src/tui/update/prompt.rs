@@ -207,7 +207,7 @@ fn offer(model: &Model, prompt: &mut Prompt) {
             (0, saved.map(completion).filter(|one| one.text.starts_with(typed)).collect())
         }
         PromptKind::Export => {
-            let forms = super::export::forms(model);
+            let forms = super::export::forms(model, &prompt.is_table);
             (0, export::completions(&model.path, prompt.line.before(), &forms))
         }
         PromptKind::Search

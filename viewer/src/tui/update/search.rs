@@ -52,7 +52,7 @@ pub(super) fn for_one_sided(model: &mut Model, new: bool) -> Effects {
     if model.page().is_some()
         || model.rows().is_none() && model.view().selected_path(&model.scene.refined).is_none()
     {
-        let said = "paths that are new or gone are found in views of rows: 1, 2 and 3";
+        let said = "paths that are new or gone are found in views of rows (1, 2 and 3) and in `!`";
         model.notice = Some(Notice::Said(said.to_owned()));
         return Vec::new();
     }

@@ -248,7 +248,7 @@ impl Flame {
         let text = format!("{side}{mark}{shown}");
         canvas.text(of.start, y, &" ".repeat(of.width), of.width, style);
         canvas.text(of.start, y, &text, of.width, style);
-        let found = scene.search.as_ref().is_some_and(|search| search.is_in(name));
+        let found = scene.search.as_ref().is_some_and(|search| search.finds(row, refined));
         if found && id != RowId::ROOT {
             canvas.style(of.start, y, of.width, style.patch(theme.found_box()));
         }
