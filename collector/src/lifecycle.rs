@@ -258,7 +258,8 @@ pub fn after_fork_child() {
     }
     parent.arena.forget_file();
     blocks::leave_to_parent();
-    match process::enter(parent.config.clone(), parent.folder, parent.trampoline, true) {
+    let enter = || process::enter(parent.config.clone(), parent.folder, parent.trampoline, true);
+    match thread::pause::with_room(enter) {
         Ok(()) => {
             process::log(&LogRecord::Command(command_line()));
             SAMPLES_OF_CALLS.forget();

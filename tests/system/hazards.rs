@@ -36,7 +36,7 @@ checks! {
     coroutines coroutines_in_assembly copied_stacks copied_stacks_in_assembly boost_contexts small_stacks
     // Stacks.
     registers_kept realigned_frames large_frames deep_recursion deep_unarmed without_cfi matrix_kernels lazy_binding
-    split_stack short_stacks executed_on_a_small_stack ended_on_a_small_stack
+    split_stack short_stacks smallest_threads executed_on_a_small_stack ended_on_a_small_stack
     executed_in_a_coroutine ended_in_a_coroutine alternate_rules processor_state execute_only code_on_demand
     generated_code returns_otherwise instrumented reads_its_stack
     // Processes.

@@ -112,6 +112,18 @@ pub fn call<T>(work: extern "C" fn(&mut T), argument: &mut T) {
     }
 }
 
+/// The same, for the set-up side: `work` may take more than the 16 KiB that a thread may have for
+/// all it does (`PTHREAD_STACK_MIN`).
+pub fn with_room<T>(work: impl FnOnce() -> T) -> T {
+    extern "C" fn run<T, W: FnOnce() -> T>(work: &mut (Option<W>, Option<T>)) {
+        work.1 = work.0.take().map(|work| work());
+    }
+    let mut work = (Some(work), None);
+    call(run, &mut work);
+    let (_, Some(result)) = work else { unreachable!("it has run") };
+    result
+}
+
 /// What the program knows as the thread's alternate stack, by the kernel's setting. `None` if
 /// that is not the handler stack; a disabled one is size 0. Either side.
 #[must_use]
@@ -229,6 +241,10 @@ impl HandlerStack {
     /// Takes the calling thread's, which ends or is not sampled any more; `None` if it has none, or
     /// if it may stand on it. All signals are blocked.
     pub(super) fn disengage() -> Option<Self> {
+        let here = 0_u64;
+        if contains((&raw const here).addr() as u64) {
+            return None;
+        }
         let top = top();
         let stack = Self::with_top(top)?;
         let before = sys::set_alternate_stack(&NONE).ok()?;

@@ -40,7 +40,7 @@ use crate::arena::ThreadArena;
 use crate::messages::{self, Warning};
 use crate::modules;
 use crate::process::{self, Process};
-use crate::sampler::{Sampler, Shared};
+use crate::sampler::{Buffers, Sampler, Shared};
 use crate::sealed::sealed;
 use crate::sources::{self, Sources, loan};
 use crate::sys::{self, Clock, Mask, Spent, Switches};
@@ -150,15 +150,31 @@ fn begin(
         };
         stack.engage(!modules::asks_kernel_for_stacks());
     }
-    let tid = sys::tid();
-    let name = sys::thread_name();
-    let beginning = routine.map(|routine| Beginning { routine, name });
-    let Some(arena) = record(process, beginning.as_ref(), tid, name) else {
+    let refused_spare =
+        handler_stack::with_room(|| begin_with(spare, process, stack, routine, place));
+    if let Some(spare) = refused_spare {
         if let Some(stack) = HandlerStack::disengage() {
             stack.release();
         }
         registry::leave_spare(spare);
-        return refused("shared memory");
+        refused("shared memory");
+    }
+}
+
+/// The same with its memory, which is given back if there is none for a record. Some 16 KiB of stack
+/// are needed here.
+fn begin_with(
+    spare: Spare,
+    process: &'static Process,
+    stack: OwnStack,
+    routine: Option<usize>,
+    place: Option<NonNull<Shared>>,
+) -> Option<Spare> {
+    let tid = sys::tid();
+    let name = sys::thread_name();
+    let beginning = routine.map(|routine| Beginning { routine, name });
+    let Some(arena) = record(process, beginning.as_ref(), tid, name) else {
+        return Some(spare);
     };
     let Spare { buffers, handlers } = spare;
     if let Some(stack) = handlers {
@@ -189,6 +205,7 @@ fn begin(
     // SAFETY: just made, and the signal is blocked.
     let thread = unsafe { &mut *thread };
     thread.open_sources(process);
+    None
 }
 
 /// A record of its own, or that in which another thread has ended; `None` if memory is refused.
@@ -260,14 +277,19 @@ impl Thread {
 
     /// Gives its memory back, or leaves it to the next thread. Nobody finds it any more. All
     /// signals are blocked.
+    fn release(self: Box<Self>, handlers: Option<HandlerStack>) {
+        registry::leave_spare(Spare { buffers: self.end(), handlers });
+    }
+
+    /// Leaves its record to the next thread that begins as it has.
     // Not a part of who calls it at a thread's end: that takes its own place on the stack for the
     // end of what is in use, and words that were left lie where it would have room for this.
     #[inline(never)]
-    fn release(self: Box<Self>, handlers: Option<HandlerStack>) {
+    fn end(self: Box<Self>) -> Buffers {
         // SAFETY: it is not the thread's current one.
         let (ended, buffers) = unsafe { self.sampler.end() };
         registry::leave_ended(self.beginning.as_ref(), ended);
-        registry::leave_spare(Spare { buffers, handlers });
+        buffers
     }
 
     /// Counts what the program has taken from sources by closing their files.
@@ -304,8 +326,8 @@ pub fn ended() {
     unsafe { trampoline::set_current(core::ptr::null()) };
     thread.note_progress();
     thread.sampler.arena.record_mut().end_ns = sys::now_ns(Clock::Monotonic);
-    let handlers = HandlerStack::disengage();
-    thread.release(handlers);
+    let buffers = handler_stack::with_room(|| thread.end());
+    registry::leave_spare(Spare { buffers, handlers: HandlerStack::disengage() });
     sys::set_mask(mask);
 }
 

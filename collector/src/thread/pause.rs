@@ -4,7 +4,7 @@
 
 use super::own_stack::thread_stack_in_use;
 use super::spare::Spare;
-use super::{Thread, begin, current, registry, set_current};
+use super::{Thread, begin, current, handler_stack, registry, set_current};
 use crate::process;
 use crate::sys::{self, Mask};
 use crate::trampoline::{self, Suspended};
@@ -43,15 +43,30 @@ pub fn resume_here() {
 pub fn restart_after_fork() {
     let (old, mask) = take_after_fork();
     if let (Some(process), Some(old)) = (process::current(), old) {
-        let Thread { sampler, stack, .. } = *old;
-        let (buffers, place) = sampler.leave_to_child();
-        if let Some(buffers) = buffers {
-            registry::leave_spare(Spare { buffers, handlers: None });
-        }
+        // All signals are blocked since `pause_here`.
+        let (stack, place) = handler_stack::with_room(|| {
+            let Thread { sampler, stack, .. } = *old;
+            let (buffers, place) = sampler.leave_to_child();
+            if let Some(buffers) = buffers {
+                registry::leave_spare(Spare { buffers, handlers: None });
+            }
+            (stack, place)
+        });
         begin(process, stack, None, place);
     }
     if let Some(mask) = mask {
         sys::set_mask(mask);
+    }
+}
+
+/// Does `work`, which takes much of the stack, where there is room, if the calling thread was
+/// paused, in the child, too.
+pub fn with_room<T>(work: impl FnOnce() -> T) -> T {
+    let thread = current();
+    // SAFETY: this thread's state, if it has one; where it was paused, all signals are blocked.
+    match unsafe { thread.as_ref() } {
+        Some(thread) if thread.is_paused() => handler_stack::with_room(work),
+        _ => work(),
     }
 }
 

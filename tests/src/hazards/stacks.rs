@@ -97,6 +97,10 @@ pub const ALL: &[Hazard] = &[
              in a thread: untouched\n\
              threads of the smallest size\n",
         ),
+    Hazard::new("smallest_threads", &["cc -O2 -w -pthread -o program @smallest_threads.c"])
+        .by_two()
+        .variants(&["", "-O0", "clang"])
+        .says("20 children and 20 spawned of 20\n"),
     Hazard::new("executed_on_a_small_stack", SMALL_ENDS)
         .command(&["./program", "execute"])
         .says("reported\n"),
