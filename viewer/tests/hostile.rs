@@ -150,7 +150,7 @@ fn golden_files() -> Vec<Vec<u8>> {
 fn every_key_is_pressed_on_hostile_texts() {
     let all: BTreeSet<&str> = keymap::modes().map(|mode| mode.title).collect();
     let profile = csprof::profile::Profile::from_saved(profiles::every_text());
-    let met = drive::press_all(&profile, (80, 24), (0, 1), &mut |_| ());
+    let met = drive::press_all(&profile, (80, 24), (0, 1), (0, 1), &mut |_| ());
     assert_eq!(met, all);
 }
 

@@ -161,8 +161,8 @@ fn begin(
     }
 }
 
-/// The same with its memory, which is given back if there is none for a record. Some 16 KiB of stack
-/// are needed here.
+/// The same with its memory, which is given back if there is none for a record. Needs some 16 KiB
+/// of stack.
 fn begin_with(
     spare: Spare,
     process: &'static Process,

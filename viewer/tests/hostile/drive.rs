@@ -61,7 +61,11 @@ pub(crate) fn show(read: &dyn Fn() -> saved::Profile, step: &mut dyn FnMut(&'sta
         reports(&profile, metric, step);
     }
     screens(&profile, &["80x24", "20x5", "200x60"], step);
-    press_all(&profile, (80, 24), (total as usize % PARTS, PARTS), step);
+    // Of a large profile a few keys, others of each: every one may take a second.
+    let (nodes, _) = size();
+    let keys = 1 + (nodes / NODES_PER_KEY) as usize;
+    let [pressed, painted] = [keys, PARTS].map(|parts| (total as usize % parts, parts));
+    press_all(&profile, (80, 24), pressed, painted, step);
     drop(profile);
     let mut merger = Merger::new(Agreement::SameMetrics);
     step("read");
@@ -144,6 +148,9 @@ fn reports(profile: &Profile, metric: MetricRef, step: &mut dyn FnMut(&'static s
 
 /// One key in so many is painted where all are pressed: other ones for another profile.
 const PARTS: usize = 8;
+
+/// Nodes of a profile for which one key more is left out.
+const NODES_PER_KEY: u64 = 5000;
 
 thread_local! {
     /// How many bytes of output there were in all.
@@ -233,12 +240,13 @@ fn csv(write: impl FnOnce(&mut Printable<Sink>) -> io::Result<()>) {
 }
 
 /// Presses each key that each mode has, in the first screen that has the mode; from the table of
-/// keys, so that a new key is pressed from the day it exists. `part` of how many: of a key in so
-/// many the screen is painted. Returns the titles of the modes that were met.
+/// keys, so that a new key is pressed from the day it exists. Or only the keys of a part of so many
+/// parts, and paints the screens of a part of those. Returns the titles of the modes that were met.
 pub(crate) fn press_all(
     profile: &Profile,
     size: (u16, u16),
-    (part, parts): (usize, usize),
+    pressed: (usize, usize),
+    painted: (usize, usize),
     step: &mut dyn FnMut(&'static str),
 ) -> BTreeSet<&'static str> {
     let mut met = BTreeSet::new();
@@ -252,16 +260,19 @@ pub(crate) fn press_all(
     }
     met.extend([first.mode().title, small.mode().title]);
     let mut models = VecDeque::from([first, small]);
-    let mut pressed = 0;
+    let mut number = 0;
     while let Some(model) = models.pop_front() {
         for keys in keymap::bindings(model.mode()).flat_map(Binding::keys) {
+            number += 1;
+            if number % pressed.1 != pressed.0 {
+                continue;
+            }
             let mut model = model.clone();
             step("key");
             for key in keys {
                 model.message(key).into_iter().for_each(|message| send(&mut model, message));
             }
-            pressed += 1;
-            if pressed % parts == part {
+            if number / pressed.1 % painted.1 == painted.0 {
                 step("paint");
                 paint(&model);
             }
