@@ -51,8 +51,7 @@ checks! {
     files_closed_one_by_one files_closed_in_a_range file_numbers_reused
     // Limits.
     limits tight_memory limit_kept sandbox_by_prctl sandbox_by_syscall sandbox_strict sandbox_executes sandbox_asked_for
-    sealed_signals forbidden_return seals_beside_waits forbidden_clock unmapped_clock unmapped_clock_forbidden
-    sealed_throw seals_beside_callback child_seals_beside_callback
+    sealed_signals forbidden_return seals_beside_waits forbidden_clock sealed_throw seals_beside_callback child_seals_beside_callback
     dispatched_by_prctl dispatched_by_syscall
     traced traced_by_syscall traced_by_nobody
     perf_events_forbidden timers_forbidden all_sources_forbidden

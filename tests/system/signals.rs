@@ -147,6 +147,22 @@ fn sigtrap_is_used_where_it_can_be_and_the_profile_says_where_it_is_not() {
     }
 }
 
+/// Handlers read no clock by the kernel's code in the process.
+#[test]
+fn a_program_that_has_unmapped_the_code_of_clocks_is_sampled() {
+    let workshop = Workshop::new("unmapped_clock");
+    workshop.compile("cc -O2 -o program @unmapped_clock.c");
+    for source in ["cputime@200", "task-clock@5000", "realtime@200"] {
+        for words in [&["./program"][..], &["./program", "forbidden"]] {
+            let recording = workshop.record(&["-e", source], words);
+            let outcome = &recording.outcome;
+            let found = (outcome.said(), outcome.status.code());
+            assert_eq!(found, ("worked\n".into(), Some(0)), "{source}, {words:?}");
+            assert!(recording.rows().inclusive_of("work") > 20, "{source}, {words:?}");
+        }
+    }
+}
+
 /// A tracer that steps goes through csprof's handler, too, in more CPU time than a period has. A
 /// handful of samples later they are far enough apart for the program to go on.
 #[test]
@@ -164,7 +180,8 @@ fn a_program_goes_on_that_is_executed_one_instruction_at_a_time() {
         let messages = recording.messages();
         assert!(messages.contains("stops at each sample"), "{source}, {when}: {messages}");
         // Who is traced from the start is never sampled late: it is known why.
-        let late = recording.profile.threads.iter().map(|thread| thread.late).sum::<u64>();
+        let accounts = recording.profile.accounts.iter().flat_map(|process| &process.threads);
+        let late = accounts.map(|account| account.late).sum::<u64>();
         assert!(when == "late" || late == 0, "{source}: {late}");
     }
 }

@@ -86,12 +86,6 @@ pub const ALL: &[Hazard] = &[
     Hazard::new("forbidden_clock", &["cc -O2 -pthread -o program @forbidden_clock.c"])
         .says("worked\n")
         .by_two(),
-    Hazard::new("unmapped_clock", &["cc -O2 -o program @unmapped_clock.c"])
-        .says("worked\n")
-        .by_two(),
-    Hazard::new("unmapped_clock_forbidden", &["cc -O2 -o program @unmapped_clock.c"])
-        .command(&["./program", "forbidden"])
-        .says("worked\n"),
     Hazard::new("sealed_throw", &["c++ -O2 -o program @sealed_throw.cpp"])
         .says("caught 7\n")
         .ends(Ended::Status(7)),
