@@ -73,9 +73,9 @@ enum Known {
     Nothing { long: u32 },
     /// It may be: so many long handlers in a row with a stop.
     Perhaps { proofs: u32 },
-    /// It is: so many samples in a row without a stop. And it has stopped within so many handlers in
-    /// a row, at most [`PROOFS`]: from then on its stops are those, and between its samples it waits
-    /// of its own accord.
+    /// It is: so many samples in a row without a stop. And it has stopped within so many handlers
+    /// in a row, at most [`PROOFS`]: from then on its stops are those, and between its samples it
+    /// waits of its own accord.
     Stopped { calm: u32, within: u32 },
 }
 
