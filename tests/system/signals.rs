@@ -204,8 +204,9 @@ fn a_program_is_sampled_as_before_when_its_tracer_has_gone() {
     let sampled_ms = recording.rows().inclusive_of("afterwards") * 5;
     let most_ms = took_ms / 10;
     assert!(sampled_ms.abs_diff(took_ms) <= most_ms, "{sampled_ms} of {took_ms}");
-    // The kernel looks at timers of CPU time a hundred times a second at least.
+    // The kernel looks at timers of CPU time a hundred times a second at least. The thread has run
+    // three times as long since its tracer has gone.
     let threads = (0..recording.profile.threads.len()).map(ThreadId::from_index);
     let signals: u64 = threads.map(|thread| recording.profile.share(thread, 0).signals).sum();
-    assert!(signals >= took_ms / 20, "{signals} in {took_ms} ms");
+    assert!(signals >= 3 * took_ms / 20, "{signals} in {took_ms} ms");
 }
