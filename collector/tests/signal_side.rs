@@ -47,15 +47,11 @@ const ENTRIES: [&str; 18] = [
 /// What may call through a pointer, by the beginnings of names, and what that is: one of the
 /// entries, or a function that is made for handlers. Which function has which call is up to the
 /// compiler.
-const BY_POINTER: [(&str, &str); 14] = [
+const BY_POINTER: [(&str, &str); 13] = [
     ("csprof_collector::sampling::entry::", "the program's handler"),
     ("csprof_collector::sampling::pass_on::on_profiling_signal", "program_handler"),
     ("csprof_collector::sampling::pass_on::on_trap_signal", "by_default"),
-    (
-        "csprof_collector::sampling::handler::",
-        "Lookup, in_place, glibc's _dl_find_object, the vdso's clock_gettime",
-    ),
-    ("csprof_collector::sources::stops::", "the vdso's clock_gettime"),
+    ("csprof_collector::sampling::handler::", "Lookup, in_place, glibc's _dl_find_object"),
     ("csprof_collector::sampling::call::", "Lookup, in_place, glibc's _dl_find_object"),
     ("csprof_collector::sampler::sample::", "Lookup, in_place, glibc's _dl_find_object"),
     ("<csprof_collector::sampler::interrupted::", "in_place, glibc's _dl_find_object"),

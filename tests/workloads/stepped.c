@@ -6,7 +6,8 @@
 // early: it is executed under its tracer. late: the tracer comes while it runs. It counts steps in
 // the program's own loop: alone that is each one. With a profiler in the process its handlers are
 // stepped through, too, but the program has to go on. gone: the same as late, and then the tracer
-// leaves it alone; it works on, says how many milliseconds of CPU time that took, and ends by itself.
+// leaves it alone; it works on for some seconds, in which samples may still be far apart, then works
+// elsewhere, says how many milliseconds of CPU time that took, and ends by itself.
 //
 // To be linked at a fixed address, which the tracer knows.
 #include <signal.h>
@@ -19,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OWN = 10000, MOST = 400000, LONG_AGO = 30000000, AFTERWARDS = 300000000 };
+enum { OWN = 10000, MOST = 400000, LONG_AGO = 30000000 };
+enum { SETTLES_MS = 4500, AFTERWARDS_MS = 2000 };
 
 static volatile unsigned long counted;
 
@@ -35,15 +37,22 @@ static void leave(int signal) {
     left = 1;
 }
 
-__attribute__((noinline)) static void afterwards(void) {
-    for (long i = 0; i < AFTERWARDS; i++)
-        counted = counted * 3 + 1;
-}
-
 static long cpu_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+__attribute__((noinline)) static void settles(void) {
+    for (long before = cpu_ms(); cpu_ms() - before < SETTLES_MS;)
+        for (long i = 0; i < 100000; i++)
+            counted = counted * 3 + 1;
+}
+
+__attribute__((noinline)) static void afterwards(void) {
+    for (long before = cpu_ms(); cpu_ms() - before < AFTERWARDS_MS;)
+        for (long i = 0; i < 100000; i++)
+            counted = counted * 5 + 1;
 }
 
 static int work(int said) {
@@ -56,6 +65,7 @@ static int work(int said) {
     else
         raise(SIGUSR1);
     loop(&left);
+    settles();
     long before = cpu_ms();
     afterwards();
     fprintf(stderr, "afterwards %ld\n", cpu_ms() - before);

@@ -29,7 +29,7 @@ unsafe fn start<'f>(
     envp: Strings,
     file: impl FnOnce() -> Option<File<'f>>,
 ) -> Start {
-    if Start::can_look(path, envp) {
+    if Start::can_look_at(path, envp) {
         // SAFETY: by contract.
         unsafe { Start::with(envp, file()) }
     } else {
@@ -70,7 +70,7 @@ pub(crate) unsafe extern "C" fn execve(path: *const c_char, argv: Strings, envp:
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execv(path: *const c_char, argv: Strings) -> c_int {
     let environment = c_library::environment();
-    let start = if Start::can_look(path, environment) {
+    let start = if Start::can_look_at(path, environment) {
         // SAFETY: it can be read.
         Start::with_own(unsafe { File::at(path) })
     } else {

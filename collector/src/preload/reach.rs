@@ -102,9 +102,15 @@ impl Start {
             return false;
         }
         let mut readable = Readable::new();
-        let is_own = core::ptr::eq(envp, c_library::environment());
         (path.is_null() || readable.has_string(path.addr()))
-            && (envp.is_null() || is_own || readable.has_vector(envp.addr()))
+            && (envp.is_null() || readable.has_vector(envp.addr()))
+    }
+
+    /// The same by a function of the C library's: its environment can be read, or the program could
+    /// not.
+    pub(super) fn can_look_at(path: *const c_char, envp: Strings) -> bool {
+        let is_own = core::ptr::eq(envp, c_library::environment());
+        Self::can_look(path, if is_own { core::ptr::null() } else { envp })
     }
 
     /// One that is not looked at.
@@ -324,7 +330,7 @@ unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> Route {
     let pointer = core::ptr::with_exposed_provenance::<c_void>;
     let (envp, path) = (pointer(call.arguments[5]).cast(), pointer(call.arguments[1]).cast());
     let is_own = core::ptr::eq(envp, c_library::environment());
-    if !Start::can_look(path, envp) {
+    if !Start::can_look_at(path, envp) {
         return inherit::spawning(call, stub::target(real));
     }
     // SAFETY: the program's own argument.

@@ -102,7 +102,7 @@ fn count(info: &SignalInfo, context: &libc::ucontext_t, reading: Option<&Reading
     }
     if !is_entry {
         thread.sources.look_for_next(info);
-        if thread.sources.end_sample() {
+        if thread.sources.end_sample(info) {
             thread.sampler.arena.process().set_stopped();
         }
     }
@@ -171,9 +171,10 @@ fn arrived(
         _ => None,
     };
     let counts_waits = source.is_some_and(|(kind, _)| kind.properties().counts_waits);
-    if source.is_some() && !counts_waits {
+    if source.is_some() && !counts_waits && !thread.sources.is_stopped() {
         // Where waits count, it is the wait that a sample stands for, and the thread has been
-        // there.
+        // there. And where a tracer stops the thread at its samples, it is said why they are far
+        // apart.
         let every = Setting::of(metric).every;
         let is_late = time_ns(weight.saturating_sub(every)).is_some_and(|ns| ns >= LATE_NS);
         record.late += if is_late { weight } else { 0 };

@@ -209,6 +209,8 @@ impl Sources {
                 && timer.has_sent(signal)
             {
                 timer.go_by_clock();
+                // Perhaps not yet, if it had not sent any.
+                timer.hold(self.stops.interval_ns());
             }
         }
     }
@@ -307,15 +309,35 @@ impl Sources {
         self.stops.taken_ns()
     }
 
-    /// It ends, and was that of a sample. Returns whether the thread is sampled less often than was
-    /// asked for, because it is [stopped](stops) at its samples. Signal side.
+    /// Whether the thread is known to be [stopped](stops) at its samples: they may be far apart,
+    /// and their handlers long. Signal side.
     #[inline]
-    pub fn end_sample(&mut self) -> bool {
-        if self.timed == 0 || !self.stops.end(self.least_period_ns) {
+    #[must_use]
+    pub const fn is_stopped(&self) -> bool {
+        self.stops.is_stopped()
+    }
+
+    /// It ends, and was that of a sample by this signal. Returns whether the thread is sampled less
+    /// often than was asked for, because it is [stopped](stops) at its samples. Signal side.
+    #[inline]
+    pub fn end_sample(&mut self, signal: &SignalInfo) -> bool {
+        if self.timed == 0 {
+            return false;
+        }
+        let is_held_back = !self.stops.is_stopped() || self.is_of_cpu_time(signal);
+        if !self.stops.end(is_held_back.then_some(self.least_period_ns)) {
             return false;
         }
         self.hold();
         self.stops.interval_ns() > 0
+    }
+
+    /// Whether a source of CPU time has sent the signal.
+    #[cold]
+    #[inline(never)]
+    fn is_of_cpu_time(&self, signal: &SignalInfo) -> bool {
+        let mut of_cpu_time = self.opened.iter().filter(|opened| opened.cpu_period_ns.is_some());
+        of_cpu_time.any(|opened| opened.source.has_sent(signal))
     }
 
     #[cold]
@@ -335,6 +357,10 @@ impl Sources {
     /// known. Signal side.
     #[inline]
     pub fn look_for_next(&mut self, signal: &SignalInfo) {
+        // As above.
+        if self.stops.is_stopped() {
+            return;
+        }
         for opened in &mut self.opened {
             if let Source::Event(event) = &mut opened.source
                 && event.has_sent(signal)
@@ -348,7 +374,11 @@ impl Sources {
     /// present [pace], and events of CPU time with the interval that their thread [can
     /// keep](progress). Signal side. One thread at a time, while no other forks.
     pub fn go_on(&mut self) {
-        self.opened.iter_mut().for_each(|opened| opened.source.go_on());
+        for opened in &mut self.opened {
+            if let Some(interval_ns) = opened.source.go_on() {
+                self.stops.stay_at(interval_ns, self.least_period_ns);
+            }
+        }
     }
 
     /// Does `work` while none of the timers comes due; they go on where they were. Signal side. One
@@ -477,17 +507,19 @@ enum Source {
 }
 
 impl Source {
-    /// See [`Sources::go_on`].
+    /// See [`Sources::go_on`]. Returns the CPU time from one sample to the next, in nanoseconds, if
+    /// there was to be more, and that was refused.
     // Not inlined: within a loop, the kinds would be told apart by a table whose address is kept in
     // a register, as those of functions are.
     #[inline(never)]
-    fn go_on(&mut self) {
+    fn go_on(&mut self) -> Option<u64> {
         match self {
             Self::Timer(timer) if timer.is_out_of_pace() => timer.keep_pace(),
             Self::Counted(event) if event.ended_first_period() => event.go_on(),
-            Self::Event(event) if event.is_out_of_pace() => event.go_on(),
+            Self::Event(event) if event.is_out_of_pace() => return event.go_on(),
             Self::Timer(_) | Self::Counted(_) | Self::Event(_) | Self::Call => {}
         }
+        None
     }
 
     /// Opens the process's source with this number for the calling thread. `cookie` comes back in

@@ -46,6 +46,13 @@ const LONGEST_NS: u64 = 20_000_000;
 /// stand for several.
 const LEAST_NS: u64 = 50_000;
 
+/// Whether a thread does not go on with so many periods from one signal to the next, where so many
+/// are [wanted](TaskClock::wanted). Of a thread that is stopped samples may take an eighth of the
+/// elapsed time: where four times the interval is wanted, they take half of it.
+const fn is_stuck(before: u64, wanted: [u64; 2]) -> bool {
+    wanted[0] > before || wanted[1] >= before.saturating_mul(4)
+}
+
 impl TaskClock {
     /// Opens the event, and starts it.
     pub(super) fn open(
@@ -138,26 +145,38 @@ impl TaskClock {
     ///
     /// The kernel may refuse it now: no file number or no memory is left, or the program has given
     /// up the right to. Then the thread goes on as before; but one that does not go on at all is
-    /// sampled no more.
+    /// sampled no more. Returns the CPU time from one signal to the next, in nanoseconds, if there
+    /// was to be more for a thread that is stopped.
     // Not inlined: within a loop, functions would be called by addresses kept in registers.
     #[cold]
     #[inline(never)]
-    pub(super) fn go_on(&mut self) {
+    pub(super) fn go_on(&mut self) -> Option<u64> {
         let [before, next] = self.spacing;
-        match self.handle.open_anew(next) {
-            Ok(()) => self.spacing[0] = next,
-            Err(refused) if next > before => {
-                self.handle.end();
+        let refused = match self.handle.open_anew(next) {
+            Ok(()) => {
                 self.spacing[0] = next;
-                self.refused = Some(refused);
-                self.has_ended = true;
+                return None;
             }
-            Err(_) => {
-                self.handle.space(before);
-                self.want([before, self.wanted[1].min(before)]);
-                self.progress.stay_at(before);
-            }
+            Err(refused) => refused,
+        };
+        if is_stuck(before, self.wanted) {
+            self.handle.end();
+            self.spacing[0] = next;
+            self.refused = Some(refused);
+            self.has_ended = true;
+            return None;
         }
+        self.handle.space(before);
+        if next > before {
+            self.want([self.wanted[0], before]);
+            return Some(before.saturating_mul(self.period_ns));
+        }
+        // An interval that is longer than this may be is that of a thread that was stopped: what is
+        // asked for at each sample, none of which is soon.
+        let longest = before.min(self.most());
+        self.want([longest, self.wanted[1]]);
+        self.progress.stay_at(longest);
+        None
     }
 
     pub(super) const fn refused(&self) -> Option<&PerfError> {
@@ -187,5 +206,20 @@ impl TaskClock {
             self.gone += self.due.take();
         }
         self.due.take_for_event()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_goes_on_is_sampled_also_where_a_longer_interval_is_refused() {
+        assert!(is_stuck(1, [4, 1]) && is_stuck(100, [400, 1]));
+        // Stopped at each sample: a quarter of the time, and half.
+        assert!(!is_stuck(1, [1, 2]) && !is_stuck(100, [1, 200]));
+        assert!(is_stuck(1, [1, 4]) && is_stuck(100, [1, 400]));
+        // A shorter one.
+        assert!(!is_stuck(100, [1, 25]) && !is_stuck(100, [25, 1]));
     }
 }
