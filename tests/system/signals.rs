@@ -208,5 +208,5 @@ fn a_program_is_sampled_as_before_when_its_tracer_has_gone() {
     // three times as long since its tracer has gone.
     let threads = (0..recording.profile.threads.len()).map(ThreadId::from_index);
     let signals: u64 = threads.map(|thread| recording.profile.share(thread, 0).signals).sum();
-    assert!(signals >= 3 * took_ms / 20, "{signals} in {took_ms} ms");
+    assert!(signals >= took_ms / 10, "{signals} in {took_ms} ms");
 }

@@ -1,5 +1,6 @@
 /* How much of its own stack csprof's handler has used, measured when the program ends: the kernel knows that stack as the
- * thread's alternate one, and it was all zeros. Complains if it is more than is promised
+ * thread's alternate one. It is all zeros when the program begins: the start of the thread has left words there, which
+ * are wiped; a sample that comes meanwhile has ended. Complains if it is more than is promised
  * (`NEEDED` in collector/src/thread/handler_stack.rs) beside the kernel's frame. Alone there is none. */
 #include <signal.h>
 #include <stdint.h>
@@ -19,8 +20,15 @@ static void measure_frame(int signal, siginfo_t *info, void *context) {
     kernels_frame = (size_t)(registers + *(uint32_t *)(registers + 468) - (char *)context) + 72;
     (void)signal, (void)info;
 }
+enum { NEEDED = 8 << 10 };
+__attribute__((constructor)) static void wipe_handler_stack(void) {
+    stack_t stack;
+    if (kernel_call(SYS_sigaltstack, 0, &stack, NULL, 0) || stack.ss_flags & SS_DISABLE) return;
+    volatile char *low = (volatile char *)stack.ss_sp - NEEDED;
+    volatile char *top = (volatile char *)stack.ss_sp + stack.ss_size;
+    while (low < top) *low++ = 0;
+}
 __attribute__((destructor)) static void look_at_handler_stack(void) {
-    enum { NEEDED = 8 << 10 };
     stack_t stack;
     if (kernel_call(SYS_sigaltstack, 0, &stack, NULL, 0) || stack.ss_flags & SS_DISABLE) return;
     const char *low = (const char *)stack.ss_sp - NEEDED;

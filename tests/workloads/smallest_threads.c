@@ -50,7 +50,7 @@ static void *inner(void *argument) {
     work(200000);
     char *words[] = {"true", NULL};
     pid_t child;
-    int status = 0;
+    int status = 1;
     if (posix_spawn(&child, "/bin/true", NULL, NULL, words, environ) == 0) waitpid(child, &status, 0);
     *(int *)argument += status == 0;
     return NULL;

@@ -374,10 +374,16 @@ impl Sources {
     /// present [pace], and events of CPU time with the interval that their thread [can
     /// keep](progress). Signal side. One thread at a time, while no other forks.
     pub fn go_on(&mut self) {
+        let mut was_refused = false;
         for opened in &mut self.opened {
             if let Some(interval_ns) = opened.source.go_on() {
                 self.stops.stay_at(interval_ns, self.least_period_ns);
+                was_refused = true;
             }
+        }
+        // The others have the same.
+        if was_refused {
+            self.hold();
         }
     }
 

@@ -115,6 +115,8 @@ pub fn call<T>(work: extern "C" fn(&mut T), argument: &mut T) {
 /// The same, for the set-up side: `work` may take more than the 16 KiB that a thread may have for
 /// all it does (`PTHREAD_STACK_MIN`).
 pub fn with_room<T>(work: impl FnOnce() -> T) -> T {
+    // Not a part of who calls it, whose frame would have what `work` needs.
+    #[inline(never)]
     extern "C" fn run<T, W: FnOnce() -> T>(work: &mut (Option<W>, Option<T>)) {
         work.1 = work.0.take().map(|work| work());
     }

@@ -275,16 +275,17 @@ impl Thread {
         self.paused_mask.is_some()
     }
 
-    /// Gives its memory back, or leaves it to the next thread. Nobody finds it any more. All
-    /// signals are blocked.
-    fn release(self: Box<Self>, handlers: Option<HandlerStack>) {
-        registry::leave_spare(Spare { buffers: self.end(), handlers });
+    /// Gives the memory of the calling thread back, or leaves it to the next thread. Nobody finds it
+    /// any more. All signals are blocked.
+    // Not a part of who calls it: that takes its own place on the stack for the end of what is in
+    // use, and words that were left lie where it would have room for this.
+    #[inline(never)]
+    fn let_go(self: Box<Self>) {
+        let buffers = handler_stack::with_room(|| self.end());
+        registry::leave_spare(Spare { buffers, handlers: HandlerStack::disengage() });
     }
 
     /// Leaves its record to the next thread that begins as it has.
-    // Not a part of who calls it at a thread's end: that takes its own place on the stack for the
-    // end of what is in use, and words that were left lie where it would have room for this.
-    #[inline(never)]
     fn end(self: Box<Self>) -> Buffers {
         // SAFETY: it is not the thread's current one.
         let (ended, buffers) = unsafe { self.sampler.end() };
@@ -314,7 +315,7 @@ pub fn ended() {
     let mask = block_after_pending();
     // SAFETY: this thread's state, with the signal blocked; nothing finds it after set_current.
     let mut thread = unsafe { Box::from_raw(thread) };
-    thread.note_lost();
+    handler_stack::with_room(|| thread.note_lost());
     registry::leave(thread.place);
     thread.sources = Sources::NONE;
     let live = thread_stack_in_use(thread.stack.bounds);
@@ -326,8 +327,7 @@ pub fn ended() {
     unsafe { trampoline::set_current(core::ptr::null()) };
     thread.note_progress();
     thread.sampler.arena.record_mut().end_ns = sys::now_ns(Clock::Monotonic);
-    let buffers = handler_stack::with_room(|| thread.end());
-    registry::leave_spare(Spare { buffers, handlers: HandlerStack::disengage() });
+    thread.let_go();
     sys::set_mask(mask);
 }
 
@@ -339,7 +339,7 @@ unsafe fn release_dead(thread: NonNull<Thread>) {
     // SAFETY: made by `begin`, and only its own thread would use it.
     let thread = unsafe { Box::from_raw(thread.as_ptr()) };
     let handlers = HandlerStack::with_top(thread.handlers);
-    thread.release(handlers);
+    registry::leave_spare(Spare { buffers: thread.end(), handlers });
 }
 
 /// Blocks all signals, and returns the mask before. If the profiling signal was blocked already, by
@@ -362,7 +362,7 @@ pub fn note_end() {
         let mask = block_after_pending();
         // SAFETY: this thread's state, with the signal blocked.
         let thread = unsafe { &mut *thread };
-        thread.note_lost();
+        handler_stack::with_room(|| thread.note_lost());
         thread.note_progress();
         sys::set_mask(mask);
         registry::note_cpu_times();
