@@ -55,8 +55,8 @@ const ACTIONS: [(&str, RangeInclusive<usize>); 7] = [
     ("snapshot", 1..=1),
 ];
 
-/// Pause, resume or stop sampling of a running program, change its rate, begin a phase, or save what
-/// it has so far
+/// Pause, resume or stop sampling of a running program, change its rate, begin a phase, or save
+/// what it has so far
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "csprof control [OPTIONS] [RUN] [ACTION]")]
 pub struct Control {
