@@ -10,7 +10,9 @@ use core::ffi::CStr;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use csprof_format::launch::control::{CONTROL_BYTES, CONTROL_MAGIC, ControlPage, RunClock};
+use csprof_format::launch::control::{
+    CONTROL_BYTES, CONTROL_MAGIC, ControlPage, FIRST_ASKED_PHASE, RunClock,
+};
 
 use crate::sys::{self, Folder};
 
@@ -59,12 +61,19 @@ pub fn is_unasked() -> bool {
     })
 }
 
-/// Number of the slice of time that goes on; 0 if the run has none. Either side.
+/// Number of the phase that the run is told to be in, a slice of time or what `csprof control`
+/// began; 0 if in none. Either side.
 #[inline]
 #[must_use]
-pub fn slice() -> u32 {
+pub fn phase() -> u32 {
     // Relaxed: each thread finds it soon.
-    page().map_or(0, |page| page.slice.load(Ordering::Relaxed))
+    page().map_or(0, |page| page.phase.load(Ordering::Relaxed))
+}
+
+/// Whether the run has slices of time, in the place of the program's phases. Either side.
+#[must_use]
+pub fn is_sliced() -> bool {
+    (1..FIRST_ASKED_PHASE).contains(&phase())
 }
 
 /// How a source is to sample.

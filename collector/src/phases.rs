@@ -7,6 +7,8 @@
 //!
 //! A run may have slices of time instead (`record --slice`), which begin in all its processes at
 //! once: they are told by the control page. Or [functions] begin phases when they are entered.
+//! While a phase of `csprof control` goes on, which the page tells, too, samples are in that; what
+//! the process begins meanwhile goes on when it has ended.
 //!
 //! Beginning one is setup side. It takes a lock, with all signals blocked, and waits for nobody but
 //! other threads that do the same; so a handler of the program may do it. The present number is for
@@ -37,9 +39,9 @@ static KNOWN: SetupLock<Known> = SetupLock::new(BTreeMap::new());
 #[must_use]
 #[inline]
 pub fn present() -> u32 {
-    match control::slice() {
+    match control::phase() {
         0 => begun(),
-        slice => slice,
+        told => told,
     }
 }
 
@@ -63,7 +65,7 @@ pub fn enter(function: usize) -> bool {
 /// The phase of this name begins; without a name, none does.
 pub fn begin(name: &[u8]) {
     let by_function = process::current().is_some_and(|process| functions::count(process) > 0);
-    if by_function || control::slice() > 0 {
+    if by_function || control::is_sliced() {
         let text =
             "phases that the program names are not kept beside those of --slice or --phase-at";
         return messages::warn_once(Warning::PhasesNotKept, text);

@@ -15,7 +15,7 @@ use csprof_tests::workshop::Workshop;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-const COMPILE: &str = "cc -O1 -g -pthread -o program @controlled.c";
+const COMPILE: &str = "cc -O1 -g -pthread -I @../../collector/api -o program @controlled.c";
 const PERIOD_NS: u64 = 5_000_000;
 
 /// Records the program with so many milliseconds in each phase.
@@ -91,6 +91,23 @@ fn calls_in_a_pause_are_not_sampled() {
     assert_eq!(phases(&recording), [10_000, 0, 10_000]);
     let recording = record("control_write", &["-e", "io-write@1"], 20, "plain");
     assert_eq!(phases(&recording), [700, 0, 700]);
+}
+
+/// In all processes, and in the place of what the program says meanwhile.
+#[test]
+fn a_phase_begins_and_ends_while_a_program_runs() {
+    let recording = record("control_phase", &["-e", "yields@1"], 20, "phase");
+    for (refinement, expected) in [
+        ("phase = first", [10, 0, 0]),
+        ("phase = steady\\ state", [0, 20, 0]),
+        ("phase = second", [0, 0, 10]),
+        ("not phase = *", [0, 0, 0]),
+    ] {
+        let rows = recording.refined(refinement);
+        let found = ["before", "meanwhile", "after"].map(|function| rows.inclusive_of(function));
+        assert_eq!(found, expected, "{refinement}");
+    }
+    assert!(!recording.messages().contains("not kept"), "{}", recording.messages());
 }
 
 /// A thread waits for another from before the pause until after it.

@@ -3,7 +3,7 @@
  * 10 calls of sched_yield(2), 10 requests of 1000 bytes of memory, and 700 bytes written to /dev/null.
  *
  *   controlled MILLISECONDS CSPROF [plain | threads | fork | exec | blocked | rate | stop | serve | hidden | waits |
- *                                   awaited]
+ *                                   awaited | phase]
  *
  * Sampling is paused by `CSPROF control PID pause`, where PID is the parent's. threads: 96 threads,
  * of which 32 end and 32 begin in the pause. fork, exec: in the pause. blocked: a system call of its
@@ -11,7 +11,8 @@
  * of the samples from there on. stop: never resumed. serve: `before`
  * again and again until SIGTERM, and no control. hidden: the same of a process that is not dumpable,
  * so that only root may look at it. waits: as plain, while
- * a thread waits for the end of `after`; awaited: until the pause has begun. Prints for how long it knows sampling to have
+ * a thread waits for the end of `after`; awaited: until the pause has begun. phase: no pause, but a phase `steady state`, in
+ * which a child does as its parent; around it phases of the program's own, `first` and `second`. Prints for how long it knows sampling to have
  * been paused, in nanoseconds of the monotonic clock; and in a second line, but for serve and hidden, the CPU time of each
  * of the three, of all threads together, in nanoseconds: where a hypervisor takes time from the machine, a thread's clock
  * goes on, and passes the end that it waits for.
@@ -32,6 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "csprof.h"
 #include "kernel_call.h"
 
 enum { THREADS = 32, YIELDS = 10, REQUESTS = 10, REQUESTED = 1000, WRITTEN = 700 };
@@ -260,6 +262,19 @@ int main(int argc, char **argv)
     } else if (!strcmp(mode, "rate")) {
         before();
         control("rate", "cputime@50");
+        after();
+    } else if (!strcmp(mode, "phase")) {
+        csprof_phase("first");
+        before();
+        control("phase", "steady state");
+        csprof_phase("second");
+        pid_t child = fork();
+        meanwhile();
+        if (child == 0)
+            _exit(0);
+        if (waitpid(child, NULL, 0) != child)
+            return 3;
+        control("phase", NULL);
         after();
     } else if (!strcmp(mode, "executed")) {
         used[0] = atoll(argv[4]);

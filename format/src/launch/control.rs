@@ -19,6 +19,10 @@ pub const PAUSED: &str = "sampling was paused";
 /// What one begins with that tells of a changed rate.
 pub const RATE: &str = "the rate of ";
 
+/// Number of the first phase that `csprof control` begins: beyond all that processes give, and
+/// those of slices.
+pub const FIRST_ASKED_PHASE: u32 = 1 << 16;
+
 /// The beginning of the file; zeros follow.
 #[derive(Debug)]
 #[repr(C)]
@@ -41,9 +45,9 @@ pub struct ControlPage {
     pub saved: AtomicU32,
     /// Of each source, by number of its metric, periods from one sample to the next; 0 means 1.
     pub every: [AtomicU32; MAX_SOURCES],
-    /// Number of the slice of time that goes on, from 1, which is the phase of all processes; 0 if
-    /// they have phases of their own.
-    pub slice: AtomicU32,
+    /// Number of the phase of all processes that goes on: of a slice of time, from 1, or from
+    /// [`FIRST_ASKED_PHASE`] on; 0 if they have phases of their own.
+    pub phase: AtomicU32,
 }
 
 const _: () = assert!(size_of::<ControlPage>() <= CONTROL_BYTES);

@@ -1,6 +1,7 @@
 //! `csprof control`
 
 use std::ffi::OsStr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use super::exit_code::{self, WrongUsage};
 use super::snapshot::save_snapshot;
 use crate::launch::control::State;
 use crate::launch::output::Output;
+use crate::launch::run_phases;
 use crate::launch::running::{self, Running};
 use crate::refine::meant;
 
@@ -26,6 +28,8 @@ Actions:
   resume               sampled again
   rate SOURCE@RATE     so many samples per second, at most as many as the run began with: each \
 stands for several of its periods, so sums stay what they are
+  phase NAME           a phase of this name begins in all processes, as csprof_phase begins one \
+in a program; without a name it ends, and the program's own phases go on
   stop                 nothing is sampled any more, for good; the program goes on
   snapshot FILE        save a profile of what was sampled so far
 
@@ -37,13 +41,22 @@ Examples:
   csprof control                             is something being recorded?
   csprof control 4711 pause
   csprof control 4711 rate cputime@50
+  csprof control 4711 phase warm             then: csprof report FILE --refine 'phase = warm'
   csprof control snapshot now.csprof         of the only run";
 
 /// The actions, each with how many words follow.
-const ACTIONS: [(&str, usize); 6] =
-    [("status", 0), ("pause", 0), ("resume", 0), ("rate", 1), ("stop", 0), ("snapshot", 1)];
+const ACTIONS: [(&str, RangeInclusive<usize>); 7] = [
+    ("status", 0..=0),
+    ("pause", 0..=0),
+    ("resume", 0..=0),
+    ("rate", 1..=1),
+    ("phase", 0..=1),
+    ("stop", 0..=0),
+    ("snapshot", 1..=1),
+];
 
-/// Pause, resume or stop sampling of a running program, change its rate, or save what it has so far
+/// Pause, resume or stop sampling of a running program, change its rate, begin a phase, or save
+/// what it has so far
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "csprof control [OPTIONS] [RUN] [ACTION]")]
 pub struct Control {
@@ -69,8 +82,9 @@ struct Words<'w> {
 impl<'w> Words<'w> {
     /// Takes the words apart.
     fn of(words: &'w [String]) -> Result<Self, WrongUsage> {
-        let operands_of =
-            |word: &str| ACTIONS.iter().find(|(name, _)| *name == word).map(|&(_, count)| count);
+        let operands_of = |word: &str| {
+            ACTIONS.into_iter().find(|(name, _)| *name == word).map(|(_, count)| count)
+        };
         let mut rest = words.iter().map(String::as_str).peekable();
         let run = rest.next_if(|word| operands_of(word).is_none());
         let action = rest.next().unwrap_or("status");
@@ -86,10 +100,11 @@ impl<'w> Words<'w> {
             return Err(WrongUsage(format!("there is no action `{unknown}`{near} (of {names})")));
         }
         let operands: Vec<&str> = rest.collect();
-        if operands.len() != operands_of(action).unwrap_or(0) {
+        if !operands_of(action).is_some_and(|count| count.contains(&operands.len())) {
             return Err(WrongUsage(match action {
                 "rate" => "rate wants a source and its rate: rate cputime@50".to_owned(),
                 "snapshot" => "snapshot wants the file to save: snapshot now.csprof".to_owned(),
+                "phase" => "a phase has one word as its name; quote several".to_owned(),
                 _ => format!("nothing stands behind {action}"),
             }));
         }
@@ -122,6 +137,7 @@ impl Control {
                 "stopped for good; the program goes on".to_owned()
             }
             "rate" => set_rate(&run, operand)?,
+            "phase" => set_phase(&run, operand)?,
             _ => status(&run, &run.control()?.state()?),
         };
         tell(&[format!("{run}: {done}")]);
@@ -167,6 +183,17 @@ fn set_rate(run: &Running, text: &str) -> Result<String> {
     Ok(format!("{RATE}{} is {rate}: a sample stands for {stands_for}", source.name()))
 }
 
+/// Has all processes be in the phase of this name, or in none but their own; says which it is.
+fn set_phase(run: &Running, name: &str) -> Result<String> {
+    let control = run.control()?;
+    Ok(match name {
+        "" if run_phases::end(&control)? => "the phase has ended".to_owned(),
+        "" => "it was in no phase of csprof's".to_owned(),
+        _ if run_phases::begin(&run.folder, &control, name)? => format!("phase {name}"),
+        _ => format!("it was in phase {name} already"),
+    })
+}
+
 /// `50/s`.
 fn rate_of(period_ns: u64, every: u32) -> String {
     let rate = 1e9 / (period_ns as f64 * f64::from(every));
@@ -196,8 +223,10 @@ fn status(run: &Running, state: &State) -> String {
         1 => "1 process".to_owned(),
         processes => format!("{processes} processes"),
     };
+    let phase = run_phases::name(&run.folder, state.phase);
+    let phase = phase.map_or_else(String::new, |name| format!(", phase {name}"));
     let folder = run.folder.display();
-    format!("{how}, {}, {processes}, {folder}", rates.join(", "))
+    format!("{how}{phase}, {}, {processes}, {folder}", rates.join(", "))
 }
 
 /// How long between two looks at a run that goes on.
@@ -224,6 +253,8 @@ mod tests {
         assert_eq!(words("/dev/shm/x stop"), right(Some("/dev/shm/x"), "stop", ""));
         assert_eq!(words("rate cputime@50"), right(None, "rate", "cputime@50"));
         assert_eq!(words("7 snapshot a.csprof"), right(Some("7"), "snapshot", "a.csprof"));
+        assert_eq!(words("phase"), right(None, "phase", ""));
+        assert_eq!(words("7 phase pause"), right(Some("7"), "phase", "pause"));
     }
 
     #[test]
@@ -237,6 +268,7 @@ mod tests {
         }
         assert!(words("4711 rate").unwrap_err().starts_with("rate wants"));
         assert!(words("snapshot").unwrap_err().starts_with("snapshot wants"));
+        assert!(words("phase warm up").unwrap_err().ends_with("quote several"));
         assert_eq!(words("4711 pause now"), Err("nothing stands behind pause".to_owned()));
     }
 }

@@ -24,7 +24,7 @@ use crate::report::json::JsonValue;
 use crate::views::columns::Plain;
 use crate::views::printable::printable;
 
-/// Characters of a cell of text that people are shown.
+/// Characters of a cell of text that people are shown, beside the mark for names that are left out.
 const LONGEST: usize = 2000;
 
 /// Names of a path that people are shown: its innermost ones.
@@ -144,29 +144,51 @@ impl Fact {
         Self { text, value: Value::Null, names: Some(Names { ends, left_out }) }
     }
 
-    /// What people are shown: of a path the innermost names.
-    fn shown(&self) -> Cow<'_, str> {
-        match &self.names {
-            Some(Names { ends, left_out }) => {
-                let hidden = ends.len().saturating_sub(SHOWN_NAMES);
-                let first = if hidden > 0 { ends[hidden - 1] + ARROW.len() } else { 0 };
-                self.path_from(first, hidden + left_out > 0)
+    /// What people are shown, made of what `prepared` makes of a text: of a path the innermost
+    /// names.
+    fn shown(&self, prepared: impl Fn(&str) -> String) -> String {
+        let Some(Names { left_out, .. }) = &self.names else {
+            return cut(&prepared(&self.text), LONGEST);
+        };
+        let names = self.names_of_path();
+        let mut room = LONGEST;
+        let mut shown = Vec::new();
+        for &name in names.iter().rev().take(SHOWN_NAMES) {
+            let name = prepared(name);
+            let needed = name.chars().count() + if shown.is_empty() { 0 } else { ARROW.len() };
+            if needed > room && !shown.is_empty() {
+                break;
             }
-            None => Cow::Borrowed(&self.text),
+            room = room.saturating_sub(needed);
+            shown.push(cut(&name, LONGEST));
         }
+        let is_cut = shown.len() < names.len() + left_out;
+        shown.reverse();
+        let lead = if is_cut { LEFT_OUT } else { "" };
+        format!("{lead}{}", shown.join(ARROW))
     }
 
-    /// Its text from a byte on, of a path that may have more before it.
-    fn path_from(&self, first: usize, is_cut: bool) -> Cow<'_, str> {
-        let text = &self.text[first..];
-        if is_cut { Cow::Owned(format!("{LEFT_OUT}{text}")) } else { Cow::Borrowed(text) }
+    /// The names that are kept of a path, outermost first; none if it is no path.
+    fn names_of_path(&self) -> Vec<&str> {
+        let Some(Names { ends, .. }) = &self.names else { return Vec::new() };
+        let begins = std::iter::once(0).chain(ends.iter().map(|end| end + ARROW.len()));
+        begins.zip(ends).map(|(begin, &end)| &self.text[begin..end]).collect()
+    }
+
+    /// All of its text that is kept.
+    fn kept(&self) -> Cow<'_, str> {
+        match &self.names {
+            Some(Names { left_out: 1.., .. }) => Cow::Owned(format!("{LEFT_OUT}{}", self.text)),
+            _ => Cow::Borrowed(&self.text),
+        }
     }
 
     /// What scripts read.
     fn json(&self) -> Value {
-        let Some(Names { ends, .. }) = &self.names else { return self.value.clone() };
-        let begins = std::iter::once(0).chain(ends.iter().map(|end| end + ARROW.len()));
-        begins.zip(ends).map(|(begin, &end)| Value::from(&self.text[begin..end])).collect()
+        match &self.names {
+            Some(_) => self.names_of_path().into_iter().map(Value::from).collect(),
+            None => self.value.clone(),
+        }
     }
 }
 
@@ -203,14 +225,15 @@ impl Table {
 
     fn text(&self, out: &mut impl Write) -> io::Result<()> {
         // Escaped here, so that columns are as wide as they are read.
-        let shown = |text: &str| cut(&printable(&one_line(text)), LONGEST);
+        let prepared = |text: &str| printable(&one_line(text)).into_owned();
+        let shown = |text: &str| cut(&prepared(text), LONGEST);
         writeln!(out, "{}", shown(&self.title))?;
         for (name, fact) in &self.heading {
-            writeln!(out, "{name}: {}", shown(&fact.shown()))?;
+            writeln!(out, "{name}: {}", fact.shown(prepared))?;
         }
         writeln!(out)?;
         let heads: Vec<String> = self.columns.iter().map(|column| shown(&column.heading)).collect();
-        let rows = self.rows.iter().map(|row| row.iter().map(|of| shown(&of.shown())).collect());
+        let rows = self.rows.iter().map(|row| row.iter().map(|of| of.shown(prepared)).collect());
         let lines: Vec<Vec<String>> = std::iter::once(heads).chain(rows).collect();
         let mut widths = vec![0; self.columns.len()];
         for line in &lines {
@@ -239,10 +262,8 @@ impl Table {
         table.write_record(heads).map_err(of_output)?;
         for row in &self.rows {
             let cells = row.iter().map(|fact| match &fact.value {
-                Value::Null => match &fact.names {
-                    Some(names) => cell(&fact.path_from(0, names.left_out > 0)).into_owned(),
-                    None => String::new(),
-                },
+                Value::Null if fact.names.is_some() => cell(&fact.kept()).into_owned(),
+                Value::Null => String::new(),
                 Value::String(text) => cell(text).into_owned(),
                 Value::Array(parts) if parts.iter().all(Value::is_number) => {
                     parts.iter().map(number).collect::<Vec<_>>().join(" ")
@@ -277,6 +298,7 @@ impl Table {
 
     fn html(&self, out: &mut impl Write) -> io::Result<()> {
         let shown = |text: &str| escaped(&cut(text, LONGEST)).into_owned();
+        let of_fact = |fact: &Fact| escaped(&fact.shown(str::to_owned)).into_owned();
         let title = shown(&one_line(&self.title));
         writeln!(
             out,
@@ -284,7 +306,7 @@ impl Table {
              </style>\n<h1>{title}</h1>\n<dl>"
         )?;
         for (name, fact) in &self.heading {
-            writeln!(out, "<dt>{name}<dd>{}", shown(&fact.shown()))?;
+            writeln!(out, "<dt>{name}<dd>{}", of_fact(fact))?;
         }
         writeln!(out, "</dl>\n<table>\n<thead><tr>")?;
         let class = |column: &TableColumn| if column.is_number { " class=n" } else { "" };
@@ -295,7 +317,7 @@ impl Table {
         for row in &self.rows {
             write!(out, "<tr>")?;
             for (column, fact) in self.columns.iter().zip(row) {
-                write!(out, "<td{}>{}", class(column), shown(&fact.shown()))?;
+                write!(out, "<td{}>{}", class(column), of_fact(fact))?;
             }
             writeln!(out)?;
         }
@@ -421,6 +443,34 @@ mod tests {
         let text = written(TableForm::Text);
         let shown = names[names.len() - SHOWN_NAMES..].join(" > ");
         assert_eq!(text.lines().last().unwrap(), format!("… > {shown}"));
+    }
+
+    /// Of C++, a path of few names may be long.
+    #[test]
+    fn paths_of_long_names_are_cut_between_names_at_their_outer_end() {
+        let long = |name: &str| format!("{name}<{}>", "x".repeat(LONGEST / 2 - name.len() - 5));
+        let [first, second, third] = ["first", "second", "third"].map(long);
+        let endless = "e".repeat(LONGEST + 1);
+        let path = |names: &[&str]| Fact::names(names.to_vec());
+        let table = Table {
+            columns: vec![TableColumn::text("path", "path")],
+            rows: vec![
+                vec![path(&[&first, &second, &third])],
+                vec![path(&[&second, &third])],
+                vec![path(&["main", &endless])],
+            ],
+            ..Table::default()
+        };
+        let written = |form| String::from_utf8(table.written(form).unwrap()).unwrap();
+        let text = written(TableForm::Text);
+        let shown: Vec<_> = text.lines().rev().take(3).collect();
+        let both = format!("{second} > {third}");
+        assert!(both.len() <= LONGEST);
+        assert_eq!(shown[2], format!("… > {both}"));
+        assert_eq!(shown[1], both);
+        assert_eq!(shown[0], format!("… > {}…", "e".repeat(LONGEST - 1)));
+        let html = written(TableForm::Html);
+        assert!(html.contains(&format!("<td>… &gt; {}", escaped(&both))), "{html}");
     }
 
     #[test]

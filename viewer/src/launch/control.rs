@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use csprof_format::launch::MAX_SOURCES;
 use csprof_format::launch::control::{
-    CONTROL, CONTROL_BYTES, CONTROL_MAGIC, ControlPage, PAUSED, RATE, RunClock,
+    CONTROL, CONTROL_BYTES, CONTROL_MAGIC, ControlPage, FIRST_ASKED_PHASE, PAUSED, RATE, RunClock,
 };
 
 use super::foreign_file;
@@ -57,8 +57,8 @@ pub struct State {
     pub saved: u32,
     /// Of each source, periods from one sample to the next. At least 1.
     pub every: [u32; MAX_SOURCES],
-    /// Number of the slice of time that goes on; 0 if the run has none.
-    pub slice: u32,
+    /// Number of the phase that all processes are told to be in; 0 if in none.
+    pub phase: u32,
 }
 
 /// A change of the page that is refused.
@@ -138,7 +138,7 @@ impl Control {
             is_prepared: self.u32(std::mem::offset_of!(ControlPage, prepared))? != 0,
             saved: self.u32(std::mem::offset_of!(ControlPage, saved))?,
             every,
-            slice: self.u32(std::mem::offset_of!(ControlPage, slice))?,
+            phase: self.u32(std::mem::offset_of!(ControlPage, phase))?,
         })
     }
 
@@ -208,7 +208,25 @@ impl Control {
     ///
     /// When the page cannot be written.
     pub(super) fn begin_slice(&self, number: u32) -> Result<()> {
-        self.put_u32(std::mem::offset_of!(ControlPage, slice), number)
+        self.put_u32(std::mem::offset_of!(ControlPage, phase), number)
+    }
+
+    /// Has all that is sampled from now on be in the phase with the number that `choose` makes; 0
+    /// if in those of the processes' own. Nobody else chooses one meanwhile. Whether it was in
+    /// another before.
+    ///
+    /// # Errors
+    ///
+    /// When the run has slices, or `choose` fails; and as [`pause`](Self::pause).
+    pub(super) fn change_phase(&self, choose: impl FnOnce() -> Result<u32>) -> Result<bool> {
+        let _locked = self.locked()?;
+        let before = self.state()?.phase;
+        if (1..FIRST_ASKED_PHASE).contains(&before) {
+            bail!("the run has slices of time (--slice) in the place of phases");
+        }
+        let number = choose()?;
+        self.put_u32(std::mem::offset_of!(ControlPage, phase), number)?;
+        Ok(number != before)
     }
 
     fn change(&self, of: impl Fn(RunClock, u64) -> RunClock, text: &str) -> Result<bool> {

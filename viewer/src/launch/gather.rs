@@ -39,8 +39,9 @@ use super::leaks;
 use super::load_map::{LoadMaps, load_maps};
 use super::metrics::{ByMetric, Metrics};
 use super::python;
+use super::run_phases::RunPhases;
 use super::spawn::Naming;
-use super::time_slices::{TimeSlice, TimeSlices};
+use super::time_slices::RunPhase;
 
 /// What `record` knows about the run besides its arenas.
 #[derive(Clone, Debug)]
@@ -55,8 +56,8 @@ pub struct Run {
     pub pid: Option<u32>,
     /// Which runtimes were told to name the code that they generate.
     pub naming: Naming,
-    /// The slices that began, if it was to have some.
-    pub slices: Option<TimeSlices>,
+    /// The phases that all processes were told to be in.
+    pub phases: RunPhases,
 }
 
 /// Turns the arenas of a run into a profile without symbols, but for those of generated code, which
@@ -85,10 +86,7 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         timed: [0; 2],
         of_other_clock: 0,
         run_start_ns: run.start_ns,
-        slices: run
-            .slices
-            .as_ref()
-            .map_or_else(Vec::new, |slices| slices.named(run.info.duration_ns)),
+        phases: run.phases.named(run.info.duration_ns),
         strings: HashMap::new(),
         modules: HashMap::new(),
         frames: HashMap::new(),
@@ -132,7 +130,7 @@ struct Gathering {
     /// Samples with a time before their process began, or behind the end of the run.
     of_other_clock: u64,
     run_start_ns: u64,
-    slices: Vec<TimeSlice>,
+    phases: Vec<RunPhase>,
     strings: HashMap<String, StringId>,
     modules: HashMap<ModuleKey, ModuleId>,
     frames: HashMap<Frame, FrameId>,
@@ -286,7 +284,7 @@ impl Gathering {
 
         let mut load_maps = load_maps(&arena.log);
         load_maps.begin_by_functions(arena);
-        load_maps.slice(&self.slices);
+        load_maps.enter(&self.phases);
         let mut trees = Vec::new();
         for thread in &arena.threads {
             trees.push(placed_nodes(thread, &mut load_maps));

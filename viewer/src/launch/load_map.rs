@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 
 use csprof_format::arena::{LoadRecord, LogRecord, epoch_reason};
 use csprof_format::ids::ModuleId;
+use csprof_format::launch::control::FIRST_ASKED_PHASE;
 use csprof_format::profile::{Mapping, UNLISTED_PHASE};
 
 use super::arena_read::Arena;
-use super::time_slices::TimeSlice;
+use super::time_slices::RunPhase;
 
 /// The epochs of a process, by number.
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ pub(super) struct LoadMaps<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct PhaseBegin<'a> {
     pub(super) name: Cow<'a, [u8]>,
-    /// The epoch of that moment; of a slice, which is the run's, none.
+    /// The epoch of that moment; of a phase of the run, none.
     pub(super) epoch: Option<u32>,
     /// `CLOCK_MONOTONIC`.
     pub(super) start_ns: u64,
@@ -76,7 +77,7 @@ impl LoadMaps<'_> {
     }
 
     /// Makes sure that a phase which a tree names exists, if it is one: 0 is none. All that neither
-    /// the log nor the slices of the run list have one name.
+    /// the log nor the run lists have one name.
     pub(super) fn ensure_phase(&mut self, number: u32) {
         if number == 0 || self.phases.contains_key(&number) {
             return;
@@ -112,14 +113,16 @@ impl LoadMaps<'_> {
         }
     }
 
-    /// Has the slices of the run be the phases of a process, which then names none itself.
-    pub(super) fn slice(&mut self, slices: &[TimeSlice]) {
-        if self.phases.is_empty() {
-            let begin = |slice: &TimeSlice| {
-                let name = slice.name.clone().into_bytes().into();
-                (slice.number, PhaseBegin { name, epoch: None, start_ns: slice.start_ns })
-            };
-            self.phases = slices.iter().map(begin).collect();
+    /// Enters the phases of the run: slices if a process names none itself, and those that it was
+    /// told to be in.
+    pub(super) fn enter(&mut self, phases: &[RunPhase]) {
+        let names_none = self.phases.is_empty();
+        for RunPhase { number, name, start_ns } in phases {
+            if names_none || *number >= FIRST_ASKED_PHASE {
+                let name = name.clone().into_bytes().into();
+                let begin = PhaseBegin { name, epoch: None, start_ns: *start_ns };
+                self.phases.insert(*number, begin);
+            }
         }
     }
 }

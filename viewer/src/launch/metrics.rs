@@ -259,7 +259,8 @@ mod tests {
         let sources = SampleSources::parse(asked).unwrap();
         let naming = Naming::default();
         let info = RunInfo::default();
-        let run = Run { info, sources, start_ns: 400, pid: None, naming, slices: None };
+        let run =
+            Run { info, sources, start_ns: 400, pid: None, naming, phases: Default::default() };
         let arenas = arenas.iter().map(read_of);
         let profile = gather(&run, arenas.collect(), &mut NoFiles);
         validate(&profile).unwrap();

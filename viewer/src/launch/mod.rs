@@ -9,6 +9,7 @@
 //! spawn        the environment contract, the program
 //! control      what the run is told while it goes on
 //! plan         when it is sampled, as asked before its start   time_slices  phases by time
+//! run_phases   phases of all processes, by time or as asked while it goes on
 //! received     signals, with who has sent them
 //! signals      csprof outlives the program, whatever ends it     children   which child has ended
 //! early_save   saves what there is so far when the run is told to terminate, and goes on
@@ -61,6 +62,7 @@ pub mod ranks;
 mod received;
 pub mod run_dir;
 pub mod run_file;
+pub mod run_phases;
 pub mod running;
 pub mod salvage;
 pub mod signals;
@@ -98,9 +100,10 @@ use self::keeper::Keeper;
 use self::kernel_events::Machine;
 use self::plan::{Carried, Plan};
 use self::run_dir::{ReadArenas, RunDir};
+use self::run_phases::RunPhases;
 use self::signals::{SignalGuard, Toggle};
 use self::spawn::{Program, Settings};
-use self::time_slices::{Slicer, TimeSlices};
+use self::time_slices::Slicer;
 use crate::job_place;
 use crate::print;
 
@@ -157,7 +160,7 @@ pub fn record(
         start_ns: machine::monotonic_ns(),
         pid: None,
         naming: settings.naming,
-        slices: None,
+        phases: RunPhases::default(),
     };
     run_file::write(run_dir.path(), &run)?;
     if let Some(output) = saving.last() {
@@ -240,7 +243,7 @@ pub fn record(
     let missing = ranks::missing(&headers_of(&arenas), job_place::has_peers_here());
     run.info.warnings.extend(missing);
     arenas.iter_mut().for_each(|arena| second_mappings.enter(arena));
-    run.slices = TimeSlices::read(run_dir.path());
+    run.phases = RunPhases::read(run_dir.path());
     let profile = gather_files(&run, arenas, &run_dir);
     let copies = run_dir.copies(&profile);
     Ok(Recording { profile, status, run_dir, unread, run, signals, copies, keeper })
@@ -284,7 +287,7 @@ pub fn prepare(command: &[OsString], settings: Settings) -> Result<Infallible> {
         // Which it keeps.
         pid: Some(std::process::id()),
         naming: settings.naming,
-        slices: None,
+        phases: RunPhases::default(),
     };
     run_file::write(run_dir.path(), &run)?;
     Control::create(&run_dir, Begins::Prepared)?;

@@ -10,8 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::run_dir::{
-    CHANGES, HOME, NAME, OUTPUT, RUN_FILE, RUN_FILE_UNFINISHED, RunDir, SLICES, SPILL, SPILL_NAME,
-    has_maker, is_old, is_own, maker_in_name,
+    CHANGES, HOME, NAME, OUTPUT, PHASES, RUN_FILE, RUN_FILE_UNFINISHED, RunDir, SLICES, SPILL,
+    SPILL_NAME, has_maker, is_old, is_own, maker_in_name,
 };
 
 /// This user's run folders with arenas whose csprof has ended: it was killed, or could not save the
@@ -107,7 +107,8 @@ fn lost_spills_in(place: &Path, known: &HashSet<PathBuf>) -> Vec<PathBuf> {
 /// else may be a folder of the user's.
 fn is_torso(path: &Path) -> bool {
     const LETTERS: usize = 6;
-    const PARTS: [&str; 7] = [SPILL, OUTPUT, HOME, CHANGES, SLICES, RUN_FILE, RUN_FILE_UNFINISHED];
+    const PARTS: [&str; 8] =
+        [SPILL, OUTPUT, HOME, CHANGES, SLICES, PHASES, RUN_FILE, RUN_FILE_UNFINISHED];
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let is_made = name.rsplit_once('-').is_some_and(|(before, random)| {
         random.len() == LETTERS

@@ -77,6 +77,11 @@ pub(super) const CHANGES: &str = "changes";
 /// passed over.
 pub(super) const SLICES: &str = "slices";
 
+/// In the run folder: a line for each phase that `csprof control` began for the first time,
+/// `NUMBER NANOSECONDS NAME`, of the monotonic clock. Lines that say something else are passed
+/// over.
+pub(super) const PHASES: &str = "phases";
+
 /// What the folder with the arenas is called; for root, random digits follow.
 pub(super) const ARENAS: &str = "arenas";
 

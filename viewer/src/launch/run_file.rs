@@ -13,8 +13,8 @@ use super::arena_read::Arena;
 use super::gather::Run;
 use super::metrics;
 use super::run_dir::{RUN_FILE, RUN_FILE_UNFINISHED};
+use super::run_phases::RunPhases;
 use super::spawn::Naming;
-use super::time_slices::TimeSlices;
 use super::{file_name, foreign_file};
 use crate::job_place;
 
@@ -95,10 +95,10 @@ pub(super) fn place(folder: &Path) -> JobPlace {
 /// What the file says; where it cannot be read, what the first process says about itself, and a
 /// warning.
 pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
-    let slices = TimeSlices::read(folder);
+    let phases = RunPhases::read(folder);
     let unread = match run_file_and_sources(folder) {
         Ok((RunFile { info, start_ns, pid, naming, .. }, sources)) => {
-            return Run { info, sources, start_ns, pid, naming, slices };
+            return Run { info, sources, start_ns, pid, naming, phases };
         }
         Err(unread) => unread,
     };
@@ -108,7 +108,7 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
         start_ns: 0,
         pid: None,
         naming: Naming::default(),
-        slices,
+        phases,
     };
     run.info.warnings.push(format!(
         "what was run is not known: {RUN_FILE} of the run folder cannot be read: {unread}"
@@ -150,7 +150,7 @@ mod tests {
                 fs::write(folder.path().join(RUN_FILE), text).unwrap();
             }
             let run = read(folder.path(), &[]);
-            assert!(run.slices.is_some());
+            assert_eq!(run.phases.named(1).len(), 1);
             let [told] = &run.info.warnings[..] else { panic!("{:?}", run.info.warnings) };
             told.strip_prefix(
                 "what was run is not known: run.json of the run folder cannot be read: ",

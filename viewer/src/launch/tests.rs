@@ -37,7 +37,7 @@ fn gathered(arenas: Vec<Arena>) -> Profile {
         start_ns: 400,
         pid: Some(7),
         naming: Naming::default(),
-        slices: None,
+        phases: Default::default(),
     };
     let profile = gather(&run, arenas, &mut NoFiles);
     validate(&profile).unwrap();
@@ -351,7 +351,7 @@ fn processes_are_in_the_order_of_their_start() {
         start_ns: 400,
         pid: Some(7),
         naming: Naming::default(),
-        slices: None,
+        phases: Default::default(),
     };
     run.info.exit = csprof_format::profile::Exit::Status(3);
     let profile = gather(&run, vec![arena(&program), arena(&child), arena(&parent)], &mut NoFiles);

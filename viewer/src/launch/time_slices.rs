@@ -135,12 +135,13 @@ pub struct TimeSlices {
     begun: Vec<(u32, u64)>,
 }
 
-/// A slice, as the phase that it is.
+/// A phase of all processes of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TimeSlice {
+pub(super) struct RunPhase {
     /// The number that its samples have.
     pub(super) number: u32,
-    /// From when to when it was, of the run: `3s..4s`. The same for those that are joined.
+    /// Of a slice, from when to when it was, of the run: `3s..4s`. The same for those that are
+    /// joined.
     pub(super) name: String,
     /// `CLOCK_MONOTONIC`.
     pub(super) start_ns: u64,
@@ -172,7 +173,7 @@ impl TimeSlices {
     /// What they are called when the run has gone on for so long. Names do not overlap: a slice
     /// that went on beyond its end, because whoever begins slices was held up or ended before the
     /// run, is joined with all that it reaches into.
-    pub(super) fn named(&self, duration_ns: u64) -> Vec<TimeSlice> {
+    pub(super) fn named(&self, duration_ns: u64) -> Vec<RunPhase> {
         let last = self.begun.last().map_or(0, |&(number, _)| begin_of(number));
         let joined = joined(last);
         let ns = |cell: u64| cell.saturating_mul(1 << joined).saturating_mul(self.length_ns);
@@ -205,7 +206,7 @@ impl TimeSlices {
         }
         let named = self.begun.iter().zip(span_of).map(|(&(number, start_ns), span)| {
             let (first, end) = spans[span];
-            TimeSlice { number, name: name(ns(first), end.map(ns)), start_ns }
+            RunPhase { number, name: name(ns(first), end.map(ns)), start_ns }
         });
         named.collect()
     }
@@ -354,13 +355,13 @@ mod tests {
         let begun = std::mem::replace(&mut slicer.begun, full());
         std::thread::sleep(2 * length);
         slicer.step();
-        assert_eq!((control.state().unwrap().slice, slicer.next()), (1, AFTER_FAILURE));
+        assert_eq!((control.state().unwrap().phase, slicer.next()), (1, AFTER_FAILURE));
         slicer.begun = begun;
         slicer.step();
         // A run of milliseconds soon has longer slices.
         let own = begin_of(slicer.present + 1) - begin_of(slicer.present);
         let own = length * u32::try_from(own).unwrap();
-        assert!(control.state().unwrap().slice > 1 && slicer.next() <= own);
+        assert!(control.state().unwrap().phase > 1 && slicer.next() <= own);
         assert_eq!(TimeSlices::read(run_dir.path()).unwrap().begun.len(), 2);
     }
 
@@ -375,13 +376,13 @@ mod tests {
         assert!(slicer.next() > hour / 2);
         let begun = |run_dir: &RunDir| TimeSlices::read(run_dir.path()).unwrap().begun;
         assert_eq!(begun(&run_dir), [(1, start_ns)]);
-        assert_eq!(control.state().unwrap().slice, 1);
+        assert_eq!(control.state().unwrap().phase, 1);
         // As if the run had begun two hours ago.
         slicer.run_start_ns = start_ns.saturating_sub(7_200_000_000_000);
         if slicer.run_start_ns > 0 {
             slicer.step();
             assert_eq!(begun(&run_dir).last().map(|&(number, _)| number), Some(3));
-            assert_eq!(control.state().unwrap().slice, 3);
+            assert_eq!(control.state().unwrap().phase, 3);
         }
     }
 }

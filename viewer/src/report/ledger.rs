@@ -31,8 +31,7 @@ const NAMES: usize = 6;
 
 /// The ledger of what is shown.
 fn made(refined: &Refined, notes: &Notes) -> Ledger {
-    let mut tree = unwatched(|watch| TopDown::new(refined, watch));
-    ledger(notes, refined, &mut tree)
+    unwatched(|watch| ledger(notes, refined, &mut TopDown::new(refined, watch)?, watch))
 }
 
 /// What is said of an entry in every form.

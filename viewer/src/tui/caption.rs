@@ -47,6 +47,36 @@ pub(super) fn where_it_is(view: &dyn View, scene: &Scene, row: &Row) -> String {
     format!("{} {text}", row.kind.shown_label()).trim().to_owned()
 }
 
+/// Cells that are left to the name of a row beside what tells it from others of that name.
+pub(super) const LEAST_NAME: usize = 6;
+
+/// What tells a row from those beside it that have its name: how it was called, or else where its
+/// code is. Empty if it needs nothing more than its name.
+#[must_use]
+pub(super) fn telling<'r>(
+    view: &dyn View,
+    scene: &Scene,
+    row: &Row,
+    siblings: impl IntoIterator<Item = &'r Row>,
+) -> String {
+    let name = row_name(view, scene, row);
+    let is_namesake =
+        |other: &&Row| other.function == row.function || row_name(view, scene, other) == name;
+    let namesakes: Vec<_> = siblings.into_iter().filter(is_namesake).collect();
+    let label = row.kind.shown_label();
+    let place = where_it_is(view, scene, row);
+    let is_elsewhere = |other: &&Row| {
+        other.function != row.function
+            && other.kind.shown_label() == label
+            && where_it_is(view, scene, other) != place
+    };
+    match namesakes.iter().any(is_elsewhere) {
+        true => place,
+        false if namesakes.is_empty() => String::new(),
+        false => label.to_owned(),
+    }
+}
+
 /// The names of a fold, as far as so many cells have room: `3 folded: a > b > c`.
 #[must_use]
 pub(super) fn of_fold(names: &[&str], cells: usize, ellipsis: &str) -> String {
@@ -96,8 +126,9 @@ pub(super) fn lines(view: &dyn View, scene: &Scene, sideways: usize) -> Vec<Stri
     if width(&name) + 2 + width(&place) <= cells {
         return vec![format!("{name}  {place}").trim_end().to_owned()];
     }
-    if width(&name) <= cells * most {
-        return wrapped(&name, cells, most, ellipsis);
+    let told = format!("{name}  {}", row.kind.shown_label());
+    if width(told.trim_end()) <= cells * most {
+        return wrapped(told.trim_end(), cells, most, ellipsis);
     }
     wrapped(&cells_from(&name, sideways), cells, most, ellipsis)
 }

@@ -30,7 +30,7 @@ const fn habit(
 /// Those of less, of vim as far as its users know less, and of `perf report` (6.1, its help on
 /// `h`). Of several of one key, the one that most people know comes first. `j`, `k` and digits are
 /// left out: what they do is seen at once.
-pub static HABITS: [Habit; 22] = [
+pub static HABITS: [Habit; 24] = [
     habit("d", "less", "half a screen down", "half-page-down"),
     habit("u", "less", "half a screen up", "half-page-up"),
     habit("f", "less", "a screen down", "page-down"),
@@ -38,6 +38,8 @@ pub static HABITS: [Habit; 22] = [
     habit("b", "less", "a screen up", "page-up"),
     habit("e", "less", "a line down", "down"),
     habit("y", "less", "a line up", "up"),
+    habit("<lt>", "less", "the first line", "first"),
+    habit(">", "less", "the last line", "last"),
     habit("R", "less", "paint again", "repaint"),
     habit("h", "less, perf report", "help", "help"),
     habit("H", "vim", "the first line of the screen", ""),

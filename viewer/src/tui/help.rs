@@ -79,6 +79,11 @@ fn glossary() -> Vec<Item> {
         pair("hot path", "◆ goes where most of the cost goes; H follows it"),
         pair("folded", "start-up code, and chains of rows that cost nothing themselves; . shows"),
         pair("12 before a name", "how many frames deep it is, where guides would take all room"),
+        pair(
+            "inlined, tail call",
+            "how a function came to be in the path, left of where its code is; where rows of one \
+            name stand below one row, its name makes room for what tells them apart",
+        ),
         pair("peers", "ranks, processes or threads that do the same work at one time"),
         pair("imbalance", "(most - mean) × number of peers: what all wait for the slowest one"),
         pair(

@@ -127,6 +127,8 @@ pub trait Rows {
     fn row(&self, line: Line) -> &Row;
     /// The row above that of a line.
     fn parent(&self, line: Line) -> Option<&Row>;
+    /// Other rows below the same one as that of a line: of many, the first ones.
+    fn siblings(&self, line: Line) -> Vec<&Row>;
     /// How many frames deep the row of a line is, from 1.
     fn frames(&self, line: Line) -> u32;
     /// The rows that the line of this number stands for, where it is a fold.
@@ -358,6 +360,10 @@ impl<D: Direction> Rows for Table<D> {
 
     fn parent(&self, line: Line) -> Option<&Row> {
         Some(self.tree.row(self.tree.parent(line.row)?))
+    }
+
+    fn siblings(&self, line: Line) -> Vec<&Row> {
+        self.tree.siblings(line.row).collect()
     }
 
     fn frames(&self, line: Line) -> u32 {

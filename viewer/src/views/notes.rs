@@ -22,7 +22,7 @@ use super::path::{Path, Step};
 use super::top_down::TopDown;
 use super::tree::RowId;
 use crate::profile::{FrameKind, FunctionKey, FunctionRef, is_same_name};
-use crate::refine::Refined;
+use crate::refine::{Cancelled, Refined, Watch};
 
 /// Most notes of a program, rows of a path, and bytes of a text.
 pub const MOST_NOTES: usize = 500;
@@ -546,8 +546,11 @@ impl Estimate {
 /// Which of some paths is the nearest above each, by their rows. Of several at one row, each is
 /// above the next. What is above one row of a path is above all, since rows of one path differ in
 /// their kinds alone.
-#[must_use]
-pub fn nearest_above(rows: &[Vec<RowId>], tree: &TopDown) -> Vec<Option<usize>> {
+fn nearest_above(
+    rows: &[Vec<RowId>],
+    tree: &TopDown,
+    watch: &Watch<'_>,
+) -> Result<Vec<Option<usize>>, Cancelled> {
     let at =
         |row: RowId, before: usize| rows[..before].iter().rposition(|others| others.contains(&row));
     let above = |(place, own): (usize, &Vec<RowId>)| {
@@ -563,6 +566,7 @@ pub fn nearest_above(rows: &[Vec<RowId>], tree: &TopDown) -> Vec<Option<usize>> 
             None
         })
     };
+    let above = |own| watch.step(0).map(|()| above(own));
     rows.iter().enumerate().map(above).collect()
 }
 
@@ -609,7 +613,15 @@ pub struct Ledger {
 }
 
 /// What the entries of the ledger are worth in what is shown.
-pub fn ledger(notes: &Notes, refined: &Refined, tree: &mut TopDown) -> Ledger {
+///
+/// # Errors
+/// The watch asked for the end.
+pub fn ledger(
+    notes: &Notes,
+    refined: &Refined,
+    tree: &mut TopDown,
+    watch: &Watch<'_>,
+) -> Result<Ledger, Cancelled> {
     let metric = refined.looked_at();
     let period = u128::from(metric.period);
     let estimate = |(place, note): (usize, &Note)| {
@@ -617,12 +629,15 @@ pub fn ledger(notes: &Notes, refined: &Refined, tree: &mut TopDown) -> Ledger {
     };
     let (places, wanted): (Vec<_>, Vec<_>) =
         notes.list.iter().enumerate().filter_map(estimate).unzip();
-    let rows: Vec<_> =
-        places.iter().map(|&place| notes.list[place].locate(refined, tree)).collect();
+    let mut rows = Vec::with_capacity(places.len());
+    for &place in &places {
+        watch.step(0)?;
+        rows.push(notes.list[place].locate(refined, tree));
+    }
     let samples: Vec<_> = rows.iter().map(|rows| sum(rows, refined, tree)).collect();
     let cost: Vec<_> =
         samples.iter().map(|samples| u128::from(samples.unwrap_or(0)) * period).collect();
-    let above = nearest_above(&rows, tree);
+    let above = nearest_above(&rows, tree, watch)?;
     let estimates: Vec<_> = { wanted.iter() }
         .map(|estimate: &Option<Estimate>| estimate.unwrap_or(Estimate::Nothing))
         .collect();
@@ -634,7 +649,7 @@ pub fn ledger(notes: &Notes, refined: &Refined, tree: &mut TopDown) -> Ledger {
     let line = |((place, samples), gain)| Line { place, samples, gain };
     let mut lines: Vec<_> = places.into_iter().zip(samples).zip(gains).map(line).collect();
     lines.sort_by_key(|line| std::cmp::Reverse((line.gain, line.samples)));
-    Ledger { lines, gain, covered }
+    Ok(Ledger { lines, gain, covered })
 }
 
 #[cfg(test)]

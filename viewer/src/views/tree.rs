@@ -26,6 +26,9 @@ use crate::refine::{CostsOf, Refined, WeightColumn, in_width};
 /// Rows from which on a thread is worth what it costs.
 const SHARED: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
+/// Siblings that a row is compared with when it is painted.
+const MOST_SIBLINGS: usize = 256;
+
 /// A row of one [`RowTree`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub(super) u32);
@@ -277,6 +280,13 @@ impl<D: Direction> RowTree<D> {
     pub fn opened_children(&self, id: RowId) -> &[RowId] {
         let range = self.entries[id.index()].children.as_ref().map(|of| &of.range);
         range.map_or(&[], |range| &self.order[range.start as usize..range.end as usize])
+    }
+
+    /// The other rows below the row above one: of many, the first ones in their order.
+    pub fn siblings(&self, id: RowId) -> impl Iterator<Item = &Row> {
+        let all = self.parent(id).map_or(&[][..], |above| self.opened_children(above));
+        let others = all.iter().take(MOST_SIBLINGS).filter(move |&&other| other != id);
+        others.map(|&other| self.row(other))
     }
 
     /// Whether the first child of each row has the most in a column of costs, since that is what

@@ -208,3 +208,12 @@ fn a_click_selects_and_a_double_click_zooms() {
     viewer.send(Message::DoubleClick { x: 10, y: 5 });
     assert!(viewer.screen().lines().nth(3).unwrap().contains('a'), "{}", viewer.screen());
 }
+
+#[test]
+fn boxes_of_one_name_beside_each_other_are_told_apart() {
+    let profile = from_outline("main\n  parse_it 40\n  parse_it tail\n    work 60\n").unwrap();
+    let screen = screen(&profile, "80x14", "6");
+    let line = screen.lines().find(|line| line.contains("parse_it")).unwrap();
+    assert_eq!(line.matches("parse_it").count(), 2, "{screen}");
+    assert_eq!(line.matches("parse_it tail call").count(), 1, "{screen}");
+}

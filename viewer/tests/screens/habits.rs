@@ -20,6 +20,8 @@ fn a_habit_that_leads_elsewhere_is_told_once() {
     // A key without a meaning leads to what has it.
     assert_eq!(last(&mut viewer, "a"), "a: no key here; in perf report: annotate is 7");
     assert_eq!(last(&mut viewer, "E"), "E: close all rows; in perf report: opens all rows is e");
+    assert_eq!(last(&mut viewer, "<lt>"), "<lt>: no key here; in less: the first line is g");
+    assert_eq!(last(&mut viewer, ">"), ">: no key here; in less: the last line is G");
     // A prompt takes them as text, and its own line says what it is.
     let said = last(&mut viewer, "fhide t");
     assert!(!said.contains("perf report"), "{said}");

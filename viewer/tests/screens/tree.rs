@@ -267,3 +267,27 @@ fn what_rows_stand_for_is_completed() {
     viewer.press("fby mod<tab><enter>");
     assert_eq!(viewer.model.stages.to_string(), "by module");
 }
+
+#[test]
+fn rows_of_one_name_below_one_row_are_told_apart_where_there_is_little_room() {
+    let outline = "main\n  a_name_without_end_of_words 30\n  a_name_without_end_of_words tail\n    \
+                   work 60\n  a_name_without_end_of_words 10 inline\n  \
+                   another_that_has_no_end_at_all 5 inline\n";
+    let profile = from_outline(outline).unwrap();
+    let row_of = |screen: &str, cost: &str| {
+        let row = screen.lines().find(|line| line.contains(cost));
+        let row = row.unwrap_or_else(|| panic!("{cost}: {screen}"));
+        row.split('│')
+            .filter(|part| part.contains("· a") || part.contains("▸ a"))
+            .collect::<String>()
+    };
+    let screen = screen(&profile, "80x14", "l");
+    let [called, left, inlined, other] =
+        ["150 ms", "300 ms", "50.0 ms", "25.0 ms"].map(|cost| row_of(&screen, cost));
+    assert!(left.contains("a_name") && left.trim_end().ends_with("… tail call"), "{screen}");
+    assert!(inlined.trim_end().ends_with("… inlined"), "{screen}");
+    assert!(called.contains("a_name_without"), "{screen}");
+    for one in [called, other] {
+        assert!(!one.contains("tail") && !one.contains("inlined"), "{screen}");
+    }
+}

@@ -170,7 +170,7 @@ pub fn record(asked: Asked, found: Found, told_to_end: &AtomicBool) -> Result<Ta
         start_ns: monotonic_ns(),
         pid: Some(first.pid),
         naming: Naming::default(),
-        slices: None,
+        phases: super::run_phases::RunPhases::default(),
     };
     run.info.command = process::command(first.pid);
     run.info.directory = first.directory();

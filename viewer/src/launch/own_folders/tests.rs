@@ -36,7 +36,7 @@ fn what_is_not_all_of_csprofs_making_is_nothing_that_was_left_half_made() {
     };
     assert!(make("csprof-1-aaaaaa", None) && make("csprof-spill-1-aaaaaa", Some(HOME)));
     assert!(make("csprof-20250101-Xz19Qa", Some("run.json")));
-    assert!(make("csprof-4-aaaaaa", Some(SLICES)));
+    assert!(make("csprof-4-aaaaaa", Some(SLICES)) && make("csprof-5-aaaaaa", Some(PHASES)));
     for (name, file) in [
         ("csprof-20250101-results", None),
         ("csprof-20250102-tables", Some("solver.csprof")),

@@ -171,6 +171,13 @@ fn path(
         return None;
     }
     let name = model.row_name(row);
+    let telling = caption::telling(model.view(), model, row, rows.siblings(line));
+    let told = width(&telling) + usize::from(!telling.is_empty());
+    // Of the name there is to be something, too.
+    let has_telling = told > 0 && told + caption::LEAST_NAME <= room;
+    let all = room;
+    let taken = if has_telling { told } else { 0 };
+    let room = room - taken;
     let style = match row.kind.definition().look {
         Look::Plain => theme.text(),
         Look::Slanted => theme.text().italic(),
@@ -187,7 +194,7 @@ fn path(
     };
     let mut end = canvas.text(x, y, &shown, room, style);
     if let Some(word) = one_sided(model, columns, row)
-        && end + 1 + word.len() < cells
+        && end + 1 + word.len() + taken < cells
     {
         end = canvas.text(end + 1, y, word, word.len(), theme.faint());
     }
@@ -196,6 +203,8 @@ fn path(
     let needed = width(&place);
     if needed > 0 && end + 2 + needed < cells {
         canvas.text_right(cells - 1, y, &place, needed, theme.faint());
+    } else if has_telling {
+        canvas.text_right(x + all, y, &telling, told - 1, theme.faint());
     }
     let found = model.search.as_ref().and_then(|search| search.place_in(&shown))?;
     Some((x + width(&shown[..found.start]), width(&shown[found])))

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::canvas::Canvas;
+use super::super::caption;
 use super::super::columns;
 use super::super::comparison;
 use super::super::language::row_stage;
@@ -244,8 +245,14 @@ impl Flame {
         let (mark, fill) = self.fill(scene, row, id);
         let style = if is_selected { theme.selected() } else { theme.fill(fill) };
         let room = of.width.saturating_sub(width(side) + width(mark));
-        let shown = shorten(name, room, theme.glyphs.ellipsis);
-        let text = format!("{side}{mark}{shown}");
+        let siblings = (room > caption::LEAST_NAME).then(|| table.tree().siblings(id));
+        let telling = caption::telling(self, scene, row, siblings.into_iter().flatten());
+        let text = match room.checked_sub(width(&telling) + 1) {
+            Some(left) if !telling.is_empty() && left >= caption::LEAST_NAME => {
+                format!("{side}{mark}{} {telling}", shorten(name, left, theme.glyphs.ellipsis))
+            }
+            _ => format!("{side}{mark}{}", shorten(name, room, theme.glyphs.ellipsis)),
+        };
         canvas.text(of.start, y, &" ".repeat(of.width), of.width, style);
         canvas.text(of.start, y, &text, of.width, style);
         let found = scene.search.as_ref().is_some_and(|search| search.finds(row, refined));

@@ -334,7 +334,7 @@ impl View for List {
             if refined.profile.comparison.is_some() {
                 return Ok(Made::default().with(Costs { samples, gains, all: 0, rows }));
             }
-            let ledger = ledger(&notes, refined, &mut tree);
+            let ledger = ledger(&notes, refined, &mut tree, watch)?;
             ledger.lines.iter().for_each(|line| gains[line.place] = line.gain);
             Ok(Made::default().with(Costs { samples, gains, all: ledger.gain, rows }))
         };

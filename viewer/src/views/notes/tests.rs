@@ -1,3 +1,6 @@
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use proptest::prelude::*;
 
 use super::*;
@@ -6,6 +9,10 @@ use crate::refine::unwatched;
 
 fn tree(refined: &Refined) -> TopDown {
     unwatched(|watch| TopDown::new(refined, watch))
+}
+
+fn ledger(notes: &Notes, refined: &Refined, tree: &mut TopDown) -> Ledger {
+    unwatched(|watch| super::ledger(notes, refined, tree, watch))
 }
 
 /// The path to a row by names from the root.
@@ -44,6 +51,30 @@ fn only_rows_of_its_depth_may_be_those_of_a_note() {
     notes.change(&Change { path, what: What::Bookmark(true) }).unwrap();
     let may_be = [1, 2, 3].map(|depth| notes.list[0].may_be_of("walk", depth));
     assert_eq!(may_be, [false, true, false]);
+}
+
+/// To find a path in a wide tree takes long, and so does to climb it.
+#[test]
+fn the_ledger_can_be_ended_at_each_entry() {
+    let shown = refined(SOLVER);
+    let mut notes = Notes::new("solver");
+    for names in [&["main", "solve"][..], &["main", "solve", "copy"], &["main", "read"]] {
+        let what = entry(State::ToFix, "all");
+        notes.change(&Change { path: path(&shown, names), what }).unwrap();
+    }
+    let steps = Cell::new(0);
+    let cancelled = AtomicBool::new(false);
+    for last in 0..=6 {
+        steps.set(0);
+        cancelled.store(last == 0, Ordering::Relaxed);
+        let report = |_| {
+            steps.set(steps.get() + 1);
+            cancelled.store(steps.get() == last, Ordering::Relaxed);
+        };
+        let watch = Watch::until(&cancelled).reporting(&report);
+        let made = super::ledger(&notes, &shown, &mut tree(&shown), &watch);
+        assert_eq!((made.is_err(), steps.get()), (last < 6, last));
+    }
 }
 
 #[test]
