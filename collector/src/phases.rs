@@ -8,7 +8,7 @@
 //! A run may have slices of time instead (`record --slice`), which begin in all its processes at
 //! once: they are told by the control page. Or [functions] begin phases when they are entered.
 //! While a phase of `csprof control` goes on, which the page tells, too, samples are in that; what
-//! the process begins meanwhile goes on when it has ended.
+//! the process begins meanwhile goes on when that phase has ended.
 //!
 //! Beginning one is setup side. It takes a lock, with all signals blocked, and waits for nobody but
 //! other threads that do the same; so a handler of the program may do it. The present number is for

@@ -104,7 +104,7 @@ impl<'w> Words<'w> {
             return Err(WrongUsage(match action {
                 "rate" => "rate wants a source and its rate: rate cputime@50".to_owned(),
                 "snapshot" => "snapshot wants the file to save: snapshot now.csprof".to_owned(),
-                "phase" => "a phase has one word as its name; quote several".to_owned(),
+                "phase" => "phase wants one word at most: quote a name of several".to_owned(),
                 _ => format!("nothing stands behind {action}"),
             }));
         }
@@ -188,7 +188,7 @@ fn set_phase(run: &Running, name: &str) -> Result<String> {
     let control = run.control()?;
     Ok(match name {
         "" if run_phases::end(&control)? => "the phase has ended".to_owned(),
-        "" => "it was in no phase of csprof's".to_owned(),
+        "" => "no phase of csprof control was going on".to_owned(),
         _ if run_phases::begin(&run.folder, &control, name)? => format!("phase {name}"),
         _ => format!("it was in phase {name} already"),
     })

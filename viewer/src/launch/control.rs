@@ -4,7 +4,7 @@
 use std::fmt;
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ const MOST_TOLD: usize = 8;
 #[derive(Debug)]
 pub struct Control {
     file: File,
-    changes: PathBuf,
+    folder: PathBuf,
 }
 
 /// How a run begins.
@@ -91,7 +91,7 @@ impl Control {
             io::Result::Ok(file)
         };
         let file = make().with_context(|| format!("{}: cannot be written", path.display()))?;
-        let control = Self { file, changes: run_dir.path().join(CHANGES) };
+        let control = Self { file, folder: run_dir.path().to_owned() };
         if begins == Begins::Sampled {
             control.put_u32(std::mem::offset_of!(ControlPage, begun), 1)?;
             return Ok(control);
@@ -113,7 +113,7 @@ impl Control {
         let file = file.with_context(|| {
             format!("{}: the run has nothing to control it by", run_dir.path().display())
         })?;
-        let control = Self { file, changes: run_dir.path().join(CHANGES) };
+        let control = Self { file, folder: run_dir.path().to_owned() };
         if control.u64(0)? != CONTROL_MAGIC {
             bail!("{}: is of another version of csprof", path.display());
         }
@@ -270,13 +270,9 @@ impl Control {
         Ok(locked)
     }
 
-    /// Adds to the list of changes; without it, the run is the same. For root the folder may be
-    /// another user's, who must not have it write to a file that lies elsewhere.
+    /// Adds to the list of changes; without it, the run is the same.
     fn note(&self, text: &str) {
-        let mut options = OpenOptions::new();
-        let opened = foreign_file::open(options.append(true).create(true), &self.changes);
-        let Ok(mut file) = opened else { return };
-        if file.metadata().is_ok_and(|of| of.nlink() == 1) {
+        if let Ok(mut file) = foreign_file::append(&self.folder, CHANGES) {
             let _ = writeln!(file, "{} {text}", machine::monotonic_ns());
         }
     }

@@ -53,9 +53,29 @@ pub(super) fn read(folder: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> 
     }
 }
 
+/// Opens a file in a run folder to add to it. For root the folder may be another user's, who must
+/// not have it write to a file that lies elsewhere, and who may [read](read) what root has written.
+///
+/// # Errors
+///
+/// Those of [`open`]; `InvalidInput` if it has another name.
+pub(super) fn append(folder: &Path, name: &str) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = open(options.append(true).create(true), &folder.join(name))?;
+    let (of_file, of_folder) = (file.metadata()?, folder.metadata()?);
+    if of_file.nlink() != 1 {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has another name elsewhere"));
+    }
+    if of_file.uid() != of_folder.uid() && of_file.len() == 0 {
+        std::os::unix::fs::fchown(&file, Some(of_folder.uid()), None)?;
+    }
+    Ok(file)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::Write;
 
     use nix::sys::stat::Mode;
 
@@ -76,6 +96,12 @@ mod tests {
         let read = |name: &str, most| read(folder.path(), name, most).ok();
         assert_eq!(read("own", 4), Some(b"text".to_vec()));
         assert_eq!(read("own", 3), None, "it is longer");
+        let mut added = append(folder.path(), "added").unwrap();
+        added.write_all(b"a line").unwrap();
+        assert_eq!(read("added", 100), Some(b"a line".to_vec()));
+        for name in ["link", "one", "pipe", "."] {
+            assert!(append(folder.path(), name).is_err(), "{name}");
+        }
         for name in ["link", "one", "pipe", "absent", "."] {
             assert_eq!(read(name, 100), None, "{name}");
         }

@@ -3,9 +3,9 @@
 //!
 //! The number of such a phase is in the control page, and what it is called in the run folder.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::MetadataExt;
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -30,7 +30,7 @@ pub struct RunPhases {
 impl RunPhases {
     /// Those that a run folder tells of.
     pub(super) fn read(folder: &Path) -> Self {
-        Self { slices: TimeSlices::read(folder), asked: asked(folder) }
+        Self { slices: TimeSlices::read(folder), asked: known(folder) }
     }
 
     /// All of them, when the run has gone on for so long.
@@ -40,17 +40,40 @@ impl RunPhases {
     }
 }
 
-/// Those that were asked for, each once, in the order in which they began.
-fn asked(folder: &Path) -> Vec<RunPhase> {
-    let text = foreign_file::read(folder, PHASES, MOST_BYTES).unwrap_or_default();
+/// What [`asked`] finds of the folder's owner; none where it cannot be read.
+fn known(folder: &Path) -> Vec<RunPhase> {
+    asked(folder).unwrap_or_default()
+}
+
+/// Those that were asked for, in the order in which they began; lines that were cut off, or that
+/// [`begin`] would not write, are passed over.
+///
+/// # Errors
+///
+/// Those of [`foreign_file::read`], but that there is no list.
+fn asked(folder: &Path) -> io::Result<Vec<RunPhase>> {
+    let text = match foreign_file::read(folder, PHASES, MOST_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        text => text?,
+    };
+    let (mut numbers, mut names) = (HashSet::new(), HashSet::new());
     let phase = |line: &str| {
         let mut parts = line.splitn(3, ' ');
-        let number = parts.next()?.parse().ok().filter(|&number| number >= FIRST_ASKED_PHASE)?;
+        let number = parts.next()?.parse().ok().filter(|number| NUMBERS.contains(number))?;
         let start_ns = parts.next()?.parse().ok()?;
-        let name = parts.next().filter(|name| !name.is_empty())?.to_owned();
-        Some(RunPhase { number, name, start_ns })
+        let name = parts.next().filter(|name| is_name(name))?.to_owned();
+        let is_new = numbers.insert(number) & names.insert(name.clone());
+        is_new.then_some(RunPhase { number, name, start_ns })
     };
-    String::from_utf8_lossy(&text).lines().filter_map(phase).collect()
+    Ok(String::from_utf8_lossy(&text).lines().filter_map(phase).collect())
+}
+
+/// The numbers that they have; the root of a tree has room for no greater ones.
+const NUMBERS: Range<u32> = FIRST_ASKED_PHASE..FIRST_ASKED_PHASE + MOST_PHASES as u32;
+const _: () = assert!(MOST_PHASES as u32 <= FIRST_ASKED_PHASE && NUMBERS.end <= 1 << 24);
+
+fn is_name(name: &str) -> bool {
+    (1..=PHASE_NAME).contains(&name.len()) && !name.contains(char::is_control)
 }
 
 /// Has all processes of a run be in the phase of this name from now on; whether they were not
@@ -58,21 +81,24 @@ fn asked(folder: &Path) -> Vec<RunPhase> {
 ///
 /// # Errors
 ///
-/// When there is no such name, or there are too many of them, or it cannot be told; and those of
-/// [`Control::pause`].
+/// When there is no such name, or there are too many of them, or it cannot be told, or the run has
+/// slices; and those of [`Control::pause`].
 pub fn begin(folder: &Path, control: &Control, name: &str) -> Result<bool> {
-    if name.is_empty() || name.len() > PHASE_NAME || name.contains(char::is_control) {
+    if !is_name(name) {
         bail!("the name of a phase has 1 to {PHASE_NAME} bytes, and no control characters");
     }
     control.change_phase(|| {
-        let begun = asked(folder);
+        let path = folder.join(PHASES);
+        let cannot = || format!("{}: cannot be read", path.display());
+        let begun = asked(folder).with_context(cannot)?;
         if let Some(known) = begun.iter().find(|phase| phase.name == name) {
             return Ok(known.number);
         }
-        if begun.len() >= MOST_PHASES {
+        let last = begun.iter().map(|phase| phase.number).max();
+        let number = last.map_or(NUMBERS.start, |last| last + 1);
+        if !NUMBERS.contains(&number) {
             bail!("the run has {MOST_PHASES} phases already, as many as may be");
         }
-        let number = begun.last().map_or(FIRST_ASKED_PHASE, |last| last.number.saturating_add(1));
         // First what it is, then that samples are in it.
         tell(folder, &format!("{number} {} {name}", machine::monotonic_ns()))?;
         Ok(number)
@@ -84,7 +110,7 @@ pub fn begin(folder: &Path, control: &Control, name: &str) -> Result<bool> {
 ///
 /// # Errors
 ///
-/// Those of [`Control::pause`].
+/// When the run has slices; and those of [`Control::pause`].
 pub fn end(control: &Control) -> Result<bool> {
     control.change_phase(|| Ok(0))
 }
@@ -92,23 +118,13 @@ pub fn end(control: &Control) -> Result<bool> {
 /// What the phase with this number is called, if it was asked for.
 #[must_use]
 pub fn name(folder: &Path, number: u32) -> Option<String> {
-    asked(folder).into_iter().find(|phase| phase.number == number).map(|phase| phase.name)
+    known(folder).into_iter().find(|phase| phase.number == number).map(|phase| phase.name)
 }
 
-/// Adds a line to the list. For root the folder may be another user's, who must not have it write
-/// to a file that lies elsewhere.
+/// Adds a line to the list: one of its own also behind one that was cut off, for there was no room.
 fn tell(folder: &Path, line: &str) -> Result<()> {
-    let path = folder.join(PHASES);
-    let tell = || {
-        let mut options = OpenOptions::new();
-        let mut file = foreign_file::open(options.append(true).create(true), &path)?;
-        if file.metadata()?.nlink() != 1 {
-            return Err(std::io::Error::other("it has another name elsewhere"));
-        }
-        // A line of its own also behind one that was cut off, for there was no room.
-        file.write_all(format!("\n{line}\n").as_bytes())
-    };
-    tell().with_context(|| format!("{}: cannot be written", path.display()))
+    let tell = || foreign_file::append(folder, PHASES)?.write_all(format!("\n{line}\n").as_bytes());
+    tell().with_context(|| format!("{}: cannot be written", folder.join(PHASES).display()))
 }
 
 #[cfg(test)]
@@ -181,6 +197,33 @@ mod tests {
         fs::write(run_dir.path().join(PHASES), lines).unwrap();
         assert!(begin(run_dir.path(), &control, "b").unwrap());
         assert_eq!(control.state().unwrap().phase, first + 1);
-        assert_eq!(asked(run_dir.path()).len(), 2);
+        assert_eq!(known(run_dir.path()).len(), 2);
+        // A list that may be somebody else's is none to number phases by.
+        fs::hard_link(run_dir.path().join(PHASES), run_dir.path().join("other")).unwrap();
+        assert!(begin(run_dir.path(), &control, "c").is_err());
+        assert_eq!(control.state().unwrap().phase, first + 1);
+    }
+
+    #[test]
+    fn what_nobody_has_asked_for_is_passed_over() {
+        let run_dir = RunDir::create().unwrap();
+        let control = Control::create(&run_dir, Begins::Sampled).unwrap();
+        let first = FIRST_ASKED_PHASE;
+        let long = "x".repeat(PHASE_NAME + 1);
+        let lines = format!(
+            "{first} 1 a\n{first} 1 b\n{} 1 a\n{} 1 {long}\n{} 1 \u{1b}[31m\n7 1 c\n\
+             {} 1 d\n{} 1 e\n",
+            first + 1,
+            first + 1,
+            first + 1,
+            u32::MAX,
+            first + 2,
+        );
+        fs::write(run_dir.path().join(PHASES), lines).unwrap();
+        let found = known(run_dir.path());
+        let found: Vec<_> = found.iter().map(|phase| (phase.number, &*phase.name)).collect();
+        assert_eq!(found, [(first, "a"), (first + 2, "e")]);
+        assert!(begin(run_dir.path(), &control, "f").unwrap());
+        assert_eq!(control.state().unwrap().phase, first + 3);
     }
 }

@@ -50,8 +50,8 @@ pub(super) fn where_it_is(view: &dyn View, scene: &Scene, row: &Row) -> String {
 /// Cells that are left to the name of a row beside what tells it from others of that name.
 pub(super) const LEAST_NAME: usize = 6;
 
-/// What tells a row from those beside it that have its name: how it was called, or else where its
-/// code is. Empty if it needs nothing more than its name.
+/// What tells a row from those beside it that have its name: how it was called, with where its code
+/// is if that alone does not tell. Empty if it needs nothing more than its name.
 #[must_use]
 pub(super) fn telling<'r>(
     view: &dyn View,
@@ -63,18 +63,21 @@ pub(super) fn telling<'r>(
     let is_namesake =
         |other: &&Row| other.function == row.function || row_name(view, scene, other) == name;
     let namesakes: Vec<_> = siblings.into_iter().filter(is_namesake).collect();
+    if namesakes.is_empty() {
+        return String::new();
+    }
     let label = row.kind.shown_label();
     let place = where_it_is(view, scene, row);
+    let of_code = |of: &Row| {
+        let function = view.forest(&scene.refined).functions.get(of.function.index());
+        function.map(|function| (function.file, function.line, function.module))
+    };
     let is_elsewhere = |other: &&Row| {
-        other.function != row.function
-            && other.kind.shown_label() == label
+        other.kind.shown_label() == label
+            && of_code(other) != of_code(row)
             && where_it_is(view, scene, other) != place
     };
-    match namesakes.iter().any(is_elsewhere) {
-        true => place,
-        false if namesakes.is_empty() => String::new(),
-        false => label.to_owned(),
-    }
+    if namesakes.iter().any(is_elsewhere) { place } else { label.to_owned() }
 }
 
 /// The names of a fold, as far as so many cells have room: `3 folded: a > b > c`.
