@@ -1,6 +1,6 @@
 /* How much of its own stack csprof's handler has used, measured when the program ends: the kernel knows that stack as the
- * thread's alternate one. It is all zeros when the program begins: the start of the thread has left words there, which
- * are wiped; a sample that comes meanwhile has ended. Complains if it is more than is promised
+ * thread's alternate one. It is wiped before `main`, for the start of the thread has left words there; a sample that comes
+ * meanwhile has ended. Complains if it is more than is promised
  * (`NEEDED` in collector/src/thread/handler_stack.rs) beside the kernel's frame. Alone there is none. */
 #include <signal.h>
 #include <stdint.h>

@@ -374,15 +374,15 @@ impl Sources {
     /// present [pace], and events of CPU time with the interval that their thread [can
     /// keep](progress). Signal side. One thread at a time, while no other forks.
     pub fn go_on(&mut self) {
-        let mut was_refused = false;
+        let mut refused: Option<u64> = None;
         for opened in &mut self.opened {
             if let Some(interval_ns) = opened.source.go_on() {
-                self.stops.stay_at(interval_ns, self.least_period_ns);
-                was_refused = true;
+                refused = Some(refused.map_or(interval_ns, |least| least.min(interval_ns)));
             }
         }
-        // The others have the same.
-        if was_refused {
+        // All sources are held to the least of those that stay.
+        if let Some(interval_ns) = refused {
+            self.stops.stay_at(interval_ns, self.least_period_ns);
             self.hold();
         }
     }

@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
 use nix::fcntl::OFlag;
@@ -54,22 +54,30 @@ pub(super) fn read(folder: &Path, name: &str, most: u64) -> io::Result<Vec<u8>> 
 }
 
 /// Opens a file in a run folder to add to it. For root the folder may be another user's, who must
-/// not have it write to a file that lies elsewhere, and who may [read](read) what root has written.
+/// not have it write to what is another's, and who may [read](read) what root has written.
 ///
 /// # Errors
 ///
-/// Those of [`open`]; `InvalidInput` if it has another name.
+/// Those of [`open`]; `InvalidInput` if it has another name, or another owner than the folder.
 pub(super) fn append(folder: &Path, name: &str) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let file = open(options.append(true).create(true), &folder.join(name))?;
-    let (of_file, of_folder) = (file.metadata()?, folder.metadata()?);
-    if of_file.nlink() != 1 {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has another name elsewhere"));
+    let path = folder.join(name);
+    let owner = folder.metadata()?.uid();
+    match open(OpenOptions::new().append(true).create_new(true), &path) {
+        Ok(file) => {
+            if file.metadata()?.uid() != owner {
+                fchown(&file, Some(owner), None)?;
+            }
+            return Ok(file);
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
     }
-    if of_file.uid() != of_folder.uid() && of_file.len() == 0 {
-        std::os::unix::fs::fchown(&file, Some(of_folder.uid()), None)?;
+    let file = open(OpenOptions::new().append(true), &path)?;
+    let found = file.metadata()?;
+    match found.nlink() == 1 && found.uid() == owner {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it may be somebody else's")),
     }
-    Ok(file)
 }
 
 #[cfg(test)]

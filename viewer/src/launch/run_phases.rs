@@ -45,8 +45,8 @@ fn known(folder: &Path) -> Vec<RunPhase> {
     asked(folder).unwrap_or_default()
 }
 
-/// Those that were asked for, in the order in which they began; lines that were cut off, or that
-/// [`begin`] would not write, are passed over.
+/// Those that were asked for, in the order in which they began; lines that were cut off before their
+/// name, or that [`begin`] would not write, are passed over.
 ///
 /// # Errors
 ///
@@ -62,7 +62,11 @@ fn asked(folder: &Path) -> io::Result<Vec<RunPhase>> {
         let number = parts.next()?.parse().ok().filter(|number| NUMBERS.contains(number))?;
         let start_ns = parts.next()?.parse().ok()?;
         let name = parts.next().filter(|name| is_name(name))?.to_owned();
-        let is_new = numbers.insert(number) & names.insert(name.clone());
+        let is_new = !numbers.contains(&number) && !names.contains(&name);
+        if is_new {
+            numbers.insert(number);
+            names.insert(name.clone());
+        }
         is_new.then_some(RunPhase { number, name, start_ns })
     };
     Ok(String::from_utf8_lossy(&text).lines().filter_map(phase).collect())
@@ -223,7 +227,10 @@ mod tests {
         let found = known(run_dir.path());
         let found: Vec<_> = found.iter().map(|phase| (phase.number, &*phase.name)).collect();
         assert_eq!(found, [(first, "a"), (first + 2, "e")]);
-        assert!(begin(run_dir.path(), &control, "f").unwrap());
-        assert_eq!(control.state().unwrap().phase, first + 3);
+        for (number, asked) in (first + 3..).zip(["f", "b"]) {
+            assert!(begin(run_dir.path(), &control, asked).unwrap());
+            assert_eq!(control.state().unwrap().phase, number);
+            assert_eq!(name(run_dir.path(), number).as_deref(), Some(asked));
+        }
     }
 }

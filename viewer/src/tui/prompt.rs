@@ -34,8 +34,8 @@ pub struct Prompt {
     pub from: Option<TablePlace>,
     /// The same where there are no rows: the line that was selected, or the first one seen.
     pub from_line: usize,
-    /// Whether what is on the screen is a table, once an export has asked for that.
-    pub is_table: OnceCell<bool>,
+    /// Set once an export has found that what is on the screen is a table.
+    pub is_table: OnceCell<()>,
     /// The screen when the prompt opened: a search is one step from there.
     pub began: Option<Box<Moment>>,
 }

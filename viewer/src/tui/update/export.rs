@@ -34,10 +34,13 @@ pub(super) fn to(model: &mut Model, text: &str) -> Result<Effects, (usize, Strin
     Ok(vec![effect])
 }
 
-/// The forms that there are of what is on the screen, and what each is. `is_table` keeps whether it
-/// is a table, which takes as long as the table is.
-pub(super) fn forms(model: &Model, is_table: &OnceCell<bool>) -> Vec<(ExportForm, &'static str)> {
-    let has_table = || *is_table.get_or_init(|| model.view().table(model).is_some());
+/// The forms that there are of what is on the screen, and what each is. `is_table` keeps that it is
+/// a table, which takes as long to know as the table is; it may become one when more is known.
+pub(super) fn forms(model: &Model, is_table: &OnceCell<()>) -> Vec<(ExportForm, &'static str)> {
+    let has_table = || {
+        is_table.get().is_some()
+            || model.view().table(model).is_some_and(|_| is_table.set(()).is_ok())
+    };
     let form = |form: ExportForm| match repro::words(model, Some(form)) {
         Ok(_) => Some((form, form.help())),
         Err(_) if form.of_table().is_some() && has_table() => Some((form, form.help_of_table())),
