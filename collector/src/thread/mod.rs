@@ -275,8 +275,8 @@ impl Thread {
         self.paused_mask.is_some()
     }
 
-    /// Gives the memory of the calling thread back, or leaves it to the next thread. Nobody finds it
-    /// any more. All signals are blocked.
+    /// Gives the memory of the calling thread back, or leaves it to the next thread. Nobody finds
+    /// it any more. All signals are blocked.
     // Not a part of who calls it: that takes its own place on the stack for the end of what is in
     // use, and words that were left lie where it would have room for this.
     #[inline(never)]

@@ -45,8 +45,8 @@ fn known(folder: &Path) -> Vec<RunPhase> {
     asked(folder).unwrap_or_default()
 }
 
-/// Those that were asked for, in the order in which they began; lines that were cut off before their
-/// name, or that [`begin`] would not write, are passed over.
+/// Those that were asked for, in the order in which they began; lines that were cut off before
+/// their name, or that [`begin`] would not write, are passed over.
 ///
 /// # Errors
 ///
