@@ -268,7 +268,7 @@ mod tests {
         }
         assert!(words("4711 rate").unwrap_err().starts_with("rate wants"));
         assert!(words("snapshot").unwrap_err().starts_with("snapshot wants"));
-        assert!(words("phase warm up").unwrap_err().ends_with("quote several"));
+        assert!(words("phase warm up").unwrap_err().ends_with("quote a name of several"));
         assert_eq!(words("4711 pause now"), Err("nothing stands behind pause".to_owned()));
     }
 }
