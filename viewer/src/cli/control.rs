@@ -61,7 +61,7 @@ const ACTIONS: [(&str, RangeInclusive<usize>); 7] = [
 #[command(after_help = EXAMPLES, override_usage = "csprof control [OPTIONS] [RUN] [ACTION]")]
 pub struct Control {
     /// Which run, and what is to be done; without an action, its status
-    #[arg(value_name = "RUN] [ACTION", num_args = 0..=3)]
+    #[arg(value_name = "RUN] [ACTION", num_args = 0..)]
     words: Vec<String>,
     /// Replace the file of a snapshot if it exists
     #[arg(short, long)]
@@ -234,11 +234,20 @@ pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        control: Control,
+    }
+
     fn words(line: &str) -> Result<(Option<String>, String, String), String> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let words = Words::of(&words).map_err(|wrong| wrong.0)?;
+        let line = std::iter::once("control").chain(line.split_whitespace());
+        let line = Line::try_parse_from(line).map_err(|refused| refused.to_string())?;
+        let words = Words::of(&line.control.words).map_err(|wrong| wrong.0)?;
         Ok((words.run.map(str::to_owned), words.action.into(), words.operand.into()))
     }
 
@@ -268,7 +277,9 @@ mod tests {
         }
         assert!(words("4711 rate").unwrap_err().starts_with("rate wants"));
         assert!(words("snapshot").unwrap_err().starts_with("snapshot wants"));
-        assert!(words("phase warm up").unwrap_err().ends_with("quote a name of several"));
+        for line in ["phase warm up", "4711 phase warm up", "4711 phase a b c d"] {
+            assert!(words(line).unwrap_err().ends_with("quote a name of several"), "{line}");
+        }
         assert_eq!(words("4711 pause now"), Err("nothing stands behind pause".to_owned()));
     }
 }
