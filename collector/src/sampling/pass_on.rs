@@ -20,7 +20,7 @@ use libc::{siginfo_t, stack_t, ucontext_t};
 use super::handler::on_signal;
 use crate::arch;
 use crate::modules::{self, rules};
-use crate::sources::loan;
+use crate::sources::{SIGNAL, loan};
 use crate::sys::{self, Disposition};
 use crate::thread::handler_stack;
 
@@ -85,13 +85,23 @@ pub fn set_handler_of(signal: i32, handler: usize) {
 }
 
 arch::thread_word! {
-    /// Profiling signals that came to the thread and were samples, or may have been.
-    pub Samples: u64 = "csprof_samples"
+    /// The `si_code` of the profiling signal that the thread is about to send itself, or 0.
+    pub Sending: u64 = "csprof_sending"
 }
 
 arch::thread_word! {
-    /// Those that were sent to it by pthread_kill(3) or raise(3).
-    pub SentHere: u64 = "csprof_sent_here"
+    /// The value that comes with it.
+    pub SentValue: u64 = "csprof_sent_value"
+}
+
+/// What the thread has just sent itself, if that has not come yet.
+fn just_sent(context: &ucontext_t) -> Option<siginfo_t> {
+    let code = Sending::get();
+    if code == 0 || !arch::has_sent(context, SIGNAL) {
+        return None;
+    }
+    Sending::set(0);
+    Some(sys::sent_by_itself(SIGNAL, code as u32 as i32, SentValue::get()))
 }
 
 /// The profiling signal: a sample, or the program's.
@@ -102,14 +112,15 @@ pub(super) unsafe extern "C" fn on_profiling_signal(
     frame: u64,
     onward: *mut Onward,
 ) -> bool {
+    // Before the sample, which may change where the thread goes on.
+    // SAFETY: the kernel passes a live structure.
+    let sent = just_sent(unsafe { &*context });
     // SAFETY: the three arguments of the kernel.
     if unsafe { on_signal(info, context) } {
-        Samples::set(Samples::get().wrapping_add(1));
-        return false;
-    }
-    // SAFETY: the kernel passes a live structure.
-    if unsafe { (*info).si_code } == libc::SI_TKILL {
-        SentHere::set(SentHere::get().wrapping_add(1));
+        let Some(sent) = sent else { return false };
+        // It was merged with the sample.
+        // SAFETY: the kernel's structure, in its frame.
+        unsafe { info.write(sent) };
     }
     let chooser = CHOOSER.load(Ordering::Relaxed);
     if chooser.is_null() {

@@ -52,6 +52,7 @@ pub use read::{
 };
 pub use signal::{
     Disposition, Handler, KernelAction, abort, action_of, drop_samples, drop_samples_and,
-    exchange_action, handler_of, interrupts, pending, rt_sigaction, send_again, set_disposition,
+    exchange_action, handler_of, interrupts, pending, rt_sigaction, send_again, sent_by_itself,
+    set_disposition,
 };
 pub use timer::{PausedTimer, Timer};

@@ -27,6 +27,13 @@ pub fn tid() -> u32 {
     unsafe { call(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
 }
 
+/// Real user id.
+#[must_use]
+pub(super) fn uid() -> u32 {
+    // SAFETY: takes nothing, changes nothing.
+    unsafe { call(libc::SYS_getuid, [0; 6]) }.unwrap_or(0) as u32
+}
+
 /// Lets others run, while waiting for a lock on the setup side.
 pub fn yield_now() {
     // SAFETY: takes nothing, changes nothing.

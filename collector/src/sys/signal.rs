@@ -4,7 +4,7 @@
 
 use super::Errno;
 use super::call::call;
-use super::process::{Mask, pid, tid, unblock};
+use super::process::{Mask, pid, tid, uid, unblock};
 use crate::arch;
 
 /// A handler as the kernel calls it: signal number, `siginfo_t`, `ucontext_t`.
@@ -83,6 +83,24 @@ pub unsafe fn exchange_action(signal: i32, new: &KernelAction) -> Result<KernelA
     let (new, room) = (core::ptr::from_ref(new).addr(), (&raw mut old).addr());
     // SAFETY: live structures; of the action by contract.
     unsafe { rt_sigaction(signal as usize, new, room, size_of::<u64>()) }.map(|()| old)
+}
+
+/// What comes with a signal that this process has sent itself, by tgkill(2) or rt_tgsigqueueinfo(2)
+/// as `code` says (sigaction(2)).
+#[must_use]
+pub fn sent_by_itself(signal: i32, code: i32, value: u64) -> libc::siginfo_t {
+    // As the C library lays it out (bits/types/siginfo_t.h): signal, error, code, and after a word
+    // of nothing who sent it, and the value.
+    const LENGTH: usize = size_of::<libc::siginfo_t>() / size_of::<u32>();
+    let mut words = [0_u32; LENGTH];
+    words[0] = signal.cast_unsigned();
+    words[2] = code.cast_unsigned();
+    words[4] = pid();
+    words[5] = uid();
+    words[6] = value as u32;
+    words[7] = (value >> 32) as u32;
+    // SAFETY: plain data of this size.
+    unsafe { core::mem::transmute::<[u32; LENGTH], libc::siginfo_t>(words) }
 }
 
 /// Sends the calling thread, or its process, the same signal once more: rt_tgsigqueueinfo(2). It

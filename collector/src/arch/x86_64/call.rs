@@ -101,6 +101,29 @@ pub(crate) fn has_returned(context: &ucontext_t) -> bool {
     registers[libc::REG_RIP as usize] == registers[libc::REG_RCX as usize]
 }
 
+/// Whether that was a call that sent it `signal`: tgkill(2) or rt_tgsigqueueinfo(2), of which it is
+/// the third argument.
+pub(crate) fn has_sent(context: &ucontext_t, signal: i32) -> bool {
+    let registers = &context.uc_mcontext.gregs;
+    has_returned(context)
+        && registers[libc::REG_RAX as usize] == 0
+        && registers[libc::REG_RDX as usize] == i64::from(signal)
+}
+
+/// tgkill(2), which the C library makes with signals blocked in some versions. Returns 0, or the
+/// negative number of an error.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn send_signal() {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov eax, {tgkill}",
+        "syscall",
+        "ret",
+        ".cfi_endproc",
+        tgkill = const libc::SYS_tgkill,
+    )
+}
+
 /// Whether the call that has returned has failed with `EINTR`.
 pub(crate) fn was_broken_off(context: &ucontext_t) -> bool {
     context.uc_mcontext.gregs[libc::REG_RAX as usize] == -i64::from(libc::EINTR)
