@@ -20,8 +20,8 @@ use libc::{siginfo_t, stack_t, ucontext_t};
 use super::handler::on_signal;
 use crate::arch;
 use crate::modules::{self, rules};
-use crate::sources::{SIGNAL, loan};
-use crate::sys::{self, Disposition};
+use crate::sources::{SIGNAL, loan, may_be_own};
+use crate::sys::{self, Disposition, Sender};
 use crate::thread::handler_stack;
 
 /// How the program's handler is called.
@@ -86,22 +86,43 @@ pub fn set_handler_of(signal: i32, handler: usize) {
 
 arch::thread_word! {
     /// The `si_code` of the profiling signal that the thread is about to send itself, or 0.
-    pub Sending: u64 = "csprof_sending"
+    Sending: u64 = "csprof_sending"
 }
 
 arch::thread_word! {
     /// The value that comes with it.
-    pub SentValue: u64 = "csprof_sent_value"
+    SentValue: u64 = "csprof_sent_value"
 }
 
-/// What the thread has just sent itself, if that has not come yet.
+arch::thread_word! {
+    /// Its sender: the process, and the user in the upper half.
+    SentBy: u64 = "csprof_sent_by"
+}
+
+arch::thread_word! {
+    /// The thread.
+    SentFrom: u64 = "csprof_sent_from"
+}
+
+/// Notes that the calling thread is about to send itself the profiling signal: the handler is to
+/// know it also if the kernel merges it with a sample.
+pub fn about_to_send(sender: Sender, code: i32, value: u64) {
+    Sending::set(0);
+    SentValue::set(value);
+    SentBy::set(u64::from(sender.user) << 32 | u64::from(sender.process));
+    SentFrom::set(u64::from(sender.thread));
+    Sending::set(u64::from(code.cast_unsigned()));
+}
+
+/// What the thread has just sent itself, if it has not come yet.
 fn just_sent(context: &ucontext_t) -> Option<siginfo_t> {
     let code = Sending::get();
-    if code == 0 || !arch::has_sent(context, SIGNAL) {
+    let (by, from) = (SentBy::get(), SentFrom::get());
+    let sender = Sender { process: by as u32, thread: from as u32, user: (by >> 32) as u32 };
+    if code == 0 || !arch::has_sent(context, sender.process, sender.thread, SIGNAL) {
         return None;
     }
-    Sending::set(0);
-    Some(sys::sent_by_itself(SIGNAL, code as u32 as i32, SentValue::get()))
+    Some(sys::sent_by(sender, SIGNAL, code as u32 as i32, SentValue::get()))
 }
 
 /// The profiling signal: a sample, or the program's.
@@ -113,14 +134,19 @@ pub(super) unsafe extern "C" fn on_profiling_signal(
     onward: *mut Onward,
 ) -> bool {
     // Before the sample, which may change where the thread goes on.
-    // SAFETY: the kernel passes a live structure.
-    let sent = just_sent(unsafe { &*context });
+    // SAFETY: the kernel passes live structures.
+    let (sent, is_own) = unsafe { (just_sent(&*context), may_be_own(&*info)) };
     // SAFETY: the three arguments of the kernel.
-    if unsafe { on_signal(info, context) } {
-        let Some(sent) = sent else { return false };
-        // It was merged with the sample.
-        // SAFETY: the kernel's structure, in its frame.
-        unsafe { info.write(sent) };
+    let is_sample = unsafe { on_signal(info, context) };
+    if let Some(sent) = sent {
+        Sending::set(0);
+        // What the thread sent was merged with a sample, also with one that is none any more.
+        if is_sample || is_own {
+            // SAFETY: the kernel's structure, in its frame.
+            unsafe { info.write(sent) };
+        }
+    } else if is_sample {
+        return false;
     }
     let chooser = CHOOSER.load(Ordering::Relaxed);
     if chooser.is_null() {

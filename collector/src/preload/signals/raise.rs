@@ -6,9 +6,10 @@
 //! blocked.
 //!
 //! Where the signal is open, what was sent comes before the call returns, and so does what it was
-//! merged with: a sample that comes right behind the call, with nothing that the program sent
-//! before it, [has taken its place](Sending). The functions are [stubs](stub), so that a backtrace
-//! in the handler has the frames that it would have alone.
+//! merged with: a sample that comes right behind the call, with nothing that the thread sent before
+//! it, has taken its place, [and stands for it](about_to_send). The functions are [stubs](stub), so
+//! that a backtrace in the handler has no frames more. Where the signal is blocked, it is sent with
+//! timers paused.
 //!
 //! By kill(2) the signal is sent to the process, where no sample waits. Of what pthread_kill(3) and
 //! its kind send to another thread the sender hears nothing; so it is left alone.
@@ -20,13 +21,13 @@ use core::ffi::{c_int, c_long, c_void};
 use super::mask::open_held;
 use super::{BIT, SIGNAL, trap};
 use crate::arch::{self, Call};
-use crate::preload::real::{self, Real};
+use crate::preload::real::{self, Real, slots};
 use crate::preload::stub::{self, wrappers};
 use crate::preload::view::sampled;
-use crate::sampling::pass_on::{Sending, SentValue};
+use crate::sampling::pass_on::about_to_send;
 use crate::sources::loan::TRAP;
 use crate::sources::may_be_own;
-use crate::sys::{self, Mask};
+use crate::sys::{self, Mask, Sender, SignalStatus};
 use crate::thread;
 
 wrappers! {
@@ -47,33 +48,47 @@ pub(in crate::preload) const CALLS: [c_long; 2] = [libc::SYS_tgkill, libc::SYS_t
 
 extern "C" fn before_raise(call: &mut Call, real: &Real) -> *mut c_void {
     let signal = call.arguments[0];
-    to_itself(call, signal, || true).unwrap_or_else(|| stub::target(real))
+    match to_itself(signal, || true, None) {
+        Some(Sent::Already) => nothing_failed as *mut c_void,
+        // glibc before 2.34 blocks all signals around the call, so by number.
+        Some(Sent::Noted(sender)) => by_number(call, sender.process, sender.thread, signal),
+        None => stub::target(real),
+    }
 }
 
 extern "C" fn before_pthread_kill(call: &mut Call, real: &Real) -> *mut c_void {
     let [thread, signal, ..] = call.arguments;
-    to_itself(call, signal, || is_self(thread)).unwrap_or_else(|| stub::target(real))
-}
-
-extern "C" fn before_tgkill(call: &mut Call, real: &Real) -> *mut c_void {
-    let [process, thread, signal, ..] = call.arguments;
-    to_itself(call, signal, || are_own(process, thread)).unwrap_or_else(|| stub::target(real))
+    target(to_itself(signal, || is_self(thread), None), real)
 }
 
 extern "C" fn before_pthread_sigqueue(call: &mut Call, real: &Real) -> *mut c_void {
     let [thread, signal, value, ..] = call.arguments;
-    let is_sent = is_met(signal, || is_self(thread)) && send(libc::SI_QUEUE, value as u64);
-    if is_sent { nothing_failed as *mut c_void } else { stub::target(real) }
+    target(to_itself(signal, || is_self(thread), Some(value as u64)), real)
+}
+
+extern "C" fn before_tgkill(call: &mut Call, real: &Real) -> *mut c_void {
+    let [process, thread, signal, ..] = call.arguments;
+    let sent = to_itself(signal, || are_own(process, thread), None);
+    if real.address().is_null() && sent != Some(Sent::Already) {
+        // glibc before 2.30 has none.
+        return by_number(call, process as u32, thread as u32, signal);
+    }
+    target(sent, real)
 }
 
 /// Before one of the [`CALLS`] by syscall(2): where to go on, if it is for the calling thread.
 pub(in crate::preload) fn before_number(call: &mut Call) -> Option<*mut c_void> {
     let [number, first, second, third, ..] = call.arguments;
-    match number as c_long {
-        libc::SYS_tgkill => to_itself(call, third, || are_own(first, second)),
-        libc::SYS_tkill => to_itself(call, second, || first as u32 == sys::tid()),
-        _ => None,
-    }
+    let (sent, signal) = match number as c_long {
+        libc::SYS_tgkill => (to_itself(third, || are_own(first, second), None), third),
+        libc::SYS_tkill => (to_itself(second, || first as u32 == sys::tid(), None), second),
+        _ => return None,
+    };
+    Some(match sent? {
+        Sent::Already => nothing_failed as *mut c_void,
+        // The one that is known by its registers.
+        Sent::Noted(sender) => by_number(call, sender.process, sender.thread, signal),
+    })
 }
 
 /// Whether the C library has this for the calling thread.
@@ -86,51 +101,68 @@ fn are_own(process: usize, thread: usize) -> bool {
     thread as u32 == sys::tid() && process as u32 == sys::pid()
 }
 
-/// Whether this is a signal for the calling thread that samples come by, which is asked in that
-/// order.
-fn is_met(signal: usize, is_here: impl Fn() -> bool) -> bool {
-    let signal = signal as c_int;
-    if signal == TRAP && sampled() && is_here() {
-        // A sample by SIGTRAP would be merged with it just so, and is given another signal.
-        trap::give_back("the program sends itself SIGTRAP");
-    }
-    signal == SIGNAL && sampled() && is_here()
+/// Has tgkill(2) made by syscall(2).
+fn by_number(call: &mut Call, process: u32, thread: u32, signal: usize) -> *mut c_void {
+    let [process, thread] = [process as usize, thread as usize];
+    call.arguments[..4].copy_from_slice(&[libc::SYS_tgkill as usize, process, thread, signal]);
+    stub::target(&slots::syscall)
 }
 
-/// Where a call that sends such a signal goes on.
-fn to_itself(call: &mut Call, signal: usize, is_here: impl Fn() -> bool) -> Option<*mut c_void> {
-    if !is_met(signal, is_here) {
-        return None;
-    }
-    if send(libc::SI_TKILL, 0) {
-        return Some(nothing_failed as *mut c_void);
-    }
-    let own = [sys::pid() as usize, sys::tid() as usize, SIGNAL as usize];
-    call.arguments[..own.len()].copy_from_slice(&own);
-    Some(arch::send_signal as *mut c_void)
+/// A signal that the calling thread sends itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    /// It waits, for it is blocked.
+    Already,
+    /// It is [noted](about_to_send), and the program's call is to send it.
+    Noted(Sender),
 }
 
-/// Sends the thread the signal where the kernel has it blocked, so that it waits: whether it has.
-/// Else notes what the thread is about to send.
-fn send(code: c_int, value: u64) -> bool {
-    let errno = real::errno();
-    open_held();
-    let is_blocked = sys::block(Mask(0)).0 & BIT != 0;
-    if is_blocked {
-        let mask = sys::set_mask(Mask::ALL);
-        thread::without_timers(|| {
-            sys::drop_samples(SIGNAL, may_be_own);
-            sys::send_again(&sys::sent_by_itself(SIGNAL, code, value), false);
-        });
-        sys::set_mask(mask);
-    } else {
-        SentValue::set(value);
-        Sending::set(u64::from(code.cast_unsigned()));
-    }
-    real::set_errno(errno);
-    is_blocked
+/// Where the program's call goes on.
+fn target(sent: Option<Sent>, real: &Real) -> *mut c_void {
+    if sent == Some(Sent::Already) { nothing_failed as *mut c_void } else { stub::target(real) }
 }
 
 extern "C" fn nothing_failed() -> c_long {
     0
+}
+
+/// Before a signal is sent, with a value or without: whether it is for the calling thread is asked
+/// where samples come by it. `None`: it is the program's alone.
+fn to_itself(signal: usize, is_here: impl Fn() -> bool, value: Option<u64>) -> Option<Sent> {
+    let signal = signal as c_int;
+    if (signal != TRAP && signal != SIGNAL) || !sampled() || !is_here() {
+        return None;
+    }
+    if signal == TRAP {
+        // A sample by SIGTRAP would be merged with it just so, and is given another signal.
+        trap::give_back("the program sends itself SIGTRAP");
+        return None;
+    }
+    let errno = real::errno();
+    let sent = send(value);
+    real::set_errno(errno);
+    sent
+}
+
+/// The same for the profiling signal. `None`: it was refused, as it will be again.
+fn send(value: Option<u64>) -> Option<Sent> {
+    open_held();
+    let sender = Sender::here();
+    if sys::block(Mask(0)).0 & BIT == 0 {
+        let code = if value.is_some() { libc::SI_QUEUE } else { libc::SI_TKILL };
+        about_to_send(sender, code, value.unwrap_or(0));
+        return Some(Sent::Noted(sender));
+    }
+    let mut result = Ok(());
+    let mask = sys::set_mask(Mask::ALL);
+    thread::without_timers(|| {
+        // What the program queued there before is what this one is to be merged with.
+        let waits_here = sys::pending() & BIT != 0 && SignalStatus::read().pending.0 & BIT != 0;
+        if waits_here {
+            sys::drop_samples_here(SIGNAL, may_be_own);
+        }
+        result = sys::send_here(sender, SIGNAL, value);
+    });
+    sys::set_mask(mask);
+    result.ok().map(|()| Sent::Already)
 }
