@@ -115,10 +115,11 @@ int main(void) {
 
         pthread_t thread;
         pthread_attr_t attributes;
+        /* sigemptyset writes the words that the kernel uses, and all are compared. */
         sigset_t mask, answer;
+        memset(&mask, 0, sizeof mask);
         pthread_attr_init(&attributes);
-        sigemptyset(&mask);
-        if (blocks) mask = prof;
+        if (blocks) sigaddset(&mask, SIGPROF);
         pthread_attr_setsigmask_np(&attributes, &mask);
         int result = pthread_attr_getsigmask_np(&attributes, &answer);
         printf("attributes %d, same %d\n", result, memcmp(&mask, &answer, sizeof mask) == 0);

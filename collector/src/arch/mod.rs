@@ -19,7 +19,8 @@
 //!   [`fail_repeated_call`], [`has_failed`], [`SYSTEM_CALL`]; those that others do not have,
 //!   [`RESTARTED_CALLS`], [`ENDED_CALLS`], [`FORK_CALLS`]; in which of them a thread waited,
 //!   [`waits_in`], [`held_wait`], [`has_returned`], [`returned_call`], [`was_broken_off`]; or in a
-//!   fault, [`has_faulted`];
+//!   fault, [`has_faulted`]; or sent itself a signal,
+//!   [`has_sent`];
 //! - thread-local storage: [`thread_word!`], [`thread_words!`], [`thread_bytes!`],
 //!   [`thread_pointer`], [`jump_target`];
 //! - the return trampoline: [`trampoline!`], [`InterruptedReturn`], [`trampoline_start`],
@@ -49,8 +50,8 @@ pub use here::unwind;
 
 pub(crate) use here::call::{
     ENDED_CALLS, FORK_CALLS, RESTARTED_CALLS, SYSTEM_CALL, fail_repeated_call, has_failed,
-    has_faulted, has_returned, held_wait, repeated_call, returned_call, system_call, waits_in,
-    was_broken_off,
+    has_faulted, has_returned, has_sent, held_wait, repeated_call, returned_call, system_call,
+    waits_in, was_broken_off,
 };
 #[cfg(panic = "abort")]
 pub(crate) use here::code::dead_end;

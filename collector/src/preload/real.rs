@@ -171,8 +171,6 @@ real_functions! {
         fn sigset(signal: c_int, handler: Handler) -> Handler, else no_handler();
         fn sigignore(signal: c_int) -> c_int, else no_call();
         fn siginterrupt(signal: c_int, flag: c_int) -> c_int, else no_call();
-        fn raise(signal: c_int) -> c_int, else no_call();
-        fn gsignal(signal: c_int) -> c_int, else no_call();
         fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else no_call();
         fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else libc::ENOSYS;
         fn pthread_attr_setsigmask_np(attributes: *mut pthread_attr_t, mask: *const sigset_t) -> c_int, else libc::ENOSYS;
@@ -205,6 +203,7 @@ real_functions! {
         fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_void) -> c_int, else 2;
     }
     jumped_to {
+        raise, gsignal, pthread_kill, pthread_sigqueue, tgkill,
         sigsuspend, ppoll, __ppoll_chk, pselect, epoll_pwait, epoll_pwait2, pause, sigpause, __xpg_sigpause, __sigpause,
         sigwait, sigwaitinfo, sigtimedwait, poll, __poll_chk, select, epoll_wait,
         sleep, usleep, nanosleep, __nanosleep, clock_nanosleep, thrd_sleep, sem_timedwait, sem_clockwait,

@@ -44,7 +44,7 @@ use super::real::{self, Real, slots};
 use super::signals::action::{call_no_handlers, leave_to_kernel};
 use super::signals::by_number;
 use super::signals::hold::{CALLS, hold_syscall, is_met};
-use super::signals::transfers;
+use super::signals::{raise, transfers};
 use super::stub::{self, UNBLOCKS, WATCHING};
 use crate::arch::{self, Call, ENDED_CALLS, FORK_CALLS, Route};
 use crate::messages::{self, Warning};
@@ -104,7 +104,8 @@ static WATCHED: [u64; 8] = {
     let fixed =
         [libc::SYS_seccomp, libc::SYS_prctl, libc::SYS_ptrace, libc::SYS_clone, libc::SYS_clone3];
     let waits = with(with([0; 8], &CALLS), &ENDED_CALLS);
-    with(with(with(with(waits, &transfers::CALLS), &fixed), &FORK_CALLS), &by_number::CALLS)
+    let sends = with(with(waits, &transfers::CALLS), &raise::CALLS);
+    with(with(with(sends, &fixed), &FORK_CALLS), &by_number::CALLS)
 };
 
 /// Before ptrace(2). Its arguments are variadic.
@@ -164,6 +165,9 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
         }
         _ if is_met(call) => return hold_syscall(call, real, number),
         _ => {
+            if let Some(target) = raise::before_number(call) {
+                return Route { target, calls: 0 };
+            }
             if let Some(target) = by_number::function(number) {
                 call.arguments.rotate_left(1);
                 return Route { target, calls: 0 };

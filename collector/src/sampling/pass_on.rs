@@ -20,8 +20,8 @@ use libc::{siginfo_t, stack_t, ucontext_t};
 use super::handler::on_signal;
 use crate::arch;
 use crate::modules::{self, rules};
-use crate::sources::loan;
-use crate::sys::{self, Disposition};
+use crate::sources::{SIGNAL, loan, may_be_own};
+use crate::sys::{self, Disposition, Sender};
 use crate::thread::handler_stack;
 
 /// How the program's handler is called.
@@ -85,13 +85,44 @@ pub fn set_handler_of(signal: i32, handler: usize) {
 }
 
 arch::thread_word! {
-    /// Profiling signals that came to the thread and were samples, or may have been.
-    pub Samples: u64 = "csprof_samples"
+    /// The `si_code` of the profiling signal that the thread is about to send itself, or 0.
+    Sending: u64 = "csprof_sending"
 }
 
 arch::thread_word! {
-    /// Those that were sent to it by pthread_kill(3) or raise(3).
-    pub SentHere: u64 = "csprof_sent_here"
+    /// The value that comes with it.
+    SentValue: u64 = "csprof_sent_value"
+}
+
+arch::thread_word! {
+    /// Its sender: the process, and the user in the upper half.
+    SentBy: u64 = "csprof_sent_by"
+}
+
+arch::thread_word! {
+    /// The thread.
+    SentFrom: u64 = "csprof_sent_from"
+}
+
+/// Notes that the calling thread is about to send itself the profiling signal: the handler is to
+/// know it also if the kernel merges it with a sample.
+pub fn about_to_send(sender: Sender, code: i32, value: u64) {
+    Sending::set(0);
+    SentValue::set(value);
+    SentBy::set(u64::from(sender.user) << 32 | u64::from(sender.process));
+    SentFrom::set(u64::from(sender.thread));
+    Sending::set(u64::from(code.cast_unsigned()));
+}
+
+/// What the thread has just sent itself, if it has not come yet.
+fn just_sent(context: &ucontext_t) -> Option<siginfo_t> {
+    let code = Sending::get();
+    let (by, from) = (SentBy::get(), SentFrom::get());
+    let sender = Sender { process: by as u32, thread: from as u32, user: (by >> 32) as u32 };
+    if code == 0 || !arch::has_sent(context, sender.process, sender.thread, SIGNAL) {
+        return None;
+    }
+    Some(sys::sent_by(sender, SIGNAL, code as u32 as i32, SentValue::get()))
 }
 
 /// The profiling signal: a sample, or the program's.
@@ -102,14 +133,20 @@ pub(super) unsafe extern "C" fn on_profiling_signal(
     frame: u64,
     onward: *mut Onward,
 ) -> bool {
+    // Before the sample, which may change where the thread goes on.
+    // SAFETY: the kernel passes live structures.
+    let (sent, is_own) = unsafe { (just_sent(&*context), may_be_own(&*info)) };
     // SAFETY: the three arguments of the kernel.
-    if unsafe { on_signal(info, context) } {
-        Samples::set(Samples::get().wrapping_add(1));
+    let is_sample = unsafe { on_signal(info, context) };
+    if let Some(sent) = sent {
+        Sending::set(0);
+        // What the thread sent was merged with a sample, also with one that is none any more.
+        if is_sample || is_own {
+            // SAFETY: the kernel's structure, in its frame.
+            unsafe { info.write(sent) };
+        }
+    } else if is_sample {
         return false;
-    }
-    // SAFETY: the kernel passes a live structure.
-    if unsafe { (*info).si_code } == libc::SI_TKILL {
-        SentHere::set(SentHere::get().wrapping_add(1));
     }
     let chooser = CHOOSER.load(Ordering::Relaxed);
     if chooser.is_null() {

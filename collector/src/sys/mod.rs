@@ -51,7 +51,8 @@ pub use read::{
     read_link_to,
 };
 pub use signal::{
-    Disposition, Handler, KernelAction, abort, action_of, drop_samples, drop_samples_and,
-    exchange_action, handler_of, interrupts, pending, rt_sigaction, send_again, set_disposition,
+    Disposition, Handler, KernelAction, Sender, abort, action_of, drop_samples, drop_samples_and,
+    drop_samples_here, exchange_action, handler_of, interrupts, pending, rt_sigaction, send_again,
+    send_here, sent_by, set_disposition,
 };
 pub use timer::{PausedTimer, Timer};

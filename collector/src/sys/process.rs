@@ -27,6 +27,13 @@ pub fn tid() -> u32 {
     unsafe { call(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
 }
 
+/// Real user id.
+#[must_use]
+pub(super) fn uid() -> u32 {
+    // SAFETY: takes nothing, changes nothing.
+    unsafe { call(libc::SYS_getuid, [0; 6]) }.unwrap_or(0) as u32
+}
+
 /// Lets others run, while waiting for a lock on the setup side.
 pub fn yield_now() {
     // SAFETY: takes nothing, changes nothing.
@@ -263,6 +270,8 @@ pub struct SignalStatus {
     /// The signals that have a handler as far as the kernel knows (`SigCgt`). Where programs run in
     /// another one, as under valgrind, it differs from what sigaction(2) says.
     pub caught: Mask,
+    /// The signals that wait for the calling thread alone (`SigPnd`).
+    pub pending: Mask,
 }
 
 impl SignalStatus {
@@ -272,9 +281,10 @@ impl SignalStatus {
         let text = super::read_file(c"/proc/thread-self/status").unwrap_or_default();
         let text = core::str::from_utf8(&text).unwrap_or_default();
         let value = |name| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        let caught = value("SigCgt:").and_then(|word| u64::from_str_radix(word, 16).ok());
+        let mask = |name| value(name).and_then(|word| u64::from_str_radix(word, 16).ok());
         let traced = value("TracerPid:").is_some_and(|pid| pid != "0");
-        Self { traced, caught: Mask(caught.unwrap_or(0)) }
+        let [caught, pending] = ["SigCgt:", "SigPnd:"].map(|name| Mask(mask(name).unwrap_or(0)));
+        Self { traced, caught, pending }
     }
 }
 

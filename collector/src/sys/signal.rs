@@ -4,7 +4,7 @@
 
 use super::Errno;
 use super::call::call;
-use super::process::{Mask, pid, tid, unblock};
+use super::process::{Mask, pid, tid, uid, unblock};
 use crate::arch;
 
 /// A handler as the kernel calls it: signal number, `siginfo_t`, `ucontext_t`.
@@ -85,6 +85,61 @@ pub unsafe fn exchange_action(signal: i32, new: &KernelAction) -> Result<KernelA
     unsafe { rt_sigaction(signal as usize, new, room, size_of::<u64>()) }.map(|()| old)
 }
 
+/// Who sends a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// Process id.
+    pub process: u32,
+    /// Thread id.
+    pub thread: u32,
+    /// Real user id.
+    pub user: u32,
+}
+
+impl Sender {
+    /// The calling thread.
+    #[must_use]
+    pub fn here() -> Self {
+        Self { process: pid(), thread: tid(), user: uid() }
+    }
+}
+
+/// What comes with a signal that was sent by tgkill(2), or rt_tgsigqueueinfo(2) with a value, as
+/// `code` says (sigaction(2)).
+#[must_use]
+pub fn sent_by(sender: Sender, signal: i32, code: i32, value: u64) -> libc::siginfo_t {
+    // As the C library lays it out (bits/types/siginfo_t.h): signal, error, code, and after a word
+    // of nothing who sent it, and the value.
+    const LENGTH: usize = size_of::<libc::siginfo_t>() / size_of::<u32>();
+    let mut words = [0_u32; LENGTH];
+    words[0] = signal.cast_unsigned();
+    words[2] = code.cast_unsigned();
+    words[4] = sender.process;
+    words[5] = sender.user;
+    words[6] = value as u32;
+    words[7] = (value >> 32) as u32;
+    // SAFETY: plain data of this size.
+    unsafe { core::mem::transmute::<[u32; LENGTH], libc::siginfo_t>(words) }
+}
+
+/// Sends the calling thread a signal: rt_tgsigqueueinfo(2) with a value, tgkill(2) without.
+pub fn send_here(sender: Sender, signal: i32, value: Option<u64>) -> Result<(), Errno> {
+    let info = value.map(|value| sent_by(sender, signal, libc::SI_QUEUE, value));
+    let [process, thread, number] = [sender.process, sender.thread, signal.cast_unsigned()];
+    let [process, thread, number] = [process as usize, thread as usize, number as usize];
+    // SAFETY: the structure, if any, is live.
+    let sent = unsafe {
+        match &info {
+            Some(info) => {
+                let info = core::ptr::from_ref(info).addr();
+                call(libc::SYS_rt_tgsigqueueinfo, [process, thread, number, info, 0, 0])
+            }
+            None => call(libc::SYS_tgkill, [process, thread, number, 0, 0, 0]),
+        }
+    };
+    sent.map(drop)
+}
+
 /// Sends the calling thread, or its process, the same signal once more: rt_tgsigqueueinfo(2). It
 /// comes when it is not blocked, with the same `siginfo_t`, as if it had not come yet.
 pub fn send_again(info: &libc::siginfo_t, to_process: bool) {
@@ -123,10 +178,26 @@ pub fn drop_samples(signal: i32, is_sample: impl Fn(&libc::siginfo_t) -> bool) {
     drop_samples_and(signal, is_sample, || {});
 }
 
+/// The same where what is queued, but by kill(2) and its kind, waits for the thread.
+pub fn drop_samples_here(signal: i32, is_sample: impl Fn(&libc::siginfo_t) -> bool) {
+    let is_of_process = |code| [libc::SI_USER, libc::SI_KERNEL].contains(&code);
+    drop_and(signal, is_sample, is_of_process, || {});
+}
+
 /// The same, with `work` done while none waits.
 pub fn drop_samples_and(
     signal: i32,
     is_sample: impl Fn(&libc::siginfo_t) -> bool,
+    work: impl FnOnce(),
+) {
+    drop_and(signal, is_sample, |code| code != libc::SI_TKILL, work);
+}
+
+/// `is_of_process` says by its code whether one that is no sample goes back to the process.
+fn drop_and(
+    signal: i32,
+    is_sample: impl Fn(&libc::siginfo_t) -> bool,
+    is_of_process: impl Fn(i32) -> bool,
     work: impl FnOnce(),
 ) {
     // Each source may have one. Of the program's there is one that was sent to the thread, and one
@@ -137,7 +208,7 @@ pub fn drop_samples_and(
     others.iter_mut().zip(taken).for_each(|(other, taken)| *other = Some(taken));
     work();
     for other in others.iter().flatten() {
-        send_again(other, other.si_code != libc::SI_TKILL);
+        send_again(other, is_of_process(other.si_code));
     }
 }
 

@@ -101,6 +101,18 @@ pub(crate) fn has_returned(context: &ucontext_t) -> bool {
     registers[libc::REG_RIP as usize] == registers[libc::REG_RCX as usize]
 }
 
+/// Whether the last thing that the thread did was to send itself `signal`, by tgkill(2) or
+/// rt_tgsigqueueinfo(2): their arguments are where the C ABI of calls of the kernel leaves them, and
+/// they have not failed. In no other call is a process the first argument and a thread the second.
+pub(crate) fn has_sent(context: &ucontext_t, process: u32, thread: u32, signal: i32) -> bool {
+    let registers = &context.uc_mcontext.gregs;
+    let word = |register: i32| registers[register as usize] as u32;
+    registers[libc::REG_RAX as usize] == 0
+        && word(libc::REG_RDI) == process
+        && word(libc::REG_RSI) == thread
+        && word(libc::REG_RDX) == signal.cast_unsigned()
+}
+
 /// Whether the call that has returned has failed with `EINTR`.
 pub(crate) fn was_broken_off(context: &ucontext_t) -> bool {
     context.uc_mcontext.gregs[libc::REG_RAX as usize] == -i64::from(libc::EINTR)
@@ -202,6 +214,22 @@ pub(crate) const FORK_CALLS: [i64; 1] = [libc::SYS_fork];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sending_a_signal_is_known_by_its_registers() {
+        // SAFETY: plain data.
+        let mut context: ucontext_t = unsafe { core::mem::zeroed() };
+        let registers = &mut context.uc_mcontext.gregs;
+        registers[libc::REG_RAX as usize] = 0;
+        registers[libc::REG_RDI as usize] = 41;
+        registers[libc::REG_RSI as usize] = 42;
+        registers[libc::REG_RDX as usize] = i64::from(libc::SIGPROF);
+        assert!(has_sent(&context, 41, 42, libc::SIGPROF));
+        assert!(!has_sent(&context, 41, 43, libc::SIGPROF), "another thread");
+        assert!(!has_sent(&context, 41, 42, libc::SIGTRAP), "another signal");
+        context.uc_mcontext.gregs[libc::REG_RAX as usize] = -i64::from(libc::EPERM);
+        assert!(!has_sent(&context, 41, 42, libc::SIGPROF), "refused");
+    }
 
     #[test]
     fn the_number_of_a_call_is_the_one_that_was_loaded_last() {

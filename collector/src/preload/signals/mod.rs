@@ -34,7 +34,7 @@ pub(super) mod interruption;
 pub(super) mod mask;
 mod others;
 pub(super) mod poll;
-mod raise;
+pub(super) mod raise;
 pub(super) mod relatives;
 pub(super) mod saved_mask;
 pub(super) mod transfers;

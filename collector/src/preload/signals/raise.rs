@@ -5,74 +5,164 @@
 //! came due on another processor, until that has interrupted this one; and where the signal is
 //! blocked.
 //!
-//! By kill(2) the signal is sent to the process, where no sample waits. By pthread_kill(3) it may
-//! be sent to any thread, of which its sender hears nothing; so it is left alone.
+//! Where the signal is open, what was sent comes before the call returns, and so does what it was
+//! merged with: a sample that comes right behind the call, with nothing that the thread sent before
+//! it, has taken its place, [and stands for it](about_to_send). The functions are [stubs](stub), so
+//! that a backtrace in the handler has no frames more. Where the signal is blocked, it is sent with
+//! timers paused.
+//!
+//! By kill(2) the signal is sent to the process, where no sample waits. Of what pthread_kill(3) and
+//! its kind send to another thread the sender hears nothing; so it is left alone.
 
-#![expect(unsafe_code, reason = "exported C functions")]
+#![expect(unsafe_code, reason = "stubs in front of C functions")]
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_long, c_void};
 
 use super::mask::open_held;
 use super::{BIT, SIGNAL, trap};
-use crate::preload::real;
+use crate::arch::{self, Call};
+use crate::preload::real::{self, Real, slots};
+use crate::preload::stub::{self, wrappers};
 use crate::preload::view::sampled;
-use crate::sampling::pass_on::{Samples, SentHere};
+use crate::sampling::pass_on::about_to_send;
 use crate::sources::loan::TRAP;
 use crate::sources::may_be_own;
-use crate::sys::{self, Mask};
+use crate::sys::{self, Mask, Sender, SignalStatus};
 use crate::thread;
 
-/// How often the profiling signal is sent at most. Each time a sample must have come due anew for
-/// it to be dropped.
-const TIMES: usize = 4;
+wrappers! {
+    /// raise(3).
+    jump raise: before_raise;
+    /// raise(3) under the name of 4.2BSD.
+    jump gsignal: before_raise;
+    /// pthread_kill(3).
+    jump pthread_kill: before_pthread_kill;
+    /// pthread_sigqueue(3).
+    jump pthread_sigqueue: before_pthread_sigqueue;
+    /// tgkill(2).
+    jump tgkill: before_tgkill;
+}
 
-/// Has `send` send the calling thread a signal.
-fn send(signal: c_int, send: impl Fn() -> c_int) -> c_int {
-    if signal == TRAP && sampled() {
-        // A sample by SIGTRAP would be merged with it just so, and is given another signal.
-        trap::give_back("the program sends itself SIGTRAP");
+/// The calls that send a thread a signal, by number.
+pub(in crate::preload) const CALLS: [c_long; 2] = [libc::SYS_tgkill, libc::SYS_tkill];
+
+extern "C" fn before_raise(call: &mut Call, real: &Real) -> *mut c_void {
+    let signal = call.arguments[0];
+    match to_itself(signal, || true, None) {
+        Some(Sent::Already) => nothing_failed as *mut c_void,
+        // glibc before 2.34 blocks all signals around the call, so by number.
+        Some(Sent::Noted(sender)) => by_number(call, sender.process, sender.thread, signal),
+        None => stub::target(real),
     }
-    if signal != SIGNAL || !sampled() {
-        return send();
+}
+
+extern "C" fn before_pthread_kill(call: &mut Call, real: &Real) -> *mut c_void {
+    let [thread, signal, ..] = call.arguments;
+    target(to_itself(signal, || is_self(thread), None), real)
+}
+
+extern "C" fn before_pthread_sigqueue(call: &mut Call, real: &Real) -> *mut c_void {
+    let [thread, signal, value, ..] = call.arguments;
+    target(to_itself(signal, || is_self(thread), Some(value as u64)), real)
+}
+
+extern "C" fn before_tgkill(call: &mut Call, real: &Real) -> *mut c_void {
+    let [process, thread, signal, ..] = call.arguments;
+    let sent = to_itself(signal, || are_own(process, thread), None);
+    if real.address().is_null() && sent != Some(Sent::Already) {
+        // glibc before 2.30 has none.
+        return by_number(call, process as u32, thread as u32, signal);
     }
-    open_held();
-    if sys::block(Mask(0)).0 & BIT != 0 {
-        return send_blocked(send);
-    }
-    for _ in 0..TIMES {
-        let (samples, sent) = (Samples::get(), SentHere::get());
-        let result = send();
-        // What is not blocked comes before the call returns: so does what it was merged with.
-        if result != 0 || SentHere::get() != sent || Samples::get() == samples {
-            return result;
-        }
-    }
+    target(sent, real)
+}
+
+/// Before one of the [`CALLS`] by syscall(2): where to go on, if it is for the calling thread.
+pub(in crate::preload) fn before_number(call: &mut Call) -> Option<*mut c_void> {
+    let [number, first, second, third, ..] = call.arguments;
+    let (sent, signal) = match number as c_long {
+        libc::SYS_tgkill => (to_itself(third, || are_own(first, second), None), third),
+        libc::SYS_tkill => (to_itself(second, || first as u32 == sys::tid(), None), second),
+        _ => return None,
+    };
+    Some(match sent? {
+        Sent::Already => nothing_failed as *mut c_void,
+        // The one that is known by its registers.
+        Sent::Noted(sender) => by_number(call, sender.process, sender.thread, signal),
+    })
+}
+
+/// Whether the C library has this for the calling thread.
+fn is_self(thread: usize) -> bool {
+    thread as u64 == arch::thread_pointer()
+}
+
+/// Whether the kernel has these numbers for the calling thread and its process.
+fn are_own(process: usize, thread: usize) -> bool {
+    thread as u32 == sys::tid() && process as u32 == sys::pid()
+}
+
+/// Has tgkill(2) made by syscall(2).
+fn by_number(call: &mut Call, process: u32, thread: u32, signal: usize) -> *mut c_void {
+    let [process, thread] = [process as usize, thread as usize];
+    call.arguments[..4].copy_from_slice(&[libc::SYS_tgkill as usize, process, thread, signal]);
+    stub::target(&slots::syscall)
+}
+
+/// A signal that the calling thread sends itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    /// It waits, for it is blocked.
+    Already,
+    /// It is [noted](about_to_send), and the program's call is to send it.
+    Noted(Sender),
+}
+
+/// Where the program's call goes on.
+fn target(sent: Option<Sent>, real: &Real) -> *mut c_void {
+    if sent == Some(Sent::Already) { nothing_failed as *mut c_void } else { stub::target(real) }
+}
+
+extern "C" fn nothing_failed() -> c_long {
     0
 }
 
-/// The same where the kernel has the profiling signal blocked, so that it waits.
-fn send_blocked(send: impl Fn() -> c_int) -> c_int {
-    let mut result = 0;
+/// Before a signal is sent, with a value or without: whether it is for the calling thread is asked
+/// where samples come by it. `None`: it is the program's alone.
+fn to_itself(signal: usize, is_here: impl Fn() -> bool, value: Option<u64>) -> Option<Sent> {
+    let signal = signal as c_int;
+    if (signal != TRAP && signal != SIGNAL) || !sampled() || !is_here() {
+        return None;
+    }
+    if signal == TRAP {
+        // A sample by SIGTRAP would be merged with it just so, and is given another signal.
+        trap::give_back("the program sends itself SIGTRAP");
+        return None;
+    }
+    let errno = real::errno();
+    let sent = send(value);
+    real::set_errno(errno);
+    sent
+}
+
+/// The same for the profiling signal. `None`: it was refused, as it will be again.
+fn send(value: Option<u64>) -> Option<Sent> {
+    open_held();
+    let sender = Sender::here();
+    if sys::block(Mask(0)).0 & BIT == 0 {
+        let code = if value.is_some() { libc::SI_QUEUE } else { libc::SI_TKILL };
+        about_to_send(sender, code, value.unwrap_or(0));
+        return Some(Sent::Noted(sender));
+    }
+    let mut result = Ok(());
     let mask = sys::set_mask(Mask::ALL);
     thread::without_timers(|| {
-        sys::drop_samples(SIGNAL, may_be_own);
-        result = send();
+        // What the program queued there before is what this one is to be merged with.
+        let waits_here = sys::pending() & BIT != 0 && SignalStatus::read().pending.0 & BIT != 0;
+        if waits_here {
+            sys::drop_samples_here(SIGNAL, may_be_own);
+        }
+        result = sys::send_here(sender, SIGNAL, value);
     });
     sys::set_mask(mask);
-    result
-}
-
-/// raise(3).
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn raise(signal: c_int) -> c_int {
-    // SAFETY: the program's own argument, passed on. A handler that leaves by an exception, or by
-    // pthread_exit(3), passes through frames that have nothing to clean up.
-    send(signal, || unsafe { real::raise(signal) })
-}
-
-/// raise(3) under the name of 4.2BSD.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn gsignal(signal: c_int) -> c_int {
-    // SAFETY: as in `raise`.
-    send(signal, || unsafe { real::gsignal(signal) })
+    result.ok().map(|()| Sent::Already)
 }
