@@ -203,6 +203,20 @@ fn a_program_goes_on_that_is_executed_one_instruction_at_a_time() {
     }
 }
 
+/// Where they cannot be farther apart, for the kernel refuses a longer interval, the thread is
+/// sampled no more: its samples take all of its time.
+#[test]
+fn a_program_goes_on_whose_samples_cannot_be_farther_apart() {
+    let workshop = Workshop::new("stepped_refused");
+    workshop.compile("cc -O2 -w -no-pie -o program @stepped.c");
+    if workshop.run(&["./program", "late"]).status.code() == Some(3) {
+        skip("stepped_refused", "nobody may trace here");
+        return;
+    }
+    let recording = workshop.record(&["-e", "task-clock@5000"], &["./program", "refused"]);
+    assert_eq!(recording.outcome.said(), "went on\n", "{}", recording.messages());
+}
+
 /// When the tracer has gone, the thread is sampled as before, and all its time is there.
 #[test]
 fn a_program_is_sampled_as_before_when_its_tracer_has_gone() {
