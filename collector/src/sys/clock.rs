@@ -45,8 +45,8 @@ static WITHOUT_CALL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// The memory of the kernel's from which that code, and what it reads, are.
 static KERNELS: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
 
-/// Before its code, the kernel maps what that reads: six pages (Linux 6.13), of which nothing tells.
-/// What else lies there is taken for it, and costs time at most.
+/// Before its code, the kernel maps what that reads: six pages (Linux 6.13), of which nothing
+/// tells. What else lies there is taken for it, and costs time at most.
 const MOST_DATA: u64 = 16 * PAGE_SIZE as u64;
 
 /// Has [`elapsed_ns`] call this function.
