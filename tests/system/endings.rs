@@ -65,7 +65,15 @@ fn a_thread_that_asks_to_be_traced_ends() {
 fn an_interrupt_ends_the_program_but_not_csprof() {
     let workshop = Workshop::new("interrupt");
     workshop.compile("cc -O2 -pthread -o program @endings.c");
-    let mut command = workshop.csprof_command();
+    // A script's job in the background, which these tests may be, has SIGINT ignored, and so do its
+    // children: the program would wait for ever.
+    let by_default = "--default-signal=INT";
+    let probe = deadline::run(workshop.command("env").args([by_default, "true"]));
+    let mut command = workshop.command("env");
+    if probe.status.success() {
+        command.arg(by_default);
+    }
+    command.arg(workshop.csprof_command().get_program());
     command.args(["record", "-o", "run.csprof", "./program", "wait"]);
     let mut csprof = deadline::start(&mut command);
     let mut said = String::new();

@@ -169,6 +169,23 @@ fn a_program_that_has_unmapped_the_code_of_clocks_is_sampled() {
     }
 }
 
+/// Nor do wrappers by which the time of calls is counted, once that code was taken away. Each time
+/// these are called while it goes.
+#[test]
+fn calls_are_timed_without_the_code_of_clocks() {
+    let workshop = Workshop::new("unmapped_code");
+    workshop.compile("cc -O2 -pthread -o program @unmapped_code.c");
+    workshop.compile("cc -O2 -pthread -Wl,-z,now,-z,relro -o bound @unmapped_code.c");
+    for how in ["munmap", "data", "mremap", "mmap", "mprotect", "syscall"] {
+        for (source, program) in [("lock@100us", "./program"), ("io-time@100us", "./bound")] {
+            let recording = workshop.record(&["-e", source], &[program, how]);
+            let outcome = &recording.outcome;
+            let found = (outcome.said(), outcome.status.code());
+            assert_eq!(found, ("worked\n".into(), Some(0)), "{source}, {how}");
+        }
+    }
+}
+
 /// A tracer that steps goes through csprof's handler, too, in more CPU time than a period has. A
 /// handful of samples later they are far enough apart for the program to go on.
 #[test]
@@ -190,6 +207,20 @@ fn a_program_goes_on_that_is_executed_one_instruction_at_a_time() {
         let late = accounts.map(|account| account.late).sum::<u64>();
         assert!(when == "late" || late == 0, "{source}: {late}");
     }
+}
+
+/// Where they cannot be farther apart, for the kernel refuses a longer interval, the thread is
+/// sampled no more: its samples take all of its time.
+#[test]
+fn a_program_goes_on_whose_samples_cannot_be_farther_apart() {
+    let workshop = Workshop::new("stepped_refused");
+    workshop.compile("cc -O2 -w -no-pie -o program @stepped.c");
+    if workshop.run(&["./program", "late"]).status.code() == Some(3) {
+        skip("stepped_refused", "nobody may trace here");
+        return;
+    }
+    let recording = workshop.record(&["-e", "task-clock@5000"], &["./program", "refused"]);
+    assert_eq!(recording.outcome.said(), "went on\n", "{}", recording.messages());
 }
 
 /// When the tracer has gone, the thread is sampled as before, and all its time is there.

@@ -1,13 +1,14 @@
 // A program that is executed one instruction at a time, as by a debugger that watches a variable in
 // software.
 //
-//     program early|late|gone
+//     program early|late|gone|refused
 //
 // early: it is executed under its tracer. late: the tracer comes while it runs. It counts steps in
 // the program's own loop: alone that is each one. With a profiler in the process its handlers are
 // stepped through, too, but the program has to go on. gone: the same as late, and then the tracer
 // leaves it alone; it works on for some seconds, in which samples may still be far apart, then works
-// elsewhere, says how many milliseconds of CPU time that took, and ends by itself.
+// elsewhere, says how many milliseconds of CPU time that took, and ends by itself. refused: the same
+// as late, and no file number is left, without which the kernel opens nothing anew.
 //
 // To be linked at a fixed address, which the tracer knows.
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -55,7 +57,9 @@ __attribute__((noinline)) static void afterwards(void) {
             counted = counted * 5 + 1;
 }
 
-static int work(int said) {
+static int work(int said, int is_refused) {
+    if (is_refused)
+        setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0});
     signal(SIGUSR2, leave);
     // Samples are under way by then.
     for (long i = 0; i < LONG_AGO; i++)
@@ -75,14 +79,14 @@ static int work(int said) {
 int main(int count, char **arguments) {
     const char *how = count > 1 ? arguments[1] : "";
     if (!strcmp(how, "own"))
-        return work(-1);
+        return work(-1, 0);
     int said[2], status, is_early = !strcmp(how, "early");
     if (pipe(said))
         return 1;
     pid_t child = fork();
     if (child == 0) {
         if (!is_early)
-            _exit(work(said[1]));
+            _exit(work(said[1], !strcmp(how, "refused")));
         if (ptrace(PTRACE_TRACEME, 0, 0, 0))
             _exit(1);
         execl("/proc/self/exe", "program", "own", NULL);

@@ -464,6 +464,52 @@ mod tests {
         }
     }
 
+    /// A tracer that there was once may have gone, and need not have the next thread or child.
+    #[test]
+    #[expect(unsafe_code, reason = "a child that is traced")]
+    fn a_thread_that_starts_asks_whether_it_is_traced_itself() {
+        let is_traced = SignalStatus::read().traced;
+        expect();
+        assert_eq!(Stops::new().is_stopped(), is_traced);
+        // SAFETY: the child asks the kernel, takes no lock that the tests do, and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: its tracer is the parent, which waits for its end.
+            let refused = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) } != 0;
+            let answer = if refused { 2 } else { i32::from(Stops::new().is_stopped()) };
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(answer) };
+        }
+        let mut status = 0;
+        // SAFETY: a child of this thread's, and a live local.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        match libc::WEXITSTATUS(status) {
+            2 => eprintln!("skipped: a traced thread: nobody may trace here"),
+            answer => assert_eq!((libc::WIFEXITED(status), answer), (true, 1)),
+        }
+    }
+
+    /// The kernel has refused a longer interval.
+    #[test]
+    fn a_thread_whose_interval_stays_is_sampled_as_before() {
+        let mut thread = Thread::new(true, 20_000, [30_000, 60_000]);
+        let mut refusals = 0;
+        for _ in 0..3_000 {
+            let before_ns = thread.stops.interval_ns();
+            thread.sample();
+            if thread.stops.interval_ns() > before_ns {
+                thread.stops.stay_at(PERIOD_NS, PERIOD_NS);
+                refusals += 1;
+            }
+            assert_eq!(thread.stops.interval_ns(), 0, "as was asked for");
+        }
+        assert!(refusals > 10, "it is asked for again: {refusals}");
+        // At one that is longer than was asked for.
+        thread.stops.stay_at(5 * PERIOD_NS, PERIOD_NS);
+        assert_eq!(thread.stops.interval_ns(), 5 * PERIOD_NS);
+        assert!(thread.stops.is_stopped());
+    }
+
     #[test]
     fn samples_that_no_interval_holds_back_are_not_in_its_account() {
         let mut thread = Thread::new(true, 20_000, [300_000; 2]);

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::close;
 
-use super::alive::running_processes;
+use super::alive::{Eldest, running_processes};
 use super::inherited;
 use super::run_dir::{self, RunDir};
 use crate::job_place;
@@ -101,10 +101,10 @@ pub fn wait_for_kill() -> io::Result<bool> {
 pub fn wait_for_processes(run_dir: &RunDir) -> bool {
     let [mut pause, longest] = LOOKS;
     let begin = Instant::now();
-    // As the program, it is older than all processes of the run.
-    let csprof = run_dir::owner_of(run_dir.path()).unwrap_or(0);
+    // It is older than all processes of the run, and so is the keeper, which was started before.
+    let eldest = Eldest::since_own_start(run_dir::owner_of(run_dir.path()).unwrap_or(0));
     loop {
-        if running_processes(run_dir, csprof).is_empty() {
+        if running_processes(run_dir, &eldest).is_empty() {
             return true;
         }
         if begin.elapsed() > PATIENCE {

@@ -88,7 +88,7 @@ use csprof_format::arena::ArenaHeader;
 use csprof_format::launch::Detail;
 use csprof_format::profile::{Exit, Profile, RunInfo};
 
-use self::alive::running_processes;
+use self::alive::{Eldest, running_processes};
 use self::arena_read::Arena;
 use self::control::{Begins, Control};
 use self::early_save::EarlySaves;
@@ -346,12 +346,13 @@ fn settled_arenas(
     carried: &mut Carried<'_>,
 ) -> (ReadArenas, Vec<u32>) {
     let start = Instant::now();
+    let eldest = Eldest::since_own_start(program);
     if patience.is_some() {
         signals.begin_waiting();
     }
     loop {
         carried.step();
-        let running = running_processes(run_dir, program);
+        let running = running_processes(run_dir, &eldest);
         let waits = match patience {
             Some(patience) => {
                 start.elapsed() < patience && signals.is_waiting() && !signals.must_end()

@@ -48,6 +48,40 @@ pub(super) fn text(pid: u32, file: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// When it was started, in ticks since the machine was: starttime of proc_pid_stat(5).
+pub(super) fn started(pid: u32) -> Option<u64> {
+    let stat = text(pid, "stat")?;
+    // The 22nd, where the state is the third.
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// How many ids of processes and threads the kernel had given out at some moment.
+#[derive(Debug)]
+pub(super) struct IdsGiven(Option<u64>);
+
+impl IdsGiven {
+    pub(super) fn now() -> Self {
+        // Forks since the machine was started, those of threads among them (proc_stat(5)).
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let count = stat.lines().find_map(|line| line.strip_prefix("processes "));
+        Self(count.and_then(|count| count.trim().parse().ok()))
+    }
+
+    /// Whether one that was given out since may have been so twice, or nobody knows. They are given
+    /// out in turn, but for those in use, and begin anew at the end.
+    pub(super) fn may_repeat(&self) -> bool {
+        let most = fs::read_to_string("/proc/sys/kernel/pid_max").unwrap_or_default();
+        let most = most.trim().parse().unwrap_or(0_u64);
+        // `running/all` is the fourth (proc_loadavg(5)).
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let in_use = load.split_ascii_whitespace().nth(3).and_then(|text| text.split_once('/'));
+        let in_use = in_use.and_then(|(_, all)| all.parse().ok()).unwrap_or(most);
+        let (Self(Some(before)), Self(Some(now))) = (self, Self::now()) else { return true };
+        // Forks that fail may use one, too, and are not counted.
+        now.saturating_sub(*before) >= most.saturating_sub(in_use) / 2
+    }
+}
+
 /// State and parent, which follow the name in parentheses; that may contain any character.
 fn fields(pid: u32) -> Option<[String; 2]> {
     let stat = text(pid, "stat")?;
@@ -74,6 +108,24 @@ mod tests {
         assert!(comes_true(|| name() != fs::read("/proc/thread-self/comm").unwrap()));
         assert!(String::from_utf8(name()).is_err(), "the kernel has cut it");
         assert!(is_alive(child.id()) && user(child.id()).is_some());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn ids_are_given_out_in_turn() {
+        assert!(!IdsGiven::now().may_repeat(), "few were meanwhile");
+        assert!(IdsGiven(None).may_repeat(), "nobody knows");
+        // Of another machine, which has started more processes than this.
+        let before = |ids: u64| IdsGiven(IdsGiven::now().0.and_then(|now| now.checked_sub(ids)));
+        assert!(before(4_194_304).may_repeat());
+    }
+
+    #[test]
+    fn a_child_is_not_older_than_its_parent() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let [own, its] = [std::process::id(), child.id()].map(|pid| started(pid).unwrap());
+        assert!(started(1).unwrap() <= own && own <= its);
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use csprof_format::profile::{Exit, RunInfo};
 
-use super::alive::running_processes;
+use super::alive::{Eldest, running_processes};
 use super::arena_read::Arena;
 use super::control::{self, Control};
 use super::own_folders;
@@ -100,7 +100,7 @@ pub fn is_recorded(run_dir: &RunDir) -> bool {
 #[must_use]
 pub fn has_ended(run_dir: &RunDir) -> bool {
     let csprof = run_dir::owner_of(run_dir.path()).unwrap_or(0);
-    running_processes(run_dir, csprof).is_empty() && run_dir.is_settled()
+    running_processes(run_dir, &Eldest::unknown(csprof)).is_empty() && run_dir.is_settled()
 }
 
 /// Latest time that an arena mentions. A thread that was killed says no end; but it used its CPU

@@ -32,6 +32,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 use super::control::Control;
 use super::inherited::is_ignored;
+use super::process::IdsGiven;
 use super::received::{self, Received, Sender, Taking};
 use super::run_dir::RunDir;
 use super::{alive, children, process};
@@ -151,7 +152,8 @@ impl SignalGuard {
             taking.add(signal)?;
         }
         let arenas = run.map(|run| run.all_arenas().map(Path::to_owned).collect());
-        let of_run = Arc::new(OfRun { arenas: arenas.unwrap_or_default() });
+        let of_run = OfRun { arenas: arenas.unwrap_or_default(), ids: IdsGiven::now() };
+        let of_run = Arc::new(of_run);
         let senders = Arc::clone(&of_run);
         let stage = Arc::new(Mutex::new(Stage::Preparing(Vec::new())));
         let seen = Arc::clone(&stage);
@@ -359,6 +361,8 @@ fn pass_on(received: Received, program: Pid) {
 struct OfRun {
     /// The folders with their arenas.
     arenas: Vec<PathBuf>,
+    /// Ids before it began.
+    ids: IdsGiven,
 }
 
 impl OfRun {
@@ -379,7 +383,10 @@ impl OfRun {
         // Ids are used again, and a container has ids of its own.
         match process::is_alive(sender) {
             true => alive::maps_arena_in(sender, &self.arenas),
-            false => self.arenas.iter().any(|folder| alive::has_just_ended(sender, folder)),
+            false => {
+                let may_repeat = || self.ids.may_repeat();
+                self.arenas.iter().any(|of| alive::has_just_ended(sender, of, may_repeat))
+            }
         }
     }
 }
