@@ -163,15 +163,16 @@ impl<'r> Contexts<'r> {
 
     /// The first host that is meant, and some process of which a sum has only with those of others.
     fn summed_host(&self, predicate: &Predicate) -> Option<String> {
-        let is_meant: Box<dyn Fn(&str, u32) -> bool> = match predicate {
-            Predicate::Numbered { ranges, .. } => Box::new(|_, number| {
+        let glob = match predicate {
+            Predicate::Named { glob, .. } => Some(Glob::new(glob)),
+            _ => None,
+        };
+        let is_meant = |name: &str, number: u32| match (predicate, &glob) {
+            (Predicate::Numbered { ranges, .. }, _) => {
                 ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
-            }),
-            Predicate::Named { glob, .. } => {
-                let glob = Glob::new(glob);
-                Box::new(move |name, _| glob.matches(name))
             }
-            _ => return None,
+            (_, Some(glob)) => glob.matches(name),
+            _ => false,
         };
         let mut summed = self.hosts.summed();
         summed.find(|(name, number)| is_meant(name, *number)).map(|(name, _)| name.to_owned())
