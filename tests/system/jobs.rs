@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use csprof_format::profile::Profile;
-use csprof_format::read;
+use csprof_format::{read, write};
 use csprof_tests::binary::csprof;
 use csprof_tests::deadline::{self, DEADLINE, Outcome};
 use csprof_tests::installed;
@@ -378,6 +378,89 @@ fn saves_all_of_what_goes_on(test: &str, source: &str, samples: fn(&Recording) -
         .map(|file| samples(&Recording::new(early.clone(), file)))
         .collect();
     assert!(samples.iter().max() > samples.iter().min(), "{samples:?}");
+}
+
+/// Their memory is nobody's, and whoever records next hears of it, once that is clear.
+#[test]
+fn what_is_left_for_an_hour_is_told_of_with_the_command_that_saves_it() {
+    let workshop = Workshop::new("jobs_forgotten");
+    workshop.compile("cc -g -O2 -pthread -o program @endings.c");
+    let script = "echo $CSPROF_RUN_DIR > arenas; ./program return; kill -KILL $PPID; exit 0";
+    let record = ["record", "-o", "one.csprof", "--", "sh", "-c", script];
+    assert_eq!(workshop.csprof(&record).status.code(), None);
+    let arenas = fs::read_to_string(workshop.path("arenas")).unwrap();
+    let folder = Path::new(arenas.trim()).parent().unwrap();
+    let next = |rank: Option<&str>| {
+        let record = ["record", "-f", "-o", "next.%h.%p.csprof", "true"];
+        match rank {
+            Some(rank) => as_rank(&workshop, "7", rank, &record),
+            None => workshop.csprof(&record),
+        }
+        .complained()
+    };
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let is_told = |said: &str| said.contains("interrupted run");
+    // It may be about to be saved. (Others' may be there on this machine.)
+    assert!(!next(None).contains(name));
+    let before = SystemTime::now() - Duration::from_secs(2 * 3600);
+    fs::File::open(folder).unwrap().set_modified(before).unwrap();
+    let told = next(None);
+    let saves = format!("csprof salvage --remove {} -o FILE", folder.display());
+    assert!(told.contains(&saves) || told.contains("interrupted runs, the first"), "{told}");
+    assert_eq!(told.lines().filter(|line| is_told(line)).count(), 1, "{told}");
+    // Of the ranks of a node, one says it.
+    assert!(!is_told(&next(Some("3"))) && is_told(&next(Some("0"))));
+    assert!(folder.exists());
+    let salvage = ["salvage", "--remove", folder.to_str().unwrap(), "-o", "one.csprof"];
+    let salvaged = workshop.csprof(&salvage);
+    assert!(salvaged.status.success() && !folder.exists(), "{}", salvaged.complained());
+    assert!(!next(None).contains(name));
+}
+
+/// Ranks of one job in two folders, as of two nodes: files say where each ran.
+#[test]
+fn ranks_are_refined_to_by_host() {
+    let workshop = Workshop::new("jobs_hosts");
+    workshop.compile("cc -g -O2 -pthread -o program @endings.c");
+    let mut host = String::new();
+    for rank in ["0", "1", "2", "3"] {
+        let record = ["record", SOURCE[0], SOURCE[1], "-o", "prof/", "./program", "return"];
+        assert_eq!(as_rank(&workshop, "7", rank, &record).status.code(), Some(3));
+        let file = profiles(&workshop, "prof", 1).pop().unwrap();
+        let mut profile = read::open(&file).unwrap();
+        host.clone_from(&profile.run.host);
+        fs::remove_file(&file).unwrap();
+        if rank > "1" {
+            profile.run.host = "elsewhere".into();
+        }
+        let file = format!("{rank}.csprof");
+        write::save(&profile, &workshop.path(&file)).unwrap();
+    }
+    let files = ["0.csprof", "1.csprof", "2.csprof", "3.csprof"];
+    let merge = [&["merge", "-o", "all.csprof"], &files[..]].concat();
+    let merged = Recording::new(workshop.csprof(&merge), workshop.path("all.csprof"));
+    let shown = |stages: &str| merged.refined(stages).shown;
+    assert!(shown("host = elsewhere") > 0);
+    assert_eq!(shown("host = elsewhere"), shown("rank in 2..63"));
+    assert_eq!(shown(&format!("host = {host}")), shown("rank in 0..1"));
+    let split = merged.output(&["report", "--refine", "split host", "--depth", "1"]);
+    assert!(split.contains("host=elsewhere") && split.contains(&format!("host={host}")), "{split}");
+    let csv = merged.output(&["report", "--view", "threads", "--format", "csv"]);
+    assert!(csv.starts_with("depth,kind,name,rank,host,pid"), "{csv}");
+    assert!(csv.contains(",3,elsewhere,") && csv.contains(&format!(",0,{host},")), "{csv}");
+    let text = merged.output(&["report", "--view", "threads"]);
+    assert!(text.contains(" on elsewhere ./program return"), "{text}");
+    let over = merged.output(&["report", "--view", "distribution", "--over", "host"]);
+    assert!(over.contains("over 2 hosts") && over.contains("there is no imbalance"), "{over}");
+    // A sum that keeps none apart does not know what a host had, but for all together.
+    let merge = [&["merge", "--keep-ranks", "none", "-f", "-o", "sum.csprof"], &files[..]].concat();
+    assert!(workshop.csprof(&merge).status.success());
+    let refused =
+        workshop.csprof(&["report", "sum.csprof", "--refine", "host = elsewhere"]).complained();
+    assert!(refused.contains("a rank of host elsewhere is in the sum and not kept"), "{refused}");
+    let merge = [&["merge", "--keep-ranks", "all", "-f", "-o", "sum.csprof"], &files[..]].concat();
+    let summed = Recording::new(workshop.csprof(&merge), workshop.path("sum.csprof"));
+    assert_eq!(summed.refined("host = elsewhere").shown, shown("host = elsewhere"));
 }
 
 /// Slurm ends all processes of a node, whatever their session.

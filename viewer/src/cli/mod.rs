@@ -29,6 +29,7 @@ mod event;
 mod events;
 pub mod exit_code;
 mod export;
+mod forgotten;
 mod header;
 mod help;
 mod info;

@@ -14,6 +14,7 @@ mod rename;
 mod union;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use csprof_format::ids::ProcessId;
 use csprof_format::profile::Metric;
@@ -26,7 +27,7 @@ use super::merge::{Agreement, Merger, Unmergeable, measure_the_same, runs_of, sa
 pub use super::sides::{
     BASE, Comparison, OTHER, Scale, Scaling, ScalingKind, Side, SideRun, UNSEEN,
 };
-use super::{MetricRef, Profile};
+use super::{Hosts, MetricRef, Profile};
 
 impl Profile {
     /// Two profiles, to be compared; each with the name that people know it by. Of several metrics,
@@ -93,6 +94,7 @@ impl Profile {
         let mut merger = Merger::new(Agreement::Nothing);
         let mut described = [Vec::new(), Vec::new()];
         let mut parts = Vec::new();
+        let mut hosts = Hosts::default();
         // Counts of one side would look as if nothing returned on the other.
         let mut has_edges = true;
         let runs = sides.into_iter().zip(metrics).enumerate();
@@ -114,6 +116,8 @@ impl Profile {
                 epoch: so_far.epochs.len(),
             };
             described[side].push(describe(&name, &run, first.process));
+            // What a sum says of them does not come along.
+            hosts.add(&run.info);
             has_edges &= run.info.run.trampoline;
             let ids = merger.add(&name, std::mem::take(&mut run.info))?;
             parts.push((run, ids, first));
@@ -155,6 +159,7 @@ impl Profile {
         profile.comparison = Some(Box::new(Comparison {
             sides,
             first_other,
+            hosts: Arc::new(hosts),
             scale: Scale::default(),
             scaling: None,
             further,

@@ -18,6 +18,7 @@ mod derive;
 pub mod derived;
 mod deviation;
 mod frame_kind;
+mod hosts;
 mod in_parts;
 mod intern;
 mod load;
@@ -42,6 +43,7 @@ pub use column::Column;
 pub(crate) use column::Home;
 pub use counts::{Count, Counts, MOST};
 pub use frame_kind::{Activation, FrameKind, KindDefinition, Look, Nature};
+pub use hosts::Hosts;
 pub(crate) use in_parts::{in_parts, of_each, processors, split};
 pub use metric::MetricRef;
 pub use model::{

@@ -12,6 +12,7 @@ use super::column::Column;
 use super::counts::{Count, Counts};
 use super::derived::Derived;
 use super::frame_kind::FrameKind;
+use super::hosts::Hosts;
 use super::in_parts::{divided, of_each, processors, split};
 use super::metric::MetricRef;
 use super::name::is_same_name;
@@ -47,6 +48,15 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// On which host each process ran.
+    #[must_use]
+    pub fn hosts(&self) -> Cow<'_, Hosts> {
+        match &self.comparison {
+            Some(comparison) => Cow::Borrowed(&comparison.hosts),
+            None => Cow::Owned(Hosts::of(&self.info)),
+        }
+    }
+
     /// Samples of the whole profile.
     #[must_use]
     pub fn total(&self) -> u64 {

@@ -6,9 +6,12 @@
 //! is multiplied by the number of runs of the other side instead.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use csprof_format::ids::ProcessId;
 use csprof_format::profile::{Metric, RunInfo};
+
+use super::hosts::Hosts;
 
 /// What is compared with what.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +20,8 @@ pub struct Comparison {
     pub sides: [Side; 2],
     /// The first process of OTHER; those before it are of BASE.
     pub first_other: ProcessId,
+    /// On which host each process of both ran.
+    pub hosts: Arc<Hosts>,
     /// What is compared of them.
     pub scale: Scale,
     /// What is expected of OTHER, if it ran on another number of ranks or threads.

@@ -127,6 +127,8 @@ pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
     let info = &profile.info;
     let mut found: Vec<u32> = match axis {
         Axis::Rank => info.processes.iter().filter_map(|process| process.rank).collect(),
+        Axis::Host if numbers => (0..).take(profile.hosts().names().len()).collect(),
+        Axis::Host => Vec::new(),
         Axis::Process if numbers => (0..).take(info.processes.len()).collect(),
         Axis::Process => info.processes.iter().map(|process| process.pid).collect(),
         Axis::Phase if numbers => (0..).take(phases(info).len()).collect(),
@@ -155,6 +157,10 @@ pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
         names.retain(|name| !name.is_empty() && !name.contains(|c| is_sign(c) || c == '"'));
         names.sort_unstable();
         names.dedup();
+    }
+    if axis == Axis::Host && !numbers {
+        names.extend(profile.hosts().names().map(str::to_owned));
+        names.retain(|name| !name.contains(|c| is_sign(c) || c == '"'));
     }
     if axis == Axis::Phase && !numbers {
         names.extend(phases(info).into_iter().map(str::to_owned));
@@ -202,7 +208,7 @@ fn keywords(before: &str, word: &str) -> Vec<String> {
             let with_delta = Quantity::ALL.into_iter().filter(|(quantity, _)| quantity.has_delta());
             with_delta.map(|(_, name)| name).collect()
         }
-        "rank" | "process" | "thread" | "epoch" | "phase" => vec!["in"],
+        "rank" | "host" | "process" | "thread" | "epoch" | "phase" => vec!["in"],
         previous => match STAGES.iter().find_map(|stage| operands(stage, before, previous)) {
             Some(operands) => operands,
             // After a frame.
@@ -336,7 +342,7 @@ mod tests {
 
     #[test]
     fn words_that_fit_are_offered() {
-        assert_eq!(candidates("h_"), ["hide"]);
+        assert_eq!(candidates("h_"), ["host", "hide"]);
         assert_eq!(candidates("hide so_"), ["solve", "\"ns::sort<int>(int*)\""]);
         assert_eq!(candidates("hide \"so_"), ["\"solve\"", "\"ns::sort<int>(int*)\""]);
         assert_eq!(candidates("ma_"), ["main"]);

@@ -421,7 +421,7 @@ fn what_can_be_chosen_from_is_listed() {
     );
     assert_eq!(
         parse_error("split core"),
-        "split core\n      ^^^^\nsamples can be split by: rank, process, thread, epoch, phase"
+        "split core\n      ^^^^\nsamples can be split by: rank, host, process, thread, epoch, phase"
     );
     assert_eq!(
         parse_error("small time < 3%"),
@@ -490,7 +490,7 @@ fn a_pattern_without_a_match_names_what_is_near() {
     );
     assert_eq!(
         refined(MPI, "split"),
-        "no function matches \\split; there is the stage `split`: a row for each rank, process, \
+        "no function matches \\split; there is the stage `split`: a row for each rank, host, process, \
          thread, epoch or phase: split rank"
     );
     let places = "main 1 at:main.c:7\n  f 2 at:grid.cpp:12\n";
@@ -508,7 +508,7 @@ fn parse_errors_point_at_the_word() {
         "\
 trough MPI_*
 ^^^^^^
-`trough` is no stage, `through` is; stages are: through, not, under, in, leaf, depth, times, rank, process, \
+`trough` is no stage, `through` is; stages are: through, not, under, in, leaf, depth, times, rank, host, process, \
 thread, epoch, phase, node[, hide, stop at, cut, group, root at, collapse, collapse-run, fold, by, \
 callers of, split, during, small, where"
     );
@@ -570,11 +570,11 @@ there is no such set, but @mpi is; sets are: @mpi, @openmp, @alloc, @memcpy, @lo
 not (througth foo)
      ^^^^^^^^
 `througth` is no predicate, `through` is; predicates are: through, not, under, in, leaf, depth, \
-times, rank, process, thread, epoch, phase, node["
+times, rank, host, process, thread, epoch, phase, node["
     );
     assert!(parse_error("a and xyzzy foo").ends_with(
         "      ^^^^^\n`xyzzy` is no predicate; predicates are: through, not, under, in, leaf, \
-         depth, times, rank, process, thread, epoch, phase, node["
+         depth, times, rank, host, process, thread, epoch, phase, node["
     ));
     assert_eq!(
         parse_error("hide a b"),

@@ -160,17 +160,17 @@ cputime    %  imbalance  realtime     %  processes and their threads
     assert_eq!(
         written(contexts::json),
         r#"{"metric":"samples","unit":"samples","period":5000000,"base":330,"shown":330,"out":0,"imbalance":0,"peers":0,"metrics":[{"name":"cputime","unit":"samples","period":5000000,"base":330,"shown":330,"out":0},{"name":"realtime","unit":"samples","period":5000000,"base":1887,"shown":1887,"out":0}],"clusters":null,"rows":[
-{"depth":0,"kind":"process","name":"","rank":null,"pid":1000,"tid":null,"threads":2,"stage":"process = 1000","inclusive":330,"imbalance":0,"peer":false,"metrics":{"cputime":{"inclusive":330,"imbalance":0},"realtime":{"inclusive":1887,"imbalance":0}}},
-{"depth":1,"kind":"thread","name":"main","rank":null,"pid":1000,"tid":1,"threads":1,"stage":"thread = 1","inclusive":330,"imbalance":null,"peer":false,"metrics":{"cputime":{"inclusive":330,"imbalance":null},"realtime":{"inclusive":987,"imbalance":null}}},
-{"depth":1,"kind":"thread","name":"waiter","rank":null,"pid":1000,"tid":2,"threads":1,"stage":"thread = 2","inclusive":0,"imbalance":null,"peer":false,"metrics":{"cputime":{"inclusive":0,"imbalance":null},"realtime":{"inclusive":900,"imbalance":null}}}
+{"depth":0,"kind":"process","name":"","rank":null,"host":null,"pid":1000,"tid":null,"threads":2,"stage":"process = 1000","inclusive":330,"imbalance":0,"peer":false,"metrics":{"cputime":{"inclusive":330,"imbalance":0},"realtime":{"inclusive":1887,"imbalance":0}}},
+{"depth":1,"kind":"thread","name":"main","rank":null,"host":null,"pid":1000,"tid":1,"threads":1,"stage":"thread = 1","inclusive":330,"imbalance":null,"peer":false,"metrics":{"cputime":{"inclusive":330,"imbalance":null},"realtime":{"inclusive":987,"imbalance":null}}},
+{"depth":1,"kind":"thread","name":"waiter","rank":null,"host":null,"pid":1000,"tid":2,"threads":1,"stage":"thread = 2","inclusive":0,"imbalance":null,"peer":false,"metrics":{"cputime":{"inclusive":0,"imbalance":null},"realtime":{"inclusive":900,"imbalance":null}}}
 ]}
 "#
     );
     assert_eq!(written(contexts::csv), "\
-depth,kind,name,rank,pid,tid,threads,stage,inclusive,imbalance,peer,cputime_inclusive,cputime_imbalance,realtime_inclusive,realtime_imbalance
-0,process,,,1000,,2,process = 1000,330,0,false,330,0,1887,0
-1,thread,main,,1000,1,1,thread = 1,330,,false,330,,987,
-1,thread,waiter,,1000,2,1,thread = 2,0,,false,0,,900,
+depth,kind,name,rank,host,pid,tid,threads,stage,inclusive,imbalance,peer,cputime_inclusive,cputime_imbalance,realtime_inclusive,realtime_imbalance
+0,process,,,,1000,,2,process = 1000,330,0,false,330,0,1887,0
+1,thread,main,,,1000,1,1,thread = 1,330,,false,330,,987,
+1,thread,waiter,,,1000,2,1,thread = 2,0,,false,0,,900,
 ");
 }
 

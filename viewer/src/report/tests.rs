@@ -430,12 +430,12 @@ fn machines_get_every_thread() {
     assert_eq!(
         String::from_utf8(out).unwrap(),
         r#"{"metric":"samples","unit":"samples","period":5000000,"base":1000,"shown":710,"out":290,"imbalance":106,"peers":2,"clusters":null,"rows":[
-{"depth":0,"kind":"process","name":"./solver in.txt","rank":1,"pid":1001,"tid":null,"threads":1,"stage":"rank = 1","inclusive":408,"imbalance":0,"peer":true},
-{"depth":1,"kind":"thread","name":"main","rank":1,"pid":1001,"tid":20,"threads":1,"stage":"thread = 20","inclusive":408,"imbalance":null,"peer":false},
-{"depth":0,"kind":"process","name":"./solver in.txt","rank":0,"pid":1000,"tid":null,"threads":3,"stage":"rank = 0","inclusive":302,"imbalance":300,"peer":true},
-{"depth":1,"kind":"thread","name":"main","rank":0,"pid":1000,"tid":10,"threads":1,"stage":"thread = 10","inclusive":300,"imbalance":null,"peer":true},
-{"depth":1,"kind":"thread","name":"idle","rank":0,"pid":1000,"tid":12,"threads":1,"stage":"thread = 12","inclusive":2,"imbalance":null,"peer":false},
-{"depth":1,"kind":"thread","name":"worker","rank":0,"pid":1000,"tid":11,"threads":1,"stage":"thread = 11","inclusive":0,"imbalance":null,"peer":true}
+{"depth":0,"kind":"process","name":"./solver in.txt","rank":1,"host":null,"pid":1001,"tid":null,"threads":1,"stage":"rank = 1","inclusive":408,"imbalance":0,"peer":true},
+{"depth":1,"kind":"thread","name":"main","rank":1,"host":null,"pid":1001,"tid":20,"threads":1,"stage":"thread = 20","inclusive":408,"imbalance":null,"peer":false},
+{"depth":0,"kind":"process","name":"./solver in.txt","rank":0,"host":null,"pid":1000,"tid":null,"threads":3,"stage":"rank = 0","inclusive":302,"imbalance":300,"peer":true},
+{"depth":1,"kind":"thread","name":"main","rank":0,"host":null,"pid":1000,"tid":10,"threads":1,"stage":"thread = 10","inclusive":300,"imbalance":null,"peer":true},
+{"depth":1,"kind":"thread","name":"idle","rank":0,"host":null,"pid":1000,"tid":12,"threads":1,"stage":"thread = 12","inclusive":2,"imbalance":null,"peer":false},
+{"depth":1,"kind":"thread","name":"worker","rank":0,"host":null,"pid":1000,"tid":11,"threads":1,"stage":"thread = 11","inclusive":0,"imbalance":null,"peer":true}
 ]}
 "#
     );
@@ -445,9 +445,9 @@ fn machines_get_every_thread() {
     assert_eq!(
         String::from_utf8(out).unwrap(),
         "\
-depth,kind,name,rank,pid,tid,threads,stage,inclusive,imbalance,peer
-0,process,./solver in.txt,1,1001,,1,rank = 1,2040000000,0,true
-0,process,./solver in.txt,0,1000,,3,rank = 0,1510000000,1500000000,true
+depth,kind,name,rank,host,pid,tid,threads,stage,inclusive,imbalance,peer
+0,process,./solver in.txt,1,,1001,,1,rank = 1,2040000000,0,true
+0,process,./solver in.txt,0,,1000,,3,rank = 0,1510000000,1500000000,true
 "
     );
 }

@@ -167,11 +167,13 @@ static BEFORE: &[Command] = &[
     command(Message::SearchOneSided { new: true }, "next path that only the other run has"),
     command(Message::SearchOneSided { new: false }, "next path that only the base run has"),
     command(Message::OpenPrompt(PromptKind::Context(Axis::Rank)), "only the samples of some ranks"),
+    command(Message::OpenPrompt(PromptKind::Context(Axis::Host)), "only the samples of some hosts"),
     command(
         Message::OpenPrompt(PromptKind::Context(Axis::Thread)),
         "only the samples of some threads, by name or id",
     ),
     command(Message::AddStage("split rank"), "a row for each rank above all"),
+    command(Message::AddStage("split host"), "a row for each host above all"),
     command(Message::AddStage("split process"), "a row for each process above all"),
     command(Message::AddStage("split thread"), "a row for each thread above all"),
     command(Message::AddStage("split epoch"), "a row for each epoch above all"),

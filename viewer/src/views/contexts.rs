@@ -8,6 +8,7 @@
 use core::cmp::Reverse;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::profile::{self as saved, Process, Thread};
@@ -30,6 +31,8 @@ pub struct Context {
     pub name: String,
     /// What people call it: `rank 3, pid 4711 ./solver input`, `4712 worker`.
     pub label: String,
+    /// The host that it ran on, if that is known.
+    pub host: Option<Arc<str>>,
     /// The refinement to it.
     pub stage: String,
     /// Its samples that are shown.
@@ -125,6 +128,7 @@ pub fn all_contexts(
     let profile = &refined.profile;
     let info = &profile.info;
     let stages = Stages::new(&refined.profile);
+    let hosts = profile.hosts();
     let peers = Peers::of(refined);
     let metrics: Vec<MetricRef> = profile.metrics().map(|(metric, _)| metric).collect();
     let none = || vec![0; metrics.len()];
@@ -196,11 +200,16 @@ pub fn all_contexts(
             *of_peers.entry(peer).or_default() += sums[looked_at];
         }
         let name = command_line(&known.command);
+        let host = hosts.of_process(process).cloned();
+        // One alone tells no process from another.
+        let on = host.as_deref().filter(|_| hosts.names().len() > 1);
+        let on = on.map_or_else(String::new, |host| format!(" on {}", printable(host)));
         list.push(Context {
             process,
             thread: None,
-            label: format!("{side}{} {name}", identity(info, process)),
+            label: format!("{side}{}{on} {name}", identity(info, process)),
             name,
+            host: host.clone(),
             stage: stages.process(process),
             row: row(&sums),
             run: run(process),
@@ -220,6 +229,7 @@ pub fn all_contexts(
                 thread: Some(thread),
                 label: format!("{}{described}", known.tid),
                 name: name.into_owned(),
+                host: host.clone(),
                 stage: stages.thread(thread),
                 row: row(&sums),
                 run: run(process),
@@ -446,6 +456,70 @@ main 5
         // Number 0 of the second process is one of three, and number 1 of the first one of 99.
         let has = |name: &str| names.iter().any(|of| of == name);
         assert!(has("thread=0 and 2 earlier") && has("thread=1 and 98 earlier"), "{names:?}");
+    }
+
+    fn run(host: &str) -> csprof_format::profile::RunInfo {
+        csprof_format::profile::RunInfo { host: host.into(), ..Default::default() }
+    }
+
+    #[test]
+    fn ranks_of_several_hosts() {
+        let mut profile = from_outline(RANKS).unwrap();
+        profile.info.runs = ["node2", "node10"]
+            .map(|host| csprof_format::profile::MergedRun { info: run(host), processes: 1 })
+            .into();
+        let (list, _) = contexts(&Refined::base(&profile), &Watch::none()).unwrap();
+        let labels: Vec<_> = list.iter().map(|of| of.label.trim_end()).collect();
+        let [first, second] =
+            ["rank 1, pid 1001 on node10", "rank 0, pid 1000 on node2"].map(str::to_owned);
+        assert_eq!(labels, [&*first, &*second, "10 main", "11 worker"]);
+        assert!(list.iter().all(|of| of.host.is_some()));
+        let shown = |text: &str| {
+            apply(&profile, &parse(text).unwrap()).map(|of| of.shown).map_err(|e| e.to_string())
+        };
+        // In the order of their names.
+        for (text, samples) in [
+            ("host = node10", 105),
+            ("host = node*", 165),
+            ("host in 0", 105),
+            ("host in 1..63", 60),
+            ("rank in 0..63", 165),
+            ("not host = node10 and through solve", 30),
+        ] {
+            assert_eq!(shown(text), Ok(samples), "{text}");
+        }
+        let unmatched = shown("host = node3").unwrap_err();
+        assert_eq!(unmatched, "no host with samples matches host = node3; there is node2, node10");
+        let split = apply(&profile, &parse("split host").unwrap()).unwrap();
+        let has = |name: &str| split.functions.iter().any(|function| &*function.name == name);
+        assert!(has("host=node2") && has("host=node10"));
+        let over = super::super::dimension::dimensions(&Refined::base(&profile), |_| 0);
+        let over = over.iter().find(|of| of.noun() == "host").unwrap();
+        assert!(over.peers.len() == 2 && !over.has_imbalance());
+        assert_eq!(over.peers[0].stage, "host = node10");
+    }
+
+    #[test]
+    fn of_hosts_that_were_summed_it_is_known_what_all_had() {
+        let mut profile = from_outline("# thread=1 epoch=0\nwork 9\n").unwrap();
+        let summed = |rank| csprof_format::profile::SummedProcess {
+            process: Process { rank: Some(rank), ..Process::default() },
+            ..Default::default()
+        };
+        profile.info.summed = [("a", 0), ("b", 1)]
+            .map(|(host, rank)| csprof_format::profile::SummedRun {
+                info: run(host),
+                processes: vec![summed(rank)],
+            })
+            .into();
+        let refused = |text: &str| apply(&profile, &parse(text).unwrap()).unwrap_err().to_string();
+        assert!(refused("host = a").starts_with("`host = a`: a rank of host a is in the sum"));
+        assert!(refused("host in 1..3").contains("a rank of host b is in the sum"));
+        assert!(refused("host = c").starts_with("no host with samples"));
+        let split = apply(&profile, &parse("split host").unwrap()).unwrap();
+        assert!(split.functions.iter().any(|function| &*function.name == "host=others"));
+        let over = super::super::dimension::dimensions(&Refined::base(&profile), |_| 0);
+        assert!(over.iter().all(|of| of.noun() != "host"));
     }
 
     /// Hosts number processes and threads alike, and so do runs that were merged their ranks.

@@ -6,7 +6,8 @@
 //! there, and they are of different length, so they have a distribution and no imbalance. Those of
 //! another process have nothing to do with them, whatever their numbers. Phases are like epochs,
 //! but of all processes, for their names mean the same. So are slices of time, of which each sample
-//! may be of another, whatever its node.
+//! may be of another, whatever its node. Hosts are those of all processes; they may have different
+//! numbers of ranks, so theirs is no imbalance.
 //!
 //! Of two profiles that are compared there is none: their processes do not wait for each other.
 
@@ -79,6 +80,7 @@ impl Dimension {
     pub const fn noun(&self) -> &'static str {
         match self.axis {
             Some(Axis::Rank) => "rank",
+            Some(Axis::Host) => "host",
             Some(Axis::Process) => "process",
             Some(Axis::Thread) => "thread",
             Some(Axis::Epoch) => "epoch",
@@ -112,7 +114,7 @@ impl Dimension {
     /// Whether they wait for each other, so that there is an imbalance.
     #[must_use]
     pub fn has_imbalance(&self) -> bool {
-        self.axis.is_some_and(|axis| !axis.parts_activations())
+        self.axis.is_some_and(|axis| !axis.parts_activations() && axis != Axis::Host)
     }
 
     /// The place of the peer whose a stream is; `None` if it is of no peer.
@@ -138,9 +140,9 @@ impl Dimension {
     }
 }
 
-/// The dimensions that have two peers or more: ranks, or else processes; threads; phases; epochs;
-/// slices of time. Of the processes that have threads or epochs to compare, `weight` says whose
-/// these are: the greatest, of equal ones the first. O(nodes).
+/// The dimensions that have two peers or more: ranks, or else processes; threads; hosts; phases;
+/// epochs; slices of time. Of the processes that have threads or epochs to compare, `weight` says
+/// whose these are: the greatest, of equal ones the first. O(nodes).
 #[must_use]
 pub fn dimensions(refined: &Refined, weight: impl Fn(ProcessId) -> u64) -> Vec<Dimension> {
     if refined.profile.comparison.is_some() {
@@ -151,6 +153,7 @@ pub fn dimensions(refined: &Refined, weight: impl Fn(ProcessId) -> u64) -> Vec<D
     let found = [
         of_processes(refined, &peers, &stages),
         of_threads(refined, &peers, &stages, &weight),
+        of_hosts(refined),
         // Of a process with phases, each epoch is a part of one, whose name says more.
         of_phases(refined),
         of_epochs(refined, &stages, &weight),
@@ -204,6 +207,21 @@ fn of_threads(
     let of_stream = of_stream.collect();
     let dimension = Dimension::new(Axis::Thread, list.iter().map(peer).collect(), of_stream);
     Some(Dimension { process: Some(process_label(refined, process)), others, ..dimension })
+}
+
+/// Those that have processes, in the order of their names. Of a host of which a sum has some only
+/// with those of others it is not known what it had, so then there are none.
+fn of_hosts(refined: &Refined) -> Option<Dimension> {
+    let hosts = refined.profile.hosts();
+    if hosts.summed().next().is_some() {
+        return None;
+    }
+    let peer = |name: &str| {
+        let named = Predicate::Named { axis: Axis::Host, glob: literally(name) };
+        Peer { label: Label::new("host", name), stage: named.to_string() }
+    };
+    let of_stream = refined.streams.iter().map(|stream| hosts.number(stream.process)).collect();
+    Some(Dimension::new(Axis::Host, hosts.names().map(peer).collect(), of_stream))
 }
 
 /// Those of one process that have samples, by their number.

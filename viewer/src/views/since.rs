@@ -2,6 +2,7 @@
 //! may make of that.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use csprof_format::ids::ProcessId;
 use csprof_format::profile::{Exit, Metric, RunInfo};
@@ -108,6 +109,7 @@ fn compared(then: &Then, samples: Option<u64>, refined: &Refined, stages: &str) 
     let comparison = Comparison {
         sides: [side("before", before), side("now", metric.clone())],
         first_other: ProcessId::from_index(0),
+        hosts: Arc::default(),
         scale: Scale::Amount,
         scaling: None,
         further: Vec::new(),

@@ -96,7 +96,7 @@ impl Statistics {
         match () {
             () if self.balance.sum == 0 => "no peer has any of this cost".to_owned(),
             () if !has_imbalance => {
-                "these follow one another and do not wait: there is no imbalance".to_owned()
+                "these do not wait for each other: there is no imbalance".to_owned()
             }
             () if self.is_noise => {
                 format!("may be sampling noise alone: equal peers would have {low} to {high} each")

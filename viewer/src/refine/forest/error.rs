@@ -32,10 +32,10 @@ pub enum Cause {
         /// Whether these stages left no sample at all.
         nothing_left: bool,
     },
-    /// It asks for a rank of which there is only the sum with others.
+    /// It asks for a rank, or for the ranks of a host, of which there is only the sum with others.
     Summed {
-        /// The rank.
-        rank: u32,
+        /// Which one: `rank 3`.
+        what: String,
     },
     /// It asks for one side of a comparison, and nothing is compared.
     NotCompared,
@@ -104,9 +104,9 @@ impl fmt::Display for RefineError {
                 "no {among} that the stages before leave matches {}; they took it out",
                 self.part
             ),
-            Cause::Summed { rank } => write!(
+            Cause::Summed { what } => write!(
                 f,
-                "`{}`: rank {rank} is in the sum and not kept apart; csprof merge --keep-ranks all keeps \
+                "`{}`: {what} is in the sum and not kept apart; csprof merge --keep-ranks all keeps \
                  each rank",
                 self.part
             ),

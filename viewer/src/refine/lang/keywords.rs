@@ -3,7 +3,7 @@
 use super::stage::STAGES;
 
 /// Words that begin a predicate and what it asks for, in the order of help.
-pub(crate) const PREDICATES: [(&str, &str); 13] = [
+pub(crate) const PREDICATES: [(&str, &str); 14] = [
     ("through", "paths through these frames: a > b directly, a >> b at any depth"),
     ("not", "paths that do not"),
     ("under", "what lies below a frame"),
@@ -12,6 +12,7 @@ pub(crate) const PREDICATES: [(&str, &str); 13] = [
     ("depth", "paths of so many frames"),
     ("times", "paths with a frame so many times: times(f) >= 3"),
     ("rank", "samples of ranks: rank in 0..3"),
+    ("host", "samples of ranks on hosts: host = node7, host = node*"),
     ("process", "samples of processes: process in 0..3, process = solver*"),
     ("thread", "samples of threads: thread in 0..3, thread = worker*"),
     ("epoch", "samples of epochs: epoch in 1"),

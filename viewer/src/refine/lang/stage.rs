@@ -149,7 +149,7 @@ pub(crate) const STAGES: [StageEntry; 13] = [
     entry(
         "split",
         StageForm::Axis(Stage::Split),
-        "a row for each rank, process, thread, epoch or phase: split rank",
+        "a row for each rank, host, process, thread, epoch or phase: split rank",
     ),
     entry(
         "during",

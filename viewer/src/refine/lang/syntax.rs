@@ -262,6 +262,8 @@ pub(crate) fn kind_words() -> Vec<&'static str> {
 pub enum Axis {
     /// MPI or job rank of the process.
     Rank,
+    /// Host that the process ran on; hosts are counted from 0 in the order of their names.
+    Host,
     /// Process, counted from 0 in the order in which the processes began.
     Process,
     /// Thread, counted from 0 within its process.
@@ -275,8 +277,9 @@ pub enum Axis {
 
 impl Axis {
     /// All axes and their names.
-    pub const ALL: [(Self, &'static str); 5] = [
+    pub const ALL: [(Self, &'static str); 6] = [
         (Self::Rank, "rank"),
+        (Self::Host, "host"),
         (Self::Process, "process"),
         (Self::Thread, "thread"),
         (Self::Epoch, "epoch"),

@@ -1,19 +1,21 @@
-//! Ranks, processes, threads, epochs and phases: where and when samples were taken.
+//! Ranks, hosts, processes, threads, epochs and phases: where and when samples were taken.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use csprof_format::profile::{self as saved, UNLISTED_PHASE};
 
-use crate::profile::{Stream, program};
+use crate::profile::{Hosts, Stream, program};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::error::{Cause, Unmatched};
 use crate::refine::forest::refined::Refined;
 use crate::refine::lang::syntax::{Axis, Predicate};
 use crate::refine::pattern::glob::Glob;
 
-/// Ranks, threads, epochs and phases of the streams.
+/// Ranks, hosts, threads, epochs and phases of the streams.
 pub(crate) struct Contexts<'r> {
     refined: &'r Refined,
+    hosts: Cow<'r, Hosts>,
     /// Position of each thread within its process.
     thread_numbers: Vec<u32>,
     /// How many others the threads of each position stand for, which ran before them: of all
@@ -45,7 +47,8 @@ impl<'r> Contexts<'r> {
         }
         let phases = phases(&refined.profile.info);
         let phase_numbers = phases.iter().copied().zip(0..).collect();
-        Self { refined, thread_numbers, earlier, phases, phase_numbers }
+        let hosts = refined.profile.hosts();
+        Self { refined, hosts, thread_numbers, earlier, phases, phase_numbers }
     }
 
     /// What `in` compares with.
@@ -53,6 +56,7 @@ impl<'r> Contexts<'r> {
         let info = &self.refined.profile.info;
         match axis {
             Axis::Rank => info.processes.get(stream.process.index())?.rank,
+            Axis::Host => self.hosts.number(stream.process),
             Axis::Process => u32::try_from(stream.process.index()).ok(),
             Axis::Thread => self.thread_numbers.get(stream.thread.index()).copied(),
             Axis::Epoch => Some(info.epochs.get(stream.epoch.index())?.number),
@@ -63,6 +67,7 @@ impl<'r> Contexts<'r> {
     /// What people call the one with this number.
     pub(crate) fn called(&self, number: u32, axis: Axis) -> Option<String> {
         match axis {
+            Axis::Host => self.hosts.names().nth(number as usize).map(str::to_owned),
             Axis::Phase => self.phases.get(number as usize).map(|&name| name.to_owned()),
             Axis::Thread => Some(match self.earlier.get(&number) {
                 Some(earlier) => format!("{number} and {earlier} earlier"),
@@ -87,6 +92,12 @@ impl<'r> Contexts<'r> {
                     vec![program(process).into_owned(), process.pid.to_string()]
                 })
             }
+            Axis::Host => self
+                .hosts
+                .of_process(stream.process)
+                .map(|name| (**name).to_owned())
+                .into_iter()
+                .collect(),
             Axis::Phase => info.phase_of(stream.epoch).map(str::to_owned).into_iter().collect(),
             Axis::Rank | Axis::Epoch => {
                 self.number(stream, axis).map(|number| number.to_string()).into_iter().collect()
@@ -150,6 +161,23 @@ impl<'r> Contexts<'r> {
         summed.into_iter().find(|rank| is_meant(*rank))
     }
 
+    /// The first host that is meant, and some process of which a sum has only with those of others.
+    fn summed_host(&self, predicate: &Predicate) -> Option<String> {
+        let glob = match predicate {
+            Predicate::Named { glob, .. } => Some(Glob::new(glob)),
+            _ => None,
+        };
+        let is_meant = |name: &str, number: u32| match (predicate, &glob) {
+            (Predicate::Numbered { ranges, .. }, _) => {
+                ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
+            }
+            (_, Some(glob)) => glob.matches(name),
+            _ => false,
+        };
+        let mut summed = self.hosts.summed();
+        summed.find(|(name, number)| is_meant(name, *number)).map(|(name, _)| name.to_owned())
+    }
+
     pub(crate) fn nodes(
         &self,
         axis: Axis,
@@ -159,7 +187,13 @@ impl<'r> Contexts<'r> {
         if axis == Axis::Rank
             && let Some(rank) = self.summed_rank(predicate)
         {
-            let cause = Cause::Summed { rank };
+            let cause = Cause::Summed { what: format!("rank {rank}") };
+            return Err(Unmatched { part: predicate.to_string(), cause });
+        }
+        if axis == Axis::Host
+            && let Some(host) = self.summed_host(predicate)
+        {
+            let cause = Cause::Summed { what: format!("a rank of host {host}") };
             return Err(Unmatched { part: predicate.to_string(), cause });
         }
         let mut set = Bits::none(self.refined.node_count());
@@ -173,6 +207,7 @@ impl<'r> Contexts<'r> {
         }
         let among = match axis {
             Axis::Rank => "rank with samples",
+            Axis::Host => "host with samples",
             Axis::Process => "process with samples",
             Axis::Thread => "thread with samples",
             Axis::Epoch => "epoch with samples",

@@ -1,4 +1,4 @@
-//! `split`: a frame for each rank, process, thread, epoch or phase, above all its paths.
+//! `split`: a frame for each rank, host, process, thread, epoch or phase, above all its paths.
 //!
 //! Each stream gets a node of its own, so that what moves there later still has its thread; equal
 //! ones are one row. A further split goes below an earlier one.
@@ -225,7 +225,7 @@ fn added(refined: &mut Refined, axis: Axis) -> Vec<Added> {
         let number = contexts.number(stream, axis);
         let place = *places.entry(number).or_insert_with(|| {
             let name = number.and_then(|number| contexts.called(number, axis));
-            let is_sum = axis == Axis::Rank && is_sum;
+            let is_sum = matches!(axis, Axis::Rank | Axis::Host) && is_sum;
             let name = name.unwrap_or_else(|| if is_sum { "others" } else { "none" }.to_owned());
             functions.push(Function::named(format!("{}={name}", axis.name())));
             functions.len() - 1

@@ -87,6 +87,8 @@ pub enum Id {
     Name,
     /// Rank of the process.
     Rank,
+    /// Host that the process ran on.
+    Host,
     /// Number of the process.
     Pid,
     /// Number of the thread.
@@ -291,10 +293,11 @@ pub(super) const COMPARED_MACHINE: [(Id, Option<Cost>); 25] = [
 pub(super) const CONTEXTS: [Id; 3] = [Id::Part, Id::Percent, Id::Imbalance];
 
 /// Of processes and threads, for machines; of several metrics, each has those of one metric.
-pub(super) const CONTEXTS_MACHINE: [Id; 10] = [
+pub(super) const CONTEXTS_MACHINE: [Id; 11] = [
     Id::ContextKind,
     Id::Name,
     Id::Rank,
+    Id::Host,
     Id::Pid,
     Id::Tid,
     Id::Threads,

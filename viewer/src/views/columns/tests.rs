@@ -32,7 +32,7 @@ const OTHER: &str = "main 2\n  solve 100 e=9\n  dot 150 e=50 module:/lib/libblas
 
 /// Calls `check` with each column, a profile that has it, and rows.
 fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
-    let [base, other, mut one, ranks] =
+    let [base, other, mut one, mut ranks] =
         [BASE, OTHER, BASE, RANKS].map(|outline| from_outline(outline).unwrap());
     let module = one.functions.iter().find_map(|function| function.module);
     one.info.frames.push(Frame { kind: FrameKind::Leaf, module, offset: 0x4a30 });
@@ -42,6 +42,7 @@ fn each(mut check: impl FnMut(Column, Basis<'_>, &[AnyRow<'_>])) {
     let at = profile::Frame { site: Some(FrameId(0)), file: Some(file), line: 7, ..one.frames[1] };
     one.frames[1] = at;
     one.derive(&Wanted::parse("twice = 2 * cputime").unwrap()).unwrap();
+    ranks.info.run.host = "node7".into();
     // Others are of sums.
     one.spreads = Spreads::alike(3, one.nodes.len(), RankSums::of_rank(7, 90)).into();
     let mut both = Profile::compared(("base", base), ("other", other), &[]).unwrap();

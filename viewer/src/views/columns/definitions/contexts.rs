@@ -17,7 +17,7 @@ use crate::views::printable::printable;
 
 /// All of them.
 pub(super) const COLUMNS: &[Definition] =
-    &[CONTEXT_KIND, NAME, RANK, PID, TID, THREADS, STAGE, PART, IMBALANCE, PEER];
+    &[CONTEXT_KIND, NAME, RANK, HOST, PID, TID, THREADS, STAGE, PART, IMBALANCE, PEER];
 
 /// What columns of processes and threads have alike.
 const CONTEXT: Definition = Definition { lines: Lines::Contexts, ..COLUMN };
@@ -44,6 +44,10 @@ const NAME: Definition =
 
 const RANK: Definition = fact(Id::Rank, "rank", "Rank of the process", |at| {
     number(process(at).and_then(|process| process.rank))
+});
+
+const HOST: Definition = fact(Id::Host, "host", "Host that the process ran on", |at| {
+    Cell::of_text(at.context.and_then(|context| context.host.as_deref()))
 });
 
 const PID: Definition = fact(Id::Pid, "pid", "Number of the process", |at| {

@@ -41,6 +41,7 @@ fn spread(at: &At<'_>, _: About) -> Explanation {
     let (axis, peers) = strip.of;
     let noun = match axis {
         Axis::Rank => "rank",
+        Axis::Host => "host",
         Axis::Process => "process",
         Axis::Thread => "thread",
         Axis::Epoch => "epoch",
