@@ -80,6 +80,7 @@ fn no_signal_that_a_thread_sends_itself_is_lost() {
     let rows = recording.rows();
     assert!(rows.inclusive_of("main") >= 500, "{rows}");
     let refused = workshop.run(&["./program", "refused"]);
+    assert_eq!(refused.said().matches("error 1").count(), 8, "{}", refused.said());
     let recording = workshop.record(&["-e", "realtime@5000"], &["./program", "refused"]);
     assert_eq!(recording.outcome.said(), refused.said());
 }

@@ -105,7 +105,7 @@ arch::thread_word! {
 }
 
 /// Notes that the calling thread is about to send itself the profiling signal: the handler is to
-/// know it also if the kernel merges it with a sample.
+/// know it also if the kernel merges it with a sample. Until it comes, or the next is noted.
 pub fn about_to_send(sender: Sender, code: i32, value: u64) {
     Sending::set(0);
     SentValue::set(value);
@@ -147,6 +147,10 @@ pub(super) unsafe extern "C" fn on_profiling_signal(
         }
     } else if is_sample {
         return false;
+    // SAFETY: the kernel passes a live structure.
+    } else if Sending::get() == u64::from(unsafe { (*info).si_code }.cast_unsigned()) {
+        // It comes behind the handler of another signal.
+        Sending::set(0);
     }
     let chooser = CHOOSER.load(Ordering::Relaxed);
     if chooser.is_null() {

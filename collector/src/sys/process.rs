@@ -270,8 +270,8 @@ pub struct SignalStatus {
     /// The signals that have a handler as far as the kernel knows (`SigCgt`). Where programs run in
     /// another one, as under valgrind, it differs from what sigaction(2) says.
     pub caught: Mask,
-    /// The signals that wait for the calling thread alone (`SigPnd`).
-    pub pending: Mask,
+    /// The signals that wait for the calling thread alone (`SigPnd`), if they can be read.
+    pub pending: Option<Mask>,
 }
 
 impl SignalStatus {
@@ -283,8 +283,8 @@ impl SignalStatus {
         let value = |name| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let mask = |name| value(name).and_then(|word| u64::from_str_radix(word, 16).ok());
         let traced = value("TracerPid:").is_some_and(|pid| pid != "0");
-        let [caught, pending] = ["SigCgt:", "SigPnd:"].map(|name| Mask(mask(name).unwrap_or(0)));
-        Self { traced, caught, pending }
+        let caught = Mask(mask("SigCgt:").unwrap_or(0));
+        Self { traced, caught, pending: mask("SigPnd:").map(Mask) }
     }
 }
 

@@ -157,6 +157,10 @@ pub fn send_again(info: &libc::siginfo_t, to_process: bool) {
     };
 }
 
+/// Signals of one number that may wait for a thread. Each source may have one. Of the program's
+/// there is one that was sent to the thread, and one to the process.
+const MOST_PENDING: usize = csprof_format::launch::MAX_SOURCES + 2;
+
 /// Takes one of this signal, which is blocked, off what waits for the calling thread, or else for
 /// its process: rt_sigtimedwait(2).
 #[must_use]
@@ -178,10 +182,20 @@ pub fn drop_samples(signal: i32, is_sample: impl Fn(&libc::siginfo_t) -> bool) {
     drop_samples_and(signal, is_sample, || {});
 }
 
-/// The same where what is queued, but by kill(2) and its kind, waits for the thread.
-pub fn drop_samples_here(signal: i32, is_sample: impl Fn(&libc::siginfo_t) -> bool) {
-    let is_of_process = |code| [libc::SI_USER, libc::SI_KERNEL].contains(&code);
-    drop_and(signal, is_sample, is_of_process, || {});
+/// Takes samples by a signal that is blocked off what waits for the calling thread alone, as long
+/// as `waits` says that something does.
+pub fn drop_samples_here(
+    signal: i32,
+    waits: impl Fn() -> bool,
+    is_sample: impl Fn(&libc::siginfo_t) -> bool,
+) {
+    let mut others = [None; 4];
+    let taken = (0..MOST_PENDING).map_while(|_| waits().then(|| take_pending(signal)).flatten());
+    let taken = taken.filter(|taken| !is_sample(taken));
+    others.iter_mut().zip(taken).for_each(|(other, taken)| *other = Some(taken));
+    for other in others.iter().flatten() {
+        send_again(other, false);
+    }
 }
 
 /// The same, with `work` done while none waits.
@@ -190,25 +204,13 @@ pub fn drop_samples_and(
     is_sample: impl Fn(&libc::siginfo_t) -> bool,
     work: impl FnOnce(),
 ) {
-    drop_and(signal, is_sample, |code| code != libc::SI_TKILL, work);
-}
-
-/// `is_of_process` says by its code whether one that is no sample goes back to the process.
-fn drop_and(
-    signal: i32,
-    is_sample: impl Fn(&libc::siginfo_t) -> bool,
-    is_of_process: impl Fn(i32) -> bool,
-    work: impl FnOnce(),
-) {
-    // Each source may have one. Of the program's there is one that was sent to the thread, and one
-    // to the process.
-    const MOST: usize = csprof_format::launch::MAX_SOURCES + 2;
     let mut others = [None; 2];
-    let taken = (0..MOST).map_while(|_| take_pending(signal)).filter(|taken| !is_sample(taken));
+    let taken =
+        (0..MOST_PENDING).map_while(|_| take_pending(signal)).filter(|taken| !is_sample(taken));
     others.iter_mut().zip(taken).for_each(|(other, taken)| *other = Some(taken));
     work();
     for other in others.iter().flatten() {
-        send_again(other, is_of_process(other.si_code));
+        send_again(other, other.si_code != libc::SI_TKILL);
     }
 }
 

@@ -101,16 +101,17 @@ pub(crate) fn has_returned(context: &ucontext_t) -> bool {
     registers[libc::REG_RIP as usize] == registers[libc::REG_RCX as usize]
 }
 
-/// Whether the last thing that the thread did was to send itself `signal`, by tgkill(2) or
-/// rt_tgsigqueueinfo(2): their arguments are where the C ABI of calls of the kernel leaves them, and
-/// they have not failed. In no other call is a process the first argument and a thread the second.
+/// Whether the last thing that the thread did was to send itself `signal`: by tgkill(2) or
+/// rt_tgsigqueueinfo(2), which take process, thread and signal, or by tkill(2), which takes thread
+/// and signal.
 pub(crate) fn has_sent(context: &ucontext_t, process: u32, thread: u32, signal: i32) -> bool {
     let registers = &context.uc_mcontext.gregs;
     let word = |register: i32| registers[register as usize] as u32;
-    registers[libc::REG_RAX as usize] == 0
-        && word(libc::REG_RDI) == process
-        && word(libc::REG_RSI) == thread
-        && word(libc::REG_RDX) == signal.cast_unsigned()
+    let arguments = [libc::REG_RDI, libc::REG_RSI, libc::REG_RDX].map(word);
+    let signal = signal.cast_unsigned();
+    has_returned(context)
+        && registers[libc::REG_RAX as usize] == 0
+        && (arguments == [process, thread, signal] || arguments[..2] == [thread, signal])
 }
 
 /// Whether the call that has returned has failed with `EINTR`.
@@ -217,18 +218,29 @@ mod tests {
 
     #[test]
     fn sending_a_signal_is_known_by_its_registers() {
-        // SAFETY: plain data.
-        let mut context: ucontext_t = unsafe { core::mem::zeroed() };
-        let registers = &mut context.uc_mcontext.gregs;
-        registers[libc::REG_RAX as usize] = 0;
-        registers[libc::REG_RDI as usize] = 41;
-        registers[libc::REG_RSI as usize] = 42;
-        registers[libc::REG_RDX as usize] = i64::from(libc::SIGPROF);
-        assert!(has_sent(&context, 41, 42, libc::SIGPROF));
-        assert!(!has_sent(&context, 41, 43, libc::SIGPROF), "another thread");
-        assert!(!has_sent(&context, 41, 42, libc::SIGTRAP), "another signal");
-        context.uc_mcontext.gregs[libc::REG_RAX as usize] = -i64::from(libc::EPERM);
-        assert!(!has_sent(&context, 41, 42, libc::SIGPROF), "refused");
+        let sent = |values: [i64; 6]| {
+            // SAFETY: plain data.
+            let mut context: ucontext_t = unsafe { core::mem::zeroed() };
+            let names = [
+                libc::REG_RIP,
+                libc::REG_RCX,
+                libc::REG_RAX,
+                libc::REG_RDI,
+                libc::REG_RSI,
+                libc::REG_RDX,
+            ];
+            for (name, value) in names.into_iter().zip(values) {
+                context.uc_mcontext.gregs[name as usize] = value;
+            }
+            has_sent(&context, 41, 42, libc::SIGPROF)
+        };
+        let signal = i64::from(libc::SIGPROF);
+        assert!(sent([7, 7, 0, 41, 42, signal]));
+        assert!(sent([7, 7, 0, 42, signal, 0]), "by tkill");
+        assert!(!sent([7, 5, 0, 41, 42, signal]), "not made yet");
+        assert!(!sent([7, 7, -1, 41, 42, signal]), "refused");
+        assert!(!sent([7, 7, 0, 41, 43, signal]), "another thread");
+        assert!(!sent([7, 7, 0, 41, 42, 5]), "another signal");
     }
 
     #[test]

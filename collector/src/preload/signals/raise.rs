@@ -11,6 +11,9 @@
 //! that a backtrace in the handler has no frames more. Where the signal is blocked, it is sent with
 //! timers paused.
 //!
+//! A signal that an instruction of the program's own sends, or rt_tgsigqueueinfo(2) by its number,
+//! is not noted; nor is one whose note a handler has replaced that came before the call.
+//!
 //! By kill(2) the signal is sent to the process, where no sample waits. Of what pthread_kill(3) and
 //! its kind send to another thread the sender hears nothing; so it is left alone.
 
@@ -76,19 +79,15 @@ extern "C" fn before_tgkill(call: &mut Call, real: &Real) -> *mut c_void {
     target(sent, real)
 }
 
-/// Before one of the [`CALLS`] by syscall(2): where to go on, if it is for the calling thread.
-pub(in crate::preload) fn before_number(call: &mut Call) -> Option<*mut c_void> {
+/// Before one of the [`CALLS`] by syscall(2): where to go on, if it was sent already.
+pub(in crate::preload) fn before_number(call: &Call) -> Option<*mut c_void> {
     let [number, first, second, third, ..] = call.arguments;
-    let (sent, signal) = match number as c_long {
-        libc::SYS_tgkill => (to_itself(third, || are_own(first, second), None), third),
-        libc::SYS_tkill => (to_itself(second, || first as u32 == sys::tid(), None), second),
-        _ => return None,
+    let sent = match number as c_long {
+        libc::SYS_tgkill => to_itself(third, || are_own(first, second), None),
+        libc::SYS_tkill => to_itself(second, || first as u32 == sys::tid(), None),
+        _ => None,
     };
-    Some(match sent? {
-        Sent::Already => nothing_failed as *mut c_void,
-        // The one that is known by its registers.
-        Sent::Noted(sender) => by_number(call, sender.process, sender.thread, signal),
-    })
+    (sent == Some(Sent::Already)).then_some(nothing_failed as *mut c_void)
 }
 
 /// Whether the C library has this for the calling thread.
@@ -156,10 +155,13 @@ fn send(value: Option<u64>) -> Option<Sent> {
     let mut result = Ok(());
     let mask = sys::set_mask(Mask::ALL);
     thread::without_timers(|| {
-        // What the program queued there before is what this one is to be merged with.
-        let waits_here = sys::pending() & BIT != 0 && SignalStatus::read().pending.0 & BIT != 0;
-        if waits_here {
-            sys::drop_samples_here(SIGNAL, may_be_own);
+        // What the program sent the thread before is what this one is to be merged with.
+        let waits_here = || SignalStatus::read().pending.map(|Mask(mask)| mask & BIT != 0);
+        let waits = sys::pending() & BIT != 0;
+        if waits && waits_here().is_none() {
+            sys::drop_samples(SIGNAL, may_be_own);
+        } else if waits {
+            sys::drop_samples_here(SIGNAL, || waits_here() == Some(true), may_be_own);
         }
         result = sys::send_here(sender, SIGNAL, value);
     });
