@@ -36,7 +36,7 @@ use core::ffi::{CStr, c_char};
 use super::real::{self, Real};
 use super::stub::{self, wrappers};
 use super::view::Belief;
-use super::{clock_code, deep_bound, mpi, regions};
+use super::{clock_code, mpi, regions};
 use crate::arch::{Call, Route};
 use crate::sealed::sealed;
 use crate::thread::registry;
@@ -65,8 +65,7 @@ fn look_for_new_modules() {
         let is_known = modules::after_change();
         look_for_functions();
         registry::follow_phase_functions();
-        let is_done =
-            [deep_bound::follow(), clock_code::follow(), mpi::count(), regions::follow(), is_known];
+        let is_done = [clock_code::follow(), mpi::count(), regions::follow(), is_known];
         Belief::LoadUnseen.set(is_done.contains(&false));
         real::set_errno(errno);
     }
@@ -87,13 +86,12 @@ pub(super) fn look_after_note() {
     real::set_errno(errno);
 }
 
-unsafe fn route_open(file: usize, flags: usize, real: &Real) -> Route {
+unsafe fn route_open(file: usize, real: &Real) -> Route {
     let target = stub::target(real);
     if !process::active() {
         return Route { target, calls: 0 };
     }
     look_for_new_modules();
-    deep_bound::note(flags);
     // SAFETY: the program's own argument.
     let calls = unsafe { same_for_every_caller(core::ptr::with_exposed_provenance(file)) };
     if !calls {
@@ -104,12 +102,12 @@ unsafe fn route_open(file: usize, flags: usize, real: &Real) -> Route {
 
 unsafe extern "C" fn before_dlopen(call: &mut Call, real: &Real) -> Route {
     // SAFETY: the program's own argument.
-    unsafe { route_open(call.arguments[0], call.arguments[1], real) }
+    unsafe { route_open(call.arguments[0], real) }
 }
 
 unsafe extern "C" fn before_dlmopen(call: &mut Call, real: &Real) -> Route {
     // SAFETY: the program's own argument.
-    unsafe { route_open(call.arguments[1], call.arguments[2], real) }
+    unsafe { route_open(call.arguments[1], real) }
 }
 
 extern "C" fn after_open(call: &mut Call) {

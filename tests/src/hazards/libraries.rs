@@ -22,14 +22,6 @@ pub const ALL: &[Hazard] = &[
              ended early: 0\n0\n",
         ),
     Hazard::new(
-        "deep_bound",
-        &[
-            "cc -O2 -w -pthread -o program @deep_bound.c -ldl",
-            "cc -O2 -w -pthread -shared -fPIC -DLIBRARY -o deep.so @deep_bound.c",
-        ],
-    )
-    .says("executed\n"),
-    Hazard::new(
         "load_storm",
         &[
             "cc -O2 -pthread -Wl,-rpath,$ORIGIN -o program @load_storm.c",
