@@ -170,23 +170,6 @@ fn a_program_that_has_unmapped_the_code_of_clocks_is_sampled() {
     }
 }
 
-/// Nor do wrappers by which the time of calls is counted, once that code was taken away. Each time
-/// these are called while it goes.
-#[test]
-fn calls_are_timed_without_the_code_of_clocks() {
-    let workshop = Workshop::new("unmapped_code");
-    workshop.compile("cc -O2 -pthread -o program @unmapped_code.c");
-    workshop.compile("cc -O2 -pthread -Wl,-z,now,-z,relro -o bound @unmapped_code.c");
-    for how in ["munmap", "data", "mremap", "mmap", "mprotect", "syscall"] {
-        for (source, program) in [("lock@100us", "./program"), ("io-time@100us", "./bound")] {
-            let recording = workshop.record(&["-e", source], &[program, how]);
-            let outcome = &recording.outcome;
-            let found = (outcome.said(), outcome.status.code());
-            assert_eq!(found, ("worked\n".into(), Some(0)), "{source}, {how}");
-        }
-    }
-}
-
 /// A tracer that steps goes through csprof's handler, too, in more CPU time than a period has. A
 /// handful of samples later they are far enough apart for the program to go on.
 #[test]

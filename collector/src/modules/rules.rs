@@ -44,7 +44,7 @@ impl ModuleRules {
         {
             let clock = core::ptr::with_exposed_provenance_mut(clock as usize);
             // SAFETY: the function of this name in the vdso.
-            unsafe { sys::read_elapsed_by(clock, module.text()) };
+            unsafe { sys::read_elapsed_by(clock) };
         }
         let this_library = (Self::of as *const ()).expose_provenance() as u64;
         let own = module.text().contains(&this_library);

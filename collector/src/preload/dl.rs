@@ -36,7 +36,7 @@ use core::ffi::{CStr, c_char};
 use super::real::{self, Real};
 use super::stub::{self, wrappers};
 use super::view::Belief;
-use super::{clock_code, mpi, regions};
+use super::{mpi, regions};
 use crate::arch::{Call, Route};
 use crate::sealed::sealed;
 use crate::thread::registry;
@@ -65,7 +65,7 @@ fn look_for_new_modules() {
         let is_known = modules::after_change();
         look_for_functions();
         registry::follow_phase_functions();
-        let is_done = [clock_code::follow(), mpi::count(), regions::follow(), is_known];
+        let is_done = [mpi::count(), regions::follow(), is_known];
         Belief::LoadUnseen.set(is_done.contains(&false));
         real::set_errno(errno);
     }
@@ -74,7 +74,7 @@ fn look_for_new_modules() {
 /// Has functions of libraries that come and go looked for where these are now. Who closes one does
 /// so, and who opens one, for another thread may have closed it just before.
 fn look_for_functions() {
-    let libraries = clock_code::functions().chain(mpi::functions()).chain(regions::functions());
+    let libraries = mpi::functions().chain(regions::functions());
     real::look_again(real::OF_UNWINDER.iter().copied().chain(libraries));
 }
 

@@ -12,6 +12,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::real::Real;
+use crate::messages::{self, Warning};
 use crate::modules::{self, LoaderModule};
 use crate::sys;
 
@@ -70,8 +71,8 @@ pub(super) struct Imports {
     library: &'static CStr,
     /// Whether a call by this word, which is relocated, shall come to the stub.
     is_call: fn(&Word) -> bool,
-    /// Called where words cannot be written.
-    on_refusal: fn(),
+    /// What is said where words cannot be written.
+    refused: (Warning, &'static str),
     // Relaxed wherever these are used: with the loader's lock.
     /// Modules that are done with, in the loader's order, in which a new one comes last.
     modules: AtomicUsize,
@@ -91,14 +92,14 @@ impl Imports {
         prefixes: &'static [&'static [u8]],
         library: &'static CStr,
         is_call: fn(&Word) -> bool,
-        on_refusal: fn(),
+        refused: (Warning, &'static str),
     ) -> Self {
         Self {
             functions,
             prefixes,
             library,
             is_call,
-            on_refusal,
+            refused,
             modules: AtomicUsize::new(0),
             listed: AtomicUsize::new(0),
             libraries: AtomicUsize::new(0),
@@ -119,7 +120,8 @@ impl Imports {
         // A module that goes takes its addresses with it.
         let is_done = modules::with_loader(|| are_written = self.replace());
         if !are_written {
-            (self.on_refusal)();
+            let (warning, text) = self.refused;
+            messages::warn_once(warning, text);
         }
         is_done
     }
@@ -211,8 +213,8 @@ impl Imports {
 
 /// Defines a module of the function's name, with the stub in front of it and `FUNCTION`.
 macro_rules! function {
-    ($(#[$attribute:meta])* $name:ident: $engaged:path, $before:path $(, $after:path)?) => {
-        $(#[$attribute])*
+    ($name:ident: $engaged:path, $before:path $(, $after:path)?) => {
+        #[expect(non_snake_case, reason = "named like the C function")]
         mod $name {
             use crate::preload::imports::Function;
             use crate::preload::real::Real;
@@ -250,7 +252,7 @@ mod tests {
         &[b"__gmon"],
         c"malloc",
         |_| panic!("it leads nowhere"),
-        || {},
+        (Warning::CallsUnseen, ""),
     );
 
     /// Else all modules behind it would be read again with each library that is loaded.

@@ -32,7 +32,6 @@
 //! | `locked_memory` | `mlockall` | memory of the collector does not count against the program's limit |
 //! | `locks` | `pthread_mutex_lock` `pthread_mutex_timedlock` `pthread_mutex_clocklock` `pthread_rwlock_rdlock` `pthread_rwlock_timedrdlock` `pthread_rwlock_clockrdlock` `pthread_rwlock_wrlock` `pthread_rwlock_timedwrlock` `pthread_rwlock_clockwrlock` `mtx_lock` `mtx_timedlock` `pthread_cond_wait` `pthread_cond_timedwait` `pthread_cond_clockwait` `cnd_wait` `cnd_timedwait` `sem_wait` `pthread_barrier_wait` `pthread_join` `pthread_timedjoin_np` `pthread_clockjoin_np` `thrd_join`; `sem_timedwait`, `sem_clockwait` of `signals::hold` | the time that threads wait for each other is counted |
 //! | `mpi` | none: by `imports`, places where modules have addresses of MPI's functions | time in MPI, or its bytes, are counted |
-//! | `clock_code` | none: by `imports`, places where modules have addresses of functions that change mappings | what reads the clock for `lock`, `io-time` and `mpi` may be unmapped |
 //! | `regions` | none: by `imports`, places where modules have addresses of libgomp's functions | what workers do in a parallel region is below it |
 //! | `ompt` | `ompt_start_tool` | the same with LLVM's OpenMP, which tells when regions begin |
 //! | [`aliases`] | `__sigsuspend` `__poll` `__select` `__vfork` `__clone` `_IO_popen` `cfree` `__backtrace` `__sched_yield` `__pthread_mutex_lock` `__pthread_rwlock_rdlock` `__pthread_rwlock_wrlock` | second names of the above |
@@ -54,7 +53,6 @@ use crate::modules;
 mod aliases;
 mod alloc;
 mod calls;
-mod clock_code;
 mod counted;
 mod dl;
 mod exceptions;
@@ -126,7 +124,6 @@ extern "C" fn construct(
     signals::relatives::find();
     io::watch();
     streams::count();
-    clock_code::watch();
     mpi::count();
     regions::follow();
     threads::create_key();

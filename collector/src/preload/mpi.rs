@@ -19,7 +19,7 @@ use super::stub;
 use super::under_way::InMpi;
 use super::view::sampled;
 use crate::arch::{Call, Route};
-use crate::messages::{self, Warning};
+use crate::messages::Warning;
 use crate::sources::calls::MPI_COUNTS;
 use crate::sources::metric_of;
 
@@ -62,7 +62,6 @@ const MPI_SUCCESS: i32 = 0;
 macro_rules! functions {
     ($($stack:literal $shape:ident: $($name:ident)*;)*) => {
         $($(imports::function! {
-            #[expect(non_snake_case, reason = "named like the C function")]
             $name: crate::sources::calls::MPI_COUNTS,
             crate::preload::mpi::before::<$stack, { crate::preload::mpi::bytes::$shape }>,
             crate::preload::mpi::after
@@ -121,13 +120,11 @@ static IMPORTS: Imports = Imports::new(
     c"MPI_Init",
     // Tools have these names as well, in modules or outside of all, and call MPI in turn.
     |_| true,
-    || {
-        messages::warn_once(
-            Warning::CallsUnseen,
-            "calls of MPI are not counted: the addresses that the loader has written for them \
-             cannot be changed",
-        );
-    },
+    (
+        Warning::CallsUnseen,
+        "calls of MPI are not counted: the addresses that the loader has written for them cannot \
+         be changed",
+    ),
 );
 
 /// All of them, where they are.

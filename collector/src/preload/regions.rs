@@ -23,7 +23,7 @@ use super::real::Real;
 use super::stub::{self, ENGAGED};
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
-use crate::messages::{self, Warning};
+use crate::messages::Warning;
 use crate::process::{self, Process};
 use crate::sampler::Shared;
 use crate::sampling::call::handover;
@@ -109,7 +109,6 @@ arch::stub! {
 macro_rules! functions {
     ($($stack:literal: $($name:ident)*;)*) => {
         $($(imports::function! {
-            #[expect(non_snake_case, reason = "named like the C function")]
             $name: crate::preload::stub::ENGAGED, crate::preload::regions::before::<$stack>
         })*)*
 
@@ -131,13 +130,11 @@ static IMPORTS: Imports = Imports::new(
     &[b"GOMP_parallel"],
     c"GOMP_parallel",
     |word| word.at == word.real || word.is_unbound && word.libraries == 1,
-    || {
-        messages::warn_once(
-            Warning::RegionsUnseen,
-            "what threads do in parallel regions is not shown below these: the addresses that the \
-             loader has written for them cannot be changed",
-        );
-    },
+    (
+        Warning::RegionsUnseen,
+        "what threads do in parallel regions is not shown below these: the addresses that the \
+         loader has written for them cannot be changed",
+    ),
 );
 
 /// All of them, where they are.

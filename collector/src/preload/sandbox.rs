@@ -38,7 +38,6 @@ use core::ffi::{c_int, c_long, c_void};
 use csprof_format::arena::LeftOut;
 
 use super::aliases::is_one;
-use super::clock_code;
 use super::filter::{Allowed, allowed_by};
 use super::fork::{begin_child_beside, begin_vfork};
 use super::real::{self, Real, slots};
@@ -106,8 +105,7 @@ static WATCHED: [u64; 8] = {
         [libc::SYS_seccomp, libc::SYS_prctl, libc::SYS_ptrace, libc::SYS_clone, libc::SYS_clone3];
     let waits = with(with([0; 8], &CALLS), &ENDED_CALLS);
     let others = with(with(waits, &transfers::CALLS), &raise::CALLS);
-    let others = with(with(others, &clock_code::CALLS), &fixed);
-    with(with(others, &FORK_CALLS), &by_number::CALLS)
+    with(with(with(others, &fixed), &FORK_CALLS), &by_number::CALLS)
 };
 
 /// Before ptrace(2). Its arguments are variadic.
@@ -149,11 +147,6 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
         }
         libc::SYS_prctl if restricts(first, second, third) => enter(filter_of(first, third)),
         libc::SYS_prctl => forbid_clock(first, second),
-        _ if clock_code::CALLS.contains(&number) => {
-            let [_, ref arguments @ ..] = call.arguments;
-            let [first, second, third, fourth, fifth] = *arguments;
-            clock_code::before_call(number, &[first, second, third, fourth, fifth, 0]);
-        }
         _ if !stub::engaged() => {}
         libc::SYS_ptrace if first == c_long::from(libc::PTRACE_TRACEME) => {
             call.arguments.rotate_left(1);

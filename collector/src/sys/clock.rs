@@ -1,12 +1,10 @@
 //! Clocks.
 
 use core::ffi::c_void;
-use core::ops::Range;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::call::call;
-use crate::arch::PAGE_SIZE;
 
 /// A clock of clock_gettime(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,54 +40,30 @@ pub fn now_ns(clock: Clock) -> u64 {
 /// known.
 static WITHOUT_CALL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// The memory of the kernel's from which that code, and what it reads, are.
-static KERNELS: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
-
-/// Before its code, the kernel maps what that reads: six pages (Linux 6.13), of which nothing
-/// tells. What else lies there is taken for it, and costs time at most.
-const MOST_DATA: u64 = 16 * PAGE_SIZE as u64;
-
 /// Has [`elapsed_ns`] call this function.
 ///
 /// # Safety
-/// It is the vdso's clock_gettime, in this code.
-pub unsafe fn read_elapsed_by(function: *mut c_void, code: Range<u64>) {
+/// It is the vdso's clock_gettime.
+pub unsafe fn read_elapsed_by(function: *mut c_void) {
     if !IS_FORBIDDEN.load(Ordering::Relaxed) {
-        KERNELS.0.store(code.start.saturating_sub(MOST_DATA), Ordering::Relaxed);
-        KERNELS.1.store(code.end.next_multiple_of(PAGE_SIZE as u64), Ordering::Relaxed);
         WITHOUT_CALL.store(function, Ordering::Relaxed);
     }
 }
 
-/// Whether [`elapsed_ns`] needs memory that somebody may take away.
-#[must_use]
-pub fn is_read_without_call() -> bool {
-    !WITHOUT_CALL.load(Ordering::Relaxed).is_null()
-}
-
-/// Whether some of that memory is in this range.
-#[must_use]
-pub fn is_needed_to_read(memory: &Range<u64>) -> bool {
-    // Relaxed: written before there is a function.
-    is_read_without_call()
-        && memory.start < KERNELS.1.load(Ordering::Relaxed)
-        && memory.end > KERNELS.0.load(Ordering::Relaxed)
-}
-
-/// Whether the kernel's code in the process is not there, or may not read the processor's clock.
+/// Whether reading the processor's clock is a fault, as the kernel's code in the process does.
 static IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
 
 /// From here on [`elapsed_ns`] makes a system call.
 pub fn read_elapsed_by_call() {
     IS_FORBIDDEN.store(true, Ordering::Relaxed);
-    // Sequentially consistent, here and below: who waits for readers waits for those before.
-    WITHOUT_CALL.store(null_mut(), Ordering::SeqCst);
+    WITHOUT_CALL.store(null_mut(), Ordering::Relaxed);
 }
 
 /// The time of [`Clock::Monotonic`], in nanoseconds, most often without a system call.
 #[must_use]
 pub fn elapsed_ns() -> u64 {
-    let function = WITHOUT_CALL.load(Ordering::SeqCst);
+    // Relaxed: code that is there as long as the process.
+    let function = WITHOUT_CALL.load(Ordering::Relaxed);
     if function.is_null() {
         return now_ns(Clock::Monotonic);
     }

@@ -24,10 +24,7 @@ mod signal;
 mod timer;
 
 pub use call::by_number;
-pub use clock::{
-    Clock, elapsed_ns, is_needed_to_read, is_read_without_call, now_ns, read_elapsed_by,
-    read_elapsed_by_call, thread_cpu_ns,
-};
+pub use clock::{Clock, elapsed_ns, now_ns, read_elapsed_by, read_elapsed_by_call, thread_cpu_ns};
 pub use division::{Way, is_divided};
 pub use error::Errno;
 pub use file::{
