@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use csprof_format::profile::Profile;
 use csprof_format::{read, write};
@@ -378,43 +378,6 @@ fn saves_all_of_what_goes_on(test: &str, source: &str, samples: fn(&Recording) -
         .map(|file| samples(&Recording::new(early.clone(), file)))
         .collect();
     assert!(samples.iter().max() > samples.iter().min(), "{samples:?}");
-}
-
-/// Their memory is nobody's, and whoever records next hears of it, once that is clear.
-#[test]
-fn what_is_left_for_an_hour_is_told_of_with_the_command_that_saves_it() {
-    let workshop = Workshop::new("jobs_forgotten");
-    workshop.compile("cc -g -O2 -pthread -o program @endings.c");
-    let script = "echo $CSPROF_RUN_DIR > arenas; ./program return; kill -KILL $PPID; exit 0";
-    let record = ["record", "-o", "one.csprof", "--", "sh", "-c", script];
-    assert_eq!(workshop.csprof(&record).status.code(), None);
-    let arenas = fs::read_to_string(workshop.path("arenas")).unwrap();
-    let folder = Path::new(arenas.trim()).parent().unwrap();
-    let next = |rank: Option<&str>| {
-        let record = ["record", "-f", "-o", "next.%h.%p.csprof", "true"];
-        match rank {
-            Some(rank) => as_rank(&workshop, "7", rank, &record),
-            None => workshop.csprof(&record),
-        }
-        .complained()
-    };
-    let name = folder.file_name().unwrap().to_str().unwrap();
-    let is_told = |said: &str| said.contains("interrupted run");
-    // It may be about to be saved. (Others' may be there on this machine.)
-    assert!(!next(None).contains(name));
-    let before = SystemTime::now() - Duration::from_secs(2 * 3600);
-    fs::File::open(folder).unwrap().set_modified(before).unwrap();
-    let told = next(None);
-    let saves = format!("csprof salvage --remove {} -o FILE", folder.display());
-    assert!(told.contains(&saves) || told.contains("interrupted runs, the first"), "{told}");
-    assert_eq!(told.lines().filter(|line| is_told(line)).count(), 1, "{told}");
-    // Of the ranks of a node, one says it.
-    assert!(!is_told(&next(Some("3"))) && is_told(&next(Some("0"))));
-    assert!(folder.exists());
-    let salvage = ["salvage", "--remove", folder.to_str().unwrap(), "-o", "one.csprof"];
-    let salvaged = workshop.csprof(&salvage);
-    assert!(salvaged.status.success() && !folder.exists(), "{}", salvaged.complained());
-    assert!(!next(None).contains(name));
 }
 
 /// Ranks of one job in two folders, as of two nodes: files say where each ran.

@@ -29,7 +29,6 @@ mod event;
 mod events;
 pub mod exit_code;
 mod export;
-mod forgotten;
 mod header;
 mod help;
 mod info;

@@ -16,7 +16,6 @@ use super::amount_of_time::amount_of_time;
 use super::closing::{resolve, shown_path, summary, tell, told_of_cache};
 use super::event::Asked;
 use super::exit_code::{self, WrongUsage};
-use super::forgotten;
 use super::kept_sources::{KeepSources, LEFT_FOR_LATER, keep_sources, saved_at_least_without};
 use super::outside::{Common, Outside};
 use super::phase_at::{self, AskedFunction};
@@ -423,7 +422,6 @@ impl Record {
             tell(&told_of_naming(naming, &path, &profile));
             tell(&told_of_cache());
             tell(&kept);
-            tell(&forgotten::told().into_iter().collect::<Vec<_>>());
             tell(&summary(&path, &profile));
         }
         Ok(ExitCode::from(status))

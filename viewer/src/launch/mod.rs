@@ -373,14 +373,9 @@ fn settled_arenas(
     }
 }
 
-/// The time, in nanoseconds since 1970-01-01 UTC.
-#[must_use]
-pub fn now_unix_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
-}
-
 fn run_info(command: &[OsString]) -> RunInfo {
     let (host, cpu, kernel) = machine::describe();
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     RunInfo {
         command: command.iter().map(|word| word.as_bytes().to_vec()).collect(),
         directory: std::env::current_dir()
@@ -388,7 +383,7 @@ fn run_info(command: &[OsString]) -> RunInfo {
         host,
         cpu,
         kernel,
-        start_unix_ns: now_unix_ns(),
+        start_unix_ns: since_1970.as_nanos() as u64,
         csprof_version: env!("CARGO_PKG_VERSION").into(),
         ..RunInfo::default()
     }

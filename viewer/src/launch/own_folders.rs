@@ -20,16 +20,6 @@ pub(super) fn left_over() -> Vec<PathBuf> {
     usual_places().iter().flat_map(|place| left_over_in(place)).collect()
 }
 
-/// Those of them that have been as they are for an hour, and that nobody uses: neither a process of
-/// the run, nor a csprof that saves it now.
-pub(super) fn forgotten() -> Vec<PathBuf> {
-    left_over().into_iter().filter(|path| is_forgotten(path)).collect()
-}
-
-fn is_forgotten(path: &Path) -> bool {
-    is_old(path) && RunDir::open(path).is_ok_and(|run_dir| !run_dir.is_in_use())
-}
-
 /// Where run folders may be.
 fn usual_places() -> Vec<PathBuf> {
     let mut places = vec![PathBuf::from("/dev/shm"), "/tmp".into(), "/var/tmp".into()];

@@ -78,31 +78,14 @@ pub struct LeftRun {
 #[must_use]
 pub fn salvageable() -> Vec<LeftRun> {
     let found = own_folders::left_over().into_iter();
-    let mut left: Vec<LeftRun> = found.map(left_in).collect();
+    let mut left: Vec<LeftRun> = found
+        .map(|path| {
+            let place = run_file::place(&path);
+            LeftRun { info: run_file::read(&path, &[]).info, place, path }
+        })
+        .collect();
     left.sort_by(|a, b| (&a.place, &a.path).cmp(&(&b.place, &b.path)));
     left
-}
-
-/// A run that nobody will save any more, unless somebody is told.
-#[derive(Debug)]
-pub struct Forgotten {
-    /// What was left of it.
-    pub left: LeftRun,
-    /// Bytes that its arenas take, in memory and on a disk.
-    pub bytes: u64,
-}
-
-/// Runs of which all processes have ended, and that have been as they are for an hour.
-#[must_use]
-pub fn forgotten() -> Vec<Forgotten> {
-    let found = own_folders::forgotten().into_iter();
-    let bytes = |path: &Path| RunDir::open(path).map_or(0, |run_dir| run_dir.bytes());
-    found.map(|path| Forgotten { bytes: bytes(&path), left: left_in(path) }).collect()
-}
-
-fn left_in(path: PathBuf) -> LeftRun {
-    let place = run_file::place(&path);
-    LeftRun { info: run_file::read(&path, &[]).info, place, path }
 }
 
 /// Whether the csprof that has made this folder is there to save the run itself.

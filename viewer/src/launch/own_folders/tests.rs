@@ -25,30 +25,6 @@ fn run_folders_of_a_csprof_that_has_ended_are_found() {
     assert_eq!(left_over_in(place.path()), [place.path().join("csprof-4194305-aaaaaa")]);
 }
 
-/// It may be about to be saved, or go on without its csprof.
-#[test]
-fn what_is_young_or_used_is_not_forgotten() {
-    let place = tempfile::tempdir().unwrap();
-    let make = |pid: u32, age: u64, arena: &[u8]| {
-        let path = place.path().join(format!("csprof-{pid}-aaaaaa"));
-        fs::create_dir_all(path.join(ARENAS)).unwrap();
-        fs::write(path.join(ARENAS).join("1-1.arena"), arena).unwrap();
-        let then = std::time::SystemTime::now() - Duration::from_secs(age);
-        File::open(&path).unwrap().set_modified(then).unwrap();
-        path
-    };
-    let arena = ArenaBytes::new(4_194_308, 1, 0).locked().bytes;
-    let [old, young] =
-        [(4_194_305, 7200), (4_194_306, 60)].map(|(pid, age)| make(pid, age, &arena));
-    let used = make(4_194_307, 7200, &arena);
-    let _mapped = lock_mapped(&used.join(ARENAS).join("1-1.arena"));
-    let saved = make(4_194_308, 7200, &arena);
-    let lock = File::open(&saved).unwrap();
-    lock.lock().unwrap();
-    let all = [&old, &young, &used, &saved].map(|path| is_forgotten(path));
-    assert_eq!(all, [true, false, false, false]);
-}
-
 #[test]
 fn what_is_not_all_of_csprofs_making_is_nothing_that_was_left_half_made() {
     let place = tempfile::tempdir().unwrap();
