@@ -29,8 +29,8 @@ pub(super) enum NamedView {
     /// Processes and their threads, and the imbalance of peers: of ranks, or of processes of one
     /// program, and of threads that do the same work
     Threads,
-    /// How the cost of a function or path is spread over ranks, processes, threads, phases, epochs
-    /// or time; see --path
+    /// How the cost of a function or path is spread over ranks, processes, threads, hosts, phases,
+    /// epochs or time; see --path
     Distribution,
     /// Time in calls of MPI, else in waits and locks, by operation and path: who waits, who came
     /// last, and on which paths ranks differ most

@@ -75,8 +75,8 @@ pub struct Report {
     percent: Whole,
     #[command(flatten, next_help_heading = "Rows")]
     rows: RowChoice,
-    /// With --view distribution: over these peers [default: ranks, else processes, threads, phases,
-    /// epochs, time]
+    /// With --view distribution: over these peers [default: ranks, else processes, threads, hosts,
+    /// phases, epochs, time]
     #[arg(long, help_heading = "Rows", value_parser = over(), value_name = "PEERS")]
     over: Option<String>,
     /// With --view distribution: exclusive cost

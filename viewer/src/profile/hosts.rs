@@ -17,6 +17,8 @@ pub struct Hosts {
     /// All of them, numbered in the order of their names: that of runs and of ranks may differ
     /// from file to file.
     numbers: BTreeMap<Arc<str>, u32>,
+    /// The name of each number.
+    names: Vec<Arc<str>>,
 }
 
 impl Hosts {
@@ -67,7 +69,8 @@ impl Hosts {
         }
         let all = self.of_process.iter().flatten().chain(&self.summed);
         let all: BTreeSet<Arc<str>> = all.map(Arc::clone).collect();
-        self.numbers = all.into_iter().zip(0..).collect();
+        self.names = all.into_iter().collect();
+        self.numbers = self.names.iter().map(Arc::clone).zip(0..).collect();
     }
 
     /// That of a process, if there is one.
@@ -85,7 +88,13 @@ impl Hosts {
     /// The names of all, in the order of their numbers.
     #[must_use]
     pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.numbers.keys().map(|name| &**name)
+        self.names.iter().map(|name| &**name)
+    }
+
+    /// The name of the one with this number.
+    #[must_use]
+    pub fn name(&self, number: u32) -> Option<&str> {
+        self.names.get(number as usize).map(|name| &**name)
     }
 
     /// Those of which some process is only in the sum with those of others, with their numbers.

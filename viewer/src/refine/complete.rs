@@ -120,8 +120,8 @@ fn context(before: &str) -> Option<(Axis, bool)> {
     Some((axis.0, numbers))
 }
 
-/// What the ranks, threads or epochs of a profile are called, or their numbers. Threads without
-/// samples are left out, and threads of one name are named once; then come their ids.
+/// What the ranks, hosts, threads or epochs of a profile are called, or their numbers. Threads
+/// without samples are left out, and threads of one name are named once; then come their ids.
 #[must_use]
 pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
     let info = &profile.info;

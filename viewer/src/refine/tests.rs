@@ -614,6 +614,7 @@ fn parse_errors_say_how_it_is_written() {
         ("{a}}", "}", "there is no `{` before this `}`"),
         ("rank 0", "0", "`rank` is written `rank in 0..3` or `rank = 0`"),
         ("a and thread 1", "1", "`thread` is written `thread in 0..3` or `thread = worker*`"),
+        ("a and host 1", "1", "`host` is written `host = node7` or `host = node*`"),
         ("depth 3", "3", "`depth` is written `depth >= 3`"),
         ("times f > 3", "f", "`times` is written `times(f) >= 3`"),
         ("not node incl", "incl", "`node` is written `node[incl(time) > 5%]`"),

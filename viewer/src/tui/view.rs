@@ -103,7 +103,7 @@ pub const OF_ROWS: Sheet = Sheet {
     arrow: " < ",
     root: None,
     about: About {
-        context: "no function: all paths of this rank, process, thread, epoch or phase",
+        context: "no function: all paths of this rank, host, process, thread, epoch or phase",
         inclusive: "all samples with the function anywhere on their path; recursion counts once",
         exclusive: "samples whose path ends here",
         no_edges: "none: no activation of its own whose return is watched",

@@ -497,6 +497,13 @@ main 5
         let over = over.iter().find(|of| of.noun() == "host").unwrap();
         assert!(over.peers.len() == 2 && !over.has_imbalance());
         assert_eq!(over.peers[0].stage, "host = node10");
+        // One that a refinement leaves out is none that had nothing.
+        let hosts = |text: &str| {
+            let refined = apply(&profile, &parse(text).unwrap()).unwrap();
+            let all = super::super::dimension::dimensions(&refined, |_| 0);
+            all.into_iter().find(|of| of.noun() == "host").map_or(0, |of| of.peers.len())
+        };
+        assert_eq!(["host = node10", "rank = 0", "through main"].map(hosts), [0, 0, 2]);
     }
 
     #[test]

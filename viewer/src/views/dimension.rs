@@ -11,14 +11,14 @@
 //!
 //! Of two profiles that are compared there is none: their processes do not wait for each other.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use csprof_format::ids::{ProcessId, ThreadId};
 
 use super::contexts::{Stages, identity};
 use super::number::{Form, counted};
 use super::pattern::literally;
-use super::peers::Peers;
+use super::peers::{Peers, kept_processes};
 use super::printable::printable;
 use super::slices::Slices;
 use crate::profile::{Stream, program};
@@ -209,7 +209,7 @@ fn of_threads(
     Some(Dimension { process: Some(process_label(refined, process)), others, ..dimension })
 }
 
-/// Those that have processes, in the order of their names. Of a host of which a sum has some only
+/// Those that have processes which the refinement keeps, in the order of their names. Of a host of which a sum has some only
 /// with those of others it is not known what it had, so then there are none.
 fn of_hosts(refined: &Refined) -> Option<Dimension> {
     let hosts = refined.profile.hosts();
@@ -220,8 +220,14 @@ fn of_hosts(refined: &Refined) -> Option<Dimension> {
         let named = Predicate::Named { axis: Axis::Host, glob: literally(name) };
         Peer { label: Label::new("host", name), stage: named.to_string() }
     };
-    let of_stream = refined.streams.iter().map(|stream| hosts.number(stream.process)).collect();
-    Some(Dimension::new(Axis::Host, hosts.names().map(peer).collect(), of_stream))
+    let processes = kept_processes(refined).into_iter().enumerate().filter(|(_, is_kept)| *is_kept);
+    let numbers = processes.filter_map(|(n, _)| hosts.number(ProcessId::from_index(n)));
+    let numbers: BTreeSet<u32> = numbers.collect();
+    let list = numbers.iter().filter_map(|&number| hosts.name(number)).map(peer).collect();
+    let places: BTreeMap<u32, u32> = numbers.into_iter().zip(0..).collect();
+    let of_stream = |stream: &Stream| places.get(&hosts.number(stream.process)?).copied();
+    let of_stream = refined.streams.iter().map(of_stream).collect();
+    Some(Dimension::new(Axis::Host, list, of_stream))
 }
 
 /// Those of one process that have samples, by their number.

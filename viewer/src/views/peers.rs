@@ -10,7 +10,7 @@
 //! functions in which the one with most samples has some, too, and a tenth at least of that one's.
 //! So a helper thread is no peer, nor is a main thread that only waits for its workers. Where this
 //! cannot be told, there are no peers and no imbalance. Peers are the same whatever a refinement
-//! shows of them, but those whose rank, process or thread it leaves out by name or number.
+//! shows of them, but those whose rank, host, process or thread it leaves out by name or number.
 
 use core::cmp::Reverse;
 use core::iter::repeat_n;
@@ -84,6 +84,12 @@ pub(super) fn ranks_of_sum(refined: &Refined) -> Option<Vec<Option<u32>>> {
     let knows_each =
         profile.comparison.is_none() && profile.info.is_sum() && keeps_all_ranks(profile);
     knows_each.then(|| of_ranks(profile, &Kept::of(refined).processes))
+}
+
+/// Which processes a refinement keeps, also of those without samples. O(streams).
+#[must_use]
+pub(super) fn kept_processes(refined: &Refined) -> Vec<bool> {
+    Kept::of(refined).processes
 }
 
 /// How many ranks or threads share the work of a run: the peers, in each process that has none or

@@ -87,14 +87,15 @@ pub enum Predicate {
     /// The row that the sample belongs to passes the test: of all samples together that the stage
     /// is shown with the same path.
     Node(MetricTest),
-    /// The number of the sample's rank, process, thread or epoch lies in one of these ranges.
+    /// The number of the sample's rank, host, process, thread, epoch or phase lies in one of these
+    /// ranges.
     Numbered {
         /// Which number.
         axis: Axis,
         /// First and last, both included; one range at least.
         ranges: Vec<(u32, u32)>,
     },
-    /// The name of the sample's thread or program, or the number as text, matches the glob.
+    /// The name of the sample's thread, program, host or phase, or the number as text, matches the glob.
     Named {
         /// Which name.
         axis: Axis,

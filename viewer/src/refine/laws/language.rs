@@ -113,7 +113,7 @@ fn path_stages_of(predicate: BoxedStrategy<Predicate>) -> impl Strategy<Value = 
     prop_oneof![
         12 => stages_of(predicate, patterns().boxed(), select(vec!["G", "H"]).boxed()),
         1 => patterns().prop_map(Stage::CallersOf),
-        1 => select(vec![Axis::Thread, Axis::Rank, Axis::Epoch]).prop_map(Stage::Split),
+        1 => select(vec![Axis::Thread, Axis::Rank, Axis::Host, Axis::Epoch]).prop_map(Stage::Split),
         1 => select(vec![Grain::Line, Grain::File]).prop_map(Stage::By),
         1 => periods().prop_map(Stage::During),
     ]
@@ -201,7 +201,7 @@ pub(super) fn stages_by(
     prop_oneof![
         12 => stages_of(predicate, pattern.clone(), select(vec!["G", "H"]).boxed()),
         2 => pattern.prop_map(Stage::CallersOf),
-        1 => select(vec![Axis::Process, Axis::Rank]).prop_map(Stage::Split),
+        1 => select(vec![Axis::Process, Axis::Rank, Axis::Host]).prop_map(Stage::Split),
         u32::from(rows) => metric_tests().prop_map(Stage::Small),
     ]
 }

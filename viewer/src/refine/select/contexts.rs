@@ -67,7 +67,7 @@ impl<'r> Contexts<'r> {
     /// What people call the one with this number.
     pub(crate) fn called(&self, number: u32, axis: Axis) -> Option<String> {
         match axis {
-            Axis::Host => self.hosts.names().nth(number as usize).map(str::to_owned),
+            Axis::Host => self.hosts.name(number).map(str::to_owned),
             Axis::Phase => self.phases.get(number as usize).map(|&name| name.to_owned()),
             Axis::Thread => Some(match self.earlier.get(&number) {
                 Some(earlier) => format!("{number} and {earlier} earlier"),

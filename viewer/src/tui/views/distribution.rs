@@ -34,7 +34,7 @@ pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Distribution",
     command: "distribution",
     key: "D",
-    help: "this row over ranks, processes, threads, phases, epochs, time",
+    help: "this row over ranks, processes, threads, hosts, phases, epochs, time",
     modes: &[&MODE],
     new: |scene| Box::new(Distributed { metric: scene.refined.metric, ..Distributed::default() }),
 };
@@ -70,7 +70,7 @@ static OWN: &[Binding] = &[
         Group::Numbers,
         "d",
         Message::Own(NEXT_DIMENSION),
-        "over the next dimension: ranks or processes, threads, phases, epochs, time",
+        "over the next dimension: ranks or processes, threads, hosts, phases, epochs, time",
     ),
     bind(Group::Numbers, "i", Message::Own(NEXT_COST), "inclusive cost, or exclusive"),
     bind(Group::Numbers, "s", Message::SortNext, "the worst first, or in their order"),

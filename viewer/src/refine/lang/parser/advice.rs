@@ -39,7 +39,7 @@ const ELSEWHERE: [(&str, &str); 25] = [
 fn usage(word: &str) -> Option<&'static str> {
     Some(match word {
         "rank" => "`rank in 0..3` or `rank = 0`",
-        "host" => "`host = node7` or `host in 0..3`",
+        "host" => "`host = node7` or `host = node*`",
         "process" => "`process in 0..3` or `process = solver*`",
         "thread" => "`thread in 0..3` or `thread = worker*`",
         "epoch" => "`epoch in 0..3` or `epoch = 1`",
