@@ -30,9 +30,11 @@ pub(super) fn draw(
 
     if y + 1 < bottom {
         knowledge(canvas, model, prompt, y + 1, start, skipped);
-    } else if text.is_empty() {
+    } else if text.is_empty() && prompt.kind == PromptKind::Search {
+        let room = room.saturating_sub(2);
         let searched = searched(model);
-        canvas.text(start + 2, y, &cut(&searched, room, ""), room, theme.faint());
+        let searched = cut(&searched, room, theme.glyphs.ellipsis);
+        canvas.text(start + 2, y, &searched, room, theme.faint());
     } else if prompt.trial == Trial::NotFound {
         canvas.text_right(cells - 1, y, "not found", room, theme.error());
     } else if let Trial::Found(said) = &prompt.trial {
