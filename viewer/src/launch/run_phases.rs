@@ -45,8 +45,8 @@ fn known(folder: &Path) -> Vec<RunPhase> {
     asked(folder).unwrap_or_default()
 }
 
-/// Those that were asked for, in the order in which they began; lines that were cut off before
-/// their name, or that [`begin`] would not write, are passed over.
+/// Those that were asked for, in the order in which they began; lines that were cut off, or that
+/// [`begin`] would not write, are passed over.
 ///
 /// # Errors
 ///
@@ -69,7 +69,14 @@ fn asked(folder: &Path) -> io::Result<Vec<RunPhase>> {
         }
         is_new.then_some(RunPhase { number, name, start_ns })
     };
-    Ok(String::from_utf8_lossy(&text).lines().filter_map(phase).collect())
+    Ok(whole_lines(&String::from_utf8_lossy(&text)).filter_map(phase).collect())
+}
+
+/// The lines that [`tell`] wrote to their end. Behind each of these the next one begins with an end
+/// of line of its own; behind one that was cut off, also within its name, that ends what is there.
+fn whole_lines(text: &str) -> impl Iterator<Item = &str> {
+    let next = text.split('\n').skip(1);
+    text.split('\n').zip(next).filter(|(_, next)| next.is_empty()).map(|(line, _)| line)
 }
 
 /// The numbers that they have; the root of a tree has room for no greater ones.
@@ -194,14 +201,20 @@ mod tests {
         assert!(begin(run_dir.path(), &control, "steady").is_err());
         assert_eq!(control.state().unwrap().phase, 0);
         assert_eq!(fs::read_to_string(&target).unwrap(), "");
-        // Lines that were cut off.
-        fs::remove_file(run_dir.path().join(PHASES)).unwrap();
+        // Lines that were cut off, wherever.
         let first = FIRST_ASKED_PHASE;
-        let lines = format!("\n{first} 7 a\n\n6553\n{} 8\n", first + 1);
-        fs::write(run_dir.path().join(PHASES), lines).unwrap();
-        assert!(begin(run_dir.path(), &control, "b").unwrap());
-        assert_eq!(control.state().unwrap().phase, first + 1);
-        assert_eq!(known(run_dir.path()).len(), 2);
+        let line = format!("\n{} 8 warm up\n", first + 1);
+        for cut in 0..line.len() {
+            fs::remove_file(run_dir.path().join(PHASES)).unwrap();
+            let lines = format!("\n{first} 7 a\n{}", &line[..cut]);
+            fs::write(run_dir.path().join(PHASES), lines).unwrap();
+            assert_eq!(known(run_dir.path()).len(), 1, "{cut} bytes");
+            end(&control).unwrap();
+            assert!(begin(run_dir.path(), &control, "warm").unwrap());
+            assert_eq!(control.state().unwrap().phase, first + 1);
+            let names = known(run_dir.path()).into_iter().map(|phase| phase.name);
+            assert_eq!(names.collect::<Vec<_>>(), ["a", "warm"], "{cut} bytes");
+        }
         // A list that may be somebody else's is none to number phases by.
         fs::hard_link(run_dir.path().join(PHASES), run_dir.path().join("other")).unwrap();
         assert!(begin(run_dir.path(), &control, "c").is_err());
@@ -215,8 +228,8 @@ mod tests {
         let first = FIRST_ASKED_PHASE;
         let long = "x".repeat(PHASE_NAME + 1);
         let lines = format!(
-            "{first} 1 a\n{first} 1 b\n{} 1 a\n{} 1 {long}\n{} 1 \u{1b}[31m\n7 1 c\n\
-             {} 1 d\n{} 1 e\n",
+            "{first} 1 a\n\n{first} 1 b\n\n{} 1 a\n\n{} 1 {long}\n\n{} 1 \u{1b}[31m\n\n7 1 c\n\n\
+             {} 1 d\n\n{} 1 e\n",
             first + 1,
             first + 1,
             first + 1,

@@ -1,10 +1,14 @@
 //! The full name of the selected row, above the last line: rows have little room for names.
 
+use std::collections::HashMap;
+use std::ptr;
+
 use super::name::{cells_from, cut, head, paintable, width};
 use super::scene::Scene;
 use super::view::View;
 use crate::profile::{FrameKind, name_of_file};
 use crate::views::Row;
+use crate::views::tree::RowId;
 
 /// The text between the names of a fold.
 const ARROW: &str = " > ";
@@ -40,8 +44,10 @@ pub(super) fn where_it_is(view: &dyn View, scene: &Scene, row: &Row) -> String {
         (None, Some(module)) => base(profile.module_path(module)),
         (None, None) => String::new(),
     };
-    // Lines and loops have it in their names.
-    if function.name.ends_with(&text) {
+    // Lines and loops have it in their names, and so has code without a name: `libz.so.1+0x40`.
+    let is_address = |name: &str| name.starts_with("+0x");
+    if function.name.ends_with(&text) || function.name.strip_prefix(&*text).is_some_and(is_address)
+    {
         text.clear();
     }
     format!("{} {text}", row.kind.shown_label()).trim().to_owned()
@@ -50,34 +56,54 @@ pub(super) fn where_it_is(view: &dyn View, scene: &Scene, row: &Row) -> String {
 /// Cells that are left to the name of a row beside what tells it from others of that name.
 pub(super) const LEAST_NAME: usize = 6;
 
-/// What tells a row from those beside it that have its name: how it was called, with where its code
-/// is if that alone does not tell. Empty if it needs nothing more than its name.
-#[must_use]
-pub(super) fn telling<'r>(
-    view: &dyn View,
-    scene: &Scene,
-    row: &Row,
-    siblings: impl IntoIterator<Item = &'r Row>,
-) -> String {
-    let name = row_name(view, scene, row);
-    let is_namesake =
-        |other: &&Row| other.function == row.function || row_name(view, scene, other) == name;
-    let namesakes: Vec<_> = siblings.into_iter().filter(is_namesake).collect();
-    if namesakes.is_empty() {
-        return String::new();
+/// Tells rows of one screen from others beside them that have their names. The rows below one row
+/// are sorted out by name once for all of them.
+pub(super) struct Namesakes<'v> {
+    view: &'v dyn View,
+    scene: &'v Scene,
+    by_name: HashMap<RowId, HashMap<&'v str, Vec<&'v Row>>>,
+}
+
+impl<'v> Namesakes<'v> {
+    pub(super) fn new(view: &'v dyn View, scene: &'v Scene) -> Self {
+        Self { view, scene, by_name: HashMap::new() }
     }
-    let label = row.kind.shown_label();
-    let place = where_it_is(view, scene, row);
-    let of_code = |of: &Row| {
-        let function = view.forest(&scene.refined).functions.get(of.function.index());
-        function.map(|function| (function.file, function.line, function.module))
-    };
-    let is_elsewhere = |other: &&Row| {
-        other.kind.shown_label() == label
-            && of_code(other) != of_code(row)
-            && where_it_is(view, scene, other) != place
-    };
-    if namesakes.iter().any(is_elsewhere) { place } else { label.to_owned() }
+
+    /// What tells a row from those of its name among `below`, the rows below the one above it: how
+    /// it was called, with where its code is if that alone does not tell. Empty if it needs nothing
+    /// more than its name.
+    #[must_use]
+    pub(super) fn telling<I: Iterator<Item = &'v Row>>(
+        &mut self,
+        row: &'v Row,
+        above: RowId,
+        below: impl FnOnce() -> I,
+    ) -> String {
+        let (view, scene) = (self.view, self.scene);
+        let by_name = self.by_name.entry(above).or_insert_with(|| {
+            let mut by_name = HashMap::<_, Vec<_>>::new();
+            below()
+                .for_each(|row| by_name.entry(row_name(view, scene, row)).or_default().push(row));
+            by_name
+        });
+        let of_name = by_name.get(row_name(view, scene, row)).into_iter().flatten().copied();
+        let mut others = of_name.filter(|other| !ptr::eq(*other, row)).peekable();
+        if others.peek().is_none() {
+            return String::new();
+        }
+        let label = row.kind.shown_label();
+        let place = where_it_is(view, scene, row);
+        let of_code = |of: &Row| {
+            let function = view.forest(&scene.refined).functions.get(of.function.index());
+            function.map(|function| (function.file, function.line, function.module))
+        };
+        let is_elsewhere = |other: &Row| {
+            other.kind.shown_label() == label
+                && of_code(other) != of_code(row)
+                && where_it_is(view, scene, other) != place
+        };
+        if others.any(is_elsewhere) { place } else { label.to_owned() }
+    }
 }
 
 /// The names of a fold, as far as so many cells have room: `3 folded: a > b > c`.

@@ -81,8 +81,8 @@ fn glossary() -> Vec<Item> {
         pair("12 before a name", "how many frames deep it is, where guides would take all room"),
         pair(
             "inlined, tail call",
-            "how a function came to be in the path, left of where its code is; where rows of one \
-            name stand below one row, its name makes room for what tells them apart",
+            "how the function was called; its source line or module stands right of it. Rows of \
+            one name below one row show what tells them apart, even if names are cut for it",
         ),
         pair("peers", "ranks, processes or threads that do the same work at one time"),
         pair("imbalance", "(most - mean) × number of peers: what all wait for the slowest one"),

@@ -6,6 +6,7 @@ use super::commands;
 use super::key::{Code, Key};
 use super::message::Message;
 use super::mode::{Binding, Group, Keys, Mode, OVER_VIEWS, PROMPT};
+use super::view::ViewEntry;
 use super::views::{self, TABS, VIEWS};
 use crate::refine::meant;
 
@@ -189,14 +190,24 @@ impl Keymap {
     #[must_use]
     pub fn unbound(&self, mode: &'static Mode, keys: &[Key]) -> String {
         let has_keys =
-            |mode: &&'static Mode| matches!(self.meaning(mode, keys), Meaning::Message(_));
-        let views: Vec<&str> =
-            views::modes(&VIEWS[..TABS]).filter(has_keys).map(|mode| mode.title).collect();
+            |mode: &'static Mode| matches!(self.meaning(mode, keys), Meaning::Message(_));
+        let keys_of = |view: &&ViewEntry| view.modes.iter().any(|mode| has_keys(mode));
+        let views = VIEWS[..TABS].iter().copied().filter(keys_of);
+        // The view that is shown has it where it shows other rows.
+        let places = views.map(|view| {
+            let own = view.modes.iter().any(|of| of.title == mode.title);
+            let other = view.modes.iter().find(|mode| has_keys(mode)).filter(|_| own);
+            other.map_or(view.key, |other| other.title)
+        });
+        let places: Vec<&str> = places.collect();
         let keys: String = keys.iter().map(ToString::to_string).collect();
-        if views.is_empty() {
-            format!("{keys} is no key of {}; ? lists those that are", mode.title)
-        } else {
-            format!("{keys} is for {}; ? lists the keys here", views.join(" and "))
+        match places.split_last() {
+            None => format!("{keys} is no key of {}; ? lists those that are", mode.title),
+            Some((last, [])) => format!("{keys} is for view {last}; ? lists the keys here"),
+            Some((last, others)) => {
+                let others = others.join(", ");
+                format!("{keys} is for views {others} and {last}; ? lists the keys here")
+            }
         }
     }
 }
@@ -226,7 +237,7 @@ mod tests {
         let said = |key: &str| Keymap::default().unbound(flat(), &Key::parse_all(key).unwrap());
         assert_eq!(
             said("H"),
-            "H is for the call tree and the callers view and the tree of places and the flame view and the source view; ? lists the keys here"
+            "H is for views 1, 2, the tree of places, 6 and 7; ? lists the keys here"
         );
         assert_eq!(said("Q"), "Q is no key of the flat view; ? lists those that are");
     }

@@ -88,4 +88,10 @@ impl Made {
         let part = self.parts.swap_remove(at).downcast().ok()?;
         Some(Arc::unwrap_or_clone(part))
     }
+
+    /// The part of this type.
+    #[cfg(test)]
+    pub(in crate::tui) fn part<T: Any>(&self) -> Option<&T> {
+        self.parts.iter().find_map(|part| part.downcast_ref())
+    }
 }

@@ -4,6 +4,7 @@
 //! are sorted, and goes with its call path into the tree of another refinement.
 
 use core::cmp::Reverse;
+use core::mem;
 use core::ops::Range;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,8 +35,9 @@ pub struct Table<D: Direction> {
     selected: usize,
     /// First line of the window.
     scroll: usize,
-    /// The length of the longest bar of a column, once it was asked for since the lines changed.
-    longest: Option<(Column, MetricRef, f64)>,
+    /// The lengths of the longest bars of columns that were asked for since the lines became
+    /// others. In another order they are the same.
+    longest: Vec<(Column, MetricRef, f64)>,
     /// Rows that hot paths went through, and the last ones of these paths.
     hot: HashSet<RowId>,
     hot_ends: Vec<RowId>,
@@ -127,8 +129,10 @@ pub trait Rows {
     fn row(&self, line: Line) -> &Row;
     /// The row above that of a line.
     fn parent(&self, line: Line) -> Option<&Row>;
-    /// Other rows below the same one as that of a line: of many, the first ones.
-    fn siblings(&self, line: Line) -> Vec<&Row>;
+    /// The row above that of a line, by its number.
+    fn above(&self, line: Line) -> Option<RowId>;
+    /// The rows below one: of many, the first ones.
+    fn first_below(&self, above: RowId) -> Vec<&Row>;
     /// How many frames deep the row of a line is, from 1.
     fn frames(&self, line: Line) -> u32;
     /// The rows that the line of this number stands for, where it is a fold.
@@ -210,7 +214,7 @@ impl<D: Direction> Table<D> {
         let (hot, hot_ends) = (HashSet::new(), Vec::new());
         let (hot_paths, open, unfolded) = (None, None, None);
         let metric = refined.metric;
-        let (folds, longest) = (None, None);
+        let (folds, longest) = (None, Vec::new());
         let (selected, scroll) = (0, 0);
         Self {
             tree,
@@ -341,7 +345,7 @@ impl<D: Direction> Table<D> {
             folds.rebuild(&self.tree, refined, &self.visible);
         }
         (self.open, self.unfolded) = (None, None);
-        self.longest = None;
+        self.longest.clear();
     }
 }
 
@@ -359,11 +363,15 @@ impl<D: Direction> Rows for Table<D> {
     }
 
     fn parent(&self, line: Line) -> Option<&Row> {
-        Some(self.tree.row(self.tree.parent(line.row)?))
+        Some(self.tree.row(self.above(line)?))
     }
 
-    fn siblings(&self, line: Line) -> Vec<&Row> {
-        self.tree.siblings(line.row).collect()
+    fn above(&self, line: Line) -> Option<RowId> {
+        self.tree.parent(line.row)
+    }
+
+    fn first_below(&self, above: RowId) -> Vec<&Row> {
+        self.tree.first_below(above).collect()
     }
 
     fn frames(&self, line: Line) -> u32 {
@@ -391,13 +399,11 @@ impl<D: Direction> Rows for Table<D> {
     }
 
     fn longest(&self, refined: &Refined, column: Column) -> f64 {
-        if let Some((of, metric, longest)) = self.longest
-            && (of, metric) == (column, refined.metric)
-        {
+        let wanted = (column, refined.metric);
+        let known = self.longest.iter().find(|&&(of, metric, _)| (of, metric) == wanted);
+        if let Some(&(.., longest)) = known {
             return longest;
         }
-        let basis = Basis::new(refined);
-        let length = |line: &Line| column.value(&basis, self.tree.row(line.row)).length();
         let begins_with_longest = self.tree.begins_with_most(refined, column);
         let mut above = None;
         let may_be_longest = |line: &&Line| {
@@ -405,11 +411,19 @@ impl<D: Direction> Rows for Table<D> {
             above = Some(line.depth);
             is_first || !begins_with_longest
         };
-        self.lines().iter().filter(may_be_longest).filter_map(length).fold(0.0, f64::max)
+        let lines = self.lines().iter().filter(may_be_longest);
+        let mut rows: Vec<RowId> = lines.map(|line| line.row).collect();
+        // As they lie in memory: they are large, and may be many.
+        rows.sort_unstable();
+        let basis = Basis::new(refined);
+        let length = |row: RowId| column.value(&basis, self.tree.row(row)).length();
+        rows.into_iter().filter_map(length).fold(0.0, f64::max)
     }
 
     fn measure(&mut self, refined: &Refined, column: Column) {
-        self.longest = Some((column, refined.metric, self.longest(refined, column)));
+        let longest = self.longest(refined, column);
+        self.longest.retain(|&(of, metric, _)| (of, metric) != (column, refined.metric));
+        self.longest.push((column, refined.metric, longest));
     }
 
     fn fill_strips(&mut self, refined: &Refined, lines: Range<usize>) {
@@ -439,7 +453,7 @@ impl<D: Direction> Rows for Table<D> {
         let TablePlace { visible, folds, selected, scroll } = place;
         (self.visible, self.folds, self.selected, self.scroll) = (visible, folds, selected, scroll);
         (self.open, self.unfolded) = (None, None);
-        self.longest = None;
+        self.longest.clear();
     }
 
     fn look(&mut self, refined: &Refined) -> Look {
@@ -606,7 +620,9 @@ impl<D: Direction> Rows for Table<D> {
         let row = self.line(self.selected).filter(|_| self.selected > 0).map(|line| line.row);
         self.tree.set_sort(sort);
         self.visible.rebuild(&mut self.tree, refined);
+        let longest = mem::take(&mut self.longest);
         self.changed(refined);
+        self.longest = longest;
         self.select_row(row);
     }
 
@@ -727,7 +743,9 @@ mod tests {
                             column.value(&Basis::new(&refined), row).length()
                         };
                         let longest = table.lines().iter().filter_map(length).fold(0.0, f64::max);
+                        // What was measured in one order holds in the others.
                         assert_eq!(table.longest(&refined, column), longest, "{key:?} {reversed}");
+                        table.measure(&refined, column);
                     }
                 }
             }

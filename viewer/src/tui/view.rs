@@ -73,6 +73,10 @@ pub struct Sheet {
     pub is_of_whole_rows: bool,
     /// Whether a search finds rows that have no line yet, by [`View::tree_mut`].
     pub is_searched_whole: bool,
+    /// What a search looks at, for its prompt.
+    pub searched: &'static str,
+    /// Whether a search finds what one side of a comparison has alone.
+    pub finds_one_sided: bool,
     /// Whether what the paths with a match on them cost is what the rows found cost together.
     pub has_cost_of_found: bool,
     /// What a double click on a row does.
@@ -97,6 +101,8 @@ pub const OF_ROWS: Sheet = Sheet {
     leads_to_callers: false,
     is_of_whole_rows: true,
     is_searched_whole: false,
+    searched: "names of rows that have a line",
+    finds_one_sided: true,
     has_cost_of_found: true,
     double_click: || Message::OpenMenu,
     cost: Cost::Inclusive,

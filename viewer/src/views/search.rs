@@ -68,13 +68,17 @@ impl NamePattern {
     /// Whether a row is of such a function; or whether it has samples of that side alone.
     #[must_use]
     pub fn finds(&self, row: &Row, refined: &Refined) -> bool {
-        match self.one_sided(refined) {
-            Some(side) => {
-                let samples = Cost::Inclusive.of_sides(row);
-                samples[side] > 0 && samples[1 - side] == 0
-            }
-            None => self.is_in(&refined.functions[row.function.index()].name),
-        }
+        let by_sides = self.finds_sides(refined, || Cost::Inclusive.of_sides(row));
+        by_sides.unwrap_or_else(|| self.is_in(&refined.functions[row.function.index()].name))
+    }
+
+    /// Whether what has so many samples of each side has those of one side alone, where that is
+    /// what is looked for; `None` where it is text.
+    #[must_use]
+    pub fn finds_sides(&self, refined: &Refined, sides: impl FnOnce() -> [u64; 2]) -> Option<bool> {
+        let side = self.one_sided(refined)?;
+        let samples = sides();
+        Some(samples[side] > 0 && samples[1 - side] == 0)
     }
 
     /// Whether a name has the text in it. Linear in both, whatever they are: `*` looks for names,

@@ -97,6 +97,9 @@ impl Sort {
         for near in keys.chunk_by(|a, b| a >> 96 == b >> 96) {
             let rows = &mut sorted[start..start + near.len()];
             start += near.len();
+            if near.len() == 1 {
+                continue;
+            }
             let first = row(rows[0]);
             let differs = |&other: &T| self.by_key(refined, first, row(other)).is_ne();
             if is_rounded && rows.iter().any(differs) {

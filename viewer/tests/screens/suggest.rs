@@ -3,9 +3,11 @@
 use csprof::profile::{Profile, from_outline};
 use csprof::refine::{Refined, apply, parse, shown_of_sides, unwatched};
 use csprof::report::{Options, diff, suggest};
+use csprof::views::notes::Notes;
 use csprof::views::suggest::{MOST, Suggestions, Why, suggestions};
 use insta::assert_snapshot;
 
+use super::notes::keep;
 use super::{Viewer, screen, solver};
 
 /// `f` is long below `rare` and short below `often`, `scatter` calls many, and `x` waits.
@@ -205,4 +207,31 @@ fn paths_of_one_side_are_found() {
         assert!(screen.contains("1 of 1 row"), "{screen}");
         assert!(screen.contains(found), "{screen}");
     }
+}
+
+/// Of a note it is its path that one side has alone, and not what is said of it.
+#[test]
+fn notes_of_one_side_are_found_and_the_prompt_says_what_it_searches() {
+    let profile = compared("main 1\n  f 100\n  old 90\n", "main 1\n  f 300\n  log 200\n");
+    let mut viewer = Viewer::new(&profile, "80x24");
+    let mut notes = Notes::new("./program");
+    for keys in ["/log<enter>A", "/old<enter>A", "/main<enter>\"is:new in log<enter>"] {
+        viewer.press(keys);
+        keep(&mut viewer, &mut notes);
+    }
+    assert_eq!(notes.list.len(), 3);
+    let screen = viewer.press("'/").screen();
+    assert!(
+        screen.contains("names on paths, and what is said of them; is:new, is:gone"),
+        "{screen}"
+    );
+    viewer.press("<esc>");
+    for (text, found) in [("is:new", "log"), ("is:gone", "old")] {
+        let screen = viewer.press(&format!("/{text}<enter>")).screen();
+        assert!(screen.contains("1 of 1 row"), "{text}: {screen}");
+        let note = &notes.list[viewer.model.view().line()];
+        assert_eq!(note.names().last(), Some(found), "{screen}");
+    }
+    let screen = viewer.press("q4/").screen();
+    assert!(screen.contains("text of this page") && !screen.contains("is:new"), "{screen}");
 }

@@ -12,7 +12,7 @@ fn a_search_says_which_of_how_many_rows_it_is_at_and_what_all_of_them_cost() {
         let screen = screen(&profile, size, keys);
         screen.lines().last().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(last_line("80x20", "/"), "/");
+    assert_eq!(last_line("80x20", "/"), "/ names of rows, open or closed");
     // `poll` has two rows, of 40 and 30 of 200 samples; 2 are below closed rows.
     assert_eq!(last_line("80x20", "/poll"), "/poll 1 of 2 rows, in all 350 ms 35.0%");
     assert_eq!(last_line("80x20", "/poll<enter>n"), "2 of 2 rows, in all 350 ms 35.0%: “poll”");

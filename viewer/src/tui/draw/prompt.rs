@@ -30,6 +30,11 @@ pub(super) fn draw(
 
     if y + 1 < bottom {
         knowledge(canvas, model, prompt, y + 1, start, skipped);
+    } else if text.is_empty() && prompt.kind == PromptKind::Search {
+        let room = room.saturating_sub(2);
+        let searched = searched(model);
+        let searched = cut(&searched, room, theme.glyphs.ellipsis);
+        canvas.text(start + 2, y, &searched, room, theme.faint());
     } else if prompt.trial == Trial::NotFound {
         canvas.text_right(cells - 1, y, "not found", room, theme.error());
     } else if let Trial::Found(said) = &prompt.trial {
@@ -48,7 +53,9 @@ pub(super) fn draw(
     for (line, (place, completion)) in (y + 2..bottom).zip(offered.skip(first)) {
         let end = canvas.text(start, line, &completion.text, cells - start - 1, theme.text());
         let note = start + widest + 2;
-        canvas.text(note, line, &completion.note, cells.saturating_sub(note + 1), theme.faint());
+        let room = cells.saturating_sub(note + 1);
+        let noted = cut(&completion.note, room, theme.glyphs.ellipsis);
+        canvas.text(note, line, &noted, room, theme.faint());
         // What enter runs.
         let is_first = prompt.kind == PromptKind::Command && !prompt.line.text().is_empty();
         if prompt.taken == Some(place) || prompt.taken.is_none() && is_first && place == 0 {
@@ -108,6 +115,17 @@ fn knowledge(
             canvas.text(start, y, &text, room, theme.faint());
         }
     }
+}
+
+/// What a search looks at.
+fn searched(model: &Model) -> String {
+    if model.page().is_some() {
+        return "text of this page".to_owned();
+    }
+    let sheet = model.sheet();
+    let has_sides = sheet.finds_one_sided && model.comparison().is_some();
+    let of_sides = if has_sides { "; is:new, is:gone" } else { "" };
+    format!("{}{of_sides}", sheet.searched)
 }
 
 fn hint(model: &Model, prompt: &Prompt) -> &'static str {

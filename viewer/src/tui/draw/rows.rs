@@ -5,7 +5,7 @@ use std::ops::Range;
 use ratatui::style::Style;
 
 use super::super::canvas::Canvas;
-use super::super::caption;
+use super::super::caption::{self, Namesakes};
 use super::super::columns::{Columns, Placed, sort_key, text};
 use super::super::comparison::change;
 use super::super::help;
@@ -35,6 +35,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, top: usize, height: u
     let has_bars =
         columns.numbers.iter().any(|placed| placed.column.definition().unit == Unit::Bar);
     let longest = if has_bars { rows.longest(basis.refined, columns.barred) } else { 0.0 };
+    let mut namesakes = Namesakes::new(view, model);
     for offset in 0..height {
         let at = rows.scroll() + offset;
         if at >= rows.len() {
@@ -42,7 +43,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, model: &Model, top: usize, height: u
         }
         let y = top + offset;
         let sign = view.sign(at, model.theme.glyphs);
-        let found = path(canvas, model, (rows, at, sign), &columns, y);
+        let found = path(canvas, model, (rows, at, sign), &mut namesakes, &columns, y);
         canvas.text(columns.path_width, y, model.theme.glyphs.vertical, 1, model.theme.faint());
         numbers(canvas, model.theme, (&basis, longest), rows, at, &columns, y);
         if model.dims_noise && is_within_noise(model, rows, at, columns.cost) {
@@ -131,10 +132,11 @@ fn one_sided(model: &Model, columns: &Columns, row: &Row) -> Option<&'static str
 
 /// Guides, marker, name, and where the code is, if there is room. Returns where in the line a
 /// search found something, and how many cells of it.
-fn path(
+fn path<'m>(
     canvas: &mut Canvas<'_>,
-    model: &Model,
-    (rows, at, sign): (&dyn Rows, usize, Option<&str>),
+    model: &'m Model,
+    (rows, at, sign): (&'m dyn Rows, usize, Option<&str>),
+    namesakes: &mut Namesakes<'m>,
     columns: &Columns,
     y: usize,
 ) -> Option<(usize, usize)> {
@@ -171,7 +173,10 @@ fn path(
         return None;
     }
     let name = model.row_name(row);
-    let telling = caption::telling(model.view(), model, row, rows.siblings(line));
+    let above = rows.above(line);
+    let telling = above.map_or_else(String::new, |above| {
+        namesakes.telling(row, above, || rows.first_below(above).into_iter())
+    });
     let told = width(&telling) + usize::from(!telling.is_empty());
     // Of the name there is to be something, too.
     let has_telling = told > 0 && told + caption::LEAST_NAME <= room;

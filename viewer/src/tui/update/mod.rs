@@ -64,12 +64,17 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     }
     let times = times.min(message.most_times());
     let mut effects = Vec::new();
-    for _ in 0..times {
-        effects.extend(apply(model, message.clone()));
-        // What has something done, such as an editor started, is meant once.
-        if !effects.is_empty() && matches!(message, Message::Own(_)) {
-            break;
+    // What has something done, such as an editor started, is meant once.
+    let is_own = matches!(message, Message::Own(_));
+    let is_done = |effects: &Vec<Effect>| is_own && !effects.is_empty();
+    for _ in 1..times {
+        if !is_done(&effects) {
+            effects.extend(apply(model, message.clone()));
         }
+    }
+    if times > 0 && !is_done(&effects) {
+        // Itself and no copy: an answer may have all the rows of a large profile.
+        effects.extend(apply(model, message));
     }
     if let Some((before, is_search)) = begin {
         end_step(model, before, is_search);

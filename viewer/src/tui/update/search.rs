@@ -49,10 +49,8 @@ pub(super) fn for_one_sided(model: &mut Model, new: bool) -> Effects {
         return Vec::new();
     }
     // Elsewhere it would be text to search for.
-    if model.page().is_some()
-        || model.rows().is_none() && model.view().selected_path(&model.scene.refined).is_none()
-    {
-        let said = "paths that are new or gone are found in views of rows (1, 2 and 3) and in `!`";
+    if model.page().is_some() || !model.sheet().finds_one_sided {
+        let said = "paths that are new or gone are found in views of rows and in lists of paths";
         model.notice = Some(Notice::Said(said.to_owned()));
         return Vec::new();
     }

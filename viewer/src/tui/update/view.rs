@@ -201,3 +201,36 @@ pub(super) fn refused(model: &mut Model, ticket: u64, cause: &str) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::super::super::forest::Forest;
+    use super::super::super::message::Message;
+    use super::super::super::stages::Stages;
+    use super::super::super::table::Rows;
+    use super::super::super::theme::Theme;
+    use super::super::super::views::callers::Functions;
+    use super::super::super::worker::perform;
+    use super::super::update;
+    use super::*;
+    use crate::profile::from_outline;
+    use crate::refine::{Refined, Sets};
+
+    /// Of a large profile they take tens of MB.
+    #[test]
+    fn rows_that_were_made_are_not_copied() {
+        let base = Refined::base(&from_outline("a 1\n  b 2\n").unwrap());
+        let forest = Forest::made_of(&base, &Stages::default(), &Sets::default()).unwrap();
+        let mut model = Model::new(forest, "p", Theme::new(false, false), (80, 24));
+        let effects = update(&mut model, Message::Show(ViewId(2)));
+        let Some(Effect::Refine(request)) = effects.into_iter().next() else { panic!() };
+        let answer = perform(&base, request);
+        let Message::Made { made, .. } = &answer else { panic!() };
+        let first = |rows: &dyn Rows| ptr::from_ref(rows.row(rows.line(0).unwrap()));
+        let before = first(&made.part::<Functions>().unwrap().0);
+        update(&mut model, answer);
+        assert_eq!(first(model.rows().unwrap()), before);
+    }
+}

@@ -66,7 +66,7 @@ struct WithCallers(Table<Upward>, bool, Option<Refined>);
 
 /// The same as a list: its first level, in an order of its own.
 #[derive(Clone, Debug)]
-pub(super) struct Functions(pub(super) Table<Upward>, pub(super) bool);
+pub(in crate::tui) struct Functions(pub(in crate::tui) Table<Upward>, pub(super) bool);
 
 /// Both of them, made of one tree. Costs two orders of all functions, too. Loops (`by loop`) are no
 /// functions: what they cost is their functions', and nothing calls them.

@@ -10,12 +10,13 @@ use super::super::message::{Action, Message, Notice};
 use super::super::mode::{
     ALWAYS, Binding, COMMANDS, FIND, Group, HELP, Keys, LEAVE, MOVE, Mode, NUMBERS, PLACE, bind,
 };
-use super::super::name::{cut, width};
+use super::super::name::cut;
 use super::super::scene::{PercentOf, Scene};
 use super::super::view::{Finds, OF_ROWS, Outcome, Repro, Sheet, View, ViewEntry};
 use crate::profile::{FunctionKey, MetricRef};
 use crate::refine::{Refined, Watch};
 use crate::report::listing::{USUAL_ROWS, USUAL_SHARE};
+use crate::views::Cost;
 use crate::views::clusters::Clusters;
 use crate::views::columns::{About, Basis, Cell, Column, Explanation, Id, Tone};
 use crate::views::contexts::{Context, Imbalance, contexts, together};
@@ -69,6 +70,7 @@ static SHEET: Sheet = Sheet {
         ("?", "help"),
     ],
     has_rows: false,
+    searched: "names of processes and threads",
     double_click: || Message::Own(CHOOSE),
     ..OF_ROWS
 };
@@ -198,10 +200,7 @@ impl View for Contexts {
             let label = format!("{indent}{}", context.label);
             let label = cut(&label, room, glyphs.ellipsis);
             canvas.text(1, y, &label, room, style);
-            if let Some(place) = scene.search.as_ref().and_then(|search| search.place_in(&label)) {
-                let before = width(&label[..place.start]);
-                canvas.style(1 + before, y, width(&label[place]), theme.found());
-            }
+            canvas.mark(1, y, &label, room, scene.search.as_ref());
             let heat = match Column::of(Id::Percent, None).value(&basis, context) {
                 Cell::Share { part, whole } => theme.heat(part, whole),
                 _ => theme.text(),
@@ -245,7 +244,12 @@ impl View for Contexts {
 
     fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
         let list = self.lines();
-        let is_found = |at: &usize| pattern.is_in(&list[*at].label);
+        let is_found = |at: &usize| {
+            let context = &list[*at];
+            let sides = || Cost::Inclusive.of_sides(&context.row);
+            let by_sides = pattern.finds_sides(&scene.refined, sides);
+            by_sides.unwrap_or_else(|| pattern.is_in(&context.label))
+        };
         let mut found: Vec<usize> = (0..list.len()).filter(is_found).collect();
         // Samples of two runs may be of different periods.
         let is_known = scene.comparison().is_none() && !found.is_empty();

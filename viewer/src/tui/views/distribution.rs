@@ -92,6 +92,8 @@ static SHEET: Sheet = Sheet {
         ("/", "search"),
     ],
     has_rows: false,
+    searched: "names of those it is spread over",
+    finds_one_sided: false,
     is_picture: true,
     double_click: || Message::Own(CHOOSE),
     ..OF_ROWS

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::super::canvas::Canvas;
-use super::super::name::{cut, cut_start, paintable};
+use super::super::name::{cut, paintable, width};
 use super::super::page::wrap;
 use super::super::scene::Scene;
 use crate::export::table::{Fact, Table, TableColumn};
@@ -146,17 +146,28 @@ pub(super) fn draw<'e>(
 
 /// A path, its innermost functions at least.
 fn path(names: &[&str], cells: usize, ellipsis: &str) -> String {
-    // The end says most.
-    let first = names.len().saturating_sub(cells);
+    // The end says most, and a part of a name says nothing.
+    let more = format!("{ellipsis}{ARROW}");
     let mut text = String::new();
-    for name in &names[first..] {
-        if !text.is_empty() {
-            text.push_str(" > ");
+    for (above, name) in names.iter().enumerate().rev() {
+        let name = short_name(name);
+        let name = paintable(&name);
+        let room = if above > 0 { cells.saturating_sub(width(&more)) } else { cells };
+        if text.is_empty() {
+            text = cut(&name, cells, ellipsis).into_owned();
+        } else if width(&name) + width(ARROW) + width(&text) <= room {
+            text = format!("{name}{ARROW}{text}");
+        } else if width(&more) + width(&text) <= cells {
+            return more + &text;
+        } else {
+            return text;
         }
-        text.push_str(&cut(&short_name(name), cells, ellipsis));
     }
-    cut_start(&paintable(&text), cells, ellipsis).into_owned()
+    text
 }
+
+/// The text between the names of a path.
+const ARROW: &str = " > ";
 
 #[cfg(test)]
 mod tests {
@@ -186,6 +197,21 @@ mod tests {
         let keys = of(true).columns.into_iter().map(|column| column.key).collect::<Vec<_>>();
         assert_eq!(keys, ["samples", "percent", "metric", "text", "path"]);
         assert_eq!(of(false).columns.len(), of(false).rows[0].len());
+    }
+
+    /// From the end on, and whole.
+    #[test]
+    fn paths_are_cut_between_names() {
+        let names = ["main", "liblzma.so.5+0x18b90", "liblzma.so.5+0x15f30", "memcpy"];
+        let all = "main > liblzma.so.5+0x18b90 > liblzma.so.5+0x15f30 > memcpy";
+        assert_eq!(path(&names, all.len(), "…"), all);
+        let shorter = "… > liblzma.so.5+0x18b90 > liblzma.so.5+0x15f30 > memcpy";
+        assert_eq!(path(&names, all.len() - 1, "…"), shorter);
+        assert_eq!(path(&names, 40, "…"), "… > liblzma.so.5+0x15f30 > memcpy");
+        assert_eq!(path(&names, 12, "…"), "… > memcpy");
+        assert_eq!(path(&["main", "a_long_name"], 8, "…"), "a_long_…");
+        assert_eq!(path(&["a_long_name"], 8, "…"), "a_long_…");
+        assert_eq!(path(&[], 8, "…"), "");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::canvas::Canvas;
-use super::super::caption;
+use super::super::caption::{LEAST_NAME, Namesakes};
 use super::super::columns;
 use super::super::comparison;
 use super::super::language::row_stage;
@@ -109,6 +109,7 @@ static SHEET: Sheet = Sheet {
     ],
     is_picture: true,
     is_searched_whole: true,
+    searched: "names of rows, open or closed",
     double_click: || Message::Own(ZOOM),
     arrow: " > ",
     about: About { inclusive: "all samples whose path begins as this row's does", ..OF_ROWS.about },
@@ -225,7 +226,14 @@ impl Flame {
         boxes.iter().find(|of| (of.start..of.start + of.width).contains(&x))
     }
 
-    fn draw_box(&self, canvas: &mut Canvas<'_>, scene: &Scene, of: FlameBox, y: usize) {
+    fn draw_box<'v>(
+        &'v self,
+        canvas: &mut Canvas<'_>,
+        scene: &Scene,
+        namesakes: &mut Namesakes<'v>,
+        of: FlameBox,
+        y: usize,
+    ) {
         let theme = scene.theme;
         let refined = &scene.refined;
         let Some(table) = &self.rows.table else { return };
@@ -245,10 +253,13 @@ impl Flame {
         let (mark, fill) = self.fill(scene, row, id);
         let style = if is_selected { theme.selected() } else { theme.fill(fill) };
         let room = of.width.saturating_sub(width(side) + width(mark));
-        let siblings = (room > caption::LEAST_NAME).then(|| table.tree().siblings(id));
-        let telling = caption::telling(self, scene, row, siblings.into_iter().flatten());
+        let tree = table.tree();
+        let above = tree.parent(id).filter(|_| room > LEAST_NAME);
+        let telling = above.map_or_else(String::new, |above| {
+            namesakes.telling(row, above, || tree.first_below(above))
+        });
         let text = match room.checked_sub(width(&telling) + 1) {
-            Some(left) if !telling.is_empty() && left >= caption::LEAST_NAME => {
+            Some(left) if !telling.is_empty() && left >= LEAST_NAME => {
                 format!("{side}{mark}{} {telling}", shorten(name, left, theme.glyphs.ellipsis))
             }
             _ => format!("{side}{mark}{}", shorten(name, room, theme.glyphs.ellipsis)),
@@ -363,9 +374,10 @@ impl View for Flame {
                 canvas.text_right(cells - 1, top - 1, &zoomed, room, theme.faint());
             }
         }
+        let mut namesakes = Namesakes::new(self, scene);
         for (y, line) in lines.zip(self.lines.iter().skip(self.scroll)) {
             for of in line {
-                self.draw_box(canvas, scene, *of, y);
+                self.draw_box(canvas, scene, &mut namesakes, *of, y);
             }
         }
     }

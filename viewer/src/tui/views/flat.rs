@@ -93,6 +93,7 @@ static SHEET_OF_PLACES: Sheet = Sheet {
     ],
     opens: true,
     is_searched_whole: true,
+    searched: "names of rows, open or closed",
     double_click: || Message::Toggle,
     about: About {
         context: "a place: all code that lies in it",

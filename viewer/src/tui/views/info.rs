@@ -41,6 +41,8 @@ static SHEET: Sheet = Sheet {
         ("q", "tree"),
     ],
     has_rows: false,
+    searched: "text of this page",
+    finds_one_sided: false,
     ..OF_ROWS
 };
 

@@ -77,6 +77,7 @@ static SHEET: Sheet = Sheet {
         ("?", "help"),
     ],
     has_rows: false,
+    searched: "names on paths, and what is said of them",
     double_click: || Message::Own(GO),
     ..OF_ROWS
 };
@@ -247,9 +248,16 @@ impl View for List {
     }
 
     fn find(&self, pattern: &NamePattern, scene: &Scene) -> Option<Finds> {
+        let sides = |place: usize| {
+            let samples = self.costs.as_ref().and_then(|costs| *costs.samples.get(place)?);
+            samples.map_or([0; 2], |(_, sides)| sides)
+        };
         let is_found = |(place, note): &(usize, &Note)| {
-            note.names().any(|name| pattern.is_in(name))
-                || pattern.is_in(&self.said(*place, note, scene))
+            let by_sides = pattern.finds_sides(&scene.refined, || sides(*place));
+            by_sides.unwrap_or_else(|| {
+                note.names().any(|name| pattern.is_in(name))
+                    || pattern.is_in(&self.said(*place, note, scene))
+            })
         };
         let list = self.notes.list.iter().enumerate();
         let mut lines: Vec<usize> = list.filter(is_found).map(|(place, _)| place).collect();

@@ -106,6 +106,8 @@ static SHEET: Sheet = Sheet {
         ("p", "folder"),
     ],
     has_rows: false,
+    searched: "lines, what is open below them, and instructions",
+    finds_one_sided: false,
     is_picture: true,
     double_click: || Message::Own(OPEN),
     about: About {

@@ -56,6 +56,7 @@ static SHEET: Sheet = Sheet {
     mode: &MODE,
     hints: &[("enter", "go to it in the tree"), ("q", "back"), ("?", "help")],
     has_rows: false,
+    searched: "names on paths, and what is said of them",
     double_click: || Message::Own(GO),
     ..OF_ROWS
 };

@@ -70,6 +70,7 @@ static SHEET: Sheet = Sheet {
     ],
     opens: true,
     is_searched_whole: true,
+    searched: "names of rows, open or closed",
     double_click: || Message::Toggle,
     arrow: " > ",
     about: About { inclusive: "all samples whose path begins as this row's does", ..OF_ROWS.about },

@@ -78,6 +78,7 @@ static SHEET: Sheet = Sheet {
         ("?", "help"),
     ],
     has_rows: false,
+    searched: "names on paths, and what is said of them",
     double_click: || Message::Own(GO),
     ..OF_ROWS
 };

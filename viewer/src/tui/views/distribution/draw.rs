@@ -60,10 +60,7 @@ impl Distributed {
             let room = bar_start.saturating_sub(2);
             let label = cut(&over.dimension.peers[peer].label.text, room, glyphs.ellipsis);
             canvas.text(1, y, &label, room, theme.text());
-            if let Some(found) = scene.search.as_ref().and_then(|search| search.place_in(&label)) {
-                let before = width(&label[..found.start]);
-                canvas.style(1 + before, y, width(&label[found]), theme.found());
-            }
+            canvas.mark(1, y, &label, room, scene.search.as_ref());
             let length = glyphs.bar(part as f64 / most as f64, bar);
             canvas.text(bar_start, y, &length, bar, heat);
             let [share, cost] = match part {
