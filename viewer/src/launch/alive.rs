@@ -1,7 +1,7 @@
 //! Which processes of a run go on: asked of the kernel, never of them.
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -45,7 +45,7 @@ impl Eldest {
     /// Of a run whose program, or whose csprof, has this id, and which the calling process began,
     /// or saw begin.
     pub(super) fn since_own_start(id: u32) -> Self {
-        Self { id, started: process::started(std::process::id()) }
+        Self { id, started: process::own_start() }
     }
 
     /// Of any run.
@@ -53,15 +53,12 @@ impl Eldest {
         Self { id, started: None }
     }
 
-    /// Whether a process is older, or has gone.
-    fn excludes(&self, pid: u32) -> Result<bool, Gone> {
-        let started = process::started(pid).ok_or(Gone)?;
-        Ok(self.started.is_some_and(|eldest| started < eldest))
+    /// Whether a process is older.
+    fn excludes(&self, pid: u32) -> io::Result<bool> {
+        let started = process::started(pid)?;
+        Ok(self.started.zip(started).is_some_and(|(eldest, started)| started < eldest))
     }
 }
-
-/// The process is not there any more.
-struct Gone;
 
 /// Processes of the run that have an arena mapped and have not ended, ascending.
 pub(super) fn mapping_processes(run_dir: &RunDir) -> Vec<u32> {
@@ -133,7 +130,7 @@ fn just_started(folder: &Path, eldest: &Eldest) -> Looked {
         let environment = match eldest.excludes(pid) {
             Ok(true) => continue,
             Ok(false) => fs::read(format!("/proc/{pid}/environ")),
-            Err(Gone) => Err(ErrorKind::NotFound.into()),
+            Err(error) => Err(error),
         };
         match environment {
             Ok(text) if holds(&text, folder) => looked.found.push(pid),
@@ -192,7 +189,7 @@ mod tests {
         // Until execve(2) is through, its environment is the parent's.
         assert!(comes_true(|| found(&Eldest::unknown(0)) == [child.id()]));
         assert_eq!(found(&Eldest::since_own_start(0)), [child.id()]);
-        let started = process::started(child.id()).map(|ticks| ticks + 1);
+        let started = process::started(child.id()).unwrap().map(|ticks| ticks + 1);
         assert!(found(&Eldest { id: 0, started }).is_empty());
         child.kill().unwrap();
         child.wait().unwrap();

@@ -3,7 +3,8 @@
 //! Ids are used again, and a container has ids of its own: that a process is there does not say
 //! that it is the one which was meant.
 
-use std::fs;
+use std::path::Path;
+use std::{fs, io};
 
 /// Whether there is such a process that has not ended. One that has ended and was not waited for (a
 /// zombie) is in `/proc`, too.
@@ -48,11 +49,27 @@ pub(super) fn text(pid: u32, file: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// When it was started, in ticks since the machine was: starttime of proc_pid_stat(5).
-pub(super) fn started(pid: u32) -> Option<u64> {
-    let stat = text(pid, "stat")?;
+/// When it was started, in ticks since the machine was: starttime of proc_pid_stat(5). `None` if
+/// that is not there.
+///
+/// # Errors
+///
+/// That of reading it: the process has gone, or nobody else may ask (hidepid of proc(5)).
+pub(super) fn started(pid: u32) -> io::Result<Option<u64>> {
+    started_by(Path::new(&format!("/proc/{pid}/stat")))
+}
+
+/// The same of this process, also where `/proc` is of another namespace.
+pub(super) fn own_start() -> Option<u64> {
+    started_by(Path::new("/proc/self/stat")).ok()?
+}
+
+fn started_by(stat: &Path) -> io::Result<Option<u64>> {
+    let stat = fs::read(stat)?;
+    let stat = String::from_utf8_lossy(&stat);
+    let behind_name = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     // The 22nd, where the state is the third.
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+    Ok(behind_name.split_ascii_whitespace().nth(19).and_then(|ticks| ticks.parse().ok()))
 }
 
 /// How many ids of processes and threads the kernel had given out at some moment.
@@ -64,7 +81,8 @@ impl IdsGiven {
         // Forks since the machine was started, those of threads among them (proc_stat(5)).
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let count = stat.lines().find_map(|line| line.strip_prefix("processes "));
-        Self(count.and_then(|count| count.trim().parse().ok()))
+        // Sandboxes say that there were none.
+        Self(count.and_then(|count| count.trim().parse().ok()).filter(|&count| count > 0))
     }
 
     /// Whether one that was given out since may have been so twice, or nobody knows. They are given
@@ -124,8 +142,10 @@ mod tests {
     #[test]
     fn a_child_is_not_older_than_its_parent() {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        let [own, its] = [std::process::id(), child.id()].map(|pid| started(pid).unwrap());
-        assert!(started(1).unwrap() <= own && own <= its);
+        let of = |pid| started(pid).unwrap().unwrap();
+        let [own, its] = [own_start().unwrap(), of(child.id())];
+        assert_eq!(of(std::process::id()), own);
+        assert!(of(1) <= own && own <= its);
         child.kill().unwrap();
         child.wait().unwrap();
     }
