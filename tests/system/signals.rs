@@ -72,11 +72,11 @@ fn no_signal_that_a_thread_sends_itself_is_lost() {
     let workshop = Workshop::new("raised");
     workshop.compile("cc -O2 -o program @raised.c");
     let recording = workshop.record(&["-e", "realtime@5000"], &["./program"]);
-    let calls = ["raise", "pthread_kill", "tgkill", "SYS_tgkill", "SYS_tkill", "pthread_sigqueue"];
+    let calls = ["raise", "tgkill", "SYS_tgkill", "SYS_tkill", "pthread_sigqueue"];
     let expected: String =
         calls.iter().map(|call| format!("{call}: lost 0 0 0 0 0, wrong 0\n")).collect();
     assert_eq!(recording.outcome.said(), expected);
-    // What it blocks and sends by turns leaves the timer its interval: 60 000 times 10 us and more.
+    // What it blocks and sends by turns leaves the timer its interval: 50 000 times 10 us and more.
     let rows = recording.rows();
     assert!(rows.inclusive_of("main") >= 500, "{rows}");
     let refused = workshop.run(&["./program", "refused"]);

@@ -17,7 +17,6 @@
 
 enum { VALUE = 0x7eadbeef };
 static int by_raise(void) { return raise(SIGPROF); }
-static int by_pthread_kill(void) { return pthread_kill(pthread_self(), SIGPROF); }
 static int by_tgkill(void) { return tgkill(getpid(), gettid(), SIGPROF); }
 static int by_number(void) { return syscall(SYS_tgkill, getpid(), gettid(), SIGPROF); }
 static int by_older_number(void) { return syscall(SYS_tkill, gettid(), SIGPROF); }
@@ -28,8 +27,11 @@ static const struct {
     const char *name;
     int (*send)(void);
 } calls[] = {
-    {"raise", by_raise},       {"pthread_kill", by_pthread_kill}, {"tgkill", by_tgkill},
-    {"SYS_tgkill", by_number}, {"SYS_tkill", by_older_number},    {"pthread_sigqueue", by_queue},
+    {"raise", by_raise},
+    {"tgkill", by_tgkill},
+    {"SYS_tgkill", by_number},
+    {"SYS_tkill", by_older_number},
+    {"pthread_sigqueue", by_queue},
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 

@@ -8,7 +8,7 @@
 //! | file | names | why |
 //! |---|---|---|
 //! | [`signals::action`] | `sigaction` `__sigaction` `signal` `bsd_signal` `ssignal` `sysv_signal` `__sysv_signal` `sigset` `sigignore` `siginterrupt` | the profiling signal's handler is the collector's; SIGTRAP is given back |
-//! | `signals::raise` | `raise` `gsignal`; `pthread_kill` `pthread_sigqueue` `tgkill` for the calling thread | SIGTRAP is given back; SIGPROF is not merged with a sample |
+//! | `signals::raise` | `raise` `gsignal`; `pthread_sigqueue` `tgkill` for the calling thread | SIGTRAP is given back; SIGPROF is not merged with a sample |
 //! | `signals::mask` | `sigprocmask` `pthread_sigmask` `sigblock` `sigsetmask` `siggetmask` `sighold` `sigrelse` | the profiling signal is not blocked |
 //! | `signals::saved_mask` | `__sigsetjmp` `setjmp` `getcontext` `setcontext` `swapcontext` `pthread_attr_setsigmask_np` `pthread_attr_getsigmask_np` | so is a mask that is kept for later |
 //! | `signals::wait` | `sigsuspend` `ppoll` `__ppoll_chk` `pselect` `epoll_pwait` `epoll_pwait2` `pause` `sigpause` `__xpg_sigpause` `__sigpause` | waiting is not interrupted by samples |

@@ -203,7 +203,7 @@ real_functions! {
         fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_void) -> c_int, else 2;
     }
     jumped_to {
-        raise, gsignal, pthread_kill, pthread_sigqueue, tgkill,
+        raise, gsignal, pthread_sigqueue, tgkill,
         sigsuspend, ppoll, __ppoll_chk, pselect, epoll_pwait, epoll_pwait2, pause, sigpause, __xpg_sigpause, __sigpause,
         sigwait, sigwaitinfo, sigtimedwait, poll, __poll_chk, select, epoll_wait,
         sleep, usleep, nanosleep, __nanosleep, clock_nanosleep, thrd_sleep, sem_timedwait, sem_clockwait,

@@ -193,8 +193,9 @@ pub fn drop_samples_here(
     let taken = (0..MOST_PENDING).map_while(|_| waits().then(|| take_pending(signal)).flatten());
     let taken = taken.filter(|taken| !is_sample(taken));
     others.iter_mut().zip(taken).for_each(|(other, taken)| *other = Some(taken));
-    for other in others.iter().flatten() {
-        send_again(other, false);
+    for (place, other) in others.iter().flatten().enumerate() {
+        // A second one would be merged with the first.
+        send_again(other, place > 0);
     }
 }
 

@@ -570,7 +570,8 @@ template <class F> NOINLINE static void in_handler(int signal, int flags, F bloc
     auto outer_block = handled_block;
     handled = run_block<F>;
     handled_block = &block;
-    mix(pthread_kill(pthread_self(), signal));
+    // Not by pthread_kill, of which a SIGPROF may be merged with a sample.
+    mix(tgkill(getpid(), gettid(), signal));
     handled = outer;
     handled_block = outer_block;
     struct sigaction after = {};

@@ -136,7 +136,12 @@ mod tests {
 
     #[test]
     fn what_is_typed_need_not_be_a_beginning() {
-        assert_eq!(offers("hot"), ["hot", "through-path"], "its letters are in the other, too");
+        let all = offers("hot");
+        assert_eq!(
+            all,
+            ["hot", "host", "split-host", "through-path"],
+            "its letters are in them, too"
+        );
         assert_eq!(offers("bymod")[0], "by-module");
         assert_eq!(offers("rank")[..2], ["rank", "split-rank"]);
         assert_eq!(offers("zoom"), ["root"], "a word of its help");

@@ -209,8 +209,9 @@ fn of_threads(
     Some(Dimension { process: Some(process_label(refined, process)), others, ..dimension })
 }
 
-/// Those that have processes which the refinement keeps, in the order of their names. Of a host of which a sum has some only
-/// with those of others it is not known what it had, so then there are none.
+/// Those that have processes which the refinement keeps, in the order of their names. Of a host of
+/// which a sum has some only with those of others it is not known what it had, so then there are
+/// none.
 fn of_hosts(refined: &Refined) -> Option<Dimension> {
     let hosts = refined.profile.hosts();
     if hosts.summed().next().is_some() {

@@ -14,8 +14,9 @@
 //! A signal that an instruction of the program's own sends, or rt_tgsigqueueinfo(2) by its number,
 //! is not noted; nor is one whose note a handler has replaced that came before the call.
 //!
-//! By kill(2) the signal is sent to the process, where no sample waits. Of what pthread_kill(3) and
-//! its kind send to another thread the sender hears nothing; so it is left alone.
+//! By kill(2) the signal is sent to the process, where no sample waits. Of what is sent to another
+//! thread the sender hears nothing, so that is left alone. So is pthread_kill(3): glibc has two of
+//! that name, which differ for threads that have ended, and a name of csprof's would stand for both.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
@@ -38,8 +39,6 @@ wrappers! {
     jump raise: before_raise;
     /// raise(3) under the name of 4.2BSD.
     jump gsignal: before_raise;
-    /// pthread_kill(3).
-    jump pthread_kill: before_pthread_kill;
     /// pthread_sigqueue(3).
     jump pthread_sigqueue: before_pthread_sigqueue;
     /// tgkill(2).
@@ -57,11 +56,6 @@ extern "C" fn before_raise(call: &mut Call, real: &Real) -> *mut c_void {
         Some(Sent::Noted(sender)) => by_number(call, sender.process, sender.thread, signal),
         None => stub::target(real),
     }
-}
-
-extern "C" fn before_pthread_kill(call: &mut Call, real: &Real) -> *mut c_void {
-    let [thread, signal, ..] = call.arguments;
-    target(to_itself(signal, || is_self(thread), None), real)
 }
 
 extern "C" fn before_pthread_sigqueue(call: &mut Call, real: &Real) -> *mut c_void {

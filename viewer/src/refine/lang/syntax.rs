@@ -95,7 +95,8 @@ pub enum Predicate {
         /// First and last, both included; one range at least.
         ranges: Vec<(u32, u32)>,
     },
-    /// The name of the sample's thread, program, host or phase, or the number as text, matches the glob.
+    /// The name of the sample's thread, program, host or phase, or the number as text, matches the
+    /// glob.
     Named {
         /// Which name.
         axis: Axis,

@@ -153,6 +153,9 @@ impl Recorded {
             if let Some(rank) = profile.info.processes[stream.process.index()].rank {
                 labels.insert(("rank", thread), format!("rank={rank}"));
             }
+            if let Some(host) = profile.hosts().of_process(stream.process) {
+                labels.insert(("host", thread), format!("host={host}"));
+            }
             for node in stream.nodes.clone().filter(|&n| profile.nodes.samples.at(n as usize) > 0) {
                 let weight = profile.nodes.samples.at(node as usize);
                 let mut path = Vec::new();
