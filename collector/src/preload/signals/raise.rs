@@ -16,7 +16,8 @@
 //!
 //! By kill(2) the signal is sent to the process, where no sample waits. Of what is sent to another
 //! thread the sender hears nothing, so that is left alone. So is pthread_kill(3): glibc has two of
-//! that name, which differ for threads that have ended, and a name of csprof's would stand for both.
+//! that name, which differ for threads that have ended, and a name of csprof's would stand for
+//! both.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
