@@ -45,6 +45,9 @@ const LOOK_NS: u64 = 100_000_000;
 /// a thread's last sample is lost, and only with a sample does it find that the pace is another.
 const LONGEST_NS: u64 = 2_000_000_000;
 
+/// Longer than a wait takes to begin and to end, with a few of the kernel's ticks in it.
+const PUT_OFF_NS: u64 = 20_000_000;
+
 /// A timer and how it is set.
 #[derive(Clone, Copy, Debug)]
 pub struct TimerHandle {
@@ -182,6 +185,21 @@ impl TimerHandle {
     /// Stops it, to go on where it was.
     pub(super) fn pause(&self) -> Option<PausedTimer> {
         self.timer.pause()
+    }
+
+    /// If it is of CPU time, has it wait until its thread has run for an interval and
+    /// [`PUT_OFF_NS`] more.
+    pub(super) fn put_off(&self) {
+        if self.clock == Clock::ThreadCpu {
+            self.timer.put_off(PUT_OFF_NS);
+        }
+    }
+
+    /// Has it go on as if it had not been put off.
+    pub(super) fn put_back(&self) {
+        if self.clock == Clock::ThreadCpu {
+            self.timer.put_back(PUT_OFF_NS);
+        }
     }
 }
 

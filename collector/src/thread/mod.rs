@@ -89,14 +89,33 @@ pub fn current() -> *mut Thread {
 
 /// Does `work` while no timer of the calling thread comes due, where that can be had. Either side,
 /// with all signals blocked.
-#[cold]
 pub fn without_timers(work: impl FnOnce()) {
+    with_sources(|sources| match sources {
+        Some(sources) => sources.without_timers(work),
+        None => work(),
+    });
+}
+
+/// [Puts off](Sources::put_off) the timers of the calling thread, where that can be had. Either
+/// side, with all signals blocked.
+pub fn put_off_timers() {
+    with_sources(|sources| sources.into_iter().for_each(Sources::put_off));
+}
+
+/// [Takes that back](Sources::put_back). As above.
+pub fn put_timers_back() {
+    with_sources(|sources| sources.into_iter().for_each(Sources::put_back));
+}
+
+/// Does `work` with what samples the calling thread, where it can be had.
+#[cold]
+fn with_sources(work: impl FnOnce(Option<&Sources>)) {
     let thread = if process::active() { current() } else { core::ptr::null_mut() };
     // SAFETY: this thread's state, if it has one; all signals are blocked, and its handler is not
     // at a sample.
     match unsafe { thread.as_ref() } {
-        Some(thread) => registry::without_timers(&thread.sources, work),
-        None => work(),
+        Some(thread) => registry::with_held(&thread.sources, work),
+        None => work(None),
     }
 }
 

@@ -240,15 +240,12 @@ pub fn go_on(sources: &mut Sources) {
     }
 }
 
-/// Does `work` while [no timer](Sources::without_timers) of the calling thread comes due, unless
-/// somebody is changing the sources of all threads. Signal side.
+/// Does `work` with the sources of the calling thread, while nobody else changes them; without, if
+/// somebody is changing those of all threads. Signal side.
 #[cold]
-pub(super) fn without_timers(sources: &Sources, work: impl FnOnce()) {
-    let registry = REGISTRY.try_lock_blocked().filter(|registry| registry.stops == 0);
-    match registry {
-        Some(_held) => sources.without_timers(work),
-        None => work(),
-    }
+pub(super) fn with_held(sources: &Sources, work: impl FnOnce(Option<&Sources>)) {
+    let held = REGISTRY.try_lock_blocked().filter(|registry| registry.stops == 0);
+    work(held.as_ref().map(|_| sources));
 }
 
 /// Ends what tells the calling thread of functions' entries, unless somebody is changing the

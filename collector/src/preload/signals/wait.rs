@@ -22,7 +22,8 @@ use libc::sigset_t;
 
 use super::action::is_handled;
 use super::interruption::{
-    MaskOfWait, after_wait, hold_met, note_mask, own_mask, samples_meet_waits, thread_mask,
+    MaskOfWait, after_wait, hold_met, note_mask, own_mask, put_timers_back, samples_meet_waits,
+    thread_mask,
 };
 use super::mask::{believe, believed};
 use super::relatives::relative_of;
@@ -38,6 +39,7 @@ use crate::preload::view::{BlockedSince, sampled};
 use crate::sources::loan::{TRAP, bit};
 use crate::sources::may_be_own;
 use crate::sys::{self, Mask};
+use crate::thread;
 
 /// Calls `target` with this mask as argument number `AT`.
 fn with_mask<const AT: usize>(call: &mut Call, mask: sigset_t, target: *mut c_void) -> Route {
@@ -53,9 +55,9 @@ fn with_mask<const AT: usize>(call: &mut Call, mask: sigset_t, target: *mut c_vo
 }
 
 /// Where a call's room has what [`open_for_wait`] has changed: whether it has, what the thread
-/// thought of the signals of samples, [`BlockedSince`], and what is to be let through.
-const OPENED: usize = 12;
-const _: () = assert!(size_of::<Room>() >= (OPENED + 4) * size_of::<u64>());
+/// thought of the signals of samples, and [`BlockedSince`].
+const OPENED: usize = 13;
+const _: () = assert!(size_of::<Room>() >= (OPENED + 3) * size_of::<u64>());
 
 /// Where it has what [`MaskOfWait`] was before.
 const OUTER: usize = OPENED - 1;
@@ -64,25 +66,28 @@ const OUTER: usize = OPENED - 1;
 /// thread meanwhile; and the kernel has it blocked until the wait begins, or the program's handler
 /// would come before.
 fn open_for_wait(call: &mut Call, word: u64) {
-    let before = sys::block(Mask(BIT)).0;
-    call.room[OPENED..].copy_from_slice(&[1, believed(), BlockedSince::get(), BIT & !before]);
+    let before = sys::set_mask(Mask::ALL).0;
+    call.room[OPENED..].copy_from_slice(&[1, believed(), BlockedSince::get()]);
     believe(word & kept());
-    // One that came while the signal was blocked would end the wait, for the kernel puts the mask
-    // back before it looks for another one.
+    // A sample that waits would end the wait, for the kernel puts the mask back before it looks for
+    // another signal. So would one that comes as the thread falls asleep or is woken up.
+    thread::put_off_timers();
     sys::drop_samples(SIGNAL, may_be_own);
+    sys::set_mask(Mask(before | BIT));
 }
 
 /// After a wait with a mask of csprof's, which the kernel has taken back.
 pub(in crate::preload) extern "C" fn after(call: &mut Call) {
     MaskOfWait::set(call.room[OUTER]);
     if call.room[OPENED] != 0 {
-        let [_, before, since, open] =
-            *call.room[OPENED..].as_chunks().0.first().unwrap_or(&[0; 4]);
+        let [_, before, since] = *call.room[OPENED..].as_chunks().0.first().unwrap_or(&[0; 3]);
         believe(before);
         BlockedSince::set(since);
-        // In a sealed process it stays blocked.
-        if open != 0 && sampled() {
-            sys::unblock(Mask(open));
+        put_timers_back();
+        // Also where one of the program's had come before the wait, and kept samples out: the wait
+        // has had it. One that has come since does so again. In a sealed process it stays blocked.
+        if sampled() {
+            sys::unblock(Mask(BIT));
         }
     }
     after_wait(call);
