@@ -107,6 +107,7 @@ fn exports_these_names_and_no_others() {
         semop semtimedop msgsnd msgrcv recv recvfrom recvmsg recvmmsg accept accept4
         __recv_chk __recvfrom_chk send sendto sendmsg sendmmsg connect
         aio_suspend aio_suspend64 lio_listio lio_listio64 gai_suspend getrandom
+        fallocate fallocate64 posix_fallocate posix_fallocate64 tcdrain tcsendbreak
         sigwait sigwaitinfo sigtimedwait signalfd
         __monstartup monstartup moncontrol profil sprofil
         execve execv execvp execvpe execl execlp execle fexecve execveat

@@ -16,12 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -239,6 +242,30 @@ static int raw_pause(void) {
 }
 static int by_raw_pause(void) { return until_it_rings(raw_pause); }
 
+/* Space in a memory file system, where the kernel looks for signals at each page. */
+static int by_fallocate(void) {
+    static int file = -1;
+    const off_t size = 8 << 20;
+    if (file < 0) file = memfd_create("space", 0);
+    int result = posix_fallocate(file, 0, size) != 0 || ftruncate(file, 0) < 0 || fallocate(file, 0, 0, size) < 0 ||
+                 ftruncate(file, 0) < 0 || syscall(SYS_fallocate, file, 0, 0L, (long)size) < 0;
+    return result || ftruncate(file, 0) < 0 ? -1 : 0;
+}
+/* The kernel looks for signals when the output of a terminal has been sent, which takes no time here. */
+static int by_tcdrain(void) {
+    static int terminal = -1;
+    int ended = 0;
+    if (terminal < 0) {
+        int other = posix_openpt(O_RDWR | O_NOCTTY);
+        grantpt(other);
+        unlockpt(other);
+        terminal = open(ptsname(other), O_RDWR | O_NOCTTY);
+    }
+    for (int call = 0; call < 500; call++)
+        ended += tcdrain(terminal) < 0 || tcsendbreak(terminal, 0) < 0 || syscall(SYS_ioctl, terminal, TCSBRK, 1) < 0;
+    return ended;
+}
+
 static const struct { const char *name; int (*wait)(void); } waits[] = {
     {"poll", by_poll}, {"ppoll", by_ppoll}, {"select", by_select}, {"pselect", by_pselect},
     {"epoll_wait", by_epoll_wait}, {"epoll_pwait", by_epoll_pwait}, {"nanosleep", by_nanosleep},
@@ -250,7 +277,7 @@ static const struct { const char *name; int (*wait)(void); } waits[] = {
     {"sigpause", by_sigpause}, {"read", by_read}, {"handler", by_handler},
     {"sigtimedwait", by_sigtimedwait}, {"pthread_cond_timedwait", by_condition},
     {"raw ppoll", by_raw_ppoll}, {"raw pselect6", by_raw_pselect}, {"raw epoll_pwait", by_raw_epoll_pwait},
-    {"raw pause", by_raw_pause},
+    {"raw pause", by_raw_pause}, {"fallocate", by_fallocate}, {"tcdrain", by_tcdrain},
 };
 
 enum { KINDS = sizeof waits / sizeof waits[0] };

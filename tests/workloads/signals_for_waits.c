@@ -1,20 +1,21 @@
 /* Waits again and again for the profiling signal, which it has blocked otherwise and sends itself before, and works when
- * none is there. */
+ * none is there. Arguments: how often, and the CPU time of the work in microseconds. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t came;
 
-__attribute__((noinline)) static void work(long ms) {
+__attribute__((noinline)) static void work(long us) {
     struct timespec begin, now;
     volatile unsigned sum = 0;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
     do {
-        for (unsigned i = 0; i < 10000; i++) sum += i;
+        for (unsigned i = 0; i < 1000; i++) sum += i;
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < ms);
+    } while ((now.tv_sec - begin.tv_sec) * 1000000 + (now.tv_nsec - begin.tv_nsec) / 1000 < us);
 }
 
 static void on(int signal) {
@@ -22,7 +23,8 @@ static void on(int signal) {
     came++;
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+    int rounds = count > 2 ? atoi(arguments[1]) : 0;
     struct sigaction action = {.sa_handler = on};
     sigset_t profiling, none;
     sigemptyset(&none);
@@ -30,10 +32,10 @@ int main(void) {
     sigaddset(&profiling, SIGPROF);
     sigaction(SIGPROF, &action, NULL);
     sigprocmask(SIG_BLOCK, &profiling, NULL);
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < rounds; i++) {
         kill(getpid(), SIGPROF);
         sigsuspend(&none);
-        work(10);
+        work(atol(arguments[2]));
     }
     printf("came %d\n", came);
     return 0;

@@ -210,6 +210,7 @@ real_functions! {
         semop, semtimedop, msgsnd, msgrcv, recv, recvfrom, recvmsg, recvmmsg, accept, accept4,
         __recv_chk, __recvfrom_chk, send, sendto, sendmsg, sendmmsg, connect,
         aio_suspend, aio_suspend64, lio_listio, lio_listio64, gai_suspend, getrandom,
+        fallocate, fallocate64, posix_fallocate, posix_fallocate64, tcdrain, tcsendbreak,
         close, dup2, dup3, posix_spawn, posix_spawnp, system, popen,
         vfork, dlopen, dlmopen, dlclose, dlsym,
         backtrace, _dl_find_object, dl_iterate_phdr,

@@ -391,31 +391,24 @@ impl Sources {
     /// thread at a time, while no other forks.
     pub fn without_timers(&self, work: impl FnOnce()) {
         let mut paused = [None; MAX_SOURCES];
-        for (paused, timer) in paused.iter_mut().zip(self.timers()) {
-            *paused = timer.pause();
+        for (paused, opened) in paused.iter_mut().zip(&self.opened) {
+            if let Source::Timer(timer) = &opened.source {
+                *paused = timer.handle().pause();
+            }
         }
         work();
         paused.into_iter().flatten().for_each(PausedTimer::go_on);
     }
 
-    /// Has the timers of CPU time wait until the thread has run for a while: it is about to wait,
-    /// and what comes as it falls asleep or wakes up would take the place of the signal that it
-    /// waits for. Signal side. One thread at a time, while no other forks.
-    pub fn put_off(&self) {
-        self.timers().for_each(|timer| timer.put_off());
-    }
-
-    /// The wait is over: they go on as if it had not been. Whoever has run too long for that, has
-    /// fewer samples than it should. As above.
-    pub fn put_back(&self) {
-        self.timers().for_each(|timer| timer.put_back());
-    }
-
-    fn timers(&self) -> impl Iterator<Item = TimerHandle> {
-        self.opened.iter().filter_map(|opened| match &opened.source {
-            Source::Timer(timer) => Some(timer.handle()),
-            Source::Event(_) | Source::Counted(_) | Source::Call => None,
-        })
+    /// Keeps samples out of a wait for the profiling signal that is about to begin, as far as they
+    /// would come by [timers of CPU time](PosixTimer::put_off). Signal side. One thread at a time,
+    /// while no other forks.
+    pub fn put_off(&mut self) {
+        for opened in &mut self.opened {
+            if let Source::Timer(timer) = &mut opened.source {
+                timer.put_off();
+            }
+        }
     }
 
     /// Of each event, the number of its metric, and the times since this was called last for which

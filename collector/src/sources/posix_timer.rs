@@ -6,7 +6,7 @@
 //! interrupts sleeping system calls, at an interval of one period or, where that would take too
 //! much, of several ([`Pace`]). It may be set again at any time, so what a signal stands for is
 //! told by the clock. The same goes for a timer of CPU time once its thread is known to be
-//! [stopped](super::stops) at its samples.
+//! [stopped](super::stops) at its samples, or [waits for SIGPROF](PosixTimer::put_off).
 
 use csprof_format::launch::SampleSource;
 
@@ -35,6 +35,8 @@ pub(super) struct PosixTimer {
     due: Option<Due>,
     /// Of CPU time, how many periods there are to be from one signal to the next. At least 1.
     held: u64,
+    /// By how much it was [put off](Self::put_off) since its last signal, in nanoseconds.
+    put_off_ns: u64,
 }
 
 /// In a pause, a timer of elapsed time comes no more often than this: often enough to notice the
@@ -45,8 +47,11 @@ const LOOK_NS: u64 = 100_000_000;
 /// a thread's last sample is lost, and only with a sample does it find that the pace is another.
 const LONGEST_NS: u64 = 2_000_000_000;
 
-/// Longer than a wait takes to begin and to end, with a few of the kernel's ticks in it.
-const PUT_OFF_NS: u64 = 20_000_000;
+/// More than a thread runs in a wait: as it falls asleep, and as it is woken up.
+const WAIT_NS: u64 = 200_000;
+
+/// A timer is put off by so much in all: about a tick of the kernel's, which it waits for anyway.
+const MOST_PUT_OFF_NS: u64 = 4_000_000;
 
 /// A timer and how it is set.
 #[derive(Clone, Copy, Debug)]
@@ -73,8 +78,17 @@ impl PosixTimer {
         let handle = TimerHandle { timer, metric, clock, period_ns };
         let pace = Pace::present();
         let (interval, is_slower) = handle.start_at(handle.paced(pace), random_below);
-        let is_out_of_pace = false;
-        Ok(Self { handle, cookie, pace, interval, is_slower, is_out_of_pace, due, held: 1 })
+        Ok(Self {
+            handle,
+            cookie,
+            pace,
+            interval,
+            is_slower,
+            is_out_of_pace: false,
+            due,
+            held: 1,
+            put_off_ns: 0,
+        })
     }
 
     pub(super) const fn handle(&self) -> TimerHandle {
@@ -88,6 +102,7 @@ impl PosixTimer {
     /// Periods that its signal stands for. What is to be done in a pause with those of CPU time is
     /// not decided here; of elapsed time none passes.
     pub(super) fn weight(&mut self, signal: &SignalInfo, before: Setting, now: Setting) -> u64 {
+        self.put_off_ns = 0;
         let Some(due) = &mut self.due else { return 1 + u64::from(signal.overrun.unsigned_abs()) };
         let (is_elapsed, present) = (self.handle.clock == Clock::Monotonic, Pace::present());
         if is_elapsed {
@@ -111,8 +126,8 @@ impl PosixTimer {
         (self.handle.clock == Clock::Monotonic).then_some((self.interval, self.is_slower))
     }
 
-    /// Its thread is known to be [stopped](super::stops): if it is of CPU time, what its signals
-    /// stand for is told by the clock from here on. Signal side.
+    /// Its thread is known to be [stopped](super::stops), or takes samples off: if it is of CPU
+    /// time, what its signals stand for is told by the clock from here on. Signal side.
     #[cold]
     #[inline(never)]
     pub(super) fn go_by_clock(&mut self) {
@@ -120,6 +135,24 @@ impl PosixTimer {
             let TimerHandle { timer, clock, period_ns, .. } = self.handle;
             let passed_ns = period_ns.saturating_sub(timer.left_ns());
             self.due = Some(Due::within(clock, period_ns, passed_ns));
+        }
+    }
+
+    /// Its thread is about to wait for a signal that a sample would take the place of. If it is of
+    /// CPU time, it goes by the clock from here on, since samples are taken off; and if it would
+    /// come due in the wait, it comes when the thread has run for somewhat longer. Not without end,
+    /// or where waits are close together there would be no samples.
+    pub(super) fn put_off(&mut self) {
+        let TimerHandle { timer, clock, period_ns, .. } = self.handle;
+        if clock != Clock::ThreadCpu {
+            return;
+        }
+        self.go_by_clock();
+        // Nothing is left of one that is stopped, and 1 ns where the tick has not come yet.
+        let left_ns = timer.left_ns();
+        if (1..WAIT_NS).contains(&left_ns) && self.put_off_ns < MOST_PUT_OFF_NS {
+            let _ = timer.set(WAIT_NS, period_ns.saturating_mul(self.held));
+            self.put_off_ns += WAIT_NS - left_ns;
         }
     }
 
@@ -185,21 +218,6 @@ impl TimerHandle {
     /// Stops it, to go on where it was.
     pub(super) fn pause(&self) -> Option<PausedTimer> {
         self.timer.pause()
-    }
-
-    /// If it is of CPU time, has it wait until its thread has run for an interval and
-    /// [`PUT_OFF_NS`] more.
-    pub(super) fn put_off(&self) {
-        if self.clock == Clock::ThreadCpu {
-            self.timer.put_off(PUT_OFF_NS);
-        }
-    }
-
-    /// Has it go on as if it had not been put off.
-    pub(super) fn put_back(&self) {
-        if self.clock == Clock::ThreadCpu {
-            self.timer.put_back(PUT_OFF_NS);
-        }
     }
 }
 

@@ -28,15 +28,6 @@ const STOPPED: libc::itimerspec = {
     libc::itimerspec { it_interval: zero, it_value: zero }
 };
 
-fn ns_of(time: libc::timespec) -> u64 {
-    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
-}
-
-/// No timer of csprof's has more than an interval left of itself.
-fn is_put_off(setting: &libc::itimerspec) -> bool {
-    ns_of(setting.it_value) > ns_of(setting.it_interval)
-}
-
 /// `struct sigevent` as the kernel reads it (64 bytes; include/uapi/asm-generic/siginfo.h).
 #[repr(C)]
 struct SigEvent {
@@ -96,39 +87,15 @@ impl Timer {
         Ok(before)
     }
 
-    /// What is left until it fires next, in nanoseconds; 0 if it is stopped.
+    /// What is left until it fires next, in nanoseconds.
     #[must_use]
     pub fn left_ns(self) -> u64 {
-        ns_of(self.setting().it_value)
-    }
-
-    /// Has it fire later by an interval and so much more, if it runs and is not
-    /// put off already.
-    pub fn put_off(self, more_ns: u64) {
-        let setting = self.setting();
-        let (left_ns, period_ns) = (ns_of(setting.it_value), ns_of(setting.it_interval));
-        if left_ns != 0 && !is_put_off(&setting) {
-            let _ = self.set(left_ns.saturating_add(period_ns).saturating_add(more_ns), period_ns);
-        }
-    }
-
-    /// Takes [`put_off`](Self::put_off) back; if it has fired since, or has nearly, nothing.
-    pub fn put_back(self, more_ns: u64) {
-        let setting = self.setting();
-        let (left_ns, period_ns) = (ns_of(setting.it_value), ns_of(setting.it_interval));
-        if is_put_off(&setting) {
-            // What is due now comes now.
-            let left_ns = left_ns.saturating_sub(period_ns.saturating_add(more_ns)).max(1);
-            let _ = self.set(left_ns, period_ns);
-        }
-    }
-
-    fn setting(self) -> libc::itimerspec {
         let mut setting = STOPPED;
         let place = (&raw mut setting).addr();
         // SAFETY: the structure is live, and of the kernel's layout.
         let _ = unsafe { call(libc::SYS_timer_gettime, [self.0 as usize, place, 0, 0, 0, 0]) };
-        setting
+        let libc::timespec { tv_sec, tv_nsec } = setting.it_value;
+        (tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(tv_nsec as u64)
     }
 
     /// Deletes the timer; its pending signal is dropped with it.

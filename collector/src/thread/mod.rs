@@ -96,25 +96,20 @@ pub fn without_timers(work: impl FnOnce()) {
     });
 }
 
-/// [Puts off](Sources::put_off) the timers of the calling thread, where that can be had. Either
-/// side, with all signals blocked.
+/// Keeps samples of the calling thread [out of a wait](Sources::put_off) for the profiling signal
+/// that is about to begin, where that can be had. As above.
 pub fn put_off_timers() {
     with_sources(|sources| sources.into_iter().for_each(Sources::put_off));
 }
 
-/// [Takes that back](Sources::put_back). As above.
-pub fn put_timers_back() {
-    with_sources(|sources| sources.into_iter().for_each(Sources::put_back));
-}
-
 /// Does `work` with what samples the calling thread, where it can be had.
 #[cold]
-fn with_sources(work: impl FnOnce(Option<&Sources>)) {
+fn with_sources(work: impl FnOnce(Option<&mut Sources>)) {
     let thread = if process::active() { current() } else { core::ptr::null_mut() };
     // SAFETY: this thread's state, if it has one; all signals are blocked, and its handler is not
     // at a sample.
-    match unsafe { thread.as_ref() } {
-        Some(thread) => registry::with_held(&thread.sources, work),
+    match unsafe { thread.as_mut() } {
+        Some(thread) => registry::with_held(&mut thread.sources, work),
         None => work(None),
     }
 }

@@ -243,7 +243,7 @@ pub fn go_on(sources: &mut Sources) {
 /// Does `work` with the sources of the calling thread, while nobody else changes them; without, if
 /// somebody is changing those of all threads. Signal side.
 #[cold]
-pub(super) fn with_held(sources: &Sources, work: impl FnOnce(Option<&Sources>)) {
+pub(super) fn with_held(sources: &mut Sources, work: impl FnOnce(Option<&mut Sources>)) {
     let held = REGISTRY.try_lock_blocked().filter(|registry| registry.stops == 0);
     work(held.as_ref().map(|_| sources));
 }

@@ -82,6 +82,7 @@ pub(crate) const fn waits_in(function: &str) -> u32 {
         b"recvmsg" => libc::SYS_recvmsg,
         b"recvmmsg" => libc::SYS_recvmmsg,
         b"connect" => libc::SYS_connect,
+        b"tcdrain" | b"tcsendbreak" => libc::SYS_ioctl,
         b"accept" => libc::SYS_accept,
         b"accept4" => libc::SYS_accept4,
         b"sigwaitinfo" | b"sigtimedwait" => libc::SYS_rt_sigtimedwait,

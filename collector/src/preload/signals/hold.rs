@@ -1,5 +1,5 @@
-//! Waiting for time, semaphores, messages, sockets and asynchronous I/O, where samples could end
-//! it.
+//! Waiting for time, semaphores, messages, sockets, terminals and asynchronous I/O, and reserving
+//! space in files, where samples could end it.
 //!
 //! After a handler has run, the kernel does not go on with these, whatever the handler's flags
 //! (signal(7)): a sample would end the wait with `EINTR`, and sleep(3) of a second would take one
@@ -86,9 +86,9 @@ fn ending(number: c_long) -> u64 {
     }
 }
 
-/// The system calls that a handler ends. Of futex(2), and of those that wait with a mask of their
-/// own, [`is_wait`] asks further.
-pub(in crate::preload) const CALLS: [c_long; 23] = [
+/// The system calls that a handler ends. Of futex(2) and ioctl(2), and of those that wait with a
+/// mask of their own, [`is_wait`] asks further.
+pub(in crate::preload) const CALLS: [c_long; 25] = [
     libc::SYS_nanosleep,
     libc::SYS_connect,
     libc::SYS_accept,
@@ -112,7 +112,13 @@ pub(in crate::preload) const CALLS: [c_long; 23] = [
     libc::SYS_pselect6,
     libc::SYS_epoll_pwait,
     libc::SYS_epoll_pwait2,
+    libc::SYS_fallocate,
+    libc::SYS_ioctl,
 ];
+
+/// The requests of ioctl(2) that wait for a terminal's output, and are not made again
+/// (ioctl_tty(2)).
+const TERMINAL_WAITS: [usize; 2] = [libc::TCSBRK as usize, libc::TCSBRKP as usize];
 
 /// Holds back what would end this call of syscall(2): one of which [`is_met`] says that samples
 /// may.
@@ -141,6 +147,7 @@ fn is_wait(number: c_long, call: &Call) -> bool {
         }
         libc::SYS_ppoll => fourth == 0,
         libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => fifth == 0,
+        libc::SYS_ioctl => TERMINAL_WAITS.contains(&second),
         libc::SYS_pselect6 => {
             // SAFETY: syscall(2) takes the number and six arguments.
             let place = unsafe { call.seventh_argument() };
@@ -214,6 +221,18 @@ waits! {
     hold lio_listio64: hold, UNBLOCKS;
     /// gai_suspend(3).
     hold gai_suspend: hold, UNBLOCKS;
+    /// fallocate(2), which a handler may end, as of memory file systems by older kernels.
+    hold fallocate: hold, UNBLOCKS;
+    /// fallocate(2) where files are large.
+    hold fallocate64: hold, UNBLOCKS;
+    /// posix_fallocate(3).
+    hold posix_fallocate: hold, UNBLOCKS;
+    /// posix_fallocate(3) where files are large.
+    hold posix_fallocate64: hold, UNBLOCKS;
+    /// tcdrain(3).
+    hold tcdrain: hold, UNBLOCKS;
+    /// tcsendbreak(3).
+    hold tcsendbreak: hold, UNBLOCKS;
     /// sigwaitinfo(2).
     hold sigwaitinfo: hold_sigwaitinfo, UNBLOCKS;
     /// sigtimedwait(2).

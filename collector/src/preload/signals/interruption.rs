@@ -17,7 +17,6 @@ use crate::preload::view::sampled;
 use crate::process;
 use crate::sources::loan::{self, bit};
 use crate::sys::{self, Mask};
-use crate::thread;
 
 arch::thread_word! {
     /// The mask with which the program waits, where the profiling signal may end that, and
@@ -44,7 +43,6 @@ pub(super) fn interrupted_mask(context: &libc::ucontext_t) -> u64 {
     {
         // Of one signal: the next comes when its handler has returned, and the wait has ended.
         MaskOfWait::set(0);
-        thread::put_timers_back();
         return noted & !IS_NOTED & !kept();
     }
     // SAFETY: the mask to return to, of which the kernel has one word.
@@ -114,19 +112,7 @@ pub(in crate::preload) fn leave_to(sp: u64) {
             open_held();
         }
         under_way::leave_to(sp);
-        if MaskOfWait::get() != 0 {
-            put_timers_back();
-        }
         note_mask(None);
-    }
-}
-
-/// Timers that were [put off](thread::put_off_timers) for a wait go on as if it had not been.
-pub(super) fn put_timers_back() {
-    if sampled() {
-        let mask = sys::set_mask(Mask::ALL);
-        thread::put_timers_back();
-        sys::set_mask(mask);
     }
 }
 

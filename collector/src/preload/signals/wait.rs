@@ -22,8 +22,7 @@ use libc::sigset_t;
 
 use super::action::is_handled;
 use super::interruption::{
-    MaskOfWait, after_wait, hold_met, note_mask, own_mask, put_timers_back, samples_meet_waits,
-    thread_mask,
+    MaskOfWait, after_wait, hold_met, note_mask, own_mask, samples_meet_waits, thread_mask,
 };
 use super::mask::{believe, believed};
 use super::relatives::relative_of;
@@ -79,18 +78,17 @@ fn open_for_wait(call: &mut Call, word: u64) {
 /// After a wait with a mask of csprof's, which the kernel has taken back.
 pub(in crate::preload) extern "C" fn after(call: &mut Call) {
     MaskOfWait::set(call.room[OUTER]);
-    if call.room[OPENED] != 0 {
-        let [_, before, since] = *call.room[OPENED..].as_chunks().0.first().unwrap_or(&[0; 3]);
+    let [opened, before, since] = *call.room[OPENED..].as_chunks().0.first().unwrap_or(&[0; 3]);
+    if opened != 0 {
         believe(before);
         BlockedSince::set(since);
-        put_timers_back();
-        // Also where one of the program's had come before the wait, and kept samples out: the wait
-        // has had it. One that has come since does so again. In a sealed process it stays blocked.
-        if sampled() {
-            sys::unblock(Mask(BIT));
-        }
     }
     after_wait(call);
+    // Also where one of the program's had come before the wait, and kept samples out: the wait has
+    // had it. One that has come since does so again. In a sealed process it stays blocked.
+    if opened != 0 && sampled() && !Waits::hold() {
+        sys::unblock(Mask(BIT));
+    }
 }
 
 /// The same of one by a [relative](super::relatives) or, without one, a held one.
