@@ -2,9 +2,9 @@
 # needs: clang g++
 prepare() {
     cat > heavy.cpp <<'END'
+#include <cstdio>
 #include <map>
-#include <iostream>
-int main() { std::map<std::string, int> m; m["x"] = 7; std::cout << m["x"] << "\n"; }
+int main() { std::map<int, int> m; m[3] = 7; std::printf("%d\n", m[3]); }
 END
 }
 run() { clang++ -O2 -S -emit-llvm -o heavy.ll heavy.cpp && clang++ -O2 -o heavy heavy.cpp && ./heavy && cksum heavy.ll; }

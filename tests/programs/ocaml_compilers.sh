@@ -3,7 +3,7 @@
 # jit
 prepare() {
     i=0
-    while [ $i -lt 150 ]; do
+    while [ $i -lt 90 ]; do
         echo "module M$i = struct type t = A of int | B of t list
   let rec f = function A n -> n + $i | B l -> List.fold_left (fun a x -> a + f x) 0 l
   let g x = match x with (0, _, Some y) -> y | (_, [a; b], None) -> a * b | (n, _, _) -> n + $i
