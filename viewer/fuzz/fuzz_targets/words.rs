@@ -8,20 +8,19 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 use csprof::profile::{Profile, from_outline};
-use csprof::refine::{Refined, Sets, SetText, parse};
+use csprof::refine::{Axis, Refined, Sets, SetText, parse};
 use libfuzzer_sys::fuzz_target;
 
 #[path = "outline.rs"]
 mod outline;
 
-/// What refinements are made of. Signs stand alone; `~` joins the words around it.
+/// What refinements are made of, beside contexts. Signs stand alone; `~` joins the words around it.
 const WORDS: &[&str] = &[
     "|", "|", "|", "and", "or", "not", "(", ")", "where", "through", "under", "in", "leaf",
-    "depth", "times(", "rank", "process", "thread", "epoch", "node[", "]", "hide", "stop at",
-    "cut", "group", "as", "G", "root at", "last", "collapse", "collapse-run", "fold", "by func",
-    "by file", "by module", "by line", "callers of", "split rank", "split process",
-    "split thread", "split epoch", "small", "incl(samples)", "incl(time)", "excl(samples)",
-    "excl(time)", "edges", "cost per edge", "samples per edge", "base", "other", "delta",
+    "depth", "times(", "node[", "]", "hide", "stop at", "cut", "group", "as", "G", "root at",
+    "last", "collapse", "collapse-run", "fold", "by func", "by file", "by module", "by line",
+    "callers of", "small", "incl(samples)", "incl(time)", "excl(samples)", "excl(time)", "edges",
+    "cost per edge", "samples per edge", "base", "other", "delta",
     "of view", "of base", "<", "<=", "=", "!=", ">", ">=", "0", "1", "2", "3", "5", "20%", "0.5%",
     "-1", "-5%", "7ms", "1s", "0..1", "1..", ">", ">>", ">>", "^", "$", "{", "}", ",", "&", "!",
     "~", "a", "b", "main", "memcpy", "MPI_*", "*", "?", "ns::f", "f<int>", "std::vector<int>::f",
@@ -34,7 +33,9 @@ fn text_of(bytes: &[u8]) -> String {
     let mut text = String::new();
     let mut joined = true;
     for &byte in bytes {
-        let word = WORDS[usize::from(byte) % WORDS.len()];
+        let contexts = Axis::ALL.iter().flat_map(|(axis, name)| [*name, axis.definition().split]);
+        let mut words = WORDS.iter().copied().chain(contexts).cycle();
+        let word = words.nth(usize::from(byte)).unwrap_or("~");
         if word != "~" {
             let gap = if joined { "" } else { " " };
             let _ = write!(text, "{gap}{word}");

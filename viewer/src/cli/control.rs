@@ -22,17 +22,6 @@ use crate::launch::running::{self, Running};
 use crate::refine::meant;
 
 const EXAMPLES: &str = "\
-Actions:
-  status               what the run is told at present
-  pause                nothing is sampled from now on; what passes meanwhile is no time of the run
-  resume               sampled again
-  rate SOURCE@RATE     so many samples per second, at most as many as the run began with: each \
-stands for several of its periods, so sums stay what they are
-  phase NAME           a phase of this name begins in all processes, as csprof_phase begins one \
-in a program; without a name it ends, and the program's own phases go on
-  stop                 nothing is sampled any more, for good; the program goes on
-  snapshot FILE        save a profile of what was sampled so far
-
 A run is named by the process id of its `csprof record` or of any of its processes, or by its run \
 folder; the only one that goes on needs no name. Threads notice when their next sample is due, and \
 none is interrupted for it.
@@ -44,21 +33,97 @@ Examples:
   csprof control 4711 phase warm             then: csprof report FILE --refine 'phase = warm'
   csprof control snapshot now.csprof         of the only run";
 
-/// The actions, each with how many words follow.
-const ACTIONS: [(&str, RangeInclusive<usize>); 7] = [
-    ("status", 0..=0),
-    ("pause", 0..=0),
-    ("resume", 0..=0),
-    ("rate", 1..=1),
-    ("phase", 0..=1),
-    ("stop", 0..=0),
-    ("snapshot", 1..=1),
+/// What can be done with a run.
+struct Action {
+    name: &'static str,
+    /// What stands behind it, for help.
+    operand: &'static str,
+    /// How many words stand behind it.
+    words: RangeInclusive<usize>,
+    /// What is said of more or fewer; of what has none, nothing else is to be said.
+    wrong: &'static str,
+    /// What it does, for help.
+    help: &'static str,
+    /// Does it; says what was done, if that is to be told.
+    act: fn(&Control, &Running, &str) -> Result<Option<String>>,
+}
+
+/// One with nothing behind its name.
+const fn alone(
+    name: &'static str,
+    help: &'static str,
+    act: fn(&Control, &Running, &str) -> Result<Option<String>>,
+) -> Action {
+    Action { name, operand: "", words: 0..=0, wrong: "", help, act }
+}
+
+/// All of them, in the order of help. The first is that of no word.
+static ACTIONS: [Action; 7] = [
+    alone("status", "what the run is told at present", |_, run, _| {
+        Ok(Some(status(run, &run.control()?.state()?)))
+    }),
+    alone(
+        "pause",
+        "nothing is sampled from now on; what passes meanwhile is no time of the run",
+        |_, run, _| {
+            let is_new = run.control()?.pause()?;
+            Ok(Some(if is_new { "paused" } else { "it was paused already" }.to_owned()))
+        },
+    ),
+    alone("resume", "sampled again", |_, run, _| {
+        let is_new = run.control()?.resume()?;
+        Ok(Some(if is_new { "resumed" } else { "it was not paused" }.to_owned()))
+    }),
+    Action {
+        name: "rate",
+        operand: " SOURCE@RATE",
+        words: 1..=1,
+        wrong: "rate wants a source and its rate: rate cputime@50",
+        help: "so many samples per second, at most as many as the run began with: each stands for \
+               several of its periods, so sums stay what they are",
+        act: |_, run, operand| set_rate(run, operand).map(Some),
+    },
+    Action {
+        name: "phase",
+        operand: " NAME",
+        words: 0..=1,
+        wrong: "phase wants one word at most: quote a name of several",
+        help: "a phase of this name begins in all processes, as csprof_phase begins one in a \
+               program; without a name it ends, and the program's own phases go on",
+        act: |_, run, operand| set_phase(run, operand).map(Some),
+    },
+    alone("stop", "nothing is sampled any more, for good; the program goes on", |_, run, _| {
+        run.control()?.stop("")?;
+        Ok(Some("stopped for good; the program goes on".to_owned()))
+    }),
+    Action {
+        name: "snapshot",
+        operand: " FILE",
+        words: 1..=1,
+        wrong: "snapshot wants the file to save: snapshot now.csprof",
+        help: "save a profile of what was sampled so far",
+        act: |asked, run, operand| {
+            let file = PathBuf::from(operand);
+            let output = Output::new(Some(&file), OsStr::new(operand), asked.force)?;
+            save_snapshot(run, &output, !asked.no_symbols)?;
+            Ok(None)
+        },
+    },
 ];
+
+/// The actions, and examples.
+fn after_help() -> String {
+    let line = |action: &Action| {
+        let written = format!("{}{}", action.name, action.operand);
+        format!("  {written:<20} {}\n", action.help)
+    };
+    format!("Actions:\n{}\n{EXAMPLES}", ACTIONS.iter().map(line).collect::<String>())
+}
 
 /// Pause, resume or stop sampling of a running program, change its rate, begin a phase, or save
 /// what it has so far
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, override_usage = "csprof control [OPTIONS] [RUN] [ACTION]")]
+#[command(after_help = after_help(), override_usage = "csprof control [OPTIONS] [RUN] [ACTION]")]
 pub struct Control {
     /// Which run, and what is to be done; without an action, its status
     #[arg(value_name = "RUN] [ACTION", num_args = 0..)]
@@ -72,40 +137,38 @@ pub struct Control {
 }
 
 /// What the command line asks for.
-#[derive(Debug, PartialEq, Eq)]
 struct Words<'w> {
     run: Option<&'w str>,
-    action: &'w str,
+    action: &'static Action,
     operand: &'w str,
 }
 
 impl<'w> Words<'w> {
     /// Takes the words apart.
     fn of(words: &'w [String]) -> Result<Self, WrongUsage> {
-        let operands_of = |word: &str| {
-            ACTIONS.into_iter().find(|(name, _)| *name == word).map(|(_, count)| count)
-        };
+        let named = |word: &str| ACTIONS.iter().find(|action| action.name == word);
         let mut rest = words.iter().map(String::as_str).peekable();
-        let run = rest.next_if(|word| operands_of(word).is_none());
-        let action = rest.next().unwrap_or("status");
+        let run = rest.next_if(|word| named(word).is_none());
+        let word = rest.next().unwrap_or(ACTIONS[0].name);
+        let action = named(word);
         // A lone word that is no action is a run's name, or a misspelt action.
         let looks_like_run = |word: &str| word.contains('/') || word.parse::<u32>().is_ok();
-        let unknown = match operands_of(action) {
-            None => Some(action),
+        let unknown = match action {
+            None => Some(word),
             Some(_) => run.filter(|word| words.len() == 1 && !looks_like_run(word)),
         };
-        if let Some(unknown) = unknown {
-            let near = meant(unknown, ACTIONS.iter().map(|(name, _)| *name));
-            let names = ACTIONS.map(|(name, _)| name).join(", ");
+        let Some(action) = action.filter(|_| unknown.is_none()) else {
+            let unknown = unknown.unwrap_or(word);
+            let names = ACTIONS.each_ref().map(|action| action.name);
+            let near = meant(unknown, names.into_iter());
+            let names = names.join(", ");
             return Err(WrongUsage(format!("there is no action `{unknown}`{near} (of {names})")));
-        }
+        };
         let operands: Vec<&str> = rest.collect();
-        if !operands_of(action).is_some_and(|count| count.contains(&operands.len())) {
-            return Err(WrongUsage(match action {
-                "rate" => "rate wants a source and its rate: rate cputime@50".to_owned(),
-                "snapshot" => "snapshot wants the file to save: snapshot now.csprof".to_owned(),
-                "phase" => "phase wants one word at most: quote a name of several".to_owned(),
-                _ => format!("nothing stands behind {action}"),
+        if !action.words.contains(&operands.len()) {
+            return Err(WrongUsage(match action.wrong {
+                "" => format!("nothing stands behind {word}"),
+                wrong => wrong.to_owned(),
             }));
         }
         Ok(Self { run, action, operand: operands.first().copied().unwrap_or_default() })
@@ -121,26 +184,9 @@ impl Control {
     pub fn run(&self) -> Result<ExitCode> {
         let Words { run, action, operand } = Words::of(&self.words)?;
         let run = running::find(run)?;
-        let done = match action {
-            "snapshot" => {
-                let file = PathBuf::from(operand);
-                let output = Output::new(Some(&file), OsStr::new(operand), self.force)?;
-                save_snapshot(&run, &output, !self.no_symbols)?;
-                return Ok(exit_code::DONE);
-            }
-            "pause" if run.control()?.pause()? => "paused".to_owned(),
-            "pause" => "it was paused already".to_owned(),
-            "resume" if run.control()?.resume()? => "resumed".to_owned(),
-            "resume" => "it was not paused".to_owned(),
-            "stop" => {
-                run.control()?.stop("")?;
-                "stopped for good; the program goes on".to_owned()
-            }
-            "rate" => set_rate(&run, operand)?,
-            "phase" => set_phase(&run, operand)?,
-            _ => status(&run, &run.control()?.state()?),
-        };
-        tell(&[format!("{run}: {done}")]);
+        if let Some(done) = (action.act)(self, &run, operand)? {
+            tell(&[format!("{run}: {done}")]);
+        }
         Ok(exit_code::DONE)
     }
 }
@@ -248,7 +294,7 @@ mod tests {
         let line = std::iter::once("control").chain(line.split_whitespace());
         let line = Line::try_parse_from(line).map_err(|refused| refused.to_string())?;
         let words = Words::of(&line.control.words).map_err(|wrong| wrong.0)?;
-        Ok((words.run.map(str::to_owned), words.action.into(), words.operand.into()))
+        Ok((words.run.map(str::to_owned), words.action.name.into(), words.operand.into()))
     }
 
     #[test]

@@ -5,6 +5,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::refine::Grain;
 use crate::views::View;
+use crate::views::dimension::but_processes;
 
 /// A view by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -29,8 +30,10 @@ pub(super) enum NamedView {
     /// Processes and their threads, and the imbalance of peers: of ranks, or of processes of one
     /// program, and of threads that do the same work
     Threads,
-    /// How the cost of a function or path is spread over ranks, processes, threads, hosts, phases,
-    /// epochs or time; see --path
+    #[value(help = concat!(
+        "How the cost of a function or path is spread over ranks, processes, ", but_processes!(),
+        " or time; see --path"
+    ))]
     Distribution,
     /// Time in calls of MPI, else in waits and locks, by operation and path: who waits, who came
     /// last, and on which paths ranks differ most

@@ -20,7 +20,7 @@ use crate::profile::Profile;
 use crate::refine::{Axis, Grain, Refined, Stage, unwatched};
 use crate::report::{self, Options, contexts, distribution, waits};
 use crate::set_files::SetFiles;
-use crate::views::dimension::TIME;
+use crate::views::dimension::{TIME, but_processes};
 use crate::views::places::places;
 use crate::views::sets::set_rows;
 use crate::views::{Cost, Sort, View};
@@ -75,9 +75,10 @@ pub struct Report {
     percent: Whole,
     #[command(flatten, next_help_heading = "Rows")]
     rows: RowChoice,
-    /// With --view distribution: over these peers [default: ranks, else processes, threads, hosts,
-    /// phases, epochs, time]
-    #[arg(long, help_heading = "Rows", value_parser = over(), value_name = "PEERS")]
+    #[arg(long, help_heading = "Rows", value_parser = over(), value_name = "PEERS", help = concat!(
+        "With --view distribution: over these peers [default: ranks, else processes, ",
+        but_processes!(), ", time]"
+    ))]
     over: Option<String>,
     /// With --view distribution: exclusive cost
     #[arg(long, help_heading = "Rows")]

@@ -187,8 +187,8 @@ kinds! {
         activation: Activation::None,
         precedence: 4,
     }
-    /// A rank, host, process, thread, epoch or phase, above all its paths: what the stage `split`
-    /// puts there. Views explain it.
+    /// A rank or another context, above all its paths: what the stage `split` puts there. Views
+    /// explain it.
     Context: {
         word: "context",
         reported: "context",

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::forest::refined::Refined;
-use super::lang::keywords::{PREDICATES, beginnings};
+use super::lang::axis::Axis;
+use super::lang::keywords::{beginnings, predicates};
 use super::lang::lexer::{is_sign, property};
 use super::lang::metric_test::{Quantity, Sides};
 use super::lang::sets::Sets;
 use super::lang::stage::{STAGES, StageEntry, StageForm};
-use super::lang::syntax::{Axis, Field, Grain, kind_words};
+use super::lang::syntax::{Field, Grain, kind_words};
 use super::pattern::glob::Glob;
-use super::select::contexts::phases;
+use super::select::contexts::contexts;
 use crate::profile::{Profile, name_of_file};
 
 /// Words offered at most.
@@ -116,58 +117,7 @@ fn context(before: &str) -> Option<(Axis, bool)> {
         None if list == before || before.ends_with(',') => (list.strip_suffix(" in")?, true),
         None => return None,
     };
-    let axis = Axis::ALL.iter().find(|(_, name)| previous(head) == *name)?;
-    Some((axis.0, numbers))
-}
-
-/// What the ranks, hosts, threads or epochs of a profile are called, or their numbers. Threads
-/// without samples are left out, and threads of one name are named once; then come their ids.
-#[must_use]
-pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
-    let info = &profile.info;
-    let mut found: Vec<u32> = match axis {
-        Axis::Rank => info.processes.iter().filter_map(|process| process.rank).collect(),
-        Axis::Host if numbers => (0..).take(profile.hosts().names().len()).collect(),
-        Axis::Host => Vec::new(),
-        Axis::Process if numbers => (0..).take(info.processes.len()).collect(),
-        Axis::Process => info.processes.iter().map(|process| process.pid).collect(),
-        Axis::Phase if numbers => (0..).take(phases(info).len()).collect(),
-        Axis::Phase => Vec::new(),
-        Axis::Epoch => info.epochs.iter().map(|epoch| epoch.number).collect(),
-        Axis::Thread if numbers => {
-            let mut first = 0;
-            let threads = info.threads.iter().enumerate();
-            let number = threads.map(|(index, thread)| {
-                if index == 0 || info.threads[index - 1].process != thread.process {
-                    first = index;
-                }
-                u32::try_from(index - first).unwrap_or(u32::MAX)
-            });
-            number.collect()
-        }
-        Axis::Thread => info.threads.iter().filter(|t| t.recorded > 0).map(|t| t.tid).collect(),
-    };
-    found.sort_unstable();
-    found.dedup();
-    let mut names: Vec<String> = Vec::new();
-    if axis == Axis::Thread && !numbers {
-        let sampled = info.threads.iter().filter(|thread| thread.recorded > 0);
-        names.extend(sampled.map(|thread| String::from_utf8_lossy(&thread.name).into_owned()));
-        // Others would need a pattern that avoids their signs.
-        names.retain(|name| !name.is_empty() && !name.contains(|c| is_sign(c) || c == '"'));
-        names.sort_unstable();
-        names.dedup();
-    }
-    if axis == Axis::Host && !numbers {
-        names.extend(profile.hosts().names().map(str::to_owned));
-        names.retain(|name| !name.contains(|c| is_sign(c) || c == '"'));
-    }
-    if axis == Axis::Phase && !numbers {
-        names.extend(phases(info).into_iter().map(str::to_owned));
-        names.retain(|name| !name.contains(|c| is_sign(c) || c == '"'));
-    }
-    names.extend(found.iter().map(u32::to_string));
-    names
+    Some((Axis::named(previous(head))?, numbers))
 }
 
 /// The word before the present one, or the sign.
@@ -201,14 +151,14 @@ fn begins_stage_only(before: &str) -> bool {
 fn keywords(before: &str, word: &str) -> Vec<String> {
     let expected: Vec<&str> = match previous(before) {
         "" | "|" => beginnings().map(|(name, _)| name).collect(),
-        "where" | "and" | "or" | "not" | "(" => PREDICATES.iter().map(|&(name, _)| name).collect(),
+        "where" | "and" | "or" | "not" | "(" => predicates().map(|(name, _)| name).collect(),
         "[" => quantities_and_sides(),
         "base" | "other" => names_of(&Quantity::ALL),
         "delta" => {
             let with_delta = Quantity::ALL.into_iter().filter(|(quantity, _)| quantity.has_delta());
             with_delta.map(|(_, name)| name).collect()
         }
-        "rank" | "host" | "process" | "thread" | "epoch" | "phase" => vec!["in"],
+        name if Axis::named(name).is_some() => vec!["in"],
         previous => match STAGES.iter().find_map(|stage| operands(stage, before, previous)) {
             Some(operands) => operands,
             // After a frame.

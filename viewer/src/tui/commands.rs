@@ -166,18 +166,10 @@ static BEFORE: &[Command] = &[
     command(Message::ToggleNoise, "dim rows of a comparison within noise, or not"),
     command(Message::SearchOneSided { new: true }, "next path that only the other run has"),
     command(Message::SearchOneSided { new: false }, "next path that only the base run has"),
-    command(Message::OpenPrompt(PromptKind::Context(Axis::Rank)), "only the samples of some ranks"),
-    command(Message::OpenPrompt(PromptKind::Context(Axis::Host)), "only the samples of some hosts"),
-    command(
-        Message::OpenPrompt(PromptKind::Context(Axis::Thread)),
-        "only the samples of some threads, by name or id",
-    ),
-    command(Message::AddStage("split rank"), "a row for each rank above all"),
-    command(Message::AddStage("split host"), "a row for each host above all"),
-    command(Message::AddStage("split process"), "a row for each process above all"),
-    command(Message::AddStage("split thread"), "a row for each thread above all"),
-    command(Message::AddStage("split epoch"), "a row for each epoch above all"),
-    command(Message::AddStage("split phase"), "a row for each phase above all"),
+];
+
+/// The commands that come behind those of contexts.
+static STAGES: &[Command] = &[
     command(Message::AddStage("by module"), "rows are load modules"),
     command(Message::AddStage("by file"), "rows are source files"),
     command(Message::AddStage("by line"), "rows are lines of functions"),
@@ -229,7 +221,16 @@ pub fn all() -> impl Iterator<Item = &'static Command> {
         let show = |(at, view): (usize, &&ViewEntry)| command(Message::Show(ViewId(at)), view.help);
         let views: Vec<_> = VIEWS.iter().enumerate().map(show).collect();
         let (views, over) = views.split_at(TABS);
-        [FIRST, over, BEFORE, views, AFTER].concat()
+        let contexts = Axis::ALL.map(|(axis, _)| axis);
+        let only = |axis: Axis| {
+            command(Message::OpenPrompt(PromptKind::Context(axis)), axis.definition().only)
+        };
+        let split = |axis: Axis| {
+            let of = axis.definition();
+            command(Message::AddStage(of.split), of.split_help)
+        };
+        [FIRST, over, BEFORE, &contexts.map(only), &contexts.map(split), STAGES, views, AFTER]
+            .concat()
     });
     COMMANDS.iter()
 }

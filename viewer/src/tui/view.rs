@@ -20,7 +20,7 @@ use super::table::{self, Look, Rows};
 use super::theme::Glyphs;
 use crate::export::table::Table;
 use crate::profile::{FunctionKey, MetricRef};
-use crate::refine::Refined;
+use crate::refine::{NO_FUNCTION, Refined};
 use crate::sources::Sources;
 use crate::views::columns::{About, Explanation};
 use crate::views::distribution::RowSubject;
@@ -109,7 +109,7 @@ pub const OF_ROWS: Sheet = Sheet {
     arrow: " < ",
     root: None,
     about: About {
-        context: "no function: all paths of this rank, host, process, thread, epoch or phase",
+        context: NO_FUNCTION,
         inclusive: "all samples with the function anywhere on their path; recursion counts once",
         exclusive: "samples whose path ends here",
         no_edges: "none: no activation of its own whose return is watched",

@@ -27,6 +27,14 @@ use crate::refine::{Axis, Period, Predicate, Refined, phases};
 /// What slices of time are called on command lines.
 pub const TIME: &str = "time";
 
+/// Behind ranks, or else processes: the order of dimensions, but for time.
+macro_rules! but_processes {
+    () => {
+        "threads, hosts, phases, epochs"
+    };
+}
+pub(crate) use but_processes;
+
 /// Most characters of a program's or a thread's name, for people.
 const LONGEST_NAME: usize = 60;
 
@@ -77,22 +85,14 @@ impl Label {
 impl Dimension {
     /// What one of the peers is.
     #[must_use]
-    pub const fn noun(&self) -> &'static str {
-        match self.axis {
-            Some(Axis::Rank) => "rank",
-            Some(Axis::Host) => "host",
-            Some(Axis::Process) => "process",
-            Some(Axis::Thread) => "thread",
-            Some(Axis::Epoch) => "epoch",
-            Some(Axis::Phase) => "phase",
-            None => "time slice",
-        }
+    pub fn noun(&self) -> &'static str {
+        self.axis.map_or("time slice", Axis::name)
     }
 
     /// What it is called on command lines.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        if self.axis.is_none() { TIME } else { self.noun() }
+    pub fn name(&self) -> &'static str {
+        self.axis.map_or(TIME, Axis::name)
     }
 
     /// The slices of time, if its peers are that.
@@ -114,7 +114,7 @@ impl Dimension {
     /// Whether they wait for each other, so that there is an imbalance.
     #[must_use]
     pub fn has_imbalance(&self) -> bool {
-        self.axis.is_some_and(|axis| !axis.parts_activations() && axis != Axis::Host)
+        self.axis.is_some_and(|axis| axis.definition().has_imbalance)
     }
 
     /// The place of the peer whose a stream is; `None` if it is of no peer.
@@ -140,9 +140,9 @@ impl Dimension {
     }
 }
 
-/// The dimensions that have two peers or more: ranks, or else processes; threads; hosts; phases;
-/// epochs; slices of time. Of the processes that have threads or epochs to compare, `weight` says
-/// whose these are: the greatest, of equal ones the first. O(nodes).
+/// The dimensions that have two peers or more, in the order of [`but_processes`]. Of the processes
+/// that have threads or epochs to compare, `weight` says whose these are: the greatest, of equal
+/// ones the first. O(nodes).
 #[must_use]
 pub fn dimensions(refined: &Refined, weight: impl Fn(ProcessId) -> u64) -> Vec<Dimension> {
     if refined.profile.comparison.is_some() {
@@ -314,4 +314,19 @@ fn of_time(refined: &Refined) -> Option<Dimension> {
 fn process_label(refined: &Refined, process: ProcessId) -> Label {
     let known = &refined.profile.info.processes[process.index()];
     Label::new(&identity(&refined.profile.info, process), &program(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_contexts_are_said_to_be_dimensions() {
+        let said = concat!("ranks, processes, ", but_processes!());
+        let mut said: Vec<_> = said.split(", ").map(|noun| format!("2 {noun}")).collect();
+        let mut all = Axis::ALL.map(|(_, name)| counted(2, name, Form::Ascii)).to_vec();
+        said.sort();
+        all.sort();
+        assert_eq!(said, all);
+    }
 }

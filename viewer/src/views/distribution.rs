@@ -1,5 +1,4 @@
-//! The distribution of one row: how its cost is spread over ranks, processes, threads, hosts,
-//! phases, epochs, slices of time.
+//! The distribution of one row: how its cost is spread over the peers of each dimension.
 //!
 //! Every node belongs to one stream, the nodes of a thread in an epoch, and inclusive sums are
 //! there already. So a row of the call tree costs its own nodes, and no pass over what is below it;

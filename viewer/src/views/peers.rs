@@ -10,7 +10,7 @@
 //! functions in which the one with most samples has some, too, and a tenth at least of that one's.
 //! So a helper thread is no peer, nor is a main thread that only waits for its workers. Where this
 //! cannot be told, there are no peers and no imbalance. Peers are the same whatever a refinement
-//! shows of them, but those whose rank, host, process or thread it leaves out by name or number.
+//! shows of them, but those whose context it leaves out by name or number.
 
 use core::cmp::Reverse;
 use core::iter::repeat_n;

@@ -142,7 +142,7 @@ impl StripsOver {
 
     /// What the peers are: `rank`, `process` or `thread`; or `phase`.
     #[must_use]
-    pub const fn noun(&self) -> &'static str {
+    pub fn noun(&self) -> &'static str {
         self.dimension.noun()
     }
 

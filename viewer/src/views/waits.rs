@@ -35,7 +35,7 @@ use super::peer_costs::{PeerCosts, RanksOfSum};
 use super::row::Row;
 use super::statistics::{noise_bounds, samples_per_signal};
 use crate::profile::{FrameKind, FunctionRef, MetricRef};
-use crate::refine::{Axis, Cancelled, Refined, Watch};
+use crate::refine::{Cancelled, Refined, Watch};
 
 /// Why less is known of a sum, and what helps.
 const NOT_SPREAD: &str =
@@ -559,9 +559,7 @@ fn peers(refined: &Refined) -> Option<Dimension> {
     let weight = |process: csprof_format::ids::ProcessId| {
         of_process.get(process.index()).copied().unwrap_or(0)
     };
-    let is_of_peers =
-        |of: &Dimension| matches!(of.axis, Some(Axis::Rank | Axis::Process | Axis::Thread));
-    dimensions(refined, weight).into_iter().find(is_of_peers)
+    dimensions(refined, weight).into_iter().find(Dimension::has_imbalance)
 }
 
 /// What each of these peers has, and what they are called.

@@ -1,5 +1,6 @@
 //! The refinement language: text, and the values that it stands for. Knows no forest.
 
+pub(crate) mod axis;
 pub(crate) mod comparison;
 pub(crate) mod definitions;
 pub(crate) mod keywords;

@@ -3,9 +3,10 @@
 //! Parser, printer and completion go by [`STAGES`] and [`Stage::written`], which are inverse to
 //! each other; they name no stage themselves but `where`.
 
+use super::axis::{self, Axis};
 use super::metric_test::MetricTest;
 use super::period::Period;
-use super::syntax::{Axis, FramePattern, Grain, Predicate};
+use super::syntax::{FramePattern, Grain, Predicate};
 
 /// Stages, applied in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,11 +147,7 @@ pub(crate) const STAGES: [StageEntry; 13] = [
         StageForm::Frames(Stage::CallersOf),
         "callers upside down, from a frame to the root",
     ),
-    entry(
-        "split",
-        StageForm::Axis(Stage::Split),
-        "a row for each rank, host, process, thread, epoch or phase: split rank",
-    ),
+    entry("split", StageForm::Axis(Stage::Split), axis::SPLIT),
     entry(
         "during",
         StageForm::Period(Stage::During),

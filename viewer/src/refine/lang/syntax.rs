@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::axis::Axis;
 use super::comparison::Comparison;
 use super::metric_test::MetricTest;
 use super::preset::Preset;
@@ -87,16 +88,14 @@ pub enum Predicate {
     /// The row that the sample belongs to passes the test: of all samples together that the stage
     /// is shown with the same path.
     Node(MetricTest),
-    /// The number of the sample's rank, host, process, thread, epoch or phase lies in one of these
-    /// ranges.
+    /// The number of the sample's context lies in one of these ranges.
     Numbered {
         /// Which number.
         axis: Axis,
         /// First and last, both included; one range at least.
         ranges: Vec<(u32, u32)>,
     },
-    /// The name of the sample's thread, program, host or phase, or the number as text, matches the
-    /// glob.
+    /// The name of the sample's context, or the number as text, matches the glob.
     Named {
         /// Which name.
         axis: Axis,
@@ -257,47 +256,4 @@ impl Field {
 pub(crate) fn kind_words() -> Vec<&'static str> {
     let in_paths = FrameKind::ALL.into_iter().filter(|kind| kind.is_in_paths());
     in_paths.map(|kind| kind.definition().word).collect()
-}
-
-/// Part of a sample's context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
-    /// MPI or job rank of the process.
-    Rank,
-    /// Host that the process ran on; hosts are counted from 0 in the order of their names.
-    Host,
-    /// Process, counted from 0 in the order in which the processes began.
-    Process,
-    /// Thread, counted from 0 within its process.
-    Thread,
-    /// Epoch, counted from 0 within its process.
-    Epoch,
-    /// What the program said that it was doing; its names are counted from 0 in the order in which
-    /// they stand in the profile.
-    Phase,
-}
-
-impl Axis {
-    /// All axes and their names.
-    pub const ALL: [(Self, &'static str); 6] = [
-        (Self::Rank, "rank"),
-        (Self::Host, "host"),
-        (Self::Process, "process"),
-        (Self::Thread, "thread"),
-        (Self::Epoch, "epoch"),
-        (Self::Phase, "phase"),
-    ];
-
-    /// Whether it parts the activations of one thread: a thread enters an epoch, or a phase, with
-    /// some on its stack.
-    #[must_use]
-    pub const fn parts_activations(self) -> bool {
-        matches!(self, Self::Epoch | Self::Phase)
-    }
-
-    /// The name used in the language.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::ALL[self as usize].1
-    }
 }

@@ -113,10 +113,17 @@ fn path_stages_of(predicate: BoxedStrategy<Predicate>) -> impl Strategy<Value = 
     prop_oneof![
         12 => stages_of(predicate, patterns().boxed(), select(vec!["G", "H"]).boxed()),
         1 => patterns().prop_map(Stage::CallersOf),
-        1 => select(vec![Axis::Thread, Axis::Rank, Axis::Host, Axis::Epoch]).prop_map(Stage::Split),
+        // Processes of a comparison have other numbers than those of its sides.
+        1 => contexts_but(&[Axis::Process]).prop_map(Stage::Split),
         1 => select(vec![Grain::Line, Grain::File]).prop_map(Stage::By),
         1 => periods().prop_map(Stage::During),
     ]
+}
+
+/// All contexts, but for some.
+fn contexts_but(left_out: &[Axis]) -> impl Strategy<Value = Axis> + use<> {
+    let all = Axis::ALL.into_iter().map(|(axis, _)| axis);
+    select(all.filter(|axis| !left_out.contains(axis)).collect::<Vec<_>>())
 }
 
 /// Parts of runs of a tenth of a second.
@@ -201,7 +208,8 @@ pub(super) fn stages_by(
     prop_oneof![
         12 => stages_of(predicate, pattern.clone(), select(vec!["G", "H"]).boxed()),
         2 => pattern.prop_map(Stage::CallersOf),
-        1 => select(vec![Axis::Process, Axis::Rank, Axis::Host]).prop_map(Stage::Split),
+        // The reference has no names of these.
+        1 => contexts_but(&[Axis::Thread, Axis::Epoch, Axis::Phase]).prop_map(Stage::Split),
         u32::from(rows) => metric_tests().prop_map(Stage::Small),
     ]
 }

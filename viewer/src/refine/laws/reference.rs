@@ -395,7 +395,8 @@ pub(super) fn keeps_edges(stage: &Stage) -> bool {
             false
         }
         // These part the lines of one function, or the epochs of one activation.
-        Stage::By(Grain::Line) | Stage::Split(Axis::Epoch) => false,
+        Stage::By(Grain::Line) => false,
+        Stage::Split(axis) => !axis.definition().parts_activations,
         _ => !pattern_of(stage).is_some_and(asks_for_lines),
     }
 }

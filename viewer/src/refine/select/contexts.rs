@@ -1,18 +1,20 @@
-//! Ranks, hosts, processes, threads, epochs and phases: where and when samples were taken.
+//! Ranks, processes, phases and other contexts: where and when samples were taken.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use csprof_format::profile::{self as saved, UNLISTED_PHASE};
 
-use crate::profile::{Hosts, Stream, program};
+use crate::profile::{Hosts, Profile, Stream, program};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::error::{Cause, Unmatched};
 use crate::refine::forest::refined::Refined;
-use crate::refine::lang::syntax::{Axis, Predicate};
+use crate::refine::lang::axis::Axis;
+use crate::refine::lang::lexer::is_sign;
+use crate::refine::lang::syntax::Predicate;
 use crate::refine::pattern::glob::Glob;
 
-/// Ranks, hosts, threads, epochs and phases of the streams.
+/// The contexts of the streams.
 pub(crate) struct Contexts<'r> {
     refined: &'r Refined,
     hosts: Cow<'r, Hosts>,
@@ -29,13 +31,7 @@ pub(crate) struct Contexts<'r> {
 
 impl<'r> Contexts<'r> {
     pub(crate) fn new(refined: &'r Refined) -> Self {
-        let threads = &refined.profile.info.threads;
-        let mut thread_numbers: Vec<u32> = Vec::with_capacity(threads.len());
-        for (index, thread) in threads.iter().enumerate() {
-            // Threads of one process are consecutive.
-            let follows = index > 0 && threads[index - 1].process == thread.process;
-            thread_numbers.push(if follows { thread_numbers[index - 1] + 1 } else { 0 });
-        }
+        let thread_numbers = thread_numbers(&refined.profile.info);
         let mut earlier: HashMap<u32, u64> = HashMap::new();
         // A number is of threads of both sides.
         let is_compared = refined.profile.comparison.is_some();
@@ -64,16 +60,20 @@ impl<'r> Contexts<'r> {
         }
     }
 
-    /// What people call the one with this number.
-    pub(crate) fn called(&self, number: u32, axis: Axis) -> Option<String> {
+    /// What people call the one with this number, or what has none.
+    pub(crate) fn called(&self, number: Option<u32>, axis: Axis) -> String {
+        let Some(number) = number else {
+            let is_in_sum = self.refined.profile.info.is_sum() && axis != Axis::Phase;
+            return if is_in_sum { "others" } else { "none" }.to_owned();
+        };
         match axis {
-            Axis::Host => self.hosts.name(number).map(str::to_owned),
-            Axis::Phase => self.phases.get(number as usize).map(|&name| name.to_owned()),
-            Axis::Thread => Some(match self.earlier.get(&number) {
+            Axis::Host => self.hosts.name(number).unwrap_or_default().to_owned(),
+            Axis::Phase => self.phases.get(number as usize).copied().unwrap_or_default().to_owned(),
+            Axis::Thread => match self.earlier.get(&number) {
                 Some(earlier) => format!("{number} and {earlier} earlier"),
                 None => number.to_string(),
-            }),
-            _ => Some(number.to_string()),
+            },
+            Axis::Rank | Axis::Process | Axis::Epoch => number.to_string(),
         }
     }
 
@@ -131,51 +131,43 @@ impl<'r> Contexts<'r> {
     }
 
     pub(crate) fn is_numbered(&self, stream: &Stream, axis: Axis, ranges: &[(u32, u32)]) -> bool {
-        self.number(stream, axis).is_some_and(|number| {
-            ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
-        })
+        self.number(stream, axis).is_some_and(|number| is_in(number, ranges))
     }
 
     pub(crate) fn is_named(&self, stream: &Stream, axis: Axis, glob: &Glob) -> bool {
         self.names(stream, axis).iter().any(|name| glob.matches(name))
     }
 
-    /// The first rank that is meant and that a sum, or that of a side, does not keep apart.
-    fn summed_rank(&self, predicate: &Predicate) -> Option<u32> {
-        let is_meant: Box<dyn Fn(u32) -> bool> = match predicate {
-            Predicate::Numbered { ranges, .. } => {
-                Box::new(|rank| ranges.iter().any(|&(first, last)| (first..=last).contains(&rank)))
-            }
-            Predicate::Named { glob, .. } => {
-                let glob = Glob::new(glob);
-                Box::new(move |rank| glob.matches(&rank.to_string()))
-            }
-            _ => return None,
-        };
-        let summed: BTreeSet<u32> = match &self.refined.profile.comparison {
-            Some(comparison) => {
-                comparison.sides.iter().flat_map(|side| &side.summed).copied().collect()
-            }
-            None => self.refined.profile.info.merely_summed_ranks(),
-        };
-        summed.into_iter().find(|rank| is_meant(*rank))
-    }
-
-    /// The first host that is meant, and some process of which a sum has only with those of others.
-    fn summed_host(&self, predicate: &Predicate) -> Option<String> {
+    /// The first one that is meant and that a sum, or that of a side, does not keep apart: a rank,
+    /// or a host of which some process is only in the sum with those of others.
+    fn summed(&self, axis: Axis, predicate: &Predicate) -> Option<String> {
         let glob = match predicate {
             Predicate::Named { glob, .. } => Some(Glob::new(glob)),
             _ => None,
         };
         let is_meant = |name: &str, number: u32| match (predicate, &glob) {
-            (Predicate::Numbered { ranges, .. }, _) => {
-                ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
-            }
+            (Predicate::Numbered { ranges, .. }, _) => is_in(number, ranges),
             (_, Some(glob)) => glob.matches(name),
             _ => false,
         };
-        let mut summed = self.hosts.summed();
-        summed.find(|(name, number)| is_meant(name, *number)).map(|(name, _)| name.to_owned())
+        match axis {
+            Axis::Rank => {
+                let summed: BTreeSet<u32> = match &self.refined.profile.comparison {
+                    Some(comparison) => {
+                        comparison.sides.iter().flat_map(|side| &side.summed).copied().collect()
+                    }
+                    None => self.refined.profile.info.merely_summed_ranks(),
+                };
+                let rank = summed.into_iter().find(|rank| is_meant(&rank.to_string(), *rank))?;
+                Some(format!("rank {rank}"))
+            }
+            Axis::Host => {
+                let mut summed = self.hosts.summed();
+                let (host, _) = summed.find(|(name, number)| is_meant(name, *number))?;
+                Some(format!("a rank of host {host}"))
+            }
+            Axis::Process | Axis::Thread | Axis::Epoch | Axis::Phase => None,
+        }
     }
 
     pub(crate) fn nodes(
@@ -184,16 +176,8 @@ impl<'r> Contexts<'r> {
         predicate: &Predicate,
         holds: impl Fn(&Stream) -> bool,
     ) -> Result<Bits, Unmatched> {
-        if axis == Axis::Rank
-            && let Some(rank) = self.summed_rank(predicate)
-        {
-            let cause = Cause::Summed { what: format!("rank {rank}") };
-            return Err(Unmatched { part: predicate.to_string(), cause });
-        }
-        if axis == Axis::Host
-            && let Some(host) = self.summed_host(predicate)
-        {
-            let cause = Cause::Summed { what: format!("a rank of host {host}") };
+        if let Some(what) = self.summed(axis, predicate) {
+            let cause = Cause::Summed { what };
             return Err(Unmatched { part: predicate.to_string(), cause });
         }
         let mut set = Bits::none(self.refined.node_count());
@@ -205,14 +189,7 @@ impl<'r> Contexts<'r> {
         if found {
             return Ok(set);
         }
-        let among = match axis {
-            Axis::Rank => "rank with samples",
-            Axis::Host => "host with samples",
-            Axis::Process => "process with samples",
-            Axis::Thread => "thread with samples",
-            Axis::Epoch => "epoch with samples",
-            Axis::Phase => "phase with samples",
-        };
+        let among = axis.definition().among;
         let mut suggestions: Vec<String> = Vec::new();
         for stream in self.refined.streams.iter() {
             let name = match predicate {
@@ -228,6 +205,60 @@ impl<'r> Contexts<'r> {
         let cause = Cause::Unmatched { among, suggestions };
         Err(Unmatched { part: predicate.to_string(), cause })
     }
+}
+
+fn is_in(number: u32, ranges: &[(u32, u32)]) -> bool {
+    ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
+}
+
+/// The position of each thread within its process.
+fn thread_numbers(info: &saved::Profile) -> Vec<u32> {
+    let threads = &info.threads;
+    let mut numbers: Vec<u32> = Vec::with_capacity(threads.len());
+    for (index, thread) in threads.iter().enumerate() {
+        // Threads of one process are consecutive.
+        let follows = index > 0 && threads[index - 1].process == thread.process;
+        numbers.push(if follows { numbers[index - 1] + 1 } else { 0 });
+    }
+    numbers
+}
+
+/// What those of a context are called in a profile, or their numbers. Threads without samples are
+/// left out, and threads of one name are named once; then come their ids.
+#[must_use]
+pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
+    let info = &profile.info;
+    let numbered = |count: usize| (0..).take(count).collect::<Vec<u32>>();
+    let sampled = || info.threads.iter().filter(|thread| thread.recorded > 0);
+    let mut names: Vec<String> = Vec::new();
+    let mut found = match axis {
+        Axis::Rank => info.processes.iter().filter_map(|process| process.rank).collect(),
+        Axis::Host if numbers => numbered(profile.hosts().names().len()),
+        Axis::Host => {
+            names.extend(profile.hosts().names().map(str::to_owned));
+            Vec::new()
+        }
+        Axis::Process if numbers => numbered(info.processes.len()),
+        Axis::Process => info.processes.iter().map(|process| process.pid).collect(),
+        Axis::Thread if numbers => thread_numbers(info),
+        Axis::Thread => {
+            let all: BTreeSet<_> = sampled().map(|t| String::from_utf8_lossy(&t.name)).collect();
+            names.extend(all.into_iter().map(Cow::into_owned));
+            sampled().map(|thread| thread.tid).collect()
+        }
+        Axis::Epoch => info.epochs.iter().map(|epoch| epoch.number).collect(),
+        Axis::Phase if numbers => numbered(phases(info).len()),
+        Axis::Phase => {
+            names.extend(phases(info).into_iter().map(str::to_owned));
+            Vec::new()
+        }
+    };
+    // Others would need a pattern that avoids their signs.
+    names.retain(|name| !name.is_empty() && !name.contains(|c| is_sign(c) || c == '"'));
+    found.sort_unstable();
+    found.dedup();
+    names.extend(found.iter().map(u32::to_string));
+    names
 }
 
 /// The names of all phases, each once, in the order in which they first began; last those of which

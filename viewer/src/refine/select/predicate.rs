@@ -134,7 +134,7 @@ pub(crate) fn parts_procedures(matcher: &Matcher<'_>, predicate: &Predicate) -> 
         | Predicate::Leaf(pattern)
         | Predicate::Times { pattern, .. } => parts(pattern),
         Predicate::Numbered { axis, .. } | Predicate::Named { axis, .. } => {
-            axis.parts_activations()
+            axis.definition().parts_activations
         }
         Predicate::Depth { .. } | Predicate::Node(_) => false,
     }

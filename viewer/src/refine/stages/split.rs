@@ -1,4 +1,4 @@
-//! `split`: a frame for each rank, host, process, thread, epoch or phase, above all its paths.
+//! `split`: a frame for each rank, or each of another context, above all its paths.
 //!
 //! Each stream gets a node of its own, so that what moves there later still has its thread; equal
 //! ones are one row. A further split goes below an earlier one.
@@ -15,7 +15,7 @@ use crate::refine::forest::error::Stop;
 use crate::refine::forest::recorded::Effect;
 use crate::refine::forest::refined::Refined;
 use crate::refine::forest::timing::Timing;
-use crate::refine::lang::syntax::Axis;
+use crate::refine::lang::axis::Axis;
 use crate::refine::select::contexts::Contexts;
 use crate::refine::watch::{Cancelled, Watch};
 
@@ -82,7 +82,7 @@ impl Transform for Split {
         follow(&mut refined.timing, &added, &refined.streams, old_nodes);
         refined.frame = with(&refined.frame, &added, &frames, &workspace.frames, watch)?;
         refined.streams = streams.into();
-        let effect = if axis.parts_activations() { Effect::Parts } else { Effect::None };
+        let effect = if axis.definition().parts_activations { Effect::Parts } else { Effect::None };
         Ok(Step { refined, moved, effect })
     }
 
@@ -219,14 +219,11 @@ fn added(refined: &mut Refined, axis: Axis) -> Vec<Added> {
     // There may be as many numbers as streams, so they are not looked for in the tables.
     let mut places: HashMap<Option<u32>, usize> = HashMap::new();
     let mut functions: Vec<Function> = Vec::new();
-    let is_sum = refined.profile.info.is_sum();
     let contexts = Contexts::new(refined);
     let added = refined.streams.iter().zip(deepest).map(|(stream, context)| {
         let number = contexts.number(stream, axis);
         let place = *places.entry(number).or_insert_with(|| {
-            let name = number.and_then(|number| contexts.called(number, axis));
-            let is_sum = matches!(axis, Axis::Rank | Axis::Host) && is_sum;
-            let name = name.unwrap_or_else(|| if is_sum { "others" } else { "none" }.to_owned());
+            let name = contexts.called(number, axis);
             functions.push(Function::named(format!("{}={name}", axis.name())));
             functions.len() - 1
         });

@@ -22,6 +22,7 @@ use crate::refine::{Chain, Refined, Watch};
 use crate::report::listing::USUAL_ROWS;
 use crate::views::Cost;
 use crate::views::columns::Explanation;
+use crate::views::dimension::but_processes;
 use crate::views::distribution::{Distribution, Over, RowSubject};
 use crate::views::measure::Measure;
 use crate::views::number::{amount, counted, percent};
@@ -34,7 +35,7 @@ pub(super) static ENTRY: ViewEntry = ViewEntry {
     title: "Distribution",
     command: "distribution",
     key: "D",
-    help: "this row over ranks, processes, threads, hosts, phases, epochs, time",
+    help: concat!("this row over ranks, processes, ", but_processes!(), ", time"),
     modes: &[&MODE],
     new: |scene| Box::new(Distributed { metric: scene.refined.metric, ..Distributed::default() }),
 };
@@ -70,7 +71,7 @@ static OWN: &[Binding] = &[
         Group::Numbers,
         "d",
         Message::Own(NEXT_DIMENSION),
-        "over the next dimension: ranks or processes, threads, hosts, phases, epochs, time",
+        concat!("over the next dimension: ranks or processes, ", but_processes!(), ", time"),
     ),
     bind(Group::Numbers, "i", Message::Own(NEXT_COST), "inclusive cost, or exclusive"),
     bind(Group::Numbers, "s", Message::SortNext, "the worst first, or in their order"),

@@ -2,7 +2,8 @@
 //! nothing, and signs of other languages.
 
 use super::state::{ParseError, Parser};
-use crate::refine::lang::keywords::{PREDICATES, beginnings, is_keyword};
+use crate::refine::lang::axis::Axis;
+use crate::refine::lang::keywords::{beginnings, is_keyword, predicates};
 use crate::refine::lang::lexer::{Token, TokenKind};
 use crate::refine::pattern::nearest::nearest;
 
@@ -37,13 +38,10 @@ const ELSEWHERE: [(&str, &str); 25] = [
 
 /// How predicates and stages are written that are more than a word and frames.
 fn usage(word: &str) -> Option<&'static str> {
+    if let Some(axis) = Axis::named(word) {
+        return Some(axis.definition().usage);
+    }
     Some(match word {
-        "rank" => "`rank in 0..3` or `rank = 0`",
-        "host" => "`host = node7` or `host = node*`",
-        "process" => "`process in 0..3` or `process = solver*`",
-        "thread" => "`thread in 0..3` or `thread = worker*`",
-        "epoch" => "`epoch in 0..3` or `epoch = 1`",
-        "phase" => "`phase = assemble` or `phase in 0..3`",
         "depth" => "`depth >= 3`",
         "times" => "`times(f) >= 3`",
         "node" => "`node[incl(time) > 5%]`",
@@ -120,8 +118,10 @@ impl Parser<'_> {
             _ => return self.error(otherwise, &[]),
         };
         let Some(what) = self.begun_by(last) else { return self.error(otherwise, &[]) };
-        let compared = if what == "stage" { usize::MAX } else { PREDICATES.len() };
-        let names: Vec<_> = beginnings().take(compared).map(|(name, _)| name).collect();
+        let names: Vec<_> = match what {
+            "stage" => beginnings().map(|(name, _)| name).collect(),
+            _ => predicates().map(|(name, _)| name).collect(),
+        };
         let elsewhere =
             ELSEWHERE.iter().find(|(theirs, ours)| theirs == word && names.contains(ours));
         let meant = match elsewhere {

@@ -9,12 +9,13 @@ mod predicates;
 pub(crate) mod state;
 
 use self::state::{ParseError, Parser};
+use super::axis::Axis;
 use super::lexer::{self, TokenKind};
 use super::period::Period;
 use super::preset::Preset;
 use super::sets::{RefinementLookup, Sets};
 use super::stage::{Refinement, STAGES, Stage, StageEntry, StageForm};
-use super::syntax::{Axis, Chain, FramePattern, Grain};
+use super::syntax::{Chain, FramePattern, Grain};
 
 /// Reads a refinement that names no sets but those that csprof ships; see [`Sets::parse`] for
 /// others. Nothing, or white space only, is the refinement without stages.

@@ -1,9 +1,10 @@
 //! Predicates on call paths.
 
 use super::state::{ParseError, Parser, one_or};
+use crate::refine::lang::axis::Axis;
 use crate::refine::lang::comparison::Comparison;
 use crate::refine::lang::lexer::TokenKind;
-use crate::refine::lang::syntax::{Axis, Predicate};
+use crate::refine::lang::syntax::Predicate;
 
 impl Parser<'_> {
     pub(crate) fn predicate(&mut self) -> Result<Predicate, ParseError> {
@@ -40,7 +41,7 @@ impl Parser<'_> {
         // A keyword begins an atom only if what must follow it does follow: functions may be
         // called `in`, `leaf` or `rank`.
         let word = self.keyword(0);
-        if let Some(&(axis, _)) = Axis::ALL.iter().find(|(_, name)| *name == word)
+        if let Some(axis) = Axis::named(word)
             && (self.keyword(1) == "in" || self.is_sign(1, "="))
         {
             return self.context(axis);

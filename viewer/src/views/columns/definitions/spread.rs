@@ -1,6 +1,5 @@
 //! Columns of how a cost is spread over peers and phases.
 
-use crate::refine::Axis;
 use crate::views::columns::cell::Cell;
 use crate::views::columns::column::{About, At, COLUMN, Definition, Explanation, Unit};
 use crate::views::columns::explain::{heading, pair};
@@ -39,14 +38,6 @@ const OVER_PHASES: Definition = Definition {
 fn spread(at: &At<'_>, _: About) -> Explanation {
     let Some((strip, of)) = at.spread() else { return Vec::new() };
     let (axis, peers) = strip.of;
-    let noun = match axis {
-        Axis::Rank => "rank",
-        Axis::Host => "host",
-        Axis::Process => "process",
-        Axis::Thread => "thread",
-        Axis::Epoch => "epoch",
-        Axis::Phase => "phase",
-    };
     let form = at.basis.form;
     let each = of.parts.iter().map(|&samples| amount(samples, at.metric(), form));
     let each = each.collect::<Vec<_>>().join(", ");
@@ -55,7 +46,7 @@ fn spread(at: &At<'_>, _: About) -> Explanation {
         false => "",
     };
     let noise = if of.is_noise { "; they may differ by sampling noise alone" } else { "" };
-    let mut whose = counted(peers as u64, noun, form);
+    let mut whose = counted(peers as u64, axis.name(), form);
     if let Some(process) = &strip.process {
         whose.push_str(&format!(" of {process}, which has most of them (of no other process)"));
     }
