@@ -91,8 +91,10 @@ fn no_signal_that_a_thread_sends_itself_is_lost() {
 fn a_program_that_waits_for_the_profiling_signal_is_sampled() {
     let workshop = Workshop::new("signals_for_waits");
     workshop.compile("cc -O2 -w -o program @signals_for_waits.c");
-    for (rounds, us) in [("60", "10000"), ("15000", "40")] {
-        let recording = workshop.record(&["-e", "cputime@200"], &["./program", rounds, us]);
+    let cases = [["60", "10000", "0"], ["15000", "40", "0"], ["1", "10000", "300000"]];
+    for [rounds, us, before_us] in cases {
+        let words = ["./program", rounds, us, before_us];
+        let recording = workshop.record(&["-e", "cputime@200"], &words);
         // Where waits are this close together a sample may still end one.
         assert!(recording.outcome.said().starts_with("came "), "{}", recording.outcome.said());
         let cpu = &recording.info["cpu_time"];

@@ -1,5 +1,5 @@
 /* Waits again and again for the profiling signal, which it has blocked otherwise and sends itself before, and works when
- * none is there. Arguments: how often, and the CPU time of the work in microseconds. */
+ * none is there. Arguments: how often; the CPU time of that work, and of work before each wait, in microseconds. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void on(int signal) {
 }
 
 int main(int count, char **arguments) {
-    int rounds = count > 2 ? atoi(arguments[1]) : 0;
+    int rounds = count > 3 ? atoi(arguments[1]) : 0;
     struct sigaction action = {.sa_handler = on};
     sigset_t profiling, none;
     sigemptyset(&none);
@@ -34,6 +34,7 @@ int main(int count, char **arguments) {
     sigprocmask(SIG_BLOCK, &profiling, NULL);
     for (int i = 0; i < rounds; i++) {
         kill(getpid(), SIGPROF);
+        work(atol(arguments[3]));
         sigsuspend(&none);
         work(atol(arguments[2]));
     }

@@ -32,6 +32,13 @@ impl Due {
         Self { clock, period_ns, start_ns, begun_ns, accounted: 0 }
     }
 
+    /// There are so many more, from before.
+    pub(super) fn add(&mut self, periods: u64) {
+        let before_ns = periods.saturating_mul(self.period_ns);
+        self.start_ns = self.start_ns.saturating_sub(before_ns);
+        self.begun_ns = self.begun_ns.saturating_sub(before_ns);
+    }
+
     /// How many there are.
     pub(super) fn count(&self) -> u64 {
         self.passed().saturating_sub(self.accounted)

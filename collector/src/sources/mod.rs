@@ -400,15 +400,30 @@ impl Sources {
         paused.into_iter().flatten().for_each(PausedTimer::go_on);
     }
 
-    /// Keeps samples out of a wait for the profiling signal that is about to begin, as far as they
-    /// would come by [timers of CPU time](PosixTimer::put_off). Signal side. One thread at a time,
-    /// while no other forks.
-    pub fn put_off(&mut self) {
-        for opened in &mut self.opened {
-            if let Source::Timer(timer) = &mut opened.source {
-                timer.put_off();
-            }
+    /// Keeps samples out of a wait for the profiling signal that is about to begin: those that
+    /// would come by [timers of CPU time](PosixTimer::put_off), and those that wait already. Signal
+    /// side. One thread at a time, while no other forks.
+    pub fn keep_out(&mut self) {
+        let mut is_new = [false; MAX_SOURCES];
+        for (is_new, timer) in is_new.iter_mut().zip(self.timers_mut()) {
+            *is_new = timer.put_off();
         }
+        sys::drop_samples(SIGNAL, |taken| {
+            let signal = SignalInfo::of(taken);
+            for (timer, _) in self.timers_mut().zip(is_new).filter(|(_, is_new)| *is_new) {
+                if timer.has_sent(signal) {
+                    timer.take_back(signal);
+                }
+            }
+            may_be_own(taken)
+        });
+    }
+
+    fn timers_mut(&mut self) -> impl Iterator<Item = &mut PosixTimer> {
+        self.opened.iter_mut().filter_map(|opened| match &mut opened.source {
+            Source::Timer(timer) => Some(timer),
+            Source::Event(_) | Source::Counted(_) | Source::Call => None,
+        })
     }
 
     /// Of each event, the number of its metric, and the times since this was called last for which

@@ -141,18 +141,29 @@ impl PosixTimer {
     /// Its thread is about to wait for a signal that a sample would take the place of. If it is of
     /// CPU time, it goes by the clock from here on, since samples are taken off; and if it would
     /// come due in the wait, it comes when the thread has run for somewhat longer. Not without end,
-    /// or where waits are close together there would be no samples.
-    pub(super) fn put_off(&mut self) {
+    /// or where waits are close together there would be no samples. Returns whether it has not gone
+    /// by the clock before.
+    pub(super) fn put_off(&mut self) -> bool {
         let TimerHandle { timer, clock, period_ns, .. } = self.handle;
         if clock != Clock::ThreadCpu {
-            return;
+            return false;
         }
+        let is_new = self.due.is_none();
         self.go_by_clock();
         // Nothing is left of one that is stopped, and 1 ns where the tick has not come yet.
         let left_ns = timer.left_ns();
         if (1..WAIT_NS).contains(&left_ns) && self.put_off_ns < MOST_PUT_OFF_NS {
             let _ = timer.set(WAIT_NS, period_ns.saturating_mul(self.held));
             self.put_off_ns += WAIT_NS - left_ns;
+        }
+        is_new
+    }
+
+    /// A signal was taken off that it has sent before it went by the clock: what that stood for is
+    /// still due.
+    pub(super) fn take_back(&mut self, signal: &SignalInfo) {
+        if let Some(due) = &mut self.due {
+            due.add(1 + u64::from(signal.overrun.unsigned_abs()));
         }
     }
 

@@ -44,8 +44,7 @@ pub fn is_by_own_timer(signal: &SignalInfo) -> bool {
 #[must_use]
 pub fn may_be_own(info: &libc::siginfo_t) -> bool {
     let uses_events = || process::current().is_some_and(Process::uses_events);
-    // SAFETY: siginfo_t is at least as large, and both are plain numbers.
-    let signal = unsafe { &*core::ptr::from_ref(info).cast::<SignalInfo>() };
+    let signal = SignalInfo::of(info);
     match signal.code {
         libc::SI_TIMER => is_by_own_timer(signal),
         libc::SI_KERNEL => false,
@@ -75,6 +74,14 @@ pub struct SignalInfo {
     pub overrun: i32,
     /// Timers, and events by SIGTRAP: the cookie. Other events: the file number, in the low half.
     pub value: u64,
+}
+
+impl SignalInfo {
+    /// The same structure, by this name.
+    pub(super) const fn of(info: &libc::siginfo_t) -> &Self {
+        // SAFETY: siginfo_t is at least as large, and both are plain numbers.
+        unsafe { &*core::ptr::from_ref(info).cast::<Self>() }
+    }
 }
 
 /// The number of the source of a metric among the events of a thread. Those of entries come before:

@@ -178,7 +178,7 @@ fn take_pending(signal: i32) -> Option<libc::siginfo_t> {
 /// Takes samples by a signal that is blocked off what waits for the calling thread: a standard
 /// signal that is sent to a thread while one waits there is merged with it (signal(7)), and who
 /// waits for it would be given them.
-pub fn drop_samples(signal: i32, is_sample: impl Fn(&libc::siginfo_t) -> bool) {
+pub fn drop_samples(signal: i32, is_sample: impl FnMut(&libc::siginfo_t) -> bool) {
     drop_samples_and(signal, is_sample, || {});
 }
 
@@ -202,7 +202,7 @@ pub fn drop_samples_here(
 /// The same, with `work` done while none waits.
 pub fn drop_samples_and(
     signal: i32,
-    is_sample: impl Fn(&libc::siginfo_t) -> bool,
+    mut is_sample: impl FnMut(&libc::siginfo_t) -> bool,
     work: impl FnOnce(),
 ) {
     let mut others = [None; 2];

@@ -73,8 +73,13 @@ impl Timer {
 
     /// Stops it; a signal that is pending is dropped by some kernels.
     pub fn pause(self) -> Option<PausedTimer> {
-        let before = self.exchange(&STOPPED).ok()?;
+        // Of one that has come due, without a tick since, the exchange tells of the next period.
+        let is_due = self.left_ns() == 1;
+        let mut before = self.exchange(&STOPPED).ok()?;
         let runs = before.it_value.tv_sec != 0 || before.it_value.tv_nsec != 0;
+        if runs && is_due {
+            before.it_value = libc::timespec { tv_sec: 0, tv_nsec: 1 };
+        }
         runs.then_some(PausedTimer { timer: self, left: before })
     }
 

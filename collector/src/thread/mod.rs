@@ -96,10 +96,13 @@ pub fn without_timers(work: impl FnOnce()) {
     });
 }
 
-/// Keeps samples of the calling thread [out of a wait](Sources::put_off) for the profiling signal
-/// that is about to begin, where that can be had. As above.
-pub fn put_off_timers() {
-    with_sources(|sources| sources.into_iter().for_each(Sources::put_off));
+/// Keeps samples of the calling thread [out of a wait](Sources::keep_out) for the profiling signal
+/// that is about to begin; where its timers cannot be had, those that wait already. As above.
+pub fn keep_samples_out() {
+    with_sources(|sources| match sources {
+        Some(sources) => sources.keep_out(),
+        None => sys::drop_samples(SIGNAL, may_be_own),
+    });
 }
 
 /// Does `work` with what samples the calling thread, where it can be had.

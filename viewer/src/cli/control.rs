@@ -40,7 +40,7 @@ struct Action {
     operand: &'static str,
     /// How many words stand behind it.
     words: RangeInclusive<usize>,
-    /// What is said of more or fewer; of what has none, nothing else is to be said.
+    /// What is said of more or fewer; empty where none may stand behind it.
     wrong: &'static str,
     /// What it does, for help.
     help: &'static str,

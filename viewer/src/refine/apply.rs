@@ -125,8 +125,8 @@ impl Refined {
         Ok(next)
     }
 
-    /// For each of some contexts of the profile, whether the stages may show samples of it: not
-    /// if they leave out its rank, or another context of it.
+    /// For each of some streams of the profile, whether the stages may show samples of it: not if
+    /// they leave out its rank, or another context of it.
     pub(crate) fn kept(&self, streams: &[Stream]) -> Vec<bool> {
         let contexts = Contexts::new(self);
         let fails = |stream, predicate| contexts.decides(stream, predicate) == Some(false);

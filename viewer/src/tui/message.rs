@@ -533,7 +533,7 @@ pub enum PromptKind {
     Stage(usize),
     /// A refinement that groups the selected row's function, begun with all but the name.
     Group,
-    /// A refinement to ranks or threads, begun with all but which.
+    /// A refinement to some ranks, threads or other contexts, begun with all but which.
     Context(Axis),
     /// The definition of a set of frames, to be saved in a file.
     Set(SetFile),

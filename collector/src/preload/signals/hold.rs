@@ -118,7 +118,7 @@ pub(in crate::preload) const CALLS: [c_long; 25] = [
 
 /// The requests of ioctl(2) that wait for a terminal's output, and are not made again
 /// (ioctl_tty(2)).
-const TERMINAL_WAITS: [usize; 2] = [libc::TCSBRK as usize, libc::TCSBRKP as usize];
+const TERMINAL_WAITS: [u32; 2] = [libc::TCSBRK as u32, libc::TCSBRKP as u32];
 
 /// Holds back what would end this call of syscall(2): one of which [`is_met`] says that samples
 /// may.
@@ -147,7 +147,7 @@ fn is_wait(number: c_long, call: &Call) -> bool {
         }
         libc::SYS_ppoll => fourth == 0,
         libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => fifth == 0,
-        libc::SYS_ioctl => TERMINAL_WAITS.contains(&second),
+        libc::SYS_ioctl => TERMINAL_WAITS.contains(&(second as u32)),
         libc::SYS_pselect6 => {
             // SAFETY: syscall(2) takes the number and six arguments.
             let place = unsafe { call.seventh_argument() };

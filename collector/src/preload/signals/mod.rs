@@ -11,7 +11,7 @@
 //! - [`wait`]: waiting with a mask, and waiting for signals;
 //! - [`poll`]: waiting for files;
 //! - [`relatives`]: functions that wait with a mask, and stand for others;
-//! - [`hold`]: waiting for time, semaphores, messages and sockets;
+//! - [`hold`]: waiting for time, semaphores, messages, sockets and terminals, and space in files;
 //! - [`transfers`]: reads and writes that move a part of what was asked for;
 //! - [`inherit`]: programs that are executed;
 //! - [`way_back`]: how its handlers return;

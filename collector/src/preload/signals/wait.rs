@@ -27,7 +27,7 @@ use super::interruption::{
 use super::mask::{believe, believed};
 use super::relatives::relative_of;
 use super::words::{first_word, mask_of};
-use super::{BIT, SIGNAL, kept, trap};
+use super::{BIT, kept, trap};
 use crate::arch::{self, Call, Room, Route};
 use crate::messages::{self, Warning};
 use crate::preload::readable::read;
@@ -36,7 +36,6 @@ use crate::preload::stub::{self, ENGAGED, UNBLOCKS, waits};
 use crate::preload::under_way::Waits;
 use crate::preload::view::{BlockedSince, sampled};
 use crate::sources::loan::{TRAP, bit};
-use crate::sources::may_be_own;
 use crate::sys::{self, Mask};
 use crate::thread;
 
@@ -70,8 +69,7 @@ fn open_for_wait(call: &mut Call, word: u64) {
     believe(word & kept());
     // A sample that waits would end the wait, for the kernel puts the mask back before it looks for
     // another signal. So would one that comes as the thread falls asleep or is woken up.
-    thread::put_off_timers();
-    sys::drop_samples(SIGNAL, may_be_own);
+    thread::keep_samples_out();
     sys::set_mask(Mask(before | BIT));
 }
 

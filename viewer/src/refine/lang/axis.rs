@@ -108,8 +108,8 @@ axes! {
         parts_activations: true,
         has_imbalance: false,
     }
-    /// What the program said that it was doing; its names are counted from 0 in the order in which
-    /// they stand in the profile.
+    /// What the program said that it was doing; names are counted from 0 in the order in which they
+    /// first began, those of which that is not known last.
     Phase "phase" {
         help: "samples of phases: phase = assemble, phase = as*",
         usage: "`phase = assemble` or `phase in 0..3`",

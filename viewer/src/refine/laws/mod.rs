@@ -503,7 +503,12 @@ proptest! {
         let world = World::of(&execution);
         let (mut refined, mut samples) = (Refined::base(&profile), execution.samples());
         let select = through(&pattern);
-        for stage in stages.iter().filter(|stage| reference::keeps_edges(stage)).chain([&select]) {
+        // Of a row above a handover the reference does not know that its count is blank.
+        let is_known = |stage: &&Stage| {
+            let may_be_blank = world.has_handovers() && reference::tests_edges(stage);
+            reference::keeps_edges(stage) && !may_be_blank
+        };
+        for stage in stages.iter().filter(is_known).chain([&select]) {
             let Ok(next) = refined.then(stage) else { continue };
             refined = next;
             samples = reference::apply(stage, samples, &world);

@@ -223,8 +223,8 @@ fn thread_numbers(info: &saved::Profile) -> Vec<u32> {
     numbers
 }
 
-/// What those of a context are called in a profile, or their numbers. Threads without samples are
-/// left out, and threads of one name are named once; then come their ids.
+/// What those of a context are called in a profile, or their numbers. Processes and threads without
+/// samples are left out, and those of one name are named once; then come their ids.
 #[must_use]
 pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
     let info = &profile.info;
@@ -239,7 +239,12 @@ pub fn contexts(profile: &Profile, axis: Axis, numbers: bool) -> Vec<String> {
             Vec::new()
         }
         Axis::Process if numbers => numbered(info.processes.len()),
-        Axis::Process => info.processes.iter().map(|process| process.pid).collect(),
+        Axis::Process => {
+            let process = |thread: &saved::Thread| info.processes.get(thread.process.index());
+            let all: BTreeSet<_> = sampled().filter_map(process).map(program).collect();
+            names.extend(all.into_iter().map(Cow::into_owned));
+            sampled().filter_map(process).map(|process| process.pid).collect()
+        }
         Axis::Thread if numbers => thread_numbers(info),
         Axis::Thread => {
             let all: BTreeSet<_> = sampled().map(|t| String::from_utf8_lossy(&t.name)).collect();
