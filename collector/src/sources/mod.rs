@@ -400,23 +400,18 @@ impl Sources {
         paused.into_iter().flatten().for_each(PausedTimer::go_on);
     }
 
-    /// Keeps samples out of a wait for the profiling signal that is about to begin: those that
-    /// would come by [timers of CPU time](PosixTimer::put_off), and those that wait already. Signal
+    /// Keeps samples out of a wait for the profiling signal that is about to begin: those that wait
+    /// already, and those that would come by [timers of CPU time](PosixTimer::put_off). Signal
     /// side. One thread at a time, while no other forks.
     pub fn keep_out(&mut self) {
-        let mut is_new = [false; MAX_SOURCES];
-        for (is_new, timer) in is_new.iter_mut().zip(self.timers_mut()) {
-            *is_new = timer.put_off();
-        }
+        // First: a signal that waits for a timer that is set anew stands for nothing.
         sys::drop_samples(SIGNAL, |taken| {
             let signal = SignalInfo::of(taken);
-            for (timer, _) in self.timers_mut().zip(is_new).filter(|(_, is_new)| *is_new) {
-                if timer.has_sent(signal) {
-                    timer.take_back(signal);
-                }
-            }
+            let sender = self.timers_mut().find(|timer| timer.has_sent(signal));
+            sender.into_iter().for_each(|timer| timer.take_off(signal));
             may_be_own(taken)
         });
+        self.timers_mut().for_each(PosixTimer::put_off);
     }
 
     fn timers_mut(&mut self) -> impl Iterator<Item = &mut PosixTimer> {

@@ -37,6 +37,8 @@ pub(super) struct PosixTimer {
     held: u64,
     /// By how much it was [put off](Self::put_off) since its last signal, in nanoseconds.
     put_off_ns: u64,
+    /// Periods of its signals that were [taken off](Self::take_off) before it went by the clock.
+    taken_off: u64,
 }
 
 /// In a pause, a timer of elapsed time comes no more often than this: often enough to notice the
@@ -88,6 +90,7 @@ impl PosixTimer {
             due,
             held: 1,
             put_off_ns: 0,
+            taken_off: 0,
         })
     }
 
@@ -141,29 +144,29 @@ impl PosixTimer {
     /// Its thread is about to wait for a signal that a sample would take the place of. If it is of
     /// CPU time, it goes by the clock from here on, since samples are taken off; and if it would
     /// come due in the wait, it comes when the thread has run for somewhat longer. Not without end,
-    /// or where waits are close together there would be no samples. Returns whether it has not gone
-    /// by the clock before.
-    pub(super) fn put_off(&mut self) -> bool {
+    /// or where waits are close together there would be no samples.
+    pub(super) fn put_off(&mut self) {
         let TimerHandle { timer, clock, period_ns, .. } = self.handle;
         if clock != Clock::ThreadCpu {
-            return false;
+            return;
         }
-        let is_new = self.due.is_none();
         self.go_by_clock();
+        if let Some(due) = &mut self.due {
+            due.add(core::mem::take(&mut self.taken_off));
+        }
         // Nothing is left of one that is stopped, and 1 ns where the tick has not come yet.
         let left_ns = timer.left_ns();
         if (1..WAIT_NS).contains(&left_ns) && self.put_off_ns < MOST_PUT_OFF_NS {
             let _ = timer.set(WAIT_NS, period_ns.saturating_mul(self.held));
             self.put_off_ns += WAIT_NS - left_ns;
         }
-        is_new
     }
 
-    /// A signal was taken off that it has sent before it went by the clock: what that stood for is
-    /// still due.
-    pub(super) fn take_back(&mut self, signal: &SignalInfo) {
-        if let Some(due) = &mut self.due {
-            due.add(1 + u64::from(signal.overrun.unsigned_abs()));
+    /// A signal that it has sent was taken off. What that stood for is still due.
+    pub(super) fn take_off(&mut self, signal: &SignalInfo) {
+        // By the clock it is so anyway.
+        if self.due.is_none() {
+            self.taken_off += 1 + u64::from(signal.overrun.unsigned_abs());
         }
     }
 

@@ -42,7 +42,7 @@ use crate::modules;
 use crate::process::{self, Process};
 use crate::sampler::{Buffers, Sampler, Shared};
 use crate::sealed::sealed;
-use crate::sources::{self, Sources, loan};
+use crate::sources::{self, SIGNAL, Sources, loan, may_be_own};
 use crate::sys::{self, Clock, Mask, Spent, Switches};
 use crate::trampoline;
 
