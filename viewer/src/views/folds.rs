@@ -300,9 +300,9 @@ fn is_starter(name: &str) -> bool {
         "core::ops::function::FnOnce::call_once",
         "core::ops::function::impls::",
     ];
+    let name = &name[..name.floor_char_boundary(LONGEST)];
     // Versions of symbols, and what compilers add to their names.
     let plain = name.split(['@', '.']).next().unwrap_or_default();
-    let name = &name[..name.floor_char_boundary(LONGEST)];
     NAMES.contains(&plain)
         || RUST.iter().any(|beginning| name.starts_with(beginning))
         || name.starts_with('<') && name.contains(" as core::ops::function::Fn")
