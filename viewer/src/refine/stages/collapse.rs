@@ -1,7 +1,7 @@
 //! `collapse`: matching frames whose function occurs higher on the path are deleted.
 
 use super::delete::delete;
-use super::step::{Step, Transform, found, of_functions};
+use super::step::{Step, Transform, found, of_functions_in};
 use crate::profile::{Count, FunctionRef};
 use crate::refine::forest::bits::Bits;
 use crate::refine::forest::costs::{CostsOf, in_width};
@@ -17,7 +17,7 @@ pub(crate) struct Collapse<'s>(pub(crate) &'s FramePattern);
 impl Transform for Collapse<'_> {
     fn run(&self, refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let (frames, effect) = found(&refined, self.0)?;
-        let by_function = of_functions(&refined);
+        let by_function = of_functions_in(&refined, &frames);
         let repeated =
             in_width!(&refined.costs, costs => repeated(&refined, costs, &frames, watch))?;
         let (refined, moved) = delete(refined, watch, |node, _| repeated.contains(node))?;

@@ -1,7 +1,7 @@
 //! `collapse-run`: matching frames directly below a frame of the same function are deleted.
 
 use super::delete::delete;
-use super::step::{Step, Transform, found, of_functions};
+use super::step::{Step, Transform, found, of_functions_in};
 use crate::profile::FunctionRef;
 use crate::refine::forest::error::Stop;
 use crate::refine::forest::refined::Refined;
@@ -14,7 +14,7 @@ pub(crate) struct CollapseRun<'s>(pub(crate) &'s FramePattern);
 impl Transform for CollapseRun<'_> {
     fn run(&self, refined: Refined, watch: &Watch<'_>) -> Result<Step, Stop> {
         let (frames, effect) = found(&refined, self.0)?;
-        let by_function = of_functions(&refined);
+        let by_function = of_functions_in(&refined, &frames);
         let frame = refined.frame.clone();
         let function: Vec<FunctionRef> =
             refined.frames.iter().map(|frame| frame.function).collect();

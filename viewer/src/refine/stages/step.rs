@@ -84,6 +84,15 @@ pub(crate) fn of_functions(refined: &Refined) -> Effect {
     }
 }
 
+/// What a stage that tells apart only the functions of these frames does to what is known of edges.
+pub(crate) fn of_functions_in(refined: &Refined, frames: &Bits) -> Effect {
+    let function = |frame| frames.contains(frame).then(|| refined.frames[frame].function);
+    match of_functions(refined) {
+        Effect::Parts if refined.are_procedures_parted(function) => Effect::Parts,
+        _ => Effect::None,
+    }
+}
+
 /// The deepest context node of each stream, in their order; 0 for a stream that has none.
 pub(crate) fn contexts(refined: &Refined) -> Vec<u32> {
     let is_context = |node: &u32| {

@@ -92,6 +92,13 @@ main
     let cold = "main\n  f 3 e=1\n  f.cold 4\n  g 1 e=1\n";
     let shown = "main\n  f 3 e=1\n  f.cold 4 e=0..1\n  g 1 e=1\n= 8 + 0\n";
     assert_eq!(refined(cold, ""), shown);
+    // A stage loses nothing of what it does not tell apart.
+    let several = &cold.replace("g 1", "g 3");
+    for stage in ["collapse", "collapse-run"] {
+        let of = |pattern| refined(several, &format!("callers of {{f, g}} | {stage} {pattern}"));
+        assert!(of("g").contains("\ng e=1\n"), "{stage}: {}", of("g"));
+        assert!(!of("f").contains("\ng e=1\n"), "{stage}: {}", of("f"));
+    }
 }
 
 #[test]
