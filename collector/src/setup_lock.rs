@@ -27,9 +27,9 @@ use crate::sealed::sealed;
 use crate::sys::{self, Clock, Mask};
 
 /// How long the first wait in the kernel lasts at most, in nanoseconds, and how long any does. Each
-/// that follows lasts twice as long: 2500 threads that all looked again every 10 ms did nothing
-/// else.
-const LOOK_AGAIN_NS: u64 = 10_000_000;
+/// that follows lasts twice as long. Where thousands of threads begin at once each waits for half a
+/// second; when all of them looked again after 10 ms, and after 20, most of the time went to that.
+const LOOK_AGAIN_NS: u64 = 200_000_000;
 const LOOK_SELDOM_NS: u64 = 1_000_000_000;
 
 /// A thread's wait for a lock.

@@ -33,6 +33,8 @@ pub struct Arena {
     room: Room,
     /// Bytes that extents of times have taken.
     times: AtomicU64,
+    /// When totals were noted last, by the monotonic clock.
+    noted_ns: AtomicU64,
 }
 
 // SAFETY: shared fields of the header are reached through atomics only; the file number is
@@ -43,6 +45,10 @@ unsafe impl Send for Arena {}
 
 /// Bytes that a process takes at least: header, log, and the first thread's nodes.
 const LEAST: u64 = 48 << 10;
+
+/// How long totals stay as they were noted, in nanoseconds: for the CPU time of a process the
+/// kernel asks each of its threads, of which thousands may begin and end at once.
+const NOTE_AGAIN_NS: u64 = 10_000_000;
 
 impl Arena {
     /// Makes the file in the run's folder. The process has no other thread.
@@ -115,7 +121,15 @@ impl Arena {
             header.write(value);
             (&raw mut (*header.as_ptr()).magic).write_volatile(ARENA_MAGIC);
         }
-        Ok(Self { file, folder, path, header, room, times: AtomicU64::new(0) })
+        Ok(Self {
+            file,
+            folder,
+            path,
+            header,
+            room,
+            times: AtomicU64::new(0),
+            noted_ns: AtomicU64::new(0),
+        })
     }
 
     /// Backs and maps a new extent of at least `size` bytes and writes its header.
@@ -263,8 +277,20 @@ impl Arena {
             .fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes the process's CPU time so far, and the collector's memory. Either side.
+    /// [Notes](Self::note_totals) what has been used so far, unless that has just been done. Either
+    /// side.
     pub fn note_progress(&self) {
+        let now_ns = sys::now_ns(Clock::Monotonic);
+        // Relaxed: who sees it late notes once more.
+        let noted_ns = self.noted_ns.load(Ordering::Relaxed);
+        if now_ns.saturating_sub(noted_ns) >= NOTE_AGAIN_NS {
+            self.noted_ns.store(now_ns, Ordering::Relaxed);
+            self.note_totals();
+        }
+    }
+
+    /// Notes the process's CPU time so far, and the collector's memory. Either side.
+    pub fn note_totals(&self) {
         let (cpu_ns, bytes) = (sys::now_ns(Clock::ProcessCpu), allocator::bytes_in_use());
         // SAFETY: as above.
         unsafe {
@@ -282,7 +308,7 @@ impl Arena {
             (&raw mut (*self.header.as_ptr()).cpu_before_ns)
                 .write_volatile(sys::now_ns(Clock::ProcessCpu));
         }
-        self.note_progress();
+        self.note_totals();
     }
 
     /// Says how much memory tables take. Setup side.

@@ -381,6 +381,7 @@ pub fn note_end() {
         let thread = unsafe { &mut *thread };
         handler_stack::with_room(|| thread.note_lost());
         thread.note_progress();
+        thread.sampler.arena.process().note_totals();
         sys::set_mask(mask);
         registry::note_cpu_times();
     }
