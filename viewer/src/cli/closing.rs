@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use super::progress::Progress;
 use crate::print;
-use crate::profile::Profile;
+use crate::profile::{Profile, messages};
 use crate::symbols::cache::Cache;
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::cost_lines::coverage;
@@ -121,19 +121,15 @@ fn samples(summary: &Summary, form: Form) -> String {
     text
 }
 
-/// What the collector left to say in the processes of the run, each thing once.
+/// What the collector left to say in the processes of the run, each thing once; those that are not
+/// in the profile are added up.
 fn told_by_processes(profile: &Profile) -> Vec<String> {
     const MOST: usize = 8;
-    let mut told: Vec<(&str, usize)> = Vec::new();
-    for message in profile.info.processes.iter().flat_map(|process| &process.messages) {
-        match told.iter_mut().find(|(text, _)| text == message) {
-            Some((_, processes)) => *processes += 1,
-            None => told.push((message, 1)),
-        }
-    }
+    let messages = profile.info.processes.iter().flat_map(|process| &process.messages);
+    let told = messages::summed(messages.map(|message| &**message));
     let more = told.len().saturating_sub(MOST);
     let lines = told.iter().take(MOST).map(|(text, processes)| match processes {
-        1 => (*text).to_owned(),
+        1 => text.clone(),
         _ => format!("{text} (in {processes} processes)"),
     });
     let more = (more > 0).then(|| format!("and {more} messages more; csprof info has them all"));

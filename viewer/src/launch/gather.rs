@@ -42,6 +42,7 @@ use super::python;
 use super::run_phases::RunPhases;
 use super::spawn::Naming;
 use super::time_slices::RunPhase;
+use crate::profile::messages::LeftOutProcesses;
 
 /// What `record` knows about the run besides its arenas.
 #[derive(Clone, Debug)]
@@ -249,15 +250,10 @@ impl Gathering {
         for reason in LeftOut::ALL {
             let number = header.left_out[reason as usize];
             if number > 0 {
-                let processes = if number == 1 { "process" } else { "processes" };
                 let name = header.left_out_names[reason as usize];
                 let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-                let name = match String::from_utf8_lossy(name) {
-                    name if name.is_empty() => String::new(),
-                    name if number == 1 => format!(" ({name})"),
-                    name => format!(" ({name} first)"),
-                };
-                messages.push(format!("{number} {processes}{name} {}", reason.explanation()));
+                let name = String::from_utf8_lossy(name);
+                messages.push(LeftOutProcesses::new(number.into(), &name, reason).to_string());
             }
         }
         // One of one has no job around it, or it is another one that a launcher started in that.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use csprof_format::beside::MANY_NODES;
 use csprof_format::ids::{EpochId, FrameId, ModuleId, ProcessId, StringId, ThreadId};
 use csprof_format::profile as saved;
+use memchr::memmem;
 
 use super::column::Column;
 use super::counts::{Count, Counts};
@@ -139,8 +140,23 @@ impl Profile {
 #[must_use]
 pub fn program(process: &saved::Process) -> Cow<'_, str> {
     let program = process.command.first().map_or(&[][..], Vec::as_slice);
+    let program = match &process.command[..] {
+        [title] => of_title(title),
+        _ => program,
+    };
     let file = program.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     String::from_utf8_lossy(file)
+}
+
+/// What the only word of a command line says of the program. A program that wrote its own title
+/// there may have left one string of it all, such as `/usr/bin/browser --type=renderer` or
+/// `sshd: me@pts/0`.
+fn of_title(title: &[u8]) -> &[u8] {
+    let program = memmem::find(title, b" -").map_or(title, |options| &title[..options]);
+    match memmem::find(program, b": ") {
+        Some(colon) if !program[..colon].contains(&b'/') => &program[..colon],
+        _ => program,
+    }
 }
 
 /// An address: `libfoo.so.1+0x4a30`, or `0x7f00` outside all load modules.
@@ -483,6 +499,28 @@ pub struct Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_has_the_name_of_its_file_also_under_a_title() {
+        let named = |words: &[&str]| {
+            let command = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+            program(&saved::Process { command, ..saved::Process::default() }).into_owned()
+        };
+        for (words, name) in [
+            (&["/usr/libexec/gcc/cc1plus", "-o", "a/b: c"][..], "cc1plus"),
+            (&["/usr/lib/chromium/chromium --type=zygote --data=/tmp/u --first-run"], "chromium"),
+            (&["sshd: root@pts/0"], "sshd"),
+            (&["nginx: master process /usr/sbin/nginx -g daemon off;"], "nginx"),
+            (&["postgres: checkpointer "], "postgres"),
+            (&["/opt/My Tools/tool"], "tool"),
+            (&["/opt/My: Tools/tool"], "tool"),
+            (&["-bash"], "-bash"),
+            (&[" -"], ""),
+            (&[], ""),
+        ] {
+            assert_eq!(named(words), name, "{words:?}");
+        }
+    }
 
     #[test]
     fn row_keys_tell_all_functions_and_kinds_apart() {

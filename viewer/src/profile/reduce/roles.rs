@@ -1,11 +1,9 @@
 //! Whose samples are summed: processes of one program, and in them threads of one role.
 
-use std::collections::BTreeMap;
-
 use csprof_format::profile::{Exit, Process, Thread, ThreadShare};
 use csprof_format::role::numberless;
 
-use super::super::program;
+use super::super::{messages, program};
 
 /// Messages of processes that a sum repeats.
 const MOST_MESSAGES: usize = 8;
@@ -167,14 +165,16 @@ pub(super) fn process_of(
         process.command = vec![group.program.clone()];
     }
     process.losses.clear();
-    let mut messages: BTreeMap<&str, ()> = BTreeMap::new();
+    let mut messages: Vec<&str> = Vec::new();
     for (of, _) in parts {
         add_losses(&mut process.losses, &of.losses);
-        messages.extend(of.messages.iter().map(|message| (&**message, ())));
+        messages.extend(of.messages.iter().map(|message| &**message));
     }
-    let more = messages.len().saturating_sub(MOST_MESSAGES);
     let mut said: Vec<String> =
-        messages.into_keys().take(MOST_MESSAGES).map(str::to_owned).collect();
+        messages::summed(messages).into_iter().map(|(message, _)| message).collect();
+    said.sort_unstable();
+    let more = said.len().saturating_sub(MOST_MESSAGES);
+    said.truncate(MOST_MESSAGES);
     said.extend((more > 0).then(|| format!("and {more} more messages of summed processes")));
     process.messages = said;
     if rank.is_none() {
