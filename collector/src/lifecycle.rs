@@ -64,7 +64,7 @@ pub fn start(default_trap: *mut c_void) {
     let trampoline = config.trampoline && !arch::has_shadow_stack();
     let quiet = config.quiet;
     let asked = config.trampoline;
-    let folder = Box::leak(Box::new(Folder::open(config.run_dir.clone())));
+    let folder = Box::leak(Box::new(Folder::at(config.run_dir.clone())));
     control::begin(folder, &config.control());
     if let Err(errno) = process::enter(config, folder, trampoline, false) {
         // Where the file is there and no room for it, `record` finds it empty and says so.
@@ -273,9 +273,12 @@ pub fn after_fork_child() {
                 process.arena.note_start();
             }
         }
-        Err(_) => {
+        Err(errno) => {
+            let is_out_of_reach =
+                [libc::ENOENT, libc::ENOTDIR, libc::EACCES, libc::ESRCH].contains(&errno.0);
+            let reason = if is_out_of_reach { LeftOut::OutOfReach } else { LeftOut::Refused };
             // The file is the parent's, the memory is still here: it tells the user.
-            parent.arena.count_left_out(LeftOut::Refused, 1);
+            parent.arena.count_left_out(reason, 1);
             thread::pause::drop_after_fork();
             process::leave();
         }

@@ -41,7 +41,7 @@ checks! {
     generated_code returns_otherwise instrumented reads_its_stack
     // Processes.
     forks fork_chain fork_in_thread children exec_among_threads exec_in_a_thread ignored_beside_exec huge_environment endings raw_forks
-    identities unusual
+    identities open_folders unusual
     // Threads.
     thread_storm threads_alive real_time raw_exits raw_threads
     // Libraries.

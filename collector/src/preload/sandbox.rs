@@ -40,6 +40,7 @@ use csprof_format::arena::LeftOut;
 use super::aliases::is_one;
 use super::filter::{Allowed, allowed_by};
 use super::fork::{begin_child_beside, begin_vfork};
+use super::places;
 use super::real::{self, Real, slots};
 use super::signals::action::{call_no_handlers, leave_to_kernel};
 use super::signals::by_number;
@@ -105,6 +106,7 @@ static WATCHED: [u64; 8] = {
         [libc::SYS_seccomp, libc::SYS_prctl, libc::SYS_ptrace, libc::SYS_clone, libc::SYS_clone3];
     let waits = with(with([0; 8], &CALLS), &ENDED_CALLS);
     let others = with(with(waits, &transfers::CALLS), &raise::CALLS);
+    let others = with(others, &places::CALLS);
     with(with(with(others, &fixed), &FORK_CALLS), &by_number::CALLS)
 };
 
@@ -163,6 +165,7 @@ extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
             note_new(flags);
             note_child(flags);
         }
+        _ if places::CALLS.contains(&number) => places::before_number(number, word),
         _ if is_met(call) => return hold_syscall(call, real, number),
         _ => {
             if let Some(target) = raise::before_number(call) {

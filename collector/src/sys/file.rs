@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use super::Errno;
 use super::call::call;
 use super::locked::leave_unlocked;
+use super::read::folder_identity;
 
 /// An open file whose number the program might close or give to something else behind our back.
 ///
@@ -28,7 +29,7 @@ pub(super) const LOW_FD: usize = 128;
 /// Up to this limit, numbers above it are used. The kernel's table reaches to the largest number,
 /// and fork copies it: 32 KiB here.
 const LARGEST_LIMIT: u64 = 1 << 12;
-/// How many numbers above the limit are asked for: the run folder's and the arena's.
+/// How many numbers above the limit are asked for: one is the arena's.
 const ROOM: u64 = 1 << 6;
 
 /// What a new file's number may be.
@@ -134,36 +135,51 @@ pub fn give_up(number: i32) {
     note_own(number, false);
 }
 
-/// A folder that stays reachable when the process has another root, or other mounts.
+/// A folder, reached by its path, or by a number once the process may get another root, or other
+/// mounts.
 #[derive(Debug)]
 pub struct Folder {
-    /// Absent where it could not be opened: then its path has to do.
-    file: Option<File>,
+    /// [`NONE`] until it is held.
+    file: File,
     path: CString,
 }
 
+/// The number of a file that is not open.
+const NONE: i32 = -1;
+
 impl Folder {
-    /// Opens the folder at `path`. The process has no other thread yet.
+    /// The folder at `path`, which is not opened.
     #[must_use]
-    pub fn open(path: CString) -> Self {
-        let flags = libc::O_PATH | libc::O_DIRECTORY;
-        let fd = open(FileNumber::AboveLimit, libc::AT_FDCWD, &path, flags);
-        let file = fd.ok().and_then(|fd| File::of(fd).ok());
-        Self { file, path }
+    pub fn at(path: CString) -> Self {
+        let (device, inode) = folder_identity(&path).unwrap_or_default();
+        Self { file: File { fd: AtomicI32::new(NONE), device, inode }, path }
     }
 
-    /// The folder at `path`, which is not opened: its path has to do.
-    #[must_use]
-    pub const fn at(path: CString) -> Self {
-        Self { file: None, path }
+    /// Opens it, so that it stays in reach whatever becomes of its path. Where that fails, its path
+    /// has to do. Either side.
+    pub fn hold(&self) {
+        let before = self.file.number();
+        if self.file.is_open() {
+            return;
+        }
+        let flags = libc::O_PATH | libc::O_DIRECTORY;
+        let opened = open(FileNumber::BelowLimit, libc::AT_FDCWD, &self.path, flags);
+        let Ok(number) = opened else { return };
+        let is_same = identity(number) == Ok((self.file.device, self.file.inode));
+        // Relaxed: as everywhere, the number is looked at before it is used.
+        let (fd, relaxed) = (&self.file.fd, Ordering::Relaxed);
+        if !is_same || fd.compare_exchange(before, number, relaxed, relaxed).is_err() {
+            // Another folder, or another thread was faster.
+            close_number(number);
+        }
     }
 
     /// Opens the file that was in it at `path`. Either side.
     fn open_file(&self, place: FileNumber, path: &CStr, flags: i32) -> Result<i32, Errno> {
-        match &self.file {
-            Some(folder) if folder.is_open() => open(place, folder.number(), name_of(path), flags),
-            // The program has closed the number.
-            _ => open(place, libc::AT_FDCWD, path, flags),
+        match self.file.is_open() {
+            true => open(place, self.file.number(), name_of(path), flags),
+            // Not held, or the program has closed the number.
+            false => open(place, libc::AT_FDCWD, path, flags),
         }
     }
 
@@ -195,22 +211,22 @@ impl Folder {
 
     /// From where to reach what was in it at `path`, and by which name.
     fn place<'a>(&self, path: &'a CStr) -> (usize, &'a CStr) {
-        match self.file.as_ref().filter(|folder| folder.is_open()) {
-            Some(folder) => (folder.number() as usize, name_of(path)),
-            None => (libc::AT_FDCWD as usize, path),
+        match self.file.is_open() {
+            true => (self.file.number() as usize, name_of(path)),
+            false => (libc::AT_FDCWD as usize, path),
         }
     }
 
-    /// Where it was when it was opened.
+    /// Where it was at first.
     #[must_use]
     pub fn path(&self) -> &CStr {
         &self.path
     }
 
-    /// The number, if it is open.
+    /// The number, if it is held.
     #[must_use]
     pub fn number(&self) -> Option<i32> {
-        self.file.as_ref().map(File::number)
+        Some(self.file.number()).filter(|&number| number != NONE)
     }
 }
 

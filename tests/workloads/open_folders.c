@@ -1,0 +1,38 @@
+/* A program that looks for open directories, as Chromium's sandbox does before it takes its root
+   away: through one it could be left again. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int open_folders(void)
+{
+    DIR *numbers = opendir("/proc/self/fd");
+    int folders = 0;
+    for (struct dirent *entry; (entry = readdir(numbers));) {
+        struct stat status;
+        int number = atoi(entry->d_name);
+        if (entry->d_name[0] != '.' && number != dirfd(numbers) && fstat(number, &status) == 0)
+            folders += S_ISDIR(status.st_mode);
+    }
+    closedir(numbers);
+    return folders;
+}
+
+int main(void)
+{
+    int before = open_folders();
+    unshare(CLONE_FILES);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(open_folders());
+    int status;
+    waitpid(child, &status, 0);
+    printf("folders: %d, %d in a child\n", before, WEXITSTATUS(status));
+    return 0;
+}
