@@ -221,7 +221,8 @@ pub(super) type WithCode = (Arc<LoaderModule>, &'static Code);
 pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts) -> Seen {
     struct Looking<'a> {
         known: &'a Codes,
-        loaded: &'a [WithCode],
+        /// By their headers.
+        loaded: Vec<&'a WithCode>,
         before: Counts,
         /// Biases of modules that stay loaded for ever.
         staying: Vec<u64>,
@@ -233,7 +234,8 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts)
     impl Looking<'_> {
         /// The module whose headers were there at the last look, if its code was read.
         fn at_place_of(&self, headers: u64) -> Option<&WithCode> {
-            let known = self.loaded.iter().find(|(known, _)| known.headers == headers);
+            let place = self.loaded.binary_search_by_key(&headers, |(known, _)| known.headers);
+            let known = self.loaded.get(place.ok()?).copied();
             known.filter(|(_, code)| !core::ptr::eq(*code, &raw const NO_CODE))
         }
 
@@ -321,6 +323,9 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts)
     // At the first look, only.
     let staying = if known.is_empty() { staying_modules() } else { Vec::new() };
     let (apart, all_apart) = (Vec::new(), true);
+    // Of thousands each is looked for at each load.
+    let mut loaded: Vec<&WithCode> = loaded.iter().collect();
+    loaded.sort_unstable_by_key(|(known, _)| known.headers);
     let mut looking = Looking { known, loaded, before, staying, apart, all_apart, seen };
     // SAFETY: as in `counts`.
     unsafe { c_library::dl_iterate_phdr(each, (&raw mut looking).cast()) };

@@ -406,6 +406,22 @@ impl Loaded {
     }
 }
 
+/// Descriptions of modules, by where they are: with thousands loaded, each load compares all that
+/// were known with all that there are, and nearly all are the ones that were known.
+struct Same(Vec<*const LoaderModule>);
+
+impl Same {
+    fn of<'m>(modules: impl Iterator<Item = &'m Arc<LoaderModule>>) -> Self {
+        let mut places: Vec<_> = modules.map(Arc::as_ptr).collect();
+        places.sort_unstable();
+        Self(places)
+    }
+
+    fn has(&self, module: &Arc<LoaderModule>) -> bool {
+        self.0.binary_search(&Arc::as_ptr(module)).is_ok()
+    }
+}
+
 impl Known {
     /// Compares the loader's list with what is known, logs the difference and publishes it.
     fn refresh(&mut self, seen: discovery::Seen) {
@@ -413,16 +429,20 @@ impl Known {
         self.inherited = false;
         self.codes.extend(seen.built);
         let present = seen.modules;
+        let same = Same::of(present.iter().map(|(module, _)| module));
         let mut index = 0;
         while let Some(loaded) = self.loaded.get(index) {
-            if present.iter().any(|(module, _)| module.is_same_load(&loaded.module)) {
+            if same.has(&loaded.module)
+                || present.iter().any(|(module, _)| module.is_same_load(&loaded.module))
+            {
                 index += 1;
             } else {
                 self.retired.push(self.loaded.swap_remove(index));
             }
         }
+        let same = Same::of(self.loaded.iter().map(|loaded| &loaded.module));
         let is_new = |(module, _): &discovery::WithCode| {
-            !self.loaded.iter().any(|known| module.is_same_load(&known.module))
+            !same.has(module) && !self.loaded.iter().any(|known| module.is_same_load(&known.module))
         };
         let displaces = |(module, _): &discovery::WithCode| {
             let displaced =

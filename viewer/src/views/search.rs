@@ -35,7 +35,7 @@ impl NamePattern {
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let ignores_case = !text.chars().any(char::is_uppercase);
-        let folded = ignores_case.then(|| text.chars().flat_map(folded).collect());
+        let folded = ignores_case.then(|| folded_text(text));
         (!text.is_empty()).then(|| Self { text: text.to_owned(), folded })
     }
 
@@ -87,7 +87,7 @@ impl NamePattern {
     pub fn is_in(&self, name: &str) -> bool {
         match &self.folded {
             Some(text) if name.is_ascii() => name.to_ascii_lowercase().contains(text),
-            Some(text) => name.chars().flat_map(folded).collect::<String>().contains(text),
+            Some(text) => folded_text(name).contains(text),
             None => name.contains(&self.text),
         }
     }
@@ -107,6 +107,19 @@ impl NamePattern {
 /// be longer or shorter.
 fn folded(letter: char) -> impl Iterator<Item = char> {
     letter.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
+}
+
+/// A text whose case does not matter. Nearly all letters of long names are ASCII's, whatever else is
+/// in them, and these need no tables.
+fn folded_text(text: &str) -> String {
+    let mut all = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_ascii() {
+            true => all.push(letter.to_ascii_lowercase()),
+            false => all.extend(folded(letter)),
+        }
+    }
+    all
 }
 
 /// A name whose case does not matter, and where its bytes come from.
