@@ -4,7 +4,7 @@ use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::launch::SourceKind;
 use csprof_format::profile::{Account, Metric, ThreadShare};
 
-use super::costs::{CpuTime, ElapsedTime, Memory, cpu_metric, late};
+use super::costs::{CpuTime, ElapsedTime, Memory, cpu_metric, late, least_used};
 use super::number::{Form, amount, bytes, count, counted, duration, percent};
 use super::printable::printable;
 use super::summary::{SourceSummary, Summary, was_paused};
@@ -88,8 +88,8 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
     } else if cpu.elsewhere > 0 {
         let text = format!(
             "elsewhere ({}%): processes and threads that csprof is not in (statically linked, \
-             set-user-id, without its environment, made by raw system calls), and what came after \
-             exit, or after the last look at a process that was killed or called _exit",
+             set-user-id, without its environment, made by raw system calls, behind seccomp), and what \
+             came after exit, or after the last look at a process that was killed or called _exit",
             share(cpu.elsewhere)
         );
         lines.push(line("elsewhere", cpu.elsewhere, true, text));
@@ -179,8 +179,8 @@ pub fn notes(profile: &Profile, form: Form) -> Vec<Line> {
         "late",
         late(profile),
         "late: recorded 50 ms or more after they were due, where the thread was by then; the \
-         profiling signal was blocked (by a system call of the program's own, or in a handler), or \
-         the machine stood still",
+         profiling signal was blocked (by a system call of the program's own, in a handler, or \
+         while csprof read a large library), or the machine stood still",
     );
     let unsampled = (
         "unsampled-threads",
@@ -279,8 +279,9 @@ pub fn thread(profile: &Profile, id: ThreadId, form: Form) -> String {
     used_and_rate(profile, &[id], profile.info.threads[id.index()].cpu_ns, form)
 }
 
-/// `, 12.1 s of CPU time, 200 per second of it`; nothing if the time is not known. Of several
-/// metrics first ` (2 200 of cputime, 220 of realtime)`. The rate is that of CPU time.
+/// `, 12.1 s of CPU time, 200 per second of it`; nothing if the time is not known, and `, at least
+/// 12.1 s of CPU time` where samples show that it was noted before they came. Of several metrics
+/// first ` (2 200 of cputime, 220 of realtime)`. The rate is that of CPU time.
 fn used_and_rate(profile: &Profile, threads: &[ThreadId], cpu_ns: u64, form: Form) -> String {
     let info = &profile.info;
     let sum = |metric: usize, part: fn(ThreadShare) -> u64| {
@@ -291,11 +292,16 @@ fn used_and_rate(profile: &Profile, threads: &[ThreadId], cpu_ns: u64, form: For
     if cpu_ns == 0 {
         return text;
     }
+    let metric = cpu_metric(info)
+        .map(|(metric, about)| (sum(metric, |share| share.delivered), about))
+        .map(|(delivered, about)| (delivered, least_used(delivered, threads.len(), about)));
+    if let Some((_, least_ns)) = metric.filter(|(_, least_ns)| *least_ns > cpu_ns) {
+        text.push_str(&format!(", at least {} of CPU time", duration(least_ns as f64, form)));
+        return text;
+    }
     text.push_str(&format!(", {} of CPU time", duration(cpu_ns as f64, form)));
     // What was used in a pause has no samples.
-    let metric = cpu_metric(info).filter(|_| !was_paused(profile));
-    if let Some((metric, _)) = metric {
-        let delivered = sum(metric, |share| share.delivered);
+    if let Some((delivered, _)) = metric.filter(|_| !was_paused(profile)) {
         let rate = (delivered as f64 / (cpu_ns as f64 / 1e9)).round() as u64;
         text.push_str(&format!(", {} per second of it", count(rate, form)));
     }
@@ -361,4 +367,24 @@ pub fn used_by(profile: &Profile, which: impl Fn(usize) -> bool, form: Form) -> 
         return String::new();
     }
     format!(", which used {} of CPU time", duration(used as f64, form))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::from_outline;
+
+    #[test]
+    fn no_rate_is_told_of_a_time_that_was_noted_before_the_samples_came() {
+        let mut profile = from_outline("main 17\n").unwrap();
+        profile.info.threads[0].delivered = 17;
+        let mut told = |cpu_ns| {
+            profile.info.threads[0].cpu_ns = cpu_ns;
+            thread(&profile, ThreadId::from_index(0), Form::Ascii)
+        };
+        assert_eq!(told(85_000_000), ", 85.0 ms of CPU time, 200 per second of it");
+        assert_eq!(told(80_000_000), ", 80.0 ms of CPU time, 213 per second of it");
+        assert_eq!(told(79_000_000), ", at least 80.0 ms of CPU time");
+        assert_eq!(told(0), "");
+    }
 }

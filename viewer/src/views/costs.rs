@@ -19,6 +19,14 @@ pub fn cpu_metric(info: &saved::Profile) -> Option<(usize, &Metric)> {
     info.metrics().enumerate().find(|(_, metric)| metric.is_cpu_time())
 }
 
+/// The CPU time, in nanoseconds, that threads have used at least which got so many samples of it:
+/// each stands for a period that had passed, up to one in each thread. More than was noted where a
+/// process was killed after the last look at it.
+#[must_use]
+pub fn least_used(delivered: u64, threads: usize, metric: &Metric) -> u64 {
+    delivered.saturating_sub(threads as u64).saturating_mul(metric.period)
+}
+
 /// Where CPU time went, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {

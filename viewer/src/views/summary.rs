@@ -17,6 +17,7 @@ use csprof_format::profile::{
 };
 use nix::sys::signal::Signal;
 
+use super::costs::least_used;
 use super::number::{Form, amount, binary_bytes, count, counted, duration};
 use super::printable::printable;
 use crate::profile::{FrameKind, MetricRef, Profile};
@@ -108,11 +109,14 @@ impl Summary {
             }
             let is_time = about.is_time() && !about.is_of_calls() && about.period > 0;
             let rate = || samples.delivered as f64 / (cpu_ns as f64 / 1e9);
+            // Noted before samples came.
+            let least_ns = least_used(samples.delivered, info.threads.len(), about);
+            let is_old = about.is_cpu_time() && least_ns > cpu_ns;
             SourceSummary {
                 metric: about.clone(),
                 samples,
                 asked_per_s: is_time.then(|| 1e9 / about.period as f64),
-                delivered_per_cpu_s: (is_time && cpu_ns > 0 && !was_paused).then(rate),
+                delivered_per_cpu_s: (is_time && cpu_ns > 0 && !was_paused && !is_old).then(rate),
             }
         };
         Self {

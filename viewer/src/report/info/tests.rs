@@ -127,7 +127,7 @@ Samples of cputime, one each 5.00 ms
               27  recorded
                2  lost (6.7%), in-trampoline: the thread was inside csprof's return trampoline, which was still looking for the way back
                1  lost (3.3%), no-thread-state: the signal arrived before the thread's start-up or after its end
-               4  late: recorded 50 ms or more after they were due, where the thread was by then; the profiling signal was blocked (by a system call of the program's own, or in a handler), or the machine stood still
+               4  late: recorded 50 ms or more after they were due, where the thread was by then; the profiling signal was blocked (by a system call of the program's own, in a handler, or while csprof read a large library), or the machine stood still
                3  threads that were not sampled: memory or a timer was refused (see ulimit -i, and the space in /dev/shm), or the program made them by clone(2), unknown to the C library
                5  recorded without their outer callers (18.5%); of these
                5    no-cfi: code without call frame information, and no valid frame pointer to follow
@@ -139,7 +139,7 @@ CPU time
           145 ms  sampled (72.5%)
          10.0 ms  before sampling began: programs being loaded, and csprof's own start in them
          4.00 ms  not delivered (2.0%): what a thread used after the kernel's last look at its timer, a tick before its end; -e task-clock delivers it
-         41.0 ms  elsewhere (20.5%): processes and threads that csprof is not in (statically linked, set-user-id, without its environment, made by raw system calls), and what came after exit, or after the last look at a process that was killed or called _exit
+         41.0 ms  elsewhere (20.5%): processes and threads that csprof is not in (statically linked, set-user-id, without its environment, made by raw system calls, behind seccomp), and what came after exit, or after the last look at a process that was killed or called _exit
 
 Memory of the collector
           113 kB  in 1 process, added up
