@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `code` | what is asked for, and what an instruction says |
 //! | `sweep` | decodes instructions, in the order of addresses |
+//! | `draft` | a function of which more parts become known |
 //! | `landing_pads` | reads where exceptions go on |
 //! | `blocks` | basic blocks and the edges between them |
 //! | `tables` | finds where indirect jumps lead |
@@ -25,6 +26,7 @@
 
 mod blocks;
 mod code;
+mod draft;
 mod graph;
 mod landing_pads;
 mod listing;
@@ -38,17 +40,15 @@ mod tests;
 use core::ops::Range;
 
 pub use self::code::{Leave, Memory, Target, TooLarge};
+pub use self::draft::{Draft, may_return};
 pub use self::landing_pads::{LandingPad, landing_pads};
 pub use self::listing::{Listed, listing};
 pub use self::returned::returned;
 
 use self::blocks::Blocks;
-use self::graph::{Builder, Found, MOST_BLOCKS};
+use self::graph::Found;
 use self::nest::{Graph, NONE, Nest, NestedLoop};
 use self::sweep::{Starts, Sweep};
-
-/// Most bytes of a function.
-const LARGEST: u64 = 16 << 20;
 
 /// Most loops in each other.
 const DEEPEST: u32 = 256;
@@ -86,9 +86,6 @@ pub struct Structure {
     loops: Vec<Loop>,
     leaves: Vec<Leave>,
     unresolved: Vec<u64>,
-    may_return: bool,
-    /// Where reached jumps leave the function for.
-    last_jumps: Vec<Target>,
     /// Where instructions begin, ordered.
     starts: Vec<Starts>,
 }
@@ -104,29 +101,12 @@ impl Structure {
         function: &Function<'_>,
         never_returns: &dyn Fn(Target) -> bool,
     ) -> Result<Self, TooLarge> {
-        let mut parts = function.parts.to_vec();
-        parts.sort_unstable_by_key(|part| (part.start, part.end));
-        parts.dedup_by(|later, before| later.start < before.end);
-        let size = |part: &Range<u64>| part.end.saturating_sub(part.start);
-        if parts.iter().map(size).fold(0, u64::saturating_add) > LARGEST {
-            return Err(TooLarge);
-        }
-        let code = parts
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .filter_map(|part| Some((part.clone(), memory.code(part)?)));
-        // Calls end no block, and there may be more of them.
-        let sweep = Sweep::run(code, 2 * MOST_BLOCKS)?;
-        let (entry, pads) = (function.entry, function.landing_pads);
-        let builder = Builder { sweep: &sweep, memory, entry, pads, never_returns };
-        let mut structure = Self::new(builder.run()?, entry, &sweep);
-        structure.starts = sweep.into_starts();
-        if structure.nest.depth() > DEEPEST { Err(TooLarge) } else { Ok(structure) }
+        Draft::new(memory, function)?.finish(never_returns)
     }
 
-    fn new(found: Found, entry: u64, sweep: &Sweep<'_>) -> Self {
-        let Found { blocks, leaves, unresolved, returns } = found;
-        let roots = roots(&blocks, entry, sweep);
+    fn new(found: Found, entry: u64, sweep: Sweep<'_>) -> Result<Self, TooLarge> {
+        let Found { blocks, leaves, unresolved, returns: _ } = found;
+        let roots = roots(&blocks, entry, &sweep);
         let entered = blocks.find(entry).map(|entry| reached(&blocks, &[entry]));
         let is_understood =
             unresolved.is_empty() && leaves.iter().all(|leave| leave.target != Target::Unknown);
@@ -141,12 +121,9 @@ impl Structure {
             irreducible: found.irreducible,
         };
         let loops = nest.loops.iter().map(told).collect();
-        let is_reached = |block: u32| entered.as_ref().is_none_or(|all| all[block as usize]);
-        let may_return = returns.into_iter().any(is_reached);
-        let is_left = |leave: &&Leave| blocks.find(leave.at).is_some_and(is_reached);
-        let last_jumps = leaves.iter().filter(is_left).map(|leave| leave.target).collect();
-        let starts = Vec::new();
-        Self { nest, loops, leaves, unresolved, may_return, last_jumps, starts, blocks }
+        let starts = sweep.into_starts();
+        let structure = Self { nest, loops, leaves, unresolved, starts, blocks };
+        if structure.nest.depth() > DEEPEST { Err(TooLarge) } else { Ok(structure) }
     }
 
     /// Its loops, each before those inside it, which follow it at once.
@@ -274,15 +251,7 @@ impl Structure {
             + 8 * edges
             + size_of::<Leave>() * self.leaves.len()
             + (size_of::<NestedLoop>() + size_of::<Loop>()) * self.loops.len()
-            + size_of::<Target>() * self.last_jumps.len()
             + self.starts.iter().map(Starts::memory).sum::<usize>()
-    }
-
-    /// Whether it may return, itself or by a jump to what may; `never_returns` tells of these. What
-    /// an indirect jump leads to may.
-    #[must_use]
-    pub fn may_return(&self, never_returns: &dyn Fn(Target) -> bool) -> bool {
-        self.may_return || self.last_jumps.iter().any(|&target| !never_returns(target))
     }
 }
 
