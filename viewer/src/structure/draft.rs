@@ -1,10 +1,10 @@
 //! A function whose parts are still being found: each is decoded once, and the graph is made when
 //! all are known.
 
-use super::code::{Memory, Target, TooLarge};
+use super::code::{Function, Memory, Target, TooLarge};
 use super::graph::{Builder, Found};
+use super::landing_pads::LandingPad;
 use super::sweep::{FlowKind, Sweep, reaches_return};
-use super::{Function, LandingPad, Structure, reached};
 
 /// A function, of which more parts may become known by where its code jumps.
 pub struct Draft<'a> {
@@ -70,14 +70,13 @@ impl<'a> Draft<'a> {
         Ok(targets)
     }
 
-    /// All that is known of it. Each time `never_returns` has to tell the same.
-    ///
-    /// # Errors
-    ///
-    /// If there is too much of it.
-    pub fn finish(mut self, never_returns: &dyn Fn(Target) -> bool) -> Result<Structure, TooLarge> {
+    /// Its graph, where it is entered, and its instructions.
+    pub(super) fn finish(
+        mut self,
+        never_returns: &dyn Fn(Target) -> bool,
+    ) -> Result<(Found, u64, Sweep<'a>), TooLarge> {
         self.found(never_returns)?;
-        Structure::new(self.found.unwrap_or_default(), self.entry, self.sweep)
+        Ok((self.found.unwrap_or_default(), self.entry, self.sweep))
     }
 
     fn found(&mut self, never_returns: &dyn Fn(Target) -> bool) -> Result<&Found, TooLarge> {
@@ -122,7 +121,7 @@ pub(super) fn graph_returns(
     let entry = function.entry;
     let mut draft = Draft::new(memory, function)?;
     let Found { blocks, leaves, returns, .. } = draft.found(&|_| false)?;
-    let entered = blocks.find(entry).map(|entry| reached(blocks, &[entry]));
+    let entered = blocks.find(entry).map(|entry| blocks.reached(&[entry]));
     let is_reached = |block: u32| entered.as_ref().is_none_or(|all| all[block as usize]);
     let is_left = |at| blocks.find(at).is_some_and(is_reached);
     Ok(returns.iter().any(|&block| is_reached(block))

@@ -39,7 +39,7 @@ mod tests;
 
 use core::ops::Range;
 
-pub use self::code::{Leave, Memory, Target, TooLarge};
+pub use self::code::{Function, Leave, Memory, Target, TooLarge};
 pub use self::draft::{Draft, may_return};
 pub use self::landing_pads::{LandingPad, landing_pads};
 pub use self::listing::{Listed, listing};
@@ -55,17 +55,6 @@ const DEEPEST: u32 = 256;
 
 /// Blocks before one block that are looked at to learn what runs before a loop.
 const MOST_BEFORE: usize = 256;
-
-/// A function to look at.
-#[derive(Clone, Copy, Debug)]
-pub struct Function<'a> {
-    /// Where its code is; parts that a compiler split off have ranges of their own.
-    pub parts: &'a [Range<u64>],
-    /// Where it is entered.
-    pub entry: u64,
-    /// Its landing pads, ordered by calls.
-    pub landing_pads: &'a [LandingPad],
-}
 
 /// A loop of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,13 +90,27 @@ impl Structure {
         function: &Function<'_>,
         never_returns: &dyn Fn(Target) -> bool,
     ) -> Result<Self, TooLarge> {
-        Draft::new(memory, function)?.finish(never_returns)
+        Self::of_draft(Draft::new(memory, function)?, never_returns)
+    }
+
+    /// The same of a function of which all parts are known. What `never_returns` told of before, it
+    /// has to tell again.
+    ///
+    /// # Errors
+    ///
+    /// If there is too much of it.
+    pub fn of_draft(
+        draft: Draft<'_>,
+        never_returns: &dyn Fn(Target) -> bool,
+    ) -> Result<Self, TooLarge> {
+        let (found, entry, sweep) = draft.finish(never_returns)?;
+        Self::new(found, entry, sweep)
     }
 
     fn new(found: Found, entry: u64, sweep: Sweep<'_>) -> Result<Self, TooLarge> {
         let Found { blocks, leaves, unresolved, returns: _ } = found;
         let roots = roots(&blocks, entry, &sweep);
-        let entered = blocks.find(entry).map(|entry| reached(&blocks, &[entry]));
+        let entered = blocks.find(entry).map(|entry| blocks.reached(&[entry]));
         let is_understood =
             unresolved.is_empty() && leaves.iter().all(|leave| leave.target != Target::Unknown);
         let alive = entered.as_ref().filter(|_| is_understood);
@@ -265,7 +268,7 @@ fn roots(blocks: &Blocks, entry: u64, sweep: &Sweep<'_>) -> Vec<u32> {
             && !sweep.is_padding(blocks.start(block), blocks.end(block))
     };
     roots.extend(numbers.clone().filter(is_root));
-    let mut is_reached = reached(blocks, &roots);
+    let mut is_reached = blocks.reached(&roots);
     // A loop that nothing known leads to.
     for block in numbers {
         if !is_reached[block as usize] && !blocks.predecessors(block).is_empty() {
@@ -275,7 +278,7 @@ fn roots(blocks: &Blocks, entry: u64, sweep: &Sweep<'_>) -> Vec<u32> {
                 continue;
             }
             roots.push(block);
-            mark(blocks, &[block], &mut is_reached);
+            blocks.mark(&[block], &mut is_reached);
         }
     }
     roots
@@ -292,20 +295,4 @@ fn without_dead_edges(edges: &Graph, alive: &[bool]) -> Graph {
         kept.push(&to);
     }
     kept
-}
-
-/// Which blocks are reached from some.
-fn reached(blocks: &Blocks, from: &[u32]) -> Vec<bool> {
-    let mut reached = vec![false; blocks.len()];
-    mark(blocks, from, &mut reached);
-    reached
-}
-
-fn mark(blocks: &Blocks, from: &[u32], reached: &mut [bool]) {
-    let mut work = from.to_vec();
-    while let Some(block) = work.pop() {
-        if !core::mem::replace(&mut reached[block as usize], true) {
-            work.extend(blocks.edges().successors(block));
-        }
-    }
 }

@@ -7,8 +7,8 @@ use core::ops::Range;
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
+use super::blocks::MOST_BLOCKS;
 use super::code::{Memory, Target, TooLarge};
-use super::graph::MOST_BLOCKS;
 
 /// Most bytes of a function.
 pub(super) const LARGEST: u64 = 16 << 20;

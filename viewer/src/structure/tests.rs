@@ -393,14 +393,15 @@ fn a_part_that_becomes_known_is_added() {
     assert_eq!(draft.jumps_out(&never_returns), Ok(vec![0x1010]));
     let mut draft = draft.with(&function(&parts)).unwrap();
     assert_eq!(draft.jumps_out(&never_returns), Ok(vec![0x2000]));
-    let structure = draft.finish(&never_returns).unwrap();
+    let structure = Structure::of_draft(draft, &never_returns).unwrap();
     assert_eq!(*memory.1.borrow(), parts);
     let whole = Structure::of(&memory, &function(&parts), &never_returns).unwrap();
     assert_eq!(told(&structure), told(&whole));
     assert_eq!(told(&structure)[1], "1000:[1000..1008, 1010..1014]");
     // From the part that comes second.
     let draft = Draft::new(&memory, &function(&parts[1..])).unwrap();
-    let structure = draft.with(&function(&parts)).unwrap().finish(&never_returns).unwrap();
+    let draft = draft.with(&function(&parts)).unwrap();
+    let structure = Structure::of_draft(draft, &never_returns).unwrap();
     assert_eq!(told(&structure), told(&whole));
 }
 

@@ -222,7 +222,8 @@ impl<'m, 'data> Machine<'m, 'data> {
             draft = draft.and_then(|draft| self.draft(Some(draft), &parts));
         }
         let structure = draft.and_then(|draft| {
-            let structure = draft.finish(&|target| !self.may_return(target, MOST_JUMPS));
+            let never_returns = |target| !self.may_return(target, MOST_JUMPS);
+            let structure = Structure::of_draft(draft, &never_returns);
             self.or_exhausted(structure.ok())
         });
         (parts, structure)

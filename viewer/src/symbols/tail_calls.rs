@@ -65,9 +65,9 @@ pub(super) struct Found {
 }
 
 /// Finds the functions that left between frames. `opened` has the modules whose files could be
-/// read; if they are all that were loaded, `is_complete`. Of some of their functions it is known what
-/// they are. Should a library panic on a damaged file,
-/// nothing is told of it. Once it is stopped, the rest is left out.
+/// read; if they are all that were loaded, `is_complete`. Some of their functions are `known`.
+/// Should a library panic on a damaged file, nothing is told of it. Once it is stopped, the rest is
+/// left out.
 pub(super) fn find<'a>(
     profile: &saved::Profile,
     opened: &'a HashMap<ModuleId, FoundFile>,
@@ -346,6 +346,10 @@ impl Search<'_, '_> {
             if reached.len() > MOST_VISITED {
                 is_open = true;
                 break;
+            }
+            // More cannot change what is told.
+            if is_open && reached.contains(&to) {
+                return first();
             }
         }
         if !reached.contains(&to) {
