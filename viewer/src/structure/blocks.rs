@@ -2,6 +2,9 @@
 
 use super::nest::Graph;
 
+/// Most blocks of a function.
+pub(super) const MOST_BLOCKS: usize = 1 << 20;
+
 /// The basic blocks of a function, ordered by address.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
@@ -53,6 +56,23 @@ impl Blocks {
     /// Whether the function is entered at a block.
     pub(super) fn is_entry(&self, block: u32) -> bool {
         self.entry == Some(block)
+    }
+
+    /// Which blocks are reached from some.
+    pub(super) fn reached(&self, from: &[u32]) -> Vec<bool> {
+        let mut reached = vec![false; self.len()];
+        self.mark(from, &mut reached);
+        reached
+    }
+
+    /// Marks those that are reached from some by ways that meet none that is marked already.
+    pub(super) fn mark(&self, from: &[u32], reached: &mut [bool]) {
+        let mut work = from.to_vec();
+        while let Some(block) = work.pop() {
+            if !core::mem::replace(&mut reached[block as usize], true) {
+                work.extend(self.edges.successors(block));
+            }
+        }
     }
 
     /// The block that holds an address.

@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use super::landing_pads::LandingPad;
+
 /// The bytes of a module, at ELF virtual addresses.
 pub trait Memory {
     /// The bytes of loaded code at these addresses; `None` if they are not all in the file.
@@ -10,6 +12,17 @@ pub trait Memory {
     fn data(&self, addresses: Range<u64>) -> Option<&[u8]>;
     /// The first of these addresses that code of the module names, such as that of another table.
     fn named_in(&self, addresses: Range<u64>) -> Option<u64>;
+}
+
+/// A function to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Function<'a> {
+    /// Where its code is; parts that a compiler split off have ranges of their own.
+    pub parts: &'a [Range<u64>],
+    /// Where it is entered.
+    pub entry: u64,
+    /// Its landing pads, ordered by calls.
+    pub landing_pads: &'a [LandingPad],
 }
 
 /// Where a call or a jump leads.

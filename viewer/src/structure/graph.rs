@@ -1,14 +1,11 @@
 //! From instructions to basic blocks and the edges between them.
 
-use super::blocks::{Blocks, number};
+use super::blocks::{Blocks, MOST_BLOCKS, number};
 use super::code::{Leave, Memory, Target, TooLarge};
 use super::landing_pads::LandingPad;
 use super::nest::Graph;
 use super::sweep::{CodePart, Flow, FlowKind, Sweep};
 use super::tables::{Indirect, Resolver};
-
-/// Most blocks of a function.
-pub(super) const MOST_BLOCKS: usize = 1 << 20;
 
 /// Most edges of a function. An interpreter has one from each operation to each.
 const MOST_EDGES: usize = 1 << 23;

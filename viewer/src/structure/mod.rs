@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `code` | what is asked for, and what an instruction says |
 //! | `sweep` | decodes instructions, in the order of addresses |
+//! | `draft` | a function of which more parts become known |
 //! | `landing_pads` | reads where exceptions go on |
 //! | `blocks` | basic blocks and the edges between them |
 //! | `tables` | finds where indirect jumps lead |
@@ -25,6 +26,7 @@
 
 mod blocks;
 mod code;
+mod draft;
 mod graph;
 mod landing_pads;
 mod listing;
@@ -37,35 +39,22 @@ mod tests;
 
 use core::ops::Range;
 
-pub use self::code::{Leave, Memory, Target, TooLarge};
+pub use self::code::{Function, Leave, Memory, Target, TooLarge};
+pub use self::draft::{Draft, may_return};
 pub use self::landing_pads::{LandingPad, landing_pads};
 pub use self::listing::{Listed, listing};
 pub use self::returned::returned;
 
 use self::blocks::Blocks;
-use self::graph::{Builder, Found, MOST_BLOCKS};
+use self::graph::Found;
 use self::nest::{Graph, NONE, Nest, NestedLoop};
 use self::sweep::{Starts, Sweep};
-
-/// Most bytes of a function.
-const LARGEST: u64 = 16 << 20;
 
 /// Most loops in each other.
 const DEEPEST: u32 = 256;
 
 /// Blocks before one block that are looked at to learn what runs before a loop.
 const MOST_BEFORE: usize = 256;
-
-/// A function to look at.
-#[derive(Clone, Copy, Debug)]
-pub struct Function<'a> {
-    /// Where its code is; parts that a compiler split off have ranges of their own.
-    pub parts: &'a [Range<u64>],
-    /// Where it is entered.
-    pub entry: u64,
-    /// Its landing pads, ordered by calls.
-    pub landing_pads: &'a [LandingPad],
-}
 
 /// A loop of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,9 +75,6 @@ pub struct Structure {
     loops: Vec<Loop>,
     leaves: Vec<Leave>,
     unresolved: Vec<u64>,
-    may_return: bool,
-    /// Where reached jumps leave the function for.
-    last_jumps: Vec<Target>,
     /// Where instructions begin, ordered.
     starts: Vec<Starts>,
 }
@@ -104,30 +90,27 @@ impl Structure {
         function: &Function<'_>,
         never_returns: &dyn Fn(Target) -> bool,
     ) -> Result<Self, TooLarge> {
-        let mut parts = function.parts.to_vec();
-        parts.sort_unstable_by_key(|part| (part.start, part.end));
-        parts.dedup_by(|later, before| later.start < before.end);
-        let size = |part: &Range<u64>| part.end.saturating_sub(part.start);
-        if parts.iter().map(size).fold(0, u64::saturating_add) > LARGEST {
-            return Err(TooLarge);
-        }
-        let code = parts
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .filter_map(|part| Some((part.clone(), memory.code(part)?)));
-        // Calls end no block, and there may be more of them.
-        let sweep = Sweep::run(code, 2 * MOST_BLOCKS)?;
-        let (entry, pads) = (function.entry, function.landing_pads);
-        let builder = Builder { sweep: &sweep, memory, entry, pads, never_returns };
-        let mut structure = Self::new(builder.run()?, entry, &sweep);
-        structure.starts = sweep.into_starts();
-        if structure.nest.depth() > DEEPEST { Err(TooLarge) } else { Ok(structure) }
+        Self::of_draft(Draft::new(memory, function)?, never_returns)
     }
 
-    fn new(found: Found, entry: u64, sweep: &Sweep<'_>) -> Self {
-        let Found { blocks, leaves, unresolved, returns } = found;
-        let roots = roots(&blocks, entry, sweep);
-        let entered = blocks.find(entry).map(|entry| reached(&blocks, &[entry]));
+    /// The same of a function of which all parts are known. What `never_returns` told of before, it
+    /// has to tell again.
+    ///
+    /// # Errors
+    ///
+    /// If there is too much of it.
+    pub fn of_draft(
+        draft: Draft<'_>,
+        never_returns: &dyn Fn(Target) -> bool,
+    ) -> Result<Self, TooLarge> {
+        let (found, entry, sweep) = draft.finish(never_returns)?;
+        Self::new(found, entry, sweep)
+    }
+
+    fn new(found: Found, entry: u64, sweep: Sweep<'_>) -> Result<Self, TooLarge> {
+        let Found { blocks, leaves, unresolved, returns: _ } = found;
+        let roots = roots(&blocks, entry, &sweep);
+        let entered = blocks.find(entry).map(|entry| blocks.reached(&[entry]));
         let is_understood =
             unresolved.is_empty() && leaves.iter().all(|leave| leave.target != Target::Unknown);
         let alive = entered.as_ref().filter(|_| is_understood);
@@ -141,12 +124,9 @@ impl Structure {
             irreducible: found.irreducible,
         };
         let loops = nest.loops.iter().map(told).collect();
-        let is_reached = |block: u32| entered.as_ref().is_none_or(|all| all[block as usize]);
-        let may_return = returns.into_iter().any(is_reached);
-        let is_left = |leave: &&Leave| blocks.find(leave.at).is_some_and(is_reached);
-        let last_jumps = leaves.iter().filter(is_left).map(|leave| leave.target).collect();
-        let starts = Vec::new();
-        Self { nest, loops, leaves, unresolved, may_return, last_jumps, starts, blocks }
+        let starts = sweep.into_starts();
+        let structure = Self { nest, loops, leaves, unresolved, starts, blocks };
+        if structure.nest.depth() > DEEPEST { Err(TooLarge) } else { Ok(structure) }
     }
 
     /// Its loops, each before those inside it, which follow it at once.
@@ -274,15 +254,7 @@ impl Structure {
             + 8 * edges
             + size_of::<Leave>() * self.leaves.len()
             + (size_of::<NestedLoop>() + size_of::<Loop>()) * self.loops.len()
-            + size_of::<Target>() * self.last_jumps.len()
             + self.starts.iter().map(Starts::memory).sum::<usize>()
-    }
-
-    /// Whether it may return, itself or by a jump to what may; `never_returns` tells of these. What
-    /// an indirect jump leads to may.
-    #[must_use]
-    pub fn may_return(&self, never_returns: &dyn Fn(Target) -> bool) -> bool {
-        self.may_return || self.last_jumps.iter().any(|&target| !never_returns(target))
     }
 }
 
@@ -296,7 +268,7 @@ fn roots(blocks: &Blocks, entry: u64, sweep: &Sweep<'_>) -> Vec<u32> {
             && !sweep.is_padding(blocks.start(block), blocks.end(block))
     };
     roots.extend(numbers.clone().filter(is_root));
-    let mut is_reached = reached(blocks, &roots);
+    let mut is_reached = blocks.reached(&roots);
     // A loop that nothing known leads to.
     for block in numbers {
         if !is_reached[block as usize] && !blocks.predecessors(block).is_empty() {
@@ -306,7 +278,7 @@ fn roots(blocks: &Blocks, entry: u64, sweep: &Sweep<'_>) -> Vec<u32> {
                 continue;
             }
             roots.push(block);
-            mark(blocks, &[block], &mut is_reached);
+            blocks.mark(&[block], &mut is_reached);
         }
     }
     roots
@@ -323,20 +295,4 @@ fn without_dead_edges(edges: &Graph, alive: &[bool]) -> Graph {
         kept.push(&to);
     }
     kept
-}
-
-/// Which blocks are reached from some.
-fn reached(blocks: &Blocks, from: &[u32]) -> Vec<bool> {
-    let mut reached = vec![false; blocks.len()];
-    mark(blocks, from, &mut reached);
-    reached
-}
-
-fn mark(blocks: &Blocks, from: &[u32], reached: &mut [bool]) {
-    let mut work = from.to_vec();
-    while let Some(block) = work.pop() {
-        if !core::mem::replace(&mut reached[block as usize], true) {
-            work.extend(blocks.edges().successors(block));
-        }
-    }
 }

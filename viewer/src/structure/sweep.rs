@@ -7,7 +7,15 @@ use core::ops::Range;
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
-use super::code::{Target, TooLarge};
+use super::blocks::MOST_BLOCKS;
+use super::code::{Memory, Target, TooLarge};
+
+/// Most bytes of a function.
+pub(super) const LARGEST: u64 = 16 << 20;
+
+/// Most instructions of a function that do more than lead to the next one. Calls end no block, and
+/// there may be more of them.
+const MOST_FLOWS: usize = 2 * MOST_BLOCKS;
 
 /// Bytes that stand before an instruction (Intel SDM, volume 2, 2.1.1).
 const PREFIXES: [u8; 11] = [0xf0, 0xf2, 0xf3, 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67];
@@ -64,40 +72,64 @@ pub(super) struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    /// Decodes parts, which are ordered and do not overlap.
+    /// Decodes the parts of a function. Those that `known` has are taken from there.
     ///
     /// # Errors
     ///
-    /// If more instructions than `most` do more than lead to the next one.
-    pub(super) fn run(
-        parts: impl Iterator<Item = (Range<u64>, &'a [u8])>,
-        most: usize,
+    /// If there is too much of it.
+    pub(super) fn of(
+        memory: &'a dyn Memory,
+        parts: &[Range<u64>],
+        known: Option<Self>,
     ) -> Result<Self, TooLarge> {
-        let mut sweep = Self { parts: Vec::new(), flows: Vec::new() };
-        for (range, bytes) in parts {
-            let mut bits = vec![0; bytes.len().div_ceil(64)];
-            let mut decoder = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE);
-            let mut instruction = Instruction::default();
-            while decoder.can_decode() {
-                let at = decoder.position();
-                decoder.decode_out(&mut instruction);
-                bits[at / 64] |= 1 << (at % 64);
-                if instruction.is_invalid() {
-                    let _ = decoder.set_position(at + 1);
-                    decoder.set_ip(range.start.wrapping_add(at as u64 + 1));
-                }
-                if let Some(kind) = flow(&instruction) {
-                    let (at, next) = (range.start.wrapping_add(at as u64), decoder.ip());
-                    if sweep.flows.len() == most {
-                        return Err(TooLarge);
-                    }
-                    sweep.flows.push(Flow { at, next, kind });
-                }
-            }
-            let starts = Starts { first: range.start, bits };
-            sweep.parts.push(CodePart { range, bytes, starts });
+        let mut ranges = parts.to_vec();
+        ranges.sort_unstable_by_key(|part| (part.start, part.end));
+        ranges.dedup_by(|later, before| later.start < before.end);
+        let size = |part: &Range<u64>| part.end.saturating_sub(part.start);
+        if ranges.iter().map(size).fold(0, u64::saturating_add) > LARGEST {
+            return Err(TooLarge);
         }
-        Ok(sweep)
+        let known = known.unwrap_or(Self { parts: Vec::new(), flows: Vec::new() });
+        let mut known_parts = known.parts.into_iter().peekable();
+        let mut sweep = Self { parts: Vec::new(), flows: Vec::new() };
+        for range in ranges.into_iter().filter(|range| !range.is_empty()) {
+            while known_parts.next_if(|part| part.range.start < range.start).is_some() {}
+            if let Some(part) = known_parts.next_if(|part| part.range == range) {
+                let first = known.flows.partition_point(|flow| flow.at < range.start);
+                let flows = known.flows[first..].iter();
+                sweep.flows.extend(flows.take_while(|flow| flow.at < range.end));
+                sweep.parts.push(part);
+            } else if let Some(bytes) = memory.code(range.clone()) {
+                sweep.decode(range, bytes)?;
+            }
+        }
+        if sweep.flows.len() > MOST_FLOWS { Err(TooLarge) } else { Ok(sweep) }
+    }
+
+    /// Decodes a part behind all others.
+    fn decode(&mut self, range: Range<u64>, bytes: &'a [u8]) -> Result<(), TooLarge> {
+        let mut bits = vec![0; bytes.len().div_ceil(64)];
+        let mut decoder = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE);
+        let mut instruction = Instruction::default();
+        while decoder.can_decode() {
+            let at = decoder.position();
+            decoder.decode_out(&mut instruction);
+            bits[at / 64] |= 1 << (at % 64);
+            if instruction.is_invalid() {
+                let _ = decoder.set_position(at + 1);
+                decoder.set_ip(range.start.wrapping_add(at as u64 + 1));
+            }
+            if let Some(kind) = flow(&instruction) {
+                let (at, next) = (range.start.wrapping_add(at as u64), decoder.ip());
+                if self.flows.len() == MOST_FLOWS {
+                    return Err(TooLarge);
+                }
+                self.flows.push(Flow { at, next, kind });
+            }
+        }
+        let starts = Starts { first: range.start, bits };
+        self.parts.push(CodePart { range, bytes, starts });
+        Ok(())
     }
 
     /// The part that holds an address.
@@ -196,6 +228,37 @@ impl Starts {
     fn has(&self, offset: usize) -> bool {
         self.bits.get(offset / 64).is_some_and(|word| word >> (offset % 64) & 1 == 1)
     }
+}
+
+/// Whether direct jumps and calls that come back lead from the first instruction of code to a
+/// return within it. No more is decoded than it takes to know.
+pub(super) fn reaches_return(start: u64, code: &[u8]) -> bool {
+    let mut is_seen = vec![false; code.len()];
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    let mut instruction = Instruction::default();
+    let mut work = vec![start];
+    while let Some(address) = work.pop() {
+        let offset = address.checked_sub(start).and_then(|at| usize::try_from(at).ok());
+        if offset.is_none_or(|at| at >= code.len() || decoder.set_position(at).is_err()) {
+            continue;
+        }
+        decoder.set_ip(address);
+        while let Some(is_seen) = is_seen.get_mut(decoder.position()).filter(|is_seen| !**is_seen) {
+            *is_seen = true;
+            decoder.decode_out(&mut instruction);
+            match flow(&instruction) {
+                None | Some(FlowKind::Call(_)) => {}
+                Some(FlowKind::Return) => return true,
+                Some(FlowKind::Branch(to)) => work.push(to),
+                Some(FlowKind::Jump(Target::Code(to))) => {
+                    work.push(to);
+                    break;
+                }
+                Some(FlowKind::Jump(_) | FlowKind::Stop) => break,
+            }
+        }
+    }
+    false
 }
 
 /// What an instruction does; `None` if it leads to the next one.

@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use super::sweep::LARGEST;
 use super::*;
 
 /// Code, and data elsewhere.
@@ -37,6 +38,15 @@ impl Image {
         let whole = *start..start + code.len() as u64;
         let function = Function { parts: &[whole], entry: *start, landing_pads: pads };
         Structure::of(self, &function, &|target| target == Target::Code(0xdead)).unwrap()
+    }
+
+    /// Whether it may return, in short and by all of it.
+    fn may_return(&self) -> [Result<bool, TooLarge>; 2] {
+        let (start, code) = &self.code;
+        let whole = *start..start + code.len() as u64;
+        let function = Function { parts: &[whole], entry: *start, landing_pads: &[] };
+        let ways = [may_return, draft::graph_returns];
+        ways.map(|way| way(self, &function, &|_| false))
     }
 }
 
@@ -324,9 +334,75 @@ fn what_falls_off_its_end_may_return() {
     for (code, expected) in cases {
         let code = (0x1000, code.to_vec());
         let image = Image { code, data: (0, Vec::new()), named: None };
-        let structure = image.structure(&[]);
-        assert_eq!(structure.may_return(&|_| false), expected, "{:x?}", image.code.1);
+        assert_eq!(image.may_return(), [Ok(expected); 2], "{:x?}", image.code.1);
     }
+}
+
+/// A way that leads there tells that a function returns, and else all of it has to be known: jumps
+/// through a table, and what landing pads lead to.
+#[test]
+fn a_function_returns_if_a_way_leads_to_a_return() {
+    let cases: [(&[u8], bool, bool); 7] = [
+        (&[0xc3], true, true),
+        (&[0x74, 0x02, 0x0f, 0x0b, 0xc3], true, true), // je over ud2
+        (&[0xeb, 0x01, 0xc3, 0x0f, 0x0b], false, false), // jmp over ret; ud2
+        (&[0xeb, 0xfe, 0xc3], false, false),           // jmp to itself
+        (&[0xeb, 0x01, 0xb8, 0xc3, 0, 0, 0, 0x0f, 0x0b], true, true), // into an instruction
+        (&[0xe9, 0, 0x10, 0, 0], false, true),         // jmp elsewhere
+        (&[0xff, 0xe0], false, true),                  // jmp *%rax
+    ];
+    for (code, shown, expected) in cases {
+        let image = Image { code: (0x1000, code.to_vec()), data: (0, Vec::new()), named: None };
+        assert_eq!(sweep::reaches_return(0x1000, code), shown, "{code:x?}");
+        assert_eq!(image.may_return(), [Ok(expected); 2], "{code:x?}");
+    }
+}
+
+/// A function, and what it jumps to: each part is decoded once, and what is found is the same.
+#[test]
+fn a_part_that_becomes_known_is_added() {
+    struct Counted(Image, core::cell::RefCell<Vec<Range<u64>>>);
+    impl Memory for Counted {
+        fn code(&self, addresses: Range<u64>) -> Option<&[u8]> {
+            self.1.borrow_mut().push(addresses.clone());
+            self.0.code(addresses)
+        }
+        fn data(&self, addresses: Range<u64>) -> Option<&[u8]> {
+            self.0.data(addresses)
+        }
+        fn named_in(&self, addresses: Range<u64>) -> Option<u64> {
+            self.0.named_in(addresses)
+        }
+    }
+    let code = [
+        0xff, 0xc8, // 1000 dec %eax
+        0x75, 0x0c, // 1002 jne 1010
+        0xff, 0xc9, // 1004 dec %ecx
+        0x75, 0xf8, // 1006 jne 1000
+        0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, // 1008 ret
+        0xff, 0xc2, // 1010 inc %edx
+        0x74, 0xec, // 1012 je 1000
+        0xe9, 0xe7, 0x0f, 0, 0, // 1014 jmp 2000
+    ];
+    let image = Image { code: (0x1000, code.to_vec()), data: (0, Vec::new()), named: None };
+    let memory = Counted(image, core::cell::RefCell::default());
+    let parts = [0x1000..0x1009, 0x1010..0x1019];
+    let function = |parts| Function { parts, entry: 0x1000, landing_pads: &[] };
+    let never_returns = |_| false;
+    let mut draft = Draft::new(&memory, &function(&parts[..1])).unwrap();
+    assert_eq!(draft.jumps_out(&never_returns), Ok(vec![0x1010]));
+    let mut draft = draft.with(&function(&parts)).unwrap();
+    assert_eq!(draft.jumps_out(&never_returns), Ok(vec![0x2000]));
+    let structure = Structure::of_draft(draft, &never_returns).unwrap();
+    assert_eq!(*memory.1.borrow(), parts);
+    let whole = Structure::of(&memory, &function(&parts), &never_returns).unwrap();
+    assert_eq!(told(&structure), told(&whole));
+    assert_eq!(told(&structure)[1], "1000:[1000..1008, 1010..1014]");
+    // From the part that comes second.
+    let draft = Draft::new(&memory, &function(&parts[1..])).unwrap();
+    let draft = draft.with(&function(&parts)).unwrap();
+    let structure = Structure::of_draft(draft, &never_returns).unwrap();
+    assert_eq!(told(&structure), told(&whole));
 }
 
 /// A call with a landing pad that goes on in the loop, one that never returns, and a jump behind a
@@ -387,6 +463,8 @@ fn bytes_that_are_no_code_do_no_harm() {
             .collect();
         let structure = image.structure(&pads);
         loops += structure.loops().len();
+        let [short, whole] = image.may_return();
+        assert_eq!(short, whole);
         for address in (0..4096).map(|offset| start + offset) {
             let depth = structure.loops_at(address).len();
             assert!(depth <= structure.loops().len());

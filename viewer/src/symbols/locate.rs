@@ -167,6 +167,14 @@ impl Located {
         self.all().into_iter().map(identity).collect()
     }
 
+    /// The module's own file, if there is no other one with symbols.
+    pub(super) const fn only_file(&self) -> Option<&FileBytes> {
+        match (&self.own, &self.debug, &self.mini) {
+            (Own::Matches(found), None, None) => Some(&found.bytes),
+            _ => None,
+        }
+    }
+
     /// Whether no file was changed for so long when it was opened.
     pub(super) fn is_older_than(&self, age: Duration) -> bool {
         self.all().into_iter().flatten().all(|found| found.bytes.is_older_than(age))

@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::structure::Structure;
 
@@ -116,7 +117,7 @@ impl<'l, 'm, 'data> Loops<'l, 'm, 'data> {
 
     fn look_up(
         &mut self,
-        structure: &Rc<Structure>,
+        structure: &Arc<Structure>,
         number: usize,
         around: Option<&[SiteRow]>,
         lines: &mut dyn Lines,

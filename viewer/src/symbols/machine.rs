@@ -5,28 +5,36 @@
 //! function that jumps there, as is what a jump leads to elsewhere than at its beginning. A call
 //! that never returns ends its block: of a function of the runtime in another module by name, of
 //! one of this module if no instruction of it returns.
+//!
+//! The parts of a function are decoded as they become known ([`Draft`]), and its graph is made of
+//! all of them; before that only if jumps through tables may lead to more. With what was read for
+//! loops the search for tail calls [goes on](ReadFunctions): it is kept until that is done, within
+//! the [limit](MEMORY) that each module has for both.
 
 use core::cell::{Cell, OnceCell, RefCell};
 use core::fmt::Write as _;
 use core::ops::Range;
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use object::LittleEndian;
 use object::elf::SHN_UNDEF;
 
-use crate::structure::{Function, LandingPad, Memory, Structure, Target, landing_pads};
+use crate::structure::{
+    Draft, Function, LandingPad, Memory, Structure, Target, landing_pads, may_return,
+};
 
 use super::elf::{Elf, Section};
 use super::extent::Extents;
 use super::plt::{self, Callee, Slots, Stub};
 use super::symbol_table::SymbolTable;
 
-/// Bytes of functions of one module that are looked at, some more than once. In a damaged file
-/// functions may overlap.
+/// Bytes of functions of one module that are decoded, once for each function that they are part of
+/// or may be. In a damaged file functions may overlap.
 const EFFORT: u64 = 512 << 20;
 
-/// Bytes of memory that the structures of one module may take.
+/// Bytes of memory that the structures of one module may take: those of loops are kept for what
+/// looks for tail calls, and count there too.
 const MEMORY: usize = 512 << 20;
 
 /// Bytes of functions of one module that are looked at to learn whether they return.
@@ -62,11 +70,21 @@ impl Memory for Elf<'_> {
 }
 
 /// What was found by reading a function from one of its parts.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Found {
     /// Where it begins.
     entry: u64,
-    structure: Option<Rc<Structure>>,
+    structure: Option<Arc<Structure>>,
+}
+
+/// What was read of the functions of a module, for who else asks for them.
+#[derive(Debug, Default)]
+pub(super) struct ReadFunctions {
+    /// By the first address of the part that was read.
+    structures: HashMap<u64, Found>,
+    may_return: HashMap<u64, bool>,
+    /// Bytes of memory that the structures take.
+    memory: usize,
 }
 
 /// The machine code of a module.
@@ -77,28 +95,25 @@ pub(super) struct Machine<'m, 'data> {
     pub(super) slots: &'m Slots<'data>,
     pub(super) stubs: &'m [Stub<'data>],
     exceptions: Option<Section<'data>>,
-    /// By the first address of the part that was read.
-    structures: RefCell<HashMap<u64, Found>>,
-    may_return: RefCell<HashMap<u64, bool>>,
+    read: RefCell<ReadFunctions>,
     /// Whether what is called by a name never returns.
     ending: NameMemo<bool>,
     /// Names that the module defines for others.
     defined: OnceCell<HashSet<&'data [u8]>>,
     effort: Cell<u64>,
     is_exhausted: Cell<bool>,
-    /// Bytes of memory that structures may still take.
-    memory: Cell<usize>,
     return_effort: Cell<u64>,
 }
 
 impl<'m, 'data> Machine<'m, 'data> {
-    /// The code of a file, of which all this was read.
+    /// The code of a file, of which all this was read, and these of its functions.
     pub(super) fn new(
         elf: &'m Elf<'data>,
         table: &'m SymbolTable<'data>,
         extents: &'m Extents<'data>,
         slots: &'m Slots<'data>,
         stubs: &'m [Stub<'data>],
+        read: ReadFunctions,
     ) -> Self {
         Self {
             elf,
@@ -107,15 +122,23 @@ impl<'m, 'data> Machine<'m, 'data> {
             slots,
             stubs,
             exceptions: elf.section(".gcc_except_table").ok().flatten(),
-            structures: RefCell::default(),
-            may_return: RefCell::default(),
+            read: RefCell::new(read),
             ending: NameMemo::default(),
             defined: OnceCell::new(),
             effort: Cell::new(EFFORT),
             is_exhausted: Cell::new(false),
-            memory: Cell::new(MEMORY),
             return_effort: Cell::new(RETURN_EFFORT),
         }
+    }
+
+    /// What was read of its functions; nothing if a limit left some out.
+    pub(super) fn into_read(self) -> ReadFunctions {
+        if self.is_exhausted() { ReadFunctions::default() } else { self.read.into_inner() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_decoded(&self) -> bool {
+        self.effort.get() < EFFORT
     }
 
     /// The addresses of the function, or of the split-off part, that holds an address.
@@ -141,7 +164,7 @@ impl<'m, 'data> Machine<'m, 'data> {
     }
 
     /// The structure of the function that holds an address; `None` if there is none, or too much.
-    pub(super) fn structure_at(&self, address: u64) -> Option<Rc<Structure>> {
+    pub(super) fn structure_at(&self, address: u64) -> Option<Arc<Structure>> {
         self.look_up(address)?.structure
     }
 
@@ -154,85 +177,83 @@ impl<'m, 'data> Machine<'m, 'data> {
     /// functions that share it the same one has it, whichever were asked for before.
     fn look_up(&self, address: u64) -> Option<Found> {
         let own = self.extent(address)?;
-        if let Some(known) = self.structures.borrow().get(&own.start) {
+        if let Some(known) = self.read.borrow().structures.get(&own.start) {
             return Some(known.clone());
         }
         let (parts, structure) = self.read(&own);
+        let known = &mut *self.read.borrow_mut();
         let structure = structure.filter(|structure| {
-            let rest = self.memory.get().checked_sub(structure.memory());
-            self.or_exhausted(rest).inspect(|&rest| self.memory.set(rest)).is_some()
+            let memory = known.memory.checked_add(structure.memory());
+            let memory = self.or_exhausted(memory.filter(|&memory| memory <= MEMORY));
+            memory.inspect(|&memory| known.memory = memory).is_some()
         });
         let entry = parts.first().map_or(own.start, |part| part.start);
-        let found = Found { entry, structure: structure.map(Rc::new) };
-        self.structures.borrow_mut().insert(own.start, found.clone());
+        let found = Found { entry, structure: structure.map(Arc::new) };
+        known.structures.insert(own.start, found.clone());
         Some(found)
     }
 
     /// Reads the function of which `own` is a part.
     fn read(&self, own: &Range<u64>) -> (Vec<Range<u64>>, Option<Structure>) {
-        let alone = self.read_parts(core::slice::from_ref(own));
+        let mut draft = self.draft(None, core::slice::from_ref(own));
+        let mut parts = vec![own.clone()];
         let is_split_off = self.is_split_off(own.start);
-        let into_middle = self.jumped_to(alone.as_ref());
-        let into_middle = into_middle.filter(|(to, range)| range.start != *to);
-        let mut whole = into_middle.map(|(_, range)| range).filter(|range| {
+        for (to, range) in self.jumped_to(draft.as_mut()) {
+            if range.start == to {
+                continue;
+            }
             let by_name = is_split_off && !self.is_split_off(range.start);
             // Linkers put seldom run code first.
-            by_name || own.start < range.start && self.jumps_to(range, own)
-        });
-        let (mut parts, mut structure) = match whole.next() {
-            None => (vec![own.clone()], alone),
-            Some(whole) => {
-                let structure = self.read_parts(core::slice::from_ref(&whole));
-                (vec![whole], structure)
+            if by_name || own.start < range.start {
+                let mut whole = self.draft(None, core::slice::from_ref(&range));
+                if by_name || self.jumped_to(whole.as_mut()).any(|(_, part)| part == *own) {
+                    (parts, draft) = (vec![range], whole);
+                    break;
+                }
             }
-        };
-        for (to, part) in self.jumped_to(structure.as_ref()) {
+        }
+        for (to, part) in self.jumped_to(draft.as_mut()) {
             let is_part = part.start != to || self.is_split_off(part.start) || part == *own;
             if is_part && !parts.contains(&part) && parts.len() < MOST_PARTS {
                 parts.push(part);
             }
         }
         if parts.len() > 1 {
-            structure = self.read_parts(&parts);
+            draft = draft.and_then(|draft| self.draft(Some(draft), &parts));
         }
+        let structure = draft.and_then(|draft| {
+            let never_returns = |target| !self.may_return(target, MOST_JUMPS);
+            let structure = Structure::of_draft(draft, &never_returns);
+            self.or_exhausted(structure.ok())
+        });
         (parts, structure)
     }
 
-    /// Looks at a function; the first part is where it begins.
-    fn read_parts(&self, parts: &[Range<u64>]) -> Option<Structure> {
-        let size = parts.iter().map(|part| part.end - part.start).fold(0, u64::saturating_add);
+    /// Decodes a function; the first part is where it begins, and all that is known of it so far.
+    fn draft(&self, known: Option<Draft<'m>>, parts: &[Range<u64>]) -> Option<Draft<'m>> {
+        let new = parts.iter().skip(usize::from(known.is_some()));
+        let size = new.map(|part| part.end - part.start).fold(0, u64::saturating_add);
         self.effort.set(self.or_exhausted(self.effort.get().checked_sub(size))?);
         let mut pads: Vec<LandingPad> = parts.iter().flat_map(|part| self.pads(part)).collect();
         pads.sort_unstable_by_key(|pad| pad.calls.start);
         let function = Function { parts, entry: parts.first()?.start, landing_pads: &pads };
-        let never_returns = |target| !self.may_return(target, MOST_JUMPS);
-        self.or_exhausted(Structure::of(self.elf, &function, &never_returns).ok())
+        let draft = match known {
+            Some(known) => known.with(&function),
+            None => Draft::new(self.elf, &function),
+        };
+        self.or_exhausted(draft.ok())
     }
 
     /// Where direct jumps leave a function for, with the function or part there.
     fn jumped_to(
         &self,
-        from: Option<&Structure>,
+        from: Option<&mut Draft<'m>>,
     ) -> impl Iterator<Item = (u64, Range<u64>)> + use<'_, 'm, 'data> {
-        let leaves = from.map(Structure::leaves).unwrap_or_default();
-        let mut targets: Vec<u64> = leaves
-            .iter()
-            .filter_map(|leave| match leave.target {
-                Target::Code(to) => Some(to),
-                _ => None,
-            })
-            .collect();
-        targets.sort_unstable();
-        targets.dedup();
+        let never_returns = |target| !self.may_return(target, MOST_JUMPS);
+        let targets = from.and_then(|from| self.or_exhausted(from.jumps_out(&never_returns).ok()));
         let is_stub = |to: &u64| plt::find(self.stubs, *to).is_some();
-        let targets = targets.into_iter().filter(move |to| !is_stub(to));
+        let targets = targets.into_iter().flatten().filter(move |to| !is_stub(to));
         targets.filter_map(|to| Some((to, self.extent(to)?)))
-    }
-
-    /// Whether a function jumps to a part.
-    fn jumps_to(&self, from: &Range<u64>, part: &Range<u64>) -> bool {
-        let structure = self.read_parts(core::slice::from_ref(from));
-        self.jumped_to(structure.as_ref()).any(|(_, range)| range == *part)
     }
 
     /// Whether a function was split off from another one.
@@ -272,12 +293,12 @@ impl<'m, 'data> Machine<'m, 'data> {
             Some(Reached::Code(address)) => address,
             _ => return true,
         };
-        if let Some(&known) = self.may_return.borrow().get(&address) {
+        if let Some(&known) = self.read.borrow().may_return.get(&address) {
             return known;
         }
         let Some(rest) = self.or_exhausted(jumps.checked_sub(1)) else { return true };
         let may_return = self.has_return(address, rest);
-        self.may_return.borrow_mut().insert(address, may_return);
+        self.read.borrow_mut().may_return.insert(address, may_return);
         may_return
     }
 
@@ -304,11 +325,10 @@ impl<'m, 'data> Machine<'m, 'data> {
         let Some(rest) = self.or_exhausted(effort) else { return true };
         self.return_effort.set(rest);
         // It is called again while this is being found out: then it may.
-        self.may_return.borrow_mut().insert(address, true);
+        self.read.borrow_mut().may_return.insert(address, true);
         let pads = self.pads(&extent);
         let function = Function { parts: &[extent], entry: address, landing_pads: &pads };
-        let Ok(structure) = Structure::of(self.elf, &function, &|_| false) else { return true };
-        structure.may_return(&|target| !self.may_return(target, jumps))
+        may_return(self.elf, &function, &|target| !self.may_return(target, jumps)).unwrap_or(true)
     }
 }
 

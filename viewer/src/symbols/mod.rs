@@ -93,6 +93,7 @@ use csprof_format::profile as saved;
 
 pub(crate) use self::locate::is_file;
 use self::locate::{Own, Wanted, wanted};
+use self::machine::ReadFunctions;
 use self::module::{Detail, NameSource, ResolvedModule};
 use self::naming::Naming;
 use self::request::FileSource;
@@ -152,6 +153,8 @@ fn resolve_all(
     let is_complete = resolved.len() == tasks.len();
     let is_first = profile.sites.first.is_empty();
     let mut has_loops = modules_with_loops(profile);
+    let read = resolved.iter_mut().filter_map(|(&id, module)| Some((id, module.read.take()?)));
+    let read = read.collect();
     if is_complete {
         let nodes = profile.nodes.parent.iter().enumerate();
         let calls = nodes.filter_map(|(node, &parent)| {
@@ -216,7 +219,7 @@ fn resolve_all(
     (profile.functions, profile.sites) = (tables.functions, tables.sites);
     profile.structure = tables.structure;
     if is_complete {
-        add_tail_calls(profile, is_first, &directory, files, || progress(total, total));
+        add_tail_calls(profile, is_first, &directory, files, read, || progress(total, total));
     }
     for (id, source) in sources {
         let module = &mut profile.modules[id.index()];
@@ -272,6 +275,7 @@ fn look_for_tail_calls(
     is_first: bool,
     directory: &Path,
     files: &dyn FileSource,
+    read: HashMap<ModuleId, (String, ReadFunctions)>,
     is_stopped: &dyn Fn() -> bool,
 ) -> Left {
     // A damaged file costs what could be found of it.
@@ -293,7 +297,13 @@ fn look_for_tail_calls(
     let files_of: Vec<ModuleId> = files_of.collect();
     let opened: HashMap<_, _> = files_of.iter().filter_map(|&id| open(id)).collect();
     let is_complete = opened.len() == files_of.len();
-    let found = tail_calls::find(profile, &opened, is_complete, is_stopped);
+    let is_same = |id: &ModuleId, file: &str| {
+        let found = opened.get(id);
+        found.is_some_and(|found| !file.is_empty() && found.bytes.identity() == file)
+    };
+    let read = read.into_iter().filter(|(id, (file, _))| is_same(id, file));
+    let read = read.map(|(id, (_, functions))| (id, functions)).collect();
+    let found = tail_calls::find(profile, &opened, read, is_complete, is_stopped);
     if opened.values().any(|found| found.bytes.is_changed()) {
         return Left::default();
     }
@@ -351,6 +361,7 @@ fn add_tail_calls(
     is_first: bool,
     directory: &Path,
     files: &dyn FileSource,
+    read: HashMap<ModuleId, (String, ReadFunctions)>,
     mut progress: impl FnMut() -> ControlFlow<()>,
 ) {
     let stopped = AtomicBool::new(false);
@@ -361,7 +372,7 @@ fn add_tail_calls(
             // Dropped at the end, whatever happens.
             let _done = done;
             let is_stopped = || stopped.load(Ordering::Relaxed);
-            look_for_tail_calls(profile, is_first, directory, files, &is_stopped)
+            look_for_tail_calls(profile, is_first, directory, files, read, &is_stopped)
         };
         let thread = thread::Builder::new().stack_size(STACK_SIZE);
         let thread = thread.spawn_scoped(scope, work).ok()?;

@@ -16,7 +16,7 @@ use super::extent::Extents;
 use super::languages::AdaUnits;
 use super::locate::{self, Located, Own, Wanted};
 use super::loops::{Limits, Lines, Loops};
-use super::machine::Machine;
+use super::machine::{Machine, ReadFunctions};
 use super::plt::{self, Callee, Slots};
 use super::request::FileSource;
 use super::sites::{Function, ModuleSites, SiteRow};
@@ -50,6 +50,8 @@ pub(super) struct ResolvedModule {
     pub(super) warnings: Vec<String>,
     /// The same, where limits left loops out.
     pub(super) about_loops: Option<String>,
+    /// What was read of its functions, if its own file alone has symbols, and which file that is.
+    pub(super) read: Option<(String, ReadFunctions)>,
     /// Nothing but the module's own files decides what was found, for each address alone.
     pub(super) is_complete: bool,
 }
@@ -64,6 +66,7 @@ impl ResolvedModule {
             chosen: Chosen::default(),
             warnings,
             about_loops: None,
+            read: None,
             is_complete: false,
         }
     }
@@ -259,8 +262,10 @@ pub(super) fn resolve(
             callable_at.by_key.extend(nameless.into_iter().map(callable));
         }
     }
+    let read = machine.zip(located.only_file());
+    let read = read.map(|((machine, _), file)| (file.identity(), machine.into_read()));
     let is_complete = split.get().is_none() && !is_exhausted;
-    ResolvedModule { source, sites, callable_at, chosen, warnings, about_loops, is_complete }
+    ResolvedModule { source, sites, callable_at, chosen, warnings, about_loops, read, is_complete }
 }
 
 /// Looks up addresses beside those that are asked for.
@@ -410,7 +415,8 @@ impl<'data, 'a> Symbols<'data, 'a> {
     /// The code of the module's own file.
     fn machine(&self) -> Option<Machine<'_, 'data>> {
         let elf = self.own?;
-        Some(Machine::new(elf, &self.table, self.extents(), &self.slots, &self.stubs))
+        let read = ReadFunctions::default();
+        Some(Machine::new(elf, &self.table, self.extents(), &self.slots, &self.stubs, read))
     }
 
     fn name(&self, address: u64) -> Option<Name<'_>> {
@@ -465,6 +471,7 @@ impl<'data, 'a> Symbols<'data, 'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bytes::FileBytes;
     use super::super::files::DiskFiles;
     use super::*;
 
@@ -492,6 +499,16 @@ mod tests {
         let first = all.find(looped).unwrap();
         let extent = machine.extent(first).unwrap();
         let addresses: Vec<u64> = extent.filter(looped).collect();
+
+        // Who reads the same file later goes on with what was read.
+        let whole = resolved(&addresses, Limits::default());
+        let (file, read) = whole.read.unwrap();
+        assert_eq!(Some(file), located.only_file().map(FileBytes::identity));
+        let elf = opened.own.as_ref().unwrap();
+        let (table, extents) = (&symbols.table, symbols.extents());
+        let again = Machine::new(elf, table, extents, &symbols.slots, &symbols.stubs, read);
+        assert!(again.structure_at(first).is_some_and(|it| !it.loops_at(first).is_empty()));
+        assert_eq!([&machine, &again].map(Machine::has_decoded), [true, false]);
 
         let around = |found: &ResolvedModule| -> usize {
             let loops = found.sites.loops.as_ref().unwrap();

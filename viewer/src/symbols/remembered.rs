@@ -159,6 +159,7 @@ impl Module {
     ) -> ResolvedModule {
         let (sites, callable_at) = select(&[self.part()], addresses);
         ResolvedModule {
+            read: None,
             source,
             sites,
             callable_at,

@@ -39,7 +39,7 @@ use super::calls::{self, LONGEST_CALL, Reach};
 use super::elf::Elf;
 use super::extent::Extents;
 use super::locate::FoundFile;
-use super::machine::{Machine, NameMemo, Reached};
+use super::machine::{Machine, NameMemo, Reached, ReadFunctions};
 use super::plt::{self, Callee, Slots, Stub};
 use super::symbol_table::SymbolTable;
 
@@ -65,11 +65,13 @@ pub(super) struct Found {
 }
 
 /// Finds the functions that left between frames. `opened` has the modules whose files could be
-/// read; if they are all that were loaded, `is_complete`. Should a library panic on a damaged file,
-/// nothing is told of it. Once it is stopped, the rest is left out.
+/// read; if they are all that were loaded, `is_complete`. Some of their functions are `known`.
+/// Should a library panic on a damaged file, nothing is told of it. Once it is stopped, the rest is
+/// left out.
 pub(super) fn find<'a>(
     profile: &saved::Profile,
     opened: &'a HashMap<ModuleId, FoundFile>,
+    mut known: HashMap<ModuleId, ReadFunctions>,
     is_complete: bool,
     is_stopped: &dyn Fn() -> bool,
 ) -> Found {
@@ -84,9 +86,13 @@ pub(super) fn find<'a>(
     let called = read.values().flat_map(|(_, read)| read.slots.names()).collect();
     let exports = catch_unwind(AssertUnwindSafe(|| Exports::read(&elves, &called, is_complete)));
     let loaders = read.iter().filter(|(id, (elf, _))| is_loader(profile, **id, elf));
+    let mut machines = HashMap::new();
+    for (&id, (elf, read)) in &read {
+        machines.insert(id, read.machine(elf, known.remove(&id).unwrap_or_default()));
+    }
     let search = Search {
         loaders: loaders.map(|(&id, _)| id).collect(),
-        machines: read.iter().map(|(&id, (elf, read))| (id, read.machine(elf))).collect(),
+        machines,
         exports: exports.unwrap_or_default(),
         exported: NameMemo::default(),
         jumps: RefCell::default(),
@@ -178,8 +184,8 @@ impl<'data> Read<'data> {
         }
     }
 
-    fn machine<'m>(&'m self, elf: &'m Elf<'data>) -> Machine<'m, 'data> {
-        Machine::new(elf, &self.table, &self.extents, &self.slots, &self.stubs)
+    fn machine<'m>(&'m self, elf: &'m Elf<'data>, known: ReadFunctions) -> Machine<'m, 'data> {
+        Machine::new(elf, &self.table, &self.extents, &self.slots, &self.stubs, known)
     }
 }
 
@@ -313,7 +319,9 @@ impl Search<'_, '_> {
         let structure = machine.and_then(|machine| machine.structure_at(node.1));
         jumps.is_open = structure.as_ref().is_none_or(|found| !found.unresolved().is_empty());
         for leave in structure.iter().flat_map(|structure| structure.leaves()) {
-            match self.node(node.0, leave.target).filter(|_| !leave.conditional) {
+            // Where a conditional one leads does not matter, and need not be read.
+            let to = (!leave.conditional).then(|| self.node(node.0, leave.target)).flatten();
+            match to {
                 Some(to) => jumps.to.extend([to]),
                 None => jumps.is_open = true,
             }
@@ -338,6 +346,10 @@ impl Search<'_, '_> {
             if reached.len() > MOST_VISITED {
                 is_open = true;
                 break;
+            }
+            // More cannot change what is told.
+            if is_open && reached.contains(&to) {
+                return first();
             }
         }
         if !reached.contains(&to) {
