@@ -20,7 +20,7 @@ use crate::arena::{Arena, LogExtent, Room};
 use crate::config::Config;
 use crate::sealed::sealed;
 use crate::setup_lock::SetupLock;
-use crate::sys::{self, Clock, Folder};
+use crate::sys::{self, Clock, File, Folder};
 
 /// State of a profiled process.
 pub struct Process {
@@ -197,6 +197,14 @@ impl Process {
         // What it fell back to has none.
         let asked = self.config.sources.get(number).filter(|asked| asked.kind == kind);
         Some(SampleSource { kind, period, detail: asked.map_or(Detail::None, |of| of.detail) })
+    }
+
+    /// Whether this was the number of the run's folder or of the arena, and is none any more: the
+    /// program has closed it by a system call of its own, or this thread has files of its own.
+    #[must_use]
+    pub fn has_lost(&self, number: i32) -> bool {
+        let is_lost = |file: &File| file.number() == number && !file.is_open();
+        is_lost(self.folder.file()) || is_lost(self.arena.file())
     }
 
     /// Whether one is in use that is like this.

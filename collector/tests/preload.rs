@@ -114,7 +114,7 @@ fn exports_these_names_and_no_others() {
         _Fork vfork pthread_create thrd_create dlopen dlmopen dlclose dlsym
         _Unwind_RaiseException _Unwind_Resume _Unwind_Resume_or_Rethrow _Unwind_ForcedUnwind
         _Unwind_Backtrace backtrace _Unwind_SetIP _dl_find_object dl_iterate_phdr
-        longjmp _longjmp siglongjmp __longjmp_chk prctl syscall clone ptrace sched_yield mlockall chroot setns unshare csprof_count csprof_phase ompt_start_tool close_range closefrom
+        longjmp _longjmp siglongjmp __longjmp_chk prctl syscall clone ptrace sched_yield mlockall chroot pivot_root setns unshare csprof_count csprof_phase ompt_start_tool close_range closefrom
         malloc calloc realloc posix_memalign aligned_alloc memalign valloc pvalloc free
         posix_spawn posix_spawnp system popen close dup2 dup3
         read __read_chk pread pread64 __pread_chk __pread64_chk readv preadv preadv64 preadv2 preadv64v2

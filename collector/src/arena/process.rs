@@ -507,6 +507,11 @@ impl Arena {
         Ok(LogExtent::new(self.extent(ExtentKind::Log, 0, 0, size)?, size))
     }
 
+    /// The arena's file.
+    pub const fn file(&self) -> &File {
+        &self.file
+    }
+
     /// The arena file's number.
     pub fn file_number(&self) -> i32 {
         self.file.number()

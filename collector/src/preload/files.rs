@@ -22,7 +22,10 @@ use crate::{process, sys, thread};
 extern "C" fn before_close(call: &mut Call, real: &Real) -> *mut c_void {
     let number = call.arguments[0] as c_int;
     if sys::is_own(number) && process::active() {
-        return no_such_file as *mut c_void;
+        if !process::current().is_some_and(|process| process.has_lost(number)) {
+            return no_such_file as *mut c_void;
+        }
+        sys::give_up(number);
     }
     stub::target(real)
 }

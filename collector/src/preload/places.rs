@@ -47,6 +47,8 @@ extern "C" fn before_unshare(call: &mut Call, real: &Real) -> *mut c_void {
 wrappers! {
     /// chroot(2).
     jump chroot: before_leaving;
+    /// pivot_root(2).
+    jump pivot_root: before_leaving;
     /// setns(2).
     jump setns: before_leaving;
     /// unshare(2).

@@ -155,8 +155,8 @@ impl Folder {
         Self { file: File { fd: AtomicI32::new(NONE), device, inode }, path }
     }
 
-    /// Opens it, so that it stays in reach whatever becomes of its path. Where that fails, its path
-    /// has to do. Either side.
+    /// Opens it, so that it stays in reach whatever becomes of its path. Where that fails, or all
+    /// numbers are low ones, with which the program counts, its path has to do. Either side.
     pub fn hold(&self) {
         let before = self.file.number();
         if self.file.is_open() {
@@ -166,10 +166,11 @@ impl Folder {
         let opened = open(FileNumber::BelowLimit, libc::AT_FDCWD, &self.path, flags);
         let Ok(number) = opened else { return };
         let is_same = identity(number) == Ok((self.file.device, self.file.inode));
+        let is_low = (number as usize) < LOW_FD;
         // Relaxed: as everywhere, the number is looked at before it is used.
         let (fd, relaxed) = (&self.file.fd, Ordering::Relaxed);
-        if !is_same || fd.compare_exchange(before, number, relaxed, relaxed).is_err() {
-            // Another folder, or another thread was faster.
+        if !is_same || is_low || fd.compare_exchange(before, number, relaxed, relaxed).is_err() {
+            // Or another thread was faster.
             close_number(number);
         }
     }
@@ -221,6 +222,11 @@ impl Folder {
     #[must_use]
     pub fn path(&self) -> &CStr {
         &self.path
+    }
+
+    /// What holds it.
+    pub const fn file(&self) -> &File {
+        &self.file
     }
 
     /// The number, if it is held.
@@ -323,8 +329,8 @@ impl File {
         Ok(Self { fd: AtomicI32::new(fd), device, inode })
     }
 
-    /// Whether the number still means this file.
-    fn is_open(&self) -> bool {
+    /// Whether the number still means this file, in this thread.
+    pub fn is_open(&self) -> bool {
         // Relaxed, here and below: the number is only ever replaced by an equivalent one.
         identity(self.fd.load(Ordering::Relaxed)) == Ok((self.device, self.inode))
     }

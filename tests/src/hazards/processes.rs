@@ -102,7 +102,7 @@ pub const ALL: &[Hazard] = &[
         .says("child 7\n")
         .also(the_child_counts_returns),
     Hazard::new("open_folders", &["cc -O2 -o program @open_folders.c"])
-        .says("folders: 0, 0 in a child\n"),
+        .says("folders: 0, 0 in a child\nclosed: 0\ninput: 0\n"),
     Hazard::new("identities", &["cc -O2 -pthread -o program @identity.c"])
         .command(&[
             "sh",
