@@ -7,6 +7,7 @@ pub mod demo;
 pub mod export;
 mod job_place;
 pub mod launch;
+mod left_out;
 pub mod print;
 pub mod profile;
 pub mod refine;

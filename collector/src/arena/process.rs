@@ -33,8 +33,8 @@ pub struct Arena {
     room: Room,
     /// Bytes that extents of times have taken.
     times: AtomicU64,
-    /// When totals were noted last, by the monotonic clock.
-    noted_ns: AtomicU64,
+    /// When totals may be noted again, by the monotonic clock.
+    note_again_ns: AtomicU64,
 }
 
 // SAFETY: shared fields of the header are reached through atomics only; the file number is
@@ -46,9 +46,9 @@ unsafe impl Send for Arena {}
 /// Bytes that a process takes at least: header, log, and the first thread's nodes.
 const LEAST: u64 = 48 << 10;
 
-/// How long totals stay as they were noted, in nanoseconds: for the CPU time of a process the
+/// Of the time that passes, this part may go to notes of totals: for the CPU time of a process the
 /// kernel asks each of its threads, of which thousands may begin and end at once.
-const NOTE_AGAIN_NS: u64 = 10_000_000;
+const SHARE_OF_NOTES: u64 = 64;
 
 impl Arena {
     /// Makes the file in the run's folder. The process has no other thread.
@@ -128,7 +128,7 @@ impl Arena {
             header,
             room,
             times: AtomicU64::new(0),
-            noted_ns: AtomicU64::new(0),
+            note_again_ns: AtomicU64::new(0),
         })
     }
 
@@ -277,15 +277,16 @@ impl Arena {
             .fetch_add(1, Ordering::Relaxed);
     }
 
-    /// [Notes](Self::note_totals) what has been used so far, unless that has just been done. Either
-    /// side.
+    /// [Notes](Self::note_totals) what has been used so far, unless that was done just before and
+    /// took long. Either side.
     pub fn note_progress(&self) {
-        let now_ns = sys::now_ns(Clock::Monotonic);
+        let begun_ns = sys::now_ns(Clock::Monotonic);
         // Relaxed: who sees it late notes once more.
-        let noted_ns = self.noted_ns.load(Ordering::Relaxed);
-        if now_ns.saturating_sub(noted_ns) >= NOTE_AGAIN_NS {
-            self.noted_ns.store(now_ns, Ordering::Relaxed);
+        if begun_ns >= self.note_again_ns.load(Ordering::Relaxed) {
             self.note_totals();
+            let took_ns = sys::now_ns(Clock::Monotonic).saturating_sub(begun_ns);
+            let again_ns = begun_ns.saturating_add(took_ns.saturating_mul(SHARE_OF_NOTES));
+            self.note_again_ns.store(again_ns, Ordering::Relaxed);
         }
     }
 

@@ -1,10 +1,11 @@
-//! A program that goes where the run's folder cannot be reached by its path: another root, mounts of
-//! its own.
+//! A program that goes where the run's folder cannot be reached by its path: another root, mounts
+//! of its own.
 //!
-//! Its children of fork have files of their own in the folder, so before it goes there the folder is
-//! opened. Not earlier: a program may look for open directories, through which it could leave what
-//! is to shut it in, and end itself if there is one. Chromium's sandbox does. It changes its root in
-//! a child that shares nothing but the root; what it forks then is not sampled, and counted.
+//! Its children of fork have files of their own in the folder, so before it goes there the folder
+//! is opened. Not earlier: a program may look for open directories, through which it could leave
+//! what is to shut it in, and end itself if there is one. Chromium's sandbox does. It changes its
+//! root in a child that shares nothing but the root; what it forks then is not sampled, and
+//! counted.
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 

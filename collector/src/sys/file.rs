@@ -9,7 +9,6 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use super::Errno;
 use super::call::call;
 use super::locked::leave_unlocked;
-use super::read::folder_identity;
 
 /// An open file whose number the program might close or give to something else behind our back.
 ///
@@ -151,7 +150,7 @@ impl Folder {
     /// The folder at `path`, which is not opened.
     #[must_use]
     pub fn at(path: CString) -> Self {
-        let (device, inode) = folder_identity(&path).unwrap_or_default();
+        let (device, inode) = identity_at(&path).unwrap_or_default();
         Self { file: File { fd: AtomicI32::new(NONE), device, inode }, path }
     }
 
@@ -246,15 +245,19 @@ fn name_of(path: &CStr) -> &CStr {
 /// Whether there is something at this path, as seen from here.
 #[must_use]
 pub fn exists(path: &CStr) -> bool {
+    identity_at(path).is_ok()
+}
+
+/// Device and inode of what is at this path, as seen from here.
+fn identity_at(path: &CStr) -> Result<(u64, u64), Errno> {
     let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: `path` is a live C string; the kernel fills `status`, which is not looked at.
-    unsafe {
-        call(
-            libc::SYS_newfstatat,
-            [libc::AT_FDCWD as usize, path.as_ptr().addr(), status.as_mut_ptr().addr(), 0, 0, 0],
-        )
-    }
-    .is_ok()
+    let (at, status_at) = (libc::AT_FDCWD as usize, status.as_mut_ptr().addr());
+    // SAFETY: `path` is a live C string; the kernel fills the whole structure when it succeeds.
+    let status = unsafe {
+        call(libc::SYS_newfstatat, [at, path.as_ptr().addr(), status_at, 0, 0, 0])?;
+        status.assume_init()
+    };
+    Ok((status.st_dev, status.st_ino))
 }
 
 /// Whether a dynamic linker with the rights of this thread could load the library at this path:

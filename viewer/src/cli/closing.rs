@@ -8,8 +8,9 @@ use csprof_format::profile::{self as saved, Exit};
 use nix::sys::signal::Signal;
 
 use super::progress::Progress;
+use crate::left_out;
 use crate::print;
-use crate::profile::{Profile, messages};
+use crate::profile::Profile;
 use crate::symbols::cache::Cache;
 use crate::symbols::{self, files::DiskFiles};
 use crate::views::cost_lines::coverage;
@@ -126,7 +127,7 @@ fn samples(summary: &Summary, form: Form) -> String {
 fn told_by_processes(profile: &Profile) -> Vec<String> {
     const MOST: usize = 8;
     let messages = profile.info.processes.iter().flat_map(|process| &process.messages);
-    let told = messages::summed(messages.map(|message| &**message));
+    let told = left_out::summed(messages.map(|message| &**message));
     let more = told.len().saturating_sub(MOST);
     let lines = told.iter().take(MOST).map(|(text, processes)| match processes {
         1 => text.clone(),

@@ -42,7 +42,7 @@ use super::python;
 use super::run_phases::RunPhases;
 use super::spawn::Naming;
 use super::time_slices::RunPhase;
-use crate::profile::messages::LeftOutProcesses;
+use crate::left_out::LeftOutProcesses;
 
 /// What `record` knows about the run besides its arenas.
 #[derive(Clone, Debug)]

@@ -23,7 +23,6 @@ mod in_parts;
 mod intern;
 mod load;
 pub mod merge;
-pub mod messages;
 mod metric;
 mod model;
 mod name;

@@ -4,8 +4,9 @@ use csprof_format::ids::{EpochId, ProcessId};
 use csprof_format::profile::{EpochReason, Exit, Origin, Process, RunInfo};
 
 use super::page::Item;
+use crate::left_out;
 use crate::profile::comparison::Comparison;
-use crate::profile::{Profile, messages, name_of_file};
+use crate::profile::{Profile, name_of_file};
 use crate::views::contexts::name_and_earlier;
 use crate::views::cost_lines::{self, Line};
 use crate::views::names::{modules_to_list, nameless};
@@ -78,7 +79,7 @@ pub fn why_empty(profile: &Profile, form: Form) -> Option<Vec<Item>> {
         Item::Text("4 shows all that is known about the run.".to_owned()),
     ];
     let messages = info.processes.iter().flat_map(|process| &process.messages);
-    let messages = messages::summed(messages.map(|message| &**message)).into_iter();
+    let messages = left_out::summed(messages.map(|message| &**message)).into_iter();
     let said = info.run.warnings.iter().cloned().chain(messages.map(|(message, _)| message));
     items.extend(said.map(|text| Item::Warning("warning".to_owned(), text)));
     let summary = Summary::of(profile);

@@ -109,8 +109,8 @@ fn folded(letter: char) -> impl Iterator<Item = char> {
     letter.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
-/// A text whose case does not matter. Nearly all letters of long names are ASCII's, whatever else is
-/// in them, and these need no tables.
+/// A text whose case does not matter. Nearly all letters of long names are ASCII's, whatever else
+/// is in them, and these need no tables.
 fn folded_text(text: &str) -> String {
     let mut all = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -3,7 +3,8 @@
 use csprof_format::profile::{Exit, Process, Thread, ThreadShare};
 use csprof_format::role::numberless;
 
-use super::super::{messages, program};
+use super::super::program;
+use crate::left_out;
 
 /// Messages of processes that a sum repeats.
 const MOST_MESSAGES: usize = 8;
@@ -171,7 +172,7 @@ pub(super) fn process_of(
         messages.extend(of.messages.iter().map(|message| &**message));
     }
     let mut said: Vec<String> =
-        messages::summed(messages).into_iter().map(|(message, _)| message).collect();
+        left_out::summed(messages).into_iter().map(|(message, _)| message).collect();
     said.sort_unstable();
     let more = said.len().saturating_sub(MOST_MESSAGES);
     said.truncate(MOST_MESSAGES);
