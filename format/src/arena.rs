@@ -174,6 +174,9 @@ pub const FLAG_PACED: u32 = 16;
 /// [`ArenaHeader::flags`]: threads were sampled less often than was asked for, because they stopped
 /// at each sample for a tracer.
 pub const FLAG_STOPPED: u32 = 32;
+/// [`ArenaHeader::flags`]: where in the kernel an event was counted is not known of all samples
+/// that were to say so.
+pub const FLAG_PLACELESS: u32 = 64;
 
 const _: () = assert!(size_of::<ArenaHeader>() == 1744);
 

@@ -156,7 +156,7 @@ fn found_handover(registers: Registers) -> Option<FrameKey> {
 }
 
 /// A call at these registers that stands for nothing yet.
-fn call_at(registers: Registers, stack: StackBounds) -> Sample {
+fn call_at(registers: Registers, stack: StackBounds) -> Sample<'static> {
     Sample {
         registers,
         kind: FrameKind::Call,
@@ -165,6 +165,7 @@ fn call_at(registers: Registers, stack: StackBounds) -> Sample {
         weight: 0,
         time_ns: None,
         waited_in: None,
+        inside: &[],
         arms: false,
     }
 }

@@ -276,7 +276,7 @@ mod tests {
             ("io-time@100us", "io-time:100000"),
             ("resource:rows", "resource:1000:rows"),
             ("faults", "event:100:1.2.0.0.0.0:page-faults"),
-            ("page-faults:k@3K", "event:3000:1.2.0.0.1.0:page-faults:k"),
+            ("page-faults:k@3K", "event:3000:1.2.0.0.2.0:page-faults:k"),
             ("cs@1", "event:1:1.3.0.0.1.0:context-switches"),
             ("cycles:pp@2M", "event:2000000:0.0.0.0.0.2:cycles:pp"),
             ("cputime@f200", "cputime:5000000"),

@@ -15,7 +15,7 @@ use crate::print;
 const EXAMPLES: &str = "\
 What is listed is what `csprof record -e` takes: EVENT@N makes each N events a sample, and what stands \
 behind an event here as @N is the number where none is asked for. Behind a colon, k counts what \
-happens in the kernel, too, and p, pp and ppp ask the processor for exact places: instructions:k, \
+happens in the kernel, too, with the kernel's functions below the code that entered it, and p, pp and ppp ask the processor for exact places: instructions:k, \
 cycles:pp. rNNNN is an event of the processor by its number in hexadecimal, and UNIT/TERM=N,.../ one \
 in the words of its unit; name=NAME among the terms is what the profile calls it.
 

@@ -243,10 +243,10 @@ pub struct Sampling {
     /// mpi-bytes bytes of their messages. Any event of the kernel's or the processor's is a source,
     /// too (csprof events lists them): EVENT@N makes each N of them a sample, so cache-misses@10000
     /// is one each 10 000; cycles@f1000 about 1000 a second. Only what the program itself does
-    /// counts; EVENT:k adds the kernel on its behalf. resource:NAME@N takes a sample of each N that
-    /// the program counts itself by csprof.h (csprof header). Of several sources, each is a metric
-    /// of the profile,
-    /// and the first is the one that reports and the viewer begin with.
+    /// counts; EVENT:k adds the kernel on its behalf, with its functions below the code that entered
+    /// it. resource:NAME@N takes a sample of each N that the program counts itself by csprof.h
+    /// (csprof header). Of several sources, each is a metric of the profile, and the first is the
+    /// one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<Asked>,
     /// Do not replace return addresses: no edge counts, and deep stacks cost more

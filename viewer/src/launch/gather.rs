@@ -10,6 +10,7 @@
 //! was killed, as [`LossReason::CutShort`]. Nothing is left out silently.
 
 mod handovers;
+mod kernel;
 mod placed;
 mod times;
 
@@ -17,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    FLAG_EXECED, FLAG_PACED, FLAG_STOPPED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord,
-    LogRecord, MOST_PHASES, epoch_reason,
+    FLAG_EXECED, FLAG_PACED, FLAG_PLACELESS, FLAG_STOPPED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut,
+    LoadRecord, LogRecord, MOST_PHASES, epoch_reason,
 };
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
@@ -30,6 +31,7 @@ use csprof_format::profile::{
     ThreadAccount, Tree, WAITS,
 };
 
+use self::kernel::Kernel;
 use self::placed::{
     Children, EpochAndPhase, PlacedNodes, code_address, mappings_of_phases, placed_nodes,
 };
@@ -58,6 +60,9 @@ pub struct Run {
     pub naming: Naming,
     /// The phases that all processes were told to be in.
     pub phases: RunPhases,
+    /// The [start of the machine](super::kernel_symbols::boot) that it was in; empty if that is not
+    /// known.
+    pub boot: String,
 }
 
 /// Turns the arenas of a run into a profile without symbols, but for those of generated code, which
@@ -91,6 +96,7 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         modules: HashMap::new(),
         frames: HashMap::new(),
         generated: Generated::default(),
+        kernel: Kernel::of(&run.boot),
         epochs_of_arena: Vec::new(),
     };
     gathering.profile.run.trampoline =
@@ -107,6 +113,7 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         }
         gathering.process(arena, earlier, &family(&arenas[..=number]), files);
     }
+    gathering.finish_kernel();
     gathering.finish_generated();
     gathering.finish_times();
     let mut profile = gathering.profile;
@@ -135,6 +142,7 @@ struct Gathering {
     modules: HashMap<ModuleKey, ModuleId>,
     frames: HashMap<Frame, FrameId>,
     generated: Generated,
+    kernel: Kernel,
     /// The number that each epoch of the profile has in its arena: that of the load map.
     epochs_of_arena: Vec<u32>,
 }
@@ -169,7 +177,7 @@ struct Generated {
     /// Of the present process.
     names: Names,
     functions: HashMap<Function, FunctionId>,
-    /// The sites of each frame of the module.
+    /// The sites of each frame of the module, and of those of the kernel.
     sites: HashMap<FrameId, Site>,
     /// The meanings that each address has had, at most 256.
     meanings: HashMap<(FrameKind, u64), Vec<Site>>,
@@ -245,6 +253,9 @@ impl Gathering {
                  often, and each sample stands for several periods"
                     .to_owned(),
             );
+        }
+        if header.flags & FLAG_PLACELESS != 0 {
+            messages.push(kernel::SOME_ARE_PLACELESS.to_owned());
         }
         for reason in LeftOut::ALL {
             let number = header.left_out[reason as usize];
@@ -474,8 +485,10 @@ impl Gathering {
         }
         let node_of = |place: u32| &arena.nodes[members[place as usize] as usize];
         let is_same = |&a: &u32, &b: &u32| {
-            let frame = |place| node_of(place).key.map(|key| key.of_metric(0));
-            frame(a) == frame(b)
+            let key = |place| node_of(place).key.map(|key| key.of_metric(0));
+            let is_kernel = || key(a).is_some_and(|key| key.kind() == FrameKind::Kernel);
+            // All places in a function of the kernel's are one frame.
+            key(a) == key(b) || frames[a as usize] == frames[b as usize] && is_kernel()
         };
         // All roots of an epoch are one root; a sound arena has one.
         let mut stack: Vec<(&[u32], u32)> = vec![(children.roots(), first_node)];
@@ -516,6 +529,7 @@ impl Gathering {
             FrameKind::Root => (None, 0),
             FrameKind::Partial => (None, address),
             FrameKind::Wait => return self.made_up_frame(FrameKind::Leaf, WAITS, address),
+            FrameKind::Kernel => return self.kernel_frame(key),
             FrameKind::Handover => {
                 return self.made_up_frame(FrameKind::Call, HANDOVERS, address);
             }
@@ -625,7 +639,9 @@ impl Gathering {
         /// Files that the text for people lists.
         const LISTED: usize = 8;
         let Self { profile, generated, .. } = self;
-        let Some(module) = generated.module else { return };
+        if generated.sites.is_empty() {
+            return;
+        }
         profile.sites.first.push(0);
         for frame in 0..profile.frames.len() {
             if let Some(site) = generated.sites.get(&FrameId::from_index(frame)) {
@@ -636,6 +652,7 @@ impl Gathering {
             let end = u32::try_from(profile.sites.function.len()).unwrap_or(u32::MAX);
             profile.sites.first.push(end);
         }
+        let Some(module) = generated.module else { return };
         let mut text = generated
             .sources
             .iter()
