@@ -65,6 +65,7 @@ mod io;
 mod jumps;
 mod locked_memory;
 mod locks;
+mod mappings;
 mod mpi;
 mod ompt;
 mod program;
@@ -121,6 +122,7 @@ extern "C" fn construct(
     }
     stub::engage();
     alloc::begin();
+    mappings::begin();
     signals::relatives::find();
     io::watch();
     streams::count();

@@ -24,6 +24,9 @@ pub static LOCKS_COUNT: AtomicBool = AtomicBool::new(false);
 /// Whether calls of MPI are counted: their time, or the bytes that they are about.
 pub static MPI_COUNTS: AtomicBool = AtomicBool::new(false);
 
+/// Whether what the program maps is counted.
+pub static MAPPINGS_COUNT: AtomicBool = AtomicBool::new(false);
+
 /// One more than the metric of the source of each kind that is in use, by number of the kind; 0
 /// where there is none. Where a kind has labels, that of the first.
 static METRICS: [AtomicU8; SourceKind::COUNT] = [const { AtomicU8::new(0) }; SourceKind::COUNT];
@@ -37,6 +40,7 @@ const fn flag(kind: SourceKind) -> &'static AtomicBool {
         SourceKind::IoRead | SourceKind::IoWrite | SourceKind::IoTime => &IO_COUNTS,
         SourceKind::Lock => &LOCKS_COUNT,
         SourceKind::Mpi | SourceKind::MpiBytes => &MPI_COUNTS,
+        SourceKind::Mmap => &MAPPINGS_COUNT,
         _ => &YIELDS_COUNT,
     }
 }

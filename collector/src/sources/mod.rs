@@ -236,8 +236,8 @@ impl Sources {
         due.find(|&(_, due)| due > 0)
     }
 
-    /// Where in the kernel the periods of a metric ended for which the next sample stands, as far as
-    /// that is known. Signal side.
+    /// Where in the kernel the periods of a metric ended for which the next sample stands, as far
+    /// as that is known. Signal side.
     #[must_use]
     #[inline]
     pub fn inside(&self, metric: usize) -> &[KernelPlace] {
@@ -251,7 +251,8 @@ impl Sources {
         }
     }
 
-    /// They had their sample. Returns whether there were others, of which nobody knows. Signal side.
+    /// They had their sample. Returns whether there were others, of which nobody knows. Signal
+    /// side.
     #[inline]
     pub fn leave_inside(&mut self, metric: usize) -> bool {
         if self.counted == 0 {

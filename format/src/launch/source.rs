@@ -39,6 +39,8 @@ pub enum SourceKind {
     Mpi = 13,
     /// Bytes of messages, as the arguments of the outermost call of MPI name them.
     MpiBytes = 14,
+    /// Bytes that the program maps and that are no file's, by wrappers of mmap(2) and mremap(2).
+    Mmap = 15,
 }
 
 /// What a source is. Nothing else tells sources apart, but for the collector's file that opens
@@ -238,10 +240,11 @@ const IO_TIME: Properties = Properties {
 const LOCK: Properties = Properties { name: "lock", ..IO_TIME };
 const MPI: Properties = Properties { name: "mpi", ..IO_TIME };
 const MPI_BYTES: Properties = Properties { name: "mpi-bytes", ..COUNTED };
+const MMAP: Properties = Properties { name: "mmap", ..ALLOC };
 
 impl SourceKind {
     /// How many there are.
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 16;
 
     /// All sources, by number, which is the order in which help lists those that are offered.
     pub const ALL: [Self; Self::COUNT] = [
@@ -260,6 +263,7 @@ impl SourceKind {
         Self::Lock,
         Self::Mpi,
         Self::MpiBytes,
+        Self::Mmap,
     ];
 
     /// What it is.
@@ -282,6 +286,7 @@ impl SourceKind {
             Self::Lock => &LOCK,
             Self::Mpi => &MPI,
             Self::MpiBytes => &MPI_BYTES,
+            Self::Mmap => &MMAP,
         }
     }
 

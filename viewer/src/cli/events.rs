@@ -235,6 +235,7 @@ const fn what(kind: SourceKind) -> &'static str {
         SourceKind::Lock => "elapsed time in which threads wait for each other",
         SourceKind::Mpi => "elapsed time in calls of MPI",
         SourceKind::MpiBytes => "bytes of messages, as arguments of calls of MPI name them",
+        SourceKind::Mmap => "bytes that the program maps itself, and that are no file's",
     }
 }
 

@@ -27,7 +27,7 @@ use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
     Account, EarlierThreads, Epoch, EpochReason, Frame, Function, GENERATED_CODE, HANDOVERS,
-    Module, ModuleFile, Origin, Phase, Process, Profile, RunInfo, SymbolSource, Thread,
+    KERNEL, Module, ModuleFile, Origin, Phase, Process, Profile, RunInfo, SymbolSource, Thread,
     ThreadAccount, Tree, WAITS,
 };
 
@@ -113,7 +113,17 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         }
         gathering.process(arena, earlier, &family(&arenas[..=number]), files);
     }
-    gathering.finish_kernel();
+    if let Some(found) = gathering.kernel.source() {
+        let module = gathering.module(KERNEL.as_bytes(), &[], None);
+        gathering.profile.modules[module.index()].symbols = match found {
+            Ok(file) => SymbolSource::SymbolTable(gathering.string(file)),
+            Err(why) => {
+                let warning = format!("functions of the kernel's have no names: {why}");
+                gathering.profile.run.warnings.push(warning);
+                SymbolSource::Unreadable(gathering.string(&why))
+            }
+        };
+    }
     gathering.finish_generated();
     gathering.finish_times();
     let mut profile = gathering.profile;
@@ -555,6 +565,23 @@ impl Gathering {
     fn made_up_frame(&mut self, kind: FrameKind, module: &str, number: u64) -> FrameId {
         let module = Some(self.module(module.as_bytes(), &[], None));
         self.intern(Frame { kind, module, offset: number })
+    }
+
+    /// The frame of a place in the kernel: of the function there, if its name is known.
+    fn kernel_frame(&mut self, key: FrameKey) -> FrameId {
+        let Some((name, offset)) = self.kernel.function(key) else {
+            return self.made_up_frame(FrameKind::Leaf, KERNEL, 0);
+        };
+        let id = self.made_up_frame(FrameKind::Leaf, KERNEL, offset);
+        if let Some(module) = self.profile.frames[id.index()].module
+            && !self.generated.sites.contains_key(&id)
+        {
+            let name = self.string(&format!("{KERNEL} {name}"));
+            let function = FunctionId::from_index(self.profile.functions.len());
+            self.profile.functions.push(Function { name, module, file: None, line: 0 });
+            self.generated.sites.insert(id, Site { function, file: None, line: 0 });
+        }
+        id
     }
 
     /// Finds the names of what the nodes of a process have outside all load modules.

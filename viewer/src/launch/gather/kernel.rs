@@ -3,12 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use csprof_format::address::{FrameKey, FrameKind};
-use csprof_format::ids::{FrameId, FunctionId};
-use csprof_format::profile::{Frame, Function, KERNEL, SymbolSource};
+use csprof_format::address::FrameKey;
 
 use super::super::kernel_symbols::{FILE, KernelSymbols};
-use super::{Gathering, Site};
 
 /// What is said of a process of which the places of some samples are missing.
 pub(super) const SOME_ARE_PLACELESS: &str = "more periods of an event ended in one system call or interruption than the kernel's page of \
@@ -17,7 +14,7 @@ pub(super) const SOME_ARE_PLACELESS: &str = "more periods of an event ended in o
 
 /// What of the kernel's functions is known.
 pub(super) struct Kernel {
-    /// See [`Run::boot`](super::Run::boot).
+    /// See [`boot`](super::super::kernel_symbols::boot).
     boot: String,
     /// The names, or why there are none, once they were asked for.
     symbols: Option<Result<KernelSymbols, String>>,
@@ -30,10 +27,17 @@ impl Kernel {
         Self { boot: boot.to_owned(), symbols: None, offsets: HashMap::new() }
     }
 
-    /// The function at an address.
-    fn function(&mut self, address: u64) -> Option<String> {
+    /// The function at a place, if its name is known, and its offset in the file.
+    pub(super) fn function(&mut self, key: FrameKey) -> Option<(String, u64)> {
         let symbols = self.symbols.get_or_insert_with(|| KernelSymbols::of(&self.boot));
-        symbols.as_ref().ok()?.at(address).map(str::to_owned)
+        let name = symbols.as_ref().ok()?.at(key.kernel_address()?)?.to_owned();
+        let offset = self.offset(&name);
+        Some((name, offset))
+    }
+
+    /// Where names came from, or why there are none; `None` where nobody has asked for any.
+    pub(super) fn source(&mut self) -> Option<Result<&'static str, String>> {
+        self.symbols.take().map(|symbols| symbols.map(|_| FILE))
     }
 
     /// The offset of a function, which is made of its name.
@@ -58,39 +62,6 @@ fn offset_of(name: &str) -> u64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     hash.max(1)
-}
-
-impl Gathering {
-    /// The frame of a place in the kernel: of the function there, if its name is known.
-    pub(super) fn kernel_frame(&mut self, key: FrameKey) -> FrameId {
-        let name = key.kernel_address().and_then(|address| self.kernel.function(address));
-        let Some(name) = name else { return self.made_up_frame(FrameKind::Leaf, KERNEL, 0) };
-        let offset = self.kernel.offset(&name);
-        let module = self.module(KERNEL.as_bytes(), &[], None);
-        let id = self.intern(Frame { kind: FrameKind::Leaf, module: Some(module), offset });
-        if !self.generated.sites.contains_key(&id) {
-            let name = self.string(&format!("{KERNEL} {name}"));
-            let function = FunctionId::from_index(self.profile.functions.len());
-            self.profile.functions.push(Function { name, module, file: None, line: 0 });
-            self.generated.sites.insert(id, Site { function, file: None, line: 0 });
-        }
-        id
-    }
-
-    /// Says where the names of the kernel's functions came from, or why there are none.
-    pub(super) fn finish_kernel(&mut self) {
-        let symbols = match self.kernel.symbols.take() {
-            None => return,
-            Some(Ok(_)) => SymbolSource::SymbolTable(self.string(FILE)),
-            Some(Err(why)) => {
-                let warning = format!("functions of the kernel's have no names: {why}");
-                self.profile.run.warnings.push(warning);
-                SymbolSource::Unreadable(self.string(&why))
-            }
-        };
-        let module = self.module(KERNEL.as_bytes(), &[], None);
-        self.profile.modules[module.index()].symbols = symbols;
-    }
 }
 
 #[cfg(test)]
