@@ -353,6 +353,13 @@ impl Metric {
         self.kind().is_some_and(|kind| kind.properties().counts_waits)
     }
 
+    /// Whether it is of blocks of memory that are followed, so that it may become less while a run
+    /// goes on.
+    #[must_use]
+    pub fn follows_blocks(&self) -> bool {
+        self.kind().is_some_and(SourceKind::follows_blocks)
+    }
+
     fn kind(&self) -> Option<SourceKind> {
         SourceKind::ALL.into_iter().find(|kind| kind.name() == self.source)
     }

@@ -198,6 +198,32 @@ fn other_allocators_are_counted() {
     }
 }
 
+/// What a phase has left at its end, whenever it is given back; and each time that it began.
+#[test]
+fn what_outlives_its_phase_is_seen_though_it_is_given_back() {
+    const ROUNDS: u64 = 10;
+    let workshop = Workshop::new("memory_phases");
+    workshop.compile("cc -O2 -g -I @../../collector/api -o phase_leaks @phase_leaks.c");
+    let sources = ["-e", "phase-leak@1", "-e", "leak@1"];
+    let recording = workshop.record(&sources, &["./phase_leaks"]);
+    assert_eq!(recording.outcome.said(), "done\n", "{}", recording.outcome.complained());
+    let of_phases = recording.rows();
+    let of_run = rows_of(&recording, "leak");
+    for (function, of_phase, at_end) in [
+        ("within", 0, 0),
+        ("over", 1000, 0),
+        ("again", 600, 0),
+        ("resized", 8000, 0),
+        ("never", 300, 300),
+        ("used", 0, 0),
+    ] {
+        assert_eq!(of_phases.inclusive_of(function), of_phase * ROUNDS, "{of_phases}");
+        assert_eq!(of_run.inclusive_of(function), at_end * ROUNDS, "{of_run}");
+    }
+    let of_build = recording.refined("phase = build");
+    assert_eq!(of_build.inclusive_of("main"), (1000 + 600 + 8000 + 300) * ROUNDS, "{of_build}");
+}
+
 /// What the program maps itself, and not what an allocator maps for it: that is what it asked of
 /// malloc, whoever's malloc that is.
 #[test]

@@ -36,7 +36,7 @@ const fn flag(kind: SourceKind) -> &'static AtomicBool {
     match kind {
         SourceKind::Resource => &RESOURCES_COUNT,
         SourceKind::Alloc | SourceKind::AllocCalls => &REQUESTS_COUNT,
-        SourceKind::Leak => &BLOCKS_FOLLOWED,
+        SourceKind::Leak | SourceKind::PhaseLeak => &BLOCKS_FOLLOWED,
         SourceKind::IoRead | SourceKind::IoWrite | SourceKind::IoTime => &IO_COUNTS,
         SourceKind::Lock => &LOCKS_COUNT,
         SourceKind::Mpi | SourceKind::MpiBytes => &MPI_COUNTS,
@@ -67,7 +67,8 @@ pub(super) fn begin(source: SampleSource, metric: usize) {
     counter.begin(source.period, random_below(source.period));
     let place = &METRICS[source.kind as usize];
     let _ = place.compare_exchange(0, metric as u8 + 1, Ordering::Relaxed, Ordering::Relaxed);
-    if matches!(source.kind, SourceKind::Alloc | SourceKind::AllocCalls | SourceKind::Leak) {
+    let is_of_requests = matches!(source.kind, SourceKind::Alloc | SourceKind::AllocCalls);
+    if is_of_requests || source.kind.follows_blocks() {
         requests::begin();
         REQUESTS_COUNT.store(true, Ordering::Relaxed);
     }

@@ -298,13 +298,13 @@ mod tests {
                 "sunlight",
                 "there is no sample source `sunlight`; there are cputime, task-clock, realtime, alloc, \
                  alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, \
-                 mmap, and events of the kernel and the processor: csprof events lists them",
+                 mmap, phase-leak, and events of the kernel and the processor: csprof events lists them",
             ),
             (
                 "",
                 "there is no sample source ``; there are cputime, task-clock, realtime, alloc, \
-                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, mmap, and \
-                 events of the kernel and the processor: csprof events lists them",
+                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, mmap, \
+                 phase-leak, and events of the kernel and the processor: csprof events lists them",
             ),
             (
                 "alloc:k@4K",

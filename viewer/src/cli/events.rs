@@ -229,6 +229,7 @@ const fn what(kind: SourceKind) -> &'static str {
         SourceKind::Alloc => "bytes that the program asks malloc and its relatives for",
         SourceKind::AllocCalls => "calls of malloc and its relatives",
         SourceKind::Leak => "bytes of malloc and its relatives that are not given back",
+        SourceKind::PhaseLeak => "bytes of them that are not given back when their phase ends",
         SourceKind::IoRead => "bytes that calls read",
         SourceKind::IoWrite => "bytes that calls write",
         SourceKind::IoTime => "elapsed time in calls that read or write",

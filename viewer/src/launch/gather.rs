@@ -332,8 +332,9 @@ impl Gathering {
             if header.flags & FLAG_TIMES != 0 {
                 let timed = self.profile.times[before..].iter().map(|row| u64::from(row.samples));
                 let recorded = self.profile.threads.last().map_or(0, |thread| thread.recorded);
-                let without =
-                    leaks::source_of(arena).map_or(0, |source| leaks::samples_of(thread, source));
+                let sources = leaks::sources_of(arena).into_iter();
+                let of_blocks = sources.map(|source| leaks::samples_of(thread, source));
+                let without = sum(&of_blocks.collect::<Vec<_>>());
                 self.timed[0] = self.timed[0].saturating_add(recorded.saturating_sub(without));
                 self.timed[1] = self.timed[1].saturating_add(timed.sum());
             }
