@@ -30,6 +30,19 @@ use crate::{allocator, control, process};
 /// Number of the present phase; 0, or more than [`MOST_PHASES`], if there is none.
 static PRESENT: AtomicU32 = AtomicU32::new(0);
 
+/// Phases that the process has begun, each time.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
+
+/// What tells the present phase, as often as the process has begun it, from those before; in the
+/// lower 24 bits. One that the run was told to be in goes on when it begins again. Either side.
+#[must_use]
+pub fn occasion() -> u32 {
+    /// Odd, so that neighbours are far from each other.
+    const FACTOR: u32 = 0x9e37_79b1;
+    let told = control::phase().wrapping_mul(FACTOR);
+    (BEGUN.load(Ordering::Relaxed) ^ told) & 0xff_ffff
+}
+
 /// The phases that have begun, with their numbers, from 1.
 type Known = BTreeMap<Vec<u8>, u32>;
 
@@ -59,6 +72,7 @@ pub fn enter(function: usize) -> bool {
     let number = functions::enter(function);
     // Of threads that enter functions at the same time, the last one counts.
     PRESENT.fetch_max(number.unwrap_or(u32::MAX), Ordering::Relaxed);
+    BEGUN.fetch_add(1, Ordering::Relaxed);
     number.is_some()
 }
 
@@ -74,6 +88,7 @@ pub fn begin(name: &[u8]) {
     let mut known = KNOWN.lock();
     let number = if name.is_empty() { 0 } else { number_of(&mut known, name) };
     PRESENT.store(number, Ordering::Relaxed);
+    BEGUN.fetch_add(1, Ordering::Relaxed);
 }
 
 fn number_of(known: &mut Known, name: &[u8]) -> u32 {

@@ -33,6 +33,12 @@ pub enum FrameKind {
     /// handovers.
     #[cfg_attr(feature = "saved", serde(skip))]
     Handover = 6,
+    /// Where the kernel was, on the thread's behalf, when an event was counted: below the function
+    /// that entered it, or below what the thread waited for. The address is the kernel's, of which
+    /// the top byte is all ones. In live arenas only: saved profiles have a [`Leaf`](Self::Leaf) in
+    /// the pseudo module of the kernel.
+    #[cfg_attr(feature = "saved", serde(skip))]
+    Kernel = 7,
 }
 
 impl FrameKind {
@@ -47,6 +53,7 @@ impl FrameKind {
             4 => Self::Partial,
             5 => Self::Wait,
             6 => Self::Handover,
+            7 => Self::Kernel,
             _ => return None,
         })
     }
@@ -61,7 +68,8 @@ impl FrameKind {
             | Self::Root
             | Self::Partial
             | Self::Wait
-            | Self::Handover => 0,
+            | Self::Handover
+            | Self::Kernel => 0,
         }
     }
 }
@@ -134,6 +142,15 @@ impl FrameKey {
         }
     }
 
+    /// The kernel's address of a place in it; `None` for any other frame.
+    #[must_use]
+    pub const fn kernel_address(self) -> Option<u64> {
+        match self.kind() {
+            FrameKind::Kernel => Some(self.address() | !ADDRESS_MASK),
+            _ => None,
+        }
+    }
+
     /// The same frame with samples of the metric with this number, below
     /// [`METRICS`](Self::METRICS).
     #[must_use]
@@ -202,6 +219,14 @@ mod tests {
         assert_eq!(handover.thread_and_node(), Some((0xff_ffff, u32::MAX)));
         assert_eq!(FrameKey::from_bits(handover.to_bits()), Some(handover));
         assert_eq!((FrameKey::handover(1 << 24, 1), key.thread_and_node()), (None, None));
+    }
+
+    #[test]
+    fn a_place_in_the_kernel_keeps_its_address() {
+        let key = FrameKey::new(FrameKind::Kernel, 0xffff_ffff_81d7_f497).of_metric(3);
+        assert_eq!(key.kernel_address(), Some(0xffff_ffff_81d7_f497));
+        assert_eq!((FrameKey::from_bits(key.to_bits()), key.metric()), (Some(key), 3));
+        assert_eq!(FrameKey::new(FrameKind::Leaf, 0xffff).kernel_address(), None);
     }
 
     #[test]

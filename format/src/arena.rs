@@ -174,6 +174,9 @@ pub const FLAG_PACED: u32 = 16;
 /// [`ArenaHeader::flags`]: threads were sampled less often than was asked for, because they stopped
 /// at each sample for a tracer.
 pub const FLAG_STOPPED: u32 = 32;
+/// [`ArenaHeader::flags`]: where in the kernel an event was counted is not known of all samples
+/// that were to say so.
+pub const FLAG_PLACELESS: u32 = 64;
 
 const _: () = assert!(size_of::<ArenaHeader>() == 1744);
 
@@ -523,11 +526,13 @@ const _: () = assert!(size_of::<TimeRecord>() == 16);
 #[repr(C)]
 pub struct BlockRecord {
     /// Address of the block, with more in it while the block is being resized; 0 where the place
-    /// is free, [`BlockRecord::TAKEN`] while it is being filled.
+    /// is free, [`BlockRecord::TAKEN`] while it is being filled, [`BlockRecord::OUTLIVED`] where
+    /// the block was given back after its phase had ended.
     pub address: u64,
-    /// Samples that were added to the node.
+    /// Samples that were added to the node, and above them, of a block that is followed to the end
+    /// of its phase, in bits from [`BlockRecord::PHASE_SHIFT`] on which phase that was.
     pub samples: u64,
-    /// Index of the thread that asked for the block.
+    /// Index of the thread that asked for the block, and [`BlockRecord::OF_PHASE`].
     pub thread: u32,
     /// The node.
     pub node: u32,
@@ -538,6 +543,22 @@ const _: () = assert!(size_of::<BlockRecord>() == 24);
 impl BlockRecord {
     /// [`BlockRecord::address`] where another part of the record is not there yet.
     pub const TAKEN: u64 = 1;
+    /// [`BlockRecord::address`] of a block that was given back, but not in its phase.
+    pub const OUTLIVED: u64 = 3;
+    /// In [`BlockRecord::thread`]: the block is followed to the end of its phase.
+    pub const OF_PHASE: u32 = 1 << 31;
+    /// Where [`BlockRecord::samples`] has which phase.
+    pub const PHASE_SHIFT: u32 = 40;
+
+    /// The record without what is there of phases.
+    #[must_use]
+    pub const fn plain(self) -> Self {
+        if self.thread & Self::OF_PHASE == 0 {
+            return self;
+        }
+        let samples = self.samples & !(u64::MAX << Self::PHASE_SHIFT);
+        Self { samples, thread: self.thread & !Self::OF_PHASE, ..self }
+    }
 }
 
 /// Bytes of the first extent of blocks, the header included; each further one is twice as large.

@@ -353,6 +353,13 @@ impl Metric {
         self.kind().is_some_and(|kind| kind.properties().counts_waits)
     }
 
+    /// Whether it is of blocks of memory that are followed, so that it may become less while a run
+    /// goes on.
+    #[must_use]
+    pub fn follows_blocks(&self) -> bool {
+        self.kind().is_some_and(SourceKind::follows_blocks)
+    }
+
     fn kind(&self) -> Option<SourceKind> {
         SourceKind::ALL.into_iter().find(|kind| kind.name() == self.source)
     }
@@ -528,6 +535,12 @@ pub const GENERATED_CODE: &str = "[generated code]";
 /// Path of the pseudo module that holds what threads waited for: frames below the functions that
 /// called the kernel, of kind `Leaf`, whose offset is the number of the system call.
 pub const WAITS: &str = "[waits]";
+
+/// Path of the pseudo module that holds what the kernel did: frames below the functions that
+/// entered it, of kind `Leaf`. A function of the kernel's has an offset that is made of its name,
+/// by which it is the same on any machine; what has no name has 0. Its symbols are a
+/// [`SymbolSource::SymbolTable`], or say why there are none.
+pub const KERNEL: &str = "[kernel]";
 
 /// Path of the pseudo module that holds handovers: frames of kind `Call` whose offset says how the
 /// code above had the code below run by another thread, the one whose tree this is.

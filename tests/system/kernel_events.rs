@@ -4,6 +4,7 @@
 //! skipped visibly.
 
 use csprof_tests::notes::skip;
+use csprof_tests::paths::Rows;
 use csprof_tests::recording::Recording;
 use csprof_tests::workshop::Workshop;
 
@@ -69,6 +70,67 @@ fn each_page_fault_is_a_sample_and_none_is_the_collector_s() {
     let Some(run) = record(TEST, &workshop, &["page-faults@1"], &words) else { return };
     assert_eq!(touched(&run, "few"), 1_000);
     assert_eq!(touched(&run, "many"), 3_000);
+}
+
+/// The samples of all frames of the kernel's, and their names.
+fn in_kernel(rows: &Rows) -> (u64, Vec<String>) {
+    let of_kernel: Vec<_> = rows.iter().filter(|row| row.kind == "kernel").collect();
+    let names = of_kernel.iter().map(|row| row.function.clone()).collect();
+    (of_kernel.iter().map(|row| row.inclusive).sum(), names)
+}
+
+/// Whether the kernel says to csprof where its functions are.
+fn shows_functions() -> bool {
+    let text = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    text.lines().any(|line| !line.starts_with("0000000000000000"))
+}
+
+#[test]
+fn a_page_fault_in_the_kernel_is_below_the_code_that_entered_it() {
+    const TEST: &str = "event_kernel_places";
+    let workshop = workshop(TEST);
+    let words = ["./program", "reads", "1000"];
+    let Some(run) = record(TEST, &workshop, &["page-faults:k@1"], &words) else { return };
+    let (samples, names) = in_kernel(&run.refined("through portions"));
+    assert_eq!(samples, 1_000, "{}", run.rows());
+    let are_named = |names: &[String]| {
+        names.iter().all(|name| match shows_functions() {
+            true => name.starts_with("[kernel] ") && !name.contains("0x"),
+            false => name == "[kernel]",
+        })
+    };
+    assert!(are_named(&names), "{names:?}");
+    // All in one call: of the last 64 it is known.
+    let at_once = run.refined("through at_once");
+    assert_eq!(at_once.inclusive_of("at_once"), 1_000, "{at_once}");
+    let (samples, names) = in_kernel(&at_once);
+    assert!((64..1_000).contains(&samples) && are_named(&names), "{at_once}");
+    assert!(run.messages().contains("page of records has room for (64)"), "{}", run.messages());
+
+    // What the program touches itself is there, and not in the kernel.
+    let words = ["./program", "faults", "100"];
+    let Some(run) = record(TEST, &workshop, &["page-faults:k@1"], &words) else { return };
+    assert_eq!(touched(&run, "few"), 100);
+    let (samples, _) = in_kernel(&run.refined("through touch"));
+    assert_eq!(samples, 0, "{}", run.rows());
+}
+
+/// Below what it waited for, if that is known, and only where that is asked for.
+#[test]
+fn a_context_switch_says_where_the_kernel_gave_the_processor_away() {
+    const TEST: &str = "event_kernel_switches";
+    let workshop = workshop(TEST);
+    let words = ["./program", "naps", "50"];
+    for (source, is_asked_for) in [("context-switches:k@1", true), ("context-switches@1", false)] {
+        let Some(run) = record(TEST, &workshop, &[source], &words) else { return };
+        if run.messages().contains("may come by SIGTRAP alone") {
+            return skip(TEST, "SIGTRAP cannot be lent here");
+        }
+        let rows = run.refined("through nap");
+        let (samples, _) = in_kernel(&rows);
+        assert_eq!(samples, if is_asked_for { rows.inclusive_of("nap") } else { 0 }, "{rows}");
+        assert!(rows.inclusive_of("[waits: clock_nanosleep]") > 0, "{rows}");
+    }
 }
 
 #[test]

@@ -198,6 +198,77 @@ fn other_allocators_are_counted() {
     }
 }
 
+/// What a phase has left at its end, whenever it is given back; and each time that it began.
+#[test]
+fn what_outlives_its_phase_is_seen_though_it_is_given_back() {
+    const ROUNDS: u64 = 10;
+    let workshop = Workshop::new("memory_phases");
+    workshop.compile("cc -O2 -g -I @../../collector/api -o phase_leaks @phase_leaks.c");
+    let sources = ["-e", "phase-leak@1", "-e", "leak@1"];
+    let recording = workshop.record(&sources, &["./phase_leaks"]);
+    assert_eq!(recording.outcome.said(), "done\n", "{}", recording.outcome.complained());
+    let of_phases = recording.rows();
+    let of_run = rows_of(&recording, "leak");
+    for (function, of_phase, at_end) in [
+        ("within", 0, 0),
+        ("over", 1000, 0),
+        ("again", 600, 0),
+        ("resized", 8000, 0),
+        ("never", 300, 300),
+        ("used", 0, 0),
+    ] {
+        assert_eq!(of_phases.inclusive_of(function), of_phase * ROUNDS, "{of_phases}");
+        assert_eq!(of_run.inclusive_of(function), at_end * ROUNDS, "{of_run}");
+    }
+    let of_build = recording.refined("phase = build");
+    assert_eq!(of_build.inclusive_of("main"), (1000 + 600 + 8000 + 300) * ROUNDS, "{of_build}");
+}
+
+/// What the program maps itself, and not what an allocator maps for it: that is what it asked of
+/// malloc, whoever's malloc that is.
+#[test]
+fn mappings_are_counted_by_whole_pages_and_those_of_allocators_are_not() {
+    const SIZE: u64 = 64 << 10;
+    let workshop = Workshop::new("memory_mappings");
+    workshop.compile("cc -O2 -g -o mappings @mappings.c");
+    let folder = Path::new("/usr/lib/x86_64-linux-gnu");
+    for library in ["", "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"] {
+        if !folder.join(library).exists() {
+            skip("mappings of other allocators", &format!("{library} is not installed"));
+            continue;
+        }
+        let command = format!("LD_PRELOAD=$LD_PRELOAD:{library} exec ./mappings");
+        let sources = ["-e", "mmap@4K", "-e", "alloc@1"];
+        let recording = workshop.record(&sources, &["sh", "-c", &command]);
+        assert_eq!(recording.outcome.said(), "done\n", "{}", recording.outcome.complained());
+        let rows = recording.rows();
+        let mut expected = vec![
+            ("mapped", SIZE),
+            ("in_part", 8192),
+            ("grown", 2 * SIZE),
+            ("set_aside", 0),
+            ("of_file", 0),
+            ("refused", 0),
+            ("shrunk", 0),
+        ];
+        // Where nobody can say whose code calls, an allocator's is counted.
+        expected.extend(finds_modules().then_some(("asked", 0)));
+        for (function, bytes) in expected {
+            let sampled = rows.inclusive_of(function) * recording.profile.metric.period;
+            assert_eq!(sampled, bytes * ROUNDS, "{function}, {library}:\n{rows}");
+        }
+        let asked = rows_of(&recording, "alloc").inclusive_of("asked");
+        assert_eq!(asked, ROUNDS << 20, "{library}");
+    }
+}
+
+/// Whether the C library says whose code is where (glibc 2.35).
+fn finds_modules() -> bool {
+    let loader = std::fs::read("/lib64/ld-linux-x86-64.so.2").unwrap_or_default();
+    let name = b"_dl_find_object";
+    loader.windows(name.len()).any(|bytes| bytes == name)
+}
+
 #[test]
 fn a_programs_own_allocator_is_told_of() {
     let workshop = Workshop::new("memory_own");

@@ -10,8 +10,10 @@
  * trap N: sets a handler for SIGTRAP between naps, and touches N pages then.
  * by_hand N: touches N pages; a child that is forked behind the C library's back touches as many, and
  * sends itself SIGPROF.
+ * reads N: N pages that the kernel touches first, 16 in each of its calls; then as many in one call.
  * loop N: N times two instructions. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,6 +43,39 @@ static NOINLINE void fresh(long count)
     madvise(pages, count * 4096, MADV_NOHUGEPAGE);
     touch(pages, count);
     munmap(pages, count * 4096);
+}
+
+static NOINLINE void take(int file, char *pages, long count)
+{
+    if (read(file, pages, count * 4096) != count * 4096)
+        exit(1);
+    __asm__ volatile("");
+}
+
+static NOINLINE void portions(int file, char *pages, long count)
+{
+    for (long page = 0; page < count; page += 16)
+        take(file, pages + page * 4096, count - page < 16 ? count - page : 16);
+}
+
+static NOINLINE void at_once(int file, char *pages, long count)
+{
+    take(file, pages, count);
+    __asm__ volatile("");
+}
+
+static NOINLINE void reads(long count)
+{
+    int file = open("/dev/zero", O_RDONLY);
+    char *pages = mmap(NULL, count * 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                       -1, 0);
+    if (file < 0 || pages == MAP_FAILED)
+        exit(1);
+    madvise(pages, count * 8192, MADV_NOHUGEPAGE);
+    portions(file, pages, count);
+    at_once(file, pages + count * 4096, count);
+    munmap(pages, count * 8192);
+    close(file);
 }
 
 static NOINLINE void few(long count)
@@ -167,6 +202,8 @@ int main(int argc, char **argv)
         printf("trapped %d\n", trapped);
     } else if (!strcmp(what, "by_hand")) {
         printf("child ended with %d\n", by_hand(count));
+    } else if (!strcmp(what, "reads")) {
+        reads(count);
     } else if (!strcmp(what, "loop")) {
         loop(count);
     }

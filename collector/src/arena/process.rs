@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use csprof_format::arena::{
     ARENA_MAGIC, ARENA_SUFFIX, ARENA_VERSION, ArenaHeader, EXTENT_ALIGN, EXTENT_MAGIC,
-    ExtentHeader, ExtentKind, FLAG_LOCKED, FLAG_PACED, FLAG_STOPPED, FLAG_TIMES, FLAG_TRAMPOLINE,
-    LEFT_OUT_NAME, LeftOut, SourceRecord,
+    ExtentHeader, ExtentKind, FLAG_LOCKED, FLAG_PACED, FLAG_PLACELESS, FLAG_STOPPED, FLAG_TIMES,
+    FLAG_TRAMPOLINE, LEFT_OUT_NAME, LeftOut, SourceRecord,
 };
 use csprof_format::launch::{MAX_SOURCES, SampleSources, SourceKind};
 use csprof_format::loss::LossReason;
@@ -416,6 +416,12 @@ impl Arena {
     /// their samples.
     pub fn set_stopped(&self) {
         self.flags().fetch_or(FLAG_STOPPED, Ordering::Relaxed);
+    }
+
+    /// Notes that samples do not say where in the kernel their event was counted, though they were
+    /// to. Signal side.
+    pub fn set_placeless(&self) {
+        self.flags().fetch_or(FLAG_PLACELESS, Ordering::Relaxed);
     }
 
     /// Lets the file's number go; mappings stay. For a forked child, which makes its own arena.

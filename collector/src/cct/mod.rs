@@ -82,6 +82,11 @@ pub fn parent<S: NodeStore>(store: &S, number: u32) -> Option<u32> {
     store.node(number).map(|node| node.parent.load(Ordering::Relaxed))
 }
 
+/// The key of a node.
+pub fn key<S: NodeStore>(store: &S, number: u32) -> Option<FrameKey> {
+    store.node(number).and_then(|node| FrameKey::from_bits(node.key.load(Ordering::Relaxed)))
+}
+
 /// Adds `weight` samples to a node.
 pub fn add_samples<S: NodeStore>(store: &S, number: u32, weight: u64) {
     if let Some(node) = store.node(number) {

@@ -139,6 +139,13 @@ fn find(address: u64) -> Option<Found> {
     (unsafe { find(address, &raw mut found) } == 0).then_some(found)
 }
 
+/// Where the module around an address lies; `None` if the loader knows none, or has no function
+/// that says so.
+#[must_use]
+pub fn range_of(address: u64) -> Option<Range<u64>> {
+    find(address).map(|found| found.map_start.addr() as u64..found.map_end.addr() as u64)
+}
+
 /// Whether the loader knows a module at `pc`, of which nothing is read.
 #[must_use]
 pub fn is_loaded(pc: u64) -> bool {

@@ -66,6 +66,7 @@ mod io;
 mod jumps;
 mod locked_memory;
 mod locks;
+mod mappings;
 mod mpi;
 mod ompt;
 mod places;
@@ -123,6 +124,7 @@ extern "C" fn construct(
     }
     stub::engage();
     alloc::begin();
+    mappings::begin();
     signals::relatives::find();
     io::watch();
     streams::count();

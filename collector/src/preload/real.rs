@@ -218,6 +218,7 @@ real_functions! {
         __sigsetjmp, setjmp, getcontext, setcontext, swapcontext,
         prctl, syscall, clone, ptrace, sched_yield, mlockall,
         chroot, pivot_root, setns, unshare,
+        mmap, mmap64, mremap,
         malloc, calloc, realloc, posix_memalign, aligned_alloc, memalign, valloc, pvalloc, free,
         read, __read_chk, pread, pread64, __pread_chk, __pread64_chk, readv,
         preadv, preadv64, preadv2, preadv64v2,

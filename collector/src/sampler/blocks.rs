@@ -20,6 +20,7 @@ use csprof_format::arena::{
 };
 
 use crate::arena::Arena;
+use crate::phases;
 use crate::sealed::{SAMPLES_OF_CALLS, sealed};
 use crate::sys;
 
@@ -153,6 +154,13 @@ impl Claim {
         place.address.store(address, Ordering::Release);
     }
 
+    /// The same to the end of the present phase: one that is given back later stays. There are
+    /// fewer samples than 2^[`PHASE_SHIFT`](BlockRecord::PHASE_SHIFT).
+    pub fn follow_in_phase(self, address: u64, samples: u64, thread: u32, node: u32) {
+        let phase = u64::from(phases::occasion()) << BlockRecord::PHASE_SHIFT;
+        self.follow(address, samples | phase, thread | BlockRecord::OF_PHASE, node);
+    }
+
     /// Gives the place back.
     pub fn leave(self) {
         self.0.address.store(0, Ordering::Relaxed);
@@ -176,16 +184,24 @@ pub fn may_be_followed(address: u64) -> bool {
 }
 
 /// Replaces the address of all records that have this one. Returns how many there were.
-fn replace(places_of: u64, address: u64, by: u64) -> usize {
+fn replace(places_of: u64, address: u64, by: impl Fn(&Place) -> u64) -> usize {
     all_places(places_of)
         .filter(|place| {
-            // Acquire: pairs with the release in `follow`.
+            // Acquire, both: pairs with the release in `follow`.
             let swapped = |place: &Place| {
+                let by = by(place);
                 place.address.compare_exchange(address, by, Ordering::Acquire, Ordering::Relaxed)
             };
-            place.address.load(Ordering::Relaxed) == address && swapped(place).is_ok()
+            place.address.load(Ordering::Acquire) == address && swapped(place).is_ok()
         })
         .count()
+}
+
+/// The address that the record of a block has when the block is given back.
+fn when_given_back(place: &Place) -> u64 {
+    let is_of_phase = place.thread.load(Ordering::Relaxed) & BlockRecord::OF_PHASE != 0;
+    let phase = place.samples.load(Ordering::Relaxed) >> BlockRecord::PHASE_SHIFT;
+    if is_of_phase && phase != u64::from(phases::occasion()) { BlockRecord::OUTLIVED } else { 0 }
 }
 
 /// The block is about to be given back.
@@ -194,7 +210,7 @@ pub fn given_back(address: u64) {
     if address == 0 {
         return;
     }
-    (0..replace(address, address, 0)).for_each(|_| forget_in_filter(address));
+    (0..replace(address, address, when_given_back)).for_each(|_| forget_in_filter(address));
 }
 
 /// A block that is about to be resized: another thread may have its address next.
@@ -211,7 +227,7 @@ impl Resized {
     #[must_use]
     pub fn begin(address: u64, number: u64) -> Option<Self> {
         let this = Self::again(address, number);
-        (replace(address, address, this.lifted) > 0).then_some(this)
+        (replace(address, address, |_| this.lifted) > 0).then_some(this)
     }
 
     /// The same one, which [`Self::begin`] has returned.
@@ -222,12 +238,13 @@ impl Resized {
 
     /// Nothing has become of it.
     pub fn failed(self) {
-        replace(self.address, self.lifted, self.address);
+        replace(self.address, self.lifted, |_| self.address);
     }
 
     /// It was given back.
     pub fn is_gone(self) {
-        (0..replace(self.address, self.lifted, 0)).for_each(|_| forget_in_filter(self.address));
+        let gone = replace(self.address, self.lifted, when_given_back);
+        (0..gone).for_each(|_| forget_in_filter(self.address));
     }
 
     /// It is the block at `new`. Returns how many samples are not followed any more, for want of
@@ -245,7 +262,7 @@ impl Resized {
             let node = place.node.load(Ordering::Relaxed);
             match Claim::of(arena, new) {
                 Some(claim) => claim.follow(new, samples, thread, node),
-                None => lost += samples,
+                None => lost += BlockRecord { address: new, samples, thread, node }.plain().samples,
             }
             place.address.store(0, Ordering::Relaxed);
             forget_in_filter(self.address);

@@ -83,13 +83,16 @@ pub struct Sampler {
 
 /// Where a sample begins, and what it stands for.
 #[derive(Debug)]
-pub struct Sample {
+pub struct Sample<'a> {
     /// Those of the first frame.
     pub registers: Registers,
     /// How that was met: interrupted, or in a call of the collector.
     pub kind: FrameKind,
     /// The number of the system call in which the thread waited, if it is known to have.
     pub waited_in: Option<u32>,
+    /// Where in the kernel periods of it ended, as far as that is known: each of its weight is in
+    /// one of these, or in none.
+    pub inside: &'a [KernelPlace],
     /// The stack that the thread was given.
     pub stack: StackBounds,
     /// Number of the source's metric.
@@ -102,6 +105,15 @@ pub struct Sample {
     /// Whether it may arm: not one that is taken back when its block is, for the returns that it
     /// has counted would stay.
     pub arms: bool,
+}
+
+/// A place in the kernel, and how many periods of a sample ended there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelPlace {
+    /// The kernel's address.
+    pub address: u64,
+    /// Periods; at least 1.
+    pub weight: u64,
 }
 
 impl Sampler {

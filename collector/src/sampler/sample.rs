@@ -26,10 +26,11 @@ use super::effort::CUT_DEPTH;
 use super::interrupted::{Interrupted, mark};
 use super::uses::Uses;
 use super::way_back::key;
-use super::{Sample, Sampler};
+use super::{KernelPlace, Sample, Sampler};
 use crate::arch::unwind::inference::{Above, uses_word};
 use crate::arch::unwind::registers::{Register, Registers};
 use crate::arch::{self, LONGEST_STUB};
+use crate::arena::ThreadArena;
 use crate::cct;
 use crate::modules::{LoadMap, foreign, rules};
 use crate::phases;
@@ -45,7 +46,7 @@ impl Sampler {
     /// Counts a sample as delivered, and as recorded or lost. Without a `map` it is lost, but for
     /// one in the trampoline, whose path is known. Returns the node to which it was added. Signal
     /// side.
-    pub fn sample(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Option<u32> {
+    pub fn sample(&mut self, map: Option<&LoadMap>, sample: &Sample<'_>) -> Option<u32> {
         self.arena.record_mut().count_delivered(sample.metric, sample.weight);
         match sample.time_ns {
             Some(time_ns) => self.effort.earn(time_ns),
@@ -64,7 +65,7 @@ impl Sampler {
     /// `sample` begins at, of which no sample is counted, and none is armed. `None` if its callers
     /// are not all found, and node 0 if no more nodes may be added for contexts. Also whether the
     /// armed slot is that code's own. Signal side.
-    pub fn context(&mut self, map: &LoadMap, sample: &Sample) -> Option<(u32, bool)> {
+    pub fn context(&mut self, map: &LoadMap, sample: &Sample<'_>) -> Option<(u32, bool)> {
         let before = self.arena.record_mut().node_count;
         let context = self.context_node(map, sample);
         let added = self.arena.record_mut().node_count.saturating_sub(before);
@@ -72,7 +73,7 @@ impl Sampler {
         context
     }
 
-    fn context_node(&mut self, map: &LoadMap, sample: &Sample) -> Option<(u32, bool)> {
+    fn context_node(&mut self, map: &LoadMap, sample: &Sample<'_>) -> Option<(u32, bool)> {
         /// That of no context.
         const NONE: Option<(u32, bool)> = Some((0, false));
         let is_same_tree =
@@ -107,7 +108,7 @@ impl Sampler {
     }
 
     /// Adds a sample to the tree, and arms. Returns its node.
-    fn add(&mut self, map: Option<&LoadMap>, sample: &Sample) -> Result<u32, LossReason> {
+    fn add(&mut self, map: Option<&LoadMap>, sample: &Sample<'_>) -> Result<u32, LossReason> {
         let Sample { ref registers, kind, stack: bounds, metric, weight, .. } = *sample;
         if is_trampoline_code(registers.ip) {
             let place = (registers.ip, registers.sp());
@@ -126,8 +127,11 @@ impl Sampler {
 
         // 2. Count.
         let (arena, walked) = (&mut self.arena, &mut self.walked);
-        arena.note_time(node, weight);
-        cct::add_samples(arena, node, weight);
+        let below = add_inside(arena, node, sample);
+        if below < weight {
+            arena.note_time(node, weight - below);
+            cct::add_samples(arena, node, weight - below);
+        }
         let depth = walked.frames().len();
         let record = arena.record_mut();
         record.frames_unwound += depth as u64;
@@ -152,7 +156,7 @@ impl Sampler {
     fn take_present(
         &mut self,
         stack: &Interrupted<'_>,
-        sample: &Sample,
+        sample: &Sample<'_>,
         taken: &mut Taken,
     ) -> Result<(), LossReason> {
         let map = stack.map();
@@ -179,8 +183,12 @@ impl Sampler {
 
     /// Finds or adds the nodes of the path that was taken. Returns the last one, and how many
     /// entries of the cached path are known to be on the stack.
-    fn add_nodes(&mut self, sample: &Sample, taken: &Taken) -> Result<(u32, usize), LossReason> {
-        let &Sample { waited_in, metric, .. } = sample;
+    fn add_nodes(
+        &mut self,
+        sample: &Sample<'_>,
+        taken: &Taken,
+    ) -> Result<(u32, usize), LossReason> {
+        let &Sample { waited_in, metric, inside, weight, .. } = sample;
         let &Taken { ref met, partial, armed_index, .. } = taken;
         let known = if met.armed && self.knows_path() { armed_index } else { 1 };
         let root = match partial {
@@ -197,6 +205,7 @@ impl Sampler {
         let (arena, walked) = (&mut self.arena, &mut self.walked);
         // The frame that the sample ends in has a node for each metric, so that one counter is
         // enough.
+        let metric = if weight_inside(inside, weight) == weight { 0 } else { metric };
         if let Some(innermost) = walked.frames_mut().first_mut().filter(|_| waited_in.is_none()) {
             innermost.key = innermost.key.of_metric(metric);
         }
@@ -215,7 +224,7 @@ impl Sampler {
     /// Walks the stack; the frames are then in `self.walked`.
     fn take_path(
         &mut self,
-        &Sample { ref registers, kind, time_ns, weight, .. }: &Sample,
+        &Sample { ref registers, kind, time_ns, weight, .. }: &Sample<'_>,
         stack: &Interrupted<'_>,
         taken: &mut Taken,
     ) {
@@ -445,6 +454,38 @@ impl Sampler {
 /// Nodes that a thread adds for contexts at most (2.6 MB) in an epoch and phase: their number grows
 /// with the program's paths, and not with the samples.
 const MOST_CONTEXT_NODES: u32 = 1 << 16;
+
+/// How much of a sample's weight is of places in the kernel.
+fn weight_inside(inside: &[KernelPlace], weight: u64) -> u64 {
+    inside.iter().fold(0u64, |sum, place| sum.saturating_add(place.weight)).min(weight)
+}
+
+/// Adds what of a sample's weight is of places in the kernel to nodes of these, below what `node`
+/// is the node of. Returns how much that was: what finds no room is not in it.
+#[inline(never)]
+fn add_inside(arena: &mut ThreadArena, node: u32, sample: &Sample<'_>) -> u64 {
+    let &Sample { inside, weight, metric, .. } = sample;
+    let all = weight_inside(inside, weight);
+    if all == 0 {
+        return 0;
+    }
+    let above = match (cct::parent(arena, node), cct::key(arena, node)) {
+        _ if all == weight => Some(node),
+        (Some(parent), Some(key)) => cct::child(arena, parent, key.of_metric(0)),
+        _ => None,
+    };
+    let Some(above) = above else { return 0 };
+    let mut added = 0;
+    for place in inside {
+        let share = place.weight.min(all - added);
+        let key = FrameKey::new(FrameKind::Kernel, place.address).of_metric(metric);
+        let Some(below) = cct::child(arena, above, key).filter(|_| share > 0) else { break };
+        arena.note_time(below, share);
+        cct::add_samples(arena, below, share);
+        added += share;
+    }
+    added
+}
 
 fn interrupted(map: &LoadMap, bounds: StackBounds) -> Interrupted<'_> {
     let generated = process::current().is_some_and(|process| process.config.generated);

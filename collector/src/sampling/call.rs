@@ -23,6 +23,7 @@
 use core::sync::atomic::Ordering;
 
 use csprof_format::address::{FrameKey, FrameKind};
+use csprof_format::arena::BlockRecord;
 use csprof_format::launch::SourceKind;
 use csprof_format::loss::LossReason;
 
@@ -90,7 +91,7 @@ pub fn on_requests(address: u64, registers: Registers) {
         let is_sampled = !control::is_paused();
         let ended = requests::settle(&shared, metric_of).into_iter().flatten();
         for (kind, metric, weight) in ended.filter(|_| is_sampled) {
-            let block = (kind == SourceKind::Leak).then_some(address);
+            let block = kind.follows_blocks().then_some((address, kind == SourceKind::PhaseLeak));
             let mut due = DueSample { shared: &shared, metric, weight, registers, block, reading };
             handler_stack::call(take, &mut due);
             reading = due.reading;
@@ -156,7 +157,7 @@ fn found_handover(registers: Registers) -> Option<FrameKey> {
 }
 
 /// A call at these registers that stands for nothing yet.
-fn call_at(registers: Registers, stack: StackBounds) -> Sample {
+fn call_at(registers: Registers, stack: StackBounds) -> Sample<'static> {
     Sample {
         registers,
         kind: FrameKind::Call,
@@ -165,6 +166,7 @@ fn call_at(registers: Registers, stack: StackBounds) -> Sample {
         weight: 0,
         time_ns: None,
         waited_in: None,
+        inside: &[],
         arms: false,
     }
 }
@@ -176,8 +178,8 @@ struct DueSample<'a> {
     metric: usize,
     weight: u64,
     registers: Registers,
-    /// The block that is to be followed.
-    block: Option<u64>,
+    /// The block that is to be followed, and whether to the end of its phase.
+    block: Option<(u64, bool)>,
     reading: Option<Reading>,
 }
 
@@ -239,8 +241,12 @@ fn lose(due: &DueSample<'_>, reason: LossReason) {
 }
 
 fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
-    let claim = due.block.map(|block| (block, Claim::of(thread.sampler.arena.process(), block)));
-    if let Some((_, None)) = claim {
+    let claim = due.block.map(|(block, is_of_phase)| {
+        let has_room = !is_of_phase || due.weight >> BlockRecord::PHASE_SHIFT == 0;
+        let claim = has_room.then(|| Claim::of(thread.sampler.arena.process(), block)).flatten();
+        (block, is_of_phase, claim)
+    });
+    if let Some((.., None)) = claim {
         let record = thread.sampler.arena.record_mut();
         record.count_delivered(due.metric, due.weight);
         record.count_loss(LossReason::NotFollowed, due.weight);
@@ -251,9 +257,11 @@ fn add(thread: &mut thread::Thread, due: &DueSample<'_>) {
     let before = thread.sources.usage_before();
     let node = thread.sampler.sample(due.reading.as_ref().map(Reading::map), &sample);
     thread.sources.leave_out_since(before);
-    if let Some((block, Some(claim))) = claim {
+    if let Some((block, is_of_phase, Some(claim))) = claim {
+        let index = thread.sampler.arena.index();
         match node {
-            Some(node) => claim.follow(block, due.weight, thread.sampler.arena.index(), node),
+            Some(node) if is_of_phase => claim.follow_in_phase(block, due.weight, index, node),
+            Some(node) => claim.follow(block, due.weight, index, node),
             None => claim.leave(),
         }
     }

@@ -129,6 +129,7 @@ fn take(
         registers: arch::registers(context),
         kind: FrameKind::Leaf,
         waited_in,
+        inside: thread.sources.inside(metric),
         stack: thread.stack.bounds,
         metric,
         weight,
@@ -136,6 +137,9 @@ fn take(
         time_ns,
     };
     thread.sampler.sample(reading.map(Reading::map), &sample);
+    if thread.sources.leave_inside(metric) {
+        thread.sampler.arena.process().set_placeless();
+    }
     // The name may be set late, and the thread may be killed at any time.
     let signals = thread.sampler.arena.own_signals();
     if signals.is_power_of_two() || signals.is_multiple_of(64) {

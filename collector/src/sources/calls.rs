@@ -24,6 +24,9 @@ pub static LOCKS_COUNT: AtomicBool = AtomicBool::new(false);
 /// Whether calls of MPI are counted: their time, or the bytes that they are about.
 pub static MPI_COUNTS: AtomicBool = AtomicBool::new(false);
 
+/// Whether what the program maps is counted.
+pub static MAPPINGS_COUNT: AtomicBool = AtomicBool::new(false);
+
 /// One more than the metric of the source of each kind that is in use, by number of the kind; 0
 /// where there is none. Where a kind has labels, that of the first.
 static METRICS: [AtomicU8; SourceKind::COUNT] = [const { AtomicU8::new(0) }; SourceKind::COUNT];
@@ -33,10 +36,11 @@ const fn flag(kind: SourceKind) -> &'static AtomicBool {
     match kind {
         SourceKind::Resource => &RESOURCES_COUNT,
         SourceKind::Alloc | SourceKind::AllocCalls => &REQUESTS_COUNT,
-        SourceKind::Leak => &BLOCKS_FOLLOWED,
+        SourceKind::Leak | SourceKind::PhaseLeak => &BLOCKS_FOLLOWED,
         SourceKind::IoRead | SourceKind::IoWrite | SourceKind::IoTime => &IO_COUNTS,
         SourceKind::Lock => &LOCKS_COUNT,
         SourceKind::Mpi | SourceKind::MpiBytes => &MPI_COUNTS,
+        SourceKind::Mmap => &MAPPINGS_COUNT,
         _ => &YIELDS_COUNT,
     }
 }
@@ -63,7 +67,8 @@ pub(super) fn begin(source: SampleSource, metric: usize) {
     counter.begin(source.period, random_below(source.period));
     let place = &METRICS[source.kind as usize];
     let _ = place.compare_exchange(0, metric as u8 + 1, Ordering::Relaxed, Ordering::Relaxed);
-    if matches!(source.kind, SourceKind::Alloc | SourceKind::AllocCalls | SourceKind::Leak) {
+    let is_of_requests = matches!(source.kind, SourceKind::Alloc | SourceKind::AllocCalls);
+    if is_of_requests || source.kind.follows_blocks() {
         requests::begin();
         REQUESTS_COUNT.store(true, Ordering::Relaxed);
     }

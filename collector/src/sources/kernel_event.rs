@@ -12,6 +12,7 @@
 //! What a handler of the collector's causes itself is not the program's: page faults and context
 //! switches of the thread while it runs are subtracted. Of other events they are not known.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -24,6 +25,7 @@ use super::loan;
 use super::object::Object;
 use super::signal_info::{SIGNAL, SignalInfo, apart};
 use crate::messages::{self, Warning};
+use crate::sampler::KernelPlace;
 use crate::sys::{Counted, Delivery, Errno, PerfCounter, PerfError, Usage};
 
 /// An event of the calling thread.
@@ -40,6 +42,43 @@ pub(super) struct ThreadEvent {
     throttled: bool,
     /// Why it could not [go on](Self::go_on).
     refused: Option<PerfError>,
+    /// Where in the kernel the periods ended that no sample stands for yet, as far as it is known;
+    /// `None` where nobody asked.
+    inside: Option<Box<Inside>>,
+}
+
+/// Places in the kernel.
+#[derive(Debug)]
+struct Inside {
+    places: [KernelPlace; MOST_PLACES],
+    used: usize,
+    /// Whether there were others, of which nobody knows.
+    are_more: bool,
+}
+
+/// Different places in the kernel that are kept for one sample: as many records of overflows as a
+/// page has room for.
+const MOST_PLACES: usize = 64;
+
+impl Inside {
+    const NONE: Self = {
+        let places = [KernelPlace { address: 0, weight: 0 }; MOST_PLACES];
+        Self { places, used: 0, are_more: false }
+    };
+
+    /// Periods have ended here. Beyond what there is room for, they stay without a place.
+    fn add(&mut self, address: u64, weight: u64) {
+        let used = self.used;
+        let known = self.places.iter_mut().take(used).find(|place| place.address == address);
+        if let Some(place) = known {
+            place.weight = place.weight.saturating_add(weight);
+        } else if let Some(place) = self.places.get_mut(used) {
+            *place = KernelPlace { address, weight };
+            self.used += 1;
+        } else {
+            self.are_more = true;
+        }
+    }
 }
 
 /// What a thread knows of the present opening of its event.
@@ -50,6 +89,8 @@ struct Opening {
     carried: u64,
     /// Events at the last overflow.
     events: u64,
+    /// Bytes of records that were looked at, where they say where in the kernel they came.
+    seen: u64,
     /// Of those since, the collector's own.
     own: u64,
     /// Periods accounted for.
@@ -155,6 +196,7 @@ impl ThreadEvent {
             pmu: event.pmu,
             config: event.config,
             kernel: event.kernel,
+            shows_kernel: event.shows_kernel,
             precise: event.precise,
         };
         let counter = PerfCounter::new(counted, SIGNAL, tid, apart(number)).map_err(PerfError)?;
@@ -175,7 +217,8 @@ impl ThreadEvent {
         let opening = handle.shared.opening();
         let own = own(event);
         let (due, unnoted_ns, throttled, refused) = (0, [0; 2], false, None);
-        Ok(Self { handle, own, opening, due, unnoted_ns, throttled, refused })
+        let inside = event.shows_kernel.then(|| Box::new(Inside::NONE));
+        Ok(Self { handle, own, opening, due, unnoted_ns, throttled, refused, inside })
     }
 
     pub(super) fn handle(&self) -> CounterHandle {
@@ -223,9 +266,30 @@ impl ThreadEvent {
             *unnoted_ns = unnoted_ns.saturating_add(now_ns.saturating_sub(before_ns));
         }
         self.opening.times_ns = times_ns;
-        self.opening.events = reading.events;
         self.throttled |= reading.throttled && self.handle.is_of_processor;
-        self.opening.take(self.handle.period)
+        let period = self.handle.period;
+        let due_before = self
+            .inside
+            .as_deref_mut()
+            .map_or(0, |inside| self.opening.look_inside(inside, &shared.counter, period));
+        // There may be one more since, or those of another opening.
+        self.opening.events = self.opening.events.max(reading.events);
+        due_before.saturating_add(self.opening.take(period))
+    }
+
+    /// Where in the kernel the periods of the sample ended that is about to be taken, as far as it
+    /// is known.
+    pub(super) fn inside(&self) -> &[KernelPlace] {
+        self.inside.as_deref().map_or(&[], |inside| inside.places.get(..inside.used).unwrap_or(&[]))
+    }
+
+    /// They were those of a sample, or of none. Returns whether there were others, of which nobody
+    /// knows.
+    pub(super) fn leave_inside(&mut self) -> bool {
+        self.inside.as_mut().is_some_and(|inside| {
+            inside.used = 0;
+            core::mem::replace(&mut inside.are_more, false)
+        })
     }
 
     /// The collector itself has caused events from `before` to `after`.
@@ -272,6 +336,29 @@ impl ThreadEvent {
 }
 
 impl Opening {
+    /// Accounts for what has passed at each overflow, and notes where in the kernel that was. What
+    /// those stand for that were written over is accounted for without a place.
+    fn look_inside(&mut self, inside: &mut Inside, counter: &PerfCounter, period: u64) -> u64 {
+        let mut due = 0u64;
+        let opening = &mut *self;
+        opening.seen = counter.overflows(opening.seen, |overflow, follows| {
+            if !follows {
+                // All but its own period may be theirs.
+                opening.events = overflow.events.saturating_sub(period);
+                let weight = opening.take(period);
+                due = due.saturating_add(weight);
+                inside.are_more |= weight > 0;
+            }
+            opening.events = overflow.events;
+            let weight = opening.take(period);
+            due = due.saturating_add(weight);
+            if let Some(address) = overflow.kernel.filter(|_| weight > 0) {
+                inside.add(address, weight);
+            }
+        });
+        due
+    }
+
     /// Accounts for what has passed.
     fn take(&mut self, period: u64) -> u64 {
         let passed = self.net().checked_div(period).unwrap_or(0);

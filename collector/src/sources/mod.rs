@@ -38,6 +38,7 @@ use csprof_format::launch::{
 use crate::control::{self, Setting};
 use crate::messages::{self, Warning};
 use crate::process::Process;
+use crate::sampler::KernelPlace;
 use crate::sys::{self, Clock, PausedTimer, PerfError, Usage, usage};
 
 pub use calls::{metric_of, metric_of_resource};
@@ -233,6 +234,32 @@ impl Sources {
         }
         let mut due = self.opened.iter_mut().map(|opened| (opened.metric, opened.take_due()));
         due.find(|&(_, due)| due > 0)
+    }
+
+    /// Where in the kernel the periods of a metric ended for which the next sample stands, as far
+    /// as that is known. Signal side.
+    #[must_use]
+    #[inline]
+    pub fn inside(&self, metric: usize) -> &[KernelPlace] {
+        if self.counted == 0 {
+            return &[];
+        }
+        let of_metric = self.opened.iter().find(|opened| opened.metric == metric);
+        match of_metric.map(|opened| &opened.source) {
+            Some(Source::Counted(event)) => event.inside(),
+            _ => &[],
+        }
+    }
+
+    /// They had their sample. Returns whether there were others, of which nobody knows. Signal
+    /// side.
+    #[inline]
+    pub fn leave_inside(&mut self, metric: usize) -> bool {
+        if self.counted == 0 {
+            return false;
+        }
+        let of_metric = self.events().find(|(number, _)| *number == metric);
+        of_metric.is_some_and(|(_, event)| event.leave_inside())
     }
 
     /// What the thread has met so far, where that tells what it meets because of csprof: to be
@@ -501,7 +528,15 @@ impl Opened {
     #[inline]
     fn admit(&mut self, passed: u64, now: Setting) -> u64 {
         let before = core::mem::replace(&mut self.setting, now);
-        let passed = if now.is_steady_since(before) { passed } else { self.behind(passed, now) };
+        let passed = if now.is_steady_since(before) {
+            passed
+        } else {
+            // Which of these places were a pause's is not known.
+            if let Source::Counted(event) = &mut self.source {
+                event.leave_inside();
+            }
+            self.behind(passed, now)
+        };
         self.pending = self.pending.saturating_add(passed);
         if self.pending < now.every { 0 } else { core::mem::take(&mut self.pending) }
     }

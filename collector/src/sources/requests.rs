@@ -86,11 +86,15 @@ fn begin_stretch(unit: usize, length: i64) {
 pub fn settle(
     shared: &Shared,
     metric_of: impl Fn(SourceKind) -> Option<usize>,
-) -> [Option<(SourceKind, usize, u64)>; 3] {
+) -> [Option<(SourceKind, usize, u64)>; 4] {
     let mut lengths = [ENDLESS; 2];
     let had = LEFT.map(|unit| Stretch::get(unit + LENGTH) - Stretch::get(unit));
-    let kinds =
-        [(SourceKind::Alloc, BYTES), (SourceKind::AllocCalls, CALLS), (SourceKind::Leak, BYTES)];
+    let kinds = [
+        (SourceKind::Alloc, BYTES),
+        (SourceKind::AllocCalls, CALLS),
+        (SourceKind::Leak, BYTES),
+        (SourceKind::PhaseLeak, BYTES),
+    ];
     let ended = kinds.map(|(kind, unit)| {
         let metric = metric_of(kind)?;
         let counter = shared.counter(metric)?;

@@ -4,7 +4,8 @@
 //! far an event without a file has counted. So each overflow leaves a record in a page that is
 //! mapped behind the event's first one: the count, the time for which the thread had the event, and
 //! the time for which it was counted. The pages are read-only, so the kernel writes over old
-//! records (perf_event_open(2), "MMAP layout"); the last one says all.
+//! records (perf_event_open(2), "MMAP layout"); the last one says all. Only where in the kernel an
+//! event was counted is said by each record for itself, if that is asked for.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
@@ -28,6 +29,8 @@ pub struct Counted {
     pub config: [u64; 3],
     /// Whether what happens in the kernel counts, too.
     pub kernel: bool,
+    /// Whether each overflow is to say where in the kernel it came.
+    pub shows_kernel: bool,
     /// `precise_ip`.
     pub precise: u8,
 }
@@ -66,12 +69,29 @@ pub struct CounterReading {
 const SIZE: usize = 2 * PAGE_SIZE;
 /// Of `struct perf_event_mmap_page`: bytes of records written so far.
 const DATA_HEAD: usize = 1024;
+/// Records begin at multiples of this: that of a throttled event has so many bytes, and that of an
+/// overflow as many, or twice as many where it says where it came.
+const STEP: u64 = 32;
 const PERF_SAMPLE_READ: u64 = 1 << 4;
+/// `PERF_SAMPLE_IP`; and `TID`, `ID` and `STREAM_ID`, which fill the record up. The second half
+/// begins with the last one, a small number, which is no header.
+const PERF_SAMPLE_PLACE: u64 = 1 | 1 << 1 | 1 << 6 | 1 << 9;
 const PERF_FORMAT_TOTAL_TIMES: u64 = 1 | 2;
-/// `struct perf_event_header` as one word: type, `misc`, size in bytes.
-const RECORD_SIZE: u64 = 32;
+/// `type` of `struct perf_event_header`, which is one word: type, `misc`, size in bytes.
 const PERF_RECORD_THROTTLE: u64 = 5;
 const PERF_RECORD_SAMPLE: u64 = 9;
+/// Of `misc`: where the processor was.
+const MISC_MODE: u64 = 7 << 32;
+const MISC_KERNEL: u64 = 1 << 32;
+
+/// An overflow of a counter that [shows the kernel](Counted::shows_kernel).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow {
+    /// Events since the counter was opened.
+    pub events: u64,
+    /// The kernel's address, if it came in the kernel.
+    pub kernel: Option<u64>,
+}
 
 impl PerfCounter {
     /// For thread `tid` of this process, with a `signal` by [`Delivery::Asynchronous`]. Not open
@@ -85,7 +105,8 @@ impl PerfCounter {
     /// Counts from 0, with a signal each `period` events. It must be closed. One thread at a time,
     /// while no other forks.
     pub fn open(&self, period: u64, delivery: Delivery) -> Result<(), PerfError> {
-        let Counted { pmu, config: [config, config1, config2], kernel, precise } = self.counted;
+        let Counted { pmu, config: [config, config1, config2], kernel, precise, .. } = self.counted;
+        let place = if self.counted.shows_kernel { PERF_SAMPLE_PLACE } else { 0 };
         let exclude = if kernel { 0 } else { FLAG_EXCLUDE_KERNEL };
         let attributes = Attributes {
             kind: pmu,
@@ -93,7 +114,7 @@ impl PerfCounter {
             config1,
             config2,
             sample_period: period,
-            sample_type: PERF_SAMPLE_READ,
+            sample_type: PERF_SAMPLE_READ | place,
             read_format: PERF_FORMAT_TOTAL_TIMES,
             flags: FLAG_EXCLUDE_HV | exclude | u64::from(precise) << PRECISE_SHIFT,
             ..Attributes::NONE
@@ -163,40 +184,92 @@ impl PerfCounter {
     /// thread that it counts for.
     #[must_use]
     pub fn last(&self) -> Option<CounterReading> {
-        let place = self.place.load(Ordering::Relaxed);
-        if place.is_null() {
-            return None;
-        }
-        let word = |offset: usize| {
-            // SAFETY: inside the two pages, aligned; they stay as long as the object does, in its
-            // own process, and what is there is written by the kernel or zero.
-            unsafe { AtomicU64::from_ptr(place.add(offset).cast()) }
-        };
-        let data = |at: u64| word(PAGE_SIZE + at as usize % PAGE_SIZE).load(Ordering::Relaxed);
         // A few other records may be behind the last sample; and the kernel may be writing
         // the next one.
         for _ in 0..4 {
-            // Acquire: the kernel writes records before it says so.
-            let head = word(DATA_HEAD).load(Ordering::Acquire);
-            let mut records = (1..=4).map_while(|back| head.checked_sub(back * RECORD_SIZE));
-            let is = |at: u64, kind: u64| {
-                let header = data(at);
-                header as u32 == kind as u32 && header >> 48 == RECORD_SIZE
-            };
-            let at = records.find(|&at| is(at, PERF_RECORD_SAMPLE))?;
-            let before = at.checked_sub(RECORD_SIZE);
+            let head = self.head()?;
+            let is = |at: u64, kind: u64| is_record(self.word(at), kind);
+            let mut records = (1..=5).map_while(|back| head.checked_sub(back * STEP));
+            let at = records.find(|&at| is(at, PERF_RECORD_SAMPLE) == Some(self.record_size()))?;
+            let before = at.checked_sub(STEP);
+            let counts = at + self.record_size() - 24;
             let reading = CounterReading {
-                events: data(at + 8),
-                enabled_ns: data(at + 16),
-                running_ns: data(at + 24),
-                throttled: before.is_some_and(|at| is(at, PERF_RECORD_THROTTLE)),
+                events: self.word(counts),
+                enabled_ns: self.word(counts + 8),
+                running_ns: self.word(counts + 16),
+                throttled: before.is_some_and(|at| is(at, PERF_RECORD_THROTTLE) == Some(STEP)),
             };
-            if word(DATA_HEAD).load(Ordering::Acquire) == head {
+            if self.head() == Some(head) {
                 return Some(reading);
             }
         }
         None
     }
+
+    /// Has `take` each overflow that the page still has from `seen` on, a number of bytes, oldest
+    /// first, and told whether none is missing before it; of a counter that [shows the
+    /// kernel](Counted::shows_kernel), and for its thread. Returns up to where it has looked.
+    pub fn overflows(&self, seen: u64, mut take: impl FnMut(Overflow, bool)) -> u64 {
+        let Some(head) = self.head() else { return seen };
+        // Of the page, an event of the processor's may write over the beginning meanwhile.
+        let is_gone = |at: u64, head: u64| head.saturating_sub(PAGE_SIZE as u64) > at;
+        let mut at = seen.max(head.saturating_sub(PAGE_SIZE as u64));
+        let mut follows = at == seen;
+        while at < head {
+            let header = self.word(at);
+            let overflow = Overflow {
+                events: self.word(at + self.record_size() - 24),
+                kernel: (header & MISC_MODE == MISC_KERNEL).then(|| self.word(at + 8)),
+            };
+            if self.head().is_none_or(|now| is_gone(at, now)) {
+                follows = false;
+                at += STEP;
+                continue;
+            }
+            at += match is_record(header, PERF_RECORD_SAMPLE) {
+                Some(size) if size == self.record_size() => {
+                    take(overflow, follows);
+                    follows = true;
+                    size
+                }
+                // One of another kind, or the end of one that was written over.
+                _ => STEP,
+            };
+        }
+        at
+    }
+
+    /// Bytes of a record of an overflow.
+    const fn record_size(&self) -> u64 {
+        if self.counted.shows_kernel { 2 * STEP } else { STEP }
+    }
+
+    /// Bytes of records that were written so far; `None` where the pages are another process's.
+    fn head(&self) -> Option<u64> {
+        let place = self.place.load(Ordering::Relaxed);
+        // SAFETY: as in `word`.
+        let head =
+            (!place.is_null()).then(|| unsafe { AtomicU64::from_ptr(place.add(DATA_HEAD).cast()) });
+        // Acquire: the kernel writes records before it says so.
+        head.map(|head| head.load(Ordering::Acquire))
+    }
+
+    /// A word of the records, 0 where the pages are another process's.
+    fn word(&self, at: u64) -> u64 {
+        let place = self.place.load(Ordering::Relaxed);
+        if place.is_null() {
+            return 0;
+        }
+        let offset = PAGE_SIZE + (at as usize % PAGE_SIZE) / 8 * 8;
+        // SAFETY: inside the two pages, aligned; they stay as long as the object does, in its own
+        // process, and what is there is written by the kernel or zero.
+        unsafe { AtomicU64::from_ptr(place.add(offset).cast()) }.load(Ordering::Relaxed)
+    }
+}
+
+/// The size of a record, if this is the header of one of this kind.
+fn is_record(header: u64, kind: u64) -> Option<u64> {
+    (header as u32 == kind as u32).then_some(header >> 48)
 }
 
 impl Drop for PerfCounter {

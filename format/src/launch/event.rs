@@ -67,6 +67,8 @@ pub struct KernelEvent {
     pub config: [u64; 3],
     /// Whether what happens in the kernel counts, too.
     pub kernel: bool,
+    /// Whether samples of that say where in the kernel. Never without `kernel`.
+    pub shows_kernel: bool,
     /// `precise_ip`, from 0 (any skid) to 3 (none).
     pub precise: u8,
 }
@@ -87,21 +89,22 @@ impl KernelEvent {
         let mut next = || numbers.next().flatten();
         let pmu = u32::try_from(next()?).ok()?;
         let config = [next()?, next()?, next()?];
-        let kernel = match next()? {
-            0 => false,
-            1 => true,
+        let (kernel, shows_kernel) = match next()? {
+            0 => (false, false),
+            1 => (true, false),
+            2 => (true, true),
             _ => return None,
         };
         let precise = u8::try_from(next()?).ok().filter(|&level| level <= 3)?;
         numbers.next().is_none().then_some(())?;
-        Some(Self { label: Label::new(label)?, pmu, config, kernel, precise })
+        Some(Self { label: Label::new(label)?, pmu, config, kernel, shows_kernel, precise })
     }
 }
 
 impl fmt::Display for KernelEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { label, pmu, config: [config, config1, config2], kernel, precise } = *self;
-        let kernel = u8::from(kernel);
+        let Self { label, pmu, config: [config, config1, config2], precise, .. } = *self;
+        let kernel = u8::from(self.kernel) + u8::from(self.shows_kernel);
         write!(f, "{pmu:x}.{config:x}.{config1:x}.{config2:x}.{kernel}.{precise}:")?;
         f.write_str(label.as_str())
     }
@@ -117,10 +120,16 @@ mod tests {
         let event = KernelEvent::parse(text).unwrap();
         assert_eq!(event.to_string(), text);
         assert_eq!((event.pmu, event.config[1], event.precise), (4, u64::MAX, 2));
+        for (digit, kernel) in [("0", (false, false)), ("1", (true, false)), ("2", (true, true))] {
+            let text = format!("1.2.0.0.{digit}.0:page-faults");
+            let event = KernelEvent::parse(&text).unwrap();
+            assert_eq!((event.kernel, event.shows_kernel), kernel);
+            assert_eq!(event.to_string(), text);
+        }
         for text in [
             "",
             "4:cycles",
-            "4.0.0.0.2.0:cycles",
+            "4.0.0.0.3.0:cycles",
             "4.0.0.0.0.4:cycles",
             "100000000.0.0.0.0.0:cycles",
             "4.0.0.0.0.0.0:cycles",

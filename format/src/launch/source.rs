@@ -39,6 +39,11 @@ pub enum SourceKind {
     Mpi = 13,
     /// Bytes of messages, as the arguments of the outermost call of MPI name them.
     MpiBytes = 14,
+    /// Bytes that the program maps and that are no file's, by wrappers of mmap(2) and mremap(2).
+    Mmap = 15,
+    /// Bytes of requests to malloc(3) and its relatives that were not given back when the phase
+    /// ended in which they were made.
+    PhaseLeak = 16,
 }
 
 /// What a source is. Nothing else tells sources apart, but for the collector's file that opens
@@ -226,6 +231,8 @@ const ALLOC_CALLS: Properties =
     Properties { name: "alloc-calls", unit: Unit::Calls, default_period: 1_000, ..COUNTED };
 const LEAK: Properties = Properties { name: "leak", ..ALLOC };
 
+const PHASE_LEAK: Properties = Properties { name: "phase-leak", ..ALLOC };
+
 const IO_READ: Properties = Properties { name: "io-read", ..COUNTED };
 const IO_WRITE: Properties = Properties { name: "io-write", ..COUNTED };
 const IO_TIME: Properties = Properties {
@@ -238,10 +245,11 @@ const IO_TIME: Properties = Properties {
 const LOCK: Properties = Properties { name: "lock", ..IO_TIME };
 const MPI: Properties = Properties { name: "mpi", ..IO_TIME };
 const MPI_BYTES: Properties = Properties { name: "mpi-bytes", ..COUNTED };
+const MMAP: Properties = Properties { name: "mmap", ..ALLOC };
 
 impl SourceKind {
     /// How many there are.
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 17;
 
     /// All sources, by number, which is the order in which help lists those that are offered.
     pub const ALL: [Self; Self::COUNT] = [
@@ -260,6 +268,8 @@ impl SourceKind {
         Self::Lock,
         Self::Mpi,
         Self::MpiBytes,
+        Self::Mmap,
+        Self::PhaseLeak,
     ];
 
     /// What it is.
@@ -282,7 +292,15 @@ impl SourceKind {
             Self::Lock => &LOCK,
             Self::Mpi => &MPI,
             Self::MpiBytes => &MPI_BYTES,
+            Self::Mmap => &MMAP,
+            Self::PhaseLeak => &PHASE_LEAK,
         }
+    }
+
+    /// Whether blocks of memory are followed for it.
+    #[must_use]
+    pub const fn follows_blocks(self) -> bool {
+        matches!(self, Self::Leak | Self::PhaseLeak)
     }
 
     /// The name used on the command line, in the environment and in files.

@@ -276,7 +276,7 @@ mod tests {
             ("io-time@100us", "io-time:100000"),
             ("resource:rows", "resource:1000:rows"),
             ("faults", "event:100:1.2.0.0.0.0:page-faults"),
-            ("page-faults:k@3K", "event:3000:1.2.0.0.1.0:page-faults:k"),
+            ("page-faults:k@3K", "event:3000:1.2.0.0.2.0:page-faults:k"),
             ("cs@1", "event:1:1.3.0.0.1.0:context-switches"),
             ("cycles:pp@2M", "event:2000000:0.0.0.0.0.2:cycles:pp"),
             ("cputime@f200", "cputime:5000000"),
@@ -297,14 +297,14 @@ mod tests {
             (
                 "sunlight",
                 "there is no sample source `sunlight`; there are cputime, task-clock, realtime, alloc, \
-                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, and \
-                 events of the kernel and the processor: csprof events lists them",
+                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, \
+                 mmap, phase-leak, and events of the kernel and the processor: csprof events lists them",
             ),
             (
                 "",
                 "there is no sample source ``; there are cputime, task-clock, realtime, alloc, \
-                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, and events \
-                 of the kernel and the processor: csprof events lists them",
+                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, mmap, \
+                 phase-leak, and events of the kernel and the processor: csprof events lists them",
             ),
             (
                 "alloc:k@4K",

@@ -15,7 +15,7 @@ use crate::print;
 const EXAMPLES: &str = "\
 What is listed is what `csprof record -e` takes: EVENT@N makes each N events a sample, and what stands \
 behind an event here as @N is the number where none is asked for. Behind a colon, k counts what \
-happens in the kernel, too, and p, pp and ppp ask the processor for exact places: instructions:k, \
+happens in the kernel, too, with the kernel's functions below the code that entered it, and p, pp and ppp ask the processor for exact places: instructions:k, \
 cycles:pp. rNNNN is an event of the processor by its number in hexadecimal, and UNIT/TERM=N,.../ one \
 in the words of its unit; name=NAME among the terms is what the profile calls it.
 
@@ -229,12 +229,14 @@ const fn what(kind: SourceKind) -> &'static str {
         SourceKind::Alloc => "bytes that the program asks malloc and its relatives for",
         SourceKind::AllocCalls => "calls of malloc and its relatives",
         SourceKind::Leak => "bytes of malloc and its relatives that are not given back",
+        SourceKind::PhaseLeak => "bytes of them that are not given back when their phase ends",
         SourceKind::IoRead => "bytes that calls read",
         SourceKind::IoWrite => "bytes that calls write",
         SourceKind::IoTime => "elapsed time in calls that read or write",
         SourceKind::Lock => "elapsed time in which threads wait for each other",
         SourceKind::Mpi => "elapsed time in calls of MPI",
         SourceKind::MpiBytes => "bytes of messages, as arguments of calls of MPI name them",
+        SourceKind::Mmap => "bytes that the program maps itself, and that are no file's",
     }
 }
 

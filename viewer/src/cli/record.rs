@@ -237,16 +237,17 @@ pub struct Sampling {
     /// allowed; it borrows SIGTRAP from programs that have no use for it. realtime counts elapsed
     /// time and so sees where threads wait; a sleep, or a wait for files, has its samples when it
     /// is over, and none if the program is killed meanwhile. alloc counts bytes asked of malloc,
-    /// alloc-calls how often, leak those that are not given back. io counts bytes read
+    /// alloc-calls how often, leak those that are not given back, phase-leak those that are not
+    /// when their phase ends, mmap those that the program maps itself. io counts bytes read
     /// (io-read@64K) and written (io-write), and elapsed time in these calls (io-time@1ms); lock
     /// counts elapsed time in which threads wait for each other, mpi that in calls of MPI, and
     /// mpi-bytes bytes of their messages. Any event of the kernel's or the processor's is a source,
     /// too (csprof events lists them): EVENT@N makes each N of them a sample, so cache-misses@10000
     /// is one each 10 000; cycles@f1000 about 1000 a second. Only what the program itself does
-    /// counts; EVENT:k adds the kernel on its behalf. resource:NAME@N takes a sample of each N that
-    /// the program counts itself by csprof.h (csprof header). Of several sources, each is a metric
-    /// of the profile,
-    /// and the first is the one that reports and the viewer begin with.
+    /// counts; EVENT:k adds the kernel on its behalf, with its functions below the code that
+    /// entered it. resource:NAME@N takes a sample of each N that the program counts itself by
+    /// csprof.h (csprof header). Of several sources, each is a metric of the profile, and the first
+    /// is the one that reports and the viewer begin with.
     #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
     event: Vec<Asked>,
     /// Do not replace return addresses: no edge counts, and deep stacks cost more

@@ -10,6 +10,7 @@
 //! was killed, as [`LossReason::CutShort`]. Nothing is left out silently.
 
 mod handovers;
+mod kernel;
 mod placed;
 mod times;
 
@@ -17,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{
-    FLAG_EXECED, FLAG_PACED, FLAG_STOPPED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut, LoadRecord,
-    LogRecord, MOST_PHASES, epoch_reason,
+    FLAG_EXECED, FLAG_PACED, FLAG_PLACELESS, FLAG_STOPPED, FLAG_TIMES, FLAG_TRAMPOLINE, LeftOut,
+    LoadRecord, LogRecord, MOST_PHASES, epoch_reason,
 };
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::{EpochId, FrameId, FunctionId, ModuleId, ProcessId, StringId, ThreadId};
@@ -26,10 +27,11 @@ use csprof_format::launch::SampleSources;
 use csprof_format::loss::LossReason;
 use csprof_format::profile::{
     Account, EarlierThreads, Epoch, EpochReason, Frame, Function, GENERATED_CODE, HANDOVERS,
-    Module, ModuleFile, Origin, Phase, Process, Profile, RunInfo, SymbolSource, Thread,
+    KERNEL, Module, ModuleFile, Origin, Phase, Process, Profile, RunInfo, SymbolSource, Thread,
     ThreadAccount, Tree, WAITS,
 };
 
+use self::kernel::Kernel;
 use self::placed::{
     Children, EpochAndPhase, PlacedNodes, code_address, mappings_of_phases, placed_nodes,
 };
@@ -59,6 +61,9 @@ pub struct Run {
     pub naming: Naming,
     /// The phases that all processes were told to be in.
     pub phases: RunPhases,
+    /// The [start of the machine](super::kernel_symbols::boot) that it was in; empty if that is not
+    /// known.
+    pub boot: String,
 }
 
 /// Turns the arenas of a run into a profile without symbols, but for those of generated code, which
@@ -92,6 +97,7 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
         modules: HashMap::new(),
         frames: HashMap::new(),
         generated: Generated::default(),
+        kernel: Kernel::of(&run.boot),
         epochs_of_arena: Vec::new(),
     };
     gathering.profile.run.trampoline =
@@ -107,6 +113,17 @@ pub fn gather(run: &Run, mut arenas: Vec<Arena>, files: &mut dyn NameFiles) -> P
             used_before_exec.insert(process, header.cpu_ns);
         }
         gathering.process(arena, earlier, &family(&arenas[..=number]), files);
+    }
+    if let Some(found) = gathering.kernel.source() {
+        let module = gathering.module(KERNEL.as_bytes(), &[], None);
+        gathering.profile.modules[module.index()].symbols = match found {
+            Ok(file) => SymbolSource::SymbolTable(gathering.string(file)),
+            Err(why) => {
+                let warning = format!("functions of the kernel's have no names: {why}");
+                gathering.profile.run.warnings.push(warning);
+                SymbolSource::Unreadable(gathering.string(&why))
+            }
+        };
     }
     gathering.finish_generated();
     gathering.finish_times();
@@ -136,6 +153,7 @@ struct Gathering {
     modules: HashMap<ModuleKey, ModuleId>,
     frames: HashMap<Frame, FrameId>,
     generated: Generated,
+    kernel: Kernel,
     /// The number that each epoch of the profile has in its arena: that of the load map.
     epochs_of_arena: Vec<u32>,
 }
@@ -170,7 +188,7 @@ struct Generated {
     /// Of the present process.
     names: Names,
     functions: HashMap<Function, FunctionId>,
-    /// The sites of each frame of the module.
+    /// The sites of each frame of the module, and of those of the kernel.
     sites: HashMap<FrameId, Site>,
     /// The meanings that each address has had, at most 256.
     meanings: HashMap<(FrameKind, u64), Vec<Site>>,
@@ -247,6 +265,9 @@ impl Gathering {
                     .to_owned(),
             );
         }
+        if header.flags & FLAG_PLACELESS != 0 {
+            messages.push(kernel::SOME_ARE_PLACELESS.to_owned());
+        }
         for reason in LeftOut::ALL {
             let number = header.left_out[reason as usize];
             if number > 0 {
@@ -307,8 +328,9 @@ impl Gathering {
             if header.flags & FLAG_TIMES != 0 {
                 let timed = self.profile.times[before..].iter().map(|row| u64::from(row.samples));
                 let recorded = self.profile.threads.last().map_or(0, |thread| thread.recorded);
-                let without =
-                    leaks::source_of(arena).map_or(0, |source| leaks::samples_of(thread, source));
+                let sources = leaks::sources_of(arena).into_iter();
+                let of_blocks = sources.map(|source| leaks::samples_of(thread, source));
+                let without = sum(&of_blocks.collect::<Vec<_>>());
                 self.timed[0] = self.timed[0].saturating_add(recorded.saturating_sub(without));
                 self.timed[1] = self.timed[1].saturating_add(timed.sum());
             }
@@ -470,8 +492,10 @@ impl Gathering {
         }
         let node_of = |place: u32| &arena.nodes[members[place as usize] as usize];
         let is_same = |&a: &u32, &b: &u32| {
-            let frame = |place| node_of(place).key.map(|key| key.of_metric(0));
-            frame(a) == frame(b)
+            let key = |place| node_of(place).key.map(|key| key.of_metric(0));
+            let is_kernel = || key(a).is_some_and(|key| key.kind() == FrameKind::Kernel);
+            // All places in a function of the kernel's are one frame.
+            key(a) == key(b) || frames[a as usize] == frames[b as usize] && is_kernel()
         };
         // All roots of an epoch are one root; a sound arena has one.
         let mut stack: Vec<(&[u32], u32)> = vec![(children.roots(), first_node)];
@@ -512,6 +536,7 @@ impl Gathering {
             FrameKind::Root => (None, 0),
             FrameKind::Partial => (None, address),
             FrameKind::Wait => return self.made_up_frame(FrameKind::Leaf, WAITS, address),
+            FrameKind::Kernel => return self.kernel_frame(key),
             FrameKind::Handover => {
                 return self.made_up_frame(FrameKind::Call, HANDOVERS, address);
             }
@@ -537,6 +562,23 @@ impl Gathering {
     fn made_up_frame(&mut self, kind: FrameKind, module: &str, number: u64) -> FrameId {
         let module = Some(self.module(module.as_bytes(), &[], None));
         self.intern(Frame { kind, module, offset: number })
+    }
+
+    /// The frame of a place in the kernel: of the function there, if its name is known.
+    fn kernel_frame(&mut self, key: FrameKey) -> FrameId {
+        let Some((name, offset)) = self.kernel.function(key) else {
+            return self.made_up_frame(FrameKind::Leaf, KERNEL, 0);
+        };
+        let id = self.made_up_frame(FrameKind::Leaf, KERNEL, offset);
+        if let Some(module) = self.profile.frames[id.index()].module
+            && !self.generated.sites.contains_key(&id)
+        {
+            let name = self.string(&format!("{KERNEL} {name}"));
+            let function = FunctionId::from_index(self.profile.functions.len());
+            self.profile.functions.push(Function { name, module, file: None, line: 0 });
+            self.generated.sites.insert(id, Site { function, file: None, line: 0 });
+        }
+        id
     }
 
     /// Finds the names of what the nodes of a process have outside all load modules.
@@ -621,7 +663,9 @@ impl Gathering {
         /// Files that the text for people lists.
         const LISTED: usize = 8;
         let Self { profile, generated, .. } = self;
-        let Some(module) = generated.module else { return };
+        if generated.sites.is_empty() {
+            return;
+        }
         profile.sites.first.push(0);
         for frame in 0..profile.frames.len() {
             if let Some(site) = generated.sites.get(&FrameId::from_index(frame)) {
@@ -632,6 +676,7 @@ impl Gathering {
             let end = u32::try_from(profile.sites.function.len()).unwrap_or(u32::MAX);
             profile.sites.first.push(end);
         }
+        let Some(module) = generated.module else { return };
         let mut text = generated
             .sources
             .iter()

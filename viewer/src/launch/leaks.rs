@@ -1,4 +1,5 @@
-//! What a run has not given back: of the samples of `leak`, those whose blocks are still followed.
+//! What a run has not given back: of the samples of `leak`, those whose blocks are still followed;
+//! of those of `phase-leak` also those whose blocks were given back after their phase had ended.
 //!
 //! While a process runs, a node of this source counts every block that was sampled, and only grows:
 //! its thread is the one that writes to it. What has become of the blocks is in records of their
@@ -12,23 +13,27 @@ use csprof_format::launch::SourceKind;
 
 use super::arena_read::{Arena, ArenaNode, ArenaThread};
 
-/// Number of the source that follows blocks, if the process has it.
-pub(super) fn source_of(arena: &Arena) -> Option<usize> {
+/// Numbers of the sources that follow blocks, those that the process has.
+pub(super) fn sources_of(arena: &Arena) -> Vec<usize> {
     let sources = arena.header.sources.iter().take(arena.header.source_count as usize);
-    sources.into_iter().position(|source| source.kind == SourceKind::Leak as u32)
+    let follows = |kind| SourceKind::from_index(kind).is_some_and(SourceKind::follows_blocks);
+    sources.enumerate().filter(|(_, source)| follows(source.kind)).map(|(at, _)| at).collect()
 }
 
 /// Takes the samples of blocks that were given back out of the counts, and the times of those that
 /// were not: a time would be that of the request.
 pub(super) fn settle(arena: &mut Arena) {
-    let Some(source) = source_of(arena) else { return };
+    let sources = sources_of(arena);
+    if sources.is_empty() {
+        return;
+    }
     let mut left: HashMap<(u32, u32), u64> = HashMap::new();
-    for block in &arena.blocks {
+    for block in arena.blocks.iter().map(|block| block.plain()) {
         let samples = left.entry((block.thread, block.node)).or_default();
         *samples = samples.saturating_add(block.samples);
     }
     for thread in &mut arena.threads {
-        settle_thread(thread, source, &left);
+        sources.iter().for_each(|&source| settle_thread(thread, source, &left));
     }
 }
 
@@ -99,12 +104,47 @@ mod tests {
     use std::io::Cursor;
 
     use csprof_format::arena::BlockRecord;
-    use csprof_format::launch::SourceKind::{CpuTime, Leak};
+    use csprof_format::launch::SourceKind::{CpuTime, Leak, PhaseLeak};
     use csprof_format::loss::PartialReason;
 
     use super::*;
     use crate::launch::arena_bytes::{ArenaBytes, ThreadRow, call, epoch, leaf, leaf_of, root};
     use crate::launch::arena_read::read;
+
+    /// What outlived its phase stays, beside what is still there; what else records say of phases
+    /// is no samples.
+    #[test]
+    fn blocks_that_outlived_their_phase_are_left() {
+        let (of_phase, phase) = (BlockRecord::OF_PHASE, 0xabcdef << BlockRecord::PHASE_SHIFT);
+        let bytes = ArenaBytes::new(7, 500, 9500)
+            .sources(&[(PhaseLeak as u32, 1024, false), (Leak as u32, 1024, false)])
+            .log(&[epoch(0)])
+            .thread(&ThreadRow {
+                tid: 7,
+                delivered: 70,
+                recorded: 70,
+                further: &[[0, 30, 30, 0]],
+                nodes: &[
+                    (root(0), 0, 0, 0),
+                    (leaf(0x1600), 1, 40, 0),
+                    (leaf_of(1, 0x1600), 1, 30, 0),
+                ],
+                ..ThreadRow::default()
+            })
+            .blocks(&[
+                (0x5000, 3 | phase, of_phase, 2),
+                (BlockRecord::OUTLIVED, 4 | phase, of_phase, 2),
+                (BlockRecord::OUTLIVED, 5 | phase, of_phase, 2),
+                (0x5010, 6, 0, 3),
+            ])
+            .bytes;
+        let mut arena = read(&mut Cursor::new(&bytes), bytes.len() as u64).unwrap();
+        settle(&mut arena);
+        let thread = &arena.threads[0];
+        let samples: Vec<u64> = thread.nodes.iter().map(|node| node.samples).collect();
+        assert_eq!(samples, [0, 0, 12, 6]);
+        assert_eq!((thread.record.recorded, thread.record.further[0].recorded), (18, 6));
+    }
 
     /// Of each node what its blocks have, if it counts as much; counts and times follow.
     #[test]

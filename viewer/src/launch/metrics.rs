@@ -28,8 +28,8 @@ pub(super) fn asked_of(header: &ArenaHeader, number: usize) -> Option<SampleSour
         // What the kernel was asked for is known by its label.
         Details::Event => {
             let label = label()?;
-            let (pmu, config, kernel, precise) = (0, [0; 3], false, 0);
-            Detail::Event(KernelEvent { label, pmu, config, kernel, precise })
+            let (pmu, config, kernel, shows_kernel, precise) = (0, [0; 3], false, false, 0);
+            Detail::Event(KernelEvent { label, pmu, config, kernel, shows_kernel, precise })
         }
     };
     (source.period > 0).then_some(SampleSource { kind, period: source.period, detail })
@@ -259,8 +259,8 @@ mod tests {
         let sources = SampleSources::parse(asked).unwrap();
         let naming = Naming::default();
         let info = RunInfo::default();
-        let run =
-            Run { info, sources, start_ns: 400, pid: None, naming, phases: Default::default() };
+        let (phases, boot) = Default::default();
+        let run = Run { info, sources, start_ns: 400, pid: None, naming, phases, boot };
         let arenas = arenas.iter().map(read_of);
         let profile = gather(&run, arenas.collect(), &mut NoFiles);
         validate(&profile).unwrap();

@@ -47,6 +47,7 @@ pub mod generated;
 pub mod inherited;
 pub mod keeper;
 pub mod kernel_events;
+mod kernel_symbols;
 mod leaks;
 mod load_map;
 mod machine;
@@ -161,6 +162,7 @@ pub fn record(
         pid: None,
         naming: settings.naming,
         phases: RunPhases::default(),
+        boot: kernel_symbols::boot(),
     };
     run_file::write(run_dir.path(), &run)?;
     if let Some(output) = saving.last() {
@@ -288,6 +290,7 @@ pub fn prepare(command: &[OsString], settings: Settings) -> Result<Infallible> {
         pid: Some(std::process::id()),
         naming: settings.naming,
         phases: RunPhases::default(),
+        boot: kernel_symbols::boot(),
     };
     run_file::write(run_dir.path(), &run)?;
     Control::create(&run_dir, Begins::Prepared)?;

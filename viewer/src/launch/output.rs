@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use csprof_format::error::{Error, ErrorKind};
 use csprof_format::ids::ThreadId;
-use csprof_format::launch::SourceKind;
-use csprof_format::profile::Profile;
+use csprof_format::profile::{Metric, Profile};
 use csprof_format::whole_file::Temporary;
 use csprof_format::{read, write};
 
@@ -195,12 +194,13 @@ fn part_of(path: &Path, profile: &Profile) -> Option<Profile> {
     is_of_run.then(|| read::open(path).ok()).flatten()
 }
 
-/// Samples that were delivered in all threads: those of other sources than `leak`, which only grow
-/// while a run goes on, and those of `leak`, of which those are gone whose blocks were freed.
+/// Samples that were delivered in all threads: those of sources that follow no blocks, which only
+/// grow while a run goes on, and those of `leak` and its kind, of which those are gone whose blocks
+/// were freed.
 fn samples(profile: &Profile) -> [u64; 2] {
     let mut all = [0_u64; 2];
     for (metric, place) in profile.metrics().zip(0..) {
-        let sum = &mut all[usize::from(metric.source == SourceKind::Leak.name())];
+        let sum = &mut all[usize::from(metric.follows_blocks())];
         let threads = (0..profile.threads.len()).map(ThreadId::from_index);
         let delivered = threads.map(|thread| profile.share(thread, place).delivered);
         *sum = delivered.fold(*sum, u64::saturating_add);
@@ -211,7 +211,7 @@ fn samples(profile: &Profile) -> [u64; 2] {
 /// Whether a saved profile has all of another one of the same run.
 fn has_all(saved: &Profile, profile: &Profile) -> bool {
     let ([others, leaks], now) = (samples(saved), samples(profile));
-    let has_leaks = profile.metrics().any(|metric| metric.source == SourceKind::Leak.name());
+    let has_leaks = profile.metrics().any(Metric::follows_blocks);
     match has_leaks {
         // As many leaks of another moment are other leaks, perhaps.
         true => [others, leaks] == now && saved.run.duration_ns == profile.run.duration_ns,

@@ -32,6 +32,8 @@ struct RunFile {
     naming: Naming,
     #[serde(default)]
     place: JobPlace,
+    #[serde(default)]
+    boot: String,
 }
 
 /// Where in a job the csprof was that has made a run folder.
@@ -67,6 +69,7 @@ pub(super) fn write(folder: &Path, run: &Run) -> Result<()> {
         pid: run.pid,
         naming: run.naming,
         place: JobPlace::here(),
+        boot: run.boot.clone(),
     };
     // In one step: somebody may be reading it.
     let (path, unfinished) = (folder.join(RUN_FILE), folder.join(RUN_FILE_UNFINISHED));
@@ -97,8 +100,8 @@ pub(super) fn place(folder: &Path) -> JobPlace {
 pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
     let phases = RunPhases::read(folder);
     let unread = match run_file_and_sources(folder) {
-        Ok((RunFile { info, start_ns, pid, naming, .. }, sources)) => {
-            return Run { info, sources, start_ns, pid, naming, phases };
+        Ok((RunFile { info, start_ns, pid, naming, boot, .. }, sources)) => {
+            return Run { info, sources, start_ns, pid, naming, phases, boot };
         }
         Err(unread) => unread,
     };
@@ -109,6 +112,7 @@ pub(super) fn read(folder: &Path, arenas: &[Arena]) -> Run {
         pid: None,
         naming: Naming::default(),
         phases,
+        boot: String::new(),
     };
     run.info.warnings.push(format!(
         "what was run is not known: {RUN_FILE} of the run folder cannot be read: {unread}"
@@ -169,6 +173,7 @@ mod tests {
             pid: None,
             naming: Naming::default(),
             place: place.clone(),
+            boot: String::new(),
         };
         assert_eq!(told(Some(&serde_json::to_string(&file).unwrap())), "it names unknown sources");
         assert_eq!(super::place(folder.path()), place);
@@ -183,6 +188,7 @@ mod tests {
             pid: Some(8),
             naming: Naming { python: true, ..Naming::default() },
             place: JobPlace::default(),
+            boot: String::new(),
         };
         let mut written = serde_json::to_value(&file).unwrap();
         for added_later in ["naming", "place"] {

@@ -5,7 +5,7 @@ use std::io::{Cursor, Write as _};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use csprof_format::address::FrameKey;
+use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::{ArenaHeader, ExtentHeader, LogRecord};
 use csprof_format::file_identity::FileIdentity;
 use csprof_format::ids::ThreadId;
@@ -38,6 +38,7 @@ fn gathered(arenas: Vec<Arena>) -> Profile {
         pid: Some(7),
         naming: Naming::default(),
         phases: Default::default(),
+        boot: String::new(),
     };
     let profile = gather(&run, arenas, &mut NoFiles);
     validate(&profile).unwrap();
@@ -216,6 +217,37 @@ thread 0 epoch 1
     assert_eq!(maps, [["prog", "first.so"], ["prog", "second.so"]]);
 }
 
+/// Nobody knows what was where in the kernel of another start of the machine, so all is one frame.
+#[test]
+fn places_in_the_kernel_without_names_are_one_frame() {
+    let kernel = |place: u64| FrameKey::new(FrameKind::Kernel, 0xffff_ffff_8100_0000 + place);
+    let bytes = ArenaBytes::new(7, 500, 900)
+        .log(&[epoch(0), load(0, "prog", 0x1000, 0x2000)])
+        .thread(&ThreadRow {
+            delivered: 6,
+            recorded: 6,
+            nodes: &[
+                (root(0), 0, 0, 0),
+                (leaf(0x1500), 1, 1, 0),
+                (kernel(0x10), 2, 2, 0),
+                (kernel(0x20), 2, 3, 0),
+            ],
+            ..ThreadRow::default()
+        });
+    let profile = gathered(vec![arena(&bytes)]);
+    assert_eq!(
+        trees(&profile),
+        "\
+thread 0 epoch 0
+  Root +0x0 0 0
+    Leaf prog+0x500 1 0
+      Leaf [kernel]+0x0 5 0
+"
+    );
+    let warnings = profile.run.warnings.join("\n");
+    assert!(warnings.contains("functions of the kernel's have no names: "), "{warnings}");
+}
+
 #[test]
 fn an_epoch_of_a_phase_has_the_mappings_of_its_nodes() {
     let phase = |number, name: &str| LogRecord::Phase { number, name: name.into() };
@@ -352,6 +384,7 @@ fn processes_are_in_the_order_of_their_start() {
         pid: Some(7),
         naming: Naming::default(),
         phases: Default::default(),
+        boot: String::new(),
     };
     run.info.exit = csprof_format::profile::Exit::Status(3);
     let profile = gather(&run, vec![arena(&program), arena(&child), arena(&parent)], &mut NoFiles);

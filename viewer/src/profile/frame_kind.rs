@@ -227,6 +227,20 @@ kinds! {
         activation: Activation::OfCaller,
         precedence: 9,
     }
+    /// Where the kernel was on the program's behalf, below the function that entered it.
+    Kernel: {
+        word: "kernel",
+        reported: "kernel",
+        label: "kernel",
+        is_label_shown: false,
+        remark: "",
+        explanation: "a function of the kernel's: it was at work for the function above when the event was counted, \
+                      and nothing is seen to return",
+        look: Look::Slanted,
+        nature: Nature::Doing,
+        activation: Activation::OfCaller,
+        precedence: 10,
+    }
 }
 
 const _: () = assert!(FrameKind::ALL.len() <= 1 << FrameKind::BITS);

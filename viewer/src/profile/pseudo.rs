@@ -1,9 +1,10 @@
 //! Frames that are no code, in pseudo modules: what threads waited for ([`WAITS`]), by the number
-//! of a system call, and where they handed work to other threads ([`HANDOVERS`]).
+//! of a system call, and where they handed work to other threads ([`HANDOVERS`]). And frames of
+//! the [`KERNEL`], which have names of their own where these were known.
 
 use csprof_format::address::WAITS_FOR_PAGE;
 use csprof_format::ids::ModuleId;
-use csprof_format::profile::{Frame, HANDOVERS, PARALLEL_REGION, Profile, WAITS};
+use csprof_format::profile::{Frame, HANDOVERS, KERNEL, PARALLEL_REGION, Profile, WAITS};
 use syscalls::x86_64::Sysno;
 
 use super::FrameKind;
@@ -13,8 +14,17 @@ pub(super) fn name_and_kind(profile: &Profile, frame: &Frame) -> Option<(String,
     match path(profile, frame.module?)? {
         WAITS => Some((wait(frame.offset), FrameKind::Wait)),
         HANDOVERS => Some((handover(frame.offset), FrameKind::Handover)),
+        KERNEL => Some((KERNEL.to_owned(), FrameKind::Kernel)),
         _ => None,
     }
+}
+
+/// The pseudo module of the kernel, if there is one.
+pub(super) fn kernel(profile: &Profile) -> Option<ModuleId> {
+    let place = profile.modules.iter().position(|module| {
+        profile.strings.get(module.path.index()).is_some_and(|path| **path == *KERNEL)
+    });
+    place.map(ModuleId::from_index)
 }
 
 /// Whether a frame is a handover.

@@ -534,7 +534,7 @@ frames have no property `modul`, only: function, module, file, line, kind, loop"
         "\
 hide kind:inlined
      ^^^^^^^^^^^^
-there is no such kind of frame; kinds are: call, inline, tail, loop, unknown, partial, wait, handover"
+there is no such kind of frame; kinds are: call, inline, tail, loop, unknown, partial, wait, handover, kernel"
     );
     assert_eq!(
         parse_error("hide @mpii"),

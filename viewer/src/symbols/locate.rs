@@ -47,9 +47,9 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Whether a module of this path is a file: not generated code, whose names are in no file any
-/// more, nor waits and handovers, which are no code.
+/// more, nor waits and handovers, which are no code, nor the kernel.
 pub(crate) fn is_file(path: &str) -> bool {
-    ![saved::GENERATED_CODE, saved::WAITS, saved::HANDOVERS].contains(&path)
+    ![saved::GENERATED_CODE, saved::WAITS, saved::HANDOVERS, saved::KERNEL].contains(&path)
 }
 
 /// What is known of a module; `directory` is where the program was started. `None` for what is no

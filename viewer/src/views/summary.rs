@@ -13,7 +13,8 @@ use csprof_format::launch::SourceKind;
 use csprof_format::launch::control::{PAUSED, RATE};
 use csprof_format::loss::{LossReason, PartialReason};
 use csprof_format::profile::{
-    self as saved, GENERATED_CODE, HANDOVERS, Metric, Module, SymbolSource, ThreadShare, WAITS,
+    self as saved, GENERATED_CODE, HANDOVERS, KERNEL, Metric, Module, SymbolSource, ThreadShare,
+    WAITS,
 };
 use nix::sys::signal::Signal;
 
@@ -400,7 +401,9 @@ pub fn symbols_of(profile: &Profile, module: &Module) -> String {
         SymbolSource::Dwarf(id) => {
             format!("functions, lines and inlined frames from {}", file(*id))
         }
-        SymbolSource::SymbolTable(id) if profile.string(module.path) == GENERATED_CODE => {
+        SymbolSource::SymbolTable(id)
+            if [GENERATED_CODE, KERNEL].contains(&profile.string(module.path)) =>
+        {
             format!("functions from {}", file(*id))
         }
         SymbolSource::SymbolTable(id) => {

@@ -93,7 +93,7 @@ impl Parts {
 mod tests {
     use csprof_format::address::FrameKind;
     use csprof_format::ids::{ModuleId, StringId};
-    use csprof_format::profile::{Frame, GENERATED_CODE, HANDOVERS, Module, WAITS};
+    use csprof_format::profile::{Frame, GENERATED_CODE, HANDOVERS, KERNEL, Module, WAITS};
 
     use super::*;
 
@@ -176,6 +176,7 @@ mod tests {
             part.frames.push(Frame { kind: FrameKind::Leaf, module, offset: 1 });
             names_were_sought(&part)
         };
-        assert!([WAITS, HANDOVERS, GENERATED_CODE].map(sought) == [true; 3] && !sought("/bin/xz"));
+        assert_eq!([WAITS, HANDOVERS, GENERATED_CODE, KERNEL].map(sought), [true; 4]);
+        assert!(!sought("/bin/xz"));
     }
 }

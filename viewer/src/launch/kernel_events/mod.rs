@@ -146,9 +146,9 @@ fn with(base: Base, modifiers: Modifiers) -> Result<Found, NotFound> {
         let cause = format!("the kernel alone has {label}: without `u` they are counted");
         return Err(NotFound::Wrong(cause));
     }
-    let shown_kernel = modifiers.kernel && !in_kernel;
+    let shows_kernel = modifiers.kernel;
     let shown =
-        format!("{}{}", if shown_kernel { "k" } else { "" }, "p".repeat(modifiers.precise.into()));
+        format!("{}{}", if shows_kernel { "k" } else { "" }, "p".repeat(modifiers.precise.into()));
     if !shown.is_empty() {
         label = format!("{label}:{shown}");
     }
@@ -159,7 +159,8 @@ fn with(base: Base, modifiers: Modifiers) -> Result<Found, NotFound> {
         ))
     })?;
     let kernel = in_kernel || modifiers.kernel;
-    let event = KernelEvent { label, pmu, config, kernel, precise: modifiers.precise };
+    let precise = modifiers.precise;
+    let event = KernelEvent { label, pmu, config, kernel, shows_kernel, precise };
     Ok(Found { event, period })
 }
 

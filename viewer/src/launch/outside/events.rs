@@ -88,7 +88,8 @@ pub(super) fn event_of(source: &SampleSource) -> Option<KernelEvent> {
         Detail::None if is_cpu_time(source) => {
             let label = Label::new(source.name())?;
             let config = [TASK_CLOCK, 0, 0];
-            Some(KernelEvent { label, pmu: SOFTWARE, config, kernel: true, precise: 0 })
+            let (pmu, kernel, shows_kernel, precise) = (SOFTWARE, true, false, 0);
+            Some(KernelEvent { label, pmu, config, kernel, shows_kernel, precise })
         }
         Detail::None | Detail::Label(_) => None,
     }

@@ -171,6 +171,7 @@ pub fn record(asked: Asked, found: Found, told_to_end: &AtomicBool) -> Result<Ta
         pid: Some(first.pid),
         naming: Naming::default(),
         phases: super::run_phases::RunPhases::default(),
+        boot: super::kernel_symbols::boot(),
     };
     run.info.command = process::command(first.pid);
     run.info.directory = first.directory();

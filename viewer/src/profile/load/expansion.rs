@@ -82,6 +82,7 @@ impl Expansion {
             let is_unnamed = sites.rows(FrameId::from_index(index)).is_empty();
             Some(frame.offset).filter(|_| is_unnamed && is_anonymous(frame))
         }));
+        let kernel = pseudo::kernel(saved);
         let mut first = Vec::with_capacity(machine.len() + 1);
         for (index, frame) in machine.iter().enumerate() {
             first.push(interner.next_frame().0);
@@ -102,6 +103,7 @@ impl Expansion {
                 let number = u32::try_from(row - outermost).unwrap_or(u32::MAX);
                 let FunctionId(function) = sites.function[row];
                 let kind = match row == outermost {
+                    true if kernel.is_some() && frame.module == kernel => FrameKind::Kernel,
                     true if nameless[function as usize] => FrameKind::Unknown,
                     true => FrameKind::Call,
                     false => FrameKind::Inline,
