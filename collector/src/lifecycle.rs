@@ -274,6 +274,7 @@ pub fn after_fork_child() {
             }
         }
         Err(errno) => {
+            // In a root that is a process's folder in /proc, there is no such process any more.
             let is_out_of_reach =
                 [libc::ENOENT, libc::ENOTDIR, libc::EACCES, libc::ESRCH].contains(&errno.0);
             let reason = if is_out_of_reach { LeftOut::OutOfReach } else { LeftOut::Refused };

@@ -34,13 +34,17 @@ static PRESENT: AtomicU32 = AtomicU32::new(0);
 static BEGUN: AtomicU32 = AtomicU32::new(0);
 
 /// What tells the present phase, as often as the process has begun it, from those before; in the
-/// lower 24 bits. One that the run was told to be in goes on when it begins again. Either side.
+/// lower 24 bits. One that the run was told to be in goes on when it begins again, and when the
+/// process begins one that it takes the place of. Either side.
 #[must_use]
 pub fn occasion() -> u32 {
-    /// Odd, so that neighbours are far from each other.
-    const FACTOR: u32 = 0x9e37_79b1;
-    let told = control::phase().wrapping_mul(FACTOR);
-    (BEGUN.load(Ordering::Relaxed) ^ told) & 0xff_ffff
+    /// Set for what the run was told.
+    const TOLD: u32 = 0x80_0000;
+    let (mark, number) = match control::phase() {
+        0 => (0, BEGUN.load(Ordering::Relaxed)),
+        told => (TOLD, told),
+    };
+    mark | number & (TOLD - 1)
 }
 
 /// The phases that have begun, with their numbers, from 1.

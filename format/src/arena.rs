@@ -193,7 +193,7 @@ pub enum LeftOut {
     Refused = 0,
     /// Executed with an environment that does not have csprof's variables.
     Environment = 1,
-    /// Executed where the collector or the run folder cannot be reached.
+    /// Executed or forked where the collector or the run folder cannot be reached.
     OutOfReach = 2,
     /// Built for another machine, or with 32-bit pointers.
     Machine = 3,

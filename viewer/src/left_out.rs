@@ -7,7 +7,7 @@ use csprof_format::arena::LeftOut;
 
 /// Processes that are not in the profile for one reason, as messages tell of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOutProcesses {
+pub(crate) struct LeftOutProcesses {
     number: u64,
     name: Option<Name>,
     reason: LeftOut,
@@ -24,7 +24,7 @@ struct Name {
 impl LeftOutProcesses {
     /// So many, of which the first was called so; empty if that is not known.
     #[must_use]
-    pub fn new(number: u64, first: &str, reason: LeftOut) -> Self {
+    pub(crate) fn new(number: u64, first: &str, reason: LeftOut) -> Self {
         let name = Name { text: first.to_owned(), is_first: true };
         Self { number, name: Some(name).filter(|name| !name.text.is_empty()), reason }
     }
@@ -75,7 +75,7 @@ impl fmt::Display for LeftOutProcesses {
 
 /// Messages of several processes: each once, with the number of processes that say it; what they
 /// tell of processes that are not in the profile is added up. In the order of the first of each.
-pub fn summed<'m>(messages: impl IntoIterator<Item = &'m str>) -> Vec<(String, usize)> {
+pub(crate) fn summed<'m>(messages: impl IntoIterator<Item = &'m str>) -> Vec<(String, usize)> {
     let mut places: BTreeMap<Key<'m>, usize> = BTreeMap::new();
     let mut told: Vec<(Told<'m>, usize)> = Vec::new();
     for message in messages {

@@ -50,6 +50,10 @@ const LEAST: u64 = 48 << 10;
 /// kernel asks each of its threads, of which thousands may begin and end at once.
 const SHARE_OF_NOTES: u64 = 64;
 
+/// The longest time between two notes that somebody asks for, in nanoseconds: the first may have
+/// taken as long as it did because the thread was stopped.
+const LONGEST_WITHOUT_NOTE_NS: u64 = 100_000_000;
+
 impl Arena {
     /// Makes the file in the run's folder. The process has no other thread.
     pub fn create(
@@ -285,8 +289,8 @@ impl Arena {
         if begun_ns >= self.note_again_ns.load(Ordering::Relaxed) {
             self.note_totals();
             let took_ns = sys::now_ns(Clock::Monotonic).saturating_sub(begun_ns);
-            let again_ns = begun_ns.saturating_add(took_ns.saturating_mul(SHARE_OF_NOTES));
-            self.note_again_ns.store(again_ns, Ordering::Relaxed);
+            let wait_ns = took_ns.saturating_mul(SHARE_OF_NOTES).min(LONGEST_WITHOUT_NOTE_NS);
+            self.note_again_ns.store(begun_ns.saturating_add(wait_ns), Ordering::Relaxed);
         }
     }
 
@@ -517,10 +521,5 @@ impl Arena {
     /// The arena's file.
     pub const fn file(&self) -> &File {
         &self.file
-    }
-
-    /// The arena file's number.
-    pub fn file_number(&self) -> i32 {
-        self.file.number()
     }
 }

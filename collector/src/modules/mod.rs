@@ -406,8 +406,9 @@ impl Loaded {
     }
 }
 
-/// Descriptions of modules, by where they are: with thousands loaded, each load compares all that
-/// were known with all that there are, and nearly all are the ones that were known.
+/// Descriptions of modules, by the places of the descriptions: a module that stays loaded keeps its
+/// own. With thousands loaded, each load compares all that were known with all that there are, and
+/// nearly all have stayed.
 struct Same(Vec<*const LoaderModule>);
 
 impl Same {

@@ -132,8 +132,8 @@ extern "C" fn after_ptrace(call: &mut Call) {
 }
 
 /// Before a raw system call: those that restrict others, ptrace(2), those that fork, waits, those
-/// that have a function of csprof's, and calls before the constructor. A wait is made with the
-/// signal held back.
+/// that have a function of csprof's, those that leave the root or the mounts, and calls before the
+/// constructor. A wait is made with the signal held back.
 extern "C" fn before_syscall(call: &mut Call, real: &Real) -> Route {
     /// Larger ones are questions.
     const SET_MODE_STRICT: c_long = libc::SECCOMP_SET_MODE_STRICT as c_long;

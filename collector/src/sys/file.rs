@@ -171,6 +171,8 @@ impl Folder {
         if !is_same || is_low || fd.compare_exchange(before, number, relaxed, relaxed).is_err() {
             // Or another thread was faster.
             close_number(number);
+        } else if before != NONE {
+            give_up(before);
         }
     }
 
@@ -226,12 +228,6 @@ impl Folder {
     /// What holds it.
     pub const fn file(&self) -> &File {
         &self.file
-    }
-
-    /// The number, if it is held.
-    #[must_use]
-    pub fn number(&self) -> Option<i32> {
-        Some(self.file.number()).filter(|&number| number != NONE)
     }
 }
 
@@ -348,7 +344,10 @@ impl File {
             close_number(fd);
             return Err(Errno(libc::ENOENT));
         }
-        self.fd.store(fd, Ordering::Relaxed);
+        let before = self.fd.swap(fd, Ordering::Relaxed);
+        if before != fd {
+            give_up(before);
+        }
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::process;
 use crate::setup_lock::{SetupGuard, SetupLock};
 use crate::sources::loan;
 use crate::sources::{Handle, Sources, pace};
-use crate::sys;
+use crate::sys::{self, File};
 use alloc::vec::Vec;
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -219,11 +219,12 @@ pub(super) fn note_cpu_times() {
 /// The numbers of all files that belong to the collector, ascending.
 pub fn file_numbers() -> Vec<i32> {
     let process = process::current();
-    let arena = process.map(|process| process.arena.file_number());
-    let folder = process.and_then(|process| process.folder.number());
+    let files = process.map(|process| [process.arena.file(), process.folder.file()]);
+    // The program may have taken a number by a system call of its own.
+    let files = files.into_iter().flatten().filter(|file| file.is_open()).map(File::number);
     let registry = REGISTRY.lock();
     let mut numbers: Vec<i32> =
-        registry.handles().filter_map(Handle::file_number).chain(arena).chain(folder).collect();
+        registry.handles().filter_map(Handle::file_number).chain(files).collect();
     numbers.sort_unstable();
     numbers
 }

@@ -148,11 +148,16 @@ pub fn program(process: &saved::Process) -> Cow<'_, str> {
     String::from_utf8_lossy(file)
 }
 
-/// What the only word of a command line says of the program. A program that wrote its own title
-/// there may have left one string of it all, such as `/usr/bin/browser --type=renderer` or
-/// `sshd: me@pts/0`.
+/// What the only word of a command line says of the program, where it would be cut at a slash. A
+/// program that wrote its own title there may have left one string of it all, such as
+/// `/usr/bin/browser --type=renderer` or `sshd: me@pts/0`.
 fn of_title(title: &[u8]) -> &[u8] {
-    let program = memmem::find(title, b" -").map_or(title, |options| &title[..options]);
+    if !title.contains(&b'/') {
+        return title;
+    }
+    let is_option = |&at: &usize| title.get(at + 2).is_some_and(|byte| !byte.is_ascii_whitespace());
+    let options = memmem::find_iter(title, b" -").find(is_option);
+    let program = options.map_or(title, |options| &title[..options]);
     match memmem::find(program, b": ") {
         Some(colon) if !program[..colon].contains(&b'/') => &program[..colon],
         _ => program,
@@ -511,11 +516,16 @@ mod tests {
             (&["/usr/lib/chromium/chromium --type=zygote --data=/tmp/u --first-run"], "chromium"),
             (&["sshd: root@pts/0"], "sshd"),
             (&["nginx: master process /usr/sbin/nginx -g daemon off;"], "nginx"),
-            (&["postgres: checkpointer "], "postgres"),
+            (&["postgres: checkpointer "], "postgres: checkpointer "),
+            (&["./a: b", "c"], "a: b"),
+            // As it is in a sum of several.
+            (&["a: b"], "a: b"),
+            (&["./busy - 2"], "busy - 2"),
             (&["/opt/My Tools/tool"], "tool"),
             (&["/opt/My: Tools/tool"], "tool"),
             (&["-bash"], "-bash"),
-            (&[" -"], ""),
+            (&[" -"], " -"),
+            (&["/ --"], ""),
             (&[], ""),
         ] {
             assert_eq!(named(words), name, "{words:?}");

@@ -21,6 +21,7 @@ use nix::sys::signal::Signal;
 use super::costs::least_used;
 use super::number::{Form, amount, binary_bytes, count, counted, duration};
 use super::printable::printable;
+use crate::left_out;
 use crate::profile::{FrameKind, MetricRef, Profile};
 
 /// Samples that share a reason.
@@ -227,11 +228,8 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
     let metric = metrics.find(is_by_clock).unwrap_or(&info.metric);
     let period = amount(1, metric, form);
     let cpu = summary.cpu_ns.max(info.run.cpu_ns);
-    let messages: Vec<&str> = info
-        .processes
-        .iter()
-        .flat_map(|process| process.messages.iter().map(String::as_str))
-        .collect();
+    let messages = info.processes.iter().flat_map(|process| &process.messages);
+    let message = left_out::summed(messages.map(|message| &**message)).into_iter().next();
     let elapsed = info.run.duration_ns;
     let waited = cpu < elapsed / 10 && elapsed > metric.period.saturating_mul(10);
     let not_waiting = !info.metrics().any(|metric| metric.is_elapsed_time());
@@ -242,8 +240,8 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         format!("all {delivered} samples that were delivered were lost, most because {cause}")
     } else if info.processes.is_empty() {
         "no process of the run is in the profile; the warnings of `csprof info` say why".to_owned()
-    } else if let Some(message) = messages.first() {
-        (*message).to_owned()
+    } else if let Some((message, _)) = message {
+        message
     } else if was_paused(profile) {
         "no sample was due while sampling was not paused".to_owned()
     } else if !metric.is_time() || metric.is_of_calls() {
