@@ -55,10 +55,13 @@ impl Sampler {
         let result = self.add(map, sample);
         let record = self.arena.record_mut();
         match result {
-            Ok(_) => record.count_recorded(sample.metric, sample.weight),
+            Ok((_, recorded)) => {
+                record.count_recorded(sample.metric, recorded);
+                record.count_loss(LossReason::ArenaFull, sample.weight.saturating_sub(recorded));
+            }
             Err(reason) => record.count_loss(reason, sample.weight),
         }
-        result.ok()
+        result.ok().map(|(node, _)| node)
     }
 
     /// The node of a context that is about to hand work over to other threads: the code that
@@ -107,8 +110,12 @@ impl Sampler {
         self.path_root == self.root
     }
 
-    /// Adds a sample to the tree, and arms. Returns its node.
-    fn add(&mut self, map: Option<&LoadMap>, sample: &Sample<'_>) -> Result<u32, LossReason> {
+    /// Adds a sample to the tree, and arms. Returns its node, and how much of its weight found room.
+    fn add(
+        &mut self,
+        map: Option<&LoadMap>,
+        sample: &Sample<'_>,
+    ) -> Result<(u32, u64), LossReason> {
         let Sample { ref registers, kind, stack: bounds, metric, weight, .. } = *sample;
         if is_trampoline_code(registers.ip) {
             let place = (registers.ip, registers.sp());
@@ -116,7 +123,7 @@ impl Sampler {
             self.arena.note_time(node, weight);
             cct::add_samples(&self.arena, node, weight);
             self.arena.record_mut().reused_paths += 1;
-            return Ok(node);
+            return Ok((node, weight));
         }
         let map = map.ok_or(LossReason::NoThreadState)?;
         let stack = interrupted(map, bounds);
@@ -128,9 +135,17 @@ impl Sampler {
         // 2. Count.
         let (arena, walked) = (&mut self.arena, &mut self.walked);
         let below = add_inside(arena, node, sample);
-        if below < weight {
-            arena.note_time(node, weight - below);
-            cct::add_samples(arena, node, weight - below);
+        let rest = weight.saturating_sub(below);
+        let mut recorded = weight;
+        if rest > 0 {
+            match own_node(arena, node, sample) {
+                Some(node) => {
+                    arena.note_time(node, rest);
+                    cct::add_samples(arena, node, rest);
+                }
+                None if below == 0 => return Err(LossReason::ArenaFull),
+                None => recorded = below,
+            }
         }
         let depth = walked.frames().len();
         let record = arena.record_mut();
@@ -138,7 +153,7 @@ impl Sampler {
         record.max_depth = record.max_depth.max((depth + known - 1) as u32);
         record.reused_paths += u64::from(known > 1);
         if let Some(reason) = partial {
-            record.count_partial(metric, reason, weight);
+            record.count_partial(metric, reason, recorded);
         }
 
         // 3. Arm.
@@ -148,7 +163,7 @@ impl Sampler {
         if sample.arms && partial.is_none() && followable {
             self.arm(&stack, met.armed, (known, left), registers.sp());
         }
-        Ok(node)
+        Ok((node, recorded))
     }
 
     /// Walks the stack, in the tree of the present epoch, phase and handover. Told where to
@@ -458,6 +473,17 @@ const MOST_CONTEXT_NODES: u32 = 1 << 16;
 /// How much of a sample's weight is of places in the kernel.
 fn weight_inside(inside: &[KernelPlace], weight: u64) -> u64 {
     inside.iter().fold(0u64, |sum, place| sum.saturating_add(place.weight)).min(weight)
+}
+
+/// The node of the sample's own metric, where [`Sampler::add_nodes`] returned `node`: of one that
+/// lies in the kernel with all its weight that is the node above. `None` if there is no room for
+/// another.
+fn own_node(arena: &mut ThreadArena, node: u32, sample: &Sample<'_>) -> Option<u32> {
+    if weight_inside(sample.inside, sample.weight) < sample.weight {
+        return Some(node);
+    }
+    let (parent, key) = (cct::parent(arena, node)?, cct::key(arena, node)?);
+    cct::child(arena, parent, key.of_metric(sample.metric))
 }
 
 /// Adds what of a sample's weight is of places in the kernel to nodes of these, below what `node`
