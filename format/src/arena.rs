@@ -12,7 +12,7 @@
 //! 0x….    Extent: Thread   | ExtentHeader | ThreadRecord | Node Node … (segment 0)
 //! 0x….    Extent: Nodes    | ExtentHeader | Node Node …               (segment k > 0)
 //! 0x….    Extent: Times    | ExtentHeader | TimeRecord TimeRecord …   (only if asked for)
-//! 0x….    Extent: Blocks   | ExtentHeader | BlockRecord BlockRecord … (only with `leak`)
+//! 0x….    Extent: Blocks   | ExtentHeader | BlockRecord BlockRecord … (with `leak`, `phase-leak`)
 //! 0x….    Extent: Entries  | ExtentHeader | EntryRecord EntryRecord … (only with `--phase-at`)
 //! ```
 //!
@@ -527,7 +527,7 @@ const _: () = assert!(size_of::<TimeRecord>() == 16);
 pub struct BlockRecord {
     /// Address of the block, with more in it while the block is being resized; 0 where the place
     /// is free, [`BlockRecord::TAKEN`] while it is being filled, [`BlockRecord::OUTLIVED`] where
-    /// the block was given back after its phase had ended.
+    /// it stands for blocks that were given back after their phase had ended.
     pub address: u64,
     /// Samples that were added to the node, and above them, of a block that is followed to the end
     /// of its phase, in bits from [`BlockRecord::PHASE_SHIFT`] on which phase that was.
@@ -543,7 +543,8 @@ const _: () = assert!(size_of::<BlockRecord>() == 24);
 impl BlockRecord {
     /// [`BlockRecord::address`] where another part of the record is not there yet.
     pub const TAKEN: u64 = 1;
-    /// [`BlockRecord::address`] of a block that was given back, but not in its phase.
+    /// [`BlockRecord::address`] of blocks that were given back, but not in their phase. Nothing
+    /// else in the record says anything of phases.
     pub const OUTLIVED: u64 = 3;
     /// In [`BlockRecord::thread`]: the block is followed to the end of its phase.
     pub const OF_PHASE: u32 = 1 << 31;

@@ -201,7 +201,7 @@ fn other_allocators_are_counted() {
 /// What a phase has left at its end, whenever it is given back; and each time that it began.
 #[test]
 fn what_outlives_its_phase_is_seen_though_it_is_given_back() {
-    const ROUNDS: u64 = 10;
+    const ROUNDS: u64 = 1000;
     let workshop = Workshop::new("memory_phases");
     workshop.compile("cc -O2 -g -I @../../collector/api -o phase_leaks @phase_leaks.c");
     let sources = ["-e", "phase-leak@1", "-e", "leak@1"];

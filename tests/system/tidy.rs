@@ -127,6 +127,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "demo",
             "print",
             "job_place",
+            "left_out",
             "profile",
             "structure",
             "symbols",

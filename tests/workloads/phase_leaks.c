@@ -1,13 +1,13 @@
-/* Asks for memory in phases, ten times "build" and then "use", and gives it back at other moments:
- * of what is asked for in "build", within brings back all, over in "use", again in the next
- * "build", resized in "use" after it has become smaller there; never does so. used is asked for, and
- * brought back, in "use". */
+/* Asks for memory in phases, a thousand times "build" and then "use", and gives it back at other
+ * moments: of what is asked for in "build", within brings back all, over in "use", again in the
+ * next "build", resized in "use" after it has become smaller there; never does so. used is asked
+ * for, and brought back, in "use". */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "csprof.h"
 
-enum { ROUNDS = 10 };
+enum { ROUNDS = 1000 };
 
 #define USED(block) __asm__ volatile("" : "+r"(block) : : "memory")
 #define APART __attribute__((noinline, noclone, noipa))

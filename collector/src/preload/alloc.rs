@@ -42,8 +42,8 @@ pub(super) fn begin() {
     KNOWS_SIZES.store(is_one, Ordering::Relaxed);
     if !modules::function_before(c"malloc").is_null() {
         messages::note(
-            "the program has its own malloc, which comes before csprof's: alloc, alloc-calls and \
-             leak do not see what is asked of it",
+            "the program has its own malloc, which comes before csprof's: alloc, alloc-calls, \
+             leak and phase-leak do not see what is asked of it",
         );
     }
 }

@@ -5,7 +5,8 @@
 //! are given back were not sampled: the stub in front of free(3) asks a [filter](FILTER) first.
 //!
 //! The table is a few extents, each twice as large as the one before. In each, a block's record
-//! may have one of [`PLACES`] places, by the hash of its address.
+//! may have one of [`PLACES`] places, by the hash of its address. Blocks that outlived their phase
+//! are added up for each node, in a record that has its place by the hash of that.
 //!
 //! Signal side. A record is written before its address, and its block is not given back before the
 //! program knows it.
@@ -113,6 +114,13 @@ fn more(arena: &Arena, extent: usize) -> *mut Place {
     }
 }
 
+/// Takes a place, if it is free.
+fn take(place: &&Place) -> bool {
+    // Relaxed: nothing is read from a place that is free.
+    let (taken, relaxed) = (BlockRecord::TAKEN, Ordering::Relaxed);
+    place.address.compare_exchange(0, taken, relaxed, relaxed).is_ok()
+}
+
 /// A place for a block, which nobody else has.
 #[derive(Debug)]
 pub struct Claim(&'static Place);
@@ -127,18 +135,16 @@ impl Claim {
                 // Nor is there memory for a larger one.
                 return None;
             }
-            let free = |place: &&Place| {
-                // Relaxed: nothing is read from a place that is free.
-                place
-                    .address
-                    .compare_exchange(0, BlockRecord::TAKEN, Ordering::Relaxed, Ordering::Relaxed)
-                    .is_ok()
-            };
-            if let Some(place) = places(extent, first, address).find(free) {
+            if let Some(place) = places(extent, first, address).find(take) {
                 return Some(Self(place));
             }
         }
         None
+    }
+
+    /// The same, where that takes no further extent.
+    fn of_known(address: u64) -> Option<Self> {
+        all_places(address).find(take).map(Self)
     }
 
     /// Follows the block: so many samples of it are at this node of the thread.
@@ -184,33 +190,90 @@ pub fn may_be_followed(address: u64) -> bool {
 }
 
 /// Replaces the address of all records that have this one. Returns how many there were.
-fn replace(places_of: u64, address: u64, by: impl Fn(&Place) -> u64) -> usize {
-    all_places(places_of)
-        .filter(|place| {
-            // Acquire, both: pairs with the release in `follow`.
-            let swapped = |place: &Place| {
-                let by = by(place);
-                place.address.compare_exchange(address, by, Ordering::Acquire, Ordering::Relaxed)
-            };
-            place.address.load(Ordering::Acquire) == address && swapped(place).is_ok()
-        })
-        .count()
+fn replace(places_of: u64, address: u64, by: u64) -> usize {
+    let swapped = |place: &&Place| {
+        // Acquire: pairs with the release in `follow`.
+        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+        place.address.load(acquire) == address
+            && place.address.compare_exchange(address, by, acquire, relaxed).is_ok()
+    };
+    all_places(places_of).filter(swapped).count()
 }
 
-/// The address that the record of a block has when the block is given back.
-fn when_given_back(place: &Place) -> u64 {
+/// Removes the records of a block that is given back, and has this address in them by now. Returns
+/// how many there were.
+fn remove(places_of: u64, address: u64) -> usize {
+    let mut removed = 0;
+    for place in all_places(places_of) {
+        // Acquire, both: pairs with the release in `follow`.
+        if place.address.load(Ordering::Acquire) != address {
+            continue;
+        }
+        let outlived = has_outlived(place);
+        let by = if outlived { BlockRecord::TAKEN } else { 0 };
+        let swapped =
+            place.address.compare_exchange(address, by, Ordering::Acquire, Ordering::Relaxed);
+        if swapped.is_ok() {
+            removed += 1;
+            if outlived {
+                keep_outlived(place);
+            }
+        }
+    }
+    removed
+}
+
+/// Whether the phase has ended to the end of which the block of a record is followed.
+fn has_outlived(place: &Place) -> bool {
     let is_of_phase = place.thread.load(Ordering::Relaxed) & BlockRecord::OF_PHASE != 0;
     let phase = place.samples.load(Ordering::Relaxed) >> BlockRecord::PHASE_SHIFT;
-    if is_of_phase && phase != u64::from(phases::occasion()) { BlockRecord::OUTLIVED } else { 0 }
+    is_of_phase && phase != u64::from(phases::occasion())
+}
+
+/// Adds the samples of a record that is taken to those of all blocks of its node that outlived
+/// their phase, and gives its place back. A program may ask for the same address in each phase, and
+/// the places for that would soon be gone.
+// A process that is killed in between loses one block: it is never in both.
+fn keep_outlived(place: &Place) {
+    let record = BlockRecord {
+        address: BlockRecord::OUTLIVED,
+        samples: place.samples.load(Ordering::Relaxed),
+        thread: place.thread.load(Ordering::Relaxed),
+        node: place.node.load(Ordering::Relaxed),
+    };
+    let BlockRecord { samples, thread, node, .. } = record.plain();
+    let at = u64::from(thread) << 32 | u64::from(node);
+    let is_sum = |sum: &&Place| {
+        // Acquire: pairs with the release below.
+        sum.address.load(Ordering::Acquire) == BlockRecord::OUTLIVED
+            && sum.thread.load(Ordering::Relaxed) == thread
+            && sum.node.load(Ordering::Relaxed) == node
+    };
+    if let Some(sum) = all_places(at).find(is_sum) {
+        sum.samples.fetch_add(samples, Ordering::Relaxed);
+        place.address.store(0, Ordering::Relaxed);
+        return;
+    }
+    // Where there is no place for a sum, the record stays where it is. Two threads that begin one
+    // at the same time have one each.
+    let claim = Claim::of_known(at);
+    let sum = claim.as_ref().map_or(place, |claim| claim.0);
+    sum.samples.store(samples, Ordering::Relaxed);
+    sum.thread.store(thread, Ordering::Relaxed);
+    sum.node.store(node, Ordering::Relaxed);
+    // Release: publishes the rest.
+    sum.address.store(BlockRecord::OUTLIVED, Ordering::Release);
+    if claim.is_some() {
+        place.address.store(0, Ordering::Relaxed);
+    }
 }
 
 /// The block is about to be given back.
 #[inline(never)]
 pub fn given_back(address: u64) {
-    if address == 0 {
-        return;
+    if address != 0 {
+        (0..remove(address, address)).for_each(|_| forget_in_filter(address));
     }
-    (0..replace(address, address, when_given_back)).for_each(|_| forget_in_filter(address));
 }
 
 /// A block that is about to be resized: another thread may have its address next.
@@ -227,7 +290,7 @@ impl Resized {
     #[must_use]
     pub fn begin(address: u64, number: u64) -> Option<Self> {
         let this = Self::again(address, number);
-        (replace(address, address, |_| this.lifted) > 0).then_some(this)
+        (replace(address, address, this.lifted) > 0).then_some(this)
     }
 
     /// The same one, which [`Self::begin`] has returned.
@@ -238,12 +301,12 @@ impl Resized {
 
     /// Nothing has become of it.
     pub fn failed(self) {
-        replace(self.address, self.lifted, |_| self.address);
+        replace(self.address, self.lifted, self.address);
     }
 
     /// It was given back.
     pub fn is_gone(self) {
-        let gone = replace(self.address, self.lifted, when_given_back);
+        let gone = remove(self.address, self.lifted);
         (0..gone).for_each(|_| forget_in_filter(self.address));
     }
 

@@ -110,7 +110,8 @@ impl Sampler {
         self.path_root == self.root
     }
 
-    /// Adds a sample to the tree, and arms. Returns its node, and how much of its weight found room.
+    /// Adds a sample to the tree, and arms. Returns its node, and how much of its weight found
+    /// room.
     fn add(
         &mut self,
         map: Option<&LoadMap>,
