@@ -242,7 +242,8 @@ fn keep_outlived(place: &Place) {
         node: place.node.load(Ordering::Relaxed),
     };
     let BlockRecord { samples, thread, node, .. } = record.plain();
-    let at = u64::from(thread) << 32 | u64::from(node);
+    // Mixed, for places are taken by the middle of the hash, where neighbours are near each other.
+    let at = hash(u64::from(thread) << 32 | u64::from(node)).rotate_right(32);
     let is_sum = |sum: &&Place| {
         // Acquire: pairs with the release below.
         sum.address.load(Ordering::Acquire) == BlockRecord::OUTLIVED

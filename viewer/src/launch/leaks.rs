@@ -133,8 +133,7 @@ mod tests {
             })
             .blocks(&[
                 (0x5000, 3 | phase, of_phase, 2),
-                (BlockRecord::OUTLIVED, 4 | phase, of_phase, 2),
-                (BlockRecord::OUTLIVED, 5 | phase, of_phase, 2),
+                (BlockRecord::OUTLIVED, 9, 0, 2),
                 (0x5010, 6, 0, 3),
             ])
             .bytes;
