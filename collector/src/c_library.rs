@@ -41,6 +41,17 @@ pub struct Real {
     find: fn(&CStr) -> *mut c_void,
 }
 
+/// The name of a function as a C string, whose 0 is there.
+#[must_use]
+pub const fn c_name(name: &'static str) -> &'static CStr {
+    let name = CStr::from_bytes_with_nul(name.as_bytes());
+    assert!(name.is_ok(), "a name ends with its one 0");
+    match name {
+        Ok(name) => name,
+        Err(_) => c"",
+    }
+}
+
 impl Real {
     /// The one called `name`, found by dlsym(3).
     #[must_use]
@@ -159,13 +170,7 @@ macro_rules! functions {
         /// # Safety
         /// The arguments must be what its manual page asks for.
         pub unsafe fn $name($($arg: $type),*) -> $result {
-            const NAME: &CStr = match CStr::from_bytes_with_nul(
-                concat!(stringify!($name), "\0").as_bytes()
-            ) {
-                Ok(name) => name,
-                Err(_) => panic!("concat! ends each name with one 0"),
-            };
-            static REAL: Real = Real::new(NAME);
+            static REAL: Real = Real::new(c_name(concat!(stringify!($name), "\0")));
             let address = REAL.address();
             if address.is_null() {
                 return $missing;

@@ -28,6 +28,7 @@
 //! | [`try_lock`] | both: what one at a time may use | no | no, nobody waits | no |
 //! | [`messages`], [`allocator`], [`setup_lock`], [`config`] | setup | – | – | no |
 //! | [`sys`] | both: system calls | no | no | yes |
+//! | [`gathered`] | both: statics that the linker gathers | no | no | yes |
 //! | [`arch`], [`eh_frame`] | both: what the processor decides; entries of `.eh_frame` | no | no | yes |
 //!
 //! Which may name which is in `ARCHITECTURE.md`.
@@ -50,6 +51,7 @@ pub mod cct;
 pub mod config;
 pub mod control;
 pub mod eh_frame;
+pub mod gathered;
 pub mod generated;
 pub mod lifecycle;
 pub mod messages;

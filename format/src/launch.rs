@@ -17,7 +17,7 @@ pub use self::phase_function::{
 };
 pub use self::source::{
     Detail, Details, Interrupts, MAX_PERIOD, MAX_SOURCES, MIN_PERIOD, Properties, Refused,
-    SampleSource, SampleSources, SourceKind, Trigger, Unit,
+    SampleSource, SampleSources, SourceKind, Trigger, Unit, Until,
 };
 
 /// Folder in which each process of the run creates its arena. Absolute path.

@@ -177,6 +177,8 @@ impl Source {
                     source.items.insert(next.to_owned());
                     inner.push(depth);
                 }
+                // One that a macro defines, in the file that calls it.
+                "mod" if next == "$" && tokens.get(at + 3) == Some(&"{") => inner.push(depth),
                 "use" if next != "<" => {
                     let end = at + tokens[at..].iter().position(|&token| token == ";").unwrap();
                     source.add_use(&tokens[at + 1..end], &inner);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use csprof_format::launch::job::LAUNCHERS;
+use csprof_format::launch::{Details, Properties, SourceKind, Unit};
 use csprof_tests::binary::csprof;
 use csprof_tests::sources::root;
 use csprof_tests::workshop::Workshop;
@@ -69,6 +70,57 @@ fn reports_are_shown_as_they_are_printed() {
             assert_eq!(missing, None, "{document}: {command}\n{}", printed.join("\n"));
         }
     }
+}
+
+/// Who adds a source is told here where else it is to be found.
+#[test]
+fn sources_are_in_help_and_documents() {
+    let workshop = Workshop::new("sources_are_in_help_and_documents");
+    let said = |arguments: &[&str]| workshop.csprof(arguments).said().to_owned();
+    let read = |name: &str| fs::read_to_string(root().join(name)).unwrap();
+    let format = read("format/FORMAT.md");
+    let row = |start: &str| format.lines().find(|line| line.starts_with(start)).unwrap();
+    let (names, units) = (row("| source | text |"), row("| unit | text |"));
+    let numbers = row("| 0x1c8 |");
+    let guide = read("docs/guide.md");
+    workshop.csprof(&["man", "--all", "pages"]);
+    let manual = fs::read_to_string(workshop.path("pages/csprof-record.1")).unwrap();
+    let manual = manual.replace("\\-", "-");
+    let (help, events) = (said(&["record", "--help"]), said(&["events"]));
+    let mut missing = Vec::new();
+    for (number, kind) in SourceKind::ALL.into_iter().enumerate() {
+        let Properties { name, unit, group, is_offered, details, .. } = *kind.properties();
+        let quoted = format!("`{name}`");
+        let mut look = |is_there: bool, place: &str| {
+            if !is_there {
+                missing.push(format!("{name} is not in {place}"));
+            }
+        };
+        let of_number = format!("{number} {name}");
+        look(
+            numbers.split([',', ':', ';']).any(|entry| entry.trim() == of_number),
+            "FORMAT.md's numbers",
+        );
+        if details == Details::None {
+            look(names.contains(&quoted), "FORMAT.md's names");
+            let has_unit = unit == Unit::Nanoseconds || units.contains(&quoted);
+            look(has_unit, "FORMAT.md's units");
+        }
+        if is_offered {
+            look(words_of(&help).any(|word| word == name), "record --help");
+            look(events.lines().any(|line| line.trim().starts_with(&format!("{name} "))), "events");
+            let asked = [Some(name), group].into_iter().flatten();
+            let mut asked = asked.flat_map(|name| [format!("`-e {name}`"), format!("`-e {name}@")]);
+            look(asked.any(|asked| guide.contains(&asked)), "the guide's table of sources");
+            look(words_of(&manual).any(|word| word == name), "csprof-record.1");
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+/// What stands between blanks and punctuation: `io-read` is one word.
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|of: char| !of.is_ascii_alphanumeric() && of != '-')
 }
 
 /// Keys of an object and of those in it; what has a name of its own for each reason is one key.

@@ -149,6 +149,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "eh_frame",
             "arch",
+            "gathered",
             "sys",
             "c_library",
             "panic",

@@ -17,8 +17,8 @@
 //!   [`STACK_FLAGS`], [`STACK_SIZES`];
 //! - system calls: [`system_call`]; one that was interrupted, [`repeated_call`],
 //!   [`fail_repeated_call`], [`has_failed`], [`SYSTEM_CALL`]; those that others do not have,
-//!   [`RESTARTED_CALLS`], [`ENDED_CALLS`], [`FORK_CALLS`]; in which of them a thread waited,
-//!   [`waits_in`], [`held_wait`], [`has_returned`], [`returned_call`], [`was_broken_off`]; or in a
+//!   [`POLL`], [`SELECT`], [`EPOLL_WAIT`], [`RESTARTED_CALLS`], [`ENDED_CALLS`], [`FORK_CALLS`]; in which of them a thread waited,
+//!   [`NO_CALL`], [`held_wait`], [`has_returned`], [`returned_call`], [`was_broken_off`]; or in a
 //!   fault, [`has_faulted`]; or sent itself a signal,
 //!   [`has_sent`];
 //! - thread-local storage: [`thread_word!`], [`thread_words!`], [`thread_bytes!`],
@@ -49,9 +49,9 @@ use x86_64 as here;
 pub use here::unwind;
 
 pub(crate) use here::call::{
-    ENDED_CALLS, FORK_CALLS, RESTARTED_CALLS, SYSTEM_CALL, fail_repeated_call, has_failed,
-    has_faulted, has_returned, has_sent, held_wait, repeated_call, returned_call, system_call,
-    waits_in, was_broken_off,
+    ENDED_CALLS, EPOLL_WAIT, FORK_CALLS, NO_CALL, POLL, RESTARTED_CALLS, SELECT, SYSTEM_CALL,
+    fail_repeated_call, has_failed, has_faulted, has_returned, has_sent, held_wait, repeated_call,
+    returned_call, system_call, was_broken_off,
 };
 #[cfg(panic = "abort")]
 pub(crate) use here::code::dead_end;

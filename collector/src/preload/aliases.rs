@@ -12,37 +12,37 @@
 
 use core::ffi::c_void;
 
-use super::real::{Real, slots};
+use super::calls::YIELDS_COUNT;
+use super::locks::LOCKS_COUNT;
+use super::real::{Real, behind};
 use super::signals::interruption::after_relative_or_held;
 use super::signals::{inherit, poll, wait};
 use super::stub::{self, UNBLOCKS, waits, wrappers};
-use super::{alloc, calls, exceptions, locks, reach};
+use super::{alloc, calls, locks, reach};
 use crate::arch::{self, Call, Route};
 use crate::sampler::blocks::{FACTOR, FILTER};
-use crate::sources::calls::{LOCKS_COUNT, YIELDS_COUNT};
 use crate::sources::requests::BLOCKS_FOLLOWED;
 
 waits! {
     /// sigsuspend(2).
     call __sigsuspend: wait::with_signal::<0>, wait::after;
     /// poll(2).
-    hold __poll: poll::before_poll, UNBLOCKS, after_relative_or_held;
+    hold __poll in arch::POLL: poll::before_poll, UNBLOCKS, after_relative_or_held;
     /// select(2).
-    hold __select: poll::before_select, UNBLOCKS, poll::after_select;
+    hold __select in arch::SELECT: poll::before_select, UNBLOCKS, poll::after_select;
 }
 
 wrappers! {
     /// popen(3).
     hold _IO_popen: reach::before_shell, UNBLOCKS, inherit::spawned;
-    /// backtrace(3).
-    jump __backtrace: exceptions::prepare;
 }
 
+behind!(old cfree);
 arch::stub! {
     /// free(3), of old programs.
     #[unsafe(no_mangle)]
     {argument 0 times FACTOR, in FILTER}
-    jump cfree = slots::cfree, BLOCKS_FOLLOWED, alloc::give_back
+    jump cfree = cfree::REAL, BLOCKS_FOLLOWED, alloc::give_back
 }
 
 /// Whether both names lead to one function: no library stands before the first.
@@ -51,25 +51,24 @@ pub(super) fn is_one(first: &Real, second: &Real) -> bool {
 }
 
 extern "C" fn before_yield(call: &mut Call, real: &Real) -> *mut c_void {
-    if is_one(&slots::sched_yield, real) {
+    if is_one(&calls::sched_yield::REAL, real) {
         calls::count_yield(call, real)
     } else {
         stub::target(real)
     }
 }
 
-arch::stub! {
+wrappers! {
     /// sched_yield(2).
-    #[unsafe(no_mangle)]
-    {}
-    jump __sched_yield = slots::__sched_yield, YIELDS_COUNT, before_yield
+    jump __sched_yield where YIELDS_COUNT: before_yield;
 }
 
 macro_rules! locks {
     ($($(#[$attribute:meta])* $name:ident = $first:ident: $before:path;)*) => {$(
+        behind!(old $name);
         const _: () = {
             extern "C" fn before(call: &mut Call, real: &Real) -> Route {
-                if is_one(&slots::$first, real) {
+                if is_one(&locks::$first::REAL, real) {
                     $before(call, real)
                 } else {
                     Route { target: stub::target(real), calls: 0 }
@@ -80,7 +79,7 @@ macro_rules! locks {
                 $(#[$attribute])*
                 #[unsafe(no_mangle)]
                 #[unsafe(link_section = "csprof_waits")]
-                {} call $name = slots::$name, LOCKS_COUNT, before, locks::after
+                {} call $name = $name::REAL, LOCKS_COUNT, before, locks::after
             }
         };
     )*};

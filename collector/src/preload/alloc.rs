@@ -20,10 +20,10 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use csprof_format::loss::LossReason;
 
-use super::real::{self, Real, slots};
-use super::stub;
+use super::real::{Real, functions};
+use super::stub::{self, wrappers};
 use super::view::sampled;
-use crate::arch::{self, Call, Route};
+use crate::arch::{Call, Route};
 use crate::sampler::blocks::{self, FACTOR, FILTER, Resized};
 use crate::sampling::call::on_requests;
 use crate::sources::requests::{self, BLOCKS_FOLLOWED, MOST_AHEAD, REQUESTS_COUNT};
@@ -34,10 +34,10 @@ static KNOWS_SIZES: AtomicBool = AtomicBool::new(false);
 
 /// Looks whose allocator it is. Says so if its functions come before these. Setup side.
 pub(super) fn begin() {
-    if !REQUESTS_COUNT.load(Ordering::Relaxed) {
+    if !REQUESTS_COUNT.is_set() {
         return;
     }
-    let (malloc, size) = (slots::malloc.address(), slots::malloc_usable_size.address());
+    let (malloc, size) = (malloc::REAL.address(), malloc_usable_size::REAL.address());
     let is_one = base_of(malloc).is_some_and(|base| base_of(size) == Some(base));
     KNOWS_SIZES.store(is_one, Ordering::Relaxed);
     if !modules::function_before(c"malloc").is_null() {
@@ -82,7 +82,7 @@ extern "C" fn refuse() -> *mut c_void {
 
 /// Calls the real function if the request may be counted afterwards.
 extern "C" fn request(_: &mut Call, real: &Real) -> Route {
-    Route { target: target(real), calls: usize::from(REQUESTS_COUNT.load(Ordering::Relaxed)) }
+    Route { target: target(real), calls: usize::from(REQUESTS_COUNT.is_set()) }
 }
 
 /// What a request was for, whether its stub has subtracted it, and where it was granted; null if it
@@ -151,9 +151,13 @@ extern "C" fn after_posix_memalign(call: &mut Call) {
 const ROOM_BEFORE: usize = 0;
 const IS_FOLLOWED: usize = 1;
 
+functions! {
+    fn malloc_usable_size(block: *mut c_void) -> usize, else 0;
+}
+
 /// Notes what the block has room for, and that it may be given back.
 extern "C" fn resize(call: &mut Call, real: &Real) -> Route {
-    if !REQUESTS_COUNT.load(Ordering::Relaxed) {
+    if !REQUESTS_COUNT.is_set() {
         return Route { target: target(real), calls: 0 };
     }
     let block = call.arguments[0];
@@ -161,7 +165,7 @@ extern "C" fn resize(call: &mut Call, real: &Real) -> Route {
     let pointer = core::ptr::with_exposed_provenance_mut(block);
     // SAFETY: the program's block, of the allocator of which this function is, and in use until
     // the real function is called.
-    let room = asks.then(|| unsafe { real::malloc_usable_size(pointer) });
+    let room = asks.then(|| unsafe { malloc_usable_size::real(pointer) });
     call.room[ROOM_BEFORE] = room.unwrap_or(0) as u64;
     let follows = blocks::may_be_followed(block as u64) && process::current().is_some();
     let resized = follows.then(|| Resized::begin(block as u64, number(call))).flatten();
@@ -199,55 +203,31 @@ extern "C" fn resized(call: &mut Call) {
 /// A block that may be followed is given back. Returns where to jump.
 pub(super) extern "C" fn give_back(call: &mut Call, real: &Real) -> *mut c_void {
     // In the child of a fork by hand the table is the parent's.
-    if BLOCKS_FOLLOWED.load(Ordering::Relaxed) && process::current().is_some() {
+    if BLOCKS_FOLLOWED.is_set() && process::current().is_some() {
         blocks::given_back(call.arguments[0] as u64);
     }
     target(real)
 }
 
-arch::stub! {
+wrappers! {
     /// malloc(3).
-    #[unsafe(no_mangle)]
-    {subtracts argument 0 from "csprof_stretch" at most MOST_AHEAD}
-    call malloc = slots::malloc, REQUESTS_COUNT, request, after_malloc
-}
-
-arch::stub! {
+    call {subtracts argument 0 from "csprof_stretch" at most MOST_AHEAD} malloc where REQUESTS_COUNT:
+        request, after_malloc;
     /// calloc(3).
-    #[unsafe(no_mangle)]
-    {subtracts product from "csprof_stretch" at most MOST_AHEAD}
-    call calloc = slots::calloc, REQUESTS_COUNT, request, after_calloc
-}
-
-arch::stub! {
-    /// free(3).
-    #[unsafe(no_mangle)]
-    {argument 0 times FACTOR, in FILTER}
-    jump free = slots::free, BLOCKS_FOLLOWED, give_back
-}
-
-macro_rules! requests {
-    ($($(#[$attribute:meta])* $name:ident: $before:path, $after:path;)*) => {$(
-        arch::stub! {
-            $(#[$attribute])*
-            #[unsafe(no_mangle)]
-            {}
-            call $name = slots::$name, REQUESTS_COUNT, $before, $after
-        }
-    )*};
-}
-
-requests! {
+    call {subtracts product from "csprof_stretch" at most MOST_AHEAD} calloc where REQUESTS_COUNT:
+        request, after_calloc;
     /// realloc(3). The C library's reallocarray(3) calls it.
-    realloc: resize, resized;
+    call realloc where REQUESTS_COUNT: resize, resized;
     /// posix_memalign(3).
-    posix_memalign: request, after_posix_memalign;
+    call posix_memalign where REQUESTS_COUNT: request, after_posix_memalign;
     /// aligned_alloc(3).
-    aligned_alloc: request, after_second;
+    call aligned_alloc where REQUESTS_COUNT: request, after_second;
     /// memalign(3).
-    memalign: request, after_second;
+    call memalign where REQUESTS_COUNT: request, after_second;
     /// valloc(3).
-    valloc: request, after_first;
+    call valloc where REQUESTS_COUNT: request, after_first;
     /// pvalloc(3).
-    pvalloc: request, after_first;
+    call pvalloc where REQUESTS_COUNT: request, after_first;
+    /// free(3).
+    jump {argument 0 times FACTOR, in FILTER} free where BLOCKS_FOLLOWED: give_back;
 }

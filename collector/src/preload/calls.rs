@@ -10,13 +10,18 @@ use core::ffi::c_void;
 
 use csprof_format::launch::SourceKind;
 
-use super::real::{Real, slots};
-use super::stub;
+use super::real::Real;
+use super::stub::{self, wrappers};
 use super::view::sampled;
-use crate::arch::{self, Call};
+use crate::arch::Call;
 use crate::sampling::call::on_call;
-use crate::sources::calls::YIELDS_COUNT;
+use crate::sources::flag::flag;
 use crate::sources::metric_of;
+
+flag! {
+    /// Whether calls of sched_yield(2) are counted.
+    pub(super) YIELDS_COUNT: Yields
+}
 
 /// Counts one call of `yields`. Returns where to jump.
 pub(super) extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_void {
@@ -28,9 +33,7 @@ pub(super) extern "C" fn count_yield(call: &mut Call, real: &Real) -> *mut c_voi
     stub::target(real)
 }
 
-arch::stub! {
+wrappers! {
     /// sched_yield(2). Unless such a source is in use, nothing but its flag is looked at.
-    #[unsafe(no_mangle)]
-    {}
-    jump sched_yield = slots::sched_yield, YIELDS_COUNT, count_yield
+    jump sched_yield where YIELDS_COUNT: count_yield;
 }

@@ -75,7 +75,7 @@ fn look_for_new_modules() {
 /// so, and who opens one, for another thread may have closed it just before.
 fn look_for_functions() {
     let libraries = mpi::functions().chain(regions::functions());
-    real::look_again(real::OF_UNWINDER.iter().copied().chain(libraries));
+    real::look_again(real::of_unwinder().iter().chain(libraries));
 }
 
 /// Looks if a sample has met a module that is not in the load map.

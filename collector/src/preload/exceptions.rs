@@ -26,10 +26,10 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::real::{self, Real, slots};
+use super::real::{self, Real, behind};
 use super::signals::interruption;
-use super::stub::{self, wrappers};
-use crate::arch::Call;
+use super::stub::{self, ENGAGED, wrappers};
+use crate::arch::{self, Call};
 use crate::modules::rules;
 use crate::thread;
 use crate::trampoline::Suspended;
@@ -41,15 +41,15 @@ fn address_of(real: &Real) -> *mut c_void {
 }
 
 /// Makes the stack true and returns where to jump.
-pub(super) extern "C" fn prepare(_: &mut Call, real: &Real) -> *mut c_void {
+extern "C" fn prepare(_: &mut Call, real: &Real) -> *mut c_void {
     let errno = real::errno();
     let is = |slot: *const Real| core::ptr::eq(real, slot);
-    thread::unarmed::disarm_here(if is(&raw const slots::_Unwind_Resume_or_Rethrow) {
+    thread::unarmed::disarm_here(if is(&raw const _Unwind_Resume_or_Rethrow::REAL) {
         // libgcc's calls _Unwind_RaiseException, by name.
         Suspended::Outer
-    } else if is(&raw const slots::_Unwind_Backtrace)
-        || is(&raw const slots::backtrace)
-        || is(&raw const slots::__backtrace)
+    } else if is(&raw const _Unwind_Backtrace::REAL)
+        || is(&raw const backtrace::REAL)
+        || is(&raw const __backtrace::REAL)
     {
         Suspended::No
     } else {
@@ -59,7 +59,7 @@ pub(super) extern "C" fn prepare(_: &mut Call, real: &Real) -> *mut c_void {
     real::set_errno(errno);
     if !target.is_null() {
         target
-    } else if is(&raw const slots::_Unwind_Resume) {
+    } else if is(&raw const _Unwind_Resume::REAL) {
         // It cannot return: no code was written to return to.
         cannot_resume as *mut c_void
     } else {
@@ -78,19 +78,36 @@ extern "C" fn no_unwinder() -> c_int {
     URC_END_OF_STACK
 }
 
-wrappers! {
+/// Defines exported functions in front of those of an unwinder.
+macro_rules! of_unwinder {
+    ($($(#[$attribute:meta])* $name:ident: $hook:path;)*) => {$(
+        behind!(unwinder $name);
+        arch::stub! {
+            $(#[$attribute])*
+            #[unsafe(no_mangle)]
+            {} jump $name = $name::REAL, ENGAGED, $hook
+        }
+    )*};
+}
+
+of_unwinder! {
     /// Begins to throw: Itanium C++ ABI, Exception Handling, 1.3.
-    jump _Unwind_RaiseException: prepare;
+    _Unwind_RaiseException: prepare;
     /// Goes on after a cleanup.
-    jump _Unwind_Resume: prepare;
+    _Unwind_Resume: prepare;
     /// Goes on, or throws again.
-    jump _Unwind_Resume_or_Rethrow: prepare;
+    _Unwind_Resume_or_Rethrow: prepare;
     /// Unwinds without an exception.
-    jump _Unwind_ForcedUnwind: prepare;
+    _Unwind_ForcedUnwind: prepare;
     /// Reports each frame.
-    jump _Unwind_Backtrace: prepare;
+    _Unwind_Backtrace: prepare;
+}
+
+wrappers! {
     /// backtrace(3).
     jump backtrace: prepare;
+    /// backtrace(3) under its [second name](super::aliases).
+    jump __backtrace: prepare;
 }
 
 /// Makes the stack true for who looks the function at `pc` up and may be an unwinder.
@@ -132,7 +149,7 @@ extern "C" fn prepare_landing(call: &mut Call, real: &Real) -> *mut c_void {
     let errno = real::errno();
     let context = core::ptr::with_exposed_provenance_mut(call.arguments[0]);
     type GetCfa = unsafe extern "C" fn(*mut c_void) -> usize;
-    let get_cfa = address_of(&slots::_Unwind_GetCFA);
+    let get_cfa = address_of(&_Unwind_GetCFA::REAL);
     if !get_cfa.is_null() {
         // SAFETY: the function of this name, whose signature this is (Itanium C++ ABI).
         let get_cfa = unsafe { core::mem::transmute::<*mut c_void, GetCfa>(get_cfa) };
@@ -147,7 +164,10 @@ extern "C" fn prepare_landing(call: &mut Call, real: &Real) -> *mut c_void {
     if target.is_null() { stub::target(real) } else { target }
 }
 
-wrappers! {
+// Not wrapped.
+behind!(unwinder _Unwind_GetCFA);
+
+of_unwinder! {
     /// Sets where a frame goes on: Itanium C++ ABI, Exception Handling, 1.4.
-    jump _Unwind_SetIP: prepare_landing;
+    _Unwind_SetIP: prepare_landing;
 }

@@ -16,7 +16,7 @@ use core::ffi::{c_char, c_int};
 
 use super::program::File;
 use super::reach::Start;
-use super::real::{self, Strings};
+use super::real::{self, Strings, functions, no_call};
 use super::signals::inherit;
 use crate::{arch, c_library, lifecycle, process};
 
@@ -55,13 +55,22 @@ pub(super) fn replacing(start: Start, exec: impl FnOnce(Option<Strings>) -> c_in
     result
 }
 
+functions! {
+    fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int, else no_call();
+    fn execv(path: *const c_char, argv: Strings) -> c_int, else no_call();
+    fn execvp(file: *const c_char, argv: Strings) -> c_int, else no_call();
+    fn execvpe(file: *const c_char, argv: Strings, envp: Strings) -> c_int, else no_call();
+    fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int, else no_call();
+    fn execveat(fd: c_int, path: *const c_char, argv: Strings, envp: Strings, flags: c_int) -> c_int, else no_call();
+}
+
 /// execve(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn execve(path: *const c_char, argv: Strings, envp: Strings) -> c_int {
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     unsafe {
         replacing(start(path, envp, || File::at(path)), |new| {
-            real::execve(path, argv, new.unwrap_or(envp))
+            execve::real(path, argv, new.unwrap_or(envp))
         })
     }
 }
@@ -79,8 +88,8 @@ pub(crate) unsafe extern "C" fn execv(path: *const c_char, argv: Strings) -> c_i
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     replacing(start, |new| unsafe {
         match new {
-            Some(envp) => real::execve(path, argv, envp),
-            None => real::execv(path, argv),
+            Some(envp) => execve::real(path, argv, envp),
+            None => execv::real(path, argv),
         }
     })
 }
@@ -91,8 +100,8 @@ pub(crate) unsafe extern "C" fn execvp(file: *const c_char, argv: Strings) -> c_
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     replacing(Start::with_own(unsafe { File::named(file) }), |new| unsafe {
         match new {
-            Some(envp) => real::execvpe(file, argv, envp),
-            None => real::execvp(file, argv),
+            Some(envp) => execvpe::real(file, argv, envp),
+            None => execvp::real(file, argv),
         }
     })
 }
@@ -107,7 +116,7 @@ pub(crate) unsafe extern "C" fn execvpe(
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     unsafe {
         replacing(start(file, envp, || File::named(file)), |new| {
-            real::execvpe(file, argv, new.unwrap_or(envp))
+            execvpe::real(file, argv, new.unwrap_or(envp))
         })
     }
 }
@@ -118,7 +127,7 @@ pub(crate) unsafe extern "C" fn fexecve(fd: c_int, argv: Strings, envp: Strings)
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     unsafe {
         replacing(start(c"".as_ptr(), envp, || File::below(fd, c"".as_ptr())), |new| {
-            real::fexecve(fd, argv, new.unwrap_or(envp))
+            fexecve::real(fd, argv, new.unwrap_or(envp))
         })
     }
 }
@@ -135,7 +144,7 @@ pub(crate) unsafe extern "C" fn execveat(
     // SAFETY: the program's own arguments, passed on; or an environment made of its own.
     unsafe {
         replacing(start(path, envp, || File::below(fd, path)), |new| {
-            real::execveat(fd, path, argv, new.unwrap_or(envp), flags)
+            execveat::real(fd, path, argv, new.unwrap_or(envp), flags)
         })
     }
 }

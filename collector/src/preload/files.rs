@@ -12,7 +12,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 
-use super::real::{self, Real};
+use super::real::{self, Real, functions, no_call, nothing};
 use super::stub::{self, wrappers};
 use super::view::sampled;
 use crate::arch::Call;
@@ -54,12 +54,17 @@ wrappers! {
     jump {argument 1 at least crate::sys::SMALLEST_OWN} dup3: before_dup;
 }
 
+functions! {
+    fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int, else no_call();
+    fn closefrom(low: c_int) -> (), else nothing();
+}
+
 /// close_range(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     if !sampled() || first > last {
         // SAFETY: takes no pointers.
-        return unsafe { real::close_range(first, last, flags) };
+        return unsafe { close_range::real(first, last, flags) };
     }
     let mut from = first;
     for ours in thread::registry::file_numbers() {
@@ -69,7 +74,7 @@ pub(crate) unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: 
         }
         if from < ours {
             // SAFETY: takes no pointers.
-            let result = unsafe { real::close_range(from, ours - 1, flags) };
+            let result = unsafe { close_range::real(from, ours - 1, flags) };
             if result != 0 {
                 return result;
             }
@@ -80,7 +85,7 @@ pub(crate) unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: 
         return 0;
     }
     // SAFETY: takes no pointers.
-    unsafe { real::close_range(from, last, flags) }
+    unsafe { close_range::real(from, last, flags) }
 }
 
 /// closefrom(3).
@@ -91,7 +96,7 @@ pub(crate) unsafe extern "C" fn closefrom(low: c_int) {
     if !sampled() || unsafe { close_range(low.max(0).cast_unsigned(), c_uint::MAX, 0) } != 0 {
         // An old kernel: the C library reads /proc.
         // SAFETY: takes no pointers.
-        unsafe { real::closefrom(low) };
+        unsafe { closefrom::real(low) };
     }
     real::set_errno(errno);
 }

@@ -16,7 +16,7 @@ use crate::lifecycle;
 
 use libc::pid_t;
 
-use super::real;
+use super::real::{self, functions, no_call};
 use super::signals::mask::open_held;
 use super::stub::{self, wrappers};
 use super::view::{Belief, SettledChild, forget_child_beside, note_child_beside};
@@ -59,13 +59,17 @@ unsafe extern "C" fn child() {
     real::set_errno(errno);
 }
 
+functions! {
+    fn _Fork() -> pid_t, else no_call();
+}
+
 /// `_Fork` of POSIX.1-2024: fork without handlers, async-signal-safe.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn _Fork() -> pid_t {
     // SAFETY: takes nothing; the three handlers are what fork(3) would have called.
     unsafe {
         prepare();
-        let pid = real::_Fork();
+        let pid = _Fork::real();
         if pid == 0 {
             child()
         } else {

@@ -218,15 +218,12 @@ macro_rules! function {
         mod $name {
             use crate::preload::imports::Function;
             use crate::preload::real::Real;
-            use core::ffi::CStr;
+            use crate::c_library::c_name;
 
-            const NAME: &CStr = match CStr::from_bytes_with_nul(
-                concat!(stringify!($name), "\0").as_bytes()
-            ) {
-                Ok(name) => name,
-                Err(_) => panic!("concat! ends each name with one 0"),
-            };
-            static REAL: Real = Real::found_by(crate::modules::function_behind, NAME);
+            static REAL: Real = Real::found_by(
+                crate::modules::function_behind,
+                c_name(concat!(stringify!($name), "\0")),
+            );
             crate::arch::stub! {
                 #[unsafe(link_section = "csprof_waits")]
                 {} call stub = REAL, $engaged, $before $(, $after)?

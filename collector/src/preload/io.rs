@@ -13,28 +13,33 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use csprof_format::launch::SourceKind;
 
 use super::counted;
-use super::real::Real;
+use super::real::{Real, behind};
 use super::signals::interruption::samples_may_meet_waits;
 use super::signals::transfers::{hold_all, hold_bytes};
-use super::stub::{self, UNBLOCKS};
+use super::stub::{self, UNBLOCKS, waits};
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
-use crate::sources::calls::IO_COUNTS;
+use crate::sources::flag::flag;
 use crate::sys::Way;
+
+flag! {
+    /// Whether what is read and written is counted, or the time of it.
+    pub(super) IO_COUNTS: IoRead, IoWrite, IoTime
+}
 
 /// Whether calls are looked at: they are counted, or samples may cut them short.
 static LOOKED_AT: AtomicBool = AtomicBool::new(false);
 
 /// Has them looked at, if need be. Setup side.
 pub(super) fn watch() {
-    let looks = IO_COUNTS.load(Ordering::Relaxed) || samples_may_meet_waits();
+    let looks = IO_COUNTS.is_set() || samples_may_meet_waits();
     LOOKED_AT.store(looks, Ordering::Relaxed);
 }
 
 /// Whether the call is counted: its wrapper then calls the real function and asks one of those
 /// below.
 pub(in crate::preload) fn begin(call: &mut Call) -> bool {
-    let counts = IO_COUNTS.load(Ordering::Relaxed) && sampled();
+    let counts = IO_COUNTS.is_set() && sampled();
     if counts {
         counted::begin(call, SourceKind::IoTime);
     } else {
@@ -124,10 +129,11 @@ fn bytes_of_messages(call: &Call) -> u64 {
 /// Defines what stands for a function of the C library's streams.
 macro_rules! stream {
     ($($(#[$attribute:meta])* $name:ident = $real:ident: $after:path;)*) => {$(
+        behind!($real);
         arch::stub! {
             $(#[$attribute])*
             #[unsafe(link_section = "csprof_waits")]
-            {} call $name = super::real::slots::$real, IO_COUNTS, before, $after
+            {} call $name = $real::REAL, IO_COUNTS, before, $after
         }
     )*};
 }
@@ -139,90 +145,63 @@ stream! {
     stream_write = _IO_file_write: after_write;
 }
 
-/// Stubs that look at [`IO_COUNTS`] alone unless it is set.
-macro_rules! counted {
-    ($($(#[$attribute:meta])* $name:ident: $after:path;)*) => {$(
-        arch::stub! {
-            $(#[$attribute])*
-            #[unsafe(no_mangle)]
-            #[unsafe(link_section = "csprof_waits")]
-            {} call $name = super::real::slots::$name, IO_COUNTS, before, $after
-        }
-    )*};
-}
-
-/// Stubs that look at [`LOOKED_AT`] alone unless it is set.
-macro_rules! held {
-    ($($(#[$attribute:meta])* $name:ident: $before:path, $after:path;)*) => {$(
-        arch::stub! {
-            $(#[$attribute])*
-            #[unsafe(no_mangle)]
-            #[unsafe(link_section = "csprof_waits")]
-            {} hold $name = super::real::slots::$name, LOOKED_AT, $before, UNBLOCKS, $after
-        }
-    )*};
-}
-
-held! {
+waits! {
     /// read(2).
-    read: before_read, after_read;
+    hold read where LOOKED_AT: before_read, UNBLOCKS, after_read;
     /// read(2) as programs built with `_FORTIFY_SOURCE` call it; and so the next ones.
-    __read_chk: before_read, after_read;
+    hold __read_chk where LOOKED_AT: before_read, UNBLOCKS, after_read;
     /// pread(2).
-    pread: before_placed, after_read;
+    hold pread where LOOKED_AT: before_placed, UNBLOCKS, after_read;
     /// pread(2) where files are large; and so the next ones.
-    pread64: before_placed, after_read;
+    hold pread64 where LOOKED_AT: before_placed, UNBLOCKS, after_read;
     /// pread(2), checked.
-    __pread_chk: before_placed, after_read;
+    hold __pread_chk where LOOKED_AT: before_placed, UNBLOCKS, after_read;
     /// pread(2), checked, where files are large.
-    __pread64_chk: before_placed, after_read;
+    hold __pread64_chk where LOOKED_AT: before_placed, UNBLOCKS, after_read;
     /// readv(2).
-    readv: before_parts, after_read;
+    hold readv where LOOKED_AT: before_parts, UNBLOCKS, after_read;
     /// preadv(2).
-    preadv: before_parts, after_read;
+    hold preadv where LOOKED_AT: before_parts, UNBLOCKS, after_read;
     /// preadv(2) where files are large.
-    preadv64: before_parts, after_read;
+    hold preadv64 where LOOKED_AT: before_parts, UNBLOCKS, after_read;
     /// preadv2(2).
-    preadv2: before_parts, after_read;
+    hold preadv2 where LOOKED_AT: before_parts, UNBLOCKS, after_read;
     /// preadv2(2) where files are large.
-    preadv64v2: before_parts, after_read;
+    hold preadv64v2 where LOOKED_AT: before_parts, UNBLOCKS, after_read;
     /// write(2).
-    write: before_write, after_write;
+    hold write where LOOKED_AT: before_write, UNBLOCKS, after_write;
     /// pwrite(2).
-    pwrite: before_placed, after_write;
+    hold pwrite where LOOKED_AT: before_placed, UNBLOCKS, after_write;
     /// pwrite(2) where files are large.
-    pwrite64: before_placed, after_write;
+    hold pwrite64 where LOOKED_AT: before_placed, UNBLOCKS, after_write;
     /// writev(2).
-    writev: before_parts, after_write;
+    hold writev where LOOKED_AT: before_parts, UNBLOCKS, after_write;
     /// pwritev(2).
-    pwritev: before_parts, after_write;
+    hold pwritev where LOOKED_AT: before_parts, UNBLOCKS, after_write;
     /// pwritev(2) where files are large.
-    pwritev64: before_parts, after_write;
+    hold pwritev64 where LOOKED_AT: before_parts, UNBLOCKS, after_write;
     /// pwritev2(2).
-    pwritev2: before_parts, after_write;
+    hold pwritev2 where LOOKED_AT: before_parts, UNBLOCKS, after_write;
     /// pwritev2(2) where files are large.
-    pwritev64v2: before_parts, after_write;
+    hold pwritev64v2 where LOOKED_AT: before_parts, UNBLOCKS, after_write;
     /// sendfile(2).
-    sendfile: before_parts, after_copy;
+    hold sendfile where LOOKED_AT: before_parts, UNBLOCKS, after_copy;
     /// sendfile(2) where files are large.
-    sendfile64: before_parts, after_copy;
+    hold sendfile64 where LOOKED_AT: before_parts, UNBLOCKS, after_copy;
     /// splice(2).
-    splice: before_parts, after_copy;
+    hold splice where LOOKED_AT: before_parts, UNBLOCKS, after_copy;
     /// copy_file_range(2).
-    copy_file_range: before_parts, after_copy;
-}
-
-counted! {
+    hold copy_file_range where LOOKED_AT: before_parts, UNBLOCKS, after_copy;
     /// fsync(2).
-    fsync: after_sync;
+    call fsync where IO_COUNTS: before, after_sync;
     /// fdatasync(2).
-    fdatasync: after_sync;
+    call fdatasync where IO_COUNTS: before, after_sync;
     /// sync_file_range(2).
-    sync_file_range: after_sync;
+    call sync_file_range where IO_COUNTS: before, after_sync;
     /// msync(2).
-    msync: after_sync;
+    call msync where IO_COUNTS: before, after_sync;
     /// sync(2).
-    sync: after_sync;
+    call sync where IO_COUNTS: before, after_sync;
     /// syncfs(2).
-    syncfs: after_sync;
+    call syncfs where IO_COUNTS: before, after_sync;
 }

@@ -13,16 +13,20 @@
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering;
 
 use csprof_format::launch::SourceKind;
 
 use super::counted;
-use super::real::{self, Real};
-use super::stub;
+use super::real::{Real, functions};
+use super::stub::{self, waits};
 use super::view::sampled;
-use crate::arch::{self, Call, Route};
-use crate::sources::calls::LOCKS_COUNT;
+use crate::arch::{Call, Route};
+use crate::sources::flag::flag;
+
+flag! {
+    /// Whether the time is counted in which threads wait for each other.
+    pub(super) LOCKS_COUNT: Lock
+}
 
 /// Whether the call is counted: its wrapper then calls the real function and asks [`after`].
 pub(in crate::preload) fn begin(call: &mut Call) -> bool {
@@ -36,7 +40,7 @@ pub(in crate::preload) fn begin(call: &mut Call) -> bool {
 }
 
 fn is_counted() -> bool {
-    LOCKS_COUNT.load(Ordering::Relaxed) && sampled()
+    LOCKS_COUNT.is_set() && sampled()
 }
 
 /// After a wait.
@@ -47,6 +51,13 @@ pub(in crate::preload) extern "C" fn after(call: &mut Call) {
 extern "C" fn before(call: &mut Call, real: &Real) -> Route {
     let calls = usize::from(begin(call));
     Route { target: stub::target(real), calls }
+}
+
+functions! {
+    fn pthread_mutex_trylock(mutex: *mut c_void) -> c_int, else libc::ENOSYS;
+    fn pthread_rwlock_tryrdlock(lock: *mut c_void) -> c_int, else libc::ENOSYS;
+    fn pthread_rwlock_trywrlock(lock: *mut c_void) -> c_int, else libc::ENOSYS;
+    fn mtx_trylock(mutex: *mut c_void) -> c_int, else 2;
 }
 
 /// One of the functions that take a lock if it is free, and return 0 then.
@@ -69,7 +80,7 @@ pub(super) extern "C" fn before_mutex(call: &mut Call, real: &Real) -> Route {
     let mutex = core::ptr::with_exposed_provenance(call.arguments[0]);
     // SAFETY: the mutex that the program wants to lock.
     if unsafe { is_plain(mutex) } {
-        try_first(call, real, real::pthread_mutex_trylock)
+        try_first(call, real, pthread_mutex_trylock::real)
     } else {
         before(call, real)
     }
@@ -101,72 +112,60 @@ unsafe fn is_plain(mutex: *const libc::pthread_mutex_t) -> bool {
 }
 
 pub(super) extern "C" fn before_read_lock(call: &mut Call, real: &Real) -> Route {
-    try_first(call, real, real::pthread_rwlock_tryrdlock)
+    try_first(call, real, pthread_rwlock_tryrdlock::real)
 }
 
 pub(super) extern "C" fn before_write_lock(call: &mut Call, real: &Real) -> Route {
-    try_first(call, real, real::pthread_rwlock_trywrlock)
+    try_first(call, real, pthread_rwlock_trywrlock::real)
 }
 
 extern "C" fn before_mtx(call: &mut Call, real: &Real) -> Route {
-    try_first(call, real, real::mtx_trylock)
+    try_first(call, real, mtx_trylock::real)
 }
 
-/// Stubs that look at [`LOCKS_COUNT`] alone unless it is set.
-macro_rules! counted {
-    ($($(#[$attribute:meta])* $name:ident: $before:path;)*) => {$(
-        arch::stub! {
-            $(#[$attribute])*
-            #[unsafe(no_mangle)]
-            #[unsafe(link_section = "csprof_waits")]
-            {} call $name = super::real::slots::$name, LOCKS_COUNT, $before, after
-        }
-    )*};
-}
-
-counted! {
+waits! {
     /// pthread_mutex_lock(3).
-    pthread_mutex_lock: before_mutex;
+    call pthread_mutex_lock where LOCKS_COUNT: before_mutex, after;
     /// pthread_mutex_timedlock(3).
-    pthread_mutex_timedlock: before_mutex;
+    call pthread_mutex_timedlock where LOCKS_COUNT: before_mutex, after;
     /// pthread_mutex_clocklock(3).
-    pthread_mutex_clocklock: before;
+    call pthread_mutex_clocklock where LOCKS_COUNT: before, after;
     /// pthread_rwlock_rdlock(3).
-    pthread_rwlock_rdlock: before_read_lock;
+    call pthread_rwlock_rdlock where LOCKS_COUNT: before_read_lock, after;
     /// pthread_rwlock_timedrdlock(3).
-    pthread_rwlock_timedrdlock: before;
+    call pthread_rwlock_timedrdlock where LOCKS_COUNT: before, after;
     /// pthread_rwlock_clockrdlock(3).
-    pthread_rwlock_clockrdlock: before;
+    call pthread_rwlock_clockrdlock where LOCKS_COUNT: before, after;
     /// pthread_rwlock_wrlock(3).
-    pthread_rwlock_wrlock: before_write_lock;
+    call pthread_rwlock_wrlock where LOCKS_COUNT: before_write_lock, after;
     /// pthread_rwlock_timedwrlock(3).
-    pthread_rwlock_timedwrlock: before;
+    call pthread_rwlock_timedwrlock where LOCKS_COUNT: before, after;
     /// pthread_rwlock_clockwrlock(3).
-    pthread_rwlock_clockwrlock: before;
+    call pthread_rwlock_clockwrlock where LOCKS_COUNT: before, after;
     /// mtx_lock(3).
-    mtx_lock: before_mtx;
+    call mtx_lock where LOCKS_COUNT: before_mtx, after;
     /// mtx_timedlock(3).
-    mtx_timedlock: before_mtx;
+    call mtx_timedlock where LOCKS_COUNT: before_mtx, after;
     /// pthread_cond_wait(3).
-    pthread_cond_wait: before;
+    call pthread_cond_wait where LOCKS_COUNT: before, after;
     /// pthread_cond_timedwait(3).
-    pthread_cond_timedwait: before;
+    call pthread_cond_timedwait where LOCKS_COUNT: before, after;
     /// pthread_cond_clockwait(3).
-    pthread_cond_clockwait: before;
+    call pthread_cond_clockwait where LOCKS_COUNT: before, after;
     /// cnd_wait(3).
-    cnd_wait: before;
+    call cnd_wait where LOCKS_COUNT: before, after;
     /// cnd_timedwait(3).
-    cnd_timedwait: before;
+    call cnd_timedwait where LOCKS_COUNT: before, after;
     /// sem_wait(3).
-    sem_wait: before;
+    call sem_wait where LOCKS_COUNT: before, after;
     /// pthread_barrier_wait(3).
-    pthread_barrier_wait: before;
+    call pthread_barrier_wait where LOCKS_COUNT: before, after;
     /// pthread_join(3).
-    pthread_join: before;
+    call pthread_join where LOCKS_COUNT: before, after;
     /// pthread_timedjoin_np(3).
-    pthread_timedjoin_np: before;
+    call pthread_timedjoin_np where LOCKS_COUNT: before, after;
     /// pthread_clockjoin_np(3).
-    pthread_clockjoin_np: before;
+    call pthread_clockjoin_np where LOCKS_COUNT: before, after;
     /// thrd_join(3).
-    thrd_join: before;
+    call thrd_join where LOCKS_COUNT: before, after;
 }

@@ -12,23 +12,30 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use csprof_format::launch::SourceKind;
 
+use super::alloc::malloc;
 use super::counted;
-use super::real::{Real, slots};
-use super::stub;
+use super::io::read;
+use super::real::Real;
+use super::stub::{self, wrappers};
 use super::view::sampled;
-use crate::arch::{self, Call, PAGE_SIZE, Route};
+use crate::arch::{Call, PAGE_SIZE, Route};
 use crate::modules::foreign::range_of;
-use crate::sources::calls::MAPPINGS_COUNT;
+use crate::sources::flag::flag;
+
+flag! {
+    /// Whether what the program maps is counted.
+    MAPPINGS_COUNT: Mmap
+}
 
 /// Where the code of the allocator is; 0 to 0 where it is the C library's, or the program's own.
 static ALLOCATOR: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// Looks whose malloc(3) it is. Setup side.
 pub(super) fn begin() {
-    if !MAPPINGS_COUNT.load(Ordering::Relaxed) {
+    if !MAPPINGS_COUNT.is_set() {
         return;
     }
-    let [malloc, library] = [slots::malloc.address(), slots::read.address()];
+    let [malloc, library] = [malloc::REAL.address(), read::REAL.address()];
     let range = |address: *mut c_void| range_of(address.addr() as u64);
     let of_allocator = range(malloc).filter(|of| range(library).as_ref() != Some(of));
     if let Some(of) = of_allocator {
@@ -40,7 +47,7 @@ pub(super) fn begin() {
 
 /// Calls the real function if it is counted afterwards.
 extern "C" fn before(_: &mut Call, real: &Real) -> Route {
-    let counts = MAPPINGS_COUNT.load(Ordering::Relaxed) && sampled();
+    let counts = MAPPINGS_COUNT.is_set() && sampled();
     Route { target: stub::target(real), calls: usize::from(counts) }
 }
 
@@ -76,21 +83,11 @@ extern "C" fn after_mremap(call: &mut Call) {
     count(call, pages(bytes).saturating_sub(pages(before)));
 }
 
-macro_rules! mappings {
-    ($($(#[$attribute:meta])* $name:ident: $after:path;)*) => {$(
-        arch::stub! {
-            $(#[$attribute])*
-            #[unsafe(no_mangle)]
-            {} call $name = slots::$name, MAPPINGS_COUNT, before, $after
-        }
-    )*};
-}
-
-mappings! {
+wrappers! {
     /// mmap(2).
-    mmap: after_mmap;
+    call mmap where MAPPINGS_COUNT: before, after_mmap;
     /// The same under its other name.
-    mmap64: after_mmap;
+    call mmap64 where MAPPINGS_COUNT: before, after_mmap;
     /// mremap(2).
-    mremap: after_mremap;
+    call mremap where MAPPINGS_COUNT: before, after_mremap;
 }

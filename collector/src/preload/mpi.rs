@@ -8,8 +8,6 @@
 
 mod bytes;
 
-use core::sync::atomic::Ordering;
-
 use csprof_format::launch::SourceKind;
 
 use super::counted;
@@ -20,8 +18,13 @@ use super::under_way::InMpi;
 use super::view::sampled;
 use crate::arch::{Call, Route};
 use crate::messages::Warning;
-use crate::sources::calls::MPI_COUNTS;
+use crate::sources::flag::flag;
 use crate::sources::metric_of;
+
+flag! {
+    /// Whether calls of MPI are counted: their time, or the bytes that they are about.
+    pub(super) MPI_COUNTS: Mpi, MpiBytes
+}
 
 /// Where the room of a call has the bytes that it is about: behind the arguments that are passed on
 /// the stack.
@@ -34,7 +37,7 @@ extern "C" fn before<const STACK: usize, const SHAPE: bytes::Shape>(
     real: &Real,
 ) -> Route {
     let target = stub::target(real);
-    if !MPI_COUNTS.load(Ordering::Relaxed) || !sampled() || !InMpi::enter(call) {
+    if !MPI_COUNTS.is_set() || !sampled() || !InMpi::enter(call) {
         return Route { target, calls: 0 };
     }
     // SAFETY: the function takes so many, so its caller has passed them.
@@ -62,7 +65,7 @@ const MPI_SUCCESS: i32 = 0;
 macro_rules! functions {
     ($($stack:literal $shape:ident: $($name:ident)*;)*) => {
         $($(imports::function! {
-            $name: crate::sources::calls::MPI_COUNTS,
+            $name: crate::preload::mpi::MPI_COUNTS,
             crate::preload::mpi::before::<$stack, { crate::preload::mpi::bytes::$shape }>,
             crate::preload::mpi::after
         })*)*
@@ -135,5 +138,5 @@ pub(super) fn functions() -> impl Iterator<Item = &'static Real> {
 /// Has the calls counted that the modules make which are loaded now, if they are sampled. `false`
 /// if it has to be done later. Setup side.
 pub(super) fn count() -> bool {
-    !MPI_COUNTS.load(Ordering::Relaxed) || IMPORTS.follow()
+    !MPI_COUNTS.is_set() || IMPORTS.follow()
 }

@@ -33,7 +33,7 @@ use csprof_format::launch::{LD_PRELOAD, LEAST_ADDRESS_SPACE, LEAST_DATA, RUN_DIR
 
 use super::program::{self, File};
 use super::readable::Readable;
-use super::real::{Real, Strings, slots};
+use super::real::{Real, Strings};
 use super::signals::inherit;
 use super::stub::{self, UNBLOCKS, wrappers};
 use crate::arch::{Call, Route};
@@ -335,7 +335,7 @@ unsafe extern "C" fn before_spawn(call: &mut Call, real: &Real) -> Route {
     }
     // SAFETY: the program's own argument.
     let file = unsafe {
-        if core::ptr::eq(real, &raw const slots::posix_spawnp) {
+        if core::ptr::eq(real, &raw const posix_spawnp::REAL) {
             File::named(path)
         } else {
             File::at(path)

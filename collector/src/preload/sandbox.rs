@@ -41,12 +41,12 @@ use super::aliases::is_one;
 use super::filter::{Allowed, allowed_by};
 use super::fork::{begin_child_beside, begin_vfork};
 use super::places;
-use super::real::{self, Real, slots};
+use super::real::{self, Real};
 use super::signals::action::{call_no_handlers, leave_to_kernel};
 use super::signals::by_number;
 use super::signals::hold::{CALLS, hold_syscall, is_met};
 use super::signals::{raise, transfers};
-use super::stub::{self, UNBLOCKS, WATCHING};
+use super::stub::{self, UNBLOCKS, WATCHING, wrappers};
 use crate::arch::{self, Call, ENDED_CALLS, FORK_CALLS, Route};
 use crate::messages::{self, Warning};
 use crate::sealed::sealed;
@@ -230,7 +230,7 @@ fn enter(filter: Option<usize>) {
         return;
     }
     // The first exception may come when the collector must ask the kernel for nothing.
-    if !real::OF_UNWINDER.iter().all(|real| real.is_found()) {
+    if !real::of_unwinder().iter().all(|real| real.is_found()) {
         modules::outwait_fork();
         modules::with_loader(real::find_unwinder);
     }
@@ -262,32 +262,17 @@ fn settle(allowed: Allowed) {
     }
 }
 
-arch::stub! {
-    /// prctl(2); 22 is PR_SET_SECCOMP, 59 PR_SET_SYSCALL_USER_DISPATCH, 26 PR_SET_TSC.
-    #[unsafe(no_mangle)]
-    {argument 0 is 22 or 59 or 26}
-    jump prctl = slots::prctl, WATCHING, before_prctl
-}
-
-arch::stub! {
-    /// clone(2); this bit of its third argument is CLONE_VM.
-    #[unsafe(no_mangle)]
-    {argument 2 has any of 0x100}
-    jump clone = slots::clone, WATCHING, before_clone
-}
-
 extern "C" fn before_second_clone(call: &mut Call, real: &Real) -> *mut c_void {
-    if is_one(&slots::clone, real) { before_clone(call, real) } else { stub::target(real) }
+    if is_one(&clone::REAL, real) { before_clone(call, real) } else { stub::target(real) }
 }
 
-arch::stub! {
+wrappers! {
+    /// prctl(2); 22 is PR_SET_SECCOMP, 59 PR_SET_SYSCALL_USER_DISPATCH, 26 PR_SET_TSC.
+    jump {argument 0 is 22 or 59 or 26} prctl where WATCHING: before_prctl;
+    /// clone(2); this bit of its third argument is CLONE_VM.
+    jump {argument 2 has any of 0x100} clone where WATCHING: before_clone;
     /// clone(2) under its [second name](super::aliases).
-    #[unsafe(no_mangle)]
-    {}
-    jump __clone = slots::__clone, WATCHING, before_second_clone
-}
-
-stub::wrappers! {
+    jump __clone where WATCHING: before_second_clone;
     /// ptrace(2).
     call ptrace: before_ptrace, after_ptrace;
 }
@@ -297,7 +282,7 @@ arch::stub! {
     #[unsafe(no_mangle)]
     #[unsafe(link_section = "csprof_waits")]
     {argument 0 in WATCHED}
-    hold syscall = slots::syscall, WATCHING, before_syscall, UNBLOCKS
+    hold syscall = raise::syscall::REAL, WATCHING, before_syscall, UNBLOCKS
 }
 
 const _: () = assert!(libc::PR_SET_SECCOMP == 22 && libc::PR_SET_TSC == 26);

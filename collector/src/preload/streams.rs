@@ -11,13 +11,10 @@
 
 use core::ops::Range;
 
-use csprof_format::launch::SourceKind;
-
-use super::io::{stream_read, stream_write};
-use super::real::{Real, slots};
+use super::io::{_IO_file_read, _IO_file_write, IO_COUNTS, stream_read, stream_write};
+use super::real::Real;
 use crate::c_library;
 use crate::messages;
-use crate::sources::metric_of;
 use crate::sys;
 
 /// Bytes of a table: 21 words (libio/libioP.h, `struct _IO_jump_t`).
@@ -32,8 +29,7 @@ const MOST: u64 = 8 << 10;
 
 /// Has them counted, if they are sampled. Setup side.
 pub(super) fn count() {
-    let kinds = [SourceKind::IoRead, SourceKind::IoWrite, SourceKind::IoTime];
-    if kinds.into_iter().all(|kind| metric_of(kind).is_none()) {
+    if !IO_COUNTS.is_set() {
         return;
     }
     let mut replaced = [false; 2];
@@ -68,7 +64,7 @@ fn tables() -> impl Iterator<Item = Range<u64>> {
 /// The functions that are replaced, with what stands for them.
 fn functions() -> [(&'static Real, u64); 2] {
     let address = |stub: unsafe extern "C" fn()| (stub as *const ()).expose_provenance() as u64;
-    [(&slots::_IO_file_read, address(stream_read)), (&slots::_IO_file_write, address(stream_write))]
+    [(&_IO_file_read::REAL, address(stream_read)), (&_IO_file_write::REAL, address(stream_write))]
 }
 
 /// Replaces the word at `at`, if it is the address of this function; whether it was.

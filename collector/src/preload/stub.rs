@@ -51,21 +51,35 @@ pub(super) fn disengage() {
     ENGAGED.engaged.store(false, Ordering::Relaxed);
 }
 
-/// Defines exported functions in front of those of the same name: see
-/// [`arch::stub`](crate::arch).
+/// Defines exported functions in front of those of the same name, each with what is
+/// [behind](real::behind) it: see [`arch::stub`](crate::arch). `where` names the flag that the stub
+/// looks at first, [`ENGAGED`] else; `in`, of one that is held, the system call in which it waits.
 macro_rules! wrappers {
     ($(
         $(#[$attribute:meta])*
-        $shape:ident $({$($question:tt)*})? $name:ident: $hook:path $(, $further:path)*;
+        $shape:ident $({$($question:tt)*})? $name:ident $(in $call:path)? $(where $flag:path)?:
+        $hook:path $(, $further:path)*;
     )*) => {$(
-        $crate::arch::stub! {
-            $(#[$attribute])*
-            #[unsafe(no_mangle)]
-            {$($($question)*)?}
-            $shape $name = $crate::preload::real::slots::$name,
-            $crate::preload::stub::ENGAGED, $hook $(, $further)*
+        $crate::preload::real::behind!($name);
+        $crate::preload::stub::wrapper! {
+            [$($flag)?] [
+                $(#[$attribute])*
+                #[unsafe(no_mangle)]
+                {$($($question)*)?}
+                $shape $name $(in $call)? = $name::REAL
+            ] $hook $(, $further)*
         }
     )*};
+}
+
+/// One of them, with its flag.
+macro_rules! wrapper {
+    ([] $stub:tt $($hooks:tt)*) => {
+        $crate::preload::stub::wrapper! { [$crate::preload::stub::ENGAGED] $stub $($hooks)* }
+    };
+    ([$flag:path] [$($stub:tt)*] $($hooks:tt)*) => {
+        $crate::arch::stub! { $($stub)*, $flag, $($hooks)* }
+    };
 }
 
 /// The same for functions that wait. While they do, what called them may be followed:
@@ -73,17 +87,18 @@ macro_rules! wrappers {
 macro_rules! waits {
     ($(
         $(#[$attribute:meta])*
-        $shape:ident $name:ident: $hook:path $(, $further:path)*;
+        $shape:ident $({$($question:tt)*})? $name:ident $(in $call:path)? $(where $flag:path)?:
+        $hook:path $(, $further:path)*;
     )*) => {
         $crate::preload::stub::wrappers! {$(
             $(#[$attribute])*
             #[unsafe(link_section = "csprof_waits")]
-            $shape $name: $hook $(, $further)*;
+            $shape $({$($question)*})? $name $(in $call)? $(where $flag)?: $hook $(, $further)*;
         )*}
     };
 }
 
-pub(super) use {waits, wrappers};
+pub(super) use {waits, wrapper, wrappers};
 
 /// Where to jump for `real`: the function, or one that answers "not implemented" as an old C
 /// library would, had it been asked.

@@ -17,12 +17,15 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{pthread_attr_t, pthread_key_t, pthread_t};
 
-use super::real::{self, Start};
+use super::real::functions;
 use super::signals::mask::{believe, believed, really_blocked};
 use super::signals::saved_mask::blocked_by;
 use super::view::sampled;
 use crate::arch;
 use crate::thread::{self, own_stack::AskedStack};
+
+/// The start routine of a thread.
+type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 /// What a new thread is given in place of its argument.
 struct Birth {
@@ -68,6 +71,11 @@ unsafe fn create(
     result
 }
 
+functions! {
+    fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int, else libc::ENOSYS;
+    fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_void) -> c_int, else 2;
+}
+
 /// pthread_create(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pthread_create(
@@ -79,7 +87,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
     // SAFETY: the program's own arguments, or `born` with its argument.
     unsafe {
         create(attributes, start, argument, |start, argument| {
-            real::pthread_create(thread, attributes, start, argument)
+            pthread_create::real(thread, attributes, start, argument)
         })
     }
 }
@@ -94,7 +102,7 @@ pub(crate) unsafe extern "C" fn thrd_create(
     // SAFETY: the program's own arguments, or `born` with its argument; there are no attributes.
     unsafe {
         create(core::ptr::null(), start, argument, |start, argument| {
-            real::thrd_create(thread, start, argument)
+            thrd_create::real(thread, start, argument)
         })
     }
 }

@@ -14,8 +14,13 @@ use crate::messages::{self, Warning};
 use crate::phases;
 use crate::sampling::call::on_call;
 use crate::sealed::{SAMPLES_OF_CALLS, sealed};
-use crate::sources::calls::RESOURCES_COUNT;
+use crate::sources::flag::flag;
 use crate::sources::metric_of_resource;
+
+flag! {
+    /// Whether amounts that the program names are counted.
+    RESOURCES_COUNT: Resource
+}
 
 /// What is called once an amount was counted, or none.
 static NOTHING: Real = Real::found_by(nothing, c"csprof_count");

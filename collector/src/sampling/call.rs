@@ -24,7 +24,7 @@ use core::sync::atomic::Ordering;
 
 use csprof_format::address::{FrameKey, FrameKind};
 use csprof_format::arena::BlockRecord;
-use csprof_format::launch::SourceKind;
+use csprof_format::launch::Until;
 use csprof_format::loss::LossReason;
 
 use crate::arch;
@@ -91,7 +91,8 @@ pub fn on_requests(address: u64, registers: Registers) {
         let is_sampled = !control::is_paused();
         let ended = requests::settle(&shared, metric_of).into_iter().flatten();
         for (kind, metric, weight) in ended.filter(|_| is_sampled) {
-            let block = kind.follows_blocks().then_some((address, kind == SourceKind::PhaseLeak));
+            let followed = kind.properties().followed;
+            let block = followed.map(|until| (address, until == Until::PhaseEnds));
             let mut due = DueSample { shared: &shared, metric, weight, registers, block, reading };
             handler_stack::call(take, &mut due);
             reading = due.reading;

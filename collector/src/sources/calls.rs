@@ -2,48 +2,19 @@
 //! thread that makes the one with which a period ends takes a sample. No kernel object stands
 //! behind it, and no signal.
 
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, Ordering};
 
 use csprof_format::launch::{SampleSource, SourceKind};
 
 use super::due::random_below;
-use super::requests::{self, BLOCKS_FOLLOWED, REQUESTS_COUNT};
+use super::flag;
+use super::requests::{self, REQUESTS_COUNT};
 use crate::process;
 use crate::sampler::Shared;
-
-/// Whether calls of sched_yield(2) are counted: else their wrapper does not look at them. So for
-/// each of these flags, which only ever become true.
-pub static YIELDS_COUNT: AtomicBool = AtomicBool::new(false);
-/// Whether amounts that the program names are counted.
-pub static RESOURCES_COUNT: AtomicBool = AtomicBool::new(false);
-/// Whether what is read and written is counted, or the time of it.
-pub static IO_COUNTS: AtomicBool = AtomicBool::new(false);
-/// Whether the time is counted in which threads wait for each other.
-pub static LOCKS_COUNT: AtomicBool = AtomicBool::new(false);
-
-/// Whether calls of MPI are counted: their time, or the bytes that they are about.
-pub static MPI_COUNTS: AtomicBool = AtomicBool::new(false);
-
-/// Whether what the program maps is counted.
-pub static MAPPINGS_COUNT: AtomicBool = AtomicBool::new(false);
 
 /// One more than the metric of the source of each kind that is in use, by number of the kind; 0
 /// where there is none. Where a kind has labels, that of the first.
 static METRICS: [AtomicU8; SourceKind::COUNT] = [const { AtomicU8::new(0) }; SourceKind::COUNT];
-
-/// What the wrappers of a kind look at first.
-const fn flag(kind: SourceKind) -> &'static AtomicBool {
-    match kind {
-        SourceKind::Resource => &RESOURCES_COUNT,
-        SourceKind::Alloc | SourceKind::AllocCalls => &REQUESTS_COUNT,
-        SourceKind::Leak | SourceKind::PhaseLeak => &BLOCKS_FOLLOWED,
-        SourceKind::IoRead | SourceKind::IoWrite | SourceKind::IoTime => &IO_COUNTS,
-        SourceKind::Lock => &LOCKS_COUNT,
-        SourceKind::Mpi | SourceKind::MpiBytes => &MPI_COUNTS,
-        SourceKind::Mmap => &MAPPINGS_COUNT,
-        _ => &YIELDS_COUNT,
-    }
-}
 
 /// The metric of the source of this kind, if one is in use. Either side.
 #[must_use]
@@ -67,10 +38,8 @@ pub(super) fn begin(source: SampleSource, metric: usize) {
     counter.begin(source.period, random_below(source.period));
     let place = &METRICS[source.kind as usize];
     let _ = place.compare_exchange(0, metric as u8 + 1, Ordering::Relaxed, Ordering::Relaxed);
-    let is_of_requests = matches!(source.kind, SourceKind::Alloc | SourceKind::AllocCalls);
-    if is_of_requests || source.kind.follows_blocks() {
+    if REQUESTS_COUNT.is_of(source.kind) {
         requests::begin();
-        REQUESTS_COUNT.store(true, Ordering::Relaxed);
     }
-    flag(source.kind).store(true, Ordering::Relaxed);
+    flag::set(source.kind);
 }

@@ -20,6 +20,7 @@ pub mod calls;
 mod due;
 mod entries;
 mod event_handle;
+pub mod flag;
 mod kernel_event;
 pub mod loan;
 mod object;

@@ -8,17 +8,20 @@
 
 #![expect(unsafe_code, reason = "words of thread-local storage")]
 
-use core::sync::atomic::AtomicBool;
-
 use csprof_format::launch::SourceKind;
 
 use crate::arch;
 use crate::sampler::Shared;
+use crate::sources::flag::flag;
 
-/// Whether requests are counted. Only ever becomes true, as the following.
-pub static REQUESTS_COUNT: AtomicBool = AtomicBool::new(false);
-/// Whether sampled blocks are followed to their end.
-pub static BLOCKS_FOLLOWED: AtomicBool = AtomicBool::new(false);
+flag! {
+    /// Whether requests are counted.
+    pub REQUESTS_COUNT: Alloc, AllocCalls, Leak, PhaseLeak
+}
+flag! {
+    /// Whether sampled blocks are followed to their end.
+    pub BLOCKS_FOLLOWED: Leak, PhaseLeak
+}
 
 /// Most bytes of a request that a stub subtracts before it is granted. Larger ones are counted when
 /// they are: programs ask for more than there is.

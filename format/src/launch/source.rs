@@ -1,50 +1,12 @@
 //! Sample sources: what triggers samples, and what one of them is in particular.
+//!
+//! Each kind is one entry of a table, [`SourceKind`]. Help, `csprof events`, files and the
+//! collector go by its [`Properties`].
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use super::event::{KernelEvent, Label};
-
-/// Which clock or event triggers samples. What one is in particular, its [`Properties`] say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum SourceKind {
-    /// CPU time of the thread, by a POSIX timer on `CLOCK_THREAD_CPUTIME_ID`.
-    CpuTime = 0,
-    /// CPU time of the thread, by the kernel's software event `task-clock` (perf_event_open).
-    TaskClock = 1,
-    /// Elapsed time, by a POSIX timer on `CLOCK_MONOTONIC`; sees blocked threads.
-    Realtime = 2,
-    /// Calls of sched_yield(2), by a wrapper.
-    Yields = 3,
-    /// A [`KernelEvent`], by perf_event_open(2).
-    Event = 4,
-    /// Amounts that the program counts itself (`csprof_count`), by name.
-    Resource = 5,
-    /// Bytes that the program asks malloc(3) and its relatives for, by wrappers.
-    Alloc = 6,
-    /// Calls of malloc(3) and its relatives, by the same wrappers.
-    AllocCalls = 7,
-    /// Bytes of them that were not given back.
-    Leak = 8,
-    /// Bytes that calls read.
-    IoRead = 9,
-    /// Bytes that calls write.
-    IoWrite = 10,
-    /// Elapsed time in calls that read or write.
-    IoTime = 11,
-    /// Elapsed time in which a thread waits for another one: mutexes and their kind, joins.
-    Lock = 12,
-    /// Elapsed time in the outermost call of MPI.
-    Mpi = 13,
-    /// Bytes of messages, as the arguments of the outermost call of MPI name them.
-    MpiBytes = 14,
-    /// Bytes that the program maps and that are no file's, by wrappers of mmap(2) and mremap(2).
-    Mmap = 15,
-    /// Bytes of requests to malloc(3) and its relatives that were not given back when the phase
-    /// ended in which they were made.
-    PhaseLeak = 16,
-}
 
 /// What a source is. Nothing else tells sources apart, but for the collector's file that opens
 /// those of one [`Trigger`].
@@ -52,6 +14,10 @@ pub enum SourceKind {
 pub struct Properties {
     /// The name used on the command line, in the environment and in files.
     pub name: &'static str,
+    /// What it counts, for those who choose among sources: a line, without a full stop.
+    pub what: &'static str,
+    /// What it is asked for by together with others, beside its own name.
+    pub group: Option<&'static str>,
     /// What a period is an amount of.
     pub unit: Unit,
     /// The period if none is asked for.
@@ -66,8 +32,19 @@ pub struct Properties {
     pub interrupts_waits: Interrupts,
     /// What is sampled where the kernel refuses it, with the same period.
     pub instead: Option<SourceKind>,
+    /// Until when the blocks of memory are followed that were sampled.
+    pub followed: Option<Until>,
     /// Whether help and errors name it.
     pub is_offered: bool,
+}
+
+/// How long blocks are followed: samples of those that are given back earlier do not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// As long as the process runs.
+    ProcessEnds,
+    /// To the end of the phase in which they were asked for.
+    PhaseEnds,
 }
 
 /// What a source counts.
@@ -141,166 +118,212 @@ pub enum Interrupts {
     Always,
 }
 
+/// A source of CPU time: those of the table begin with one of these.
 const CPU_TIME: Properties = Properties {
-    name: "cputime",
-    unit: Unit::Nanoseconds,
-    default_period: 5_000_000,
-    trigger: Trigger::Timer,
-    details: Details::None,
-    counts_waits: false,
-    interrupts_waits: Interrupts::Never,
-    instead: None,
-    is_offered: true,
-};
-
-const TASK_CLOCK: Properties = Properties {
-    name: "task-clock",
-    unit: Unit::Nanoseconds,
-    default_period: 1_000_000,
-    trigger: Trigger::Event,
-    details: Details::None,
-    counts_waits: false,
-    interrupts_waits: Interrupts::BySigprof,
-    instead: Some(SourceKind::CpuTime),
-    is_offered: true,
-};
-
-const REALTIME: Properties = Properties {
-    name: "realtime",
-    unit: Unit::Nanoseconds,
-    default_period: 5_000_000,
-    trigger: Trigger::Timer,
-    details: Details::None,
-    counts_waits: true,
-    interrupts_waits: Interrupts::Always,
-    instead: None,
-    is_offered: true,
-};
-
-const YIELDS: Properties = Properties {
-    name: "yields",
-    unit: Unit::Calls,
-    default_period: 1_000,
-    trigger: Trigger::Call,
-    details: Details::None,
-    counts_waits: false,
-    interrupts_waits: Interrupts::Never,
-    instead: None,
-    is_offered: false,
-};
-
-const EVENT: Properties = Properties {
-    name: "event",
-    unit: Unit::Events,
-    default_period: 1_000_000,
-    trigger: Trigger::Event,
-    details: Details::Event,
-    counts_waits: false,
-    interrupts_waits: Interrupts::BySigprof,
-    instead: None,
-    is_offered: false,
-};
-
-const RESOURCE: Properties = Properties {
-    name: "resource",
-    unit: Unit::Units,
-    default_period: 1_000,
-    trigger: Trigger::Call,
-    details: Details::Label,
-    counts_waits: false,
-    interrupts_waits: Interrupts::Never,
-    instead: None,
-    is_offered: false,
-};
-
-/// Those of calls that a wrapper counts, of one kind each.
-const COUNTED: Properties = Properties {
     name: "",
-    unit: Unit::Bytes,
-    default_period: 64 << 10,
-    trigger: Trigger::Call,
+    what: "",
+    group: None,
+    unit: Unit::Nanoseconds,
+    default_period: 5_000_000,
+    trigger: Trigger::Timer,
     details: Details::None,
     counts_waits: false,
     interrupts_waits: Interrupts::Never,
     instead: None,
+    followed: None,
     is_offered: true,
 };
 
-const ALLOC: Properties = Properties { name: "alloc", default_period: 512 << 10, ..COUNTED };
-const ALLOC_CALLS: Properties =
-    Properties { name: "alloc-calls", unit: Unit::Calls, default_period: 1_000, ..COUNTED };
-const LEAK: Properties = Properties { name: "leak", ..ALLOC };
+/// One of calls that a wrapper counts, or of what they are about.
+const COUNTED: Properties =
+    Properties { default_period: 64 << 10, unit: Unit::Bytes, trigger: Trigger::Call, ..CPU_TIME };
 
-const PHASE_LEAK: Properties = Properties { name: "phase-leak", ..ALLOC };
+/// One of requests for memory.
+const MEMORY: Properties = Properties { default_period: 512 << 10, ..COUNTED };
 
-const IO_READ: Properties = Properties { name: "io-read", ..COUNTED };
-const IO_WRITE: Properties = Properties { name: "io-write", ..COUNTED };
-const IO_TIME: Properties = Properties {
-    name: "io-time",
+/// One of the calls themselves, each of which counts 1.
+const CALLS: Properties = Properties { unit: Unit::Calls, default_period: 1_000, ..COUNTED };
+
+/// One of the elapsed time that calls take.
+const TIMED: Properties = Properties {
     unit: Unit::Nanoseconds,
     default_period: 1_000_000,
     counts_waits: true,
     ..COUNTED
 };
-const LOCK: Properties = Properties { name: "lock", ..IO_TIME };
-const MPI: Properties = Properties { name: "mpi", ..IO_TIME };
-const MPI_BYTES: Properties = Properties { name: "mpi-bytes", ..COUNTED };
-const MMAP: Properties = Properties { name: "mmap", ..ALLOC };
+
+/// Declares the kinds: of each the number that it has in files, where no other ever gets it, and
+/// its properties. Help lists them in this order.
+macro_rules! kinds {
+    ($($(#[$attribute:meta])* $kind:ident = $number:literal: $properties:expr;)*) => {
+        /// Which clock or event triggers samples. What one is in particular, its [`Properties`]
+        /// say.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum SourceKind {
+            $($(#[$attribute])* $kind = $number,)*
+        }
+
+        impl SourceKind {
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// All sources, by number.
+            pub const ALL: [Self; [$($number),*].len()] = [$(Self::$kind),*];
+
+            /// What it is.
+            #[must_use]
+            #[inline]
+            pub const fn properties(self) -> &'static Properties {
+                match self {
+                    $(Self::$kind => const { &$properties },)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// CPU time of the thread, by a POSIX timer on `CLOCK_THREAD_CPUTIME_ID`.
+    CpuTime = 0: Properties {
+        name: "cputime",
+        what: "CPU time, at the kernel's tick at most",
+        ..CPU_TIME
+    };
+    /// CPU time of the thread, by the kernel's software event `task-clock` (perf_event_open).
+    TaskClock = 1: Properties {
+        name: "task-clock",
+        what: "CPU time at any rate, by a perf event",
+        default_period: 1_000_000,
+        trigger: Trigger::Event,
+        interrupts_waits: Interrupts::BySigprof,
+        instead: Some(SourceKind::CpuTime),
+        ..CPU_TIME
+    };
+    /// Elapsed time, by a POSIX timer on `CLOCK_MONOTONIC`; sees blocked threads.
+    Realtime = 2: Properties {
+        name: "realtime",
+        what: "elapsed time, also while threads wait",
+        counts_waits: true,
+        interrupts_waits: Interrupts::Always,
+        ..CPU_TIME
+    };
+    /// Calls of sched_yield(2), by a wrapper.
+    Yields = 3: Properties {
+        name: "yields",
+        what: "calls of sched_yield",
+        is_offered: false,
+        ..CALLS
+    };
+    /// A [`KernelEvent`], by perf_event_open(2).
+    Event = 4: Properties {
+        name: "event",
+        what: "events of the kernel or the processor",
+        unit: Unit::Events,
+        default_period: 1_000_000,
+        trigger: Trigger::Event,
+        details: Details::Event,
+        interrupts_waits: Interrupts::BySigprof,
+        is_offered: false,
+        ..CPU_TIME
+    };
+    /// Amounts that the program counts itself (`csprof_count`), by name.
+    Resource = 5: Properties {
+        name: "resource",
+        what: "what the program counts itself under this name",
+        unit: Unit::Units,
+        default_period: 1_000,
+        details: Details::Label,
+        is_offered: false,
+        ..COUNTED
+    };
+    /// Bytes that the program asks malloc(3) and its relatives for, by wrappers.
+    Alloc = 6: Properties {
+        name: "alloc",
+        what: "bytes that the program asks malloc and its relatives for",
+        ..MEMORY
+    };
+    /// Calls of malloc(3) and its relatives, by the same wrappers.
+    AllocCalls = 7: Properties {
+        name: "alloc-calls",
+        what: "calls of malloc and its relatives",
+        ..CALLS
+    };
+    /// Bytes of them that were not given back.
+    Leak = 8: Properties {
+        name: "leak",
+        what: "bytes of malloc and its relatives that are not given back",
+        followed: Some(Until::ProcessEnds),
+        ..MEMORY
+    };
+    /// Bytes that calls read.
+    IoRead = 9: Properties {
+        name: "io-read",
+        what: "bytes that calls read",
+        group: Some(IO),
+        ..COUNTED
+    };
+    /// Bytes that calls write.
+    IoWrite = 10: Properties {
+        name: "io-write",
+        what: "bytes that calls write",
+        group: Some(IO),
+        ..COUNTED
+    };
+    /// Elapsed time in calls that read or write.
+    IoTime = 11: Properties {
+        name: "io-time",
+        what: "elapsed time in calls that read or write",
+        group: Some(IO),
+        ..TIMED
+    };
+    /// Elapsed time in which a thread waits for another one: mutexes and their kind, joins.
+    Lock = 12: Properties {
+        name: "lock",
+        what: "elapsed time in which threads wait for each other",
+        ..TIMED
+    };
+    /// Elapsed time in the outermost call of MPI.
+    Mpi = 13: Properties {
+        name: "mpi",
+        what: "elapsed time in calls of MPI",
+        ..TIMED
+    };
+    /// Bytes of messages, as the arguments of the outermost call of MPI name them.
+    MpiBytes = 14: Properties {
+        name: "mpi-bytes",
+        what: "bytes of messages, as arguments of calls of MPI name them",
+        ..COUNTED
+    };
+    /// Bytes that the program maps and that are no file's, by wrappers of mmap(2) and mremap(2).
+    Mmap = 15: Properties {
+        name: "mmap",
+        what: "bytes that the program maps itself, and that are no file's",
+        ..MEMORY
+    };
+    /// Bytes of requests to malloc(3) and its relatives that were not given back when the phase
+    /// ended in which they were made.
+    PhaseLeak = 16: Properties {
+        name: "phase-leak",
+        what: "bytes of malloc and its relatives that are not given back when their phase ends",
+        followed: Some(Until::PhaseEnds),
+        ..MEMORY
+    };
+}
+
+/// The sources of what calls read and write.
+const IO: &str = "io";
 
 impl SourceKind {
-    /// How many there are.
-    pub const COUNT: usize = 17;
-
-    /// All sources, by number, which is the order in which help lists those that are offered.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::CpuTime,
-        Self::TaskClock,
-        Self::Realtime,
-        Self::Yields,
-        Self::Event,
-        Self::Resource,
-        Self::Alloc,
-        Self::AllocCalls,
-        Self::Leak,
-        Self::IoRead,
-        Self::IoWrite,
-        Self::IoTime,
-        Self::Lock,
-        Self::Mpi,
-        Self::MpiBytes,
-        Self::Mmap,
-        Self::PhaseLeak,
-    ];
-
-    /// What it is.
-    #[must_use]
-    #[inline]
-    pub const fn properties(self) -> &'static Properties {
-        match self {
-            Self::CpuTime => &CPU_TIME,
-            Self::TaskClock => &TASK_CLOCK,
-            Self::Realtime => &REALTIME,
-            Self::Yields => &YIELDS,
-            Self::Event => &EVENT,
-            Self::Resource => &RESOURCE,
-            Self::Alloc => &ALLOC,
-            Self::AllocCalls => &ALLOC_CALLS,
-            Self::Leak => &LEAK,
-            Self::IoRead => &IO_READ,
-            Self::IoWrite => &IO_WRITE,
-            Self::IoTime => &IO_TIME,
-            Self::Lock => &LOCK,
-            Self::Mpi => &MPI,
-            Self::MpiBytes => &MPI_BYTES,
-            Self::Mmap => &MMAP,
-            Self::PhaseLeak => &PHASE_LEAK,
-        }
+    /// Those that are asked for together by this name; none, if it is no group's.
+    pub fn of_group(name: &str) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |kind| kind.properties().group == Some(name))
     }
 
     /// Whether blocks of memory are followed for it.
     #[must_use]
     pub const fn follows_blocks(self) -> bool {
-        matches!(self, Self::Leak | Self::PhaseLeak)
+        self.properties().followed.is_some()
     }
 
     /// The name used on the command line, in the environment and in files.

@@ -6,7 +6,7 @@
 //! makes it a rate, of events that have one.
 
 use csprof_format::launch::{
-    Detail, Details, Label, MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind, Unit,
+    Detail, Details, Label, MAX_PERIOD, MIN_PERIOD, SampleSource, SourceKind, Trigger, Unit,
 };
 
 use crate::launch::kernel_events::{self, Found, Machine, NotFound};
@@ -25,9 +25,34 @@ const BYTE_UNITS: [(&str, u64); 4] = [("", 1), ("k", 1 << 10), ("m", 1 << 20), (
 const COUNT_UNITS: [(&str, u64); 4] =
     [("", 1), ("k", 1_000), ("m", 1_000_000), ("g", 1_000_000_000)];
 
-/// Sources that are asked for together by one name.
-const GROUPS: [(&str, [SourceKind; 3]); 1] =
-    [("io", [SourceKind::IoRead, SourceKind::IoWrite, SourceKind::IoTime])];
+/// What `record --help` says of `-e`, beyond a line.
+pub(super) fn help() -> String {
+    let offered = offered().map(SourceKind::properties);
+    let counted: Vec<_> = offered.filter(|of| of.trigger == Trigger::Call).collect();
+    let width = counted.iter().map(|of| of.name.len()).max().unwrap_or(0);
+    let lines = counted.iter().map(|of| format!("  {:<width$}  {}\n", of.name, of.what));
+    HELP.replace("COUNTED\n", &lines.collect::<String>())
+}
+
+/// With a line for those that count calls or what they are about.
+const HELP: &str = "\
+What triggers samples, with a rate (per second and thread) or a period: cputime@200, task-clock@1000, \
+realtime@5ms, alloc@512K, page-faults@100; more than one by several -e
+
+cputime counts CPU time, at most as fast as the kernel ticks (100 to 1000 times per second). task-clock \
+counts CPU time at any rate, also on an overloaded machine, where perf events are allowed; it borrows \
+SIGTRAP from programs that have no use for it. realtime counts elapsed time and so sees where threads \
+wait; a sleep, or a wait for files, has its samples when it is over, and none if the program is killed \
+meanwhile. Of what the program calls for, these count:
+
+COUNTED
+
+io is io-read, io-write and io-time. Any event of the kernel's or the processor's is a source, too \
+(csprof events lists them): EVENT@N makes each N of them a sample, so cache-misses@10000 is one each \
+10 000; cycles@f1000 about 1000 a second. Only what the program itself does counts; EVENT:k adds the \
+kernel on its behalf, with its functions below the code that entered it. resource:NAME@N takes a sample \
+of each N that the program counts itself by csprof.h (csprof header). Of several sources, each is a \
+metric of the profile, and the first is the one that reports and the viewer begin with.";
 
 /// What one `-e` asks for: a source, or all that go by one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,13 +70,12 @@ pub(super) fn parse(text: &str) -> Result<Asked, String> {
         Some(at) => (&text[..terms + at], Some(&text[terms + at + 1..])),
         None => (text, None),
     };
-    if let Some((_, members)) = GROUPS.iter().find(|(group, _)| *group == name) {
+    let members: Vec<SourceKind> = SourceKind::of_group(name).collect();
+    if !members.is_empty() {
+        let names: Vec<&str> = members.iter().map(|kind| kind.name()).collect();
         return match amount {
-            Some(_) => Err(format!(
-                "`{name}` is {}: give amounts to these",
-                members.map(SourceKind::name).join(", ")
-            )),
-            None => Ok(Asked(members.map(SampleSource::of).to_vec())),
+            Some(_) => Err(format!("`{name}` is {}: give amounts to these", names.join(", "))),
+            None => Ok(Asked(members.into_iter().map(SampleSource::of).collect())),
         };
     }
     let source = named(name)?;
@@ -103,23 +127,29 @@ fn named(name: &str) -> Result<SampleSource, String> {
 
 /// Refuses a label that other sources, or units, are called.
 fn check_label(label: &str) -> Result<(), String> {
-    let mut others = SourceKind::ALL.into_iter().map(SourceKind::name);
-    let mut groups = GROUPS.iter().map(|(group, _)| *group);
     let units = [Unit::Nanoseconds, Unit::Calls, Unit::Bytes, Unit::Events, Unit::Units];
-    let is_taken = others.any(|name| name == label)
-        || groups.any(|group| group == label)
-        || units.into_iter().any(|unit| unit.name() == label);
+    let is_taken = is_own(label) || units.into_iter().any(|unit| unit.name() == label);
     if is_taken { Err(taken(label)) } else { Ok(()) }
+}
+
+/// Whether this is the name of one of csprof's own sources, or of a group of them.
+fn is_own(name: &str) -> bool {
+    let is_it = |kind: SourceKind| kind.name() == name || kind.properties().group == Some(name);
+    SourceKind::ALL.into_iter().any(is_it)
 }
 
 fn taken(label: &str) -> String {
     format!("`{label}` is what csprof calls something else: choose another name")
 }
 
+/// The sources that help and errors name.
+fn offered() -> impl Iterator<Item = SourceKind> {
+    SourceKind::ALL.into_iter().filter(|kind| kind.properties().is_offered)
+}
+
 /// That there is no such source, with what is near.
 fn unknown(name: &str, part: &str, known: &[String]) -> String {
-    let offered = SourceKind::ALL.into_iter().filter(|kind| kind.properties().is_offered);
-    let offered: Vec<&str> = offered.map(SourceKind::name).collect();
+    let offered: Vec<&str> = offered().map(SourceKind::name).collect();
     let is_part = part != name;
     let own = offered.iter().copied().filter(|_| !is_part);
     let near = nearest(part, own.chain(known.iter().map(String::as_str)));
@@ -140,9 +170,7 @@ fn unknown(name: &str, part: &str, known: &[String]) -> String {
 
 /// That one of csprof's own sources, or a group of them, has nothing behind its name.
 fn has_no_modifiers(name: &str, part: &str) -> Option<String> {
-    let kinds = SourceKind::ALL.into_iter().map(SourceKind::name);
-    let is_own = kinds.chain(GROUPS.iter().map(|(group, _)| *group)).any(|own| own == part);
-    (part != name && is_own).then(|| {
+    (part != name && is_own(part)).then(|| {
         format!(
             "`{name}`: `{part}` is a source of csprof's own, which takes no modifiers; write `{part}` \
              (:u and :k are for events of the kernel and the processor)"
@@ -288,23 +316,28 @@ mod tests {
     }
 
     #[test]
+    fn who_names_no_source_is_told_of_all() {
+        for name in ["sunlight", ""] {
+            let error = parse(name).unwrap_err();
+            let rest =
+                error.strip_prefix(&format!("there is no sample source `{name}`; there are "));
+            let names = rest.and_then(|rest| {
+                rest.strip_suffix(
+                    ", and events of the kernel and the processor: csprof events lists them",
+                )
+            });
+            let names: Vec<&str> = names.unwrap_or(&error).split(", ").collect();
+            assert_eq!(names, offered().map(SourceKind::name).collect::<Vec<_>>());
+            assert!(names.contains(&"mpi-bytes") && !names.contains(&"yields"), "{error}");
+        }
+    }
+
+    #[test]
     fn errors_say_what_would_be_right() {
         for (text, expected) in [
             (
                 "cycels",
                 "there is no sample source `cycels`; near: `cycles`; csprof events lists all",
-            ),
-            (
-                "sunlight",
-                "there is no sample source `sunlight`; there are cputime, task-clock, realtime, alloc, \
-                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, \
-                 mmap, phase-leak, and events of the kernel and the processor: csprof events lists them",
-            ),
-            (
-                "",
-                "there is no sample source ``; there are cputime, task-clock, realtime, alloc, \
-                 alloc-calls, leak, io-read, io-write, io-time, lock, mpi, mpi-bytes, mmap, \
-                 phase-leak, and events of the kernel and the processor: csprof events lists them",
             ),
             (
                 "alloc:k@4K",

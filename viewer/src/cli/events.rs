@@ -208,36 +208,13 @@ fn own() -> impl Iterator<Item = Line> {
             group: OWN,
             name,
             other_names: Vec::new(),
-            what: what(kind).to_owned(),
+            what: properties.what.to_owned(),
             default_period: properties.default_period,
             unit: properties.unit.name(),
             available: true,
             why_not: None,
         }
     })
-}
-
-/// What a source counts.
-const fn what(kind: SourceKind) -> &'static str {
-    match kind {
-        SourceKind::CpuTime => "CPU time, at the kernel's tick at most",
-        SourceKind::TaskClock => "CPU time at any rate, by a perf event",
-        SourceKind::Realtime => "elapsed time, also while threads wait",
-        SourceKind::Yields => "calls of sched_yield",
-        SourceKind::Event => "events of the kernel or the processor",
-        SourceKind::Resource => "what the program counts itself under this name",
-        SourceKind::Alloc => "bytes that the program asks malloc and its relatives for",
-        SourceKind::AllocCalls => "calls of malloc and its relatives",
-        SourceKind::Leak => "bytes of malloc and its relatives that are not given back",
-        SourceKind::PhaseLeak => "bytes of them that are not given back when their phase ends",
-        SourceKind::IoRead => "bytes that calls read",
-        SourceKind::IoWrite => "bytes that calls write",
-        SourceKind::IoTime => "elapsed time in calls that read or write",
-        SourceKind::Lock => "elapsed time in which threads wait for each other",
-        SourceKind::Mpi => "elapsed time in calls of MPI",
-        SourceKind::MpiBytes => "bytes of messages, as arguments of calls of MPI name them",
-        SourceKind::Mmap => "bytes that the program maps itself, and that are no file's",
-    }
 }
 
 fn line(listed: Listed) -> Line {

@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 
 use super::amount_of_time::amount_of_time;
 use super::closing::{resolve, shown_path, summary, tell, told_of_cache};
-use super::event::Asked;
+use super::event::{self, Asked};
 use super::exit_code::{self, WrongUsage};
 use super::kept_sources::{KeepSources, LEFT_FOR_LATER, keep_sources, saved_at_least_without};
 use super::outside::{Common, Outside};
@@ -231,24 +231,13 @@ impl From<&NamingOptions> for Naming {
 pub struct Sampling {
     /// What triggers samples, with a rate (per second and thread) or a period: cputime@200,
     /// task-clock@1000, realtime@5ms, alloc@512K, page-faults@100; more than one by several -e
-    ///
-    /// cputime counts CPU time, at most as fast as the kernel ticks (100 to 1000 times per second).
-    /// task-clock counts CPU time at any rate, also on an overloaded machine, where perf events are
-    /// allowed; it borrows SIGTRAP from programs that have no use for it. realtime counts elapsed
-    /// time and so sees where threads wait; a sleep, or a wait for files, has its samples when it
-    /// is over, and none if the program is killed meanwhile. alloc counts bytes asked of malloc,
-    /// alloc-calls how often, leak those that are not given back, phase-leak those that are not
-    /// when their phase ends, mmap those that the program maps itself. io counts bytes read
-    /// (io-read@64K) and written (io-write), and elapsed time in these calls (io-time@1ms); lock
-    /// counts elapsed time in which threads wait for each other, mpi that in calls of MPI, and
-    /// mpi-bytes bytes of their messages. Any event of the kernel's or the processor's is a source,
-    /// too (csprof events lists them): EVENT@N makes each N of them a sample, so cache-misses@10000
-    /// is one each 10 000; cycles@f1000 about 1000 a second. Only what the program itself does
-    /// counts; EVENT:k adds the kernel on its behalf, with its functions below the code that
-    /// entered it. resource:NAME@N takes a sample of each N that the program counts itself by
-    /// csprof.h (csprof header). Of several sources, each is a metric of the profile, and the first
-    /// is the one that reports and the viewer begin with.
-    #[arg(short, value_name = "SOURCE[@RATE]", default_value = "cputime@200", value_parser = super::event::parse)]
+    #[arg(
+        short,
+        value_name = "SOURCE[@RATE]",
+        default_value = "cputime@200",
+        long_help = event::help(),
+        value_parser = event::parse
+    )]
     event: Vec<Asked>,
     /// Do not replace return addresses: no edge counts, and deep stacks cost more
     #[arg(long)]

@@ -65,35 +65,7 @@ pub(crate) fn fail_repeated_call(context: &mut ucontext_t, error: i32) {
 }
 
 /// No system call has this number.
-const NONE: u32 = u32::MAX;
-
-/// The number of the system call in which a function of the C library waits; a number that no call
-/// has for one that is at work as well.
-pub(crate) const fn waits_in(function: &str) -> u32 {
-    let number = match function.as_bytes() {
-        b"sleep" | b"usleep" | b"nanosleep" | b"__nanosleep" | b"clock_nanosleep"
-        | b"thrd_sleep" => libc::SYS_clock_nanosleep,
-        b"sem_timedwait" | b"sem_clockwait" | b"aio_suspend" | b"aio_suspend64"
-        | b"gai_suspend" => libc::SYS_futex,
-        b"semop" | b"semtimedop" => libc::SYS_semtimedop,
-        b"msgsnd" => libc::SYS_msgsnd,
-        b"msgrcv" => libc::SYS_msgrcv,
-        b"recv" | b"recvfrom" | b"__recv_chk" | b"__recvfrom_chk" => libc::SYS_recvfrom,
-        b"recvmsg" => libc::SYS_recvmsg,
-        b"recvmmsg" => libc::SYS_recvmmsg,
-        b"connect" => libc::SYS_connect,
-        b"tcdrain" | b"tcsendbreak" => libc::SYS_ioctl,
-        b"accept" => libc::SYS_accept,
-        b"accept4" => libc::SYS_accept4,
-        b"sigwaitinfo" | b"sigtimedwait" => libc::SYS_rt_sigtimedwait,
-        b"poll" | b"__poll" | b"__poll_chk" => libc::SYS_poll,
-        b"select" | b"__select" => libc::SYS_select,
-        b"epoll_wait" => libc::SYS_epoll_wait,
-        b"pause" | b"sigpause" | b"__xpg_sigpause" | b"__sigpause" => libc::SYS_rt_sigsuspend,
-        _ => return NONE,
-    };
-    number as u32
-}
+pub(crate) const NO_CALL: u32 = u32::MAX;
 
 /// Whether the last thing that the thread did was a system call: its instruction has left the
 /// address after it in rcx.
@@ -124,7 +96,7 @@ pub(crate) fn was_broken_off(context: &ucontext_t) -> bool {
 /// through. The thread was interrupted in one.
 pub(crate) fn held_wait(context: &ucontext_t) -> Option<u32> {
     let number = context.uc_mcontext.gregs[libc::REG_R8 as usize] as u32;
-    (has_returned(context) && number != NONE).then_some(number)
+    (has_returned(context) && number != NO_CALL).then_some(number)
 }
 
 /// How far before the end of [`SYSTEM_CALL`] its number is looked for.
@@ -203,12 +175,18 @@ fn may_repeat_or_lock(code: &[u8]) -> bool {
 }
 
 /// Calls of the kernel that new architectures do not have, whose C library makes others in their
-/// place: those that a handler ends unless it was set with SA_RESTART.
+/// place: that of poll(2).
+pub(crate) const POLL: i64 = libc::SYS_poll;
+/// That of select(2).
+pub(crate) const SELECT: i64 = libc::SYS_select;
+/// That of epoll_wait(2).
+pub(crate) const EPOLL_WAIT: i64 = libc::SYS_epoll_wait;
+
+/// The same: those that a handler ends unless it was set with SA_RESTART.
 pub(crate) const RESTARTED_CALLS: [i64; 1] = [libc::SYS_open];
 
 /// The same: those that every handler ends.
-pub(crate) const ENDED_CALLS: [i64; 4] =
-    [libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait, libc::SYS_pause];
+pub(crate) const ENDED_CALLS: [i64; 4] = [POLL, SELECT, EPOLL_WAIT, libc::SYS_pause];
 
 /// The same: those that make a process.
 pub(crate) const FORK_CALLS: [i64; 1] = [libc::SYS_fork];
@@ -280,13 +258,5 @@ mod tests {
         ] {
             assert!(!has_faulted(&context, |_| Some(code)), "{code:x?}");
         }
-    }
-
-    #[test]
-    fn what_waits_alone_has_a_number() {
-        assert_eq!(waits_in("usleep"), 230);
-        // As it is where a library has it.
-        assert_eq!(waits_in("__poll_chk"), 7);
-        assert_eq!(waits_in("write"), NONE);
     }
 }

@@ -134,7 +134,8 @@ pub(crate) struct Route {
 /// - `hold`: it returns a [`Route`]. Jumps, or calls, asks `$after(&mut Call)` if there is one,
 ///   unblocks the signals in the first word of the room if there are any and the byte `$unblocks`
 ///   is not 0, takes 1 from the [`thread_bytes`](super::thread_local::thread_bytes)
-///   `csprof_waits_under_way` if that is not 0, and returns the result.
+///   `csprof_waits_under_way` if that is not 0, and returns the result. `in` says in which system
+///   call the function waits; one that is at work as well has none.
 ///
 /// A question in braces tells calls apart by an argument, before anything is saved: if it is
 /// answered by no, `$before` is not asked either.
@@ -256,8 +257,8 @@ macro_rules! stub {
     };
     (
         @ $attributes:tt $question:tt [$($operands:tt)*]
-        hold $name:ident = $real:path, $engaged:path, $before:path, $unblocks:path
-        $(, $after:path)?
+        hold $name:ident $(in $waits:path)? = $real:path, $engaged:path, $before:path,
+        $unblocks:path $(, $after:path)?
     ) => {
         $crate::arch::stub!(@@ $attributes $question [
             $crate::arch::stub_part!(call or jump),
@@ -287,7 +288,7 @@ macro_rules! stub {
             unblocks = sym $unblocks,
             unblock = const libc::SIG_UNBLOCK,
             sigprocmask = const libc::SYS_rt_sigprocmask,
-            waits_in = const $crate::arch::waits_in(stringify!($name)),
+            waits_in = const $crate::arch::stub_part!(waits $($waits)?),
             $($operands)*
         ] $name = $real, $engaged, $before);
     };
@@ -355,6 +356,8 @@ macro_rules! stub_part {
          .cfi_def_cfa rsp, 8
          .cfi_restore rbp"
     };
+    (waits) => { $crate::arch::NO_CALL };
+    (waits $call:path) => { $call as u32 };
     (ask) => { "" };
     (ask $after:path) => {
         "mov rdi, rsp

@@ -7,11 +7,13 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::interruption::interrupted_mask;
 use super::mask::{believed_in, block_interrupted, change_one, forget, opening, settle_all};
-use super::others::{SetAction, others, replace, settle_masks, tell, tell_masked, told};
+use super::others::{
+    Handler, SetAction, others, replace, settle_masks, sigaction, tell, tell_masked, told,
+};
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
 use super::{BIT, SIGNAL, kept, trap, way_back};
 
-use crate::preload::real::{self, Handler};
+use crate::preload::real::{functions, no_call, set_errno};
 use crate::preload::stub;
 use crate::preload::under_way::Waits;
 use crate::preload::view::sampled;
@@ -277,6 +279,24 @@ unsafe fn tell_way_back(old: *mut libc::sigaction) {
     }
 }
 
+/// What a function that sets a handler answers where there is none.
+fn no_handler() -> Handler {
+    set_errno(libc::ENOSYS);
+    libc::SIG_ERR
+}
+
+functions! {
+    fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int, else no_call();
+    fn signal(signal: c_int, handler: Handler) -> Handler, else no_handler();
+    fn bsd_signal(signal: c_int, handler: Handler) -> Handler, else no_handler();
+    fn ssignal(signal: c_int, handler: Handler) -> Handler, else no_handler();
+    fn sysv_signal(signal: c_int, handler: Handler) -> Handler, else no_handler();
+    fn __sysv_signal(signal: c_int, handler: Handler) -> Handler, else no_handler();
+    fn sigset(signal: c_int, handler: Handler) -> Handler, else no_handler();
+    fn sigignore(signal: c_int) -> c_int, else no_call();
+    fn siginterrupt(signal: c_int, flag: c_int) -> c_int, else no_call();
+}
+
 /// sigaction(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigaction(
@@ -285,7 +305,7 @@ pub(crate) unsafe extern "C" fn sigaction(
     old: *mut libc::sigaction,
 ) -> c_int {
     // SAFETY: the program's own arguments.
-    unsafe { change_by_library(real::sigaction, signal, new, old) }
+    unsafe { change_by_library(sigaction::real, signal, new, old) }
 }
 
 /// sigaction(2) under the name that old libraries use.
@@ -296,7 +316,7 @@ pub(crate) unsafe extern "C" fn __sigaction(
     old: *mut libc::sigaction,
 ) -> c_int {
     // SAFETY: the program's own arguments.
-    unsafe { change_by_library(real::__sigaction, signal, new, old) }
+    unsafe { change_by_library(__sigaction::real, signal, new, old) }
 }
 
 /// The program's view of the profiling signal's action.
@@ -385,21 +405,21 @@ const ONE_SHOT: c_int = libc::SA_RESETHAND | libc::SA_NODEFER;
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: Handler) -> Handler {
     // SAFETY: the program's own arguments.
-    unsafe { handle(real::signal, signal, handler, libc::SA_RESTART) }
+    unsafe { handle(signal::real, signal, handler, libc::SA_RESTART) }
 }
 
 /// signal(2) under its BSD name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn bsd_signal(signal: c_int, handler: Handler) -> Handler {
     // SAFETY: the program's own arguments.
-    unsafe { handle(real::bsd_signal, signal, handler, libc::SA_RESTART) }
+    unsafe { handle(bsd_signal::real, signal, handler, libc::SA_RESTART) }
 }
 
 /// signal(2) under its System V name, which in glibc is the same function.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ssignal(signal: c_int, handler: Handler) -> Handler {
     // SAFETY: the program's own arguments.
-    unsafe { handle(real::ssignal, signal, handler, libc::SA_RESTART) }
+    unsafe { handle(ssignal::real, signal, handler, libc::SA_RESTART) }
 }
 
 /// signal with System V semantics: one shot, not blocked meanwhile. What `signal` means to
@@ -407,14 +427,14 @@ pub(crate) unsafe extern "C" fn ssignal(signal: c_int, handler: Handler) -> Hand
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sysv_signal(signal: c_int, handler: Handler) -> Handler {
     // SAFETY: the program's own arguments.
-    unsafe { handle(real::sysv_signal, signal, handler, ONE_SHOT) }
+    unsafe { handle(sysv_signal::real, signal, handler, ONE_SHOT) }
 }
 
 /// `sysv_signal` under the name that the headers give it.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __sysv_signal(signal: c_int, handler: Handler) -> Handler {
     // SAFETY: the program's own arguments.
-    unsafe { handle(real::__sysv_signal, signal, handler, ONE_SHOT) }
+    unsafe { handle(__sysv_signal::real, signal, handler, ONE_SHOT) }
 }
 
 /// sigset(3).
@@ -424,7 +444,7 @@ pub(crate) unsafe extern "C" fn sigset(signal: c_int, handler: Handler) -> Handl
         // What it unblocks is delivered before it returns.
         let was_held = handler != SIG_HOLD && is_ours(signal) && forget(signal);
         // SAFETY: the program's own arguments, passed on.
-        let before = opening(signal, || unsafe { real::sigset(signal, handler) });
+        let before = opening(signal, || unsafe { sigset::real(signal, handler) });
         if before != libc::SIG_ERR {
             way_back::lead_back(signal);
         }
@@ -448,7 +468,7 @@ pub(crate) unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
         return 0;
     }
     // SAFETY: the program's own argument, passed on.
-    unsafe { real::sigignore(signal) }
+    unsafe { sigignore::real(signal) }
 }
 
 /// siginterrupt(3).
@@ -456,7 +476,7 @@ pub(crate) unsafe extern "C" fn sigignore(signal: c_int) -> c_int {
 pub(crate) unsafe extern "C" fn siginterrupt(signal: c_int, interrupt: c_int) -> c_int {
     if signal != SIGNAL || !sampled() {
         // SAFETY: the program's own arguments, passed on.
-        let result = unsafe { real::siginterrupt(signal, interrupt) };
+        let result = unsafe { siginterrupt::real(signal, interrupt) };
         // It sets the action that there is once more.
         if result == 0 {
             way_back::lead_back(signal);

@@ -12,7 +12,7 @@ use core::ffi::{c_int, c_void};
 use libc::stack_t;
 
 use crate::preload::readable::read;
-use crate::preload::real;
+use crate::preload::real::{functions, no_call, set_errno};
 use crate::sys;
 use crate::thread::handler_stack::{self, NONE, SS_AUTODISARM};
 
@@ -31,12 +31,16 @@ pub(super) fn is_hidden() -> bool {
     programs().is_some()
 }
 
+functions! {
+    fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int, else no_call();
+}
+
 /// sigaltstack(2).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn sigaltstack(new: *const stack_t, old: *mut stack_t) -> c_int {
     let Some(own) = programs() else {
         // SAFETY: the program's own arguments, passed on.
-        return unsafe { real::sigaltstack(new, old) };
+        return unsafe { sigaltstack::real(new, old) };
     };
     let here = (&raw const own).addr();
     let low = own.ss_sp.addr();
@@ -44,13 +48,13 @@ pub(crate) unsafe extern "C" fn sigaltstack(new: *const stack_t, old: *mut stack
     // Read before writing: the program may pass one structure for both.
     let wanted = read::<stack_t>(new.expose_provenance());
     if wanted.is_none() && !new.is_null() {
-        real::set_errno(libc::EFAULT);
+        set_errno(libc::EFAULT);
         return -1;
     }
     if let Some(wanted) = wanted
         && let Err(errno) = set(&own, &wanted, stands_on_it)
     {
-        real::set_errno(errno);
+        set_errno(errno);
         return -1;
     }
     if !old.is_null() {
@@ -62,7 +66,7 @@ pub(crate) unsafe extern "C" fn sigaltstack(new: *const stack_t, old: *mut stack
         let told = stack_t { ss_flags: own.ss_flags & SS_AUTODISARM | state, ..own };
         // The kernel says whether there is room, by what it would tell.
         // SAFETY: the program's own room, passed on.
-        if unsafe { real::sigaltstack(core::ptr::null(), old) } != 0 {
+        if unsafe { sigaltstack::real(core::ptr::null(), old) } != 0 {
             return -1;
         }
         // SAFETY: the kernel has written there.

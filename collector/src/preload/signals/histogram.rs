@@ -13,9 +13,18 @@ use libc::{itimerval, timeval};
 
 use super::BIT;
 use crate::messages::{self, Warning};
-use crate::preload::real;
+use crate::preload::real::{functions, no_call, nothing};
 use crate::preload::view::sampled;
 use crate::{lifecycle, sys};
+
+functions! {
+    fn setitimer(which: c_uint, new: *const itimerval, old: *mut itimerval) -> c_int, else no_call();
+    fn __monstartup(low: c_ulong, high: c_ulong) -> (), else nothing();
+    fn monstartup(low: c_ulong, high: c_ulong) -> (), else nothing();
+    fn moncontrol(mode: c_int) -> (), else nothing();
+    fn profil(buffer: *mut c_ushort, size: usize, offset: usize, scale: c_uint) -> c_int, else no_call();
+    fn sprofil(regions: *mut c_void, count: c_int, period: *mut timeval, flags: c_uint) -> c_int, else no_call();
+}
 
 /// Runs `start`, which may start the histogram, and stops it.
 fn without_histogram(start: impl FnOnce()) {
@@ -28,7 +37,7 @@ fn without_histogram(start: impl FnOnce()) {
     const ZERO: timeval = timeval { tv_sec: 0, tv_usec: 0 };
     let stop = itimerval { it_interval: ZERO, it_value: ZERO };
     // SAFETY: a live value; no old one is asked for.
-    unsafe { real::setitimer(libc::ITIMER_PROF as c_uint, &raw const stop, core::ptr::null_mut()) };
+    unsafe { setitimer::real(libc::ITIMER_PROF as c_uint, &raw const stop, core::ptr::null_mut()) };
     let _ = lifecycle::take_signals();
     sys::set_mask(mask);
     warn();
@@ -45,21 +54,21 @@ fn warn() {
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn __monstartup(low: c_ulong, high: c_ulong) {
     // SAFETY: the program's own arguments, passed on.
-    without_histogram(|| unsafe { real::__monstartup(low, high) });
+    without_histogram(|| unsafe { __monstartup::real(low, high) });
 }
 
 /// `__monstartup` under its public name.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn monstartup(low: c_ulong, high: c_ulong) {
     // SAFETY: the program's own arguments, passed on.
-    without_histogram(|| unsafe { real::monstartup(low, high) });
+    without_histogram(|| unsafe { monstartup::real(low, high) });
 }
 
 /// Starts or stops gprof: BSD's moncontrol(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn moncontrol(mode: c_int) {
     // SAFETY: takes no pointers.
-    without_histogram(|| unsafe { real::moncontrol(mode) });
+    without_histogram(|| unsafe { moncontrol::real(mode) });
 }
 
 /// profil(3).
@@ -72,7 +81,7 @@ pub(crate) unsafe extern "C" fn profil(
 ) -> c_int {
     if !sampled() {
         // SAFETY: the program's own arguments, passed on.
-        return unsafe { real::profil(buffer, size, offset, scale) };
+        return unsafe { profil::real(buffer, size, offset, scale) };
     }
     if !buffer.is_null() {
         warn();
@@ -90,7 +99,7 @@ pub(crate) unsafe extern "C" fn sprofil(
 ) -> c_int {
     if !sampled() {
         // SAFETY: the program's own arguments, passed on.
-        return unsafe { real::sprofil(regions, count, period, flags) };
+        return unsafe { sprofil::real(regions, count, period, flags) };
     }
     if !period.is_null() {
         // SAFETY: not null, so the program points to room for the time between two ticks. glibc

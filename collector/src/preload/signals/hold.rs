@@ -19,11 +19,10 @@
 
 #![expect(unsafe_code, reason = "exported C functions, a system call")]
 
-use core::ffi::{c_int, c_long, c_void};
+use core::ffi::{c_int, c_long};
 
 use super::interruption::{hold_met, holding, samples_meet_waits};
 use super::transfers;
-use super::wait::{filtered_sigtimedwait, filtered_sigwaitinfo};
 use super::{BIT, kept};
 use crate::arch::{Call, ENDED_CALLS, Route};
 use crate::preload::counted::counting;
@@ -63,16 +62,6 @@ extern "C" fn hold_random(call: &mut Call, real: &Real) -> Route {
 /// The same of a wait that may be [counted](locks).
 extern "C" fn hold_lock(call: &mut Call, real: &Real) -> Route {
     counting(hold(call, real), locks::begin(call))
-}
-
-/// The same, by way of the stub that takes the signal out of what is waited for.
-extern "C" fn hold_sigwaitinfo(call: &mut Call, _: &Real) -> Route {
-    hold_met(call, filtered_sigwaitinfo as *mut c_void)
-}
-
-/// The same.
-extern "C" fn hold_sigtimedwait(call: &mut Call, _: &Real) -> Route {
-    hold_met(call, filtered_sigtimedwait as *mut c_void)
 }
 
 /// The signals of samples that would end this call of syscall(2): the profiling signal, where it
@@ -160,41 +149,41 @@ fn is_wait(number: c_long, call: &Call) -> bool {
 
 waits! {
     /// sleep(3).
-    hold sleep: hold, UNBLOCKS;
+    hold sleep in libc::SYS_clock_nanosleep: hold, UNBLOCKS;
     /// usleep(3).
-    hold usleep: hold, UNBLOCKS;
+    hold usleep in libc::SYS_clock_nanosleep: hold, UNBLOCKS;
     /// nanosleep(2).
-    hold nanosleep: hold, UNBLOCKS;
+    hold nanosleep in libc::SYS_clock_nanosleep: hold, UNBLOCKS;
     /// nanosleep(2) under the name that old libraries use.
-    hold __nanosleep: hold, UNBLOCKS;
+    hold __nanosleep in libc::SYS_clock_nanosleep: hold, UNBLOCKS;
     /// clock_nanosleep(2).
-    hold clock_nanosleep: hold, UNBLOCKS;
+    hold clock_nanosleep in libc::SYS_clock_nanosleep: hold, UNBLOCKS;
     /// thrd_sleep(3).
-    hold thrd_sleep: hold, UNBLOCKS;
+    hold thrd_sleep in libc::SYS_clock_nanosleep: hold, UNBLOCKS;
     /// sem_timedwait(3).
-    hold sem_timedwait: hold_lock, UNBLOCKS, locks::after;
+    hold sem_timedwait in libc::SYS_futex: hold_lock, UNBLOCKS, locks::after;
     /// sem_clockwait(3).
-    hold sem_clockwait: hold_lock, UNBLOCKS, locks::after;
+    hold sem_clockwait in libc::SYS_futex: hold_lock, UNBLOCKS, locks::after;
     /// semop(2).
-    hold semop: hold, UNBLOCKS;
+    hold semop in libc::SYS_semtimedop: hold, UNBLOCKS;
     /// semtimedop(2).
-    hold semtimedop: hold, UNBLOCKS;
+    hold semtimedop in libc::SYS_semtimedop: hold, UNBLOCKS;
     /// msgsnd(2).
-    hold msgsnd: hold, UNBLOCKS;
+    hold msgsnd in libc::SYS_msgsnd: hold, UNBLOCKS;
     /// msgrcv(2).
-    hold msgrcv: hold, UNBLOCKS;
+    hold msgrcv in libc::SYS_msgrcv: hold, UNBLOCKS;
     /// recv(2), which may have a time limit (SO_RCVTIMEO, socket(7)); and so the next ones.
-    hold recv: hold_io, UNBLOCKS, io::after_read;
+    hold recv in libc::SYS_recvfrom: hold_io, UNBLOCKS, io::after_read;
     /// recvfrom(2).
-    hold recvfrom: hold_io, UNBLOCKS, io::after_read;
+    hold recvfrom in libc::SYS_recvfrom: hold_io, UNBLOCKS, io::after_read;
     /// recvmsg(2).
-    hold recvmsg: hold_io, UNBLOCKS, io::after_read;
+    hold recvmsg in libc::SYS_recvmsg: hold_io, UNBLOCKS, io::after_read;
     /// recvmmsg(2).
-    hold recvmmsg: hold_io, UNBLOCKS, io::after_messages_read;
+    hold recvmmsg in libc::SYS_recvmmsg: hold_io, UNBLOCKS, io::after_messages_read;
     /// recv(2) as programs built with `_FORTIFY_SOURCE` call it.
-    hold __recv_chk: hold_io, UNBLOCKS, io::after_read;
+    hold __recv_chk in libc::SYS_recvfrom: hold_io, UNBLOCKS, io::after_read;
     /// recvfrom(2) as programs built with `_FORTIFY_SOURCE` call it.
-    hold __recvfrom_chk: hold_checked_recvfrom, UNBLOCKS, io::after_read;
+    hold __recvfrom_chk in libc::SYS_recvfrom: hold_checked_recvfrom, UNBLOCKS, io::after_read;
     /// send(2), which may have a time limit (SO_SNDTIMEO, socket(7)); and so the next ones.
     hold send: hold_io, UNBLOCKS, io::after_write;
     /// sendto(2).
@@ -204,23 +193,23 @@ waits! {
     /// sendmmsg(2).
     hold sendmmsg: hold_io, UNBLOCKS, io::after_messages_written;
     /// connect(2).
-    hold connect: hold, UNBLOCKS;
+    hold connect in libc::SYS_connect: hold, UNBLOCKS;
     /// getrandom(2).
     hold getrandom: hold_random, UNBLOCKS;
     /// accept(2).
-    hold accept: hold, UNBLOCKS;
+    hold accept in libc::SYS_accept: hold, UNBLOCKS;
     /// accept4(2).
-    hold accept4: hold, UNBLOCKS;
+    hold accept4 in libc::SYS_accept4: hold, UNBLOCKS;
     /// aio_suspend(3).
-    hold aio_suspend: hold, UNBLOCKS;
+    hold aio_suspend in libc::SYS_futex: hold, UNBLOCKS;
     /// aio_suspend(3) where files are large.
-    hold aio_suspend64: hold, UNBLOCKS;
+    hold aio_suspend64 in libc::SYS_futex: hold, UNBLOCKS;
     /// lio_listio(3).
     hold lio_listio: hold, UNBLOCKS;
     /// lio_listio(3) where files are large.
     hold lio_listio64: hold, UNBLOCKS;
     /// gai_suspend(3).
-    hold gai_suspend: hold, UNBLOCKS;
+    hold gai_suspend in libc::SYS_futex: hold, UNBLOCKS;
     /// fallocate(2), which a handler may end, as of memory file systems by older kernels.
     hold fallocate: hold, UNBLOCKS;
     /// fallocate(2) where files are large.
@@ -230,11 +219,7 @@ waits! {
     /// posix_fallocate(3) where files are large.
     hold posix_fallocate64: hold, UNBLOCKS;
     /// tcdrain(3).
-    hold tcdrain: hold, UNBLOCKS;
+    hold tcdrain in libc::SYS_ioctl: hold, UNBLOCKS;
     /// tcsendbreak(3).
-    hold tcsendbreak: hold, UNBLOCKS;
-    /// sigwaitinfo(2).
-    hold sigwaitinfo: hold_sigwaitinfo, UNBLOCKS;
-    /// sigtimedwait(2).
-    hold sigtimedwait: hold_sigtimedwait, UNBLOCKS;
+    hold tcsendbreak in libc::SYS_ioctl: hold, UNBLOCKS;
 }

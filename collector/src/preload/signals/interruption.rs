@@ -7,11 +7,10 @@ use core::ffi::c_void;
 use csprof_format::launch::{Interrupts, Properties};
 use libc::sigset_t;
 
-use super::mask::open_held;
+use super::mask::{open_held, sigprocmask};
 use super::words::first_word;
 use super::{BIT, kept};
 use crate::arch::{self, Call, Route};
-use crate::preload::real;
 use crate::preload::under_way::{self, Waits};
 use crate::preload::view::sampled;
 use crate::process;
@@ -85,7 +84,7 @@ pub(super) fn thread_mask(call: &Call) -> Option<u64> {
     }
     let mut now = core::mem::MaybeUninit::<sigset_t>::uninit();
     // SAFETY: a live local; nothing is changed.
-    let asked = unsafe { real::sigprocmask(libc::SIG_BLOCK, core::ptr::null(), now.as_mut_ptr()) };
+    let asked = unsafe { sigprocmask::real(libc::SIG_BLOCK, core::ptr::null(), now.as_mut_ptr()) };
     // SAFETY: written by the call.
     (asked == 0).then(|| unsafe { first_word(now.as_ptr()) })
 }

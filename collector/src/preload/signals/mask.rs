@@ -8,9 +8,10 @@ use libc::sigset_t;
 
 use super::words::{first_word, mask_of};
 use super::{BIT, SIGNAL, kept};
+use crate::preload::real::{functions, no_call};
+use crate::preload::stub;
 use crate::preload::under_way::Waits;
 use crate::preload::view::{Belief, BlockedSince, SettledChild, sampled};
-use crate::preload::{real, stub};
 use crate::sealed::sealed;
 use crate::sources::loan::{TRAP, bit};
 use crate::sys::{self, Mask};
@@ -289,9 +290,16 @@ pub(super) fn change_one(signal: c_int, how: c_int) -> bool {
     let set = mask_of(bit(signal));
     let mut before = mask_of(0);
     // SAFETY: live locals.
-    unsafe { change(real::sigprocmask, how, &raw const set, &raw mut before) };
+    unsafe { change(sigprocmask::real, how, &raw const set, &raw mut before) };
     // SAFETY: a live local.
     unsafe { first_word(&raw const before) & bit(signal) != 0 }
+}
+
+functions! {
+    fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else no_call();
+    fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t) -> c_int, else libc::ENOSYS;
+    fn sighold(signal: c_int) -> c_int, else no_call();
+    fn sigrelse(signal: c_int) -> c_int, else no_call();
 }
 
 /// sigprocmask(2).
@@ -302,7 +310,7 @@ pub(crate) unsafe extern "C" fn sigprocmask(
     old: *mut sigset_t,
 ) -> c_int {
     // SAFETY: the program's own arguments.
-    unsafe { change(real::sigprocmask, how, new, old) }
+    unsafe { change(sigprocmask::real, how, new, old) }
 }
 
 /// pthread_sigmask(3).
@@ -313,7 +321,7 @@ pub(crate) unsafe extern "C" fn pthread_sigmask(
     old: *mut sigset_t,
 ) -> c_int {
     // SAFETY: the program's own arguments.
-    unsafe { change(real::pthread_sigmask, how, new, old) }
+    unsafe { change(pthread_sigmask::real, how, new, old) }
 }
 
 /// Changes the mask as 4.2BSD did, where one is an `int`; returns the one before.
@@ -321,7 +329,7 @@ fn change_bsd(how: c_int, mask: c_int) -> c_int {
     let set = mask_of(u64::from(mask.cast_unsigned()));
     let mut before = mask_of(0);
     // SAFETY: live locals.
-    unsafe { change(real::sigprocmask, how, &raw const set, &raw mut before) };
+    unsafe { change(sigprocmask::real, how, &raw const set, &raw mut before) };
     // SAFETY: a live local.
     unsafe { first_word(&raw const before) as c_int }
 }
@@ -352,7 +360,7 @@ pub(crate) unsafe extern "C" fn sighold(signal: c_int) -> c_int {
         return 0;
     }
     // SAFETY: takes no pointers.
-    unsafe { real::sighold(signal) }
+    unsafe { sighold::real(signal) }
 }
 
 /// sigrelse(3).
@@ -363,5 +371,5 @@ pub(crate) unsafe extern "C" fn sigrelse(signal: c_int) -> c_int {
         return 0;
     }
     // SAFETY: takes no pointers.
-    opening(signal, || unsafe { real::sigrelse(signal) })
+    opening(signal, || unsafe { sigrelse::real(signal) })
 }

@@ -8,17 +8,24 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use super::kept;
 use super::words::{as_kernel_keeps, first_word, mask_of};
 use crate::modules;
-use crate::preload::real::{self, Handler};
+use crate::preload::real::{functions, no_call};
 use crate::preload::stub;
 use crate::sampling::entry::{on_handled, on_trap};
 use crate::sampling::pass_on::{handler_of, set_handler_of};
 use crate::thread::handler_stack;
+
+/// A signal's handler as signal(2) takes and returns it.
+pub(in crate::preload) type Handler = libc::sighandler_t;
 
 /// By signal: what its handler was to run with blocked, of the signals that samples come by.
 static MASKED_BY: [AtomicU64; 65] = [const { AtomicU64::new(0) }; 65];
 
 /// The function that sets an action, by the name that was called.
 pub(super) type SetAction = unsafe fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+
+functions! {
+    fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int, else no_call();
+}
 
 /// Another signal's action, without the signals of samples in its mask: programs that switch
 /// contexts in a handler would keep them blocked for good.
@@ -114,14 +121,14 @@ pub(super) fn replace(signal: c_int, make: impl Fn(libc::sigaction) -> libc::sig
     // SAFETY: all zeros is the default action.
     let mut there: libc::sigaction = unsafe { core::mem::zeroed() };
     // SAFETY: only asks; the result is a live local.
-    if unsafe { real::sigaction(signal, core::ptr::null(), &raw mut there) } != 0 {
+    if unsafe { sigaction::real(signal, core::ptr::null(), &raw mut there) } != 0 {
         return;
     }
     let mut next = make(there);
     loop {
         let mut displaced = there;
         // SAFETY: live locals; an action of the kernel's, or one that the caller answers for.
-        let result = unsafe { real::sigaction(signal, &raw const next, &raw mut displaced) };
+        let result = unsafe { sigaction::real(signal, &raw const next, &raw mut displaced) };
         if result != 0 || is_same(&displaced, &there) {
             return;
         }

@@ -16,7 +16,7 @@ use libc::{timespec, timeval};
 
 use super::interruption::{after_relative_or_held, hold_met, own_mask};
 use super::relatives::relative_of;
-use crate::arch::{Call, Route};
+use crate::arch::{self, Call, Route};
 use crate::preload::readable::read;
 use crate::preload::real::Real;
 use crate::preload::stub::{self, UNBLOCKS, waits};
@@ -150,11 +150,11 @@ extern "C" fn before_epoll(call: &mut Call, real: &Real) -> Route {
 
 waits! {
     /// poll(2).
-    hold poll: before_poll, UNBLOCKS, after_relative_or_held;
+    hold poll in arch::POLL: before_poll, UNBLOCKS, after_relative_or_held;
     /// poll(2) as programs built with `_FORTIFY_SOURCE` call it.
-    hold __poll_chk: before_checked_poll, UNBLOCKS, after_relative_or_held;
+    hold __poll_chk in arch::POLL: before_checked_poll, UNBLOCKS, after_relative_or_held;
     /// select(2).
-    hold select: before_select, UNBLOCKS, after_select;
+    hold select in arch::SELECT: before_select, UNBLOCKS, after_select;
     /// epoll_wait(2).
-    hold epoll_wait: before_epoll, UNBLOCKS, after_relative_or_held;
+    hold epoll_wait in arch::EPOLL_WAIT: before_epoll, UNBLOCKS, after_relative_or_held;
 }

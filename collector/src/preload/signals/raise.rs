@@ -26,7 +26,7 @@ use core::ffi::{c_int, c_long, c_void};
 use super::mask::open_held;
 use super::{BIT, SIGNAL, trap};
 use crate::arch::{self, Call};
-use crate::preload::real::{self, Real, slots};
+use crate::preload::real::{self, Real, behind};
 use crate::preload::stub::{self, wrappers};
 use crate::preload::view::sampled;
 use crate::sampling::pass_on::about_to_send;
@@ -95,11 +95,14 @@ fn are_own(process: usize, thread: usize) -> bool {
     thread as u32 == sys::tid() && process as u32 == sys::pid()
 }
 
+// Its wrapper is the [sandbox](crate::preload::sandbox)'s.
+behind!(syscall);
+
 /// Has tgkill(2) made by syscall(2).
 fn by_number(call: &mut Call, process: u32, thread: u32, signal: usize) -> *mut c_void {
     let [process, thread] = [process as usize, thread as usize];
     call.arguments[..4].copy_from_slice(&[libc::SYS_tgkill as usize, process, thread, signal]);
-    stub::target(&slots::syscall)
+    stub::target(&syscall::REAL)
 }
 
 /// A signal that the calling thread sends itself.

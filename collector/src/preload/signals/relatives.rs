@@ -5,40 +5,45 @@
 //! does. So the C library's functions stand for its own alone.
 
 use core::ffi::{CStr, c_void};
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::modules;
-use crate::preload::real::{Real, slots};
+use crate::preload::real::{self, Real};
 
 struct Relative {
-    of: &'static Real,
+    of: &'static CStr,
     name: &'static CStr,
-    /// Null where there is none, and before [`find`].
+    /// The function that it stands for, and where it is itself. Null where there is none, and
+    /// before [`find`].
+    real: AtomicPtr<Real>,
     address: AtomicPtr<c_void>,
 }
 
-const fn relative(of: &'static Real, name: &'static CStr) -> Relative {
-    Relative { of, name, address: AtomicPtr::new(core::ptr::null_mut()) }
+const fn relative(of: &'static CStr, name: &'static CStr) -> Relative {
+    let (real, address) = (AtomicPtr::new(null_mut()), AtomicPtr::new(null_mut()));
+    Relative { of, name, real, address }
 }
 
 const COUNT: usize = 10;
 
 static ALL: [Relative; COUNT] = [
-    relative(&slots::poll, c"ppoll"),
-    relative(&slots::__poll, c"ppoll"),
-    relative(&slots::__poll_chk, c"ppoll"),
-    relative(&slots::select, c"pselect"),
-    relative(&slots::__select, c"pselect"),
-    relative(&slots::epoll_wait, c"epoll_pwait"),
-    relative(&slots::pause, c"sigsuspend"),
-    relative(&slots::sigpause, c"sigsuspend"),
-    relative(&slots::__xpg_sigpause, c"sigsuspend"),
-    relative(&slots::__sigpause, c"sigsuspend"),
+    relative(c"poll", c"ppoll"),
+    relative(c"__poll", c"ppoll"),
+    relative(c"__poll_chk", c"ppoll"),
+    relative(c"select", c"pselect"),
+    relative(c"__select", c"pselect"),
+    relative(c"epoll_wait", c"epoll_pwait"),
+    relative(c"pause", c"sigsuspend"),
+    relative(c"sigpause", c"sigsuspend"),
+    relative(c"__xpg_sigpause", c"sigsuspend"),
+    relative(c"__sigpause", c"sigsuspend"),
 ];
 
 /// Looks where they are. Setup side.
 pub(in crate::preload) fn find() {
-    let places = ALL.each_ref().map(|relative| relative.of.address().addr() as u64);
+    let reals = ALL.each_ref().map(|relative| real::named(relative.of));
+    let places = reals.map(|real| real.map_or(0, |real| real.address().addr() as u64));
     let mut found = [(false, None::<u64>); COUNT];
     modules::each_of_c_library(|module| {
         for ((relative, place), (is_its, address)) in ALL.iter().zip(places).zip(&mut found) {
@@ -46,17 +51,22 @@ pub(in crate::preload) fn find() {
             *address = address.or_else(|| module.address_of(relative.name));
         }
     });
-    for (relative, (is_its, address)) in ALL.iter().zip(found) {
+    for ((relative, real), (is_its, address)) in ALL.iter().zip(reals).zip(found) {
         let address = address.filter(|_| is_its).unwrap_or(0);
         let address = core::ptr::with_exposed_provenance_mut(address as usize);
         // Relaxed: the address of code that was mapped before anyone could find it.
         relative.address.store(address, Ordering::Relaxed);
+        let real = real.map_or(null_mut(), |real| core::ptr::from_ref(real).cast_mut());
+        relative.real.store(real, Ordering::Relaxed);
     }
 }
 
 /// What stands for this function.
 pub(super) fn relative_of(real: &Real) -> Option<*mut c_void> {
-    let relative = ALL.iter().find(|relative| core::ptr::eq(relative.of, real))?;
+    let is_of = |relative: &&Relative| {
+        core::ptr::eq(relative.real.load(Ordering::Relaxed).cast_const(), real)
+    };
+    let relative = ALL.iter().find(is_of)?;
     let address = relative.address.load(Ordering::Relaxed);
     (!address.is_null()).then_some(address)
 }

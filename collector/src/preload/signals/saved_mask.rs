@@ -18,10 +18,10 @@ use libc::{pthread_attr_t, sigset_t, ucontext_t};
 use super::mask::{believe, believed};
 use super::words::first_word;
 use super::{BIT, kept};
-use crate::arch::{self, Call};
+use crate::arch::Call;
 use crate::preload::readable::may_be_address;
-use crate::preload::real::{self, Real, slots};
-use crate::preload::stub::{self, ENGAGED, wrappers};
+use crate::preload::real::{Real, functions};
+use crate::preload::stub::{self, wrappers};
 use crate::preload::view::sampled;
 use crate::sources::loan::{TRAP, bit};
 
@@ -184,14 +184,9 @@ extern "C" fn before_swapcontext(call: &mut Call, real: &Real) -> *mut c_void {
 /// The least second argument with which sigsetjmp(3) keeps the mask.
 static KEEPS: AtomicI32 = AtomicI32::new(1);
 
-arch::stub! {
-    /// sigsetjmp(3).
-    #[unsafe(no_mangle)]
-    {argument 1 at least KEEPS}
-    jump __sigsetjmp = slots::__sigsetjmp, ENGAGED, before_setjmp
-}
-
 wrappers! {
+    /// sigsetjmp(3).
+    jump {argument 1 at least KEEPS} __sigsetjmp: before_setjmp;
     /// setjmp(3) of 4.3BSD, which keeps the mask.
     jump setjmp: before_setjmp;
     /// getcontext(3).
@@ -202,6 +197,11 @@ wrappers! {
     jump swapcontext: before_swapcontext;
 }
 
+functions! {
+    fn pthread_attr_setsigmask_np(attributes: *mut pthread_attr_t, mask: *const sigset_t) -> c_int, else libc::ENOSYS;
+    fn pthread_attr_getsigmask_np(attributes: *const pthread_attr_t, mask: *mut sigset_t) -> c_int, else libc::ENOSYS;
+}
+
 /// pthread_attr_setsigmask_np(3).
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn pthread_attr_setsigmask_np(
@@ -210,7 +210,7 @@ pub(crate) unsafe extern "C" fn pthread_attr_setsigmask_np(
 ) -> c_int {
     if mask.is_null() || !sampled() {
         // SAFETY: the program's own arguments, passed on.
-        return unsafe { real::pthread_attr_setsigmask_np(attributes, mask) };
+        return unsafe { pthread_attr_setsigmask_np::real(attributes, mask) };
     }
     // SAFETY: not null, so the program points to a mask, of which the C library copies all.
     let mut changed = unsafe { mask.read_unaligned() };
@@ -219,7 +219,7 @@ pub(crate) unsafe extern "C" fn pthread_attr_setsigmask_np(
         let word = first_word(&raw const changed);
         (&raw mut changed).cast::<u64>().write(word & !kept());
         note(&raw mut changed, TAG, word & kept());
-        real::pthread_attr_setsigmask_np(attributes, &raw const changed)
+        pthread_attr_setsigmask_np::real(attributes, &raw const changed)
     }
 }
 
@@ -230,7 +230,7 @@ pub(crate) unsafe extern "C" fn pthread_attr_getsigmask_np(
     mask: *mut sigset_t,
 ) -> c_int {
     // SAFETY: the program's own arguments, passed on.
-    let result = unsafe { real::pthread_attr_getsigmask_np(attributes, mask) };
+    let result = unsafe { pthread_attr_getsigmask_np::real(attributes, mask) };
     if result == 0 {
         // SAFETY: the call succeeded, so it wrote the mask.
         unsafe {
@@ -254,7 +254,7 @@ pub(in crate::preload) unsafe fn blocked_by(attributes: *const pthread_attr_t) -
     }
     let mut mask = core::mem::MaybeUninit::<sigset_t>::zeroed();
     // SAFETY: by contract, and a live local.
-    let result = unsafe { real::pthread_attr_getsigmask_np(attributes, mask.as_mut_ptr()) };
+    let result = unsafe { pthread_attr_getsigmask_np::real(attributes, mask.as_mut_ptr()) };
     // SAFETY: written by the call, or zero.
     (result == 0)
         .then(|| unsafe { noted(mask.as_ptr()).unwrap_or(first_word(mask.as_ptr()) & kept()) })

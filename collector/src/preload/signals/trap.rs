@@ -9,10 +9,9 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::mask::{believed_in, block_interrupted, settle};
-use super::others::{SetAction, others};
+use super::others::{Handler, SetAction, others, sigaction};
 use super::way_back;
 use super::words::{as_kernel_keeps, first_word, mask_of, mask_of_signal};
-use crate::preload::real::{self, Handler};
 use crate::preload::under_way::Waits;
 use crate::sampling::entry::on_trap;
 use crate::sealed::sealed;
@@ -152,7 +151,7 @@ pub(super) fn handler_told() -> Handler {
 
 /// Its handler, as the program knows it.
 pub(super) fn asked() -> Handler {
-    present(real::sigaction).sa_sigaction
+    present(sigaction::real).sa_sigaction
 }
 
 /// Its action, as signal(2) and its relatives, which differ in their flags.
@@ -164,7 +163,7 @@ pub(super) fn handler(handler: Handler, flags: c_int) -> Handler {
     wanted.sa_flags = flags;
     wanted.sa_mask = mask_of(mask_of_signal(TRAP, flags));
     // SAFETY: live locals.
-    let result = unsafe { action(real::sigaction, &raw const wanted, &raw mut before) };
+    let result = unsafe { action(sigaction::real, &raw const wanted, &raw mut before) };
     if result != 0 {
         return libc::SIG_ERR;
     }

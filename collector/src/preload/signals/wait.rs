@@ -31,7 +31,7 @@ use super::{BIT, kept, trap};
 use crate::arch::{self, Call, Room, Route};
 use crate::messages::{self, Warning};
 use crate::preload::readable::read;
-use crate::preload::real::{self, Real, slots};
+use crate::preload::real::{Real, functions, no_call};
 use crate::preload::stub::{self, ENGAGED, UNBLOCKS, waits};
 use crate::preload::under_way::Waits;
 use crate::preload::view::{BlockedSince, sampled};
@@ -226,6 +226,17 @@ fn suspend(call: &mut Call, real: &Real, mask: Option<u64>) -> Route {
     Route { target: sigsuspend, calls: 1 }
 }
 
+/// With the profiling signal [held back](super::hold), by way of the stub that takes it out of what is
+/// waited for.
+extern "C" fn hold_sigwaitinfo(call: &mut Call, _: &Real) -> Route {
+    hold_met(call, filtered_sigwaitinfo as *mut c_void)
+}
+
+/// The same.
+extern "C" fn hold_sigtimedwait(call: &mut Call, _: &Real) -> Route {
+    hold_met(call, filtered_sigtimedwait as *mut c_void)
+}
+
 waits! {
     /// sigsuspend(2).
     call sigsuspend: with_signal::<0>, after;
@@ -240,27 +251,35 @@ waits! {
     /// epoll_pwait2(2).
     call epoll_pwait2: with_signal::<4>, after;
     /// pause(2).
-    hold pause: own_with_signal, UNBLOCKS, after_suspend;
+    hold pause in libc::SYS_rt_sigsuspend: own_with_signal, UNBLOCKS, after_suspend;
     /// sigpause(3) of 4.2BSD, which takes a mask.
-    hold sigpause: with_old_mask, UNBLOCKS, after_suspend;
+    hold sigpause in libc::SYS_rt_sigsuspend: with_old_mask, UNBLOCKS, after_suspend;
     /// sigpause(3) of System V, which takes a signal.
-    hold __xpg_sigpause: own_without, UNBLOCKS, after_suspend;
+    hold __xpg_sigpause in libc::SYS_rt_sigsuspend: own_without, UNBLOCKS, after_suspend;
     /// Either sigpause(3), as a second argument says.
-    hold __sigpause: with_either, UNBLOCKS, after_suspend;
+    hold __sigpause in libc::SYS_rt_sigsuspend: with_either, UNBLOCKS, after_suspend;
     /// sigwait(3).
     call sigwait: without_signal;
+    /// sigwaitinfo(2).
+    hold sigwaitinfo in libc::SYS_rt_sigtimedwait: hold_sigwaitinfo, UNBLOCKS;
+    /// sigtimedwait(2).
+    hold sigtimedwait in libc::SYS_rt_sigtimedwait: hold_sigtimedwait, UNBLOCKS;
 }
 
 arch::stub! {
-    /// sigwaitinfo(2), for [`hold`](super::hold).
+    /// sigwaitinfo(2), for the call that is held.
     #[unsafe(link_section = "csprof_waits")]
-    {} call filtered_sigwaitinfo = slots::sigwaitinfo, ENGAGED, without_signal
+    {} call filtered_sigwaitinfo = sigwaitinfo::REAL, ENGAGED, without_signal
 }
 
 arch::stub! {
-    /// sigtimedwait(2), for [`hold`](super::hold).
+    /// sigtimedwait(2), for the call that is held.
     #[unsafe(link_section = "csprof_waits")]
-    {} call filtered_sigtimedwait = slots::sigtimedwait, ENGAGED, without_signal
+    {} call filtered_sigtimedwait = sigtimedwait::REAL, ENGAGED, without_signal
+}
+
+functions! {
+    fn signalfd(fd: c_int, mask: *const sigset_t, flags: c_int) -> c_int, else no_call();
 }
 
 /// signalfd(2).
@@ -269,9 +288,9 @@ pub(crate) unsafe extern "C" fn signalfd(fd: c_int, mask: *const sigset_t, flags
     let word = if sampled() { read::<u64>(mask.expose_provenance()) } else { None };
     let Some(word) = word else {
         // SAFETY: the program's own arguments, passed on.
-        return unsafe { real::signalfd(fd, mask, flags) };
+        return unsafe { signalfd::real(fd, mask, flags) };
     };
     let filtered = mask_of(awaited(word));
     // SAFETY: a live local and the program's own arguments.
-    unsafe { real::signalfd(fd, &raw const filtered, flags) }
+    unsafe { signalfd::real(fd, &raw const filtered, flags) }
 }
