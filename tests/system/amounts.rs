@@ -61,11 +61,11 @@ fn rows_of(recording: &Recording, metric: &str) -> Rows {
     Rows::new(&recording.output(&options))
 }
 
-fn check_bytes(rows: &Rows, expected: &[(&str, u64)]) {
-    for &(function, bytes) in expected {
-        assert_eq!(rows.inclusive_of(function), bytes, "{function} of {rows}");
+fn check_amounts(rows: &Rows, expected: &[(&str, u64)]) {
+    for &(function, amount) in expected {
+        assert_eq!(rows.inclusive_of(function), amount, "{function} of {rows}");
     }
-    let all: u64 = expected.iter().map(|(_, bytes)| bytes).sum();
+    let all: u64 = expected.iter().map(|(_, amount)| amount).sum();
     assert_eq!(rows.shown, u128::from(all), "{rows}");
 }
 
@@ -76,11 +76,17 @@ fn bytes_read_and_written() {
     assert_eq!(workshop.run(&["./program"]).status.code(), Some(3));
     // Alone, and with a source by which sockets are waited for in another way.
     for further in [&[][..], &["-e", "realtime@1000"]] {
-        let sources = ["-e", "io-read@1", "-e", "io-write@1", "-e", "io-time@10us"];
+        let sources =
+            ["-e", "io-read@1", "-e", "io-write@1", "-e", "io-time@10us", "-e", "io-calls@1"];
         let recording = workshop.record(&[&sources[..], further].concat(), &["./program"]);
         assert_eq!(recording.outcome.status.code(), Some(3), "{}", recording.outcome.said());
-        check_bytes(&rows_of(&recording, "io-read"), &READ);
-        check_bytes(&rows_of(&recording, "io-write"), &WRITTEN);
+        check_amounts(&rows_of(&recording, "io-read"), &READ);
+        check_amounts(&rows_of(&recording, "io-write"), &WRITTEN);
+        // What fails is a call, too.
+        let calls = READ.iter().chain(&WRITTEN).map(|&(function, _)| (function, 1));
+        let others = [("do_fsync", 1), ("do_fdatasync", 1), ("do_failing", 2)];
+        let calls: BTreeSet<_> = calls.chain(others).collect();
+        check_amounts(&rows_of(&recording, "io-calls"), &Vec::from_iter(calls));
     }
     // A few bytes more or less, by when the first period began.
     let recording = workshop.record(&["-e", "io-read@1000"], &["./program"]);

@@ -83,7 +83,7 @@ fn sources_are_in_help_and_documents() {
     let (names, units) = (row("| source | text |"), row("| unit | text |"));
     let numbers = row("| 0x1c8 |");
     let guide = read("docs/guide.md");
-    workshop.csprof(&["man", "--all", "pages"]);
+    assert!(workshop.csprof(&["man", "--all", "pages"]).status.success());
     let manual = fs::read_to_string(workshop.path("pages/csprof-record.1")).unwrap();
     let manual = manual.replace("\\-", "-");
     let (help, events) = (said(&["record", "--help"]), said(&["events"]));

@@ -17,10 +17,10 @@
 //!   [`STACK_FLAGS`], [`STACK_SIZES`];
 //! - system calls: [`system_call`]; one that was interrupted, [`repeated_call`],
 //!   [`fail_repeated_call`], [`has_failed`], [`SYSTEM_CALL`]; those that others do not have,
-//!   [`POLL`], [`SELECT`], [`EPOLL_WAIT`], [`RESTARTED_CALLS`], [`ENDED_CALLS`], [`FORK_CALLS`]; in which of them a thread waited,
-//!   [`NO_CALL`], [`held_wait`], [`has_returned`], [`returned_call`], [`was_broken_off`]; or in a
-//!   fault, [`has_faulted`]; or sent itself a signal,
-//!   [`has_sent`];
+//!   [`POLL`], [`SELECT`], [`EPOLL_WAIT`], [`RESTARTED_CALLS`], [`ENDED_CALLS`], [`FORK_CALLS`]; in
+//!   which of them a thread waited, [`NO_CALL`], [`held_wait`], [`has_returned`],
+//!   [`returned_call`], [`was_broken_off`]; or in a fault, [`has_faulted`]; or sent itself a
+//!   signal, [`has_sent`];
 //! - thread-local storage: [`thread_word!`], [`thread_words!`], [`thread_bytes!`],
 //!   [`thread_pointer`], [`jump_target`];
 //! - the return trampoline: [`trampoline!`], [`InterruptedReturn`], [`trampoline_start`],

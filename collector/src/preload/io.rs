@@ -1,4 +1,4 @@
-//! Calls that read and write: how many bytes, and how long they take.
+//! Calls that read and write: how many, how many bytes, and how long they take.
 //!
 //! Counted is what a call returns. Bytes that the kernel copies from one file to another are read
 //! and written. Calls by name from the program and its libraries are seen, and [those of
@@ -23,8 +23,8 @@ use crate::sources::flag::flag;
 use crate::sys::Way;
 
 flag! {
-    /// Whether what is read and written is counted, or the time of it.
-    pub(super) IO_COUNTS: IoRead, IoWrite, IoTime
+    /// Whether calls that read and write are counted, what they move, or the time of it.
+    pub(super) IO_COUNTS: IoRead, IoWrite, IoTime, IoCalls
 }
 
 /// Whether calls are looked at: they are counted, or samples may cut them short.
@@ -105,6 +105,7 @@ extern "C" fn after_sync(call: &mut Call) {
 
 fn after(call: &Call, kinds: &[SourceKind], amount: fn(&Call) -> u64) {
     if counted::end(call, SourceKind::IoTime) {
+        counted::add(call, SourceKind::IoCalls, 1);
         for kind in kinds {
             counted::add(call, *kind, amount(call));
         }

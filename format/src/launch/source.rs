@@ -309,6 +309,12 @@ kinds! {
         followed: Some(Until::PhaseEnds),
         ..MEMORY
     };
+    /// Calls that read or write, by the same wrappers as their bytes.
+    IoCalls = 17: Properties {
+        name: "io-calls",
+        what: "calls that read or write",
+        ..CALLS
+    };
 }
 
 /// The sources of what calls read and write.

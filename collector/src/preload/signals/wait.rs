@@ -226,8 +226,8 @@ fn suspend(call: &mut Call, real: &Real, mask: Option<u64>) -> Route {
     Route { target: sigsuspend, calls: 1 }
 }
 
-/// With the profiling signal [held back](super::hold), by way of the stub that takes it out of what is
-/// waited for.
+/// With the profiling signal [held back](super::hold), by way of the stub that takes it out of what
+/// is waited for.
 extern "C" fn hold_sigwaitinfo(call: &mut Call, _: &Real) -> Route {
     hold_met(call, filtered_sigwaitinfo as *mut c_void)
 }
