@@ -232,8 +232,9 @@ pub(super) type WithCode = (Arc<LoaderModule>, &'static Code);
 pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts) -> Seen {
     struct Looking<'a> {
         known: &'a Codes,
-        /// By their headers.
-        loaded: Vec<&'a WithCode>,
+        loaded: &'a [WithCode],
+        /// Their headers, ascending, and their places.
+        headers: Vec<(u64, u32)>,
         before: Counts,
         /// Biases of modules that stay loaded for ever.
         staying: Vec<u64>,
@@ -245,8 +246,9 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts)
     impl Looking<'_> {
         /// The module whose headers were there at the last look, if its code was read.
         fn at_place_of(&self, headers: u64) -> Option<&WithCode> {
-            let place = self.loaded.binary_search_by_key(&headers, |(known, _)| known.headers);
-            let known = self.loaded.get(place.ok()?).copied();
+            let found = self.headers.binary_search_by_key(&headers, |(known, _)| *known);
+            let (_, place) = self.headers.get(found.ok()?)?;
+            let known = self.loaded.get(*place as usize);
             known.filter(|(_, code)| !core::ptr::eq(*code, &raw const NO_CODE))
         }
 
@@ -332,9 +334,10 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts)
     let staying = if known.is_empty() { staying_modules() } else { Vec::new() };
     let (apart, all_apart) = (Vec::new(), true);
     // Of thousands each is looked for at each load.
-    let mut loaded: Vec<&WithCode> = loaded.iter().collect();
-    loaded.sort_unstable_by_key(|(known, _)| known.headers);
-    let mut looking = Looking { known, loaded, before, staying, apart, all_apart, seen };
+    let mut headers: Vec<(u64, u32)> =
+        (0..).zip(loaded).map(|(place, (known, _))| (known.headers, place)).collect();
+    headers.sort_unstable();
+    let mut looking = Looking { known, loaded, headers, before, staying, apart, all_apart, seen };
     // SAFETY: as in `counts`.
     unsafe { c_library::dl_iterate_phdr(each, (&raw mut looking).cast()) };
     let Looking { apart, all_apart, mut seen, .. } = looking;

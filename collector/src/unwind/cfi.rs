@@ -174,6 +174,10 @@ impl<'a> Known<'a> {
 /// How many functions behind one that leaves by `__builtin_eh_return` are taken for an unwinder's.
 const BEHIND_AN_UNWINDER: u32 = 2;
 
+/// Of a long gap, so many bytes are looked at from its begin on and before its end: linkage tables
+/// lie beside the functions. What some linkers put into the segment of code, as constants, is long.
+const SEARCHED: u64 = 1 << 20;
+
 const NO_CFI: (Recipe, CalleeSaved) = (Recipe::NoCfi, CalleeSaved::LOST);
 const UNSUPPORTED: (Recipe, CalleeSaved) = (Recipe::Unsupported, CalleeSaved::LOST);
 
@@ -292,8 +296,17 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
             gap.start = start + u64::from(function.length());
             builder.push(self.offset(gap.start), NO_CFI);
         }
-        let first = gap.start.next_multiple_of(linkage::ENTRY as u64);
-        let length = gap.end.saturating_sub(first);
+        if gap.end.saturating_sub(gap.start) > 2 * SEARCHED {
+            self.emit_linkage(&(gap.start..gap.start + SEARCHED), builder, census);
+            gap.start = gap.end - SEARCHED;
+        }
+        self.emit_linkage(&gap, builder, census);
+    }
+
+    /// Appends the entries of linkage tables that a stretch of code has.
+    fn emit_linkage(&self, code: &Range<u64>, builder: &mut Builder, census: &mut Census) {
+        let first = code.start.next_multiple_of(linkage::ENTRY as u64);
+        let length = code.end.saturating_sub(first);
         if length < linkage::ENTRY as u64 {
             return;
         }
