@@ -407,6 +407,28 @@ mod tests {
         assert!(again.iter().all(|(identity, _)| *identity != own.identity), "built once");
     }
 
+    /// Of one without a build id nobody can say whether it is still the same one.
+    #[test]
+    fn what_is_known_is_looked_at_only_if_some_went_and_some_came() {
+        let _alone = LOOKS.lock();
+        let Seen { counts, modules, built } = loaded_modules(&Vec::new(), &[], Counts::NONE);
+        let nameless = |(module, code): &WithCode| {
+            let mut module = (**module).clone();
+            module.identity.build_id.clear();
+            (Arc::new(module), *code)
+        };
+        let known: Vec<WithCode> = modules.iter().map(nameless).collect();
+        let kept = |adds: u64, subs: u64| {
+            let before = Counts { adds: counts.adds - adds, subs: counts.subs.wrapping_sub(subs) };
+            let seen = loaded_modules(&built, &known, before).modules;
+            let is_known =
+                |(module, _): &&WithCode| known.iter().any(|(known, _)| Arc::ptr_eq(known, module));
+            seen.iter().filter(is_known).count()
+        };
+        assert_eq!([kept(0, 0), kept(1, 0), kept(0, 1)], [known.len(); 3]);
+        assert_eq!(kept(1, 1), 0);
+    }
+
     #[test]
     fn the_c_library_stays_and_what_was_opened_may_go() {
         let _alone = LOOKS.lock();

@@ -20,8 +20,9 @@
 //! such a callback, takes [`LOOKING`] and [`KNOWN`] there, and nobody who has one of these waits
 //! for the loader. Whoever looks waits for whoever looks already, however long that one is kept
 //! from the processor. Without the loader's lock, another thread could also unload a module while
-//! its recipes are copied. A fork takes both locks without the loader's, and holds them: a look that
-//! meets it is left to the next call, for the child would find the loader's lock taken for good.
+//! its recipes are copied. A fork takes both locks without the loader's, and holds them: a look
+//! that meets it is left to the next call, for the child would find the loader's lock taken for
+//! good.
 //!
 //! Between the moment when the loader has mapped a module and the moment when the setup side looks,
 //! the module is *foreign*: its code unwinds by [`foreign`], without a table, and the sample

@@ -15,11 +15,11 @@
 //! [looked at](InPlace::note_gaps) when the copy is made.
 //!
 //! Unlike code, these sections are read directly. That they can be is known of the moment when the
-//! module was first looked at: the loader has mapped it readable, and it stays. Later it is assumed:
-//! nothing but this and unwinders has a use for these pages, and a program that forbids them, or
-//! cuts the file off, breaks its own exceptions, cancellation of threads and backtrace(3). Such a
-//! program ends here by a fault, unless there is a copy. To have the kernel read would take three
-//! system calls for each look-up.
+//! module was first looked at: the loader has mapped it readable, and it stays. Later it is
+//! assumed: nothing but this and unwinders has a use for these pages, and a program that forbids
+//! them, or cuts the file off, breaks its own exceptions, cancellation of threads and backtrace(3).
+//! Such a program ends here by a fault, unless there is a copy. To have the kernel read would take
+//! three system calls for each look-up.
 //!
 //! The handler comes seldom, so what it reads is not in the processor's caches, and each word costs
 //! more than the search among a hundred of them. A binary search in the table of a large module
