@@ -235,7 +235,18 @@ unsafe impl GlobalAlloc for OwnHeap {
         self.push(class_of(layout.size()), block);
     }
 
-    /// A growing table of recipes reaches megabytes: its pages are moved, not copied.
+    /// What is mapped, or reserved, is zero.
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        let block = unsafe { self.alloc(layout) };
+        if layout.size() < LARGE && !block.is_null() {
+            // SAFETY: just allocated, with so many bytes.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
+    }
+
+    /// A table that grows reaches megabytes: its pages are moved, not copied.
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let whole_pages = |size: usize| size.max(1).next_multiple_of(PAGE_SIZE);
         let is_mapped = layout.size() >= LARGE && !RESERVED.holds(block);

@@ -140,6 +140,12 @@ fn raw(section: &[u8], offset: usize) -> Option<(usize, usize, &[u8])> {
     Some((offset.checked_add(4)?, pointer as usize, body.0))
 }
 
+/// How many bytes the entry at this offset has; perhaps more than there are.
+pub(crate) fn size(section: &[u8], offset: usize) -> Option<usize> {
+    let length = u32::from_le_bytes(*section.get(offset..)?.first_chunk()?);
+    (length as usize).checked_add(4)
+}
+
 /// The offset of the CIE of the FDE at this offset, and what follows the pointer to it.
 #[inline]
 pub(crate) fn split(section: &[u8], offset: usize) -> Option<(usize, &[u8])> {

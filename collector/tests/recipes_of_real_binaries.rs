@@ -152,7 +152,7 @@ struct Tally {
 fn compare_row(
     binary: &Binary,
     built: &Built,
-    in_place: &dyn Lookup,
+    as_written: &[&dyn Lookup; 2],
     reference: &Reference<'_, '_>,
     row: &UnwindTableRow<usize>,
     address: u64,
@@ -162,11 +162,13 @@ fn compare_row(
     let offset = u32::try_from(address - binary.text().start).expect("an offset");
     let (recipe, saved) = built.table.lookup_all(offset);
     assert_eq!(recipe, built.table.lookup(offset));
-    assert_eq!((recipe, saved), in_place.lookup_all(offset), "{}", place());
-    let (found, around) = in_place.lookup(offset);
-    assert_eq!((recipe, true), (found, around.contains(&offset)), "{}", place());
-    for end in [around.start, around.end - 1] {
-        assert_eq!(recipe, built.table.lookup(end), "from {around:x?}: {}", place());
+    for module in as_written {
+        assert_eq!((recipe, saved), module.lookup_all(offset), "{}", place());
+        let (found, around) = module.lookup(offset);
+        assert_eq!((recipe, true), (found, around.contains(&offset)), "{}", place());
+        for end in [around.start, around.end - 1] {
+            assert_eq!(recipe, built.table.lookup(end), "from {around:x?}: {}", place());
+        }
     }
     *tally.kinds.entry(kind(recipe)).or_default() += 1;
     if recipe == Recipe::Unsupported {
@@ -228,6 +230,14 @@ fn compare_all(binary: &Binary) -> (Built, Tally) {
         "{}",
         binary.path.display()
     );
+    let (start, of_header, of_section) = in_place.extent().expect("a table in order");
+    let section_bytes = binary.segment_from(start).map(|bytes| &bytes[..of_section]);
+    let copied = |address| section_bytes.filter(|_| address == start);
+    let mut copy = InPlace::new(&header[..of_header], header_address, copied, text.clone())
+        .expect("the same table");
+    assert_eq!(copy.census(Look::AtEach).unwinders, built.unwinders, "{}", binary.path.display());
+    copy.note_gaps(segment_from);
+    let as_written: [&dyn Lookup; 2] = [&in_place, &copy];
     let mut tally = Tally::default();
     let mut context = UnwindContext::new();
     let mut entries = section.entries(&bases);
@@ -248,11 +258,27 @@ fn compare_all(binary: &Binary) -> (Built, Tally) {
                 let before = registers_at(address);
                 let encoding = fde.cie().encoding();
                 let reference = Reference { section: &section, encoding, before: &before };
-                compare_row(binary, &built, &in_place, &reference, row, address, &mut tally);
+                compare_row(binary, &built, &as_written, &reference, row, address, &mut tally);
             }
         }
     }
     covered.sort_unstable();
+    let ends = [(0, text.start), (text.end, text.end)];
+    let all = ends[..1].iter().chain(&covered).chain(&ends[1..]);
+    for (&(_, end), &(next, _)) in all.clone().zip(all.skip(1)) {
+        for address in end..next.max(end) {
+            let offset = (address - text.start) as u32;
+            for module in as_written {
+                let place = || format!("{} between FDEs at {address:#x}", binary.path.display());
+                assert_eq!(
+                    module.lookup_all(offset),
+                    built.table.lookup_all(offset),
+                    "{}",
+                    place()
+                );
+            }
+        }
+    }
     let sections = code_sections(binary);
     for pair in covered.windows(2) {
         let [(_, end), (next, _)] = *pair else { unreachable!("windows of two") };

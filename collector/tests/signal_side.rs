@@ -23,7 +23,7 @@ use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationT
 
 /// Where the kernel enters, what takes a sample of a call, and what the handlers call through
 /// pointers.
-const ENTRIES: [&str; 18] = [
+const ENTRIES: [&str; 19] = [
     "csprof_collector::sampling::entry::on_profile",
     "csprof_collector::sampling::entry::on_trap",
     "csprof_collector::sampling::entry::on_handled",
@@ -37,7 +37,8 @@ const ENTRIES: [&str; 18] = [
     "csprof_collector::sampler::blocks::given_back",
     "csprof_collector::preload::signals::action::program_handler",
     "csprof_collector::preload::signals::trap::by_default",
-    "csprof_collector::modules::elf::in_place::{{closure}}",
+    "csprof_collector::modules::frames::in_place::{{closure}}",
+    "csprof_collector::modules::frames::only_at::{{closure}}",
     "<csprof_collector::unwind::cfi::direct::InPlace<F> as csprof_collector::unwind::table::Lookup>::lookup",
     "<csprof_collector::unwind::cfi::direct::InPlace<F> as csprof_collector::unwind::table::Lookup>::lookup_all",
     "<csprof_collector::unwind::table::RecipeTable as csprof_collector::unwind::table::Lookup>::lookup",

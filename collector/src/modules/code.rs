@@ -7,10 +7,10 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::elf::{self, Identity, LoaderModule, Mapped};
+use super::elf::{Identity, LoaderModule};
+use super::frames::{NoRoom, Recipes};
 use super::rules::ModuleRules;
-use crate::unwind::cfi;
-use crate::unwind::table::{Lookup, RecipeTable};
+use crate::unwind::table::Lookup;
 
 /// What is known about a module's code, whatever its address.
 #[derive(Default)]
@@ -24,22 +24,6 @@ pub struct Code {
 
 /// Code by identity, kept for ever.
 pub(super) type Codes = Vec<&'static (Identity, Code)>;
-
-/// How the code of a module unwinds; by the same offsets.
-#[derive(Default)]
-pub(super) enum Recipes {
-    /// Without call frame information.
-    #[default]
-    None,
-    /// Where the linker put them. The module stays loaded for ever.
-    InPlace(Mapped),
-    /// A copy.
-    Table {
-        table: RecipeTable,
-        /// Code that may handle an exception, ascending.
-        handlers: Vec<Range<u32>>,
-    },
-}
 
 /// One stretch of code in the load map.
 #[derive(Clone, Copy)]
@@ -77,15 +61,7 @@ impl Stretch {
     #[must_use]
     pub fn may_handle_exceptions(&self, pc: u64) -> bool {
         let Ok(offset) = u32::try_from(pc.wrapping_sub(self.base)) else { return false };
-        match &self.code.recipes {
-            Recipes::None => false,
-            Recipes::InPlace(module) => module.may_handle_exceptions(offset),
-            Recipes::Table { handlers, .. } => {
-                let after = handlers.partition_point(|range| range.start <= offset);
-                let before = after.checked_sub(1).and_then(|before| handlers.get(before));
-                before.is_some_and(|range| offset < range.end)
-            }
-        }
+        self.code.recipes.may_handle_exceptions(offset)
     }
 }
 
@@ -106,47 +82,27 @@ impl Code {
     ///
     /// # Safety
     /// With `stays` it must stay loaded for ever.
-    pub(super) unsafe fn of(module: &LoaderModule, stays: bool) -> Self {
-        let rules = ModuleRules::of(module);
+    pub(super) unsafe fn of(module: &LoaderModule, stays: bool) -> Result<Self, NoRoom> {
         // SAFETY: the caller's promise.
-        let in_place = stays.then(|| unsafe { elf::in_place(module) }).flatten();
-        if let Some((mapped, census)) = in_place {
-            let recipes = Recipes::InPlace(mapped);
-            return Self { recipes, unwinders: census.unwinders, rules };
-        }
-        match elf::recipes(module) {
-            Some(cfi::Built { table, handlers, unwinders, .. }) => {
-                Self { recipes: Recipes::Table { table, handlers }, unwinders, rules }
-            }
-            None => Self { rules, ..Self::default() },
-        }
+        let (recipes, unwinders) = unsafe { Recipes::of(module, stays) }?;
+        Ok(Self { recipes, unwinders, rules: ModuleRules::of(module) })
     }
 
     /// Whether the module stays loaded for ever. Signal side.
     #[must_use]
     pub const fn stays(&self) -> bool {
-        matches!(self.recipes, Recipes::InPlace(_))
+        self.recipes.are_in_place()
     }
 
     /// Bytes of memory it takes.
     pub(super) fn bytes(&self) -> usize {
-        let ranges = |ranges: &Vec<Range<u32>>| size_of_val(ranges.as_slice());
-        let recipes = match &self.recipes {
-            Recipes::None => 0,
-            Recipes::InPlace(module) => module.bytes(),
-            Recipes::Table { table, handlers } => table.bytes() + ranges(handlers),
-        };
-        size_of::<Self>() + recipes + ranges(&self.unwinders)
+        size_of::<Self>() + self.recipes.bytes() + size_of_val(self.unwinders.as_slice())
     }
 
     /// The recipes, by offset from the start of the text range. Signal side.
     #[must_use]
     pub fn recipes(&self) -> Option<&dyn Lookup> {
-        match &self.recipes {
-            Recipes::None => None,
-            Recipes::InPlace(module) => Some(module),
-            Recipes::Table { table, .. } => Some(table),
-        }
+        self.recipes.lookup()
     }
 
     /// Whether the module brings an unwinder of its own: linked with `-static-libgcc`.

@@ -15,7 +15,6 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use super::code::{Code, Codes};
 use super::elf::{Identity, LoaderModule, Names, describe, layout};
 use super::namespaces;
-use crate::allocator;
 use crate::messages::{self, Warning};
 use crate::sealed::sealed;
 use crate::sys;
@@ -39,6 +38,11 @@ impl Counts {
     /// How many modules have gone so far.
     pub(super) fn unloads(self) -> u64 {
         self.subs
+    }
+
+    /// Whether no module has come between the two.
+    fn has_same_loads(self, other: Self) -> bool {
+        self.adds == other.adds
     }
 
     /// Whether no module has gone between the two.
@@ -94,7 +98,7 @@ pub fn function_before(name: &CStr) -> *mut c_void {
 /// Shows the C library: before glibc 2.34 that of threads is a part of it, and has some functions
 /// once more.
 pub fn each_of_c_library(mut show: impl FnMut(&LoaderModule)) {
-    each_loaded(|module| {
+    each_loaded(0, |_, module| {
         // No other library has this one.
         if module.address_of(c"__errno_location").is_some() {
             show(module);
@@ -142,14 +146,15 @@ fn function(name: &CStr, wanted: Side) -> *mut c_void {
     core::ptr::with_exposed_provenance_mut(found.unwrap_or(0) as usize)
 }
 
-/// Shows the modules that are loaded behind this library and before it, but not itself.
-pub fn each_loaded(mut show: impl FnMut(&LoaderModule)) {
-    each_until(|side, module| {
+/// Shows the modules that are loaded behind this library and before it, but not itself, with their
+/// numbers in the loader's list, but for the first so many; how many are in the list.
+pub fn each_loaded(known: usize, mut show: impl FnMut(usize, &LoaderModule)) -> usize {
+    search(known, |side, number, module| {
         if side != Side::Own {
-            show(module);
+            show(number, module);
         }
         false
-    });
+    })
 }
 
 /// Shows the modules that are loaded behind this library.
@@ -163,18 +168,30 @@ pub fn each_behind(mut show: impl FnMut(&LoaderModule)) {
 }
 
 /// Shows the modules that are loaded, and on which side of this library, until `is_enough` says so.
-fn each_until<F: FnMut(Side, &LoaderModule) -> bool>(is_enough: F) {
+fn each_until(mut is_enough: impl FnMut(Side, &LoaderModule) -> bool) {
+    search(0, |side, _, module| is_enough(side, module));
+}
+
+/// The same with their numbers in the loader's list, but for the first so many, of which nothing is
+/// read; how many were gone by.
+fn search<F: FnMut(Side, usize, &LoaderModule) -> bool>(known: usize, is_enough: F) -> usize {
     struct Search<F> {
         at: Side,
+        number: usize,
+        known: usize,
         is_enough: F,
     }
-    extern "C" fn each<F: FnMut(Side, &LoaderModule) -> bool>(
+    extern "C" fn each<F: FnMut(Side, usize, &LoaderModule) -> bool>(
         info: *mut libc::dl_phdr_info,
         _: usize,
         search: *mut c_void,
     ) -> c_int {
         // SAFETY: the loader passes a live structure; `search` is the caller's local.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<F>>()) };
+        search.number += 1;
+        if search.number <= search.known {
+            return 0;
+        }
         // One whose file was made empty has nothing to show. A sealed process may not ask.
         if !sealed() && !sys::is_readable(info.dlpi_phdr.addr() as u64) {
             return 0;
@@ -184,24 +201,18 @@ fn each_until<F: FnMut(Side, &LoaderModule) -> bool>(is_enough: F) {
         let own = function as *const () as u64;
         if module.code.iter().any(|code| code.contains(&own)) {
             search.at = Side::Behind;
-            return c_int::from((search.is_enough)(Side::Own, &module));
+            return c_int::from((search.is_enough)(Side::Own, search.number, &module));
         }
-        c_int::from((search.is_enough)(search.at, &module))
+        c_int::from((search.is_enough)(search.at, search.number, &module))
     }
-    let mut search = Search { at: Side::Before, is_enough };
+    let mut search = Search { at: Side::Before, number: 0, known, is_enough };
     // SAFETY: the callback matches what dl_iterate_phdr calls, and outlives the call.
     unsafe { c_library::dl_iterate_phdr(each::<F>, (&raw mut search).cast()) };
+    search.number
 }
 
 /// Stands for the code of a module for whose recipes there is no memory.
 static NO_CODE: Code = Code::UNKNOWN;
-
-/// More memory than reading a module takes, in bytes: of a row of recipes, some four bytes of code.
-fn room_for(module: &LoaderModule) -> usize {
-    let text = module.text();
-    (text.end.saturating_sub(text.start) as usize / 2).next_multiple_of(crate::arch::PAGE_SIZE)
-        + (1 << 18)
-}
 
 /// The loader's list at one moment.
 pub(super) struct Seen {
@@ -221,8 +232,9 @@ pub(super) type WithCode = (Arc<LoaderModule>, &'static Code);
 pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts) -> Seen {
     struct Looking<'a> {
         known: &'a Codes,
-        /// By their headers.
-        loaded: Vec<&'a WithCode>,
+        loaded: &'a [WithCode],
+        /// Their headers, ascending, and their places.
+        headers: Vec<(u64, u32)>,
         before: Counts,
         /// Biases of modules that stay loaded for ever.
         staying: Vec<u64>,
@@ -234,8 +246,9 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts)
     impl Looking<'_> {
         /// The module whose headers were there at the last look, if its code was read.
         fn at_place_of(&self, headers: u64) -> Option<&WithCode> {
-            let place = self.loaded.binary_search_by_key(&headers, |(known, _)| known.headers);
-            let known = self.loaded.get(place.ok()?).copied();
+            let found = self.headers.binary_search_by_key(&headers, |(known, _)| *known);
+            let (_, place) = self.headers.get(found.ok()?)?;
+            let known = self.loaded.get(*place as usize);
             known.filter(|(_, code)| !core::ptr::eq(*code, &raw const NO_CODE))
         }
 
@@ -264,17 +277,16 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts)
             if let Some(code) = codes.find(|code| code.0 == module.identity) {
                 return &code.1;
             }
-            if !allocator::has_room(room_for(module)) {
+            let stays = self.staying.contains(&module.bias);
+            // SAFETY: loaded during this call, and for ever if it was found to be.
+            let Ok(code) = (unsafe { Code::of(module, stays) }) else {
                 messages::warn_once(
                     Warning::RecipesRefused,
                     "memory for a library's unwind recipes was refused: paths through it are \
                      partial",
                 );
                 return &NO_CODE;
-            }
-            let stays = self.staying.contains(&module.bias);
-            // SAFETY: loaded during this call, and for ever if it was found to be.
-            let code = unsafe { Code::of(module, stays) };
+            };
             let built: &'static (Identity, Code) =
                 Box::leak(Box::new((module.identity.clone(), code)));
             self.seen.built.push(built);
@@ -298,14 +310,12 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts)
             looking.all_apart = unsafe { namespaces::visit(each_apart) };
         }
         looking.seen.counts = Counts { adds: info.dlpi_adds, subs: info.dlpi_subs };
-        // Where nothing was unloaded since, it is the one that it was; its file may have been cut.
-        let stays = looking.before.has_same_unloads(looking.seen.counts);
+        // Where nothing was unloaded since, or nothing loaded, what is there is what was there.
+        let counts = (looking.before, looking.seen.counts);
+        let stays = counts.0.has_same_unloads(counts.1) || counts.0.has_same_loads(counts.1);
         let known = looking.at_place_of(info.dlpi_phdr.addr() as u64);
-        let is_same = |module: &LoaderModule| match stays {
-            true => module.is_there(),
-            // SAFETY: the loader holds its lock, so the module stays loaded during this call.
-            false => unsafe { module.is_still(info) },
-        };
+        // SAFETY: the loader holds its lock, so the module stays loaded during this call.
+        let is_same = |module: &LoaderModule| stays || unsafe { module.is_still(info) };
         if let Some(known) = known.filter(|(module, _)| is_same(module)) {
             let known = known.clone();
             looking.seen.modules.push(known);
@@ -324,9 +334,10 @@ pub(super) fn loaded_modules(known: &Codes, loaded: &[WithCode], before: Counts)
     let staying = if known.is_empty() { staying_modules() } else { Vec::new() };
     let (apart, all_apart) = (Vec::new(), true);
     // Of thousands each is looked for at each load.
-    let mut loaded: Vec<&WithCode> = loaded.iter().collect();
-    loaded.sort_unstable_by_key(|(known, _)| known.headers);
-    let mut looking = Looking { known, loaded, before, staying, apart, all_apart, seen };
+    let mut headers: Vec<(u64, u32)> =
+        (0..).zip(loaded).map(|(place, (known, _))| (known.headers, place)).collect();
+    headers.sort_unstable();
+    let mut looking = Looking { known, loaded, headers, before, staying, apart, all_apart, seen };
     // SAFETY: as in `counts`.
     unsafe { c_library::dl_iterate_phdr(each, (&raw mut looking).cast()) };
     let Looking { apart, all_apart, mut seen, .. } = looking;
@@ -379,8 +390,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
 
     use super::*;
-    use crate::modules::code::Recipes;
-    use crate::modules::elf;
+    use crate::modules::frames::{self, Recipes};
     use crate::modules::tests::LOOKS;
 
     #[test]
@@ -392,9 +402,31 @@ mod tests {
         let (own, code) = modules.iter().find(|(module, _)| module.text().contains(&here)).unwrap();
         assert_eq!(own.identity.path, std::env::current_exe().unwrap().into_os_string().into_vec());
         assert!(code.recipes().is_some());
-        assert!(elf::recipes(own).is_some_and(|built| built.table.rows() > 1000));
+        assert!(frames::table(own).is_some_and(|built| built.table.rows() > 1000));
         let again = loaded_modules(&built, &[], Counts::NONE).built;
         assert!(again.iter().all(|(identity, _)| *identity != own.identity), "built once");
+    }
+
+    /// Of one without a build id nobody can say whether it is still the same one.
+    #[test]
+    fn what_is_known_is_looked_at_only_if_some_went_and_some_came() {
+        let _alone = LOOKS.lock();
+        let Seen { counts, modules, built } = loaded_modules(&Vec::new(), &[], Counts::NONE);
+        let nameless = |(module, code): &WithCode| {
+            let mut module = (**module).clone();
+            module.identity.build_id.clear();
+            (Arc::new(module), *code)
+        };
+        let known: Vec<WithCode> = modules.iter().map(nameless).collect();
+        let kept = |adds: u64, subs: u64| {
+            let before = Counts { adds: counts.adds - adds, subs: counts.subs.wrapping_sub(subs) };
+            let seen = loaded_modules(&built, &known, before).modules;
+            let is_known =
+                |(module, _): &&WithCode| known.iter().any(|(known, _)| Arc::ptr_eq(known, module));
+            seen.iter().filter(is_known).count()
+        };
+        assert_eq!([kept(0, 0), kept(1, 0), kept(0, 1)], [known.len(); 3]);
+        assert_eq!(kept(1, 1), 0);
     }
 
     #[test]

@@ -1,24 +1,20 @@
 //! What a loaded module says of itself, read from its own memory: program headers, notes, the
-//! dynamic section, call frame information.
+//! dynamic section.
 //!
-//! Setup side, but for [`build_id`]. Paths, build ids and unwind tables come from the mapped
-//! segments, not from files: the file at a path may be another one by now.
+//! Setup side, but for [`build_id`]. Paths and build ids come from the mapped segments, not from
+//! files: the file at a path may be another one by now.
 
 #![expect(unsafe_code, reason = "reads the program headers and notes of loaded modules")]
 
 use crate::arch::{self, PAGE_SIZE};
 use crate::c_library;
 use crate::sys;
-use alloc::boxed::Box;
 use alloc::ffi::CString;
 use alloc::vec::Vec;
 use core::ffi::CStr;
 use core::ops::Range;
 
 use csprof_format::file_identity::FileIdentity;
-
-use crate::unwind::cfi;
-use crate::unwind::cfi::direct::{Census, InPlace, Look};
 
 /// What makes two loads the same code: path and build id, or file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,11 +71,6 @@ impl LoaderModule {
     pub(super) fn readable_end(&self, code: &Range<u64>) -> u64 {
         let segment = self.readable.iter().find(|segment| segment.contains(&code.start));
         segment.map_or(code.start, |segment| segment.end.min(code.end))
-    }
-
-    /// Whether its program headers can be read: not where its file was made empty.
-    pub(super) fn is_there(&self) -> bool {
-        sys::is_readable(self.headers)
     }
 
     /// Whether what the loader describes now, at the same place, is this module: the same build of
@@ -248,7 +239,7 @@ impl LoaderModule {
     /// Whether it is linked with a shared unwinder, and so has none of its own: gcc links libgcc
     /// one way or the other (gcc manual, -static-libgcc). If both were true, its unwinder would
     /// still be heard of when it asks the loader for its first frame.
-    fn shares_unwinder(&self) -> bool {
+    pub(super) fn shares_unwinder(&self) -> bool {
         self.names().needed.iter().any(|name| is_unwinder(name))
     }
 
@@ -481,7 +472,7 @@ fn executed_as() -> Vec<u8> {
 }
 
 /// The bytes of a runtime range, if it lies in one of the module's readable segments.
-fn bytes(readable: &[Range<u64>], wanted: Range<u64>) -> Option<&'static [u8]> {
+pub(super) fn bytes(readable: &[Range<u64>], wanted: Range<u64>) -> Option<&'static [u8]> {
     let segment = readable
         .iter()
         .find(|segment| segment.start <= wanted.start && wanted.end <= segment.end)?;
@@ -495,6 +486,12 @@ fn bytes(readable: &[Range<u64>], wanted: Range<u64>) -> Option<&'static [u8]> {
             length,
         )
     })
+}
+
+/// The bytes from a runtime address to the end of the module's readable segment that it lies in.
+pub(super) fn bytes_from(readable: &[Range<u64>], address: u64) -> Option<&'static [u8]> {
+    let segment = readable.iter().find(|segment| segment.contains(&address))?;
+    bytes(readable, address..segment.end)
 }
 
 /// Owner and type of the note with a GNU build id.
@@ -524,39 +521,6 @@ fn note<'a>(mut notes: &'a [u8], (owner, wanted): (&[u8; 4], u32)) -> Option<&'a
     }
 }
 
-/// Builds the module's recipes from its mapped `.eh_frame`.
-pub(super) fn recipes(module: &LoaderModule) -> Option<cfi::Built> {
-    let header = module.eh_frame_header.clone()?;
-    let header_bytes = bytes(&module.readable, header.clone())?;
-    let segment_from = |address: u64| {
-        let segment = module.readable.iter().find(|segment| segment.contains(&address))?;
-        bytes(&module.readable, address..segment.end)
-    };
-    cfi::from_header(header_bytes, header.start, segment_from, module.text()).ok()
-}
-
-/// A module whose recipes are read where they are.
-pub(super) type Mapped = InPlace<'static, Box<dyn Fn(u64) -> Option<&'static [u8]> + Send + Sync>>;
-
-/// Finds the module's mapped call frame information; `None` where only a table will do.
-///
-/// # Safety
-/// The module must stay loaded for ever.
-pub(super) unsafe fn in_place(module: &LoaderModule) -> Option<(Mapped, Census)> {
-    let header = module.eh_frame_header.clone()?;
-    let header_bytes = bytes(&module.readable, header.clone())?;
-    let readable = module.readable.clone();
-    let segment_from = move |address: u64| {
-        let segment = readable.iter().find(|segment| segment.contains(&address))?;
-        bytes(&readable, address..segment.end)
-    };
-    let segment_from = Box::new(segment_from);
-    let mut mapped = Mapped::new(header_bytes, header.start, segment_from, module.text())?;
-    let look = if module.shares_unwinder() { Look::AtSome } else { Look::AtEach };
-    let census = mapped.census(look);
-    Some((mapped, census))
-}
-
 #[cfg(test)]
 mod tests {
     use core::ffi::c_int;
@@ -564,7 +528,6 @@ mod tests {
     use super::*;
     use crate::modules::discovery::WithCode;
     use crate::modules::tests::loaded_modules;
-    use crate::unwind::table::Lookup;
 
     #[test]
     fn the_build_id_is_found_behind_other_notes() {
@@ -622,36 +585,5 @@ mod tests {
             assert_ne!(dladdr1(address, info.as_mut_ptr(), &raw mut symbol, RTLD_DL_SYMENT), 0);
             *symbol.add(2)
         }
-    }
-
-    /// What is read in place is what a table copies.
-    #[test]
-    fn in_place_as_in_a_table() {
-        let modules = loaded_modules();
-        let (mut rows, mut handling, mut unwinders) = (0, 0, 0);
-        for (module, _) in &modules {
-            let Some(built) = recipes(module) else { continue };
-            // SAFETY: a test unloads nothing.
-            let (mapped, census) = unsafe { in_place(module) }.unwrap();
-            assert_eq!(census.unwinders, built.unwinders);
-            unwinders += census.unwinders.len();
-            for range in &built.handlers {
-                assert!(mapped.may_handle_exceptions(range.start));
-                assert!(mapped.may_handle_exceptions(range.end - 1));
-                handling += 1;
-            }
-            let mut last = None;
-            for offset in 0..built.table.length() + 2 {
-                let expected = built.table.lookup_all(offset);
-                if last.replace(expected) != Some(expected) {
-                    rows += 1;
-                    assert_eq!(mapped.lookup_all(offset), expected, "{offset:#x}");
-                    let before = offset.saturating_sub(1);
-                    assert_eq!(mapped.lookup_all(before), built.table.lookup_all(before));
-                }
-            }
-        }
-        assert!(rows > 10_000 && handling > 100, "{rows} rows, {handling} may handle exceptions");
-        assert!(unwinders > 3, "libgcc_s has some: {unwinders}");
     }
 }

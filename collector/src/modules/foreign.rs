@@ -367,6 +367,7 @@ mod tests {
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use super::*;
+    use crate::modules::frames;
     use crate::modules::tests::{LOOKS, loaded_modules};
 
     /// No other test of this file leaves a note, or takes one, while this is held. There is none
@@ -397,7 +398,7 @@ mod tests {
         // The vdso is in no list of the loader that `_dl_find_object` looks at.
         let listed = modules.iter().map(|(module, _)| module);
         for module in listed.filter(|module| module.identity.path != b"[vdso]") {
-            let Some(built) = elf::recipes(module) else { continue };
+            let Some(built) = frames::table(module) else { continue };
             let text = module.text();
             for pc in text.clone() {
                 let offset = u32::try_from(pc - text.start).unwrap();

@@ -51,7 +51,8 @@ impl LoadMap {
     /// One of a module in which functions begin everywhere.
     #[cfg(test)]
     pub(crate) fn of_entries(start: u64, end: u64) -> Self {
-        use super::code::{Code, Recipes};
+        use super::code::Code;
+        use super::frames::Recipes;
         use crate::arch::unwind::recipe::{Recipe, Slot};
         use crate::unwind::table::RecipeTable;
         let of_entry = Recipe::Sp { bp: Slot::SAME, offset: 8 };

@@ -1,8 +1,8 @@
 //! The load map: which module's code lies where, and how to unwind through it.
 //!
 //! Setup side: after the program loaded or unloaded something, the loader's list is compared with
-//! what is known ([`discovery`]), recipes of new modules are found where they are or copied into
-//! tables ([`code`]), the log is told, and a new [`LoadMap`] is published ([`reading`]). Signal
+//! what is known ([`discovery`]), recipes of new modules are found where they are or copied
+//! ([`frames`]), the log is told, and a new [`LoadMap`] is published ([`reading`]). Signal
 //! side: [`LoadMap::find`], a binary search in an array that never changes.
 //!
 //! **Epochs** (ICS'05 section 2.5.1). Loading at fresh addresses only extends the load map. A new
@@ -12,7 +12,7 @@
 //! Invariants: a published map is not changed, and not freed while a handler could read it; recipes
 //! are read in place only in modules that the program was started with, which the loader never
 //! unloads; any other module's are copied once and kept, so a library that is loaded a thousand
-//! times costs one table; one that comes back to its old place within an epoch costs no word of the
+//! times costs one copy; one that comes back to its old place within an epoch costs no word of the
 //! log.
 //!
 //! **Locks.** The loader's own lock may be held by the program while it calls us: it forks or
@@ -20,8 +20,9 @@
 //! such a callback, takes [`LOOKING`] and [`KNOWN`] there, and nobody who has one of these waits
 //! for the loader. Whoever looks waits for whoever looks already, however long that one is kept
 //! from the processor. Without the loader's lock, another thread could also unload a module while
-//! its recipes are built. A fork takes both locks without the loader's, and holds them: a look that
-//! meets it is left to the next call, for the child would find the loader's lock taken for good.
+//! its recipes are copied. A fork takes both locks without the loader's, and holds them: a look
+//! that meets it is left to the next call, for the child would find the loader's lock taken for
+//! good.
 //!
 //! Between the moment when the loader has mapped a module and the moment when the setup side looks,
 //! the module is *foreign*: its code unwinds by [`foreign`], without a table, and the sample
@@ -36,6 +37,7 @@ mod copies;
 mod discovery;
 mod elf;
 pub mod foreign;
+mod frames;
 mod gone;
 pub mod load_map;
 mod loader_lock;

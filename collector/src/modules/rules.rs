@@ -196,8 +196,7 @@ pub fn is_leaving(pc: u64) -> bool {
 #[must_use]
 pub unsafe fn code_at<const N: usize>(pc: u64) -> Option<[u8; N]> {
     sys::probe_bytes(pc).or_else(|| {
-        // A filter of system calls may forbid to look at any.
-        let is_forbidden = sys::probe((&raw const READABLE).addr() as u64).is_none();
+        let is_forbidden = sys::is_probing_forbidden();
         // As most such filters let one find out in another way.
         let is_there = || [pc, pc.wrapping_add(N as u64 - 1)].into_iter().all(sys::is_readable);
         // SAFETY: code that is executed, by contract, and could be read a moment ago. All
@@ -207,9 +206,6 @@ pub unsafe fn code_at<const N: usize>(pc: u64) -> Option<[u8; N]> {
         })
     })
 }
-
-/// Memory that can be read.
-static READABLE: u64 = 0;
 
 #[cfg(test)]
 mod tests {

@@ -137,10 +137,10 @@ impl Imports {
             if has_same_unloads { of.load(Ordering::Relaxed) } else { 0 }
         };
         let (listed, known_libraries) = (known(&self.listed), known(&self.libraries));
-        let (mut number, mut libraries) = (0, known_libraries);
-        modules::each_loaded(|module| {
-            number += 1;
-            libraries += usize::from(number > listed && self.is_library(module));
+        let mut libraries = known_libraries;
+        // Where none has gone, those that have come are behind the others.
+        let number = modules::each_loaded(listed, |_, module| {
+            libraries += usize::from(self.is_library(module));
         });
         // Calls by older modules may lead to a library that has come now.
         let seen = if libraries == known_libraries { known(&self.modules) } else { 0 };
@@ -173,10 +173,8 @@ impl Imports {
     /// The calls by modules behind the first so many that do not come to the stubs.
     fn calls(&self, seen: usize) -> Vec<Call> {
         let mut calls = Vec::new();
-        let mut number = 0;
-        modules::each_loaded(|module| {
-            number += 1;
-            if number <= seen || self.is_library(module) {
+        modules::each_loaded(seen, |number, module| {
+            if self.is_library(module) {
                 return;
             }
             module.each_import(|name, place| {

@@ -150,7 +150,7 @@ pub(super) fn look_again<'a>(functions: impl Iterator<Item = &'a Real>) {
         if UNLOADS.swap(unloads, Ordering::Relaxed) == unloads {
             return;
         }
-        modules::each_loaded(|module| {
+        modules::each_loaded(0, |_, module| {
             let has = |at: u64| module.code.iter().any(|code| code.contains(&at));
             moved.retain(|&(_, name, at)| !has(at) || module.address_of(name) != Some(at));
         });

@@ -179,6 +179,13 @@ pub fn copy_readable(address: u64, to: &mut [u8]) -> usize {
     read.unwrap_or(0)
 }
 
+/// Whether the kernel copies nothing at all: a filter of system calls may forbid it. Any thread.
+#[must_use]
+pub fn is_probing_forbidden() -> bool {
+    static READABLE: u64 = 0;
+    probe((&raw const READABLE).addr() as u64).is_none()
+}
+
 /// Whether the aligned word of 4 bytes that `address` lies in can be read now. Any thread.
 ///
 /// The kernel reads it as a futex of which none are woken and none requeued (FUTEX_CMP_REQUEUE,

@@ -32,9 +32,9 @@ pub use file::{
 };
 pub use locked::note_locking;
 pub use memory::{
-    copy_readable, give_back, is_readable, is_resident, map_anonymous, private_bytes, probe,
-    probe_bytes, probe_into, remap, replace_by_zeros, swap_word, unmap, unmap_anonymous,
-    wipe_on_fork, write_constant,
+    copy_readable, give_back, is_probing_forbidden, is_readable, is_resident, map_anonymous,
+    private_bytes, probe, probe_bytes, probe_into, remap, replace_by_zeros, swap_word, unmap,
+    unmap_anonymous, wipe_on_fork, write_constant,
 };
 pub use perf::{Awaited, PerfSignal};
 pub use perf_counter::{Counted, CounterReading, PerfCounter};

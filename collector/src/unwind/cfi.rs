@@ -1,8 +1,9 @@
 //! From a module's `.eh_frame` to its [`RecipeTable`].
 //!
-//! SETUP side: allocates, and is never called in a handler; only [`direct`] is. At run time only
-//! program headers are at hand, so that a table is built from `PT_GNU_EH_FRAME` alone: its sorted
-//! table of FDEs is what the C++ runtime itself searches. The sections are untrusted bytes: what
+//! SETUP side: allocates, and is never called in a handler; only [`direct`] is, by which nearly all
+//! modules are read. A table is for those whose FDEs the linker has not sorted; and it is evaluated
+//! whole, so that tests hold both against each other. At run time only program headers are at hand,
+//! so that it is built from `PT_GNU_EH_FRAME` alone. The sections are untrusted bytes: what
 //! cannot be read becomes [`Recipe::Unsupported`] for the addresses concerned, and is counted.
 
 use alloc::vec::Vec;
@@ -173,15 +174,16 @@ impl<'a> Known<'a> {
 /// How many functions behind one that leaves by `__builtin_eh_return` are taken for an unwinder's.
 const BEHIND_AN_UNWINDER: u32 = 2;
 
+/// Of a long gap, so many bytes are looked at from its begin on and before its end: linkage tables
+/// lie beside the functions. What some linkers put into the segment of code, as constants, is long.
+const SEARCHED: u64 = 1 << 20;
+
 const NO_CFI: (Recipe, CalleeSaved) = (Recipe::NoCfi, CalleeSaved::LOST);
 const UNSUPPORTED: (Recipe, CalleeSaved) = (Recipe::Unsupported, CalleeSaved::LOST);
 
 impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
     fn build(self, mut entries: Vec<CfiEntry>) -> Result<Built, CfiError> {
-        let length = self.text.end.checked_sub(self.text.start).filter(|length| *length > 0);
-        let length = length.and_then(|length| u32::try_from(length).ok());
-        let length = length.ok_or(CfiError::TextRange)?;
-
+        let length = self.length()?;
         // Linkers sort the table; only what is read from the section itself may be in any order.
         if !entries.is_sorted() {
             entries.sort_unstable();
@@ -222,6 +224,12 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
         }
         self.emit_gap(covered..self.text.end, &mut builder, &mut census);
         Ok(Built { table: builder.finish(), census, unwinders, handlers })
+    }
+
+    /// Bytes of text.
+    fn length(&self) -> Result<u32, CfiError> {
+        let length = self.text.end.checked_sub(self.text.start).filter(|length| *length > 0);
+        length.and_then(|length| u32::try_from(length).ok()).ok_or(CfiError::TextRange)
     }
 
     /// Reads an FDE; afterwards `known` is its CIE.
@@ -271,7 +279,15 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
 
     /// Appends what holds where no FDE does: nothing, but for linkage tables and start files
     /// without CFI.
+    ///
+    /// Behind most functions are some bytes up to where the next is aligned. To look at these would
+    /// bring all of the code into memory. A linkage table has a header and entries; start files are
+    /// at the begin or the end of the text, or beside one.
     fn emit_gap(&self, mut gap: Range<u64>, builder: &mut Builder, census: &mut Census) {
+        let is_inside = self.text.start < gap.start && gap.end < self.text.end;
+        if gap.is_empty() || is_inside && gap.end - gap.start < 2 * linkage::ENTRY as u64 {
+            return;
+        }
         if let Some((start, function)) = self.startup_function(&gap) {
             census.startup_functions += 1;
             for (offset, recipe) in function.recipes() {
@@ -280,8 +296,17 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> Reader<'a, F> {
             gap.start = start + u64::from(function.length());
             builder.push(self.offset(gap.start), NO_CFI);
         }
-        let first = gap.start.next_multiple_of(linkage::ENTRY as u64);
-        let length = gap.end.saturating_sub(first);
+        if gap.end.saturating_sub(gap.start) > 2 * SEARCHED {
+            self.emit_linkage(&(gap.start..gap.start + SEARCHED), builder, census);
+            gap.start = gap.end - SEARCHED;
+        }
+        self.emit_linkage(&gap, builder, census);
+    }
+
+    /// Appends the entries of linkage tables that a stretch of code has.
+    fn emit_linkage(&self, code: &Range<u64>, builder: &mut Builder, census: &mut Census) {
+        let first = code.start.next_multiple_of(linkage::ENTRY as u64);
+        let length = code.end.saturating_sub(first);
         if length < linkage::ENTRY as u64 {
             return;
         }

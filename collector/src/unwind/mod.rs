@@ -8,7 +8,7 @@
 //! | part | side | allocates | what it does |
 //! |---|---|---|---|
 //! | [`cfi`] | SETUP | yes | `.eh_frame` of a load module → [`table::RecipeTable`] |
-//! | [`cfi::direct`] | SIGNAL, but for a census | no | `.eh_frame` → the one recipe at an address |
+//! | [`cfi::direct`] | SIGNAL, but for what it notes | no | `.eh_frame`, or a copy → the one recipe at an address |
 //! | [`inference`](crate::arch::unwind::inference) | SIGNAL | no | code that has no `.eh_frame` → the recipe at an address |
 //! | [`landing`](crate::arch::unwind::landing) | SIGNAL | no | an unwinder's frame → the handler that it goes to |
 //! | [`switch`](crate::arch::unwind::switch) | SIGNAL | no | longjmp and its kin → the frame that they go to |

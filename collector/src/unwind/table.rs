@@ -200,6 +200,14 @@ impl Builder {
         number
     }
 
+    /// The offsets at which a recipe begins to hold, ascending from 0, where they are few: without
+    /// what else is saved.
+    pub(super) fn into_rows(self) -> Box<[(u32, Recipe)]> {
+        let recipe = |number: u16| self.recipes.get(usize::from(number)).copied();
+        let row = |&(offset, number)| (offset, recipe(number).unwrap_or(Recipe::Unsupported));
+        self.rows.iter().map(row).collect()
+    }
+
     pub(super) fn finish(self) -> RecipeTable {
         let blocks = (self.length.div_ceil(1 << BLOCK_BITS)) as usize;
         let mut index = Vec::with_capacity(blocks + 1);

@@ -1,18 +1,25 @@
 //! Recipes straight from `.eh_frame`, without a [`RecipeTable`].
 //!
-//! SIGNAL side, but for [`InPlace::census`]. Finds the FDE in the sorted table of `.eh_frame_hdr`
-//! and evaluates it up to the address and no further, on the stack alone. The answer is a table's.
+//! SIGNAL side, but for [`InPlace::census`] and [`InPlace::note_gaps`]. Finds the FDE in the sorted
+//! table of `.eh_frame_hdr` and evaluates it up to the address and no further, on the stack alone.
+//! The answer is a table's.
 //!
 //! Two kinds of module are read in place. Those that the program was started with, since they are
 //! never unloaded: a table costs 50 ns for each row of a module, of which a compiler has millions,
 //! and a look-up here some 0.1 us, of which a run makes thousands. And those that nobody has looked
 //! at yet, for a library's constructors run before dlopen returns.
 //!
-//! Unlike code, it is read directly. That it can be is known of the moment when the module was
-//! first looked at: the loader has mapped it readable, and it stays. Later it is assumed: nothing
-//! but this and unwinders has a use for these pages, and a program that forbids them, or cuts the
-//! file off, breaks its own exceptions, cancellation of threads and backtrace(3). Such a program
-//! ends here by a fault. To have the kernel read would take three system calls for each look-up.
+//! Any other module may be unloaded under a handler, and is read in the same way in a copy of its
+//! `.eh_frame_hdr` and `.eh_frame`: all addresses are those of the first load, and the answers are
+//! by offset. Code without an FDE is told by its bytes, of which there is no copy, so these are
+//! [looked at](InPlace::note_gaps) when the copy is made.
+//!
+//! Unlike code, these sections are read directly. That they can be is known of the moment when the
+//! module was first looked at: the loader has mapped it readable, and it stays. Later it is
+//! assumed: nothing but this and unwinders has a use for these pages, and a program that forbids
+//! them, or cuts the file off, breaks its own exceptions, cancellation of threads and backtrace(3).
+//! Such a program ends here by a fault, unless there is a copy. To have the kernel read would take
+//! three system calls for each look-up.
 //!
 //! The handler comes seldom, so what it reads is not in the processor's caches, and each word costs
 //! more than the search among a hundred of them. A binary search in the table of a large module
@@ -21,6 +28,7 @@
 //!
 //! [`RecipeTable`]: crate::unwind::table::RecipeTable
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -28,7 +36,7 @@ use super::{BEHIND_AN_UNWINDER, Known, NO_CFI, Reader, UNSUPPORTED};
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
 use crate::arch::unwind::{linkage, rows};
 use crate::eh_frame::{self, Fde};
-use crate::unwind::table::Lookup;
+use crate::unwind::table::{Builder, Lookup};
 
 /// What a table built by [`from_header`](super::from_header) from the same arguments would answer
 /// for the code at `pc`.
@@ -74,6 +82,9 @@ pub struct InPlace<'a, F> {
     index: Vec<u32>,
     /// By offset; filled by [`Self::census`].
     cies: Vec<Known<'a>>,
+    /// The recipes of code without an FDE by the offsets at which they begin to hold; where there
+    /// are none, the code is looked at. Filled by [`Self::note_gaps`].
+    gaps: Box<[(u32, Recipe)]>,
 }
 
 /// How many FDEs are looked at.
@@ -111,8 +122,50 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
         let entries = entries.get(..count)?;
         let bytes = segment_from(section)?;
         let reader = Reader { section: bytes, address: section, text, segment_from };
-        let (index, cies) = (Vec::new(), Vec::new());
-        Some(Self { entries, header: address, reader, index, cies })
+        let (index, cies, gaps) = (Vec::new(), Vec::new(), Box::default());
+        Some(Self { entries, header: address, reader, index, cies, gaps })
+    }
+
+    /// The address of `.eh_frame`, and how many bytes of the header and of it are read. `None` if
+    /// the table is not in order, or there is more text than offsets can express.
+    #[must_use]
+    pub fn extent(&self) -> Option<(u64, usize, usize)> {
+        let section = self.reader.section;
+        let is_usual = self.entries.is_sorted_by_key(code_of) && self.reader.length().is_ok();
+        let places = self.entries.iter().filter_map(|entry| self.fde_offset(entry));
+        let last = places.filter(|place| *place < section.len()).max();
+        let end = last.and_then(|last| last.checked_add(eh_frame::size(section, last)?));
+        let bytes = end.unwrap_or(0).min(section.len());
+        is_usual.then_some((self.reader.address, HEADER + size_of_val(self.entries), bytes))
+    }
+
+    /// Goes through all FDEs once, SETUP side, for what lies between them. `segment_from` gives the
+    /// bytes of the code, which is looked at no more afterwards.
+    pub fn note_gaps(&mut self, segment_from: impl Fn(u64) -> Option<&'a [u8]>) {
+        let Reader { section, address, ref text, .. } = self.reader;
+        let reader = Reader { section, address, text: text.clone(), segment_from };
+        let Ok(length) = reader.length() else { return };
+        let (mut gaps, mut met) = (Builder::new(length), super::Census::default());
+        let (mut covered, mut last_cie) = (reader.text.start, usize::MAX);
+        for entry in self.entries {
+            let start = self.header.wrapping_add_signed(code_of(entry));
+            if !reader.text.contains(&start) {
+                continue;
+            }
+            let Some(offset) = self.fde_offset(entry) else { continue };
+            let Some((cie, _)) = eh_frame::split(section, offset) else { continue };
+            if cie != last_cie {
+                last_cie = cie;
+                self.keep_cie(cie);
+            }
+            let code = self.fde(offset, |fde, _| fde.code.clone());
+            if let Some(code) = code.filter(|code| code.start == start && !code.is_empty()) {
+                reader.emit_gap(covered..start, &mut gaps, &mut met);
+                covered = code.end.min(reader.text.end);
+            }
+        }
+        reader.emit_gap(covered..reader.text.end, &mut gaps, &mut met);
+        self.gaps = gaps.into_rows();
     }
 
     /// Goes through the table of FDEs once, SETUP side: notes where each block of text begins in
@@ -189,7 +242,9 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
     /// Bytes of memory it takes, besides what the linker made.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.cies.capacity() * size_of::<Known<'_>>() + self.index.capacity() * size_of::<u32>()
+        self.cies.capacity() * size_of::<Known<'_>>()
+            + self.index.capacity() * size_of::<u32>()
+            + size_of_val(&*self.gaps)
     }
 
     fn keep_cie(&mut self, offset: usize) {
@@ -252,7 +307,13 @@ impl<'a, F: Fn(u64) -> Option<&'a [u8]>> InPlace<'a, F> {
                 return Some(held);
             }
         }
-        self.startup_function(before, pc).or_else(|| self.linkage_entry(pc))
+        if self.gaps.is_empty() {
+            return self.startup_function(before, pc).or_else(|| self.linkage_entry(pc));
+        }
+        let offset = self.reader.offset(pc);
+        let after = self.gaps.partition_point(|(from, _)| *from <= offset);
+        let (_, recipe) = *self.gaps.get(after.checked_sub(1)?)?;
+        (recipe != Recipe::NoCfi).then_some((recipe, CalleeSaved::SAME, pc..pc + 1))
     }
 
     /// The offset in `.eh_frame` of the last FDE whose code begins at or before `pc`; of the first

@@ -3,8 +3,10 @@
 use super::*;
 use crate::arch::unwind::recipe::{Saved, Slot};
 use crate::arch::unwind::registers::Register;
+use crate::unwind::table::Lookup;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 /// The section lies here, and the text at [`TEXT`].
 const SECTION: u64 = 0x2000;
@@ -220,6 +222,93 @@ fn a_linkage_table_without_cfi() {
     ] {
         assert_eq!(built.table.lookup(offset), recipe, "{offset:#x}");
     }
+}
+
+/// `.eh_frame_hdr` of a section at [`SECTION`], with its table in order of code.
+fn header(section: &[u8], fdes: &[(u64, u32, &[u8])]) -> Vec<u8> {
+    let relative = |address: u64, base: u64| (address.wrapping_sub(base) as u32).to_le_bytes();
+    let mut places = vec![0];
+    let word = |at: usize| u32::from_le_bytes(*section[at..].first_chunk().unwrap()) as usize;
+    while word(*places.last().unwrap()) != 0 {
+        places.push(places.last().unwrap() + 4 + word(*places.last().unwrap()));
+    }
+    // Behind the CIE comes an FDE for each.
+    let mut table: Vec<_> = fdes.iter().map(|fde| fde.0).zip(places.drain(1..)).collect();
+    table.sort_unstable();
+    let mut bytes = vec![1, 0x1b, 0x03, 0x3b];
+    bytes.extend(relative(SECTION, HEADER + 4));
+    bytes.extend((table.len() as u32).to_le_bytes());
+    for (code, place) in table {
+        bytes.extend(relative(code, HEADER));
+        bytes.extend(relative(SECTION + place as u64, HEADER));
+    }
+    bytes
+}
+
+/// Where [`header`] lies.
+const HEADER: u64 = 0x1f00;
+
+/// Nothing of the code is read later: what has no FDE is as it was when the copy was made.
+#[test]
+fn a_copy_knows_what_lies_between_functions() {
+    let mut code = [0x90; 0x800];
+    // sub $8,%rsp; add $8,%rsp; ret: at the begin, behind the last function, and in a gap that is
+    // too short for a linkage table.
+    let function = [0x48, 0x83, 0xec, 8, 0x48, 0x83, 0xc4, 8, 0xc3];
+    for place in [0, 0x64, 0x7f0] {
+        code[place..place + function.len()].copy_from_slice(&function);
+    }
+    code[0x140..0x14c].copy_from_slice(&[0xff, 0x35, 2, 0, 0, 0, 0xff, 0x25, 4, 0, 0, 0]);
+    let stub = [0xff, 0x25, 2, 0, 0, 0, 0x68, 0, 0, 0, 0, 0xe9, 0xe0, 0xff, 0xff, 0xff];
+    (0x150..0x180).step_by(16).for_each(|at| code[at..at + 16].copy_from_slice(&stub));
+    let framed: &[u8] = &[DEF_CFA_OFFSET, 32];
+    let fdes = [
+        (0x1188, 0x668, framed),
+        (0x1018, 0x4c, &[][..]),
+        (0x1070, 0xc1, framed),
+        (0x0, 0x10, framed),
+        (0x1090, 0x90, &[]),
+    ];
+    let bytes = section(&fdes);
+    let header = header(&bytes, &fdes);
+    let segment_from = |address: u64| match address {
+        SECTION => Some(&*bytes),
+        _ => code.get(address.checked_sub(TEXT.start)? as usize..),
+    };
+    let built = from_header(&header, HEADER, segment_from, TEXT).unwrap();
+    assert_eq!((built.census.linkage_entries, built.census.startup_functions), (4, 2));
+    let original = direct::InPlace::new(&header, HEADER, segment_from, TEXT).unwrap();
+    let (section, of_header, of_section) = original.extent().unwrap();
+    // But for the terminator.
+    assert_eq!((section, of_header, of_section), (SECTION, header.len(), bytes.len() - 4));
+    let read = Cell::new(0);
+    let copied = |address| {
+        read.set(read.get() + 1);
+        (address == SECTION).then_some(&bytes[..of_section])
+    };
+    let mut copy = direct::InPlace::new(&header, HEADER, copied, TEXT).unwrap();
+    assert!(copy.census(direct::Look::AtEach).unwinders.is_empty());
+    copy.note_gaps(segment_from);
+    let before = read.get();
+    for offset in 0..0x802 {
+        assert_eq!(copy.lookup_all(offset), built.table.lookup_all(offset), "{offset:#x}");
+    }
+    assert_eq!(read.get(), before);
+}
+
+/// Whoever wrote it has not sorted it: a search finds nothing in it.
+#[test]
+fn a_table_that_is_not_in_order_is_not_copied() {
+    let fdes = [(0x1010, 0x20, &[][..]), (0x1040, 0x20, &[])];
+    let bytes = section(&fdes);
+    let extent = |header: &[u8]| {
+        let there = |address| (address == SECTION).then_some(&*bytes);
+        direct::InPlace::new(header, HEADER, there, TEXT).unwrap().extent()
+    };
+    let sound = header(&bytes, &fdes);
+    assert_eq!(extent(&sound), Some((SECTION, 28, bytes.len() - 4)));
+    let reversed = [&sound[..12], &sound[20..], &sound[12..20]].concat();
+    assert_eq!(extent(&reversed), None);
 }
 
 /// `.eh_frame_hdr` without a search table: the section is read from its start.
