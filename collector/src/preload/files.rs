@@ -2,7 +2,8 @@
 //!
 //! Daemons do. A closed event sends no samples, and nobody would notice. Loops over all numbers end
 //! at the limit, above which the collector's files are where that is possible (`sys::file`). Where
-//! it is not, close(2) answers what it would without csprof: there is no such file.
+//! it is not, close(2) of one says that it is done: who asks for it has it from /proc/self/fd, or
+//! from fcntl(2), where it is open, and complains if it cannot be closed (Chromium's children do).
 //! close_range(2) and closefrom(3) close everything but these.
 //!
 //! A number that dup2(2) is told to use becomes the program's. What is lost with it is counted
@@ -23,16 +24,15 @@ extern "C" fn before_close(call: &mut Call, real: &Real) -> *mut c_void {
     let number = call.arguments[0] as c_int;
     if sys::is_own(number) && process::active() {
         if !process::current().is_some_and(|process| process.has_lost(number)) {
-            return no_such_file as *mut c_void;
+            return said_to_be_closed as *mut c_void;
         }
         sys::give_up(number);
     }
     stub::target(real)
 }
 
-extern "C" fn no_such_file() -> c_int {
-    real::set_errno(libc::EBADF);
-    -1
+extern "C" fn said_to_be_closed() -> c_int {
+    0
 }
 
 /// Before dup2 and dup3.

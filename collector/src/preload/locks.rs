@@ -13,7 +13,7 @@
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use csprof_format::launch::SourceKind;
 
@@ -23,6 +23,7 @@ use super::stub;
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
 use crate::sources::calls::LOCKS_COUNT;
+use crate::{messages, modules};
 
 /// Whether the call is counted: its wrapper then calls the real function and asks [`after`].
 pub(in crate::preload) fn begin(call: &mut Call) -> bool {
@@ -36,7 +37,22 @@ pub(in crate::preload) fn begin(call: &mut Call) -> bool {
 }
 
 fn is_counted() -> bool {
-    LOCKS_COUNT.load(Ordering::Relaxed) && sampled()
+    // Relaxed: the first is written before any other thread is there.
+    LOCKS_COUNT.load(Ordering::Relaxed) && !ARE_WATCHED.load(Ordering::Relaxed) && sampled()
+}
+
+/// Whether ThreadSanitizer watches who takes which locks in which order: one that is taken if it is
+/// free tells it of no order, and its reports name the code that calls it.
+static ARE_WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// Looks who watches. Setup side.
+pub(super) fn leave_watched() {
+    if LOCKS_COUNT.load(Ordering::Relaxed) && modules::has_thread_sanitizer() {
+        ARE_WATCHED.store(true, Ordering::Relaxed);
+        messages::note(
+            "ThreadSanitizer watches locks: waits for them are not counted in this process",
+        );
+    }
 }
 
 /// After a wait.

@@ -130,6 +130,8 @@ extern "C" fn construct(
     streams::count();
     mpi::count();
     regions::follow();
+    threads::begin();
+    locks::leave_watched();
     threads::create_key();
     threads::watch_end();
     if !fork::register() {

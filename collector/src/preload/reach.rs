@@ -7,7 +7,11 @@
 //! standard error, so the variables are taken out of its environment. They are, too, where a limit
 //! of memory (RLIMIT_AS, RLIMIT_DATA) might leave too little room for program and collector.
 //!
-//! Either way somebody has to know. The count is in the arena, which the child of a vfork, too, has
+//! A program that is started with another `LD_PRELOAD` in place of csprof's, for a library of its
+//! own (an allocator, a tool for MPI), keeps csprof's other variables, so nobody wanted to be rid of
+//! it: the collector goes in front, where `csprof record` puts it. One without any is left as it is.
+//!
+//! Else somebody has to know. The count is in the arena, which the child of a vfork, too, has
 //! mapped, and `csprof record` tells.
 //!
 //! A program that the collector cannot be preloaded into ([`program`]) gets an environment without
@@ -67,7 +71,7 @@ pub(super) struct Start {
     counted: Option<(&'static Process, LeftOut)>,
 }
 
-/// An environment without csprof's variables, in memory of its own. Never freed: the child of a
+/// An environment with a [`Change`], in memory of its own. Never freed: the child of a
 /// vfork that executes a program has no time to. The next program with such an environment gets it
 /// again, however the one that starts it lays its environments out: few differ in what they say.
 struct Environment {
@@ -84,13 +88,15 @@ unsafe impl Sync for Environment {}
 /// How many of the last environments are compared.
 const MOST_COMPARED: usize = 64;
 
-/// What of csprof's is taken out of an environment.
+/// What is done to an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
-    /// The collector's place in `LD_PRELOAD`.
-    Preload,
-    /// The name of the run folder, too.
-    All,
+enum Change {
+    /// The collector is taken out of `LD_PRELOAD`.
+    TakePreload,
+    /// The name of the run folder goes, too.
+    TakeAll,
+    /// The collector goes in front of what is in `LD_PRELOAD`.
+    AddPreload,
 }
 
 impl Start {
@@ -134,7 +140,10 @@ impl Start {
         let library = unsafe { CStr::from_ptr(library) };
         // SAFETY: as the caller promises.
         let variables = unsafe { Variables::of(envp) };
-        let reason = if !variables.lead_here(library) {
+        let leads_here = variables.lead_here(library);
+        // A shell that the C library starts has the environment of this process, which stays.
+        let may_lead_here = !leads_here && file.is_some() && variables.have_another_library();
+        let reason = if !leads_here && !may_lead_here {
             match LEFT_OUT_OF_OWN.load(Ordering::Relaxed) {
                 reason if reason == LeftOut::Limited as u32 => LeftOut::Limited,
                 reason if reason == LeftOut::OutOfReach as u32 => LeftOut::OutOfReach,
@@ -142,21 +151,25 @@ impl Start {
             }
         } else if !sys::can_be_loaded(library) || !sys::exists(process.folder.path()) {
             // SAFETY: as the caller promises.
-            start.replaced = Some(unsafe { without_csprof(envp, library, Taken::All) });
+            start.replaced = Some(unsafe { changed(envp, library, Change::TakeAll) });
             LeftOut::OutOfReach
         } else if let Some(finding) = file.and_then(program::obstacle) {
-            if !finding.obstacle.ignores_preloading() {
+            if leads_here && !finding.obstacle.ignores_preloading() {
                 // SAFETY: as the caller promises.
-                start.replaced = Some(unsafe { without_csprof(envp, library, Taken::Preload) });
+                start.replaced = Some(unsafe { changed(envp, library, Change::TakePreload) });
             }
             let reason = finding.obstacle.reason();
             process.arena.name_left_out(reason, finding.name());
             reason
         } else if !sys::may_map(LEAST_ADDRESS_SPACE, LEAST_DATA) {
             // SAFETY: as the caller promises.
-            start.replaced = Some(unsafe { without_csprof(envp, library, Taken::All) });
+            start.replaced = Some(unsafe { changed(envp, library, Change::TakeAll) });
             LeftOut::Limited
         } else {
+            if may_lead_here {
+                // SAFETY: as the caller promises.
+                start.replaced = Some(unsafe { changed(envp, library, Change::AddPreload) });
+            }
             return start;
         };
         process.arena.count_left_out(reason, 1);
@@ -227,11 +240,25 @@ impl<'a> Variables<'a> {
     fn lead_here(&self, library: &CStr) -> bool {
         !self.run_dir.is_empty() && parts(self.preloaded).any(|part| part == library.to_bytes())
     }
+
+    /// Whether others are preloaded in a program that has csprof's variables, none of which wants
+    /// to come first.
+    fn have_another_library(&self) -> bool {
+        let libraries = || parts(self.preloaded).filter(|part| !part.is_empty());
+        !self.run_dir.is_empty() && libraries().next().is_some() && !libraries().any(comes_first)
+    }
 }
 
 /// The libraries in `LD_PRELOAD` (ld.so(8)).
 fn parts(preloaded: &[u8]) -> impl Iterator<Item = &[u8]> {
     preloaded.split(|&byte| byte == b':' || byte == b' ')
+}
+
+/// Whether it is a sanitizer's: the program ends if another library comes before it, unless it is
+/// told not to in a variable that the program's starter may have set itself.
+fn comes_first(library: &[u8]) -> bool {
+    let has = |name: &[u8]| library.windows(name.len()).any(|part| part == name);
+    [&b"asan"[..], b"lsan", b"tsan", b"clang_rt"].into_iter().any(has)
 }
 
 fn value_of<'a>(variable: &'a [u8], name: &str) -> Option<&'a [u8]> {
@@ -246,11 +273,15 @@ enum Left {
     Changed(Vec<u8>),
 }
 
-fn left_of(variable: &[u8], library: &CStr, taken: Taken) -> Left {
-    if taken == Taken::All && value_of(variable, RUN_DIR).is_some() {
+fn left_of(variable: &[u8], library: &CStr, change: Change) -> Left {
+    if change == Change::TakeAll && value_of(variable, RUN_DIR).is_some() {
         return Left::Nothing;
     }
     let Some(value) = value_of(variable, LD_PRELOAD) else { return Left::Whole };
+    if change == Change::AddPreload {
+        let libraries = [library.to_bytes(), value].join(&b':');
+        return Left::Changed([LD_PRELOAD.as_bytes(), b"=", &libraries].concat());
+    }
     let others: Vec<&[u8]> = parts(value).filter(|part| *part != library.to_bytes()).collect();
     match others.join(&b':') {
         others if others.is_empty() => Left::Nothing,
@@ -258,18 +289,18 @@ fn left_of(variable: &[u8], library: &CStr, taken: Taken) -> Left {
     }
 }
 
-/// The environment without csprof's variables: one that was made before, if it says the same.
+/// The environment with this change: one that was made before, if it says the same.
 ///
 /// # Safety
 /// `envp` is null or the vector of an environment.
-unsafe fn without_csprof(envp: Strings, library: &CStr, taken: Taken) -> &'static Environment {
+unsafe fn changed(envp: Strings, library: &CStr, change: Change) -> &'static Environment {
     static LAST: AtomicPtr<Environment> = AtomicPtr::new(core::ptr::null_mut());
     let mut text = Vec::new();
     // SAFETY: as the caller promises.
     for string in unsafe { c_library::strings(envp) } {
         // SAFETY: as the caller promises.
         let variable = unsafe { CStr::from_ptr(string) };
-        match left_of(variable.to_bytes(), library, taken) {
+        match left_of(variable.to_bytes(), library, change) {
             Left::Whole => text.extend_from_slice(variable.to_bytes_with_nul()),
             Left::Nothing => {}
             Left::Changed(variable) => {
@@ -310,7 +341,7 @@ unsafe fn leave_out_of_own() {
     // SAFETY: as the caller promises.
     for string in unsafe { c_library::strings(c_library::environment()) } {
         // SAFETY: as the caller promises.
-        match left_of(unsafe { CStr::from_ptr(string) }.to_bytes(), library, Taken::All) {
+        match left_of(unsafe { CStr::from_ptr(string) }.to_bytes(), library, Change::TakeAll) {
             Left::Whole => pointers.push(string),
             Left::Nothing => {}
             Left::Changed(text) => {

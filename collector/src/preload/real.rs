@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_ushort, c_void};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use libc::{itimerval, pid_t, pthread_attr_t, pthread_t, sigset_t, stack_t, timeval};
+use libc::{itimerval, pid_t, pthread_attr_t, sigset_t, stack_t, timeval};
 
 pub(super) use crate::c_library::{Real, Strings, errno, set_errno};
 use crate::modules;
@@ -156,8 +156,6 @@ pub(super) type Handler = libc::sighandler_t;
 /// What a C function of type `void` returns.
 type Nothing = ();
 const NOTHING: Nothing = ();
-/// The start routine of a thread.
-pub(super) type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
 real_functions! {
     called {
@@ -195,15 +193,13 @@ real_functions! {
         fn closefrom(low: c_int) -> Nothing, else NOTHING;
         fn _Fork() -> pid_t, else no_call();
         fn malloc_usable_size(block: *mut c_void) -> usize, else 0;
-        fn pthread_create(thread: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void) -> c_int, else libc::ENOSYS;
         fn pthread_mutex_trylock(mutex: *mut c_void) -> c_int, else libc::ENOSYS;
         fn pthread_rwlock_tryrdlock(lock: *mut c_void) -> c_int, else libc::ENOSYS;
         fn pthread_rwlock_trywrlock(lock: *mut c_void) -> c_int, else libc::ENOSYS;
         fn mtx_trylock(mutex: *mut c_void) -> c_int, else 2;
-        fn thrd_create(thread: *mut pthread_t, start: Start, argument: *mut c_void) -> c_int, else 2;
     }
     jumped_to {
-        raise, gsignal, pthread_sigqueue, tgkill,
+        raise, gsignal, pthread_sigqueue, tgkill, pthread_create, thrd_create,
         sigsuspend, ppoll, __ppoll_chk, pselect, epoll_pwait, epoll_pwait2, pause, sigpause, __xpg_sigpause, __sigpause,
         sigwait, sigwaitinfo, sigtimedwait, poll, __poll_chk, select, epoll_wait,
         sleep, usleep, nanosleep, __nanosleep, clock_nanosleep, thrd_sleep, sem_timedwait, sem_clockwait,

@@ -12,8 +12,8 @@ use super::generated::{
 use super::inferred::leave_as_inferred;
 use super::seen::Seen;
 use crate::arch::unwind::inference::{
-    Inferred, LONGEST_CALL, MOST_STEPS, direct_call, infer, is_behind_call, is_called_at, is_first,
-    pushed_since_call,
+    Inferred, LONGEST_CALL, MOST_STEPS, direct_call, halts, infer, is_behind_call, is_called_at,
+    is_first, pushed_since_call,
 };
 use crate::arch::unwind::landing::{Landing, jump, land, landing};
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
@@ -112,9 +112,9 @@ pub(super) fn overcome(
         Obstacle::NoCfi => {
             let mut starts = || {
                 let before = target.code_before(registers.ip);
-                before.is_some_and(|code| !is_behind_call(&code, LONGEST_CALL))
-                    && Seen::around(target, registers.ip, &mut cache.window)
-                        .is_some_and(|(code, at)| is_first(&code, at))
+                let is_called = before.is_none_or(|code| is_behind_call(&code, LONGEST_CALL));
+                Seen::around(target, registers.ip, &mut cache.window)
+                    .is_some_and(|(code, at)| halts(&code, at) || !is_called && is_first(&code, at))
             };
             // And nothing called what a process begins with (ld.so's _dl_start_user), or what Boost
             // puts below a coroutine.
