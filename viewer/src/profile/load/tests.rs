@@ -199,7 +199,7 @@ main 1 module:/opt/app at:app.c:11
 fn functions_of_one_name_in_two_files_are_two() {
     let mut profile = saved();
     profile.strings.extend(["/a/one.py", "/a/two.py"].map(Into::into));
-    let dot = profile.functions[2];
+    let dot = profile.functions[2].clone();
     let in_file = |file| saved::Function { file: Some(StringId(file)), line: 0, ..dot };
     profile.functions.extend([in_file(5), in_file(6)]);
     let root = add_other(&mut profile, SavedKind::Root, 0);
