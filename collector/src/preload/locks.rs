@@ -8,7 +8,8 @@
 //! Not so a mutex with a protocol, or a robust one: pthread_mutex_trylock(3) of glibc leaves a
 //! mutex that cannot be recovered locked, and who locks it next would wait for ever. Nor a
 //! semaphore: sem_wait(3) looks for cancellation before it takes one. These and the other waits are
-//! timed from beginning to end. What is left by cancellation is not counted.
+//! timed from beginning to end. What is left by cancellation is not counted, nor is anything where
+//! ThreadSanitizer [watches](ARE_WATCHED).
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
@@ -37,7 +38,7 @@ pub(in crate::preload) fn begin(call: &mut Call) -> bool {
 }
 
 fn is_counted() -> bool {
-    // Relaxed: the first is written before any other thread is there.
+    // Relaxed: both are written before any other thread is there.
     LOCKS_COUNT.load(Ordering::Relaxed) && !ARE_WATCHED.load(Ordering::Relaxed) && sampled()
 }
 
@@ -50,7 +51,8 @@ pub(super) fn leave_watched() {
     if LOCKS_COUNT.load(Ordering::Relaxed) && modules::has_thread_sanitizer() {
         ARE_WATCHED.store(true, Ordering::Relaxed);
         messages::note(
-            "ThreadSanitizer watches locks: waits for them are not counted in this process",
+            "ThreadSanitizer watches locks: waits of threads for each other are not counted in this \
+             process",
         );
     }
 }

@@ -115,6 +115,7 @@ extern "C" fn construct(
     real::find_unwinder();
     signals::action::remember_inherited();
     reach::remember();
+    reach::take_back();
     signals::action::pass_on();
     signals::inherit::remember_mask();
     lifecycle::start(signals::trap::by_default as *mut _);

@@ -9,7 +9,9 @@
 //!
 //! A program that is started with another `LD_PRELOAD` in place of csprof's, for a library of its
 //! own (an allocator, a tool for MPI), keeps csprof's other variables, so nobody wanted to be rid of
-//! it: the collector goes in front, where `csprof record` puts it. One without any is left as it is.
+//! it: the collector goes in front, where `csprof record` puts it, and out again before the program
+//! looks ([`take_back`]), for it may start itself until it finds what it wants. One without any is
+//! left as it is.
 //!
 //! Else somebody has to know. The count is in the arena, which the child of a vfork, too, has
 //! mapped, and `csprof record` tells.
@@ -85,6 +87,16 @@ struct Environment {
 // SAFETY: never changed.
 unsafe impl Sync for Environment {}
 
+/// How many environments a process may have made: some kilobytes each, for good.
+const MOST_MADE: u32 = 500;
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// Whether another one may be made.
+fn may_make_more() -> bool {
+    // Relaxed: a few more do no harm.
+    MADE.load(Ordering::Relaxed) < MOST_MADE
+}
+
 /// How many of the last environments are compared.
 const MOST_COMPARED: usize = 64;
 
@@ -142,7 +154,8 @@ impl Start {
         let variables = unsafe { Variables::of(envp) };
         let leads_here = variables.lead_here(library);
         // A shell that the C library starts has the environment of this process, which stays.
-        let may_lead_here = !leads_here && file.is_some() && variables.have_another_library();
+        let may_lead_here =
+            !leads_here && file.is_some() && variables.have_another_library() && may_make_more();
         let reason = if !leads_here && !may_lead_here {
             match LEFT_OUT_OF_OWN.load(Ordering::Relaxed) {
                 reason if reason == LeftOut::Limited as u32 => LeftOut::Limited,
@@ -166,10 +179,11 @@ impl Start {
             start.replaced = Some(unsafe { changed(envp, library, Change::TakeAll) });
             LeftOut::Limited
         } else {
-            if may_lead_here {
-                // SAFETY: as the caller promises.
-                start.replaced = Some(unsafe { changed(envp, library, Change::AddPreload) });
+            if !may_lead_here {
+                return start;
             }
+            // SAFETY: as the caller promises.
+            start.replaced = Some(unsafe { changed(envp, library, Change::AddPreload) });
             return start;
         };
         process.arena.count_left_out(reason, 1);
@@ -254,10 +268,43 @@ fn parts(preloaded: &[u8]) -> impl Iterator<Item = &[u8]> {
     preloaded.split(|&byte| byte == b':' || byte == b' ')
 }
 
+/// What follows the collector in `LD_PRELOAD` where it was added: an empty part, which the loader
+/// skips, tells it from what `csprof record` has written.
+const ADDED: &[u8] = b"::";
+
+/// Takes the collector out of this process's `LD_PRELOAD` where it was [added](Change::AddPreload):
+/// the program finds what its starter has written. Before the program begins.
+pub(super) fn take_back() {
+    let library = LIBRARY.load(Ordering::Relaxed);
+    if library.is_null() {
+        return;
+    }
+    // SAFETY: the loader's string, see `remember`.
+    let library = unsafe { CStr::from_ptr(library) };
+    // SAFETY: the vector that the kernel made, and no other thread is there.
+    for string in unsafe { c_library::strings(c_library::environment()) } {
+        // SAFETY: as above.
+        let variable = unsafe { CStr::from_ptr(string) }.to_bytes();
+        let added = value_of(variable, LD_PRELOAD)
+            .and_then(|value| value.strip_prefix(library.to_bytes())?.strip_prefix(ADDED));
+        if let Some(rest) = added {
+            let (length, start) = (rest.len(), variable.len() - rest.len());
+            let place = string.cast_mut();
+            // SAFETY: within the string, which is the process's own and written by nobody else; its
+            // final zero goes along.
+            unsafe {
+                let value = place.add(LD_PRELOAD.len() + 1);
+                core::ptr::copy(place.add(start), value, length + 1);
+            }
+        }
+    }
+}
+
 /// Whether it is a sanitizer's: the program ends if another library comes before it, unless it is
 /// told not to in a variable that the program's starter may have set itself.
 fn comes_first(library: &[u8]) -> bool {
-    let has = |name: &[u8]| library.windows(name.len()).any(|part| part == name);
+    let file = library.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let has = |name: &[u8]| file.windows(name.len()).any(|part| part == name);
     [&b"asan"[..], b"lsan", b"tsan", b"clang_rt"].into_iter().any(has)
 }
 
@@ -279,8 +326,8 @@ fn left_of(variable: &[u8], library: &CStr, change: Change) -> Left {
     }
     let Some(value) = value_of(variable, LD_PRELOAD) else { return Left::Whole };
     if change == Change::AddPreload {
-        let libraries = [library.to_bytes(), value].join(&b':');
-        return Left::Changed([LD_PRELOAD.as_bytes(), b"=", &libraries].concat());
+        let parts = [LD_PRELOAD.as_bytes(), b"=", library.to_bytes(), ADDED, value];
+        return Left::Changed(parts.concat());
     }
     let others: Vec<&[u8]> = parts(value).filter(|part| *part != library.to_bytes()).collect();
     match others.join(&b':') {
@@ -323,6 +370,7 @@ unsafe fn changed(envp: Strings, library: &CStr, change: Change) -> &'static Env
     let starts = text.split_inclusive(|byte| *byte == 0).map(|string| string.as_ptr().cast());
     let pointers = starts.chain([core::ptr::null()]).collect();
     let made = Box::into_raw(Box::new(Environment { pointers, text, earlier: last }));
+    MADE.fetch_add(1, Ordering::Relaxed);
     // One that another thread makes at the same time may not be found again.
     LAST.store(made, Ordering::Release);
     // SAFETY: just made, and never freed.

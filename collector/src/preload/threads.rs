@@ -20,7 +20,7 @@ use libc::{pthread_attr_t, pthread_key_t};
 use super::real::{Real, slots};
 use super::signals::mask::{believe, believed, really_blocked};
 use super::signals::saved_mask::blocked_by;
-use super::stub::{self, wrappers};
+use super::stub::wrappers;
 use super::view::sampled;
 use crate::arch::{self, Call, Route};
 use crate::modules;
@@ -64,6 +64,8 @@ pub(super) fn begin() {
 /// Whoever looks at the caller sees the program, to which a jump leads back. What the thread was to
 /// be given is lost then if there is no thread: a few words each time.
 ///
+/// `missing` is called where there is no real function.
+///
 /// # Safety
 /// The arguments are those of pthread_create(3), or are such but for the attributes.
 unsafe fn create(
@@ -71,8 +73,13 @@ unsafe fn create(
     real: &Real,
     attributes: *const pthread_attr_t,
     routine: usize,
+    missing: extern "C" fn() -> c_int,
 ) -> Route {
-    let target = stub::target(real);
+    let address = real.address();
+    if address.is_null() {
+        return Route { target: missing as *mut c_void, calls: 0 };
+    }
+    let target = address;
     let Some([start, argument]) = call.arguments.get_mut(routine..routine + 2) else {
         return Route { target, calls: 0 };
     };
@@ -94,12 +101,22 @@ unsafe fn create(
 extern "C" fn before_pthread_create(call: &mut Call, real: &Real) -> Route {
     let attributes = core::ptr::with_exposed_provenance(call.arguments[1]);
     // SAFETY: the program's own arguments.
-    unsafe { create(call, real, attributes, 2) }
+    unsafe { create(call, real, attributes, 2, no_threads) }
 }
 
 extern "C" fn before_thrd_create(call: &mut Call, real: &Real) -> Route {
     // SAFETY: the program's own arguments; there are no attributes.
-    unsafe { create(call, real, core::ptr::null(), 1) }
+    unsafe { create(call, real, core::ptr::null(), 1, no_c_threads) }
+}
+
+/// In place of pthread_create(3).
+extern "C" fn no_threads() -> c_int {
+    libc::ENOSYS
+}
+
+/// In place of thrd_create(3): `thrd_error`.
+extern "C" fn no_c_threads() -> c_int {
+    2
 }
 
 /// Drops what a thread was to be given that was not created.

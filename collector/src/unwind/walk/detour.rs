@@ -112,9 +112,13 @@ pub(super) fn overcome(
         Obstacle::NoCfi => {
             let mut starts = || {
                 let before = target.code_before(registers.ip);
-                let is_called = before.is_none_or(|code| is_behind_call(&code, LONGEST_CALL));
-                Seen::around(target, registers.ip, &mut cache.window)
-                    .is_some_and(|(code, at)| halts(&code, at) || !is_called && is_first(&code, at))
+                let is_called = before.map(|code| is_behind_call(&code, LONGEST_CALL));
+                let code = Seen::around(target, registers.ip, &mut cache.window);
+                match (is_called, code) {
+                    (Some(true), Some((code, at))) => halts(&code, at),
+                    (Some(false), Some((code, at))) => is_first(&code, at),
+                    _ => false,
+                }
             };
             // And nothing called what a process begins with (ld.so's _dl_start_user), or what Boost
             // puts below a coroutine.

@@ -210,7 +210,7 @@ fn functions_of_one_name_in_two_files_are_two() {
     let loaded = Profile::from_saved(profile);
     let files = [1, 2].map(|node| {
         let function = &loaded.functions[loaded.function_of(node).index()];
-        loaded.info.string(function.file.unwrap()).to_owned()
+        loaded.info.strings[function.file.unwrap().index()].to_string()
     });
     assert_eq!(files, ["/a/one.py", "/a/two.py"]);
 }
