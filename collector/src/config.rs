@@ -106,10 +106,18 @@ fn variable(name: &str) -> Option<&'static CStr> {
     // before the program goes on.
     let mut strings = unsafe { c_library::strings(c_library::environment()) };
     strings.find_map(|string| {
-        // SAFETY: as above.
-        let string = unsafe { CStr::from_ptr(string) };
-        let value = string.to_bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-        let start = string.count_bytes() - value.len();
-        CStr::from_bytes_with_nul(string.to_bytes_with_nul().get(start..)?).ok()
+        // Not by CStr, which would look for the end of each string: in each forked child some fifty
+        // names are looked for in an environment of a hundred.
+        let mut rest = string;
+        for byte in name.bytes().chain([b'=']) {
+            // SAFETY: what is behind the byte that was compared before, which was not the last.
+            if unsafe { *rest }.cast_unsigned() != byte {
+                return None;
+            }
+            // SAFETY: no name has a 0, so this was not the end.
+            rest = unsafe { rest.add(1) };
+        }
+        // SAFETY: the rest of a string.
+        Some(unsafe { CStr::from_ptr(rest) })
     })
 }

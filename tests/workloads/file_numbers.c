@@ -2,9 +2,11 @@
  * closes every number there could be, as daemons do, in each way there is, or gives it to a file of
  * its own, and goes on working. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -50,6 +52,25 @@ int main(int count, char **arguments) {
             if (dup2(0, number) != number) return 1;
         for (number = 3; number < (int)limit.rlim_cur; number++)
             if (close(number) != 0) return 2;
+    } else if (strcmp(way, "listed") == 0) {
+        /* One is free for the list. */
+        close(last);
+        int closed = 0;
+        for (int round = 0; round == 0 || (closed > 0 && round < 10); round++) {
+            DIR *list = opendir("/proc/self/fd");
+            if (list == NULL) return 4;
+            closed = 0;
+            for (struct dirent *entry; (entry = readdir(list));) {
+                number = atoi(entry->d_name);
+                if (number <= 2 || number == dirfd(list)) continue;
+                if (close(number) == 0)
+                    closed++;
+                else if (round == 0)
+                    printf("listed and not to be closed\n");
+            }
+            closedir(list);
+        }
+        if (closed > 0) printf("closed without end\n");
     } else
         for (number = 3; number < (int)limit.rlim_cur; number++) close(number);
     work(200000000);

@@ -95,6 +95,13 @@ pub fn function_before(name: &CStr) -> *mut c_void {
     function(name, Side::Before)
 }
 
+/// Whether the program has ThreadSanitizer, in itself or as a library.
+#[must_use]
+pub fn has_thread_sanitizer() -> bool {
+    let name = c"__tsan_init";
+    !function_before(name).is_null() || !function_behind(name).is_null()
+}
+
 /// Shows the C library: before glibc 2.34 that of threads is a part of it, and has some functions
 /// once more.
 pub fn each_of_c_library(mut show: impl FnMut(&LoaderModule)) {

@@ -63,7 +63,7 @@ use code::Codes;
 pub use code::{Code, Stretch};
 pub use discovery::{
     each_behind, each_loaded, each_of_c_library, function_before, function_behind, function_of_own,
-    remember_own,
+    has_thread_sanitizer, remember_own,
 };
 pub use elf::{Identity, LoaderModule};
 pub use load_map::LoadMap;

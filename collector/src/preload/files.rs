@@ -2,7 +2,9 @@
 //!
 //! Daemons do. A closed event sends no samples, and nobody would notice. Loops over all numbers end
 //! at the limit, above which the collector's files are where that is possible (`sys::file`). Where
-//! it is not, close(2) answers what it would without csprof: there is no such file.
+//! it is not, close(2) of one says that it is done, once: who asks for it has it from /proc/self/fd,
+//! or from fcntl(2), where it is open, and complains if it cannot be closed (Chromium's children do).
+//! After that there is no such file, as a program may close until there is none.
 //! close_range(2) and closefrom(3) close everything but these.
 //!
 //! A number that dup2(2) is told to use becomes the program's. What is lost with it is counted
@@ -11,6 +13,7 @@
 #![expect(unsafe_code, reason = "exported C functions, and stubs in front of them")]
 
 use core::ffi::{c_int, c_uint, c_void};
+use core::sync::atomic::{AtomicI32, Ordering};
 
 use super::real::{self, Real, functions, no_call, nothing};
 use super::stub::{self, wrappers};
@@ -23,11 +26,32 @@ extern "C" fn before_close(call: &mut Call, real: &Real) -> *mut c_void {
     let number = call.arguments[0] as c_int;
     if sys::is_own(number) && process::active() {
         if !process::current().is_some_and(|process| process.has_lost(number)) {
-            return no_such_file as *mut c_void;
+            let answer = if is_first_close(number) { done } else { no_such_file };
+            return answer as *mut c_void;
         }
         sys::give_up(number);
     }
     stub::target(real)
+}
+
+/// Numbers of the collector's of which close(2) has said that it is done; 0 where there is none.
+static CLOSED: [AtomicI32; 4] = [const { AtomicI32::new(0) }; 4];
+
+/// Notes that close(2) is asked for this number of the collector's; whether it says that it is done.
+fn is_first_close(number: c_int) -> bool {
+    for closed in &CLOSED {
+        // Relaxed: it is about the number alone.
+        match closed.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return true,
+            Err(known) if known == number => return false,
+            Err(_) => {}
+        }
+    }
+    false
+}
+
+extern "C" fn done() -> c_int {
+    0
 }
 
 extern "C" fn no_such_file() -> c_int {

@@ -8,11 +8,13 @@
 //! Not so a mutex with a protocol, or a robust one: pthread_mutex_trylock(3) of glibc leaves a
 //! mutex that cannot be recovered locked, and who locks it next would wait for ever. Nor a
 //! semaphore: sem_wait(3) looks for cancellation before it takes one. These and the other waits are
-//! timed from beginning to end. What is left by cancellation is not counted.
+//! timed from beginning to end. What is left by cancellation is not counted, nor is anything where
+//! ThreadSanitizer [watches](ARE_WATCHED).
 
 #![expect(unsafe_code, reason = "stubs in front of C functions")]
 
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use csprof_format::launch::SourceKind;
 
@@ -22,6 +24,7 @@ use super::stub::{self, waits};
 use super::view::sampled;
 use crate::arch::{Call, Route};
 use crate::sources::flag::flag;
+use crate::{messages, modules};
 
 flag! {
     /// Whether the time is counted in which threads wait for each other.
@@ -40,7 +43,23 @@ pub(in crate::preload) fn begin(call: &mut Call) -> bool {
 }
 
 fn is_counted() -> bool {
-    LOCKS_COUNT.is_set() && sampled()
+    // Relaxed: written before any other thread is there.
+    LOCKS_COUNT.is_set() && !ARE_WATCHED.load(Ordering::Relaxed) && sampled()
+}
+
+/// Whether ThreadSanitizer watches who takes which locks in which order: one that is taken if it is
+/// free tells it of no order, and its reports name the code that calls it.
+static ARE_WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// Looks who watches. Setup side.
+pub(super) fn leave_watched() {
+    if LOCKS_COUNT.is_set() && modules::has_thread_sanitizer() {
+        ARE_WATCHED.store(true, Ordering::Relaxed);
+        messages::note(
+            "ThreadSanitizer watches locks: waits of threads for each other are not counted in this \
+             process",
+        );
+    }
 }
 
 /// After a wait.

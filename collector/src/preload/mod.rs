@@ -105,6 +105,7 @@ extern "C" fn construct(
     real::find_unwinder();
     signals::action::remember_inherited();
     reach::remember();
+    reach::take_back();
     signals::action::pass_on();
     signals::inherit::remember_mask();
     lifecycle::start(signals::trap::by_default as *mut _);
@@ -120,6 +121,8 @@ extern "C" fn construct(
     streams::count();
     mpi::count();
     regions::follow();
+    threads::begin();
+    locks::leave_watched();
     threads::create_key();
     threads::watch_end();
     if !fork::register() {

@@ -66,13 +66,6 @@ fn others_are_named() -> bool {
     })
 }
 
-/// Whether the program has ThreadSanitizer, of which LLVM's OpenMP has a tool, which it loads if
-/// there is no other: without that, the program would report races that there are none.
-fn thread_sanitizer_is_there() -> bool {
-    let name = c"__tsan_init";
-    !modules::function_before(name).is_null() || !modules::function_behind(name).is_null()
-}
-
 /// `ompt_start_tool` (OpenMP 5.0, 4.2.2).
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ompt_start_tool(version: c_uint, runtime: *const c_char) -> *const Tool {
@@ -85,8 +78,10 @@ pub(crate) extern "C" fn ompt_start_tool(version: c_uint, runtime: *const c_char
             return tool;
         }
     }
+    // LLVM's OpenMP has a tool of ThreadSanitizer's, which it loads if there is no other: without
+    // that, the program would report races that there are none.
     let is_asked = process::current().is_some_and(|process| process.config.regions);
-    if is_asked && sampled() && !others_are_named() && !thread_sanitizer_is_there() {
+    if is_asked && sampled() && !others_are_named() && !modules::has_thread_sanitizer() {
         &raw const TOOL
     } else {
         core::ptr::null()

@@ -7,7 +7,13 @@
 //! standard error, so the variables are taken out of its environment. They are, too, where a limit
 //! of memory (RLIMIT_AS, RLIMIT_DATA) might leave too little room for program and collector.
 //!
-//! Either way somebody has to know. The count is in the arena, which the child of a vfork, too, has
+//! A program that is started with another `LD_PRELOAD` in place of csprof's, for a library of its
+//! own (an allocator, a tool for MPI), keeps csprof's other variables, so nobody wanted to be rid of
+//! it: the collector goes in front, where `csprof record` puts it, and out again before the program
+//! looks ([`take_back`]), for it may start itself until it finds what it wants. One without any is
+//! left as it is.
+//!
+//! Else somebody has to know. The count is in the arena, which the child of a vfork, too, has
 //! mapped, and `csprof record` tells.
 //!
 //! A program that the collector cannot be preloaded into ([`program`]) gets an environment without
@@ -67,7 +73,7 @@ pub(super) struct Start {
     counted: Option<(&'static Process, LeftOut)>,
 }
 
-/// An environment without csprof's variables, in memory of its own. Never freed: the child of a
+/// An environment with a [`Change`], in memory of its own. Never freed: the child of a
 /// vfork that executes a program has no time to. The next program with such an environment gets it
 /// again, however the one that starts it lays its environments out: few differ in what they say.
 struct Environment {
@@ -81,16 +87,28 @@ struct Environment {
 // SAFETY: never changed.
 unsafe impl Sync for Environment {}
 
+/// How many environments a process may have made: some kilobytes each, for good.
+const MOST_MADE: u32 = 500;
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// Whether another one may be made.
+fn may_make_more() -> bool {
+    // Relaxed: a few more do no harm.
+    MADE.load(Ordering::Relaxed) < MOST_MADE
+}
+
 /// How many of the last environments are compared.
 const MOST_COMPARED: usize = 64;
 
-/// What of csprof's is taken out of an environment.
+/// What is done to an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
-    /// The collector's place in `LD_PRELOAD`.
-    Preload,
-    /// The name of the run folder, too.
-    All,
+enum Change {
+    /// The collector is taken out of `LD_PRELOAD`.
+    TakePreload,
+    /// The name of the run folder goes, too.
+    TakeAll,
+    /// The collector goes in front of what is in `LD_PRELOAD`.
+    AddPreload,
 }
 
 impl Start {
@@ -134,7 +152,11 @@ impl Start {
         let library = unsafe { CStr::from_ptr(library) };
         // SAFETY: as the caller promises.
         let variables = unsafe { Variables::of(envp) };
-        let reason = if !variables.lead_here(library) {
+        let leads_here = variables.lead_here(library);
+        // A shell that the C library starts has the environment of this process, which stays.
+        let may_lead_here =
+            !leads_here && file.is_some() && variables.have_another_library() && may_make_more();
+        let reason = if !leads_here && !may_lead_here {
             match LEFT_OUT_OF_OWN.load(Ordering::Relaxed) {
                 reason if reason == LeftOut::Limited as u32 => LeftOut::Limited,
                 reason if reason == LeftOut::OutOfReach as u32 => LeftOut::OutOfReach,
@@ -142,21 +164,26 @@ impl Start {
             }
         } else if !sys::can_be_loaded(library) || !sys::exists(process.folder.path()) {
             // SAFETY: as the caller promises.
-            start.replaced = Some(unsafe { without_csprof(envp, library, Taken::All) });
+            start.replaced = Some(unsafe { changed(envp, library, Change::TakeAll) });
             LeftOut::OutOfReach
         } else if let Some(finding) = file.and_then(program::obstacle) {
-            if !finding.obstacle.ignores_preloading() {
+            if leads_here && !finding.obstacle.ignores_preloading() {
                 // SAFETY: as the caller promises.
-                start.replaced = Some(unsafe { without_csprof(envp, library, Taken::Preload) });
+                start.replaced = Some(unsafe { changed(envp, library, Change::TakePreload) });
             }
             let reason = finding.obstacle.reason();
             process.arena.name_left_out(reason, finding.name());
             reason
         } else if !sys::may_map(LEAST_ADDRESS_SPACE, LEAST_DATA) {
             // SAFETY: as the caller promises.
-            start.replaced = Some(unsafe { without_csprof(envp, library, Taken::All) });
+            start.replaced = Some(unsafe { changed(envp, library, Change::TakeAll) });
             LeftOut::Limited
         } else {
+            if !may_lead_here {
+                return start;
+            }
+            // SAFETY: as the caller promises.
+            start.replaced = Some(unsafe { changed(envp, library, Change::AddPreload) });
             return start;
         };
         process.arena.count_left_out(reason, 1);
@@ -227,11 +254,58 @@ impl<'a> Variables<'a> {
     fn lead_here(&self, library: &CStr) -> bool {
         !self.run_dir.is_empty() && parts(self.preloaded).any(|part| part == library.to_bytes())
     }
+
+    /// Whether others are preloaded in a program that has csprof's variables, none of which wants
+    /// to come first.
+    fn have_another_library(&self) -> bool {
+        let libraries = || parts(self.preloaded).filter(|part| !part.is_empty());
+        !self.run_dir.is_empty() && libraries().next().is_some() && !libraries().any(comes_first)
+    }
 }
 
 /// The libraries in `LD_PRELOAD` (ld.so(8)).
 fn parts(preloaded: &[u8]) -> impl Iterator<Item = &[u8]> {
     preloaded.split(|&byte| byte == b':' || byte == b' ')
+}
+
+/// What follows the collector in `LD_PRELOAD` where it was added: an empty part, which the loader
+/// skips, tells it from what `csprof record` has written.
+const ADDED: &[u8] = b"::";
+
+/// Takes the collector out of this process's `LD_PRELOAD` where it was [added](Change::AddPreload):
+/// the program finds what its starter has written. Before the program begins.
+pub(super) fn take_back() {
+    let library = LIBRARY.load(Ordering::Relaxed);
+    if library.is_null() {
+        return;
+    }
+    // SAFETY: the loader's string, see `remember`.
+    let library = unsafe { CStr::from_ptr(library) };
+    // SAFETY: the vector that the kernel made, and no other thread is there.
+    for string in unsafe { c_library::strings(c_library::environment()) } {
+        // SAFETY: as above.
+        let variable = unsafe { CStr::from_ptr(string) }.to_bytes();
+        let added = value_of(variable, LD_PRELOAD)
+            .and_then(|value| value.strip_prefix(library.to_bytes())?.strip_prefix(ADDED));
+        if let Some(rest) = added {
+            let (length, start) = (rest.len(), variable.len() - rest.len());
+            let place = string.cast_mut();
+            // SAFETY: within the string, which is the process's own and written by nobody else; its
+            // final zero goes along.
+            unsafe {
+                let value = place.add(LD_PRELOAD.len() + 1);
+                core::ptr::copy(place.add(start), value, length + 1);
+            }
+        }
+    }
+}
+
+/// Whether it is a sanitizer's: the program ends if another library comes before it, unless it is
+/// told not to in a variable that the program's starter may have set itself.
+fn comes_first(library: &[u8]) -> bool {
+    let file = library.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let has = |name: &[u8]| file.windows(name.len()).any(|part| part == name);
+    [&b"asan"[..], b"lsan", b"tsan", b"clang_rt"].into_iter().any(has)
 }
 
 fn value_of<'a>(variable: &'a [u8], name: &str) -> Option<&'a [u8]> {
@@ -246,11 +320,15 @@ enum Left {
     Changed(Vec<u8>),
 }
 
-fn left_of(variable: &[u8], library: &CStr, taken: Taken) -> Left {
-    if taken == Taken::All && value_of(variable, RUN_DIR).is_some() {
+fn left_of(variable: &[u8], library: &CStr, change: Change) -> Left {
+    if change == Change::TakeAll && value_of(variable, RUN_DIR).is_some() {
         return Left::Nothing;
     }
     let Some(value) = value_of(variable, LD_PRELOAD) else { return Left::Whole };
+    if change == Change::AddPreload {
+        let parts = [LD_PRELOAD.as_bytes(), b"=", library.to_bytes(), ADDED, value];
+        return Left::Changed(parts.concat());
+    }
     let others: Vec<&[u8]> = parts(value).filter(|part| *part != library.to_bytes()).collect();
     match others.join(&b':') {
         others if others.is_empty() => Left::Nothing,
@@ -258,18 +336,18 @@ fn left_of(variable: &[u8], library: &CStr, taken: Taken) -> Left {
     }
 }
 
-/// The environment without csprof's variables: one that was made before, if it says the same.
+/// The environment with this change: one that was made before, if it says the same.
 ///
 /// # Safety
 /// `envp` is null or the vector of an environment.
-unsafe fn without_csprof(envp: Strings, library: &CStr, taken: Taken) -> &'static Environment {
+unsafe fn changed(envp: Strings, library: &CStr, change: Change) -> &'static Environment {
     static LAST: AtomicPtr<Environment> = AtomicPtr::new(core::ptr::null_mut());
     let mut text = Vec::new();
     // SAFETY: as the caller promises.
     for string in unsafe { c_library::strings(envp) } {
         // SAFETY: as the caller promises.
         let variable = unsafe { CStr::from_ptr(string) };
-        match left_of(variable.to_bytes(), library, taken) {
+        match left_of(variable.to_bytes(), library, change) {
             Left::Whole => text.extend_from_slice(variable.to_bytes_with_nul()),
             Left::Nothing => {}
             Left::Changed(variable) => {
@@ -292,6 +370,7 @@ unsafe fn without_csprof(envp: Strings, library: &CStr, taken: Taken) -> &'stati
     let starts = text.split_inclusive(|byte| *byte == 0).map(|string| string.as_ptr().cast());
     let pointers = starts.chain([core::ptr::null()]).collect();
     let made = Box::into_raw(Box::new(Environment { pointers, text, earlier: last }));
+    MADE.fetch_add(1, Ordering::Relaxed);
     // One that another thread makes at the same time may not be found again.
     LAST.store(made, Ordering::Release);
     // SAFETY: just made, and never freed.
@@ -310,7 +389,7 @@ unsafe fn leave_out_of_own() {
     // SAFETY: as the caller promises.
     for string in unsafe { c_library::strings(c_library::environment()) } {
         // SAFETY: as the caller promises.
-        match left_of(unsafe { CStr::from_ptr(string) }.to_bytes(), library, Taken::All) {
+        match left_of(unsafe { CStr::from_ptr(string) }.to_bytes(), library, Change::TakeAll) {
             Left::Whole => pointers.push(string),
             Left::Nothing => {}
             Left::Changed(text) => {

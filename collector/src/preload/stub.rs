@@ -1,8 +1,8 @@
 //! Entries written in assembly, [stubs](crate::arch), for functions that must not notice a wrapper.
 //!
-//! Three reasons call for one: the real function looks at its return address (dlopen, dlsym and
-//! the unwinder do), a cancellation or an exception unwinds through the wrapper (Rust frames with
-//! the C ABI must not be unwound), or the arguments are variadic.
+//! Three reasons call for one: the real function looks at its return address (dlopen, dlsym, the
+//! unwinder and sanitizers do), a cancellation or an exception unwinds through the wrapper (Rust
+//! frames with the C ABI must not be unwound), or the arguments are variadic.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, Ordering};

@@ -34,6 +34,11 @@ pub const ALL: &[Hazard] = &[
         .command(&["bash", "-c", with_three_files!("-Sn", "range")])
         .says(SAYS)
         .also(sampling_goes_on),
+    Hazard::new("files_closed_as_listed", COMPILE)
+        .variants(&["bash: "])
+        .command(&["bash", "-c", with_three_files!("-Sn", "listed")])
+        .says(SAYS)
+        .also(sampling_goes_on),
     Hazard::new("file_numbers_reused", COMPILE)
         .variants(&["bash: "])
         .command(&["bash", "-c", with_three_files!("-Sn", "reuse")])

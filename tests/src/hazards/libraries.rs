@@ -149,6 +149,11 @@ pub const ALL: &[Hazard] = &[
         .command(&["sh", "-c", "LD_PRELOAD=$LD_PRELOAD:./between.so exec ./program"])
         .says(BETWEEN_SAYS)
         .also(nothing_is_damaged),
+    // In its place.
+    Hazard::new("between_instead", BETWEEN)
+        .command(&["sh", "-c", "LD_PRELOAD=./between.so exec ./program"])
+        .says(BETWEEN_SAYS)
+        .also(nothing_is_left_out),
     Hazard::new("jemalloc_in_front", ALLOCATIONS)
         .variants(&["/usr/lib/x86_64-linux-gnu/libjemalloc.so.2: "])
         .command(&["sh", "-c", "LD_PRELOAD=libjemalloc.so.2:$LD_PRELOAD exec ./program"])
@@ -193,6 +198,23 @@ pub const ALL: &[Hazard] = &[
         ])
         .says("caught 400, handled 200\n")
         .ends(Ended::Status(3))
+        .also(nothing_is_damaged),
+    Hazard::new("sanitizer_reports", &["cc -O1 -g -fno-inline -pthread -o program @reported.c"])
+        .variants(&["/usr/lib/gcc/x86_64-linux-gnu/12/libtsan.so: -fsanitize=thread"])
+        .command(&[
+            "sh",
+            "-c",
+            "./program 2>&1 | grep -oE 'lock-order-inversion .potential deadlock. [(]|data race [(]|\
+             reported [0-9]* warnings|created by main thread|#1 run|#2 main'",
+        ])
+        .says(
+            "lock-order-inversion (potential deadlock) (\n\
+             created by main thread\n#1 run\n#2 main\n\
+             created by main thread\n#1 run\n#2 main\n\
+             data race (\n\
+             created by main thread\n#1 run\n#2 main\n\
+             reported 2 warnings\n",
+        )
         .also(nothing_is_damaged),
 ];
 
@@ -256,5 +278,11 @@ fn namespaces_have_names(trial: &Trial<'_>) {
     assert!(trial.in_one_of_three(is_most), "{rows}");
     let through_qsort = trial.recording.refined("through qsort_r | through compare").shown;
     assert_eq!(through_qsort, u128::from(compare), "{rows}");
+    nothing_is_damaged(trial);
+}
+
+fn nothing_is_left_out(trial: &Trial<'_>) {
+    let messages = trial.recording.messages();
+    assert!(!messages.contains("not in this profile"), "{messages}");
     nothing_is_damaged(trial);
 }

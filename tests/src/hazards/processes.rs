@@ -182,7 +182,10 @@ fn who_is_not_there_is_counted(trial: &Trial<'_>) {
     trial.assert_worked(|recording| recording.rows().inclusive_of("child_work"), 7 * 50);
     let messages = trial.recording.messages();
     let said = |text: &str| messages.lines().filter(|line| line.contains(text)).count();
-    assert_eq!(said("1 process started, not in this profile: its environment was cleared"), 1);
+    assert_eq!(
+        said("1 process started, not in this profile: csprof's variables had been taken"),
+        1
+    );
     let out_of_reach = said("1 process started, not in this profile: csprof's files cannot be");
     assert!(out_of_reach <= 2, "{messages}");
     nothing_is_damaged(trial);

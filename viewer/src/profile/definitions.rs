@@ -36,7 +36,7 @@ pub(super) type Build = (Option<ModuleId>, Option<usize>);
 /// Name and load module in the comparison.
 type Key = (Arc<str>, Option<ModuleId>);
 
-/// File and line of a definition.
+/// File and line of a definition; no line where only the file is known.
 type Definition = (Arc<str>, u32);
 
 impl Named {
@@ -45,8 +45,7 @@ impl Named {
     }
 
     fn definition(&self) -> Option<Definition> {
-        let is_known = self.function.line > 0;
-        is_known.then(|| Some((end_of_path(self.file.as_ref()?).into(), self.function.line)))?
+        Some((end_of_path(self.file.as_ref()?).into(), self.function.line))
     }
 }
 

@@ -4,7 +4,7 @@ use super::tests::{json_of, profile, table, text_of};
 use super::{Measure, Options, View, contexts, csv};
 use crate::profile::derived::{DerivedRef, Wanted};
 use crate::profile::{MetricRef, Profile};
-use crate::refine::{Grain, Refined, Sets, Stopped, unwatched};
+use crate::refine::{Grain, Refined, Sets, Stopped, apply, parse, unwatched};
 use crate::views::columns::Column;
 use crate::views::hall::{HallTable, Reach, Way, title};
 use crate::views::places::places;
@@ -24,6 +24,32 @@ wait 900 realtime:900
 ";
 
 const REALTIME: MetricRef = MetricRef(1);
+
+/// The heading says that there are none.
+#[test]
+fn text_has_no_columns_of_another_metric_without_samples() {
+    let waits = WAITS.split("# thread=2").next().unwrap();
+    let computes = waits.lines().filter(|line| !line.contains("realtime"));
+    let computes = format!(
+        "{}\n# thread=2 epoch=0 name=waiter\nwait 900 realtime:900\n",
+        computes.collect::<Vec<_>>().join("\n")
+    );
+    let profile = profile(&computes);
+    let heads = |refined: &Refined| {
+        let table = table(refined, &Options::default());
+        table
+            .trim_start()
+            .lines()
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert!(heads(&Refined::base(&profile)).contains(&"realtime".to_owned()));
+    let refined = apply(&profile, &parse("thread = 1").unwrap()).unwrap();
+    assert!(!heads(&refined).contains(&"realtime".to_owned()));
+}
 
 #[test]
 fn text_has_the_metric_looked_at_and_then_the_others() {

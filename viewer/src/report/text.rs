@@ -258,6 +258,12 @@ impl Text<'_> {
         if of_edges.iter().all(|&column| cells.iter().all(|row| row[column].is_empty())) {
             of_edges.into_iter().for_each(|column| aligned.leave_out(column));
         }
+        // Nor do those of another metric of which nothing is shown, as the heading says.
+        for (at, column) in columns.iter().enumerate() {
+            if column.metric.is_some_and(|metric| self.refined.account_of(metric).1 == 0) {
+                aligned.leave_out(at);
+            }
+        }
         let title = title(self.options.view, self.options.table.as_ref());
         aligned.write(&heads, &printable(title), out)?;
 

@@ -12,8 +12,8 @@ use super::generated::{
 use super::inferred::leave_as_inferred;
 use super::seen::Seen;
 use crate::arch::unwind::inference::{
-    Inferred, LONGEST_CALL, MOST_STEPS, direct_call, infer, is_behind_call, is_called_at, is_first,
-    pushed_since_call,
+    Inferred, LONGEST_CALL, MOST_STEPS, direct_call, halts, infer, is_behind_call, is_called_at,
+    is_first, pushed_since_call,
 };
 use crate::arch::unwind::landing::{Landing, jump, land, landing};
 use crate::arch::unwind::recipe::{CalleeSaved, Recipe};
@@ -112,9 +112,13 @@ pub(super) fn overcome(
         Obstacle::NoCfi => {
             let mut starts = || {
                 let before = target.code_before(registers.ip);
-                before.is_some_and(|code| !is_behind_call(&code, LONGEST_CALL))
-                    && Seen::around(target, registers.ip, &mut cache.window)
-                        .is_some_and(|(code, at)| is_first(&code, at))
+                let is_called = before.map(|code| is_behind_call(&code, LONGEST_CALL));
+                let code = Seen::around(target, registers.ip, &mut cache.window);
+                match (is_called, code) {
+                    (Some(true), Some((code, at))) => halts(&code, at),
+                    (Some(false), Some((code, at))) => is_first(&code, at),
+                    _ => false,
+                }
             };
             // And nothing called what a process begins with (ld.so's _dl_start_user), or what Boost
             // puts below a coroutine.

@@ -480,6 +480,25 @@ fn a_return_to_the_start_of_a_function_that_nothing_calls() {
     assert_eq!(process.walk(&start), (expected, End::Complete));
 }
 
+/// `_start` without CFI: and rsp, -16; call; hlt.
+#[test]
+fn a_return_to_where_the_processor_would_halt() {
+    let start = [0x48, 0x83, 0xe4, 0xf0, 0xe8, 0x67, 0xfe, 0xff, 0xff, 0xf4];
+    let expected = |end| {
+        let leaf = (FrameKind::Leaf, 0x40_0104, returns(0x7000, 0x40_0290));
+        (vec![leaf, (FrameKind::Call, 0x40_0290, Exit::None)], end)
+    };
+    for (last, end) in [(0xf4, End::Complete), (0x90, End::Partial(PartialReason::NoCfi))] {
+        let mut code = start;
+        code[9] = last;
+        let process = Process::new(&[(0x100, LEAF), (0x200, Recipe::NoCfi), (0x300, PUSHED)])
+            .text(0x287, &code)
+            .stack(0x7000, &[&[0x40_0290][..], &[0; 16]].concat());
+        let registers = interrupted(0x40_0104, &[(Register::RSP, 0x7000)]);
+        assert_eq!(process.walk(&registers), expected(end), "{last:x}");
+    }
+}
+
 /// clang's `__clang_call_terminate` has no CFI and ends with a call that never returns; where
 /// functions are not aligned, one with CFI begins right behind.
 #[test]

@@ -166,11 +166,11 @@ fn defined_several_times(
     several
 }
 
-/// File, by the [end of its path](end_of_path), and line of a function's definition.
+/// File, by the [end of its path](end_of_path), and line of a function's definition; no line where
+/// only the file is known (functions of Python, by its map of generated code).
 fn definition<'p>(saved: &'p saved::Profile, function: &saved::Function) -> Option<(&'p str, u32)> {
-    let is_known = function.line > 0;
     let path = saved.strings.get(function.file?.index())?;
-    is_known.then(|| (end_of_path(path), function.line))
+    Some((end_of_path(path), function.line))
 }
 
 /// Name and kind of a frame for which there is no symbol.

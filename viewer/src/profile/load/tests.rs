@@ -194,6 +194,27 @@ main 1 module:/opt/app at:app.c:11
     assert_eq!(places, ["", "app+0x10", "app+0x20", "app+0x20", "app+0x30", "app+0x28"]);
 }
 
+/// Python's, of which the map of generated code has the file and no line.
+#[test]
+fn functions_of_one_name_in_two_files_are_two() {
+    let mut profile = saved();
+    profile.strings.extend(["/a/one.py", "/a/two.py"].map(Into::into));
+    let dot = profile.functions[2].clone();
+    let in_file = |file| saved::Function { file: Some(StringId(file)), line: 0, ..dot };
+    profile.functions.extend([in_file(5), in_file(6)]);
+    let root = add_other(&mut profile, SavedKind::Root, 0);
+    let frames = [3, 4].map(|function| add_frame(&mut profile, function.into(), &[(function, 0)]));
+    profile.nodes.push(0, root, 0, 0);
+    frames.into_iter().for_each(|frame| _ = profile.nodes.push(0, frame, 5, 0));
+    add_tree(&mut profile, 0);
+    let loaded = Profile::from_saved(profile);
+    let files = [1, 2].map(|node| {
+        let function = &loaded.functions[loaded.function_of(node).index()];
+        loaded.info.strings[function.file.unwrap().index()].to_string()
+    });
+    assert_eq!(files, ["/a/one.py", "/a/two.py"]);
+}
+
 #[test]
 fn what_has_no_name_says_where_it_is() {
     let mut profile = saved();

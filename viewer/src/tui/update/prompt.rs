@@ -40,7 +40,7 @@ pub(super) fn open(model: &mut Model, kind: PromptKind) -> Effects {
         },
         PromptKind::Context(axis) => match contexts(&model.profile, axis, false)[..] {
             [] => {
-                let cause = format!("no process of this run had a {}", axis.name());
+                let cause = format!("nothing in this profile has a known {}", axis.name());
                 model.notice = Some(Notice::Failed(cause));
                 None
             }

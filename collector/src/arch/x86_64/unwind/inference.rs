@@ -248,6 +248,14 @@ pub fn is_first(code: &(impl Text + ?Sized), mut at: usize) -> bool {
     false
 }
 
+/// Whether the code at `at` halts the processor, which the kernel alone may do: behind the call of
+/// what never returns, in what a process begins with (glibc's `_start` and others').
+#[must_use]
+pub fn halts(code: &(impl Text + ?Sized), at: usize) -> bool {
+    const HLT: u8 = 0xf4;
+    code.bytes(at) == Some([HLT])
+}
+
 /// Whether the code at `at` may have been called by a call of `callee`, from which the instructions
 /// lead here. Takes from `steps` as many as there are.
 #[must_use]
