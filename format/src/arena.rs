@@ -105,7 +105,7 @@ pub struct ArenaHeader {
     /// Threads that could not be sampled: memory or a timer was refused, or clone(2) made them
     /// behind the C library's back. Atomic.
     pub unsampled_threads: u64,
-    /// Bytes of recipe tables and of what is kept about modules.
+    /// Bytes of unwind tables, csprof's own and copies, and of what is kept about modules.
     pub table_bytes: u64,
     /// Bytes of the collector's own memory outside the arena: heap, with the tables, and buffers.
     pub private_bytes: u64,

@@ -194,7 +194,7 @@ pub struct Account {
     pub nodes: u64,
     /// Bytes of the arena that are there for nodes, with those in reserve.
     pub node_bytes: u64,
-    /// Bytes of recipe tables, and of what is known about modules.
+    /// Bytes of unwind tables, csprof's own and copies, and of what is known about modules.
     pub table_bytes: u64,
     /// Bytes of the collector's memory outside the arena, the tables included.
     pub private_bytes: u64,

@@ -45,7 +45,7 @@ checks! {
     // Threads.
     thread_storm threads_alive real_time raw_exits raw_threads
     // Libraries.
-    load_storm fork_beside_loads waits_in_callback ends_beside_callback late_unwinder unwinder_again mpi_again own_names own_wrappers found_by_handle second_names linked_constructor namespaces between_in_front between_behind between_instead jemalloc_in_front
+    load_storm fork_beside_loads waits_in_callback ends_beside_callback late_unwinder unwinder_again mpi_again own_names own_wrappers found_by_handle second_names linked_constructor namespaces between_in_front between_behind between_instead between_alone jemalloc_in_front
     jemalloc_behind own_malloc tcmalloc_in_front tcmalloc_behind sanitized sanitizer_reports
     // Descriptors.
     files_closed_one_by_one files_closed_in_a_range files_closed_as_listed file_numbers_reused

@@ -2,9 +2,10 @@
 //!
 //! Daemons do. A closed event sends no samples, and nobody would notice. Loops over all numbers end
 //! at the limit, above which the collector's files are where that is possible (`sys::file`). Where
-//! it is not, close(2) of one says that it is done, once: who asks for it has it from /proc/self/fd,
-//! or from fcntl(2), where it is open, and complains if it cannot be closed (Chromium's children do).
-//! After that there is no such file, as a program may close until there is none.
+//! it is not, close(2) of one says that it is done, once: who asks for it has it from
+//! /proc/self/fd, or from fcntl(2), where it is open, and complains if it cannot be closed
+//! (Chromium's children do). After that there is no such file, as a program may close until there
+//! is none.
 //! close_range(2) and closefrom(3) close everything but these.
 //!
 //! A number that dup2(2) is told to use becomes the program's. What is lost with it is counted

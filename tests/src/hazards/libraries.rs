@@ -154,6 +154,17 @@ pub const ALL: &[Hazard] = &[
         .command(&["sh", "-c", "LD_PRELOAD=./between.so exec ./program"])
         .says(BETWEEN_SAYS)
         .also(nothing_is_left_out),
+    // By one that starts itself until nothing else is preloaded.
+    Hazard::new("between_alone", BETWEEN)
+        .command(&[
+            "sh",
+            "-c",
+            "export SELF='[ \"$LD_PRELOAD\" = ./between.so ] && exec ./program; \
+             STARTS=$((STARTS + 1)); [ $STARTS -gt 5 ] && exit 9; export STARTS; \
+             LD_PRELOAD=./between.so exec sh -c \"$SELF\"'; exec sh -c \"$SELF\"",
+        ])
+        .says(BETWEEN_SAYS)
+        .also(nothing_is_left_out),
     Hazard::new("jemalloc_in_front", ALLOCATIONS)
         .variants(&["/usr/lib/x86_64-linux-gnu/libjemalloc.so.2: "])
         .command(&["sh", "-c", "LD_PRELOAD=libjemalloc.so.2:$LD_PRELOAD exec ./program"])

@@ -2,7 +2,8 @@
 //!
 //! SIGNAL side, but for [`InPlace::census`] and [`InPlace::note_gaps`]. Finds the FDE in the sorted
 //! table of `.eh_frame_hdr` and evaluates it up to the address and no further, on the stack alone.
-//! The answer is a table's.
+//! The answer is a table's, but for what has no FDE between two functions that are close together,
+//! or in the middle of a gap of megabytes: a table and a copy do not know it.
 //!
 //! Two kinds of module are read in place. Those that the program was started with, since they are
 //! never unloaded: a table costs 50 ns for each row of a module, of which a compiler has millions,
