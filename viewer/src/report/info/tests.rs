@@ -206,7 +206,7 @@ fn json_keeps_its_keys_and_adds_up() {
     assert_eq!(
         info["cpu_time"],
         json!({"used_s": 0.2, "sampled_s": 0.145, "before_s": 0.01, "undelivered_s": 0.004,
-               "threads_without_samples": 0, "elsewhere_s": 0.041})
+               "threads_without_samples": 0, "elsewhere_s": 0.041, "untold_s": 0.001})
     );
     let memory = json!({"total": 112_768, "nodes": 200, "node_bytes": 12_288,
                         "record_bytes": 20_480, "table_bytes": 6_000, "other_bytes": 74_000});
