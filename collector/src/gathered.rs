@@ -2,8 +2,7 @@
 //! are in a section of their own lie there one behind the other, and it says where that begins and
 //! ends (ld(1), "Orphan sections"). So what is listed is written once, and nothing runs for it.
 //!
-//! Each is used by something else that is kept, such as a stub: whether the linker keeps what only
-//! the section's bounds lead to depends on the linker (`-z start-stop-gc`).
+//! Each is marked `used`, so that compiler and linker keep it, whoever else uses it.
 
 #![expect(unsafe_code, reason = "a slice between two symbols of the linker's")]
 
@@ -20,12 +19,14 @@ macro_rules! gathered {
         $visibility fn $name() -> &'static [$of] {
             unsafe extern "C" {
                 #[link_name = $start]
-                static START: u8;
+                static START: core::sync::atomic::AtomicU8;
                 #[link_name = $end]
-                static END: u8;
+                static END: core::sync::atomic::AtomicU8;
             }
             // SAFETY: the linker's bounds of statics of this type.
-            unsafe { $crate::gathered::between(&raw const START, &raw const END) }
+            unsafe {
+                $crate::gathered::between((&raw const START).cast(), (&raw const END).cast())
+            }
         }
     };
 }
@@ -38,8 +39,9 @@ pub(crate) use gathered;
 /// There are statics of this type, one behind the other, and nothing else.
 pub unsafe fn between<T>(start: *const u8, end: *const u8) -> &'static [T] {
     // By the address alone: for the compiler the symbol is a variable of one byte, and no other
-    // static lies there.
+    // static lies there. What changes in these statics is atomic, and never assumed to be known.
     let first = core::ptr::with_exposed_provenance(start.expose_provenance());
+    debug_assert!((end.addr() - start.addr()).is_multiple_of(size_of::<T>()));
     let count = end.addr().saturating_sub(start.addr()).checked_div(size_of::<T>()).unwrap_or(0);
     // SAFETY: by contract.
     unsafe { core::slice::from_raw_parts(first, count) }

@@ -127,8 +127,11 @@ pub(super) fn find_all() {
 
 /// Finds the functions of an unwinder, if one is loaded.
 pub(super) fn find_unwinder() {
-    let mut all = of_unwinder().iter();
-    while all.next().is_some_and(|real| !real.address().is_null()) {}
+    let throws = |real: &&Real| real.name() == c"_Unwind_RaiseException";
+    // Where there is none of this name, there is no unwinder.
+    if of_unwinder().iter().find(throws).is_some_and(|real| !real.address().is_null()) {
+        of_unwinder().iter().for_each(|real| _ = real.address());
+    }
 }
 
 /// Modules that had gone when functions were last looked for.

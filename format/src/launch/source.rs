@@ -309,10 +309,10 @@ kinds! {
         followed: Some(Until::PhaseEnds),
         ..MEMORY
     };
-    /// Calls that read or write, by the same wrappers as their bytes.
+    /// Calls that read, write or sync, by the same wrappers as the time in them.
     IoCalls = 17: Properties {
         name: "io-calls",
-        what: "calls that read or write",
+        what: "calls that read, write or sync",
         ..CALLS
     };
 }

@@ -61,6 +61,12 @@ pub(in crate::preload) fn find() {
     }
 }
 
+#[cfg(test)]
+#[test]
+fn who_has_a_relative_has_a_wrapper() {
+    assert!(ALL.iter().all(|relative| real::named(relative.of).is_some()));
+}
+
 /// What stands for this function.
 pub(super) fn relative_of(real: &Real) -> Option<*mut c_void> {
     let is_of = |relative: &&Relative| {
