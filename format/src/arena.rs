@@ -232,7 +232,7 @@ impl LeftOut {
                  files, file size or memory, or a full /dev/shm)"
             }
             Self::Environment => {
-                "started, not in this profile: csprof's variables had been taken out of the environment"
+                "started, not in this profile: csprof was not in the environment (LD_PRELOAD, or all of its variables)"
             }
             Self::OutOfReach => {
                 "started, not in this profile: csprof's files cannot be reached from where it was \

@@ -34,7 +34,7 @@ pub const TWO: &str = "task-clock@5000 realtime@1000";
 /// Sources of calls, beside the default: requests for memory, reads, writes and locks, each of
 /// which may be sampled.
 pub const CALLS: &str =
-    "cputime@200 alloc@4K leak@16K io-read@512 io-write@512 io-time@10us lock@10us";
+    "cputime@200 alloc@4K leak@16K io-read@512 io-write@512 io-time@10us io-calls@7 lock@10us";
 
 /// A program with its known answer.
 #[derive(Clone, Copy, Debug)]

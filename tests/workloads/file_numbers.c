@@ -20,6 +20,27 @@ __attribute__((noipa)) static void work(unsigned steps) {
     result = value;
 }
 
+/* Closes all files that /proc/self/fd has, but the first three, until there is none. */
+static void close_listed(void) {
+    int closed = 0;
+    for (int round = 0; round == 0 || (closed > 0 && round < 10); round++) {
+        DIR *list = opendir("/proc/self/fd");
+        if (list == NULL) _exit(4);
+        closed = 0;
+        for (struct dirent *entry; (entry = readdir(list));) {
+            int number = atoi(entry->d_name);
+            if (number <= 2 || number == dirfd(list)) continue;
+            if (close(number) == 0)
+                closed++;
+            else if (round == 0)
+                printf("listed and not to be closed\n");
+        }
+        closedir(list);
+    }
+    if (closed > 0) printf("closed without end\n");
+    fflush(stdout);
+}
+
 static pthread_barrier_t both;
 
 static void *other(void *argument) {
@@ -55,27 +76,13 @@ int main(int count, char **arguments) {
     } else if (strcmp(way, "listed") == 0) {
         /* One is free for the list. */
         close(last);
-        int closed = 0;
-        for (int round = 0; round == 0 || (closed > 0 && round < 10); round++) {
-            DIR *list = opendir("/proc/self/fd");
-            if (list == NULL) return 4;
-            closed = 0;
-            for (struct dirent *entry; (entry = readdir(list));) {
-                number = atoi(entry->d_name);
-                if (number <= 2 || number == dirfd(list)) continue;
-                if (close(number) == 0)
-                    closed++;
-                else if (round == 0)
-                    printf("listed and not to be closed\n");
-            }
-            closedir(list);
-        }
-        if (closed > 0) printf("closed without end\n");
+        close_listed();
     } else
         for (number = 3; number < (int)limit.rlim_cur; number++) close(number);
     work(200000000);
     pid_t child = fork();
     if (child == 0) {
+        if (strcmp(way, "listed") == 0) close_listed();
         work(20000000);
         _exit(3);
     }

@@ -167,7 +167,9 @@ unsafe fn in_place(module: &LoaderModule) -> Option<(Mapped, Census)> {
 type Copy = (Mapped, usize, Census);
 
 /// Copies the module's call frame information; `None` where only a table will do. Nothing is in it
-/// if the bytes are not there: the file was made shorter.
+/// if bytes of it are not there. What says how much there is, the header and the last FDE, is read
+/// directly, and so is code between functions: a file that was made shorter while it was opened, and
+/// has lost these, ends the program here, where alone it might have gone on without exceptions.
 fn copied(module: &LoaderModule) -> Result<Option<Option<Copy>>, NoRoom> {
     let parts = || {
         let header = module.eh_frame_header.clone()?;

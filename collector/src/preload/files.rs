@@ -51,6 +51,11 @@ fn is_first_close(number: c_int) -> bool {
     false
 }
 
+/// To be called in a forked child: its files are others, of which it was told nothing.
+pub(super) fn forget_closes() {
+    CLOSED.iter().for_each(|closed| closed.store(0, Ordering::Relaxed));
+}
+
 extern "C" fn done() -> c_int {
     0
 }

@@ -50,6 +50,7 @@ unsafe extern "C" fn parent() {
 unsafe extern "C" fn child() {
     let errno = real::errno();
     forget_child_beside();
+    super::files::forget_closes();
     lifecycle::after_fork_child();
     if process::active() {
         stub::engage();

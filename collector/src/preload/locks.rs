@@ -43,7 +43,7 @@ pub(in crate::preload) fn begin(call: &mut Call) -> bool {
 }
 
 fn is_counted() -> bool {
-    // Relaxed: written before any other thread is there.
+    // Relaxed: both are written before any other thread is there.
     LOCKS_COUNT.is_set() && !ARE_WATCHED.load(Ordering::Relaxed) && sampled()
 }
 

@@ -87,15 +87,8 @@ struct Environment {
 // SAFETY: never changed.
 unsafe impl Sync for Environment {}
 
-/// How many environments a process may have made: some kilobytes each, for good.
-const MOST_MADE: u32 = 500;
-static MADE: AtomicU32 = AtomicU32::new(0);
-
-/// Whether another one may be made.
-fn may_make_more() -> bool {
-    // Relaxed: a few more do no harm.
-    MADE.load(Ordering::Relaxed) < MOST_MADE
-}
+/// In how many environments a process may have the collector added: some kilobytes each, for good.
+const MOST_ADDED: u32 = 500;
 
 /// How many of the last environments are compared.
 const MOST_COMPARED: usize = 64;
@@ -154,8 +147,7 @@ impl Start {
         let variables = unsafe { Variables::of(envp) };
         let leads_here = variables.lead_here(library);
         // A shell that the C library starts has the environment of this process, which stays.
-        let may_lead_here =
-            !leads_here && file.is_some() && variables.have_another_library() && may_make_more();
+        let may_lead_here = !leads_here && file.is_some() && variables.have_another_library();
         let reason = if !leads_here && !may_lead_here {
             match LEFT_OUT_OF_OWN.load(Ordering::Relaxed) {
                 reason if reason == LeftOut::Limited as u32 => LeftOut::Limited,
@@ -164,27 +156,29 @@ impl Start {
             }
         } else if !sys::can_be_loaded(library) || !sys::exists(process.folder.path()) {
             // SAFETY: as the caller promises.
-            start.replaced = Some(unsafe { changed(envp, library, Change::TakeAll) });
+            start.replaced = unsafe { changed(envp, library, Change::TakeAll) };
             LeftOut::OutOfReach
         } else if let Some(finding) = file.and_then(program::obstacle) {
             if leads_here && !finding.obstacle.ignores_preloading() {
                 // SAFETY: as the caller promises.
-                start.replaced = Some(unsafe { changed(envp, library, Change::TakePreload) });
+                start.replaced = unsafe { changed(envp, library, Change::TakePreload) };
             }
             let reason = finding.obstacle.reason();
             process.arena.name_left_out(reason, finding.name());
             reason
         } else if !sys::may_map(LEAST_ADDRESS_SPACE, LEAST_DATA) {
             // SAFETY: as the caller promises.
-            start.replaced = Some(unsafe { changed(envp, library, Change::TakeAll) });
+            start.replaced = unsafe { changed(envp, library, Change::TakeAll) };
             LeftOut::Limited
         } else {
-            if !may_lead_here {
+            if may_lead_here {
+                // SAFETY: as the caller promises.
+                start.replaced = unsafe { changed(envp, library, Change::AddPreload) };
+            }
+            if leads_here || start.replaced.is_some() {
                 return start;
             }
-            // SAFETY: as the caller promises.
-            start.replaced = Some(unsafe { changed(envp, library, Change::AddPreload) });
-            return start;
+            LeftOut::Environment
         };
         process.arena.count_left_out(reason, 1);
         start.counted = Some((process, reason));
@@ -290,11 +284,16 @@ pub(super) fn take_back() {
         if let Some(rest) = added {
             let (length, start) = (rest.len(), variable.len() - rest.len());
             let place = string.cast_mut();
-            // SAFETY: within the string, which is the process's own and written by nobody else; its
-            // final zero goes along.
+            // SAFETY: within the string, which is the process's own and written by nobody else.
             unsafe {
                 let value = place.add(LD_PRELOAD.len() + 1);
-                core::ptr::copy(place.add(start), value, length + 1);
+                core::ptr::copy(place.add(start), value, length);
+                // What is left of it would be a string of its own for who reads /proc.
+                core::ptr::write_bytes(
+                    value.add(length),
+                    0,
+                    place.add(start).offset_from_unsigned(value),
+                );
             }
         }
     }
@@ -336,12 +335,14 @@ fn left_of(variable: &[u8], library: &CStr, change: Change) -> Left {
     }
 }
 
-/// The environment with this change: one that was made before, if it says the same.
+/// The environment with this change: one that was made before, if it says the same. `None` if that
+/// was made too often.
 ///
 /// # Safety
 /// `envp` is null or the vector of an environment.
-unsafe fn changed(envp: Strings, library: &CStr, change: Change) -> &'static Environment {
+unsafe fn changed(envp: Strings, library: &CStr, change: Change) -> Option<&'static Environment> {
     static LAST: AtomicPtr<Environment> = AtomicPtr::new(core::ptr::null_mut());
+    static ADDED: AtomicU32 = AtomicU32::new(0);
     let mut text = Vec::new();
     // SAFETY: as the caller promises.
     for string in unsafe { c_library::strings(envp) } {
@@ -363,18 +364,21 @@ unsafe fn changed(envp: Strings, library: &CStr, change: Change) -> &'static Env
         // SAFETY: null or a leaked box.
         let Some(environment) = (unsafe { known.as_ref() }) else { break };
         if environment.text == text {
-            return environment;
+            return Some(environment);
         }
         known = environment.earlier;
+    }
+    // Relaxed: it is about the number alone.
+    if change == Change::AddPreload && ADDED.fetch_add(1, Ordering::Relaxed) >= MOST_ADDED {
+        return None;
     }
     let starts = text.split_inclusive(|byte| *byte == 0).map(|string| string.as_ptr().cast());
     let pointers = starts.chain([core::ptr::null()]).collect();
     let made = Box::into_raw(Box::new(Environment { pointers, text, earlier: last }));
-    MADE.fetch_add(1, Ordering::Relaxed);
     // One that another thread makes at the same time may not be found again.
     LAST.store(made, Ordering::Release);
     // SAFETY: just made, and never freed.
-    unsafe { &*made }
+    Some(unsafe { &*made })
 }
 
 /// Takes csprof's variables out of this process's environment, in which all others stay where they

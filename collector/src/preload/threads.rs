@@ -75,11 +75,10 @@ unsafe fn create(
     routine: usize,
     missing: extern "C" fn() -> c_int,
 ) -> Route {
-    let address = real.address();
-    if address.is_null() {
+    let target = real.address();
+    if target.is_null() {
         return Route { target: missing as *mut c_void, calls: 0 };
     }
-    let target = address;
     let Some([start, argument]) = call.arguments.get_mut(routine..routine + 2) else {
         return Route { target, calls: 0 };
     };

@@ -183,7 +183,7 @@ fn who_is_not_there_is_counted(trial: &Trial<'_>) {
     let messages = trial.recording.messages();
     let said = |text: &str| messages.lines().filter(|line| line.contains(text)).count();
     assert_eq!(
-        said("1 process started, not in this profile: csprof's variables had been taken"),
+        said("1 process started, not in this profile: csprof was not in the environment"),
         1
     );
     let out_of_reach = said("1 process started, not in this profile: csprof's files cannot be");

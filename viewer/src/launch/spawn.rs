@@ -1,8 +1,9 @@
 //! Starts the program with the collector preloaded: the environment contract of
 //! [`csprof_format::launch`], from the side of `record`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -179,13 +180,17 @@ fn environment(
     ]
 }
 
-/// The collector, then what the user preloads: its wrappers must come first to see every call.
+/// The collector, then what the user preloads: its wrappers must come first to see every call. No
+/// empty part is between the two, by which the collector knows that it was added later.
 fn preload_list(collector: Option<&Path>, preloaded: Option<OsString>) -> Option<OsString> {
     let Some(collector) = collector else { return preloaded };
     let mut list = collector.as_os_str().to_owned();
-    if let Some(preloaded) = preloaded.filter(|preloaded| !preloaded.is_empty()) {
+    let preloaded = preloaded.unwrap_or_default().into_vec();
+    let is_separator = |byte: &u8| matches!(byte, b':' | b' ');
+    let start = preloaded.iter().position(|byte| !is_separator(byte));
+    if let Some(preloaded) = start.and_then(|start| preloaded.get(start..)) {
         list.push(":");
-        list.push(preloaded);
+        list.push(OsStr::from_bytes(preloaded));
     }
     Some(list)
 }

@@ -6,7 +6,8 @@
 //! many in the same files are the same in their order; where they are more or fewer, those of one
 //! line are, and between them the others in their order; and where one is left on each side, its
 //! file has another name. Where no build has more than one, it is the same wherever it has moved.
-//! Where some run knows no definition, or one was renamed, all are one.
+//! Where some run knows no definition, or one was renamed, all are one. Definitions of which only
+//! the file is known are the same where that is, and else others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -54,6 +55,16 @@ impl Named {
 pub(super) fn end_of_path(path: &str) -> &str {
     let start = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
     &path[start..]
+}
+
+/// Where a function is defined, in short: file and line, and of a file without a line its folder,
+/// too, which tells it from others.
+#[must_use]
+pub fn short_place(path: &str, line: u32) -> String {
+    match line {
+        0 => end_of_path(path).to_owned(),
+        line => format!("{}:{line}", name_of_file(path)),
+    }
 }
 
 /// Most builds of which functions of a name are told apart: each is held against those before.
@@ -133,13 +144,22 @@ fn find(known: &mut Vec<Same>, build: &BTreeSet<Definition>, is_another: bool) -
         true => (true, path),
         false => (false, name_of_file(path)),
     };
-    for (number, (file, _)) in known.iter().enumerate() {
-        groups.entry(group(file)).or_default()[0].push(number);
+    let has_line = |(_, line): &Definition| *line > 0;
+    for (number, known) in known.iter().enumerate().filter(|(_, known)| has_line(known)) {
+        groups.entry(group(&known.0)).or_default()[0].push(number);
     }
-    for (at, (file, _)) in build.iter().enumerate() {
-        groups.entry(group(file)).or_default()[1].push(at);
+    for (at, of_build) in build.iter().enumerate().filter(|(_, of_build)| has_line(of_build)) {
+        groups.entry(group(&of_build.0)).or_default()[1].push(at);
     }
-    let mut pairs = vec![None; build.len()];
+    let without: HashMap<&str, usize> = (0..known.len())
+        .filter(|&number| !has_line(&known[number]))
+        .map(|number| (&*known[number].0, number))
+        .collect();
+    let same = |definition: &&Definition| match has_line(definition) {
+        true => None,
+        false => without.get(&*definition.0).copied(),
+    };
+    let mut pairs: Vec<Option<usize>> = build.iter().map(same).collect();
     for [of_known, of_build] in groups.values_mut() {
         of_known.sort_by_key(|&number| &known[number]);
         if is_another && of_known.len() == of_build.len() {
@@ -152,8 +172,9 @@ fn find(known: &mut Vec<Same>, build: &BTreeSet<Definition>, is_another: bool) -
     // Where one is left on each side, in files that the other side has not, its file has another
     // name.
     let taken: HashSet<usize> = pairs.iter().flatten().copied().collect();
-    let mut left_known = (0..known.len()).filter(|number| !taken.contains(number));
-    let mut left = (0..build.len()).filter(|&at| pairs[at].is_none());
+    let is_left = |number: &usize| !taken.contains(number) && has_line(&known[*number]);
+    let mut left_known = (0..known.len()).filter(is_left);
+    let mut left = (0..build.len()).filter(|&at| pairs[at].is_none() && has_line(build[at]));
     if let (Some(number), None) = (left_known.next(), left_known.next())
         && let (Some(at), None) = (left.next(), left.next())
         && !of_build.contains(&*known[number].0)
@@ -237,6 +258,15 @@ mod tests {
     #[test]
     fn one_function_is_the_same_wherever_it_has_moved() {
         assert_eq!(which(&[(0, &[("a.c", 2)]), (1, &[("b.c", 7)])]), [[None], [None]]);
+    }
+
+    #[test]
+    fn files_without_lines_are_the_same_by_name_alone() {
+        let of = |files: [&'static str; 2]| files.map(|file| (file, 0));
+        let runs = [of(["aa/m.py", "zz/m.py"]), of(["zz/m.py", "qq/m.py"])];
+        assert_eq!(which(&[(0, &runs[0]), (1, &runs[1])]), [nth(&[0, 1]), nth(&[1, 2])]);
+        // Nor is the one that is left on each side.
+        assert_eq!(which(&[(0, &runs[0]), (1, &runs[1][1..])]), [nth(&[0, 1]), nth(&[2])]);
     }
 
     fn of_a(lines: &[u32]) -> Vec<(&'static str, u32)> {

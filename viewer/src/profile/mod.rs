@@ -42,6 +42,7 @@ pub use builder::NodesBuilder;
 pub use column::Column;
 pub(crate) use column::Home;
 pub use counts::{Count, Counts, MOST};
+pub use definitions::short_place;
 pub use frame_kind::{Activation, FrameKind, KindDefinition, Look, Nature};
 pub use hosts::Hosts;
 pub(crate) use in_parts::{in_parts, of_each, processors, split};

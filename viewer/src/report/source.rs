@@ -11,7 +11,7 @@ use super::Options;
 use super::aligned::Aligned;
 use super::json::{Heading, JsonRow, JsonRows, heading};
 use super::text::{account_for, cut, dots};
-use crate::profile::{FunctionRef, base_name, name_of_file};
+use crate::profile::{FunctionRef, base_name, name_of_file, short_place};
 use crate::refine::{Refined, unwatched};
 use crate::sources::{Sources, doubt, without_tabs};
 use crate::views::columns::{Basis, Column, Id};
@@ -107,10 +107,9 @@ pub fn text(
         let others = counted(others as u64, "other function", form);
         write!(out, "{others} of this name {cost} no more; name one by all of its name")?;
         let function = &refined.functions[function.index()];
-        if function.file.is_some() && function.line > 0 {
-            let file = printable(name_of_file(path)).to_string();
-            let line = function.line;
-            write!(out, ", or with its place, as '{name} {file}:{line}' names this one")?;
+        if function.file.is_some() {
+            let place = short_place(&printable(path), function.line);
+            write!(out, ", or with its place, as '{name} {place}' names this one")?;
         }
         writeln!(out)?;
     }

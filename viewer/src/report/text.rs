@@ -11,7 +11,7 @@ use csprof_format::profile::Metric;
 use super::aligned::Aligned;
 use super::listing::{LeftOut, Limits, Line, Listing, list};
 use super::{Options, View, basis_of_percentages, others, several, title};
-use crate::profile::{FrameKind, MetricRef, name_of_file, short_name};
+use crate::profile::{FrameKind, MetricRef, name_of_file, short_name, short_place};
 use crate::refine::Refined;
 use crate::views::columns::{Basis, Column, Id};
 use crate::views::cost_lines::coverage;
@@ -291,11 +291,7 @@ impl Text<'_> {
         let mut name = name_of(self.refined, &line.row, LONG_NAME);
         // A place says where it is by its name.
         if let Some(file) = function.file.filter(|_| line.row.kind != FrameKind::Context) {
-            let file = printable(name_of_file(profile.string(file)));
-            let place = match function.line {
-                0 => file.into_owned(),
-                line => format!("{file}:{line}"),
-            };
+            let place = short_place(&printable(profile.string(file)), function.line);
             // So do lines and loops.
             if !printable(&function.name).ends_with(&place) {
                 name = format!("{name}  {place}");

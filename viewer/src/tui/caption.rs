@@ -6,7 +6,7 @@ use std::ptr;
 use super::name::{cells_from, cut, head, paintable, width};
 use super::scene::Scene;
 use super::view::View;
-use crate::profile::{FrameKind, name_of_file};
+use crate::profile::{FrameKind, name_of_file, short_place};
 use crate::views::Row;
 use crate::views::tree::RowId;
 
@@ -40,7 +40,7 @@ pub(super) fn where_it_is(view: &dyn View, scene: &Scene, row: &Row) -> String {
         (Some(file), _) if function.line > 0 => {
             format!("{}:{}", base(profile.string(file)), function.line)
         }
-        (Some(file), _) => base(profile.string(file)),
+        (Some(file), _) => head(&short_place(profile.string(file), 0)).to_owned(),
         (None, Some(module)) => base(profile.module_path(module)),
         (None, None) => String::new(),
     };

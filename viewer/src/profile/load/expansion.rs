@@ -166,11 +166,13 @@ fn defined_several_times(
     several
 }
 
-/// File, by the [end of its path](end_of_path), and line of a function's definition; no line where
-/// only the file is known (functions of Python, by its map of generated code).
+/// File, by the [end of its path](end_of_path), and line of a function's definition. Where only the
+/// file is known (functions of Python, by its map of generated code), it is by the whole path: one
+/// program has many files of one name, and nothing else tells them apart.
 fn definition<'p>(saved: &'p saved::Profile, function: &saved::Function) -> Option<(&'p str, u32)> {
     let path = saved.strings.get(function.file?.index())?;
-    Some((end_of_path(path), function.line))
+    let file = if function.line == 0 { path } else { end_of_path(path) };
+    Some((file, function.line))
 }
 
 /// Name and kind of a frame for which there is no symbol.
