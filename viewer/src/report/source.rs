@@ -11,7 +11,7 @@ use super::Options;
 use super::aligned::Aligned;
 use super::json::{Heading, JsonRow, JsonRows, heading};
 use super::text::{account_for, cut, dots};
-use crate::profile::{FunctionRef, base_name, name_of_file, short_place};
+use crate::profile::{FunctionRef, base_name, short_place};
 use crate::refine::{Refined, unwatched};
 use crate::sources::{Sources, doubt, without_tabs};
 use crate::views::columns::{Basis, Column, Id};

@@ -11,7 +11,7 @@ use csprof_format::profile::Metric;
 use super::aligned::Aligned;
 use super::listing::{LeftOut, Limits, Line, Listing, list};
 use super::{Options, View, basis_of_percentages, others, several, title};
-use crate::profile::{FrameKind, MetricRef, name_of_file, short_name, short_place};
+use crate::profile::{FrameKind, MetricRef, short_name, short_place};
 use crate::refine::Refined;
 use crate::views::columns::{Basis, Column, Id};
 use crate::views::cost_lines::coverage;
