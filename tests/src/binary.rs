@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 /// The path of csprof. Cargo tells a test only of binaries in its own package, so it is asked
-/// again, once per run. It is asked for the whole workspace and one of its tests, for which it chooses
-/// the features of dependencies as `cargo test --workspace` does: where that has just built csprof,
-/// there is nothing left to do. With features of its own, csprof would be built a second time. (For
-/// a benchmark the test is built in vain.)
+/// again, once per run. It is asked for the whole workspace and one of its tests, for which it
+/// chooses the features of dependencies as `cargo test --workspace` does: where that has just built
+/// csprof, there is nothing left to do. With features of its own, csprof would be built a second
+/// time. (For a benchmark the test is built in vain.)
 #[must_use]
 pub fn csprof() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();

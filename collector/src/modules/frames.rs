@@ -168,8 +168,8 @@ type Copy = (Mapped, usize, Census);
 
 /// Copies the module's call frame information; `None` where only a table will do. Nothing is in it
 /// if bytes of it are not there. What says how much there is, the header and the last FDE, is read
-/// directly, and so is code between functions: a file that was made shorter while it was opened, and
-/// has lost these, ends the program here, where alone it might have gone on without exceptions.
+/// directly, and so is code between functions: a file that was made shorter while it was opened,
+/// and has lost these, ends the program here, where alone it might have gone on without exceptions.
 fn copied(module: &LoaderModule) -> Result<Option<Option<Copy>>, NoRoom> {
     let parts = || {
         let header = module.eh_frame_header.clone()?;

@@ -38,7 +38,8 @@ extern "C" fn before_close(call: &mut Call, real: &Real) -> *mut c_void {
 /// Numbers of the collector's of which close(2) has said that it is done; 0 where there is none.
 static CLOSED: [AtomicI32; 4] = [const { AtomicI32::new(0) }; 4];
 
-/// Notes that close(2) is asked for this number of the collector's; whether it says that it is done.
+/// Notes that close(2) is asked for this number of the collector's; whether it says that this is
+/// done.
 fn is_first_close(number: c_int) -> bool {
     for closed in &CLOSED {
         // Relaxed: it is about the number alone.

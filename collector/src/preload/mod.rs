@@ -31,10 +31,10 @@
 //! Not here, on purpose: `exit`, `_exit`, `quick_exit`, `abort` (the arena is shared memory and
 //! needs no farewell), `pthread_exit` (see [`threads`]).
 //!
-//! Invariant: the dynamic symbol table holds the names of wrappers and no others; `tests/preload.rs`
-//! compares it with the [real functions](real) that wrappers declare. Calls made inside the C
-//! library do not come here, so a function that uses another one internally needs a wrapper of its
-//! own.
+//! Invariant: the dynamic symbol table holds the names of wrappers and no others;
+//! `tests/preload.rs` compares it with the [real functions](real) that wrappers declare. Calls made
+//! inside the C library do not come here, so a function that uses another one internally needs a
+//! wrapper of its own.
 
 #![expect(unsafe_code, reason = "entries of .init_array and .fini_array")]
 

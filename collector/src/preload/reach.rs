@@ -8,10 +8,10 @@
 //! of memory (RLIMIT_AS, RLIMIT_DATA) might leave too little room for program and collector.
 //!
 //! A program that is started with another `LD_PRELOAD` in place of csprof's, for a library of its
-//! own (an allocator, a tool for MPI), keeps csprof's other variables, so nobody wanted to be rid of
-//! it: the collector goes in front, where `csprof record` puts it, and out again before the program
-//! looks ([`take_back`]), for it may start itself until it finds what it wants. One without any is
-//! left as it is.
+//! own (an allocator, a tool for MPI), keeps csprof's other variables, so nobody wanted to be rid
+//! of it: the collector goes in front, where `csprof record` puts it, and out again before the
+//! program looks ([`take_back`]), for it may start itself until it finds what it wants. One without
+//! any is left as it is.
 //!
 //! Else somebody has to know. The count is in the arena, which the child of a vfork, too, has
 //! mapped, and `csprof record` tells.

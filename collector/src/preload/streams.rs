@@ -4,8 +4,8 @@
 //! full, or by exit(3). But it makes them by tables of functions, `_IO_file_jumps` and others
 //! around it, which are found by exported names. In these tables the functions that read and
 //! write are replaced by stubs that call them. The C library checks where a table lies, not what
-//! is in it. Only where reads and writes are counted; and only a word that is the address of such a function
-//! is replaced.
+//! is in it. Only where reads and writes are counted; and only a word that is the address of such a
+//! function is replaced.
 
 #![expect(unsafe_code, reason = "reads and writes tables of the C library")]
 
