@@ -273,7 +273,7 @@ kinds! {
     /// Elapsed time in calls that read or write.
     IoTime = 11: Properties {
         name: "io-time",
-        what: "elapsed time in calls that read or write",
+        what: "elapsed time in calls that read, write or sync",
         group: Some(IO),
         ..TIMED
     };

@@ -523,7 +523,8 @@ fn a_report_says_that_most_of_the_run_is_not_in_it() {
         report(&profile).contains(
             "\nno samples lost\nsamples stand for 3.0% of the CPU time; most of the rest was used in \
              programs that csprof is not in (statically linked, set-user-id, without its \
-             environment), or by threads and processes as they ended: csprof info\n"
+             environment), in threads that it was not told of (of timers, or of libraries opened with \
+             RTLD_DEEPBIND), or by threads and processes as they ended: csprof info\n"
         ),
         "{}",
         report(&profile)

@@ -11,7 +11,7 @@ use csprof_format::profile::Metric;
 use super::aligned::Aligned;
 use super::listing::{LeftOut, Limits, Line, Listing, list};
 use super::{Options, View, basis_of_percentages, others, several, title};
-use crate::profile::{FrameKind, MetricRef, short_name, short_place};
+use crate::profile::{FrameKind, MetricRef, name_of_file, short_name, short_place};
 use crate::refine::Refined;
 use crate::views::columns::{Basis, Column, Id};
 use crate::views::cost_lines::coverage;
@@ -293,7 +293,7 @@ impl Text<'_> {
         if let Some(file) = function.file.filter(|_| line.row.kind != FrameKind::Context) {
             let place = short_place(&printable(profile.string(file)), function.line);
             // So do lines and loops.
-            if !printable(&function.name).ends_with(&place) {
+            if !printable(&function.name).ends_with(name_of_file(&place)) {
                 name = format!("{name}  {place}");
             }
         }

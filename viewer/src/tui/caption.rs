@@ -46,7 +46,8 @@ pub(super) fn where_it_is(view: &dyn View, scene: &Scene, row: &Row) -> String {
     };
     // Lines and loops have it in their names, and so has code without a name: `libz.so.1+0x40`.
     let is_address = |name: &str| name.starts_with("+0x");
-    if function.name.ends_with(&text) || function.name.strip_prefix(&*text).is_some_and(is_address)
+    if function.name.ends_with(name_of_file(&text))
+        || function.name.strip_prefix(&*text).is_some_and(is_address)
     {
         text.clear();
     }

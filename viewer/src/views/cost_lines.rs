@@ -4,7 +4,7 @@ use csprof_format::ids::{ProcessId, ThreadId};
 use csprof_format::launch::SourceKind;
 use csprof_format::profile::{Account, Metric, ThreadShare};
 
-use super::costs::{CpuTime, ElapsedTime, Memory, UNTOLD, cpu_metric, late, least_used};
+use super::costs::{CpuTime, ElapsedTime, Memory, cpu_metric, late, least_used};
 use super::number::{Form, amount, bytes, count, counted, duration, percent};
 use super::printable::printable;
 use super::summary::{SourceSummary, Summary, was_paused};
@@ -85,17 +85,13 @@ pub fn cpu_time(profile: &Profile, form: Form) -> Vec<Line> {
             share(cpu.elsewhere)
         );
         lines.push(line("elsewhere", cpu.elsewhere, false, text));
-    } else if cpu.is_mostly_untold() {
-        let text = format!(
-            "elsewhere ({}%), most of it in {UNTOLD} of processes in this profile",
-            share(cpu.elsewhere)
-        );
-        lines.push(line("elsewhere", cpu.elsewhere, true, text));
     } else if cpu.elsewhere > 0 {
         let text = format!(
-            "elsewhere ({}%): processes and threads that csprof is not in (statically linked, \
-             set-user-id, without its environment, made by raw system calls, behind seccomp), and what \
-             came after exit, or after the last look at a process that was killed or called _exit",
+            "elsewhere ({}%): processes that csprof is not in (statically linked, set-user-id, without \
+             its environment, behind seccomp), threads that it was not told of (made by raw system \
+             calls, by the C library for timers and messages, by libraries opened with RTLD_DEEPBIND), \
+             and what came after exit, or after the last look at a process that was killed or called \
+             _exit",
             share(cpu.elsewhere)
         );
         lines.push(line("elsewhere", cpu.elsewhere, true, text));
@@ -151,11 +147,10 @@ pub fn coverage(profile: &Profile) -> Option<String> {
     let most = cpu.elsewhere.max(cpu.before).max(cpu.undelivered);
     let rest = if profile.info.is_from_outside() {
         "by threads between their samples, and in what was lost"
-    } else if most == cpu.elsewhere && cpu.is_mostly_untold() {
-        &format!("in {UNTOLD}")
     } else if most == cpu.elsewhere {
         "in programs that csprof is not in (statically linked, set-user-id, without its environment), \
-         or by threads and processes as they ended"
+         in threads that it was not told of (of timers, or of libraries opened with RTLD_DEEPBIND), or \
+         by threads and processes as they ended"
     } else if most == cpu.before {
         "before sampling began, while programs were loaded"
     } else if metric.source == SourceKind::CpuTime.name() {

@@ -27,10 +27,6 @@ pub fn least_used(delivered: u64, threads: usize, metric: &Metric) -> u64 {
     delivered.saturating_sub(threads as u64).saturating_mul(metric.period)
 }
 
-/// Threads that csprof is not told of.
-pub const UNTOLD: &str = "threads that csprof was not told of (begun by the C library for timers and \
-                          messages, by libraries opened with RTLD_DEEPBIND, or by raw system calls)";
-
 /// Where CPU time went, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
@@ -48,17 +44,9 @@ pub struct CpuTime {
     pub is_least: bool,
     /// The rest: in processes and threads that csprof did not see, or after it last looked.
     pub elsewhere: u64,
-    /// Of that, what processes of the profile have used in none of their threads that are in it.
-    pub untold: u64,
 }
 
 impl CpuTime {
-    /// Whether most of what was used elsewhere was so in threads that csprof was not told of.
-    #[must_use]
-    pub fn is_mostly_untold(&self) -> bool {
-        self.untold > self.elsewhere / 2
-    }
-
     /// Adds up a profile; `None` where samples are not of CPU time, or nothing is known of it.
     #[must_use]
     pub fn of(profile: &Profile) -> Option<Self> {
@@ -69,7 +57,6 @@ impl CpuTime {
         }
         let mut sum = Self::default();
         let (mut due, mut noted, mut unnoted) = (0u64, 0u64, 0u64);
-        let mut of_threads = vec![0u64; info.accounts.len()];
         for (place, (thread, account)) in threads(profile).enumerate() {
             let delivered = info.share(ThreadId::from_index(place), number).delivered;
             let sampled = delivered.saturating_mul(metric.period);
@@ -78,11 +65,7 @@ impl CpuTime {
             // samples.
             let ended = thread.end_ns > 0
                 || info.processes.get(thread.process.index()).is_some_and(|p| p.end_ns > 0);
-            let of_thread = if ended { noted } else { noted.max(sampled) };
-            due = due.saturating_add(of_thread);
-            if let Some(sum) = of_threads.get_mut(thread.process.index()) {
-                *sum = sum.saturating_add(of_thread);
-            }
+            due = due.saturating_add(if ended { noted } else { noted.max(sampled) });
             unnoted = unnoted.saturating_add(if ended { 0 } else { sampled.saturating_sub(noted) });
             sum.sampled = sum.sampled.saturating_add(sampled);
             let are_without = noted > 0 && delivered == 0;
@@ -91,10 +74,8 @@ impl CpuTime {
             sum.threads_without += if are_without { stands_for } else { 0 };
             sum.is_least |= earlier > 0 && !are_without;
         }
-        for (account, of_threads) in info.accounts.iter().zip(of_threads) {
+        for account in &info.accounts {
             sum.before = sum.before.saturating_add(account.cpu_before_ns);
-            let known = account.cpu_before_ns.saturating_add(of_threads);
-            sum.untold = sum.untold.saturating_add(account.cpu_ns.saturating_sub(known));
             noted = noted.saturating_add(account.cpu_ns.max(account.cpu_before_ns));
         }
         sum.undelivered = due.saturating_sub(sum.sampled);
@@ -105,7 +86,6 @@ impl CpuTime {
         };
         let known = sum.sampled.saturating_add(sum.before).saturating_add(sum.undelivered);
         sum.elsewhere = sum.used.saturating_sub(known);
-        sum.untold = sum.untold.min(sum.elsewhere);
         Some(sum)
     }
 }
@@ -268,29 +248,6 @@ mod tests {
         assert_eq!(without(&profile), (0, true));
         profile.info.threads[0].delivered = profile.info.further[0].threads[0].delivered;
         assert_eq!(without(&profile), (10, false));
-    }
-
-    /// A timer's function runs in a thread that the C library begins (`SIGEV_THREAD`).
-    #[test]
-    fn what_no_known_thread_has_used_is_of_threads_that_nobody_told_of() {
-        let mut profile = from_outline("main 2\n").unwrap();
-        (profile.info.threads[0].delivered, profile.info.threads[0].cpu_ns) = (2, 11_200_000);
-        let account = Account {
-            cpu_ns: 500_000_000,
-            cpu_before_ns: 1_200_000,
-            threads: vec![ThreadAccount { cpu_before_ns: 1_200_000, late: 0 }],
-            ..Account::default()
-        };
-        profile.info.accounts = vec![account];
-        profile.info.run.cpu_ns = 520_000_000;
-        let of = |profile: &Profile| {
-            let cpu = CpuTime::of(profile).unwrap();
-            (cpu.elsewhere, cpu.untold, cpu.is_mostly_untold())
-        };
-        assert_eq!(of(&profile), (508_800_000, 488_800_000, true));
-        // In another process.
-        profile.info.accounts[0].cpu_ns = 11_200_000;
-        assert_eq!(of(&profile), (508_800_000, 0, false));
     }
 
     #[test]

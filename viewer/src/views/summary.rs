@@ -18,7 +18,7 @@ use csprof_format::profile::{
 };
 use nix::sys::signal::Signal;
 
-use super::costs::{CpuTime, UNTOLD, least_used};
+use super::costs::least_used;
 use super::number::{Form, amount, binary_bytes, count, counted, duration};
 use super::printable::printable;
 use crate::left_out;
@@ -215,10 +215,6 @@ fn partial_reasons(profile: &Profile) -> Vec<Reason> {
     reasons
 }
 
-/// Where csprof is not.
-const NOT_IN: &str = "csprof is not in programs that are statically linked, set-user-id or started \
-                      without its environment";
-
 /// Why there are no samples, in one sentence; `None` if there are some.
 #[must_use]
 pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
@@ -267,16 +263,17 @@ pub fn why_no_samples(profile: &Profile, form: Form) -> Option<String> {
         )
     } else if cpu > 0 {
         let used = duration(cpu as f64, form);
-        let why = match CpuTime::of(profile) {
-            Some(cpu) if cpu.is_mostly_untold() => format!("nearly all of it was used in {UNTOLD}"),
-            _ if metric.source == SourceKind::CpuTime.name() => format!(
-                "the kernel looks at CPU timers at its tick only, so threads and processes that live \
-                 shorter are seldom seen (`-e task-clock@1000` sees them), and {NOT_IN}"
-            ),
-            _ => NOT_IN.to_owned(),
+        let is_by_tick = metric.source == SourceKind::CpuTime.name();
+        let tick = if is_by_tick {
+            "the kernel looks at CPU timers at its tick only, so threads and processes that live \
+             shorter are seldom seen (`-e task-clock@1000` sees them), and "
+        } else {
+            ""
         };
         format!(
-            "the program used {used} of CPU time, but no sample arrived at a profiled thread: {why}"
+            "the program used {used} of CPU time, but no sample arrived at a profiled thread: {tick}\
+             csprof is not in programs that are statically linked, set-user-id or started without \
+             its environment, nor in threads that the C library begins for timers"
         )
     } else {
         format!(

@@ -80,7 +80,6 @@ pub fn write(profile: &Profile, places: &Places, out: &mut impl Write) -> io::Re
             // `null` where it is not known, of threads that are counted together.
             threads_without_samples: (!cpu.is_least).then_some(cpu.threads_without),
             elsewhere_s: seconds(cpu.elsewhere),
-            untold_s: seconds(cpu.untold),
         }),
         // Where the elapsed time of threads went, in seconds; `null` where samples are not of it.
         elapsed_time: ElapsedTime::of(profile).map(|time| object! {
