@@ -270,7 +270,7 @@ kinds! {
         group: Some(IO),
         ..COUNTED
     };
-    /// Elapsed time in calls that read or write.
+    /// Elapsed time in calls that read, write or sync.
     IoTime = 11: Properties {
         name: "io-time",
         what: "elapsed time in calls that read, write or sync",
